@@ -1,0 +1,86 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// The architecture, read top to bottom: a target may import only what stands above it here,
+// and of that only what its dependencies list. The reasons are in the article Architecture.
+
+/// The same for every target of ours.
+let strict: [SwiftSetting] = [
+  .swiftLanguageMode(.v6),
+  .treatAllWarnings(as: .error),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .enableExperimentalFeature("Lifetimes"),
+]
+
+let package = Package(
+  name: "atomic-store-kit",
+  products: [
+    .library(
+      name: "AtomicStoreKit",
+      targets: ["AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats"]),
+    .executable(name: "atomicstore", targets: ["atomicstore"]),
+  ],
+  dependencies: [
+    // For the command only: no library target depends on it.
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2")
+  ],
+  targets: [
+    // C: no C type leaves the one target that imports it.
+    .systemLibrary(name: "CLibXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
+    .target(name: "CStoreFiles"),
+
+    // The words that codecs and stores share: errors with a place, exact decimals, property-list values.
+    .target(name: "StoreVocabulary", swiftSettings: strict),
+
+    // Bounded readers and writers that know nothing of entities.
+    .target(name: "StoreCodecs", dependencies: ["StoreVocabulary", "CLibXML2"], swiftSettings: strict),
+
+    // What a format author imports.
+    .target(name: "AtomicStoreSPI", dependencies: ["StoreVocabulary", "CStoreFiles"], swiftSettings: strict),
+
+    // Model files into a model, and back.
+    .target(name: "ModelFiles", dependencies: ["AtomicStoreSPI", "StoreCodecs"], swiftSettings: strict),
+
+    // The formats: built as an outsider's would be (no package access), none sees another.
+    .target(
+      name: "XMLStoreFormat", dependencies: ["AtomicStoreSPI", "StoreCodecs"], path: "StoreFormats/XML",
+      exclude: ["FORMAT.md"], packageAccess: false, swiftSettings: strict),
+    .target(
+      name: "BinaryPropertyListStoreFormat", dependencies: ["AtomicStoreSPI", "StoreCodecs"],
+      path: "StoreFormats/BinaryPropertyList", exclude: ["FORMAT.md"], packageAccess: false, swiftSettings: strict),
+    .target(
+      name: "CSVStoreFormat", dependencies: ["AtomicStoreSPI", "StoreCodecs"], path: "StoreFormats/CSV",
+      exclude: ["FORMAT.md"], packageAccess: false, swiftSettings: strict),
+    .target(
+      name: "BuiltInStoreFormats",
+      dependencies: ["AtomicStoreSPI", "XMLStoreFormat", "BinaryPropertyListStoreFormat", "CSVStoreFormat"],
+      path: "StoreFormats/BuiltIn", swiftSettings: strict),
+
+    // The stack. It knows the SPI, never a format.
+    .target(name: "AtomicStoreKit", dependencies: ["AtomicStoreSPI"], swiftSettings: strict),
+
+    // The command: everything meets here.
+    .executableTarget(
+      name: "atomicstore",
+      dependencies: [
+        "AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ], swiftSettings: strict),
+
+    .testTarget(name: "StoreVocabularyTests", dependencies: ["StoreVocabulary"], swiftSettings: strict),
+    .testTarget(name: "StoreCodecsTests", dependencies: ["StoreCodecs"], swiftSettings: strict),
+    .testTarget(name: "AtomicStoreSPITests", dependencies: ["AtomicStoreSPI"], swiftSettings: strict),
+    .testTarget(name: "ModelFilesTests", dependencies: ["ModelFiles", "AtomicStoreSPI"], swiftSettings: strict),
+    .testTarget(
+      name: "StoreFormatsTests",
+      dependencies: ["BuiltInStoreFormats", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "StoreCodecs"],
+      swiftSettings: strict),
+    .testTarget(name: "AtomicStoreKitTests", dependencies: ["AtomicStoreKit", "AtomicStoreSPI"], swiftSettings: strict),
+    .testTarget(
+      name: "CommandTests",
+      dependencies: ["atomicstore", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "BuiltInStoreFormats"],
+      swiftSettings: strict),
+  ]
+)

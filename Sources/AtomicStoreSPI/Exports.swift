@@ -1,0 +1,2 @@
+// A format author imports one module: the vocabulary comes along.
+@_exported public import StoreVocabulary

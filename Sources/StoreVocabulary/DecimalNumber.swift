@@ -1,0 +1,244 @@
+/// A decimal number, kept exactly as it was written: sign, up to 128 bits of mantissa (38 digits and some), and a
+/// power of ten. `1.50` and `1.5` are different values here; ``isNumericallyEqual(to:)`` says they weigh the same.
+public struct DecimalNumber: Hashable, Sendable {
+  /// The digits. Zero for not-a-number.
+  public let mantissa: UInt128
+  /// The power of ten, -128 … 127.
+  public let exponent: Int8
+  public let isNegative: Bool
+  public let isNaN: Bool
+
+  /// Creates `± mantissa × 10^exponent`. A negative zero does not exist: it becomes zero.
+  public init(mantissa: UInt128, exponent: Int8 = 0, isNegative: Bool = false) {
+    self.mantissa = mantissa
+    self.exponent = exponent
+    self.isNegative = isNegative && mantissa != 0
+    self.isNaN = false
+  }
+
+  private init(nan: Void) {
+    mantissa = 0
+    exponent = 0
+    isNegative = false
+    isNaN = true
+  }
+
+  /// Not a number.
+  public static let nan = DecimalNumber(nan: ())
+
+  public init(_ integer: Int64) {
+    self.init(mantissa: UInt128(integer.magnitude), isNegative: integer < 0)
+  }
+}
+
+// MARK: - Text
+
+extension DecimalNumber: CustomStringConvertible, LosslessStringConvertible {
+  /// Reads `-12.50`, `1e5`, `15E+1`, `NaN`, and nothing else: no blanks, no group separators, no rest.
+  ///
+  /// Nil where the digits need more than 128 bits or the exponent leaves -128 … 127, rather than round.
+  public init?(utf8 bytes: Span<UInt8>) {
+    let count = bytes.count
+    if count == 3, bytes[0] == 0x4E, bytes[1] == 0x61, bytes[2] == 0x4E {
+      self = .nan
+      return
+    }
+    var index = 0
+    var negative = false
+    if index < count, bytes[index] == 0x2D || bytes[index] == 0x2B {
+      negative = bytes[index] == 0x2D
+      index += 1
+    }
+    var small: UInt64 = 0
+    var large: UInt128 = 0
+    var digits = 0
+    var scale = 0
+    var seenPoint = false
+    while index < count {
+      let byte = bytes[index]
+      if byte >= 0x30, byte <= 0x39 {
+        let digit = UInt64(byte &- 0x30)
+        if digits < 18 {
+          small = small &* 10 &+ digit
+        } else {
+          if digits == 18 { large = UInt128(small) }
+          let (product, overflow) = large.multipliedReportingOverflow(by: 10)
+          let (sum, carry) = product.addingReportingOverflow(UInt128(digit))
+          if overflow || carry { return nil }
+          large = sum
+        }
+        // Leading zeros cost no room in the mantissa.
+        if digits > 0 || digit != 0 { digits += 1 }
+        if seenPoint { scale += 1 }
+        index += 1
+      } else if byte == 0x2E, !seenPoint {
+        seenPoint = true
+        index += 1
+      } else {
+        break
+      }
+    }
+    let start = (negative || (count > 0 && bytes[0] == 0x2B)) ? 1 : 0
+    let figures = index - start - (seenPoint ? 1 : 0)
+    guard figures > 0 else { return nil }
+    var power = 0
+    if index < count {
+      guard bytes[index] == 0x65 || bytes[index] == 0x45 else { return nil }
+      index += 1
+      var negativePower = false
+      if index < count, bytes[index] == 0x2D || bytes[index] == 0x2B {
+        negativePower = bytes[index] == 0x2D
+        index += 1
+      }
+      guard index < count, count - index <= 4 else { return nil }
+      while index < count {
+        let byte = bytes[index]
+        guard byte >= 0x30, byte <= 0x39 else { return nil }
+        power = power * 10 + Int(byte - 0x30)
+        index += 1
+      }
+      if negativePower { power = -power }
+    }
+    guard let exponent = Int8(exactly: power - scale) else { return nil }
+    self.init(mantissa: digits <= 18 ? UInt128(small) : large, exponent: exponent, isNegative: negative)
+  }
+
+  public init?(_ description: String) {
+    var text = description
+    let value = text.withUTF8 { DecimalNumber(utf8: Span(_unsafeElements: $0)) }
+    guard let value else { return nil }
+    self = value
+  }
+
+  /// The text that reads back as this very value: `-12.50`, `0.001`, `15E+1`, `NaN`.
+  public var description: String {
+    if isNaN { return "NaN" }
+    var bytes: [UInt8] = []
+    append(to: &bytes)
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// Appends ``description`` as UTF-8.
+  public func append(to bytes: inout [UInt8]) {
+    if isNaN {
+      bytes.append(contentsOf: [0x4E, 0x61, 0x4E])
+      return
+    }
+    var digits: [UInt8] = []
+    if let small = UInt64(exactly: mantissa) {
+      var rest = small
+      repeat {
+        digits.append(0x30 + UInt8(truncatingIfNeeded: rest % 10))
+        rest /= 10
+      } while rest > 0
+    } else {
+      var rest = mantissa
+      repeat {
+        digits.append(0x30 + UInt8(truncatingIfNeeded: rest % 10))
+        rest /= 10
+      } while rest > 0
+    }
+    // `digits` runs from the lowest to the highest.
+    if isNegative { bytes.append(0x2D) }
+    let scale = -Int(exponent)
+    if scale <= 0 {
+      bytes.append(contentsOf: digits.reversed())
+      if scale < 0 { bytes.append(contentsOf: "E+\(-scale)".utf8) }
+    } else if scale < digits.count {
+      for place in stride(from: digits.count - 1, through: 0, by: -1) {
+        bytes.append(digits[place])
+        if place == scale { bytes.append(0x2E) }
+      }
+    } else {
+      bytes.append(0x30)
+      bytes.append(0x2E)
+      bytes.append(contentsOf: repeatElement(0x30, count: scale - digits.count))
+      bytes.append(contentsOf: digits.reversed())
+    }
+  }
+}
+
+// MARK: - Weight
+
+extension DecimalNumber {
+  /// The nearest double.
+  public var doubleValue: Double {
+    if isNaN { return .nan }
+    return Double(description) ?? .nan
+  }
+
+  /// The same value with no trailing zeros in its mantissa.
+  public var normalized: DecimalNumber {
+    if isNaN { return self }
+    if mantissa == 0 { return DecimalNumber(mantissa: 0) }
+    var digits = mantissa
+    var power = exponent
+    while power < Int8.max, digits % 10 == 0 {
+      digits /= 10
+      power += 1
+    }
+    return DecimalNumber(mantissa: digits, exponent: power, isNegative: isNegative)
+  }
+
+  /// Whether both stand for the same number: `1.50` and `1.5` do. Not-a-number equals itself.
+  public func isNumericallyEqual(to other: DecimalNumber) -> Bool {
+    !isLess(than: other) && !other.isLess(than: self)
+  }
+
+  /// Whether this number is smaller. Not-a-number is smaller than every other.
+  public func isLess(than other: DecimalNumber) -> Bool {
+    if isNaN || other.isNaN { return isNaN && !other.isNaN }
+    if isNegative != other.isNegative { return isNegative }
+    let smaller = isNegative ? other : self
+    let larger = isNegative ? self : other
+    return smaller.magnitudeIsLess(than: larger)
+  }
+
+  private func magnitudeIsLess(than other: DecimalNumber) -> Bool {
+    if mantissa == 0 || other.mantissa == 0 { return mantissa == 0 && other.mantissa != 0 }
+    let here = Int(exponent) + digitCount
+    let there = Int(other.exponent) + other.digitCount
+    if here != there { return here < there }
+    // Equal leading powers: bring the one with the larger exponent down, which fits in one extra step at a time.
+    var left = mantissa
+    var right = other.mantissa
+    var gap = Int(exponent) - Int(other.exponent)
+    while gap != 0 {
+      if gap > 0 {
+        let (product, overflow) = left.multipliedReportingOverflow(by: 10)
+        if overflow {
+          // The other has digits beyond this one's reach: compare without its lowest, and let them break a tie.
+          let cut = right / 10
+          if left != cut { return left < cut }
+          if right % 10 != 0 { return true }
+          right = cut
+        } else {
+          left = product
+        }
+        gap -= 1
+      } else {
+        let (product, overflow) = right.multipliedReportingOverflow(by: 10)
+        if overflow {
+          let cut = left / 10
+          if cut != right { return cut < right }
+          if left % 10 != 0 { return false }
+          left = cut
+        } else {
+          right = product
+        }
+        gap += 1
+      }
+    }
+    return left < right
+  }
+
+  private var digitCount: Int {
+    var rest = mantissa
+    var count = 0
+    while rest > 0 {
+      rest /= 10
+      count += 1
+    }
+    return count
+  }
+}

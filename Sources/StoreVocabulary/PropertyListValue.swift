@@ -1,0 +1,116 @@
+public import FoundationEssentials
+
+/// A value of a property list, as metadata and the property-list codecs know it.
+///
+/// Two are equal when they are the same to the bit and to the Unicode scalar: `é` as one scalar and as two differ,
+/// -0.0 and 0.0 differ, a not-a-number equals itself.
+public enum PropertyListValue: Sendable {
+  case string(String)
+  /// -2^63 … 2^64 - 1 is what files hold.
+  case integer(Int128)
+  case real(Double)
+  case boolean(Bool)
+  case date(Date)
+  case data(Data)
+  case array([PropertyListValue])
+  case dictionary(PropertyListDictionary)
+  /// A reference inside a keyed archive.
+  case uid(UInt64)
+}
+
+extension PropertyListValue: Equatable {
+  public static func == (one: PropertyListValue, other: PropertyListValue) -> Bool {
+    switch (one, other) {
+    case (.string(let a), .string(let b)): a.utf8.elementsEqual(b.utf8)
+    case (.integer(let a), .integer(let b)): a == b
+    case (.real(let a), .real(let b)): a.bitPattern == b.bitPattern
+    case (.boolean(let a), .boolean(let b)): a == b
+    case (.date(let a), .date(let b)):
+      a.timeIntervalSinceReferenceDate.bitPattern == b.timeIntervalSinceReferenceDate.bitPattern
+    case (.data(let a), .data(let b)): a == b
+    case (.array(let a), .array(let b)): a == b
+    case (.dictionary(let a), .dictionary(let b)): a == b
+    case (.uid(let a), .uid(let b)): a == b
+    default: false
+    }
+  }
+}
+
+extension PropertyListValue {
+  public var stringValue: String? { if case .string(let value) = self { value } else { nil } }
+  public var integerValue: Int? { if case .integer(let value) = self { Int(exactly: value) } else { nil } }
+  public var booleanValue: Bool? { if case .boolean(let value) = self { value } else { nil } }
+  public var dataValue: Data? { if case .data(let value) = self { value } else { nil } }
+  public var arrayValue: [PropertyListValue]? { if case .array(let value) = self { value } else { nil } }
+  public var dictionaryValue: PropertyListDictionary? { if case .dictionary(let value) = self { value } else { nil } }
+}
+
+extension PropertyListValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
+  ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral, ExpressibleByFloatLiteral
+{
+  public init(stringLiteral value: String) { self = .string(value) }
+  public init(integerLiteral value: Int) { self = .integer(Int128(value)) }
+  public init(booleanLiteral value: Bool) { self = .boolean(value) }
+  public init(floatLiteral value: Double) { self = .real(value) }
+  public init(arrayLiteral elements: PropertyListValue...) { self = .array(elements) }
+  public init(dictionaryLiteral elements: (String, PropertyListValue)...) {
+    var dictionary = PropertyListDictionary()
+    for (key, value) in elements { dictionary[key] = value }
+    self = .dictionary(dictionary)
+  }
+}
+
+/// A property list's dictionary: keys in the order of their UTF-8 bytes, told apart by Unicode scalars.
+///
+/// Swift's own `Dictionary` takes `é` in one scalar and in two for the same key, and a file may hold both.
+public struct PropertyListDictionary: Sendable, Equatable, RandomAccessCollection {
+  public struct Element: Sendable, Equatable {
+    public var key: String
+    public var value: PropertyListValue
+    public static func == (one: Element, other: Element) -> Bool {
+      one.key.utf8.elementsEqual(other.key.utf8) && one.value == other.value
+    }
+  }
+  private var elements: [Element] = []
+
+  public init() {}
+
+  public var startIndex: Int { elements.startIndex }
+  public var endIndex: Int { elements.endIndex }
+  public subscript(position: Int) -> Element { elements[position] }
+  public var keys: [String] { elements.map(\.key) }
+
+  public subscript(key: String) -> PropertyListValue? {
+    get {
+      let (position, found) = search(key)
+      return found ? elements[position].value : nil
+    }
+    set {
+      let (position, found) = search(key)
+      switch (found, newValue) {
+      case (true, let value?): elements[position].value = value
+      case (true, nil): elements.remove(at: position)
+      case (false, let value?): elements.insert(Element(key: key, value: value), at: position)
+      case (false, nil): break
+      }
+    }
+  }
+
+  private func search(_ key: String) -> (position: Int, found: Bool) {
+    // Files mostly come sorted: the end is tried first.
+    if let last = elements.last, last.key.utf8.lexicographicallyPrecedes(key.utf8) { return (elements.count, false) }
+    var low = 0
+    var high = elements.count
+    while low < high {
+      let middle = (low + high) / 2
+      if elements[middle].key.utf8.lexicographicallyPrecedes(key.utf8) { low = middle + 1 } else { high = middle }
+    }
+    return (low, low < elements.count && elements[low].key.utf8.elementsEqual(key.utf8))
+  }
+}
+
+extension PropertyListDictionary: ExpressibleByDictionaryLiteral {
+  public init(dictionaryLiteral elements: (String, PropertyListValue)...) {
+    for (key, value) in elements { self[key] = value }
+  }
+}
