@@ -1,0 +1,80 @@
+/// The type of an attribute, by Core Data's names.
+public enum AttributeType: Hashable, Sendable {
+  /// No type in the model: the value carries its own. Core Data allows it for transient attributes; a store of ours
+  /// keeps any scalar there.
+  case undefined
+  case integer16, integer32, integer64
+  case decimal
+  case double
+  case float
+  case string
+  case boolean
+  case date
+  case binaryData
+  case uuid
+  case uri
+  /// Bytes that a value transformer made. They pass through stores untouched.
+  case transformable
+  /// A group of attributes, named by its composite. Stores see its parts as attributes `name.part`.
+  case composite(String)
+}
+
+extension AttributeType {
+  /// The name in model files, such as `Integer 16`. An undefined attribute has none there, and `Undefined` here.
+  public var modelName: String {
+    switch self {
+    case .undefined: "Undefined"
+    case .integer16: "Integer 16"
+    case .integer32: "Integer 32"
+    case .integer64: "Integer 64"
+    case .decimal: "Decimal"
+    case .double: "Double"
+    case .float: "Float"
+    case .string: "String"
+    case .boolean: "Boolean"
+    case .date: "Date"
+    case .binaryData: "Binary"
+    case .uuid: "UUID"
+    case .uri: "URI"
+    case .transformable: "Transformable"
+    case .composite: "Composite"
+    }
+  }
+
+  /// The type of that name in model files; for a composite its own name is needed too.
+  public init?(modelName: String, composite: String? = nil) {
+    switch modelName {
+    case "Undefined", "": self = .undefined
+    case "Integer 16": self = .integer16
+    case "Integer 32": self = .integer32
+    case "Integer 64": self = .integer64
+    case "Decimal": self = .decimal
+    case "Double": self = .double
+    case "Float": self = .float
+    case "String": self = .string
+    case "Boolean": self = .boolean
+    case "Date": self = .date
+    case "Binary": self = .binaryData
+    case "UUID": self = .uuid
+    case "URI": self = .uri
+    case "Transformable": self = .transformable
+    case "Composite": self = .composite(composite ?? "")
+    default: return nil
+    }
+  }
+
+  /// Whether a value of this kind may stand in an attribute of this type. Integers are checked for range.
+  public func accepts(_ value: StoredValue) -> Bool {
+    switch (self, value) {
+    case (_, .null): true
+    case (_, .toOne), (_, .toMany): false
+    case (.undefined, _): true
+    case (.integer16, .integer(let number)): Int16(exactly: number) != nil
+    case (.integer32, .integer(let number)): Int32(exactly: number) != nil
+    case (.integer64, .integer): true
+    case (.decimal, .decimal), (.double, .double), (.float, .float), (.string, .string), (.boolean, .boolean): true
+    case (.date, .date), (.binaryData, .data), (.uuid, .uuid), (.uri, .uri), (.transformable, .data): true
+    default: false
+    }
+  }
+}

@@ -1,0 +1,124 @@
+public import FoundationEssentials
+
+/// A value as stores hold it. Closed: what no case fits, no store can hold.
+///
+/// Two are equal when they are the same to the bit and the Unicode scalar: -0.0 is not 0.0, a not-a-number equals a
+/// not-a-number with the same bits, `é` in one scalar is not `é` in two.
+public enum StoredValue: Sendable {
+  case null
+  case boolean(Bool)
+  /// Of any integer attribute; its type bounds the range.
+  case integer(Int64)
+  case float(Float)
+  case double(Double)
+  case decimal(DecimalNumber)
+  case string(String)
+  /// Binary data, or a transformable's archived bytes, untouched.
+  case data(Data)
+  case date(Date)
+  case uuid(UUID)
+  /// The URI's text as it was given: Foundation's URL would rewrite some.
+  case uri(String)
+  case toOne(ObjectReference)
+  case toMany([ObjectReference])
+}
+
+/// An object as a relationship names it: its concrete entity's name and its reference object.
+public struct ObjectReference: Hashable, Sendable, CustomStringConvertible {
+  public var entityName: String
+  public var reference: ReferenceObject
+
+  public init(entityName: String, reference: ReferenceObject) {
+    self.entityName = entityName
+    self.reference = reference
+  }
+
+  public var description: String { "\(entityName)/\(reference)" }
+}
+
+/// What a store knows an object by: stable, and unique within the hierarchy of the object's entity.
+///
+/// Strings are told apart by their Unicode scalars.
+public enum ReferenceObject: Sendable, Hashable, Comparable, CustomStringConvertible {
+  case integer(Int64)
+  case string(String)
+
+  public static func == (one: ReferenceObject, other: ReferenceObject) -> Bool {
+    switch (one, other) {
+    case (.integer(let a), .integer(let b)): a == b
+    case (.string(let a), .string(let b)): a.utf8.elementsEqual(b.utf8)
+    default: false
+    }
+  }
+
+  public func hash(into hasher: inout Hasher) {
+    switch self {
+    case .integer(let value): hasher.combine(value)
+    case .string(let text):
+      for byte in text.utf8 { hasher.combine(byte) }
+      hasher.combine(0xFF as UInt8)
+    }
+  }
+
+  /// Integers ascending, then strings by their UTF-8 bytes.
+  public static func < (one: ReferenceObject, other: ReferenceObject) -> Bool {
+    switch (one, other) {
+    case (.integer(let a), .integer(let b)): a < b
+    case (.string(let a), .string(let b)): a.utf8.lexicographicallyPrecedes(b.utf8)
+    case (.integer, .string): true
+    case (.string, .integer): false
+    }
+  }
+
+  public var description: String {
+    switch self {
+    case .integer(let value): String(value)
+    case .string(let text): text
+    }
+  }
+}
+
+extension StoredValue: Equatable {
+  public static func == (one: StoredValue, other: StoredValue) -> Bool {
+    switch (one, other) {
+    case (.null, .null): true
+    case (.boolean(let a), .boolean(let b)): a == b
+    case (.integer(let a), .integer(let b)): a == b
+    case (.float(let a), .float(let b)): a.bitPattern == b.bitPattern
+    case (.double(let a), .double(let b)): a.bitPattern == b.bitPattern
+    case (.decimal(let a), .decimal(let b)): a == b
+    case (.string(let a), .string(let b)): a.utf8.elementsEqual(b.utf8)
+    case (.data(let a), .data(let b)): a == b
+    case (.date(let a), .date(let b)):
+      a.timeIntervalSinceReferenceDate.bitPattern == b.timeIntervalSinceReferenceDate.bitPattern
+    case (.uuid(let a), .uuid(let b)): a == b
+    case (.uri(let a), .uri(let b)): a.utf8.elementsEqual(b.utf8)
+    case (.toOne(let a), .toOne(let b)): a == b
+    case (.toMany(let a), .toMany(let b)): a == b
+    default: false
+    }
+  }
+}
+
+extension StoredValue {
+  public var isNull: Bool { if case .null = self { true } else { false } }
+
+  /// What the value is, for messages: "a string", "an integer".
+  public var kindDescription: String {
+    switch self {
+    case .null: "null"
+    case .boolean: "a boolean"
+    case .integer: "an integer"
+    case .float: "a float"
+    case .double: "a double"
+    case .decimal: "a decimal"
+    case .string: "a string"
+    case .data: "binary data"
+    case .date: "a date"
+    case .uuid: "a UUID"
+    case .uri: "a URI"
+    case .toOne: "a to-one reference"
+    case .toMany: "a to-many reference list"
+    }
+  }
+}
