@@ -1,0 +1,161 @@
+public import FoundationEssentials
+
+/// Typed, cheap access to the rows of one entity: what a format's `save` loops over.
+///
+/// In a snapshot given to `save`, rows are 0 ..< ``count``, ascending by reference, none deleted, and unordered
+/// to-many lists ascend by reference too: writing them as they come makes equal graphs equal bytes.
+/// Ask a slot only for what its ``Slot/kind`` holds: another question is answered with zero or nothing.
+public struct EntityReader: Sendable {
+  let table: EntityTable
+  public let entity: Int
+  let owner: NodeTable
+
+  /// Rows, which in a snapshot are nodes.
+  public var count: Int { table.count }
+
+  /// Whether the row was deleted; never in a snapshot.
+  public func isDeleted(row: Int) -> Bool { table.isDeleted(row) }
+
+  @inline(__always) private func header(_ slot: Int, _ row: Int) -> UnsafeMutablePointer<ColumnHeader> {
+    precondition(row >= 0 && row < table.count, "row out of range")
+    return table.columns[slot].header
+  }
+
+  public func reference(row: Int) -> ReferenceObject {
+    precondition(row >= 0 && row < table.count, "row out of range")
+    return table.reference(row)
+  }
+
+  /// The integer reference, or nil where it is a string.
+  public func integerReference(row: Int) -> Int64? {
+    precondition(row >= 0 && row < table.count, "row out of range")
+    if table.referenceTexts != nil, case .string = table.reference(row) { return nil }
+    return table.referenceNumbers.header.pointee.cell(row, as: Int64.self)
+  }
+
+  /// Whether any row has a string reference.
+  public var hasStringReferences: Bool {
+    guard let texts = table.referenceTexts?.header.pointee else { return false }
+    return (0..<min(table.count, texts.capacity)).contains { texts.isPresent($0) }
+  }
+
+  public func isNull(slot: Int, row: Int) -> Bool { !header(slot, row).pointee.isPresent(row) }
+
+  /// The value of an integer attribute of any width; 0 for null.
+  public func integer(slot: Int, row: Int) -> Int64 {
+    let column = header(slot, row)
+    return switch column.pointee.layout {
+    case .integer16: Int64(column.pointee.cell(row, as: Int16.self))
+    case .integer32: Int64(column.pointee.cell(row, as: Int32.self))
+    case .integer64: column.pointee.cell(row, as: Int64.self)
+    default: 0
+    }
+  }
+  public func boolean(slot: Int, row: Int) -> Bool {
+    let column = header(slot, row)
+    return column.pointee.layout == .boolean && column.pointee.cell(row, as: UInt8.self) != 0
+  }
+  public func float(slot: Int, row: Int) -> Float {
+    let column = header(slot, row)
+    return column.pointee.layout == .float ? Float(bitPattern: column.pointee.cell(row, as: UInt32.self)) : 0
+  }
+  /// The value of a double, or a date's seconds since 2001-01-01T00:00:00Z.
+  public func double(slot: Int, row: Int) -> Double {
+    let column = header(slot, row)
+    return column.pointee.layout == .double ? Double(bitPattern: column.pointee.cell(row, as: UInt64.self)) : 0
+  }
+  public func uuid(slot: Int, row: Int) -> UUID {
+    let column = header(slot, row)
+    guard column.pointee.layout == .uuid else { return UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)) }
+    return UUID(
+      bytes: UnsafeBufferPointer(
+        start: UnsafePointer((column.pointee.cells + row * 16).assumingMemoryBound(to: UInt8.self)), count: 16))
+  }
+
+  /// The bytes of a string or URI (UTF-8), of binary data or a transformable, of a decimal's exact text; empty for
+  /// null. For an undefined attribute use ``value(slot:row:)``.
+  @_lifetime(borrow self)
+  public func bytes(slot: Int, row: Int) -> Span<UInt8> {
+    let column = header(slot, row)
+    let bytes =
+      column.pointee.layout == .bytes ? column.pointee.bytes(row) : UnsafeBufferPointer(start: nil, count: 0)
+    // The heap lives in a column that this reader keeps alive, and nobody writes to a column with two owners.
+    return _overrideLifetime(Span(_unsafeElements: bytes), borrowing: self)
+  }
+
+  public func string(slot: Int, row: Int) -> String {
+    let column = header(slot, row)
+    return column.pointee.layout == .bytes ? String(decoding: column.pointee.bytes(row), as: UTF8.self) : ""
+  }
+
+  public func toOne(slot: Int, row: Int) -> NodeHandle? {
+    let column = header(slot, row)
+    guard column.pointee.layout == .toOne else { return nil }
+    let bits = column.pointee.cell(row, as: UInt64.self)
+    return bits == NodeHandle.nullBits ? nil : NodeHandle(bits: bits)
+  }
+
+  /// The nodes of a to-many, in their order, or ascending by reference where it has none.
+  @_lifetime(borrow self)
+  public func toMany(slot: Int, row: Int) -> Span<NodeHandle> {
+    let column = header(slot, row)
+    let handles =
+      column.pointee.layout == .toMany
+      ? column.pointee.handles(row) : UnsafeMutableBufferPointer<UInt64>(start: nil, count: 0)
+    // As above; a handle is its 64 bits and nothing else.
+    let rebound = UnsafeRawBufferPointer(handles).assumingMemoryBound(to: NodeHandle.self)
+    return _overrideLifetime(Span(_unsafeElements: rebound), borrowing: self)
+  }
+
+  /// Any slot's value. Convenient, and slower than the typed questions.
+  public func value(slot: Int, row: Int) -> StoredValue {
+    let column = header(slot, row)
+    guard column.pointee.isPresent(row) else {
+      return column.pointee.layout == .toMany ? .toMany([]) : .null
+    }
+    switch owner.model.records[entity].slots[slot].kind {
+    case .toOne: return toOne(slot: slot, row: row).map { .toOne(owner.objectReference(of: $0)) } ?? .null
+    case .toMany:
+      return .toMany(column.pointee.handles(row).map { owner.objectReference(of: NodeHandle(bits: $0)) })
+    case .attribute(let type):
+      switch type {
+      case .integer16, .integer32, .integer64: return .integer(integer(slot: slot, row: row))
+      case .boolean: return .boolean(boolean(slot: slot, row: row))
+      case .float: return .float(float(slot: slot, row: row))
+      case .double: return .double(double(slot: slot, row: row))
+      case .date: return .date(Date(timeIntervalSinceReferenceDate: double(slot: slot, row: row)))
+      case .uuid: return .uuid(uuid(slot: slot, row: row))
+      case .string: return .string(string(slot: slot, row: row))
+      case .uri: return .uri(string(slot: slot, row: row))
+      case .binaryData, .transformable: return .data(Data(column.pointee.bytes(row)))
+      case .decimal:
+        return DecimalNumber(utf8: Span(_unsafeElements: column.pointee.bytes(row))).map { .decimal($0) } ?? .null
+      case .undefined: return UndefinedValue.decode(column.pointee.bytes(row))
+      case .composite: return .null
+      }
+    }
+  }
+
+  // MARK: Whole columns, for formats that pack them
+
+  /// The cells of a slot of fixed width, little-endian, `count` × width bytes: booleans 1, integers 2, 4 or 8, floats
+  /// 4, doubles and dates 8, UUIDs 16. Cells of null rows are zero. Empty for other slots.
+  @_lifetime(borrow self)
+  public func fixedCells(slot: Int) -> Span<UInt8> {
+    let header = table.columns[slot].header
+    let count = header.pointee.layout.hasPresence ? table.count * header.pointee.width : 0
+    let cells = UnsafeBufferPointer(
+      start: UnsafePointer(header.pointee.cells.assumingMemoryBound(to: UInt8.self)), count: count)
+    return _overrideLifetime(Span(_unsafeElements: cells), borrowing: self)
+  }
+
+  /// A bit for each row of a slot of fixed width, 1 for a value and 0 for null: row 0 is the lowest bit of byte 0.
+  @_lifetime(borrow self)
+  public func presenceBits(slot: Int) -> Span<UInt8> {
+    let header = table.columns[slot].header
+    let count = header.pointee.layout.hasPresence ? (table.count + 7) / 8 : 0
+    let bits = UnsafeBufferPointer(
+      start: UnsafeRawPointer(header.pointee.presence).assumingMemoryBound(to: UInt8.self), count: count)
+    return _overrideLifetime(Span(_unsafeElements: bits), borrowing: self)
+  }
+}

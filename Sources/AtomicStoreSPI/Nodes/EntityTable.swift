@@ -1,0 +1,88 @@
+/// The nodes of one concrete entity: a row each, a column for each slot.
+struct EntityTable: Sendable {
+  /// Rows, deleted ones included.
+  var count = 0
+  var deletedCount = 0
+  /// A bit for each deleted row; empty while there is none.
+  var deleted: [UInt64] = []
+  /// Integer references. For a row with a string reference the cell is not used.
+  var referenceNumbers = Column(.integer64)
+  /// String references, made when the first one comes; null where the reference is an integer.
+  var referenceTexts: Column?
+  var columns: [Column]
+  /// What a format hung on its nodes, by row.
+  var payloads: [Int: any Sendable] = [:]
+  /// Cells whose value the format supplies when it is first read: slot and row in one number.
+  var deferred: Set<UInt64> = []
+  /// Whether rows ascend by reference, with none deleted, and unordered lists ascend too.
+  var isCanonical = true
+
+  init(slots: [Slot]) {
+    columns = slots.map { Column(CellLayout($0.kind)) }
+  }
+
+  func isDeleted(_ row: Int) -> Bool {
+    let word = row >> 6
+    return word < deleted.count && deleted[word] & (1 << UInt64(row & 63)) != 0
+  }
+
+  func reference(_ row: Int) -> ReferenceObject {
+    if let text = referenceTexts?.header.pointee, row < text.capacity, text.isPresent(row) {
+      return .string(String(decoding: text.bytes(row), as: UTF8.self))
+    }
+    return .integer(referenceNumbers.header.pointee.cell(row, as: Int64.self))
+  }
+
+  static func deferredKey(slot: Int, row: Int) -> UInt64 {
+    UInt64(truncatingIfNeeded: slot) << 32 | UInt64(truncatingIfNeeded: row) & 0xFFFF_FFFF
+  }
+
+  // MARK: Writing, for tables that were loaded already
+
+  /// The column, made this table's own first.
+  mutating func own(_ slot: Int) -> UnsafeMutablePointer<ColumnHeader> {
+    if !isKnownUniquelyReferenced(&columns[slot]) { columns[slot] = Column(copying: columns[slot], rows: count) }
+    return columns[slot].header
+  }
+
+  mutating func appendRow(_ reference: ReferenceObject) -> Int {
+    let row = count
+    for slot in columns.indices {
+      let header = own(slot)
+      if header.pointee.capacity <= row { header.pointee.grow(to: max(row + row / 2, 16)) }
+    }
+    if !isKnownUniquelyReferenced(&referenceNumbers) {
+      referenceNumbers = Column(copying: referenceNumbers, rows: count)
+    }
+    let numbers = referenceNumbers.header
+    if numbers.pointee.capacity <= row { numbers.pointee.grow(to: max(row + row / 2, 16)) }
+    switch reference {
+    case .integer(let value):
+      numbers.pointee.setCell(row, value)
+      numbers.pointee.markPresent(row)
+    case .string(let text):
+      setReferenceText(row, text)
+    }
+    // The texts' column is read by row as well, so it keeps pace once it is there.
+    if let texts = referenceTexts, texts.header.pointee.capacity <= row {
+      let own = Column(copying: texts, rows: min(count, texts.header.pointee.capacity))
+      own.header.pointee.grow(to: max(row + row / 2, 16))
+      referenceTexts = own
+    }
+    count += 1
+    return row
+  }
+
+  private mutating func setReferenceText(_ row: Int, _ text: String) {
+    let own: Column
+    if let texts = referenceTexts {
+      own = Column(copying: texts, rows: min(count, texts.header.pointee.capacity))
+    } else {
+      own = Column(.bytes)
+    }
+    if own.header.pointee.capacity <= row { own.header.pointee.grow(to: max(row + row / 2, 16)) }
+    var text = text
+    text.withUTF8 { _ = own.header.pointee.setBytes(row, $0.baseAddress, count: $0.count) }
+    referenceTexts = own
+  }
+}

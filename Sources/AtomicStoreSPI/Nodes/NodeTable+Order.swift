@@ -1,0 +1,119 @@
+extension NodeTable {
+  /// Whether rows ascend by reference and none is deleted.
+  public var isCanonical: Bool { entities.allSatisfy(\.isCanonical) }
+
+  /// The table as formats are given it: no deleted rows, rows ascending by reference, so that equal graphs are equal
+  /// tables. The same table where it is so already. Handles into this one are not good for the other.
+  ///
+  /// - Throws: `.danglingReference` where a relationship names a node that was removed.
+  public func canonical() throws(PersistentStoreError) -> NodeTable {
+    if isCanonical { return self }
+    // Where each row goes: new row by old row, all ones for deleted.
+    var newRows: [[UInt32]] = []
+    var orders: [[Int]] = []
+    for table in entities {
+      var rows = (0..<table.count).filter { !table.isDeleted($0) }
+      if table.referenceTexts == nil {
+        let numbers = table.referenceNumbers.header
+        rows.sort { numbers.pointee.cell($0, as: Int64.self) < numbers.pointee.cell($1, as: Int64.self) }
+      } else {
+        rows.sort { table.reference($0) < table.reference($1) }
+      }
+      var target = [UInt32](repeating: .max, count: table.count)
+      for (new, old) in rows.enumerated() { target[old] = UInt32(truncatingIfNeeded: new) }
+      newRows.append(target)
+      orders.append(rows)
+    }
+
+    var result = NodeTable(model: model)
+    for index in entities.indices {
+      let old = entities[index]
+      let order = orders[index]
+      var new = EntityTable(slots: model.records[index].slots)
+      new.count = order.count
+      new.referenceNumbers.header.pointee.grow(to: order.count)
+      for (row, oldRow) in order.enumerated() {
+        new.referenceNumbers.header.pointee.setCell(
+          row, old.referenceNumbers.header.pointee.cell(oldRow, as: Int64.self))
+        new.referenceNumbers.header.pointee.markPresent(row)
+      }
+      if old.referenceTexts != nil {
+        let texts = Column(.bytes)
+        texts.header.pointee.grow(to: order.count)
+        for (row, oldRow) in order.enumerated() {
+          if case .string(var text) = old.reference(oldRow) {
+            text.withUTF8 { _ = texts.header.pointee.setBytes(row, $0.baseAddress, count: $0.count) }
+          }
+        }
+        new.referenceTexts = texts
+      }
+      for slot in model.records[index].slots {
+        let from = old.columns[slot.index].header
+        let into = new.columns[slot.index].header
+        into.pointee.grow(to: order.count)
+        for (row, oldRow) in order.enumerated() {
+          guard
+            let copied = try copyCell(
+              from: from, oldRow: oldRow, into: into, row: row, ordered: slot.isOrdered, newRows: newRows)
+          else { continue }
+          let place = StoreLocation(
+            entity: model.records[index].description.name, reference: old.reference(oldRow).description,
+            property: slot.name)
+          throw PersistentStoreError(
+            .danglingReference, "\(objectReference(of: copied)) was removed", at: place)
+        }
+      }
+      for (row, payload) in old.payloads where newRows[index][row] != .max {
+        new.payloads[Int(newRows[index][row])] = payload
+      }
+      for key in old.deferred {
+        let row = newRows[index][Int(key & 0xFFFF_FFFF)]
+        if row != .max { new.deferred.insert(EntityTable.deferredKey(slot: Int(key >> 32), row: Int(row))) }
+      }
+      result.entities[index] = new
+    }
+    for index in result.entities.indices {
+      let root = model.records[index].root
+      for row in 0..<result.entities[index].count {
+        _ = result.lookups[root].insert(result.entities[index].reference(row), NodeHandle(entity: index, row: row))
+      }
+    }
+    return result
+  }
+
+  /// Copies one cell, handles translated. Gives back a handle whose node is gone, if there is one.
+  private func copyCell(
+    from: UnsafeMutablePointer<ColumnHeader>, oldRow: Int, into: UnsafeMutablePointer<ColumnHeader>, row: Int,
+    ordered: Bool, newRows: [[UInt32]]
+  ) throws(PersistentStoreError) -> NodeHandle? {
+    guard from.pointee.isPresent(oldRow) else { return nil }
+    func translate(_ bits: UInt64) -> UInt64? {
+      let node = NodeHandle(bits: bits)
+      let target = newRows[node.entity][node.row]
+      return target == .max ? nil : NodeHandle(entity: node.entity, row: Int(target)).bits
+    }
+    let width = from.pointee.width
+    switch from.pointee.layout {
+    case .toOne:
+      let bits = from.pointee.cell(oldRow, as: UInt64.self)
+      guard let target = translate(bits) else { return NodeHandle(bits: bits) }
+      into.pointee.setCell(row, target)
+    case .toMany:
+      var list: [UInt64] = []
+      for bits in from.pointee.handles(oldRow) {
+        guard let target = translate(bits) else { return NodeHandle(bits: bits) }
+        list.append(target)
+      }
+      guard into.pointee.setHandles(row, list) else { throw .columnFull(StoreLocation()) }
+    case .bytes:
+      let bytes = from.pointee.bytes(oldRow)
+      guard into.pointee.setBytes(row, bytes.baseAddress, count: bytes.count) else {
+        throw .columnFull(StoreLocation())
+      }
+    default:
+      (into.pointee.cells + row * width).copyMemory(from: from.pointee.cells + oldRow * width, byteCount: width)
+      into.pointee.markPresent(row)
+    }
+    return nil
+  }
+}

@@ -1,0 +1,268 @@
+import FoundationEssentials
+
+/// All nodes of a store: for each concrete entity a table with a row for each object and a column for each slot.
+///
+/// A value type: a copy shares its columns until one of the two writes. So a save changes a copy, encodes that, and
+/// only then puts it in the place of the old one. Formats fill a table through ``NodeTableBuilder`` and read it
+/// through ``reader(of:)``; edits go through the methods here.
+public struct NodeTable: Sendable {
+  public let model: ManagedObjectModel
+  var entities: [EntityTable]
+  /// By the number of a hierarchy's root entity.
+  var lookups: [ReferenceLookup]
+
+  /// An empty table.
+  public init(model: ManagedObjectModel) {
+    self.model = model
+    entities = model.records.map { EntityTable(slots: $0.slots) }
+    lookups = [ReferenceLookup](repeating: ReferenceLookup(), count: model.entityCount)
+  }
+
+  /// How many nodes there are in all.
+  public var count: Int { entities.reduce(0) { $0 + $1.count - $1.deletedCount } }
+
+  /// How many nodes of that very entity there are, its sub-entities not counted.
+  public func count(of entity: Int) -> Int { entities[entity].count - entities[entity].deletedCount }
+
+  /// The nodes of that very entity, by row.
+  public func handles(of entity: Int) -> [NodeHandle] {
+    let table = entities[entity]
+    return (0..<table.count).lazy.filter { !table.isDeleted($0) }.map { NodeHandle(entity: entity, row: $0) }
+  }
+
+  /// The node with that reference in the hierarchy of the entity, or nil.
+  public func handle(for reference: ReferenceObject, entity: Int) -> NodeHandle? {
+    lookups[model.records[entity].root][reference]
+  }
+
+  /// The node that a relationship's value names, or nil.
+  public func handle(for reference: ObjectReference) -> NodeHandle? {
+    guard let entity = model.entity(named: reference.entityName) else { return nil }
+    return handle(for: reference.reference, entity: entity.index)
+  }
+
+  public func reference(of node: NodeHandle) -> ReferenceObject { entities[node.entity].reference(node.row) }
+
+  public func objectReference(of node: NodeHandle) -> ObjectReference {
+    ObjectReference(entityName: model.records[node.entity].description.name, reference: reference(of: node))
+  }
+
+  /// Typed access to one entity's rows.
+  public func reader(of entity: Int) -> EntityReader { EntityReader(table: entities[entity], entity: entity, owner: self) }
+
+  /// The value in a slot. A deferred one that was not read yet is null here: see ``isDeferred(slot:of:)``.
+  public func value(slot: Int, of node: NodeHandle) -> StoredValue {
+    reader(of: node.entity).value(slot: slot, row: node.row)
+  }
+
+  /// The value of the property of that name, or nil where the entity stores none of that name.
+  public func value(forKey key: String, of node: NodeHandle) -> StoredValue? {
+    model.entity(at: node.entity).slot(named: key).map { value(slot: $0, of: node) }
+  }
+}
+
+// MARK: - Edits
+
+extension NodeTable {
+  /// Adds a node without values.
+  ///
+  /// - Throws: `.duplicateReference` where the hierarchy has that reference already, `.invalidValue` for an abstract
+  ///   entity.
+  public mutating func addCacheNode(entity: Int, reference: ReferenceObject) throws(PersistentStoreError) -> NodeHandle
+  {
+    let record = model.records[entity]
+    let place = StoreLocation(entity: record.description.name, reference: reference.description)
+    guard !record.description.isAbstract else {
+      throw PersistentStoreError(.invalidValue, "\(record.description.name) is abstract and has no objects", at: place)
+    }
+    let node = NodeHandle(entity: entity, row: entities[entity].count)
+    if let taken = lookups[record.root].insert(reference, node) {
+      throw PersistentStoreError(
+        .duplicateReference, "the reference \(reference) is taken by \(objectReference(of: taken))", at: place)
+    }
+    if let last = entities[entity].count.checkedPredecessor, entities[entity].isCanonical,
+      !(entities[entity].reference(last) < reference)
+    {
+      entities[entity].isCanonical = false
+    }
+    _ = entities[entity].appendRow(reference)
+    return node
+  }
+
+  /// Takes a node out. Relationships that name it must be changed by the caller: a table with a relationship to a
+  /// node that is gone cannot be put in canonical order.
+  public mutating func remove(_ node: NodeHandle) {
+    guard node.row < entities[node.entity].count, !entities[node.entity].isDeleted(node.row) else { return }
+    lookups[model.records[node.entity].root].remove(reference(of: node))
+    let words = (entities[node.entity].count + 63) / 64
+    while entities[node.entity].deleted.count < words { entities[node.entity].deleted.append(0) }
+    entities[node.entity].deleted[node.row >> 6] |= 1 << UInt64(node.row & 63)
+    entities[node.entity].deletedCount += 1
+    entities[node.entity].payloads[node.row] = nil
+    entities[node.entity].isCanonical = false
+  }
+
+  /// Whether the node is still there.
+  public func contains(_ node: NodeHandle) -> Bool {
+    node.entity < entities.count && node.row < entities[node.entity].count
+      && !entities[node.entity].isDeleted(node.row)
+  }
+
+  /// Sets a slot's value.
+  ///
+  /// - Throws: `.invalidValue` where the slot's type does not take it, `.danglingReference` where a relationship names
+  ///   a node that is not here or not of the destination entity, `.limitExceeded` past 4 GiB in one column.
+  public mutating func set(_ value: StoredValue, slot: Int, of node: NodeHandle) throws(PersistentStoreError) {
+    let description = model.records[node.entity].slots[slot]
+    let place = StoreLocation(
+      entity: model.records[node.entity].description.name, reference: reference(of: node).description,
+      property: description.name)
+    let row = node.row
+    switch description.kind {
+    case .attribute(let type):
+      guard type.accepts(value) else { throw .unacceptable(value, for: type, at: place) }
+      let header = entities[node.entity].own(slot)
+      entities[node.entity].deferred.remove(EntityTable.deferredKey(slot: slot, row: row))
+      guard header.pointee.store(value, row: row, type: type) else { throw .columnFull(place) }
+    case .toOne:
+      var bits = NodeHandle.nullBits
+      switch value {
+      case .null: break
+      case .toOne(let reference): bits = try destination(reference, slot: description, at: place).bits
+      default: throw PersistentStoreError(.invalidValue, "a to-one takes no \(value.kindDescription)", at: place)
+      }
+      entities[node.entity].own(slot).pointee.setCell(row, bits)
+    case .toMany(let ordered):
+      var list: [UInt64] = []
+      switch value {
+      case .null: break
+      case .toMany(let references):
+        for reference in references { list.append(try destination(reference, slot: description, at: place).bits) }
+      default: throw PersistentStoreError(.invalidValue, "a to-many takes no \(value.kindDescription)", at: place)
+      }
+      if Set(list).count != list.count {
+        throw PersistentStoreError(.invalidValue, "an object stands twice in the relationship", at: place)
+      }
+      if !ordered { list.sort { reference(of: NodeHandle(bits: $0)) < reference(of: NodeHandle(bits: $1)) } }
+      guard entities[node.entity].own(slot).pointee.setHandles(row, list) else { throw .columnFull(place) }
+    }
+  }
+
+  /// Sets the value of the property of that name.
+  ///
+  /// - Throws: as ``set(_:slot:of:)``; `.invalidValue` where the entity stores no property of that name.
+  public mutating func setValue(
+    _ value: StoredValue, forKey key: String, of node: NodeHandle
+  ) throws(PersistentStoreError) {
+    let entity = model.entity(at: node.entity)
+    guard let slot = entity.slot(named: key) else {
+      throw PersistentStoreError(
+        .invalidValue, "\(entity.name) stores no property '\(key)'",
+        at: StoreLocation(entity: entity.name, reference: reference(of: node).description, property: key))
+    }
+    try set(value, slot: slot, of: node)
+  }
+
+  private func destination(
+    _ reference: ObjectReference, slot: Slot, at place: StoreLocation
+  ) throws(PersistentStoreError) -> NodeHandle {
+    guard let node = handle(for: reference) else {
+      throw PersistentStoreError(.danglingReference, "\(reference) does not exist", at: place)
+    }
+    guard slot.destination >= 0, model.records[node.entity].ancestors.contains(slot.destination) else {
+      throw PersistentStoreError(
+        .danglingReference,
+        "\(reference) is not \(slot.relationship?.destinationEntityName ?? "of the destination entity")", at: place)
+    }
+    return node
+  }
+}
+
+extension Int {
+  fileprivate var checkedPredecessor: Int? { self > 0 ? self - 1 : nil }
+}
+
+// MARK: - What a format may hang on nodes
+
+extension NodeTable {
+  /// What the format attached to a node, if anything. It lives as long as the store is open and is never saved.
+  public func payload(of node: NodeHandle) -> (any Sendable)? { entities[node.entity].payloads[node.row] }
+  public mutating func setPayload(_ payload: (any Sendable)?, of node: NodeHandle) {
+    entities[node.entity].payloads[node.row] = payload
+  }
+
+  /// Whether the slot's value is still to come from the format, on its first read.
+  public func isDeferred(slot: Int, of node: NodeHandle) -> Bool {
+    let table = entities[node.entity]
+    return !table.deferred.isEmpty && table.deferred.contains(EntityTable.deferredKey(slot: slot, row: node.row))
+  }
+
+  /// All slots whose values are still to come, in entity, row and slot order.
+  public var deferredSlots: [(node: NodeHandle, slot: Int)] {
+    entities.enumerated().flatMap { index, table in
+      table.deferred.map { (node: NodeHandle(entity: index, row: Int($0 & 0xFFFF_FFFF)), slot: Int($0 >> 32)) }
+        .sorted { ($0.node.row, $0.slot) < ($1.node.row, $1.slot) }
+    }
+  }
+}
+
+extension PersistentStoreError {
+  static func unacceptable(_ value: StoredValue, for type: AttributeType, at place: StoreLocation) -> Self {
+    if case .integer(let number) = value {
+      return PersistentStoreError(.invalidValue, "\(number) does not fit \(type.modelName)", at: place)
+    }
+    return PersistentStoreError(.invalidValue, "\(value.kindDescription) is no \(type.modelName)", at: place)
+  }
+  static func columnFull(_ place: StoreLocation) -> Self {
+    PersistentStoreError(.limitExceeded, "one property's values pass 4 GiB in all", at: place)
+  }
+}
+
+extension ColumnHeader {
+  /// Stores an attribute's value that its type accepts. False where the heap is full.
+  mutating func store(_ value: StoredValue, row: Int, type: AttributeType) -> Bool {
+    if case .undefined = type, !value.isNull {
+      return UndefinedValue.encode(value).withUnsafeBytes { setBytes(row, $0.baseAddress, count: $0.count) }
+    }
+    func text(_ string: String, _ header: inout ColumnHeader) -> Bool {
+      var string = string
+      return string.withUTF8 { header.setBytes(row, $0.baseAddress, count: $0.count) }
+    }
+    switch value {
+    case .null, .toOne, .toMany: setNull(row)
+    case .boolean(let flag):
+      setCell(row, flag ? 1 as UInt8 : 0)
+      markPresent(row)
+    case .integer(let number):
+      setInteger(row, number)
+    case .float(let number):
+      setCell(row, number.bitPattern)
+      markPresent(row)
+    case .double(let number):
+      setCell(row, number.bitPattern)
+      markPresent(row)
+    case .date(let date):
+      setCell(row, date.timeIntervalSinceReferenceDate.bitPattern)
+      markPresent(row)
+    case .uuid(let uuid):
+      withUnsafeBytes(of: uuid.uuid) { (cells + row * 16).copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(cells), byteCount: 16) }
+      markPresent(row)
+    case .decimal(let number): return text(number.description, &self)
+    case .string(let string): return text(string, &self)
+    case .uri(let string): return text(string, &self)
+    case .data(let data):
+      return data.withUnsafeBytes { setBytes(row, $0.baseAddress, count: $0.count) }
+    }
+    return true
+  }
+
+  /// Stores an integer that fits the layout.
+  @inline(__always) func setInteger(_ row: Int, _ number: Int64) {
+    switch layout {
+    case .integer16: setCell(row, Int16(truncatingIfNeeded: number))
+    case .integer32: setCell(row, Int32(truncatingIfNeeded: number))
+    default: setCell(row, number)
+    }
+    markPresent(row)
+  }
+}

@@ -1,0 +1,98 @@
+/// What a format can carry, and what not. One declaration, four uses: the kit refuses what does not fit before a byte
+/// is written, the converter forecasts losses, the documentation prints it, and the harness proves it.
+public struct StoreTraits: Sendable {
+  /// One file, or a folder of files.
+  public enum Layout: String, Sendable { case file, folder }
+  /// Which reference objects survive a save.
+  public enum References: String, Sendable {
+    /// Integers and strings.
+    case all
+    case integersOnly
+    /// The format keeps no references: they come from key values or rows.
+    case derived
+  }
+
+  /// One line for people.
+  public var summary: String
+  /// File name extensions without the point, the preferred one first.
+  public var fileExtensions: [String]
+  public var layout: Layout
+  /// Whether ``AtomicStore/save(_:to:)`` is implemented.
+  public var canWrite: Bool
+  public var references: References
+  public var keepsOrder: Bool
+  public var keepsNilApartFromEmpty: Bool
+  /// Whether not-a-number, infinities and -0.0 come back to the bit.
+  public var keepsSpecialFloats: Bool
+  public var keepsMetadata: Bool
+  /// Whether the file tells its entities and types without a model.
+  public var isSelfDescribing: Bool
+  /// The most entities that one store holds objects of; nil for no bound.
+  public var maximumEntities: Int?
+  /// Attribute types (names as in model files) that the format cannot hold at all.
+  public var unsupportedTypes: [String]
+  public var readOptions: [StoreOption]
+  public var writeOptions: [StoreOption]
+
+  public init(
+    summary: String, fileExtensions: [String], layout: Layout = .file, canWrite: Bool = true,
+    references: References = .all, keepsOrder: Bool = true, keepsNilApartFromEmpty: Bool = true,
+    keepsSpecialFloats: Bool = true, keepsMetadata: Bool = true, isSelfDescribing: Bool = true,
+    maximumEntities: Int? = nil, unsupportedTypes: [String] = [], readOptions: [StoreOption] = [],
+    writeOptions: [StoreOption] = []
+  ) {
+    self.summary = summary
+    self.fileExtensions = fileExtensions
+    self.layout = layout
+    self.canWrite = canWrite
+    self.references = references
+    self.keepsOrder = keepsOrder
+    self.keepsNilApartFromEmpty = keepsNilApartFromEmpty
+    self.keepsSpecialFloats = keepsSpecialFloats
+    self.keepsMetadata = keepsMetadata
+    self.isSelfDescribing = isSelfDescribing
+    self.maximumEntities = maximumEntities
+    self.unsupportedTypes = unsupportedTypes
+    self.readOptions = readOptions
+    self.writeOptions = writeOptions
+  }
+}
+
+/// An option that a format takes.
+public struct StoreOption: Sendable, Hashable {
+  public var name: String
+  public var help: String
+  /// The values it takes; nil for any text.
+  public var values: [String]?
+  public init(name: String, help: String, values: [String]? = nil) {
+    self.name = name
+    self.help = help
+    self.values = values
+  }
+}
+
+/// A format's answer to "is this yours?".
+public enum Recognition: Sendable, Hashable {
+  case yes
+  case no
+  /// It may be, and only a full read would tell: taken if nobody is sure and the file name agrees.
+  case unsure
+  /// Known, and not a store this format can open: an older kind, another program's. The text says what it is.
+  case known(String)
+}
+
+/// What the kit passes along when it asks for a reference, a node, or values: an object as the context has it.
+public struct ManagedObjectSnapshot: Sendable {
+  /// The number of the concrete entity.
+  public var entity: Int
+  /// Nil until the store has given one.
+  public var reference: ReferenceObject?
+  /// By slot; a slot that is absent has not changed, or for a new object is null.
+  public var values: [Int: StoredValue]
+
+  public init(entity: Int, reference: ReferenceObject? = nil, values: [Int: StoredValue] = [:]) {
+    self.entity = entity
+    self.reference = reference
+    self.values = values
+  }
+}
