@@ -37,6 +37,10 @@ public protocol AtomicStore: Sendable {
   /// the kit does that where formats are unsure.
   static func recognize(_ probe: StoreProbe) -> Recognition
 
+  /// One file or a folder, as this store will be written. The default is the traits' layout; a format that has both
+  /// decides by path and options.
+  var layout: StoreTraits.Layout { get }
+
   /// Prepares a store for a place that holds one, or will hold one. Reads and writes nothing.
   ///
   /// - Throws: `.invalidOption` for values of options that make no sense.
@@ -95,6 +99,8 @@ public protocol StoreCoordinating: AnyObject, Sendable {
 }
 
 extension AtomicStore {
+  public var layout: StoreTraits.Layout { Self.traits.layout }
+
   public mutating func inferModel(from source: StoreSource) throws(PersistentStoreError) -> ModelDescription {
     throw PersistentStoreError(
       .modelNeeded, "a \(Self.storeType) store does not describe itself: a model is needed",

@@ -1,0 +1,107 @@
+public import AtomicStoreSPI
+public import FoundationEssentials
+import Synchronization
+
+/// A store that a coordinator opened: its nodes and metadata as they are on disk.
+///
+/// A handle that may go anywhere; what it holds stands behind one lock, and calls to the format are made one at a time.
+public final class PersistentStore: Sendable {
+  /// The registered name of its type.
+  public let type: String
+  /// The path that was asked for; a symbolic link is followed and stays.
+  public let path: String
+  /// The configuration of the model that the store was added with; nil for all entities.
+  public let configurationName: String?
+  public let isReadOnly: Bool
+  /// The store's identity, kept over saves, Save As and conversions.
+  public let identifier: UUID
+  /// The model its nodes follow: the coordinator's, or the one the store carries or that its data tells.
+  public let model: ManagedObjectModel
+
+  let state: Mutex<OpenStore>
+
+  init(_ open: OpenStore, path: String, configurationName: String?, isReadOnly: Bool) {
+    type = open.metadata.storeType
+    identifier = open.metadata.uuid
+    model = open.nodes.model
+    self.path = path
+    self.configurationName = configurationName
+    self.isReadOnly = isReadOnly
+    state = Mutex(open)
+  }
+
+  /// All nodes as they were loaded or last saved. A value: later saves do not change it.
+  public var nodes: NodeTable { state.withLock { $0.nodes } }
+
+  /// The metadata as it will be saved.
+  public var metadata: StoreMetadata { state.withLock { $0.metadata } }
+
+  /// Whether the metadata was set since the last save.
+  public var hasUnsavedMetadata: Bool { state.withLock { $0.metadataChanged } }
+
+  /// Whether the store is still one of its coordinator's.
+  public var isOpen: Bool { state.withLock { $0.isOpen } }
+
+  /// Sets the user's metadata entries. They are written with the next save.
+  ///
+  /// - Throws: `.invalidValue` for a key that is the kit's, `.readOnly`.
+  public func setMetadata(_ entries: PropertyListDictionary) throws(PersistentStoreError) {
+    for key in StoreMetadata.reservedKeys where entries[key] != nil {
+      throw PersistentStoreError(.invalidValue, "the metadata key '\(key)' is the kit's", at: StoreLocation(file: path))
+    }
+    guard !isReadOnly else { throw .readOnly(path) }
+    state.withLock {
+      guard $0.metadata.entries != entries else { return }
+      $0.metadata.entries = entries
+      $0.metadataChanged = true
+    }
+  }
+
+  /// The value of a slot, asked of the format first if it deferred it. The answer is kept.
+  public func value(slot: Int, of node: NodeHandle) throws(PersistentStoreError) -> StoredValue {
+    try state.withLock { open throws(PersistentStoreError) in
+      guard open.nodes.isDeferred(slot: slot, of: node) else { return open.nodes.value(slot: slot, of: node) }
+      let value = try open.format.value(slot: slot, of: node, in: open.nodes)
+      try open.nodes.set(value, slot: slot, of: node)
+      return value
+    }
+  }
+
+  /// The object ID of a node: `x-coredata://UUID/Entity/pREFERENCE`.
+  public func objectID(for reference: ObjectReference) -> ManagedObjectID {
+    ManagedObjectID(storeIdentifier: identifier, entityName: reference.entityName, reference: reference.reference)
+  }
+
+  /// The node that an object ID names, or nil where it is not in this store.
+  public func node(for id: ManagedObjectID) -> NodeHandle? {
+    guard id.storeIdentifier == identifier, let entity = model.entity(named: id.entityName) else { return nil }
+    return state.withLock { $0.nodes.handle(for: id.reference, entity: entity.index) }
+  }
+}
+
+/// What stands behind a store's lock.
+struct OpenStore: Sendable {
+  var format: any AtomicStore
+  var nodes: NodeTable
+  var metadata: StoreMetadata
+  var metadataChanged = false
+  /// What the file was when it was last read or written; nil for a store that was never saved.
+  var fileIdentity: FileIdentity?
+  var reservation: Reservation?
+  var isOpen = true
+
+  /// Tells the format and cleans up, once. The kit's part does not depend on the format's.
+  mutating func close(from coordinator: (any StoreCoordinating)?) {
+    guard isOpen else { return }
+    isOpen = false
+    format.willRemove(from: coordinator)
+    reservation?.removeIfUnsaved()
+    reservation = nil
+  }
+}
+
+extension PersistentStoreError {
+  static func readOnly(_ path: String) -> PersistentStoreError {
+    PersistentStoreError(.readOnly, "the store is open for reading only", at: StoreLocation(file: path))
+  }
+}

@@ -1,0 +1,177 @@
+public import AtomicStoreSPI
+import Synchronization
+
+/// What a save changes in one store, in the order the store is told.
+public struct StoreChanges: Sendable {
+  /// New objects. One without a reference gets one from the store; relationships name objects by reference, so those
+  /// that others of the same save point at bring theirs: see ``PersistentStoreCoordinator/newReference(for:in:)``.
+  public var inserted: [ManagedObjectSnapshot]
+  /// Changed objects with the slots that changed.
+  public var updated: [ManagedObjectSnapshot]
+  public var deleted: [ObjectReference]
+
+  public init(
+    inserted: [ManagedObjectSnapshot] = [], updated: [ManagedObjectSnapshot] = [], deleted: [ObjectReference] = []
+  ) {
+    self.inserted = inserted
+    self.updated = updated
+    self.deleted = deleted
+  }
+
+  public var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
+}
+
+extension PersistentStoreCoordinator {
+  /// Asks the store for the reference of an object that will be inserted. It is used up even if the object never is.
+  public func newReference(
+    for object: ManagedObjectSnapshot, in store: PersistentStore
+  ) throws(PersistentStoreError) -> ReferenceObject {
+    try check(store)
+    return try store.state.withLock { open throws(PersistentStoreError) in
+      try open.format.newReferenceObject(for: object, in: open.nodes, metadata: &open.metadata)
+    }
+  }
+
+  /// Saves changes to one store: whole, or not at all. Without changes and with unchanged metadata no file is touched,
+  /// except that a store that was never saved is written.
+  public func save(
+    _ store: PersistentStore, changes: StoreChanges = StoreChanges()
+  ) throws(PersistentStoreError) {
+    try save([(store, changes)])
+  }
+
+  /// Saves changes to several stores. On an error all files are the old ones, and all nodes and metadata in memory too;
+  /// the same save can be tried again. After a crash between two renames each file is whole.
+  public func save(_ work: [(store: PersistentStore, changes: StoreChanges)]) throws(PersistentStoreError) {
+    var pending: [(store: PersistentStore, save: PendingSave)] = []
+    do throws(PersistentStoreError) {
+      for (store, changes) in work {
+        try check(store)
+        guard !store.isReadOnly else { throw .readOnly(store.path) }
+        if let save = try PendingSave.prepare(store, changes) { pending.append((store, save)) }
+      }
+      for index in pending.indices { try pending[index].save.write() }
+      for index in pending.indices { try pending[index].save.commit() }
+    } catch {
+      for entry in pending.reversed() { entry.save.undo() }
+      throw error
+    }
+    for entry in pending { entry.save.publish(to: entry.store) }
+  }
+}
+
+/// One store's part of a save: what it will hold, and the staged file.
+struct PendingSave {
+  let path: String
+  var format: any AtomicStore
+  var snapshot: StoreSnapshot
+  let staged: StagedStore
+  var isCommitted = false
+  var identity: FileIdentity?
+
+  /// Applies the changes to a copy of the nodes. Nil where there is nothing to write.
+  static func prepare(
+    _ store: PersistentStore, _ changes: StoreChanges
+  ) throws(PersistentStoreError) -> PendingSave? {
+    let open = store.state.withLock { $0 }
+    guard !changes.isEmpty || open.metadataChanged || open.reservation != nil || open.fileIdentity?.isEmpty != false
+    else { return nil }
+    var format = open.format
+    var nodes = open.nodes
+    var metadata = open.metadata
+    do throws(PersistentStoreError) {
+      try apply(changes, &format, &nodes, &metadata, configuration: store.configurationName)
+      for (node, slot) in nodes.deferredSlots {
+        try nodes.set(try format.value(slot: slot, of: node, in: nodes), slot: slot, of: node)
+      }
+      metadata.lastReference = max(metadata.lastReference, nodes.greatestIntegerReference)
+      let snapshot = StoreSnapshot(nodes: try nodes.canonical(), metadata: metadata)
+      let staged = try StagedStore(
+        target: store.path, layout: format.layout, policy: .replaceOnlyIf(open.fileIdentity))
+      return PendingSave(path: store.path, format: format, snapshot: snapshot, staged: staged)
+    } catch {
+      throw error.located(StoreLocation(file: store.path))
+    }
+  }
+
+  private static func apply(
+    _ changes: StoreChanges, _ format: inout any AtomicStore, _ nodes: inout NodeTable,
+    _ metadata: inout StoreMetadata, configuration: String?
+  ) throws(PersistentStoreError) {
+    let allowed = Set((nodes.model.entities(forConfiguration: configuration) ?? []).map(\.index))
+    var added: [(node: NodeHandle, object: ManagedObjectSnapshot)] = []
+    for object in changes.inserted {
+      guard allowed.contains(object.entity) else {
+        let name = nodes.model.entity(at: object.entity).name
+        throw PersistentStoreError(
+          .invalidValue, "\(name) is not in the store's configuration '\(configuration ?? "")'",
+          at: StoreLocation(entity: name))
+      }
+      var object = object
+      if object.reference == nil {
+        object.reference = try format.newReferenceObject(for: object, in: nodes, metadata: &metadata)
+      }
+      added.append((try format.newCacheNode(for: object, in: &nodes), object))
+    }
+    for (node, object) in added {
+      for slot in nodes.model.entity(at: object.entity).slots where slot.isRelationship {
+        if let value = object.values[slot.index] { try nodes.set(value, slot: slot.index, of: node) }
+      }
+    }
+    for object in changes.updated {
+      guard let reference = object.reference, let node = nodes.handle(for: reference, entity: object.entity) else {
+        throw missing(nodes.model.entity(at: object.entity).name, object.reference)
+      }
+      try format.updateCacheNode(node, from: object, in: &nodes)
+    }
+    var removed: [NodeHandle] = []
+    for reference in changes.deleted {
+      guard let node = nodes.handle(for: reference) else { throw missing(reference.entityName, reference.reference) }
+      removed.append(node)
+    }
+    if !removed.isEmpty {
+      format.willRemoveCacheNodes(removed, from: &nodes)
+      for node in removed { nodes.remove(node) }
+    }
+  }
+
+  private static func missing(_ entity: String, _ reference: ReferenceObject?) -> PersistentStoreError {
+    PersistentStoreError(
+      .missingObject, "\(entity)/\(reference.map(\.description) ?? "new") is not in the store",
+      at: StoreLocation(entity: entity, reference: reference?.description))
+  }
+
+  mutating func write() throws(PersistentStoreError) {
+    do throws(PersistentStoreError) {
+      try format.save(snapshot, to: staged)
+      try staged.finish()
+    } catch {
+      throw error.located(StoreLocation(file: path))
+    }
+  }
+
+  mutating func commit() throws(PersistentStoreError) {
+    identity = try staged.commit(keepsPrevious: true)
+    isCommitted = true
+  }
+
+  /// Puts everything back. What cannot be put back is left as it is: the error that led here is the one to report.
+  func undo() {
+    if isCommitted { try? staged.rollBack() } else { staged.discard() }
+  }
+
+  func publish(to store: PersistentStore) {
+    staged.conclude()
+    store.state.withLock { open in
+      open.format = format
+      open.nodes = snapshot.nodes
+      // References handed out meanwhile stay used up.
+      let last = max(open.metadata.lastReference, snapshot.metadata.lastReference)
+      open.metadata = snapshot.metadata
+      open.metadata.lastReference = last
+      open.metadataChanged = false
+      open.fileIdentity = identity
+      open.reservation = nil
+    }
+  }
+}

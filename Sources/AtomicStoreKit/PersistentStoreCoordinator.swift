@@ -1,0 +1,154 @@
+public import AtomicStoreSPI
+public import FoundationEssentials
+import Synchronization
+
+/// Opens stores, keeps them apart, and closes them: several stores behind one façade.
+///
+/// It knows the SPI and a registry of formats, and no format itself.
+public final class PersistentStoreCoordinator: StoreCoordinating {
+  /// The formats it can open.
+  public let registry: StoreRegistry
+  /// The model that all stores must fit; nil lets each store bring its own.
+  public let managedObjectModel: ManagedObjectModel?
+
+  private struct State {
+    var stores: [PersistentStore] = []
+  }
+  private let state = Mutex(State())
+
+  /// A coordinator without stores.
+  public init(managedObjectModel: ManagedObjectModel? = nil, registry: StoreRegistry) {
+    self.managedObjectModel = managedObjectModel
+    self.registry = registry
+  }
+
+  deinit {
+    for store in state.withLock({ $0.stores }) { store.state.withLock { $0.close(from: nil) } }
+  }
+
+  /// The open stores, in the order they were added.
+  public var persistentStores: [PersistentStore] { state.withLock { $0.stores } }
+
+  public var storeIdentifiers: [UUID] { persistentStores.map(\.identifier) }
+
+  /// The open store with that identity, or nil.
+  public func persistentStore(identifier: UUID) -> PersistentStore? {
+    persistentStores.first { $0.identifier == identifier }
+  }
+
+  /// The ID of an object that one of the open stores holds, from its URI; nil where none does.
+  public func managedObjectID(forURIRepresentation uri: String) -> ManagedObjectID? {
+    guard let id = ManagedObjectID(uriRepresentation: uri) else { return nil }
+    return persistentStore(identifier: id.storeIdentifier)?.node(for: id) == nil ? nil : id
+  }
+
+  // MARK: Adding and removing
+
+  /// Opens the store at a path, or begins a new one where nothing or an empty file lies.
+  ///
+  /// - Parameters:
+  ///   - type: A registered name; nil finds the type from the content, or for a new store from the file's extension.
+  ///   - options: The format's own, by name.
+  ///   - model: For this store, where the coordinator has none and the store should not be asked.
+  /// - Throws: `PersistentStoreError`; on any error the file is as it was, and a reservation that was made is gone.
+  @discardableResult
+  public func addPersistentStore(
+    type: String? = nil, configurationName: String? = nil, at path: String, options: StoreOptions = [:],
+    isReadOnly: Bool = false, model: ManagedObjectModel? = nil
+  ) throws(PersistentStoreError) -> PersistentStore {
+    let opening = StoreOpening(
+      registry: registry, type: type, path: path, configurationName: configurationName, options: options,
+      isReadOnly: isReadOnly, model: managedObjectModel ?? model)
+    let place = try opening.inspect()
+    try refuseTwice(place, path)
+    var open = try opening.open(place)
+    let identifier = open.metadata.uuid
+    let store = PersistentStore(
+      open, path: path, configurationName: configurationName, isReadOnly: isReadOnly)
+    let clash = state.withLock { state -> PersistentStore? in
+      if let other = state.stores.first(where: { $0.identifier == identifier }) { return other }
+      state.stores.append(store)
+      return nil
+    }
+    if let clash {
+      open.close(from: nil)
+      throw PersistentStoreError(
+        .storeAlreadyAdded, "the store has the UUID \(identifier) of the open store \(clash.path)",
+        at: StoreLocation(file: path))
+    }
+    return store
+  }
+
+  /// As ``addPersistentStore(type:configurationName:at:options:isReadOnly:model:)``, for a file URL.
+  @discardableResult
+  public func addPersistentStore(
+    type: String? = nil, configurationName: String? = nil, at url: URL, options: StoreOptions = [:],
+    isReadOnly: Bool = false, model: ManagedObjectModel? = nil
+  ) throws(PersistentStoreError) -> PersistentStore {
+    try addPersistentStore(
+      type: type, configurationName: configurationName, at: url.path(percentEncoded: false), options: options,
+      isReadOnly: isReadOnly, model: model)
+  }
+
+  private func refuseTwice(_ place: StorePlace, _ path: String) throws(PersistentStoreError) {
+    for other in persistentStores where StorePlace.isSame(place, path: other.path) {
+      throw PersistentStoreError(
+        .storeAlreadyAdded, "the coordinator has this store open already", at: StoreLocation(file: path))
+    }
+  }
+
+  /// Closes a store. One that was never saved leaves no reservation of ours behind.
+  ///
+  /// - Throws: `.storeNotAdded`.
+  public func remove(_ store: PersistentStore) throws(PersistentStoreError) {
+    let found = state.withLock { state -> Bool in
+      guard let index = state.stores.firstIndex(where: { $0 === store }) else { return false }
+      state.stores.remove(at: index)
+      return true
+    }
+    guard found else {
+      throw PersistentStoreError(
+        .storeNotAdded, "the store is not one of this coordinator's", at: StoreLocation(file: store.path))
+    }
+    store.state.withLock { $0.close(from: self) }
+  }
+
+  func replace(_ old: PersistentStore, with new: PersistentStore) {
+    state.withLock { state in
+      if let index = state.stores.firstIndex(where: { $0 === old }) { state.stores[index] = new }
+    }
+    old.state.withLock { $0.close(from: self) }
+  }
+
+  func check(_ store: PersistentStore) throws(PersistentStoreError) {
+    guard persistentStores.contains(where: { $0 === store }) else {
+      throw PersistentStoreError(
+        .storeNotAdded, "the store is not one of this coordinator's", at: StoreLocation(file: store.path))
+    }
+  }
+
+  // MARK: Metadata without loading
+
+  /// The metadata of the store at a path, no row decoded.
+  public static func metadataForPersistentStore(
+    type: String? = nil, at path: String, options: StoreOptions = [:], registry: StoreRegistry
+  ) throws(PersistentStoreError) -> StoreMetadata {
+    let opening = StoreOpening(
+      registry: registry, type: type, path: path, configurationName: nil, options: options, isReadOnly: true,
+      model: nil)
+    return try opening.metadata()
+  }
+
+  /// Sets the user's entries in the metadata of the store at a path, which is rewritten whole: its objects, UUID and
+  /// references are kept.
+  public static func setMetadata(
+    _ entries: PropertyListDictionary, type: String? = nil, at path: String, options: StoreOptions = [:],
+    registry: StoreRegistry
+  ) throws(PersistentStoreError) {
+    let coordinator = PersistentStoreCoordinator(registry: registry)
+    let store = try coordinator.addPersistentStore(type: type, at: path, options: options)
+    try store.setMetadata(entries)
+    try coordinator.save(store)
+    try coordinator.remove(store)
+  }
+}

@@ -1,0 +1,194 @@
+import AtomicStoreSPI
+import FoundationEssentials
+
+/// One opening of a store, step by step: what lies there, whose it is, metadata, model, nodes.
+struct StoreOpening {
+  let registry: StoreRegistry
+  let type: String?
+  let path: String
+  let configurationName: String?
+  let options: StoreOptions
+  let isReadOnly: Bool
+  let model: ManagedObjectModel?
+
+  func inspect() throws(PersistentStoreError) -> StorePlace { try StorePlace.inspect(path) }
+
+  /// Metadata alone.
+  func metadata() throws(PersistentStoreError) -> StoreMetadata {
+    let place = try inspect()
+    guard place.holdsContent else {
+      throw PersistentStoreError(.notFound, "there is no store", at: StoreLocation(file: path))
+    }
+    let format = try formatType(for: place)
+    var value = try make(format, place)
+    return try readMetadata(&value, try StoreSource(opening: place), format)
+  }
+
+  /// Opens what lies at the place, or begins a store there.
+  func open(_ place: StorePlace) throws(PersistentStoreError) -> OpenStore {
+    let formatType = try formatType(for: place)
+    guard isReadOnly || formatType.traits.canWrite || place.holdsContent else {
+      throw PersistentStoreError(
+        .notSupported, "\(formatType.storeType) stores can be read, not written", at: StoreLocation(file: path))
+    }
+    var format = try make(formatType, place)
+    guard place.holdsContent else { return try begin(&format, formatType, place) }
+
+    do throws(PersistentStoreError) {
+      let source = try StoreSource(opening: place)
+      var metadata = try readMetadata(&format, source, formatType)
+      let model = try resolveModel(&format, source, metadata)
+      metadata.model = model.description
+      let builder = NodeTableBuilder(model: model, file: path)
+      try format.load(source, into: builder)
+      let nodes = try builder.finish()
+      try checkConfiguration(nodes)
+      metadata.lastReference = max(metadata.lastReference, nodes.greatestIntegerReference)
+      return OpenStore(
+        format: format, nodes: nodes, metadata: metadata, fileIdentity: place.identity)
+    } catch {
+      format.willRemove(from: nil)
+      throw error.located(StoreLocation(file: path))
+    }
+  }
+
+  /// A new store: nothing is written but, where nothing lay, a file of zero bytes that holds the place.
+  private func begin(
+    _ format: inout any AtomicStore, _ formatType: any AtomicStore.Type, _ place: StorePlace
+  ) throws(PersistentStoreError) -> OpenStore {
+    guard !isReadOnly else {
+      throw PersistentStoreError(
+        .notFound, "there is no store, and a new one cannot be read only", at: StoreLocation(file: path))
+    }
+    guard let model else {
+      throw PersistentStoreError(.modelNeeded, "a new store needs a model", at: StoreLocation(file: path))
+    }
+    guard model.entities(forConfiguration: configurationName) != nil else { throw unknownConfiguration(model) }
+    let reservation = try Reservation.make(at: place)
+    return OpenStore(
+      format: format, nodes: NodeTable(model: model),
+      metadata: StoreMetadata(storeType: formatType.storeType, model: model.description),
+      fileIdentity: try StorePlace.inspect(path).identity, reservation: reservation)
+  }
+
+  // MARK: Whose it is
+
+  func formatType(for place: StorePlace) throws(PersistentStoreError) -> any AtomicStore.Type {
+    guard place.holdsContent else {
+      if let type { return try registry.storeType(named: type) }
+      let byName = registry.storeTypes(forFileExtension: place.fileExtension)
+      if byName.count == 1 { return byName[0] }
+      throw PersistentStoreError(
+        .unrecognizedFormat,
+        "a new store needs a type: the extension '\(place.fileExtension)' names "
+          + (byName.isEmpty ? "none" : byName.map { $0.storeType }.sorted().joined(separator: " and ")),
+        at: StoreLocation(file: path))
+    }
+    let probe = try place.probe()
+    guard let type else { return try registry.recognize(probe) }
+    let asked = try registry.storeType(named: type)
+    switch asked.recognize(probe) {
+    case .yes, .unsure: return asked
+    case .known(let what): throw PersistentStoreError(.notSupported, what, at: StoreLocation(file: path))
+    case .no: break
+    }
+    do throws(PersistentStoreError) {
+      let other = try registry.recognize(probe)
+      throw PersistentStoreError(
+        .foreignFormat, "the store is of type \(other.storeType), not \(type)", at: StoreLocation(file: path))
+    } catch {
+      if error.code == .foreignFormat || error.code == .notSupported { throw error }
+      throw PersistentStoreError(.foreignFormat, "the content is no \(type) store", at: StoreLocation(file: path))
+    }
+  }
+
+  private func make(
+    _ formatType: any AtomicStore.Type, _ place: StorePlace
+  ) throws(PersistentStoreError) -> any AtomicStore {
+    try formatType.traits.check(options, of: formatType.storeType)
+    do {
+      return try formatType.init(
+        StoreConfiguration(
+          path: place.resolvedPath, configurationName: configurationName, options: options, isReadOnly: isReadOnly))
+    } catch {
+      throw error.located(StoreLocation(file: path))
+    }
+  }
+
+  // MARK: What it says
+
+  private func readMetadata(
+    _ format: inout any AtomicStore, _ source: StoreSource, _ formatType: any AtomicStore.Type
+  ) throws(PersistentStoreError) -> StoreMetadata {
+    let metadata: StoreMetadata
+    do { metadata = try format.metadata(in: source) } catch { throw error.located(StoreLocation(file: path)) }
+    guard ScalarString(metadata.storeType) == ScalarString(formatType.storeType) else {
+      throw PersistentStoreError(
+        .storeTypeMismatch,
+        "the metadata names the type '\(metadata.storeType)', the store is '\(formatType.storeType)'",
+        at: StoreLocation(file: path))
+    }
+    return metadata
+  }
+
+  private func resolveModel(
+    _ format: inout any AtomicStore, _ source: StoreSource, _ metadata: StoreMetadata
+  ) throws(PersistentStoreError) -> ManagedObjectModel {
+    if let model {
+      guard model.entities(forConfiguration: configurationName) != nil else { throw unknownConfiguration(model) }
+      if let stored = metadata.model, !stored.isInferred {
+        let differences = model.differences(from: stored)
+        guard differences.isEmpty else {
+          let list = differences.map { "\($0)" }.joined(separator: "; ")
+          throw PersistentStoreError(
+            .modelMismatch, "the store was written with another model: \(list)", at: StoreLocation(file: path))
+        }
+      }
+      return model
+    }
+    let description = if let stored = metadata.model { stored } else { try format.inferModel(from: source) }
+    do {
+      return try ManagedObjectModel(description)
+    } catch {
+      throw PersistentStoreError(
+        .invalidModel, "the store's own model is not valid", at: StoreLocation(file: path), underlying: error)
+    }
+  }
+
+  private func unknownConfiguration(_ model: ManagedObjectModel) -> PersistentStoreError {
+    let names = model.configurations.isEmpty ? "none" : model.configurations.joined(separator: ", ")
+    return PersistentStoreError(
+      .invalidModel, "the model has no configuration '\(configurationName ?? "")'; it has \(names)",
+      at: StoreLocation(file: path))
+  }
+
+  /// A store opened with a configuration holds objects of its entities only.
+  private func checkConfiguration(_ nodes: NodeTable) throws(PersistentStoreError) {
+    guard let configurationName, let allowed = nodes.model.entities(forConfiguration: configurationName) else { return }
+    let numbers = Set(allowed.map(\.index))
+    for entity in nodes.model.entities where nodes.count(of: entity.index) > 0 && !numbers.contains(entity.index) {
+      throw PersistentStoreError(
+        .modelMismatch, "the store holds objects of \(entity.name), which is not in the configuration "
+          + "'\(configurationName)'", at: StoreLocation(file: path, entity: entity.name))
+    }
+  }
+}
+
+extension StoreTraits {
+  /// - Throws: `.invalidOption` for a name that the format does not have or a value that the option does not take.
+  public func check(_ options: StoreOptions, of storeType: String) throws(PersistentStoreError) {
+    let known = readOptions + writeOptions
+    for (name, value) in options.sorted(by: { $0.key < $1.key }) {
+      guard let option = known.first(where: { $0.name == name }) else {
+        let names = known.map(\.name).sorted().joined(separator: ", ")
+        throw PersistentStoreError(
+          .invalidOption,
+          "\(storeType) stores have no option '\(name)'; they have \(names.isEmpty ? "none" : names)")
+      }
+      if let values = option.values, !values.contains(value) {
+        throw PersistentStoreError(
+          .invalidOption, "the option '\(name)' takes \(values.joined(separator: ", ")), not '\(value)'")
+      }
+    }
+  }
+}

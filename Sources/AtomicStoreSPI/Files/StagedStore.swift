@@ -1,0 +1,405 @@
+import CStoreFiles
+import Glibc
+import Synchronization
+
+/// The one door for writing. What is written goes beside the target first; then all of it takes the target's place in
+/// one step, or none of it.
+///
+/// Stage, fsync, rename (for folders: exchange), fsync the folder above. Symbolic links stay and their target is
+/// replaced; the mode stays, the owner where the system allows. Whatever fails leaves the old bytes and no litter.
+public final class StagedStore: Sendable {
+  public enum Layout: Sendable { case file, folder }
+  /// What may be replaced.
+  public enum Policy: Sendable {
+    /// Nothing may be there.
+    case createNew
+    /// Only the very file that was read; nil only where nothing is.
+    case replaceOnlyIf(FileIdentity?)
+    case replaceAny
+  }
+
+  /// Where the result goes, links followed.
+  public let targetPath: String
+  public let layout: Layout
+  private let policy: Policy
+  private let stagedPath: String
+  private let faults: FaultPlan?
+
+  private enum Phase { case writing, finished, committed(previous: String?), done }
+  private struct State {
+    var phase = Phase.writing
+    var members: [StagedFile] = []
+  }
+  private let state = Mutex(State())
+
+  /// Prepares to write a store.
+  ///
+  /// - Throws: `.cannotCreate` for a missing folder, `.permissionDenied`, `.noSpace`.
+  public convenience init(target path: String, layout: StoreTraits.Layout, policy: Policy) throws(PersistentStoreError)
+  {
+    try self.init(target: path, layout: layout, policy: policy, faults: nil)
+  }
+
+  package init(
+    target path: String, layout: StoreTraits.Layout, policy: Policy, faults: FaultPlan?
+  ) throws(PersistentStoreError) {
+    let place = try StorePlace.inspect(path)
+    targetPath = place.resolvedPath
+    self.layout = layout == .file ? .file : .folder
+    self.policy = policy
+    self.faults = faults
+    let folder = FilePathText.folder(targetPath)
+    guard try SystemCall.status(folder, followLinks: true) != nil else {
+      throw PersistentStoreError(.cannotCreate, "the folder \(folder) does not exist", at: StoreLocation(file: path))
+    }
+    StagedLitter.removeStale(in: folder, target: FilePathText.name(targetPath))
+    stagedPath = StagedLitter.name(beside: targetPath)
+    StagedLitter.add(stagedPath)
+    if self.layout == .folder {
+      if let error = faults?.next(.create) ?? (mkdir(stagedPath, 0o700) == 0 ? nil : errno) {
+        StagedLitter.remove(stagedPath)
+        throw SystemCall.error(error, "create a folder beside the store", path)
+      }
+    }
+  }
+
+  deinit { discard() }
+
+  // MARK: For formats
+
+  /// The file of a store that is one file. Ask once.
+  public func file() throws(PersistentStoreError) -> StagedFile {
+    guard layout == .file else {
+      throw PersistentStoreError(.internalInconsistency, "the store is a folder: write members")
+    }
+    return try open(stagedPath, shownAs: targetPath)
+  }
+
+  /// A new member of a store that is a folder.
+  ///
+  /// - Throws: `.invalidValue` for a name that is none: empty, `.`, `..`, with `/` or NUL, over 255 bytes.
+  public func member(_ name: String) throws(PersistentStoreError) -> StagedFile {
+    guard layout == .folder else {
+      throw PersistentStoreError(.internalInconsistency, "the store is a file: it has no members")
+    }
+    let bytes = name.utf8
+    guard !bytes.isEmpty, name != ".", name != "..", !bytes.contains(0x2F), !bytes.contains(0), bytes.count <= 255 else {
+      throw PersistentStoreError(
+        .invalidValue, "'\(name)' cannot name a file", at: StoreLocation(file: targetPath))
+    }
+    return try open(stagedPath + "/" + name, shownAs: targetPath + "/" + name)
+  }
+
+  private func open(_ path: String, shownAs shown: String) throws(PersistentStoreError) -> StagedFile {
+    if let error = faults?.next(.create) { throw SystemCall.error(error, "create a file", shown) }
+    let descriptor: Int32
+    do {
+      descriptor = try SystemCall.open(
+        path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600, doing: "create a file beside the store")
+    } catch {
+      throw PersistentStoreError(error.code, error.message, at: StoreLocation(file: shown))
+    }
+    let file = StagedFile(descriptor: descriptor, path: shown, faults: faults)
+    state.withLock { $0.members.append(file) }
+    return file
+  }
+
+  // MARK: For the kit
+
+  /// Closes and syncs all that was written, and gives it the mode and owner it will have. Only renames remain.
+  public func finish() throws(PersistentStoreError) {
+    let members = state.withLock { $0.members }
+    guard layout == .folder || members.count == 1 else {
+      throw PersistentStoreError(.internalInconsistency, "the format staged no file", at: StoreLocation(file: targetPath))
+    }
+    let old = try SystemCall.status(targetPath, followLinks: false)
+    let oldIsFolder = old.map { $0.st_mode & S_IFMT == S_IFDIR } ?? false
+    let mask = umask(0)
+    umask(mask)
+    for member in members {
+      var mode = 0o666 & ~mask
+      if layout == .file, let old, !oldIsFolder { mode = old.st_mode & 0o7777 }
+      try member.seal(mode: mode, owner: layout == .file && !oldIsFolder ? old : nil)
+    }
+    if layout == .folder {
+      chmod(stagedPath, oldIsFolder ? (old?.st_mode ?? 0o777) & 0o7777 : 0o777 & ~mask)
+      if let old, oldIsFolder { _ = chown(stagedPath, old.st_uid, old.st_gid) }
+      if let error = faults?.next(.sync) { throw SystemCall.error(error, "sync the folder", targetPath) }
+      try SystemCall.syncFolder(stagedPath)
+    }
+    state.withLock { $0.phase = .finished }
+  }
+
+  /// Lets what was staged be read before it takes the target's place.
+  public func sourceForVerification(name: String) throws(PersistentStoreError) -> StoreSource {
+    let place = try StorePlace.inspect(stagedPath)
+    return try StoreSource(opening: StorePlace(
+      path: name, resolvedPath: place.resolvedPath, kind: place.kind, isSymbolicLink: false, size: place.size,
+      identity: place.identity))
+  }
+
+  /// Puts the staged store in the target's place.
+  ///
+  /// - Parameter keepsPrevious: Keep what was there until ``conclude()``, so that ``rollBack()`` can restore it.
+  /// - Throws: `.alreadyExists` or `.changedOnDisk` where the policy forbids to replace what is there; the old bytes
+  ///   then stay.
+  @discardableResult
+  public func commit(keepsPrevious: Bool = false) throws(PersistentStoreError) -> FileIdentity {
+    let now = try SystemCall.status(targetPath, followLinks: false)
+    switch policy {
+    case .createNew:
+      if now != nil { throw alreadyExists() }
+    case .replaceOnlyIf(let expected):
+      if now.map({ FileIdentity($0) }) != expected {
+        throw PersistentStoreError(
+          .changedOnDisk, "somebody else changed the store since it was read", at: StoreLocation(file: targetPath))
+      }
+    case .replaceAny: break
+    }
+    if let error = faults?.next(.rename) { throw SystemCall.error(error, "rename", targetPath) }
+    var previous: String?
+    if now == nil {
+      guard asf_rename_exclusive(stagedPath, targetPath) == 0 else {
+        if errno == EEXIST { throw alreadyExists() }
+        // A file system without the exclusive form.
+        guard errno == EINVAL || errno == ENOSYS, rename(stagedPath, targetPath) == 0 else {
+          throw SystemCall.error(errno, "rename", targetPath)
+        }
+        return try committed(previous: nil)
+      }
+      StagedLitter.remove(stagedPath)
+    } else if asf_exchange(stagedPath, targetPath) == 0 {
+      // The old store now bears the staged name; it goes with `conclude`.
+      previous = stagedPath
+    } else if errno == EINVAL || errno == ENOSYS, layout == .file {
+      // No exchange on this file system: a link keeps the old file where it is wanted.
+      let keeper = StagedLitter.name(beside: targetPath)
+      if keepsPrevious {
+        guard link(targetPath, keeper) == 0 else { throw SystemCall.error(errno, "keep the old store", targetPath) }
+        StagedLitter.add(keeper)
+        previous = keeper
+      }
+      guard rename(stagedPath, targetPath) == 0 else {
+        if let previous { unlink(previous) }
+        throw SystemCall.error(errno, "rename", targetPath)
+      }
+      StagedLitter.remove(stagedPath)
+    } else {
+      throw SystemCall.error(errno, "exchange the old store and the new", targetPath)
+    }
+    let identity = try committed(previous: previous)
+    if !keepsPrevious { conclude() }
+    return identity
+  }
+
+  private func committed(previous: String?) throws(PersistentStoreError) -> FileIdentity {
+    state.withLock { $0.phase = .committed(previous: previous) }
+    do throws(PersistentStoreError) {
+      if let error = faults?.next(.sync) { throw SystemCall.error(error, "sync the folder", targetPath) }
+      try SystemCall.syncFolder(FilePathText.folder(targetPath))
+      guard let status = try SystemCall.status(targetPath, followLinks: false) else {
+        throw PersistentStoreError(.changedOnDisk, "the store vanished", at: StoreLocation(file: targetPath))
+      }
+      return FileIdentity(status)
+    } catch {
+      try? rollBack()
+      throw error
+    }
+  }
+
+  private func alreadyExists() -> PersistentStoreError {
+    PersistentStoreError(.alreadyExists, "something is there already", at: StoreLocation(file: targetPath))
+  }
+
+  /// Removes what ``commit(keepsPrevious:)`` kept.
+  public func conclude() {
+    let previous = state.withLock { state -> String? in
+      guard case .committed(let previous) = state.phase else { return nil }
+      state.phase = .done
+      return previous
+    }
+    if let previous {
+      SystemCall.removeTree(previous)
+      StagedLitter.remove(previous)
+    }
+  }
+
+  /// After a commit: puts the old store back, or nothing where nothing was.
+  public func rollBack() throws(PersistentStoreError) {
+    let previous = state.withLock { state -> String?? in
+      guard case .committed(let previous) = state.phase else { return nil }
+      state.phase = .done
+      return .some(previous)
+    }
+    guard let previous else { return }
+    if let previous {
+      guard asf_exchange(previous, targetPath) == 0 || rename(previous, targetPath) == 0 else {
+        throw SystemCall.error(errno, "put the old store back", targetPath)
+      }
+      SystemCall.removeTree(previous)
+      StagedLitter.remove(previous)
+    } else {
+      SystemCall.removeTree(targetPath)
+    }
+    try SystemCall.syncFolder(FilePathText.folder(targetPath))
+  }
+
+  /// Forgets what was staged. The target is as it was.
+  public func discard() {
+    let isPending = state.withLock { state -> Bool in
+      for member in state.members { member.abandon() }
+      switch state.phase {
+      case .writing, .finished:
+        state.phase = .done
+        return true
+      case .committed, .done: return false
+      }
+    }
+    guard isPending else { return conclude() }
+    SystemCall.removeTree(stagedPath)
+    StagedLitter.remove(stagedPath)
+  }
+
+  /// Removes everything that any store of this process has staged: for a program that was told to stop.
+  public static func discardAllPending() { StagedLitter.removeAll() }
+}
+
+/// A file being staged.
+public final class StagedFile: Sendable {
+  private struct State {
+    var descriptor: Int32
+    var written = 0
+  }
+  private let state: Mutex<State>
+  /// As it will be called.
+  public let path: String
+  private let faults: FaultPlan?
+
+  init(descriptor: Int32, path: String, faults: FaultPlan?) {
+    state = Mutex(State(descriptor: descriptor))
+    self.path = path
+    self.faults = faults
+  }
+
+  deinit { abandon() }
+
+  public var bytesWritten: Int { state.withLock { $0.written } }
+
+  /// Appends bytes.
+  ///
+  /// - Throws: `.noSpace`, `.inputOutput`.
+  public func write(_ bytes: UnsafeRawBufferPointer) throws(PersistentStoreError) {
+    try state.withLock { state throws(PersistentStoreError) in
+      guard state.descriptor >= 0 else {
+        throw PersistentStoreError(.internalInconsistency, "the file is closed", at: StoreLocation(file: path))
+      }
+      var rest = bytes
+      while let base = rest.baseAddress, !rest.isEmpty {
+        if let error = faults?.next(.write) { throw SystemCall.error(error, "write", path) }
+        let count = faults?.shortWrite(rest.count) ?? rest.count
+        let done = Glibc.write(state.descriptor, base, count)
+        if done < 0 {
+          if errno == EINTR { continue }
+          throw SystemCall.error(errno, "write", path)
+        }
+        state.written += done
+        rest = UnsafeRawBufferPointer(rebasing: rest[done...])
+      }
+    }
+  }
+
+  public func write(_ bytes: [UInt8]) throws(PersistentStoreError) {
+    try bytes.withUnsafeBufferPointer { buffer throws(PersistentStoreError) in
+      try write(UnsafeRawBufferPointer(buffer))
+    }
+  }
+
+  /// Nothing to do for formats: the kit closes what it opened. Here for those who like to say it.
+  public func close() throws(PersistentStoreError) {}
+
+  func seal(mode: mode_t, owner: stat?) throws(PersistentStoreError) {
+    try state.withLock { state throws(PersistentStoreError) in
+      guard state.descriptor >= 0 else { return }
+      defer {
+        Glibc.close(state.descriptor)
+        state.descriptor = -1
+      }
+      // The owner first: changing it clears the set-user bits of the mode.
+      if let owner { _ = fchown(state.descriptor, owner.st_uid, owner.st_gid) }
+      guard fchmod(state.descriptor, mode) == 0 else { throw SystemCall.error(errno, "set the mode", path) }
+      if let error = faults?.next(.sync) { throw SystemCall.error(error, "sync", path) }
+      guard fsync(state.descriptor) == 0 else { throw SystemCall.error(errno, "sync", path) }
+    }
+  }
+
+  func abandon() {
+    state.withLock { state in
+      if state.descriptor >= 0 { Glibc.close(state.descriptor) }
+      state.descriptor = -1
+    }
+  }
+}
+
+/// Faults to inject, for tests: the k-th call of any kind fails, or writes are short.
+package final class FaultPlan: Sendable {
+  package enum Call: Sendable { case create, write, sync, rename }
+  private struct State {
+    var calls = 0
+    var seen: [Call] = []
+  }
+  private let state = Mutex(State())
+  private let failing: Int?
+  private let error: Int32
+  private let isShort: Bool
+
+  package init(failing: Int? = nil, error: Int32 = ENOSPC, shortWrites: Bool = false) {
+    self.failing = failing
+    self.error = error
+    isShort = shortWrites
+  }
+
+  /// The calls so far, in order.
+  package var calls: [Call] { state.withLock { $0.seen } }
+
+  func next(_ call: Call) -> Int32? {
+    state.withLock { state in
+      state.seen.append(call)
+      state.calls += 1
+      return state.calls - 1 == failing ? error : nil
+    }
+  }
+  func shortWrite(_ count: Int) -> Int { isShort ? max(1, count / 2) : count }
+}
+
+/// The names of what is staged, so that a program that is told to stop can clean up, and a later one after a crash.
+enum StagedLitter {
+  private static let pending = Mutex<Set<String>>([])
+  private static let counter = Atomic<Int>(0)
+  private static let marker = ".atomicstore-"
+
+  static func add(_ path: String) { pending.withLock { _ = $0.insert(path) } }
+  static func remove(_ path: String) { pending.withLock { _ = $0.remove(path) } }
+  static func removeAll() {
+    for path in pending.withLock({ $0 }) { SystemCall.removeTree(path) }
+  }
+
+  /// `.NAME.atomicstore-PID-N.tmp` beside the target, NAME cut where the whole would pass 255 bytes.
+  static func name(beside target: String) -> String {
+    let serial = counter.wrappingAdd(1, ordering: .relaxed).oldValue
+    let tail = "\(marker)\(getpid())-\(serial).tmp"
+    var stem = Array(FilePathText.name(target).utf8.prefix(254 - tail.utf8.count))
+    // Cut between scalars, not inside one.
+    while !stem.isEmpty, String(validating: stem, as: UTF8.self) == nil { stem.removeLast() }
+    return FilePathText.folder(target) + "/." + String(decoding: stem, as: UTF8.self) + tail
+  }
+
+  /// Removes what a process that no longer runs left beside this target.
+  static func removeStale(in folder: String, target: String) {
+    let prefix = "." + target + marker
+    for name in (try? SystemCall.names(in: folder)) ?? [] where name.hasPrefix(prefix) && name.hasSuffix(".tmp") {
+      let tail = name.dropFirst(prefix.count).dropLast(4).split(separator: "-")
+      guard tail.count == 2, let process = pid_t(tail[0]), process > 0, process != getpid() else { continue }
+      if kill(process, 0) != 0, errno == ESRCH { SystemCall.removeTree(folder + "/" + name) }
+    }
+  }
+}

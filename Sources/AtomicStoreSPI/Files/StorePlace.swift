@@ -1,0 +1,186 @@
+import Glibc
+
+/// What lies where a store is, or will be: found out by the kit, before any format is asked.
+public struct StorePlace: Sendable {
+  public enum Kind: Sendable, Hashable {
+    /// Nothing; for a dangling symbolic link, nothing at its target.
+    case nothing
+    /// A file of zero bytes: the place of a store to come.
+    case zeroLength
+    case file
+    case folder
+    /// A folder with nothing in it: for a format that uses folders the place of a store to come.
+    case emptyFolder
+  }
+  /// As it was asked for.
+  public let path: String
+  /// With symbolic links followed: the file that is read and replaced.
+  public let resolvedPath: String
+  public let kind: Kind
+  public let isSymbolicLink: Bool
+  public let size: Int
+  /// Nil where nothing lies.
+  public let identity: FileIdentity?
+
+  /// Whether there is something that a format could read.
+  public var holdsContent: Bool { kind == .file || kind == .folder }
+  /// In lower case, without the point.
+  public var fileExtension: String { FilePathText.fileExtension(path) }
+
+  /// Looks, following symbolic links.
+  ///
+  /// - Throws: `.unsupportedFileKind` for devices, pipes and sockets, `.cannotCreate` for a loop of links,
+  ///   `.permissionDenied` where the system does not let us look.
+  public static func inspect(_ path: String) throws(PersistentStoreError) -> StorePlace {
+    guard !path.isEmpty, !path.utf8.contains(0) else {
+      throw PersistentStoreError(.cannotCreate, "the path is empty or holds a NUL", at: StoreLocation(file: path))
+    }
+    let (resolved, isLink) = try follow(path)
+    guard let status = try SystemCall.status(resolved, followLinks: true) else {
+      return StorePlace(
+        path: path, resolvedPath: resolved, kind: .nothing, isSymbolicLink: isLink, size: 0, identity: nil)
+    }
+    let kind: Kind
+    switch status.st_mode & S_IFMT {
+    case S_IFREG: kind = status.st_size == 0 ? .zeroLength : .file
+    case S_IFDIR: kind = try SystemCall.names(in: resolved).isEmpty ? .emptyFolder : .folder
+    default:
+      throw PersistentStoreError(
+        .unsupportedFileKind, "this is neither a file nor a folder", at: StoreLocation(file: path))
+    }
+    return StorePlace(
+      path: path, resolvedPath: resolved, kind: kind, isSymbolicLink: isLink, size: Int(status.st_size),
+      identity: FileIdentity(status))
+  }
+
+  /// The file that links lead to, whether it is there or not.
+  private static func follow(_ path: String) throws(PersistentStoreError) -> (String, Bool) {
+    var current = path
+    var isLink = false
+    for _ in 0..<40 {
+      guard let status = try SystemCall.status(current, followLinks: false), status.st_mode & S_IFMT == S_IFLNK else {
+        return (current, isLink)
+      }
+      isLink = true
+      var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
+      let length = buffer.withUnsafeMutableBytes { raw in
+        raw.baseAddress.map { readlink(current, $0.assumingMemoryBound(to: CChar.self), raw.count) } ?? -1
+      }
+      guard length > 0 else { throw SystemCall.error(errno, "read the link", current) }
+      let target = String(decoding: buffer[..<length], as: UTF8.self)
+      current = target.hasPrefix("/") ? target : FilePathText.folder(current) + "/" + target
+    }
+    throw PersistentStoreError(.cannotCreate, "symbolic links lead in a circle", at: StoreLocation(file: path))
+  }
+
+  /// Whether the place and the path are one file, by device and inode, or by name where there is nothing yet.
+  public static func isSame(_ place: StorePlace, path: String) -> Bool {
+    guard let other = try? inspect(path) else { return false }
+    if let one = place.identity, let two = other.identity { return one.isSameFile(as: two) }
+    guard place.identity == nil, other.identity == nil else { return false }
+    return place.absolutePath == other.absolutePath
+  }
+
+  private var absolutePath: String {
+    let folder = FilePathText.folder(resolvedPath)
+    guard let real = realpath(folder, nil) else { return resolvedPath }
+    defer { free(real) }
+    return String(cString: real) + "/" + FilePathText.name(resolvedPath)
+  }
+
+  /// The first bytes, for formats to recognise themselves by.
+  public func probe() throws(PersistentStoreError) -> StoreProbe {
+    if kind == .folder {
+      let names = try SystemCall.names(in: resolvedPath).filter { !$0.hasPrefix(".") }
+      var prefixes: [ScalarString: [UInt8]] = [:]
+      for name in names.prefix(64) {
+        let member = resolvedPath + "/" + name
+        if let status = try SystemCall.status(member, followLinks: true), status.st_mode & S_IFMT == S_IFREG {
+          prefixes[ScalarString(name)] = try Self.prefix(member)
+        }
+      }
+      return StoreProbe(
+        name: path, prefix: [], size: 0, isFolder: true, memberNames: names, fileExtension: fileExtension,
+        prefixes: prefixes)
+    }
+    return StoreProbe(
+      name: path, prefix: try Self.prefix(resolvedPath), size: size, isFolder: false, memberNames: [],
+      fileExtension: fileExtension, prefixes: [:])
+  }
+
+  private static func prefix(_ path: String) throws(PersistentStoreError) -> [UInt8] {
+    let descriptor = try SystemCall.open(path, O_RDONLY | O_NONBLOCK, doing: "open")
+    defer { close(descriptor) }
+    var bytes = [UInt8](repeating: 0, count: StoreProbe.prefixLength)
+    var filled = 0
+    while filled < bytes.count {
+      let got = try bytes.withUnsafeMutableBufferPointer { buffer throws(PersistentStoreError) in
+        guard let base = buffer.baseAddress else { return 0 }
+        return try SystemCall.read(descriptor, into: base + filled, count: buffer.count - filled, path: path)
+      }
+      if got == 0 { break }
+      filled += got
+    }
+    bytes.removeLast(bytes.count - filled)
+    return bytes
+  }
+}
+
+/// The beginning of what lies at a place: enough for a format to know itself.
+public struct StoreProbe: Sendable {
+  /// How many bytes of a file are shown at most.
+  public static let prefixLength = 4096
+
+  /// The path, or what stands for it.
+  public var name: String
+  /// The first bytes of a file; empty for a folder.
+  public var prefix: [UInt8]
+  public var size: Int
+  public var isFolder: Bool
+  /// For a folder: the names in it that do not begin with a point, in the order of their bytes.
+  public var memberNames: [String]
+  /// In lower case, without the point.
+  public var fileExtension: String
+  private var prefixes: [ScalarString: [UInt8]]
+
+  public init(
+    name: String, prefix: [UInt8], size: Int, isFolder: Bool = false, memberNames: [String] = [],
+    fileExtension: String = "", prefixes: [ScalarString: [UInt8]] = [:]
+  ) {
+    self.name = name
+    self.prefix = prefix
+    self.size = size
+    self.isFolder = isFolder
+    self.memberNames = memberNames
+    self.fileExtension = fileExtension
+    self.prefixes = prefixes
+  }
+
+  /// The first bytes of a folder's member, of its first 64.
+  public func prefix(ofMember name: String) -> [UInt8] { prefixes[ScalarString(name)] ?? [] }
+
+  /// Whether the file begins with this text.
+  public func begins(with text: StaticString) -> Bool {
+    text.withUTF8Buffer { prefix.starts(with: $0) }
+  }
+}
+
+/// Which file it is, and which state of it: device and inode, size and time of change.
+public struct FileIdentity: Hashable, Sendable {
+  public let device: UInt64
+  public let inode: UInt64
+  public let size: Int64
+  public let modificationSeconds: Int64
+  public let modificationNanoseconds: Int64
+
+  init(_ status: stat) {
+    device = UInt64(status.st_dev)
+    inode = UInt64(status.st_ino)
+    size = Int64(status.st_size)
+    modificationSeconds = Int64(status.st_mtim.tv_sec)
+    modificationNanoseconds = Int64(status.st_mtim.tv_nsec)
+  }
+
+  public var isEmpty: Bool { size == 0 }
+  public func isSameFile(as other: FileIdentity) -> Bool { device == other.device && inode == other.inode }
+}

@@ -1,0 +1,207 @@
+import Glibc
+
+/// The bytes of a file, read whole into memory of their own.
+///
+/// Never a mapping: another process that cut the file short would end ours.
+public final class StoreBytes: @unchecked Sendable {
+  // `@unchecked`: written in `init` only, read-only afterwards.
+  private let base: UnsafeMutableRawPointer
+  public let count: Int
+
+  fileprivate init(capacity: Int, fill: (UnsafeMutableRawPointer) throws(PersistentStoreError) -> Int)
+    throws(PersistentStoreError)
+  {
+    base = .allocate(byteCount: max(capacity, 1), alignment: 16)
+    do {
+      count = try fill(base)
+    } catch {
+      base.deallocate()
+      throw error
+    }
+  }
+
+  public convenience init(_ bytes: [UInt8]) {
+    // Cannot throw: the closure does not.
+    self.init(copying: bytes)
+  }
+  private init(copying bytes: [UInt8]) {
+    base = .allocate(byteCount: max(bytes.count, 1), alignment: 16)
+    count = bytes.count
+    bytes.withUnsafeBytes { if let source = $0.baseAddress { base.copyMemory(from: source, byteCount: $0.count) } }
+  }
+
+  deinit { base.deallocate() }
+
+  public func withUnsafeBytes<Result: ~Copyable, Failure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try body(UnsafeRawBufferPointer(start: base, count: count))
+  }
+
+  /// The bytes, for as long as this object lives.
+  public var span: Span<UInt8> {
+    @_lifetime(borrow self)
+    get {
+      let buffer = UnsafeBufferPointer(start: UnsafePointer(base.assumingMemoryBound(to: UInt8.self)), count: count)
+      return _overrideLifetime(Span(_unsafeElements: buffer), borrowing: self)
+    }
+  }
+}
+
+/// The one door for reading: a file, a folder of files, or bytes in memory.
+public final class StoreSource: Sendable {
+  private enum Content: Sendable {
+    case file(path: String)
+    case folder(path: String)
+    case memory([ScalarString: StoreBytes])
+  }
+  /// The path as it was asked for, or what stands for it: for messages.
+  public let name: String
+  public let isFolder: Bool
+  /// For a folder: the names of its files that do not begin with a point, in the order of their bytes.
+  public let memberNames: [String]
+  private let content: Content
+
+  /// Opens what lies at a place.
+  ///
+  /// - Throws: `.notFound` where there is nothing to read.
+  public init(opening place: StorePlace) throws(PersistentStoreError) {
+    name = place.path
+    switch place.kind {
+    case .folder, .emptyFolder:
+      isFolder = true
+      content = .folder(path: place.resolvedPath)
+      var names: [String] = []
+      for name in try SystemCall.names(in: place.resolvedPath) where !name.hasPrefix(".") {
+        let member = place.resolvedPath + "/" + name
+        // A member that is a link could lead anywhere: only what lies in the folder itself belongs to the store.
+        if let status = try SystemCall.status(member, followLinks: false), status.st_mode & S_IFMT == S_IFREG {
+          names.append(name)
+        }
+      }
+      memberNames = names
+    case .file, .zeroLength:
+      isFolder = false
+      memberNames = []
+      content = .file(path: place.resolvedPath)
+    case .nothing:
+      throw PersistentStoreError(.notFound, "there is no store", at: StoreLocation(file: place.path))
+    }
+  }
+
+  /// A file in memory.
+  public init(bytes: [UInt8], name: String) {
+    self.name = name
+    isFolder = false
+    memberNames = []
+    content = .memory([ScalarString(""): StoreBytes(bytes)])
+  }
+
+  /// A folder in memory.
+  public init(members: [(name: String, bytes: [UInt8])], name: String) {
+    self.name = name
+    isFolder = true
+    memberNames = members.map { ScalarString($0.name) }.sorted().map(\.string)
+    var table: [ScalarString: StoreBytes] = [:]
+    for (name, bytes) in members { table[ScalarString(name)] = StoreBytes(bytes) }
+    content = .memory(table)
+  }
+
+  /// The name of the file, or of a member, for messages.
+  public func displayName(ofMember member: String?) -> String { member.map { name + "/" + $0 } ?? name }
+
+  /// A file whole, or its first `limit` bytes.
+  ///
+  /// - Throws: `.notFound` for a member that is not there, `.changedOnDisk` where the file changes while it is read.
+  public func bytes(ofMember member: String? = nil, limit: Int? = nil) throws(PersistentStoreError) -> StoreBytes {
+    if case .memory(let table) = content {
+      guard let bytes = table[ScalarString(member ?? "")] else { throw noMember(member) }
+      guard let limit, limit < bytes.count else { return bytes }
+      return StoreBytes(bytes.withUnsafeBytes { Array($0.prefix(limit)) })
+    }
+    let path = try path(ofMember: member)
+    let descriptor = try SystemCall.open(path, O_RDONLY, doing: "open")
+    defer { close(descriptor) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw SystemCall.error(errno, "look at the file", path) }
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      throw PersistentStoreError(.unsupportedFileKind, "this is not a file", at: StoreLocation(file: path))
+    }
+    let size = Int(status.st_size)
+    let wanted = min(size, limit ?? size)
+    return try StoreBytes(capacity: wanted) { base throws(PersistentStoreError) in
+      var filled = 0
+      while filled < wanted {
+        let got = try SystemCall.read(descriptor, into: base + filled, count: wanted - filled, path: path)
+        if got == 0 { break }
+        filled += got
+      }
+      try checkUnchanged(descriptor, status, path, complete: filled == wanted)
+      return filled
+    }
+  }
+
+  /// A file in pieces, each good until the next; `body` says whether to go on.
+  ///
+  /// - Throws: as ``bytes(ofMember:limit:)``, and whatever `body` throws.
+  public func readChunks(
+    ofMember member: String? = nil, size: Int = 256 * 1024,
+    _ body: (UnsafeRawBufferPointer) throws(PersistentStoreError) -> Bool
+  ) throws(PersistentStoreError) {
+    if case .memory = content {
+      let bytes = try bytes(ofMember: member)
+      try bytes.withUnsafeBytes { all throws(PersistentStoreError) in
+        var start = 0
+        while start < all.count {
+          let end = min(start + size, all.count)
+          if try !body(UnsafeRawBufferPointer(rebasing: all[start..<end])) { return }
+          start = end
+        }
+      }
+      return
+    }
+    let path = try path(ofMember: member)
+    let descriptor = try SystemCall.open(path, O_RDONLY, doing: "open")
+    defer { close(descriptor) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw SystemCall.error(errno, "look at the file", path) }
+    let buffer = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 16)
+    defer { buffer.deallocate() }
+    var total = 0
+    while true {
+      let got = try SystemCall.read(descriptor, into: buffer, count: size, path: path)
+      if got == 0 { break }
+      total += got
+      if try !body(UnsafeRawBufferPointer(start: buffer, count: got)) { return }
+    }
+    try checkUnchanged(descriptor, status, path, complete: total == Int(status.st_size))
+  }
+
+  private func checkUnchanged(
+    _ descriptor: Int32, _ before: stat, _ path: String, complete: Bool
+  ) throws(PersistentStoreError) {
+    var after = stat()
+    guard fstat(descriptor, &after) == 0, complete, FileIdentity(before) == FileIdentity(after) else {
+      throw PersistentStoreError(
+        .changedOnDisk, "the file changed while it was read", at: StoreLocation(file: path))
+    }
+  }
+
+  private func path(ofMember member: String?) throws(PersistentStoreError) -> String {
+    switch content {
+    case .file(let path) where member == nil: return path
+    case .folder(let path):
+      if let member, memberNames.contains(where: { ScalarString($0) == ScalarString(member) }) {
+        return path + "/" + member
+      }
+    default: break
+    }
+    throw noMember(member)
+  }
+
+  private func noMember(_ member: String?) -> PersistentStoreError {
+    PersistentStoreError(
+      .notFound, member == nil ? "the store is a folder, not a file" : "the member is missing",
+      at: StoreLocation(file: displayName(ofMember: member)))
+  }
+}

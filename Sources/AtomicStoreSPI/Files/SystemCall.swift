@@ -1,0 +1,108 @@
+import CStoreFiles
+import Glibc
+
+/// The system's calls as stores need them: retried after a signal, errors with the path and the system's words.
+enum SystemCall {
+  static func error(_ number: Int32, _ doing: String, _ path: String) -> PersistentStoreError {
+    let code: PersistentStoreError.Code =
+      switch number {
+      case ENOENT: .notFound
+      case EACCES, EPERM, EROFS: .permissionDenied
+      case ENOSPC, EDQUOT, EFBIG: .noSpace
+      case EEXIST, ENOTEMPTY: .alreadyExists
+      case ENOTDIR, EISDIR, ELOOP, ENAMETOOLONG, EXDEV: .cannotCreate
+      default: .inputOutput
+      }
+    return PersistentStoreError(
+      code, "cannot \(doing): \(String(cString: strerror(number)))", at: StoreLocation(file: path))
+  }
+
+  static func status(_ path: String, followLinks: Bool) throws(PersistentStoreError) -> stat? {
+    var value = stat()
+    let result = followLinks ? stat(path, &value) : lstat(path, &value)
+    if result == 0 { return value }
+    if errno == ENOENT || errno == ENOTDIR { return nil }
+    throw error(errno, "look at the file", path)
+  }
+
+  static func open(_ path: String, _ flags: Int32, mode: mode_t = 0, doing: String) throws(PersistentStoreError) -> Int32 {
+    while true {
+      let descriptor = Glibc.open(path, flags | O_CLOEXEC, mode)
+      if descriptor >= 0 { return descriptor }
+      if errno != EINTR { throw error(errno, doing, path) }
+    }
+  }
+
+  /// Reads up to `count` bytes; 0 at the end.
+  static func read(
+    _ descriptor: Int32, into buffer: UnsafeMutableRawPointer, count: Int, path: String
+  ) throws(PersistentStoreError) -> Int {
+    while true {
+      let got = Glibc.read(descriptor, buffer, count)
+      if got >= 0 { return got }
+      if errno != EINTR { throw error(errno, "read", path) }
+    }
+  }
+
+  static func syncFolder(_ path: String) throws(PersistentStoreError) {
+    let descriptor = try open(path, O_RDONLY | O_DIRECTORY, doing: "open the folder")
+    defer { close(descriptor) }
+    // Some file systems cannot sync a folder and say so with EINVAL.
+    if fsync(descriptor) != 0, errno != EINVAL, errno != EROFS { throw error(errno, "sync the folder", path) }
+  }
+
+  /// Names in a folder but `.` and `..`, in the order of their bytes.
+  static func names(in path: String) throws(PersistentStoreError) -> [String] {
+    guard let folder = opendir(path) else { throw error(errno, "list the folder", path) }
+    defer { closedir(folder) }
+    var names: [ScalarString] = []
+    errno = 0
+    while let entry = readdir(folder) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) {
+        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      if name != ".", name != ".." { names.append(ScalarString(name)) }
+      errno = 0
+    }
+    if errno != 0 { throw error(errno, "list the folder", path) }
+    return names.sorted().map(\.string)
+  }
+
+  /// Removes a file, or a folder with everything in it. Links are removed, not followed. What resists is left.
+  static func removeTree(_ path: String) {
+    var value = stat()
+    guard lstat(path, &value) == 0 else { return }
+    if value.st_mode & S_IFMT == S_IFDIR {
+      for name in (try? names(in: path)) ?? [] { removeTree(path + "/" + name) }
+      rmdir(path)
+    } else {
+      unlink(path)
+    }
+  }
+}
+
+/// A path taken apart, by bytes as the system does.
+enum FilePathText {
+  /// The folder that a path's last part stands in: `.` for a bare name.
+  static func folder(_ path: String) -> String {
+    let trimmed = trim(path)
+    guard let slash = trimmed.utf8.lastIndex(of: 0x2F) else { return "." }
+    return slash == trimmed.startIndex ? "/" : String(trimmed[..<slash])
+  }
+  static func name(_ path: String) -> String {
+    let trimmed = trim(path)
+    guard let slash = trimmed.utf8.lastIndex(of: 0x2F) else { return trimmed }
+    return String(trimmed[trimmed.utf8.index(after: slash)...])
+  }
+  /// In lower case, without the point; empty for none.
+  static func fileExtension(_ path: String) -> String {
+    let name = name(path)
+    guard let point = name.utf8.lastIndex(of: 0x2E), point != name.startIndex else { return "" }
+    return String(name[name.utf8.index(after: point)...]).lowercased()
+  }
+  private static func trim(_ path: String) -> String {
+    var bytes = Array(path.utf8)
+    while bytes.count > 1, bytes.last == 0x2F { bytes.removeLast() }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}

@@ -1,0 +1,145 @@
+/// Bytes on their way to a file: a buffer that is filled by cheap appends and emptied into a sink now and then.
+///
+/// Appends cannot fail. Call ``flushIfNeeded()`` at every row or so; call ``finish()`` at the end. Without a sink the
+/// bytes stay in memory: ``takeBytes()``.
+public final class ByteWriter {
+  public typealias Sink = (UnsafeRawBufferPointer) throws(PersistentStoreError) -> Void
+
+  @usableFromInline struct Buffer {
+    @usableFromInline var base: UnsafeMutablePointer<UInt8>
+    @usableFromInline var count = 0
+    @usableFromInline var capacity: Int
+    @usableFromInline var flushed = 0
+    @inlinable init(capacity: Int) {
+      base = .allocate(capacity: capacity)
+      self.capacity = capacity
+    }
+  }
+  // Behind a pointer, so that appends do not pay for the exclusivity checks of class properties.
+  @usableFromInline let buffer: UnsafeMutablePointer<Buffer>
+  private let sink: Sink?
+  private static let threshold = 1 << 20
+
+  /// A writer that empties itself into `sink`, about a mebibyte at a time; without one it collects.
+  public init(sink: Sink? = nil) {
+    self.sink = sink
+    buffer = .allocate(capacity: 1)
+    buffer.initialize(to: Buffer(capacity: sink == nil ? 4096 : Self.threshold + 65536))
+  }
+
+  deinit {
+    buffer.pointee.base.deallocate()
+    buffer.deinitialize(count: 1)
+    buffer.deallocate()
+  }
+
+  /// All bytes appended so far, flushed ones included.
+  public var byteCount: Int { buffer.pointee.flushed + buffer.pointee.count }
+
+  @usableFromInline func grow(by extra: Int) {
+    let capacity = max(buffer.pointee.capacity * 2, buffer.pointee.count + extra)
+    let bigger = UnsafeMutablePointer<UInt8>.allocate(capacity: capacity)
+    bigger.update(from: buffer.pointee.base, count: buffer.pointee.count)
+    buffer.pointee.base.deallocate()
+    buffer.pointee.base = bigger
+    buffer.pointee.capacity = capacity
+  }
+
+  /// Room for `count` bytes; the caller writes there and then says so with ``advance(_:)``.
+  @inlinable @inline(__always) func room(_ count: Int) -> UnsafeMutablePointer<UInt8> {
+    if buffer.pointee.capacity - buffer.pointee.count < count { grow(by: count) }
+    return buffer.pointee.base + buffer.pointee.count
+  }
+  @inlinable @inline(__always) func advance(_ count: Int) { buffer.pointee.count += count }
+
+  @inlinable public func append(byte: UInt8) {
+    room(1).pointee = byte
+    advance(1)
+  }
+
+  @inlinable public func append(_ bytes: UnsafeRawBufferPointer) {
+    guard let source = bytes.baseAddress, bytes.count > 0 else { return }
+    UnsafeMutableRawPointer(room(bytes.count)).copyMemory(from: source, byteCount: bytes.count)
+    advance(bytes.count)
+  }
+
+  @inlinable public func append(_ bytes: Span<UInt8>) {
+    bytes.withUnsafeBytes { append($0) }
+  }
+
+  @inlinable public func append(_ bytes: [UInt8]) {
+    bytes.withUnsafeBytes { append($0) }
+  }
+
+  @inlinable public func append(_ text: StaticString) {
+    UnsafeMutableRawPointer(room(text.utf8CodeUnitCount)).copyMemory(
+      from: text.utf8Start, byteCount: text.utf8CodeUnitCount)
+    advance(text.utf8CodeUnitCount)
+  }
+
+  public func append(_ text: String) {
+    var text = text
+    text.withUTF8 { append(UnsafeRawBufferPointer($0)) }
+  }
+
+  public func append(repeating byte: UInt8, count: Int) {
+    guard count > 0 else { return }
+    room(count).update(repeating: byte, count: count)
+    advance(count)
+  }
+
+  /// Appends decimal digits.
+  public func append(integer value: Int64) {
+    let start = room(20)
+    var rest = value.magnitude
+    var end = 20
+    repeat {
+      end -= 1
+      start[end] = 0x30 + UInt8(truncatingIfNeeded: rest % 10)
+      rest /= 10
+    } while rest > 0
+    var count = 20 - end
+    if value < 0 {
+      // Twenty places hold the nineteen digits of any Int64 and its sign.
+      end -= 1
+      start[end] = 0x2D
+      count += 1
+    }
+    UnsafeMutableRawPointer(start).copyMemory(from: start + end, byteCount: count)
+    advance(count)
+  }
+
+  /// Appends a little-endian number.
+  public func append<Integer: FixedWidthInteger>(littleEndian value: Integer) {
+    withUnsafeBytes(of: value.littleEndian) { append($0) }
+  }
+  /// Appends a big-endian number.
+  public func append<Integer: FixedWidthInteger>(bigEndian value: Integer) {
+    withUnsafeBytes(of: value.bigEndian) { append($0) }
+  }
+
+  /// Empties the buffer into the sink once it holds enough.
+  @inline(__always) public func flushIfNeeded() throws(PersistentStoreError) {
+    if buffer.pointee.count >= Self.threshold { try flush() }
+  }
+
+  private func flush() throws(PersistentStoreError) {
+    guard let sink else { return }
+    try sink(UnsafeRawBufferPointer(start: buffer.pointee.base, count: buffer.pointee.count))
+    buffer.pointee.flushed += buffer.pointee.count
+    buffer.pointee.count = 0
+  }
+
+  /// Empties what is left into the sink.
+  public func finish() throws(PersistentStoreError) {
+    if buffer.pointee.count > 0 { try flush() }
+  }
+
+  /// What was collected, for a writer without a sink; the writer is empty afterwards.
+  public func takeBytes() -> [UInt8] {
+    let bytes = Array(UnsafeBufferPointer(start: buffer.pointee.base, count: buffer.pointee.count))
+    buffer.pointee.flushed += buffer.pointee.count
+    buffer.pointee.count = 0
+    return bytes
+  }
+}
