@@ -97,10 +97,12 @@ struct PropertyListXMLTests {
   func embeddedLayout() throws {
     var bytes: [UInt8] = []
     try PropertyList.appendXML(
-      ["NSStoreModelVersionHashes": ["Tag": .data(Data([1, 2, 3]))], "Version": 186], layout: .embedded(depth: 3), to: &bytes)
+      ["NSStoreModelVersionHashes": ["Tag": .data(Data([1, 2, 3]))], "Version": 186, "Identifiers": .array([])], layout: .embedded(depth: 3), to: &bytes)
     let expected = """
                   <plist version="1.0">
                       <dict>
+                          <key>Identifiers</key>
+                          <array></array>
                           <key>NSStoreModelVersionHashes</key>
                           <dict>
                               <key>Tag</key>
@@ -167,7 +169,7 @@ struct PropertyListXMLTests {
   @Test(
     "what is no property list is refused with its line",
     arguments: [
-      "<dict>\n<key>a</key>\n</dict>", "<dict>\n<string>a</string></dict>", "<array>\n<key>a</key></array>",
+      "<dict>\n<key>a</key></dict>", "<dict>\n<string>a</string></dict>", "<array>\n<key>a</key></array>",
       "<array>\n<set/></array>", "<array>\nx</array>", "<array>\n<integer>1.5</integer></array>", "<array>\n<integer/></array>",
       "<array>\n<integer>18446744073709551616</integer></array>", "<array>\n<real>1,5</real></array>",
       "<array>\n<real>0x1p3</real></array>", "<array>\n<date>2013-02-29T00:00:00Z</date></array>",
