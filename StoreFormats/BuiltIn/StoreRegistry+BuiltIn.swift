@@ -1,0 +1,9 @@
+public import AtomicStoreSPI
+
+extension StoreRegistry {
+  /// The formats that come with the kit.
+  public static var builtIn: StoreRegistry {
+    let registry = StoreRegistry()
+    return registry
+  }
+}
