@@ -1,0 +1,117 @@
+import FoundationEssentials
+
+/// Dates as XML property lists have them: `2013-04-23T12:00:00Z`.
+///
+/// Apple's lists have whole seconds. A date with a fraction gets the fewest digits after a point that read back to the
+/// bit, an extension that loses nothing; readers that do not know it refuse it and do not misread it.
+enum PropertyListDate {
+  /// 2001-01-01 less 1970-01-01.
+  private static let referenceDay = 11_323
+
+  /// Appends the text, or returns false for a date outside the years 1 to 9999, or one that no short fraction names.
+  static func append(_ date: Date, to buffer: inout [UInt8]) -> Bool {
+    let interval = date.timeIntervalSinceReferenceDate
+    // Year 1 begins 63,113,904,000 seconds before 2001, year 10000 begins 252,423,993,600 after it.
+    guard interval >= -63_113_904_000, interval < 252_423_993_600 else { return false }
+    let whole = interval.rounded(.down)
+    guard let fraction = fraction(interval, whole) else { return false }
+    let seconds = Int(whole)
+    let day = seconds >= 0 ? seconds / 86_400 : -((86_399 - seconds) / 86_400)
+    let second = seconds - day * 86_400
+    let (year, month, dayOfMonth) = civil(day + referenceDay)
+    append(year, width: 4, to: &buffer)
+    buffer.append(0x2D)
+    append(month, width: 2, to: &buffer)
+    buffer.append(0x2D)
+    append(dayOfMonth, width: 2, to: &buffer)
+    buffer.append(0x54)
+    append(second / 3600, width: 2, to: &buffer)
+    buffer.append(0x3A)
+    append(second / 60 % 60, width: 2, to: &buffer)
+    buffer.append(0x3A)
+    append(second % 60, width: 2, to: &buffer)
+    if let digits = fraction {
+      buffer.append(0x2E)
+      append(digits.value, width: digits.width, to: &buffer)
+    }
+    buffer.append(0x5A)
+    return true
+  }
+
+  /// The date that the text names, or nil.
+  static func parse(_ text: some Collection<UInt8>) -> Date? {
+    let bytes = Array(text)
+    guard bytes.count >= 20, bytes[4] == 0x2D, bytes[7] == 0x2D, bytes[10] == 0x54, bytes[13] == 0x3A,
+      bytes[16] == 0x3A, bytes[bytes.count - 1] == 0x5A, let year = number(bytes[0..<4]),
+      let month = number(bytes[5..<7]), let day = number(bytes[8..<10]), let hour = number(bytes[11..<13]),
+      let minute = number(bytes[14..<16]), let second = number(bytes[17..<19]),
+      1...12 ~= month, 1...31 ~= day, hour < 24, minute < 60, second < 60, year >= 1
+    else { return nil }
+    let days = dayNumber(year, month, day)
+    // 31 April is no date: the way back would name another day.
+    guard civil(days) == (year, month, day) else { return nil }
+    let whole = Double((days - referenceDay) * 86_400 + hour * 3600 + minute * 60 + second)
+    if bytes.count == 20 { return Date(timeIntervalSinceReferenceDate: whole) }
+    let width = bytes.count - 21
+    guard bytes[19] == 0x2E, 1...18 ~= width, let digits = number(bytes[20..<(20 + width)]) else { return nil }
+    return Date(timeIntervalSinceReferenceDate: value(whole, digits, width))
+  }
+
+  /// What writer and reader must agree on to the bit.
+  private static func value(_ whole: Double, _ digits: Int, _ width: Int) -> Double {
+    whole + Double(digits) / power(width)
+  }
+
+  /// nil outside if nothing fits, nil inside for a whole second.
+  private static func fraction(_ interval: Double, _ whole: Double) -> (value: Int, width: Int)?? {
+    let rest = interval - whole
+    if rest == 0 { return .some(nil) }
+    for width in 1...18 {
+      let digits = (rest * power(width)).rounded()
+      guard digits < power(width) else { continue }
+      if value(whole, Int(digits), width) == interval { return .some((Int(digits), width)) }
+    }
+    return nil
+  }
+
+  private static func power(_ width: Int) -> Double {
+    var power = 1.0
+    for _ in 0..<width { power *= 10 }
+    return power
+  }
+
+  private static func number(_ digits: ArraySlice<UInt8>) -> Int? {
+    var value = 0
+    for digit in digits {
+      guard 0x30...0x39 ~= digit else { return nil }
+      value = value * 10 + Int(digit - 0x30)
+    }
+    return value
+  }
+
+  private static func append(_ value: Int, width: Int, to buffer: inout [UInt8]) {
+    let digits = String(value).utf8
+    for _ in 0..<max(0, width - digits.count) { buffer.append(0x30) }
+    buffer.append(contentsOf: digits)
+  }
+
+  /// Days since 1970 of a day of the Gregorian calendar, counted in years that start in March.
+  private static func dayNumber(_ year: Int, _ month: Int, _ day: Int) -> Int {
+    let marchYear = month <= 2 ? year - 1 : year
+    let era = marchYear >= 0 ? marchYear / 400 : (marchYear - 399) / 400
+    let yearOfEra = marchYear - era * 400
+    let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+    return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+  }
+
+  private static func civil(_ days: Int) -> (year: Int, month: Int, day: Int) {
+    let shifted = days + 719_468
+    let era = shifted >= 0 ? shifted / 146_097 : (shifted - 146_096) / 146_097
+    let dayOfEra = shifted - era * 146_097
+    let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+    let marchMonth = (5 * dayOfYear + 2) / 153
+    let month = marchMonth < 10 ? marchMonth + 3 : marchMonth - 9
+    return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * marchMonth + 2) / 5 + 1)
+  }
+}
