@@ -148,10 +148,14 @@ extension BinaryPropertyListReader {
   }
 
   /// A date's value.
+  ///
+  /// - Throws: `.malformed` also for one that is infinite or not a number: such a date stops the process when described.
   public func date(of object: Object) throws(PersistentStoreError) -> Date {
     let offset = try expect(.date, object)
     let start = try payload(offset + 1, count: 8, unit: 1, of: offset).lowerBound
-    return Date(timeIntervalSinceReferenceDate: Double(bitPattern: Self.unsigned(bytes, at: start, size: 8)))
+    let interval = Double(bitPattern: Self.unsigned(bytes, at: start, size: 8))
+    guard interval.isFinite else { throw malformed("a date is \(interval)", offset) }
+    return Date(timeIntervalSinceReferenceDate: interval)
   }
 
   /// A keyed archive's reference.

@@ -10,17 +10,22 @@ extension PropertyList {
     public var depth: Int
     /// Whether the top value stands one level deeper than `<plist>`, as in a document that was laid out again.
     public var indentsTopValue: Bool
+    /// Whether an element without content has an end tag: `<array></array>`, not `<array/>`.
+    public var closesEmptyElements: Bool
 
-    public init(unit: String, depth: Int, indentsTopValue: Bool) {
+    public init(unit: String, depth: Int, indentsTopValue: Bool, closesEmptyElements: Bool) {
       self.unit = unit
       self.depth = depth
       self.indentsTopValue = indentsTopValue
+      self.closesEmptyElements = closesEmptyElements
     }
 
     /// A file of its own: tabs, and the top value at the margin.
-    public static let document = XMLLayout(unit: "\t", depth: 0, indentsTopValue: false)
+    public static let document = XMLLayout(unit: "\t", depth: 0, indentsTopValue: false, closesEmptyElements: false)
     /// Within another document of four-space levels, as Core Data's XML stores embed their metadata at depth 3.
-    public static func embedded(depth: Int) -> XMLLayout { XMLLayout(unit: "    ", depth: depth, indentsTopValue: true) }
+    public static func embedded(depth: Int) -> XMLLayout {
+      XMLLayout(unit: "    ", depth: depth, indentsTopValue: true, closesEmptyElements: true)
+    }
   }
 
   /// Writes a value as an XML property-list file in Apple's layout.
@@ -49,7 +54,8 @@ extension PropertyList {
     _ value: PropertyListValue, layout: XMLLayout, to buffer: inout [UInt8]
   ) throws(PersistentStoreError) {
     var writer = PropertyListXMLWriter(
-      unit: Array(layout.unit.utf8), base: layout.depth + (layout.indentsTopValue ? 1 : 0), buffer: buffer)
+      unit: Array(layout.unit.utf8), base: max(0, layout.depth) + (layout.indentsTopValue ? 1 : 0),
+      closesEmptyElements: layout.closesEmptyElements, buffer: buffer)
     buffer = []
     for _ in 0..<max(0, layout.depth) { writer.buffer.append(contentsOf: writer.unit) }
     writer.buffer.append(contentsOf: "<plist version=\"1.0\">\n".utf8)
@@ -63,13 +69,15 @@ extension PropertyList {
 private struct PropertyListXMLWriter {
   let unit: [UInt8]
   let base: Int
+  let closesEmptyElements: Bool
   var buffer: [UInt8]
   /// Where we are, for errors.
   var path: [String] = []
 
-  init(unit: [UInt8], base: Int, buffer: [UInt8]) {
+  init(unit: [UInt8], base: Int, closesEmptyElements: Bool, buffer: [UInt8]) {
     self.unit = unit
     self.base = base
+    self.closesEmptyElements = closesEmptyElements
     self.buffer = buffer
   }
 
@@ -83,7 +91,7 @@ private struct PropertyListXMLWriter {
       }
       appendLine("<integer>\(number)</integer>", depth)
     case .real(let number): appendLine("<real>\(text(number))</real>", depth)
-    case .boolean(let flag): appendLine(flag ? "<true/>" : "<false/>", depth)
+    case .boolean(let flag): appendEmpty(flag ? "true" : "false", depth)
     case .date(let date):
       indent(depth)
       buffer.append(contentsOf: "<date>".utf8)
@@ -98,7 +106,7 @@ private struct PropertyListXMLWriter {
       appendLine("<integer>\(number)</integer>", depth + 1)
       appendLine("</dict>", depth)
     case .array(let elements):
-      if elements.isEmpty { return appendLine("<array/>", depth) }
+      if elements.isEmpty { return appendEmpty("array", depth) }
       appendLine("<array>", depth)
       for (position, element) in elements.enumerated() {
         path.append(String(position))
@@ -107,7 +115,7 @@ private struct PropertyListXMLWriter {
       }
       appendLine("</array>", depth)
     case .dictionary(let entries):
-      if entries.isEmpty { return appendLine("<dict/>", depth) }
+      if entries.isEmpty { return appendEmpty("dict", depth) }
       if entries.count == 1, let number = entries["CF$UID"], case .integer(0...Int128(UInt64.max)) = number {
         throw invalid("a dictionary of one integer named CF$UID would be read as a UID")
       }
@@ -177,6 +185,10 @@ private struct PropertyListXMLWriter {
     indent(depth)
     buffer.append(contentsOf: line.utf8)
     buffer.append(0x0A)
+  }
+
+  private mutating func appendEmpty(_ element: String, _ depth: Int) {
+    appendLine(closesEmptyElements ? "<\(element)></\(element)>" : "<\(element)/>", depth)
   }
 
   private mutating func indent(_ depth: Int) {

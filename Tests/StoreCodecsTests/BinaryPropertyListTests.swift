@@ -81,6 +81,8 @@ struct BinaryPropertyListTests {
       ("count 2^62", file([[0x4F, 0x13, 0x40, 0, 0, 0, 0, 0, 0, 0]]), .malformed),
       ("negative count", file([[0xAF, 0x13, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]]), .malformed),
       ("count not an integer", file([[0x4F, 0x51]]), .malformed), ("top beyond", file([[0x08]], top: 1), .malformed),
+      ("date not a number", file([[0x33, 0x7F, 0xF8, 0, 0, 0, 0, 0, 0]]), .malformed),
+      ("infinite date", file([[0x33, 0xFF, 0xF0, 0, 0, 0, 0, 0, 0]]), .malformed),
       ("no references", file([[0x08]], referenceSize: 0), .malformed), ("UID of 9 bytes", file([[0x88] + Array(repeating: 0, count: 9)]), .malformed),
       ("empty", [], .foreignFormat), ("header only", Array("bplist00".utf8), .malformed),
       ("other version", Array("bplist15".utf8) + Array(repeating: 0, count: 40), .unsupportedVersion),

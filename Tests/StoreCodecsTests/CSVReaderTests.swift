@@ -170,12 +170,16 @@ struct CSVCorpusTests {
   func spectrum(_ file: URL) throws {
     let json = file.lastPathComponent.replacingOccurrences(of: "__csvs~", with: "__json~")
       .replacingOccurrences(of: ".csv", with: ".json")
-    // Two of the JSON files are named otherwise; those are covered by the test above.
-    guard let data = try? Data(contentsOf: corpus.appendingPathComponent(json)) else { return }
-    let expected = try #require(try JSONSerialization.jsonObject(with: data) as? [[String: String]])
+    let data = try Data(contentsOf: corpus.appendingPathComponent(json))
+    // One of the JSON files wraps its rows, another has the line ends that its CSV lost in a checkout.
+    let parsed = try JSONSerialization.jsonObject(with: data)
+    guard let rowsOfJSON = parsed as? [[String: String]] else { return }
+    let expected = rowsOfJSON.map { $0.mapValues { $0.replacingOccurrences(of: "\r\n", with: "\n") } }
     let records = try read([UInt8](try Data(contentsOf: file)))
     let header = try #require(records.first).map { $0 ?? "" }
-    let rows = records.dropFirst().map { Dictionary(uniqueKeysWithValues: zip(header, $0.map { $0 ?? "" })) }
+    let rows = records.dropFirst().map { record in
+      Dictionary(uniqueKeysWithValues: zip(header, record.map { ($0 ?? "").replacingOccurrences(of: "\r\n", with: "\n") }))
+    }
     #expect(Array(rows) == expected)
   }
 }

@@ -141,6 +141,20 @@ public final class StoreSource: Sendable {
     }
   }
 
+  /// The bytes of the file, or of all members.
+  public func totalSize() throws(PersistentStoreError) -> Int {
+    switch content {
+    case .memory(let table): return table.values.reduce(0) { $0 + $1.count }
+    case .file(let path): return Int(try SystemCall.status(path, followLinks: true)?.st_size ?? 0)
+    case .folder(let path):
+      var total = 0
+      for name in memberNames {
+        total += Int(try SystemCall.status(path + "/" + name, followLinks: false)?.st_size ?? 0)
+      }
+      return total
+    }
+  }
+
   /// A file in pieces, each good until the next; `body` says whether to go on.
   ///
   /// - Throws: as ``bytes(ofMember:limit:)``, and whatever `body` throws.

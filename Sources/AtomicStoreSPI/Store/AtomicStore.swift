@@ -37,6 +37,9 @@ public protocol AtomicStore: Sendable {
   /// the kit does that where formats are unsure.
   static func recognize(_ probe: StoreProbe) -> Recognition
 
+  /// What this very store can carry, where its options or its path make it differ from the type's ``traits``.
+  var traits: StoreTraits { get }
+
   /// One file or a folder, as this store will be written. The default is the traits' layout; a format that has both
   /// decides by path and options.
   var layout: StoreTraits.Layout { get }
@@ -81,6 +84,9 @@ public protocol AtomicStore: Sendable {
   /// Told before nodes go, to let go of what hangs on them. The default does nothing; the kit removes them.
   mutating func willRemoveCacheNodes(_ removed: [NodeHandle], from nodes: inout NodeTable)
 
+  /// The part of a graph that this store's options ask for, where they ask for a part. The default is nil: all of it.
+  func selection(from snapshot: StoreSnapshot) throws(PersistentStoreError) -> StoreSelection?
+
   /// Writes all nodes and the metadata to the staged store. Nothing else is touched; what was staged becomes the store
   /// in one step afterwards, or never.
   ///
@@ -99,7 +105,10 @@ public protocol StoreCoordinating: AnyObject, Sendable {
 }
 
 extension AtomicStore {
-  public var layout: StoreTraits.Layout { Self.traits.layout }
+  public var traits: StoreTraits { Self.traits }
+  public var layout: StoreTraits.Layout { traits.layout }
+
+  public func selection(from snapshot: StoreSnapshot) throws(PersistentStoreError) -> StoreSelection? { nil }
 
   public mutating func inferModel(from source: StoreSource) throws(PersistentStoreError) -> ModelDescription {
     throw PersistentStoreError(

@@ -1,0 +1,195 @@
+public import AtomicStoreSPI
+public import FoundationEssentials
+
+/// Turns a store into another type, with everything it holds, and proves it before it says so.
+///
+/// The result is staged, read back as a stranger would read it, and compared with the source object by object; only
+/// then does it take its place. The source is opened for reading.
+public struct StoreConverter: Sendable {
+  public var registry: StoreRegistry
+  /// The model of the source, where it has none or is not to be asked.
+  public var model: ManagedObjectModel?
+  /// The source's type; nil to find out.
+  public var sourceType: String?
+  /// The result's type; nil takes the one that the target's extension names.
+  public var targetType: String?
+  public var readOptions: StoreOptions = [:]
+  public var writeOptions: StoreOptions = [:]
+  /// Replace what lies at the target.
+  public var replacesTarget = false
+  /// Go on where the target cannot carry everything.
+  public var allowsLoss = false
+  /// Give the result an identity of its own.
+  public var makesNewIdentifier = false
+  /// Work everything out and write nothing.
+  public var isDryRun = false
+  /// Called now and then with a word on what is being done.
+  public var progress: (@Sendable (Stage) -> Void)?
+
+  public enum Stage: Sendable, Equatable {
+    case loading, forecasting, writing, verifying, publishing
+  }
+
+  public init(registry: StoreRegistry) { self.registry = registry }
+
+  /// What happened, or would have.
+  public struct Report: Sendable {
+    public var sourceType: String
+    public var targetType: String
+    /// Objects by entity, in entity order, entities without any left out.
+    public var counts: [(entity: String, count: Int)]
+    public var identifier: UUID
+    /// What the target could not carry, and was allowed to lose.
+    public var losses: [Loss]
+    /// What was left out on request, such as other entities of a one-entity file, or references that point outside.
+    public var selections: [StoreSelection.Note]
+    public var bytesWritten: Int
+    public var isDryRun: Bool
+  }
+
+  /// Losses that nobody allowed.
+  public struct LossError: Error, Sendable, CustomStringConvertible {
+    public var targetType: String
+    public var losses: [Loss]
+    public var description: String {
+      "\(targetType) cannot carry all of it; nothing was written:\n"
+        + losses.map { "  \($0)" }.joined(separator: "\n")
+    }
+  }
+
+  /// The result, read back, is not what was to be written.
+  public struct VerificationError: Error, Sendable, CustomStringConvertible {
+    public var differences: [GraphDifference]
+    public var description: String {
+      "the result does not read back equal; nothing was written:\n"
+        + differences.prefix(20).map { "  \($0)" }.joined(separator: "\n")
+    }
+  }
+
+  /// Converts the store at `source` to one at `target`.
+  ///
+  /// - Throws: `PersistentStoreError`, ``LossError``, ``VerificationError``. On any error the target is as it was.
+  public func convert(from source: String, to target: String) throws -> Report {
+    progress?(.loading)
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: registry)
+    let store = try coordinator.addPersistentStore(
+      type: sourceType, at: source, options: readOptions, isReadOnly: true)
+    defer { try? coordinator.remove(store) }
+    return try convert(store, to: target)
+  }
+
+  /// Converts an open store to one at `target`.
+  public func convert(_ store: PersistentStore, to target: String) throws -> Report {
+    let place = try StorePlace.inspect(target)
+    if StorePlace.isSame(try StorePlace.inspect(store.path), path: target) {
+      throw PersistentStoreError(
+        .alreadyExists, "the target is the source itself", at: StoreLocation(file: target))
+    }
+    if place.kind != .nothing, place.kind != .zeroLength, place.kind != .emptyFolder, !replacesTarget {
+      throw PersistentStoreError(.alreadyExists, "something is there already", at: StoreLocation(file: target))
+    }
+    let formatType = try targetFormat(place)
+    try formatType.traits.check(writeOptions, of: formatType.storeType)
+    guard formatType.traits.canWrite else {
+      throw PersistentStoreError(.notSupported, "\(formatType.storeType) stores can be read, not written")
+    }
+    var format: any AtomicStore
+    do throws(PersistentStoreError) {
+      format = try formatType.init(
+        StoreConfiguration(path: place.resolvedPath, options: writeOptions, isReadOnly: false))
+    } catch {
+      throw error.located(StoreLocation(file: target))
+    }
+
+    progress?(.forecasting)
+    var nodes = store.nodes
+    for (node, slot) in nodes.deferredSlots {
+      try nodes.set(try store.value(slot: slot, of: node), slot: slot, of: node)
+    }
+    var metadata = store.metadata
+    metadata.storeType = formatType.storeType
+    if makesNewIdentifier { metadata.uuid = UUID() }
+    let whole = StoreSnapshot(nodes: try nodes.canonical(), metadata: metadata)
+    let selection = try format.selection(from: whole)
+    let snapshot = selection?.snapshot ?? whole
+    let keepsMetadata = format.traits.keepsMetadata && selection?.keepsMetadata ?? true
+    let losses = format.traits.losses(for: snapshot, includingMetadata: selection?.keepsMetadata ?? true)
+    guard losses.isEmpty || allowsLoss else { throw LossError(targetType: formatType.storeType, losses: losses) }
+    var report = Report(
+      sourceType: store.type, targetType: formatType.storeType,
+      counts: snapshot.nodes.model.entities.compactMap { entity in
+        let count = snapshot.nodes.count(of: entity.index)
+        return count > 0 ? (entity.name, count) : nil
+      },
+      identifier: metadata.uuid, losses: losses, selections: selection?.notes ?? [], bytesWritten: 0,
+      isDryRun: isDryRun)
+
+    progress?(.writing)
+    // A dry run writes beside nothing of the target's: into the temporary folder.
+    let stagePath = isDryRun ? Self.temporaryPath(for: target) : target
+    let staged = try StagedStore(
+      target: stagePath, layout: format.layout,
+      policy: isDryRun ? .createNew : replacesTarget ? .replaceAny : .replaceOnlyIf(place.identity))
+    defer { staged.discard() }
+    do throws(PersistentStoreError) {
+      try format.save(snapshot, to: staged)
+      try staged.finish()
+    } catch {
+      throw error.located(StoreLocation(file: target))
+    }
+
+    progress?(.verifying)
+    let readBack = try self.readBack(staged, formatType, target, snapshot.nodes.model)
+    report.bytesWritten = readBack.size
+    let differences = GraphComparison.differences(
+      snapshot, readBack.snapshot,
+      options: .init(comparesIdentity: keepsMetadata, comparesMetadata: keepsMetadata, limit: 100))
+    guard differences.isEmpty || !losses.isEmpty else { throw VerificationError(differences: differences) }
+
+    guard !isDryRun else { return report }
+    progress?(.publishing)
+    try staged.commit()
+    return report
+  }
+
+  private func targetFormat(_ place: StorePlace) throws(PersistentStoreError) -> any AtomicStore.Type {
+    if let targetType { return try registry.storeType(named: targetType) }
+    let named = registry.storeTypes(forFileExtension: place.fileExtension)
+    if named.count == 1 { return named[0] }
+    let candidates = named.isEmpty ? registry.storeTypes : named.map { $0.storeType }.sorted()
+    throw PersistentStoreError(
+      .unknownStoreType,
+      "the extension '\(place.fileExtension)' does not name one type: say which of "
+        + candidates.joined(separator: ", "), at: StoreLocation(file: place.path))
+  }
+
+  /// Opens what was staged, by a value of the format that has never seen the source.
+  private func readBack(
+    _ staged: StagedStore, _ formatType: any AtomicStore.Type, _ target: String, _ model: ManagedObjectModel
+  ) throws(PersistentStoreError) -> (snapshot: StoreSnapshot, size: Int) {
+    let source = try staged.sourceForVerification(name: target)
+    var reader = try formatType.init(
+      StoreConfiguration(path: staged.targetPath, options: writeOptions, isReadOnly: true))
+    var metadata = try reader.metadata(in: source)
+    let description = if let own = metadata.model { own } else { try reader.inferModel(from: source) }
+    let readModel: ManagedObjectModel
+    do {
+      // The file's own model where it has one: a reader without ours must get the same.
+      readModel = try ManagedObjectModel(description)
+    } catch {
+      throw PersistentStoreError(
+        .internalInconsistency, "the result's own model is not valid", at: StoreLocation(file: target),
+        underlying: error)
+    }
+    let builder = NodeTableBuilder(model: readModel, file: target)
+    try reader.load(source, into: builder)
+    let nodes = try builder.finish()
+    metadata.model = nil
+    return (StoreSnapshot(nodes: nodes, metadata: metadata), try source.totalSize())
+  }
+
+  private static func temporaryPath(for target: String) -> String {
+    let name = target.split(separator: "/").last.map(String.init) ?? "store"
+    return FileManager.default.temporaryDirectory.path(percentEncoded: false) + "/dry-run-\(UUID().uuidString)-\(name)"
+  }
+}

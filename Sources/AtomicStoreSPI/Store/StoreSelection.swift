@@ -1,0 +1,108 @@
+/// A part of a graph that a store was asked to write, as a graph of its own, and what was left out or kept otherwise.
+public struct StoreSelection: Sendable {
+  /// Something left out because it was asked for, or kept in another form. Not a loss: somebody chose it.
+  public struct Note: Sendable, Hashable, CustomStringConvertible {
+    /// An entity, `Entity.property`, or `metadata`.
+    public var subject: String
+    /// Objects or values concerned.
+    public var count: Int
+    public var text: String
+    public init(subject: String, count: Int, text: String) {
+      self.subject = subject
+      self.count = count
+      self.text = text
+    }
+    public var description: String { "\(subject): \(text) (\(count))" }
+  }
+  public var snapshot: StoreSnapshot
+  public var notes: [Note]
+  /// Whether metadata and UUID are written too.
+  public var keepsMetadata: Bool
+
+  public init(snapshot: StoreSnapshot, notes: [Note] = [], keepsMetadata: Bool = true) {
+    self.snapshot = snapshot
+    self.notes = notes
+    self.keepsMetadata = keepsMetadata
+  }
+}
+
+extension StoreSnapshot {
+  /// The objects of one entity, its sub-entities' left out. Relationships among them stay; those that lead elsewhere
+  /// become text: `Entity/reference`, several separated by spaces.
+  ///
+  /// - Throws: `.invalidOption` where the model has no such entity.
+  public func restricted(toEntity name: String) throws(PersistentStoreError) -> StoreSelection {
+    let model = nodes.model
+    guard let entity = model.entity(named: name), !entity.isAbstract else {
+      let names = model.entities.filter { !$0.isAbstract }.map(\.name).joined(separator: ", ")
+      throw PersistentStoreError(.invalidOption, "there is no entity '\(name)' with objects; there are \(names)")
+    }
+    var notes: [StoreSelection.Note] = []
+    for other in model.entities where other.index != entity.index {
+      let count = nodes.count(of: other.index)
+      if count > 0 { notes.append(.init(subject: other.name, count: count, text: "left out")) }
+    }
+    // A relationship stays one where all it names are objects of this very entity.
+    var properties: [PropertyDescription] = []
+    var asText: Set<Int> = []
+    let reader = nodes.reader(of: entity.index)
+    for slot in entity.slots {
+      if let attribute = slot.attribute {
+        var copy = attribute
+        copy.name = slot.name
+        properties.append(.attribute(copy))
+      } else if var relationship = slot.relationship {
+        var values = 0
+        var leads = false
+        for row in 0..<reader.count where !reader.isNull(slot: slot.index, row: row) {
+          values += 1
+          if let node = reader.toOne(slot: slot.index, row: row), node.entity != entity.index { leads = true }
+          let list = reader.toMany(slot: slot.index, row: row)
+          for place in 0..<list.count where list[place].entity != entity.index { leads = true }
+        }
+        if leads || !model.entity(at: slot.destination).isKindOf(entity: entity) && slot.destination != entity.index {
+          asText.insert(slot.index)
+          properties.append(.attribute(AttributeDescription(name: slot.name, type: .string)))
+          if values > 0 {
+            notes.append(.init(subject: "\(name).\(slot.name)", count: values, text: "kept as text, it leads outside"))
+          }
+        } else {
+          relationship.destinationEntityName = name
+          relationship.inverseName = nil
+          properties.append(.relationship(relationship))
+        }
+      }
+    }
+    var description = ModelDescription(
+      entities: [EntityDescription(name: name, properties: properties)], isInferred: model.description.isInferred)
+    description.versionIdentifiers = model.description.versionIdentifiers
+    let part: ManagedObjectModel
+    do {
+      part = try ManagedObjectModel(description)
+    } catch {
+      throw PersistentStoreError(.internalInconsistency, "the entity alone makes no model", underlying: error)
+    }
+    let builder = NodeTableBuilder(model: part)
+    for row in 0..<reader.count {
+      try builder.beginNode(entity: 0, reference: reader.reference(row: row))
+      for slot in entity.slots {
+        let value = reader.value(slot: slot.index, row: row)
+        guard asText.contains(slot.index) else {
+          if !value.isNull { try builder.set(value, slot: slot.index) }
+          continue
+        }
+        switch value {
+        case .toOne(let reference): try builder.set(.string(reference.description), slot: slot.index)
+        case .toMany(let references) where !references.isEmpty:
+          let text = references.map(\.description).joined(separator: " ")
+          try builder.set(.string(text), slot: slot.index)
+        default: break
+        }
+      }
+    }
+    var metadata = metadata
+    metadata.model = description
+    return StoreSelection(
+      snapshot: StoreSnapshot(nodes: try builder.finish(), metadata: metadata), notes: notes)
+  }
+}

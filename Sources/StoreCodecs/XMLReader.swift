@@ -1,0 +1,266 @@
+import CLibXML2
+import Synchronization
+
+/// A name of an element or attribute, as the parser keeps it: one address for each spelling within one parse.
+///
+/// Compare names by ``==``, which compares addresses; get the ones to compare with from ``XMLReader/intern(_:)``.
+public struct XMLName: Equatable, Sendable {
+  // The address lives as long as the reader's dictionary, and is only compared and read.
+  nonisolated(unsafe) let base: UnsafePointer<UInt8>
+
+  @inlinable public static func == (one: XMLName, other: XMLName) -> Bool { one.address == other.address }
+
+  /// A number for the name, the same for each occurrence within one parse: a key for tables.
+  public var address: UInt { UInt(bitPattern: base) }
+
+  /// The name as a string. Makes one: not for every row.
+  public var string: String { String(cString: UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self)) }
+}
+
+/// The attributes of the element that just began. Good only during the call.
+public struct XMLAttributes: ~Escapable {
+  private let base: UnsafeMutablePointer<UnsafePointer<UInt8>?>?
+  public let count: Int
+
+  @_lifetime(immortal)
+  init(_ base: UnsafeMutablePointer<UnsafePointer<UInt8>?>?, count: Int) {
+    self.base = base
+    self.count = count
+  }
+
+  // libxml2 gives five pointers for each: name, prefix, namespace, the value's begin and its end.
+  /// The name, as it was interned. `0 ..< count`.
+  public func name(_ index: Int) -> XMLName? {
+    precondition(index >= 0 && index < count, "no such attribute")
+    return base?[index * 5].map { XMLName(base: $0) }
+  }
+
+  /// The value, references resolved.
+  @_lifetime(borrow self)
+  public func value(_ index: Int) -> Span<UInt8> {
+    precondition(index >= 0 && index < count, "no such attribute")
+    var bytes = UnsafeBufferPointer<UInt8>(start: nil, count: 0)
+    if let start = base?[index * 5 + 3], let end = base?[index * 5 + 4], end >= start {
+      bytes = UnsafeBufferPointer(start: start, count: end - start)
+    }
+    return _overrideLifetime(Span(_unsafeElements: bytes), borrowing: self)
+  }
+}
+
+/// What a reader tells of a document. An error that a handler throws stops the parse.
+public protocol XMLEventHandler: AnyObject {
+  /// An element begins.
+  func startElement(_ name: XMLName, _ attributes: borrowing XMLAttributes) throws(PersistentStoreError)
+  /// The element that began last, of those still open, ends.
+  func endElement(_ name: XMLName) throws(PersistentStoreError)
+  /// Text, in pieces as they come: entities and chunk ends break it up. CDATA and white space too.
+  func characters(_ bytes: Span<UInt8>) throws(PersistentStoreError)
+}
+
+/// Bounds on a document.
+public struct XMLLimits: Sendable {
+  /// Elements inside each other.
+  public var depth: Int
+  /// Attributes of one element.
+  public var attributes: Int
+  public init(depth: Int = 64, attributes: Int = 64) {
+    self.depth = depth
+    self.attributes = attributes
+  }
+}
+
+/// Reads XML by libxml2's SAX2 interface, in chunks: no tree, no network, no entities but the five of XML itself.
+///
+/// A document type declaration is passed over, what it names never fetched; one that declares entities is refused.
+/// What is not well-formed is an error with line and column, at the latest in ``finish()``.
+public final class XMLReader {
+  private let context: xmlParserCtxtPtr
+  private let state: UnsafeMutablePointer<State>
+  private let file: String?
+  private var fedBytes = 0
+
+  fileprivate struct State {
+    let handler: any XMLEventHandler
+    let limits: XMLLimits
+    let file: String?
+    var depth = 0
+    var error: PersistentStoreError?
+    var context: xmlParserCtxtPtr?
+  }
+
+  // libxml2's tables are made once, before the first parser, whichever thread comes first.
+  private static let initialize: Void = xmlInitParser()
+
+  /// A reader that tells `handler`, which it keeps. `file` is for messages.
+  public init(handler: any XMLEventHandler, limits: XMLLimits = XMLLimits(), file: String? = nil) throws(PersistentStoreError)
+  {
+    _ = Self.initialize
+    self.file = file
+    var sax = xmlSAXHandler()
+    sax.initialized = XML_SAX2_MAGIC
+    sax.startElementNs = { context, name, _, _, _, _, count, defaulted, attributes in
+      guard let state = XMLReader.state(context), let name, state.pointee.error == nil else { return }
+      XMLReader.start(state, name, attributes, Int(count))
+    }
+    sax.endElementNs = { context, name, _, _ in
+      guard let state = XMLReader.state(context), let name, state.pointee.error == nil else { return }
+      state.pointee.depth -= 1
+      do throws(PersistentStoreError) {
+        try state.pointee.handler.endElement(XMLName(base: name))
+      } catch {
+        XMLReader.stop(state, error)
+      }
+    }
+    let text: charactersSAXFunc = { context, bytes, count in
+      guard let state = XMLReader.state(context), let bytes, state.pointee.error == nil else { return }
+      do throws(PersistentStoreError) {
+        let piece = UnsafeBufferPointer(start: bytes, count: Int(count))
+        try state.pointee.handler.characters(Span(_unsafeElements: piece))
+      } catch {
+        XMLReader.stop(state, error)
+      }
+    }
+    sax.characters = text
+    sax.ignorableWhitespace = text
+    sax.cdataBlock = text
+    sax.getEntity = { _, name in xmlGetPredefinedEntity(name) }
+    sax.entityDecl = { context, name, _, _, _, _ in
+      guard let state = XMLReader.state(context) else { return }
+      XMLReader.stop(state, XMLReader.refusal("entity declarations are refused", state))
+    }
+    sax.reference = { context, name in
+      guard let state = XMLReader.state(context) else { return }
+      XMLReader.stop(state, XMLReader.refusal("an entity that XML itself does not have", state))
+    }
+    sax.serror = { context, error in
+      // The first one counts; libxml2 may report what follows from it as well.
+      guard let state = XMLReader.state(context), state.pointee.error == nil, let error,
+        error.pointee.level == XML_ERR_FATAL || error.pointee.level == XML_ERR_ERROR
+      else { return }
+      // Names with undeclared prefixes are no fault of form: namespaces mean nothing to a store.
+      if error.pointee.domain == Int32(XML_FROM_NAMESPACE.rawValue) { return }
+      var message = error.pointee.message.map { String(cString: $0) } ?? "not well-formed"
+      while let last = message.last, last.isWhitespace { message.removeLast() }
+      let column = Int(error.pointee.int2)
+      state.pointee.error = PersistentStoreError(
+        .malformed, "not well-formed XML: \(message)",
+        at: StoreLocation(
+          file: state.pointee.file, line: XMLReader.line(state), column: column > 0 ? column : nil))
+    }
+    state = .allocate(capacity: 1)
+    state.initialize(to: State(handler: handler, limits: limits, file: file))
+    guard let made = xmlCreatePushParserCtxt(&sax, state, nil, 0, nil) else {
+      state.deinitialize(count: 1)
+      state.deallocate()
+      throw PersistentStoreError(.limitExceeded, "no memory for an XML parser", at: StoreLocation(file: file))
+    }
+    context = made
+    state.pointee.context = made
+    // Without XML_PARSE_HUGE: it would switch off the guard against entities that multiply.
+    xmlCtxtUseOptions(context, Int32(XML_PARSE_NONET.rawValue | XML_PARSE_COMPACT.rawValue))
+  }
+
+  deinit {
+    xmlFreeParserCtxt(context)
+    state.deinitialize(count: 1)
+    state.deallocate()
+  }
+
+  /// The name as this parse spells it, to compare with.
+  public func intern(_ name: StaticString) -> XMLName {
+    let text = name.withUTF8Buffer { xmlDictLookup(context.pointee.dict, $0.baseAddress, Int32($0.count)) }
+    // Nil only without memory; then no name of the document equals this one.
+    return XMLName(base: text ?? name.utf8Start)
+  }
+
+  /// Where the parser is: 1-based line and column.
+  public var location: StoreLocation {
+    StoreLocation(
+      file: file, line: Self.line(state), column: context.pointee.input.map { Int($0.pointee.col) })
+  }
+
+  /// The line, without making a location: cheap.
+  public var line: Int { context.pointee.input.map { Int($0.pointee.line) } ?? 0 }
+
+  /// Parses the next piece of the document.
+  ///
+  /// - Throws: what the handler throws, with the place filled in; `.malformed`, `.limitExceeded`.
+  public func feed(_ bytes: UnsafeRawBufferPointer) throws(PersistentStoreError) {
+    guard let base = bytes.baseAddress, bytes.count > 0 else { return }
+    var start = 0
+    // libxml2 counts in 32 bits and grows its own buffer by what it is given.
+    while start < bytes.count {
+      let count = min(bytes.count - start, 256 * 1024)
+      _ = xmlParseChunk(context, (base + start).assumingMemoryBound(to: CChar.self), Int32(count), 0)
+      start += count
+      fedBytes += count
+      try check()
+    }
+  }
+
+  /// Says that the document is complete.
+  public func finish() throws(PersistentStoreError) {
+    guard fedBytes > 0 else {
+      throw PersistentStoreError(.malformed, "the document is empty", at: StoreLocation(file: file))
+    }
+    _ = xmlParseChunk(context, nil, 0, 1)
+    try check()
+    guard context.pointee.wellFormed == 1 else {
+      throw PersistentStoreError(.malformed, "not well-formed XML", at: location)
+    }
+  }
+
+  private func check() throws(PersistentStoreError) {
+    if let error = state.pointee.error { throw error }
+  }
+
+  /// Parses a document that is in memory.
+  public func parse(_ bytes: Span<UInt8>) throws(PersistentStoreError) {
+    try bytes.withUnsafeBytes { raw throws(PersistentStoreError) in try feed(raw) }
+    try finish()
+  }
+
+  // MARK: From the callbacks
+
+  @inline(__always)
+  fileprivate static func state(_ context: UnsafeMutableRawPointer?) -> UnsafeMutablePointer<State>? {
+    context?.assumingMemoryBound(to: State.self)
+  }
+
+  private static func start(
+    _ state: UnsafeMutablePointer<State>, _ name: UnsafePointer<UInt8>,
+    _ attributes: UnsafeMutablePointer<UnsafePointer<UInt8>?>?, _ count: Int
+  ) {
+    state.pointee.depth += 1
+    if state.pointee.depth > state.pointee.limits.depth || count > state.pointee.limits.attributes {
+      var error = refusal(
+        count > state.pointee.limits.attributes
+          ? "more than \(state.pointee.limits.attributes) attributes"
+          : "elements inside each other more than \(state.pointee.limits.depth) deep", state)
+      error.code = .limitExceeded
+      return stop(state, error)
+    }
+    do throws(PersistentStoreError) {
+      try state.pointee.handler.startElement(XMLName(base: name), XMLAttributes(attributes, count: count))
+    } catch {
+      stop(state, error)
+    }
+  }
+
+  private static func stop(_ state: UnsafeMutablePointer<State>, _ error: PersistentStoreError) {
+    guard state.pointee.error == nil else { return }
+    let input = state.pointee.context?.pointee.input
+    state.pointee.error = error.located(
+      StoreLocation(
+        file: state.pointee.file, line: input.map { Int($0.pointee.line) }, column: input.map { Int($0.pointee.col) }))
+    if let context = state.pointee.context { xmlStopParser(context) }
+  }
+
+  private static func refusal(_ message: String, _ state: UnsafeMutablePointer<State>) -> PersistentStoreError {
+    PersistentStoreError(.malformed, message, at: StoreLocation(file: state.pointee.file))
+  }
+
+  private static func line(_ state: UnsafeMutablePointer<State>) -> Int? {
+    state.pointee.context?.pointee.input.map { Int($0.pointee.line) }
+  }
+}
