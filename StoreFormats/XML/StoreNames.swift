@@ -46,17 +46,19 @@ final class NameTable {
   private let guesses: UnsafeMutablePointer<Int32>
   let count: Int
 
-  init(_ names: [String], folding: NameFolding) {
+  /// - Parameter written: The bytes that each name stands as in the file.
+  init(_ names: [String], written: [[UInt8]], folding: NameFolding) {
     self.folding = folding
     count = names.count
-    let written = folding.written(names)
     var all: [UInt8] = []
     var starts = [0]
     var byFolded: [ScalarString: Int] = [:]
     var ambiguous: Set<ScalarString> = []
-    for (index, name) in written.enumerated() {
-      all.append(contentsOf: name.utf8)
+    for name in written {
+      all.append(contentsOf: name)
       starts.append(all.count)
+    }
+    for (index, name) in names.enumerated() {
       let folded = ScalarString(folding.fold(name))
       if byFolded.updateValue(index, forKey: folded) != nil { ambiguous.insert(folded) }
     }
@@ -72,8 +74,9 @@ final class NameTable {
     places.initialize(repeating: -1)
     guesses = .allocate(capacity: names.count + 1)
     guesses.initialize(repeating: 0, count: names.count + 1)
+    let hashes = written.map { name in name.withUnsafeBufferPointer { Self.hash($0) } }
     for index in names.indices {
-      var place = Self.hash(UnsafeBufferPointer(rebasing: bytes[starts[index]..<starts[index + 1]])) & mask
+      var place = hashes[index] & mask
       while places[place] >= 0 { place = (place + 1) & mask }
       places[place] = Int32(truncatingIfNeeded: index)
     }
