@@ -1,0 +1,217 @@
+import AtomicStoreSPI
+import StoreCodecs
+
+/// Collects from a document what its objects show of their model.
+///
+/// Most elements repeat what an earlier object showed, so what was seen is compared as bytes before anything is made
+/// of it.
+final class FactCollector: DocumentReader {
+  /// A property as its element says it, and what was made of it.
+  private struct Known {
+    var name: [UInt8]
+    var type: [UInt8]
+    var destination: [UInt8]
+    var isAttribute: Bool
+    /// The destination's number.
+    var target = -1
+  }
+  private struct KnownEntity {
+    var name: [UInt8]
+    var properties: [Known] = []
+    /// Where the last one was found: the next is probably behind it.
+    var next = 0
+  }
+
+  private var collected = StoreFacts()
+  private var known: [KnownEntity] = []
+  private var current = -1
+  /// Destinations by number.
+  private var targets: [ScalarString] = []
+  private var numbers = EntityByIdentifier()
+  /// References to objects that come later in the file: of which entity those are is asked at the end.
+  private var pending: [(target: Int, number: Int64)] = []
+  private var pendingTexts: [(target: Int, text: [UInt8])] = []
+  private var met: Set<Pair> = []
+  private struct Pair: Hashable {
+    var target: Int
+    var entity: Int
+  }
+
+  // MARK: Events
+
+  override func beginObject(type: Bytes, identifier: Bytes) throws(PersistentStoreError) {
+    if current < 0 || !Self.equal(known[current].name, type) {
+      if let found = known.firstIndex(where: { Self.equal($0.name, type) }) {
+        current = found
+      } else {
+        let name = NameFolding.entity.fold(try name(type))
+        guard !collected.entities.contains(where: { ScalarString($0.name) == ScalarString(name) }) else {
+          throw malformed("the names of some entities differ only in case: a model is needed to tell them apart")
+        }
+        current = known.count
+        known.append(KnownEntity(name: Array(type)))
+        collected.entities.append(StoreFacts.Entity(name: name))
+      }
+    }
+    known[current].next = 0
+    if let number = ObjectIdentifierText.number(identifier) {
+      numbers.add(number, entity: current)
+    } else {
+      guard ObjectIdentifierText.parse(identifier) != nil else {
+        throw malformed("'\(String(decoding: identifier.prefix(60), as: UTF8.self))' is no identifier of an object")
+      }
+      numbers.add(Array(identifier), entity: current)
+    }
+  }
+
+  override func beginAttribute(name: Bytes, type: Bytes, valueType: Bytes?) throws(PersistentStoreError) {
+    _ = try note(name: name, type: type, destination: Bytes(start: nil, count: 0), isAttribute: true)
+  }
+
+  override func relationship(
+    name: Bytes, type: Bytes, destination: Bytes, references: Bytes
+  ) throws(PersistentStoreError) {
+    let target = try note(name: name, type: type, destination: destination, isAttribute: false)
+    var start = 0
+    while start < references.count {
+      while start < references.count, references[start] == 0x20 { start += 1 }
+      var end = start
+      while end < references.count, references[end] != 0x20 { end += 1 }
+      guard end > start else { return }
+      let identifier = Bytes(rebasing: references[start..<end])
+      start = end
+      if let number = ObjectIdentifierText.number(identifier) {
+        if let entity = numbers[number] {
+          met.insert(Pair(target: target, entity: entity))
+        } else {
+          pending.append((target, number))
+        }
+      } else {
+        pendingTexts.append((target, Array(identifier)))
+      }
+    }
+  }
+
+  /// What the document showed, once it is read.
+  func facts() -> StoreFacts {
+    for (target, number) in pending {
+      // What leads nowhere is for the load to refuse, with its place.
+      if let entity = numbers[number] { met.insert(Pair(target: target, entity: entity)) }
+    }
+    for (target, text) in pendingTexts {
+      if let entity = numbers[text] { met.insert(Pair(target: target, entity: entity)) }
+    }
+    var facts = collected
+    for pair in met {
+      let entity = ScalarString(collected.entities[pair.entity].name)
+      if entity != targets[pair.target] {
+        facts.kinships.insert(StoreFacts.Kinship(entity: entity, ancestor: targets[pair.target]))
+      }
+    }
+    facts.names = StoreFacts.names(in: header?.entries ?? PropertyListDictionary())
+    return facts
+  }
+
+  // MARK: Properties
+
+  /// Notes a property and says which destination it has.
+  private func note(
+    name: Bytes, type: Bytes, destination: Bytes, isAttribute: Bool
+  ) throws(PersistentStoreError) -> Int {
+    let count = known[current].properties.count
+    var index = known[current].next
+    for _ in 0..<count {
+      if index >= count { index = 0 }
+      if matches(known[current].properties[index], name, type, destination, isAttribute) {
+        known[current].next = index + 1
+        return known[current].properties[index].target
+      }
+      index += 1
+    }
+    guard count < 16384, known.count <= 4096 else {
+      throw PersistentStoreError(.limitExceeded, "too many entities or properties to tell a model from")
+    }
+    var new = Known(
+      name: Array(name), type: Array(type), destination: Array(destination), isAttribute: isAttribute)
+    let key = ScalarString(NameFolding.property.fold(try self.name(name)))
+    if isAttribute {
+      guard let type = StoreTypeName.type(named: type) else {
+        throw malformed("'\(String(decoding: type.prefix(60), as: UTF8.self))' is no type of an attribute that is known")
+      }
+      try collected.add(.attribute(type), named: key, to: current)
+    } else {
+      let (minimum, maximum) = try counts(type)
+      let text = NameFolding.entity.fold(try self.name(destination))
+      try collected.add(
+        .relationship(.init(destination: text, minimumCount: minimum, maximumCount: maximum)), named: key, to: current)
+      let target = ScalarString(text)
+      new.target = targets.firstIndex(of: target) ?? targets.count
+      if new.target == targets.count { targets.append(target) }
+    }
+    known[current].next = count + 1
+    known[current].properties.append(new)
+    return new.target
+  }
+
+  private func matches(
+    _ known: Known, _ name: Bytes, _ type: Bytes, _ destination: Bytes, _ isAttribute: Bool
+  ) -> Bool {
+    known.isAttribute == isAttribute && Self.equal(known.name, name) && Self.equal(known.type, type)
+      && Self.equal(known.destination, destination)
+  }
+
+  private static func equal(_ known: [UInt8], _ bytes: Bytes) -> Bool {
+    guard known.count == bytes.count else { return false }
+    return known.withUnsafeBufferPointer { known in
+      for index in 0..<bytes.count where known[index] != bytes[index] { return false }
+      return true
+    }
+  }
+
+  private func name(_ bytes: Bytes) throws(PersistentStoreError) -> String {
+    guard let name = NameText.decode(bytes), !name.isEmpty else {
+      throw malformed("'\(String(decoding: bytes.prefix(60), as: UTF8.self))' is no name")
+    }
+    return name
+  }
+
+  /// The bounds in `0/1`.
+  private func counts(_ text: Bytes) throws(PersistentStoreError) -> (Int, Int) {
+    let parts = String(decoding: text, as: UTF8.self).split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count == 2, let minimum = Int(parts[0]), let maximum = Int(parts[1]), minimum >= 0, maximum >= 0 else {
+      throw malformed("'\(String(decoding: text.prefix(60), as: UTF8.self))' does not bound a relationship")
+    }
+    return (minimum, maximum)
+  }
+}
+
+/// Which entity an object is of, by its identifier. Numbers mostly lie close together, so they are looked up in an
+/// array while that wastes little.
+private struct EntityByIdentifier {
+  private var base: Int64 = 0
+  private var dense: [Int32] = []
+  private var sparse: [Int64: Int32] = [:]
+  private var texts: [[UInt8]: Int32] = [:]
+
+  mutating func add(_ number: Int64, entity: Int) {
+    let value = Int32(truncatingIfNeeded: entity)
+    if dense.isEmpty, sparse.isEmpty { base = number }
+    let (place, overflow) = number.subtractingReportingOverflow(base)
+    if !overflow, place >= 0, place <= Int64(dense.count) + 1024 {
+      while Int64(dense.count) <= place { dense.append(-1) }
+      dense[Int(place)] = value
+    } else {
+      sparse[number] = value
+    }
+  }
+
+  mutating func add(_ text: [UInt8], entity: Int) { texts[text] = Int32(truncatingIfNeeded: entity) }
+
+  subscript(number: Int64) -> Int? {
+    let (place, overflow) = number.subtractingReportingOverflow(base)
+    if !overflow, place >= 0, place < Int64(dense.count), dense[Int(place)] >= 0 { return Int(dense[Int(place)]) }
+    return sparse.isEmpty ? nil : sparse[number].map { Int($0) }
+  }
+
+  subscript(text: [UInt8]) -> Int? { texts[text].map { Int($0) } }
+}

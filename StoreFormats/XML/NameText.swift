@@ -1,0 +1,32 @@
+import AtomicStoreSPI
+import StoreCodecs
+
+/// Names of entities and properties between the quotes of an XML attribute. Core Data's names are letters and digits;
+/// what would not stand there as it is, is escaped as text is, so that no reader of XML has to be trusted with it.
+enum NameText {
+  static func encode(_ name: String, at place: StoreLocation) throws(PersistentStoreError) -> [UInt8] {
+    guard !name.isEmpty else {
+      throw PersistentStoreError(.unsupportedByFormat, "a name is empty", at: place)
+    }
+    let writer = ByteWriter()
+    StoreText.encode(Array(name.utf8).span, to: writer)
+    var result: [UInt8] = []
+    for byte in writer.takeBytes() {
+      switch byte {
+      case 0x22: result += Array("\\u2200".utf8)
+      case 0x09: result += Array("\\u0900".utf8)
+      case 0x0A: result += Array("\\u0a00".utf8)
+      default: result.append(byte)
+      }
+    }
+    return result
+  }
+
+  /// The name that the bytes stand for; nil where an escape is wrong.
+  static func decode(_ bytes: UnsafeBufferPointer<UInt8>) -> String? {
+    var copy = Array(bytes)
+    var fault: StoreText.Fault?
+    let count = copy.withUnsafeMutableBufferPointer { StoreText.decode($0, fault: &fault) }
+    return fault == nil ? String(decoding: copy[..<count], as: UTF8.self) : nil
+  }
+}

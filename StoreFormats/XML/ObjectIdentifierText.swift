@@ -1,0 +1,108 @@
+import AtomicStoreSPI
+import StoreCodecs
+
+/// How reference objects stand in `id` and `idrefs`.
+///
+/// Core Data writes `z` and a number that no other object of the store has. Ours adds what that cannot say:
+/// `z7.ROOT` is 7 in the hierarchy below ROOT, where another hierarchy has a 7 too; `sName` is the string `Name`, with
+/// all but letters, digits, `-`, `_` and `~` as `%` and two hexadecimal digits for each byte of its UTF-8.
+enum ObjectIdentifierText {
+  struct Parsed: Equatable {
+    var reference: ReferenceObject
+    /// The hierarchy, where the identifier names one: its root's written name.
+    var root: String?
+  }
+
+  // MARK: Reading
+
+  /// The number in `z…`, if it is written as Core Data would: all that most files hold.
+  @inline(__always) static func number(_ text: UnsafeBufferPointer<UInt8>) -> Int64? {
+    let count = text.count
+    guard count > 1, count < 20, text[0] == 0x7A else { return nil }
+    var value: Int64 = 0
+    var index = 1
+    if text[1] == 0x2D { index = 2 }
+    // A leading zero would be lost.
+    guard index < count, text[index] != 0x30 || (count == 2) else { return nil }
+    while index < count {
+      let digit = text[index] &- 0x30
+      guard digit < 10 else { return nil }
+      // Eighteen digits at most: no overflow.
+      value = value &* 10 &+ Int64(digit)
+      index += 1
+    }
+    return text[1] == 0x2D ? -value : value
+  }
+
+  /// Any identifier; nil for what is none.
+  static func parse(_ text: UnsafeBufferPointer<UInt8>) -> Parsed? {
+    if let number = number(text) { return Parsed(reference: .integer(number), root: nil) }
+    guard let first = text.first, text.count > 1 || first == 0x73 else { return nil }
+    let rest = UnsafeBufferPointer(rebasing: text[1...])
+    switch first {
+    case 0x73:
+      guard let string = decodePercent(rest) else { return nil }
+      return Parsed(reference: .string(string), root: nil)
+    case 0x7A:
+      let digits = rest.prefix { $0 != 0x2E }
+      let written = String(decoding: digits, as: UTF8.self)
+      guard let value = Int64(written), String(value) == written else { return nil }
+      if digits.count == rest.count { return Parsed(reference: .integer(value), root: nil) }
+      let name = UnsafeBufferPointer(rebasing: rest[(digits.count + 1)...])
+      guard let root = decodePercent(name), !root.isEmpty else { return nil }
+      return Parsed(reference: .integer(value), root: root)
+    default: return nil
+    }
+  }
+
+  private static func decodePercent(_ text: UnsafeBufferPointer<UInt8>) -> String? {
+    var bytes: [UInt8] = []
+    var index = 0
+    while index < text.count {
+      if text[index] == 0x25 {
+        guard index + 2 < text.count, let high = hex(text[index + 1]), let low = hex(text[index + 2]) else { return nil }
+        let byte = high << 4 | low
+        // One way to write each byte, or two texts would be one reference.
+        guard !isPlain(byte) else { return nil }
+        bytes.append(byte)
+        index += 3
+      } else {
+        guard isPlain(text[index]) else { return nil }
+        bytes.append(text[index])
+        index += 1
+      }
+    }
+    return String(validating: bytes, as: UTF8.self)
+  }
+
+  private static func hex(_ byte: UInt8) -> UInt8? {
+    switch byte {
+    case 0x30...0x39: byte - 0x30
+    case 0x41...0x46: byte - 0x37
+    default: nil
+    }
+  }
+
+  private static func isPlain(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x5F, 0x7E: true
+    default: false
+    }
+  }
+
+  // MARK: Writing
+
+  /// The string's bytes, with all that is not plain as `%XX`.
+  static func percentEncoded(_ text: String) -> [UInt8] {
+    var bytes: [UInt8] = []
+    let digits = Array("0123456789ABCDEF".utf8)
+    for byte in text.utf8 {
+      if isPlain(byte) {
+        bytes.append(byte)
+      } else {
+        bytes += [0x25, digits[Int(byte >> 4)], digits[Int(byte & 0xF)]]
+      }
+    }
+    return bytes
+  }
+}

@@ -1,0 +1,364 @@
+import AtomicStoreSPI
+import FoundationEssentials
+import StoreCodecs
+
+/// Fills a node table from a document's objects, by the model: names are matched without regard to case, values are
+/// read by the type that the model gives, whatever the file calls it.
+final class ObjectLoader: DocumentReader {
+  /// How the value of a slot is read; a flat byte instead of an enumeration with payload, since it is asked for each value.
+  private enum Reading: UInt8 {
+    case text, boolean, integer, float, double, date, decimal, uuid, bytes, undefined, toOne, toMany
+  }
+  private struct SlotPlan {
+    var reading: Reading
+    /// The object that had this property last, to find elements that stand twice.
+    var lastSeen = 0
+    /// For relationships: the destination's number and that of its hierarchy.
+    var destination = -1
+    var destinationRoot = -1
+  }
+  /// Of an entity.
+  private struct EntityPlan {
+    var slots: UnsafeMutablePointer<SlotPlan>
+    var names: NameTable
+    var root: Int
+  }
+  /// How a hierarchy's numbers stand in the file: alone, or with its name behind each.
+  private enum IdentifierForm: UInt8 { case unknown, plain, named }
+
+  private let nodes: NodeTableBuilder
+  private let model: ManagedObjectModel
+  private let entityNames: NameTable
+  private let writtenNames: [String]
+  private var plans: [EntityPlan] = []
+  private var forms: [IdentifierForm]
+  private var scratch: [UInt8] = []
+
+  private var entity = -1
+  private var slots: UnsafeMutablePointer<SlotPlan>
+  private var slotNames: NameTable
+  private var root = -1
+  private var serial = 0
+  private var slot = -1
+  private var valueType = AttributeType.undefined
+  /// All numbers of objects, for as long as they ascend only the last.
+  private var numbers: [Int64] = []
+  private var numbersAscend = true
+  private let noSlots: UnsafeMutablePointer<SlotPlan>
+
+  init(_ nodes: NodeTableBuilder, file: String) throws(PersistentStoreError) {
+    self.nodes = nodes
+    model = nodes.model
+    let entities = nodes.model.entities
+    let names = entities.map(\.name)
+    entityNames = try Self.table(names, .entity, StoreLocation(file: file))
+    writtenNames = NameFolding.entity.written(names)
+    forms = Array(repeating: .unknown, count: entities.count)
+    for entity in entities {
+      let slots = UnsafeMutablePointer<SlotPlan>.allocate(capacity: max(entity.slots.count, 1))
+      for slot in entity.slots {
+        var plan = SlotPlan(reading: Self.reading(slot.kind))
+        if slot.isRelationship, slot.destination >= 0 {
+          plan.destination = slot.destination
+          plan.destinationRoot = nodes.model.entity(at: slot.destination).root.index
+        }
+        (slots + slot.index).initialize(to: plan)
+      }
+      plans.append(
+        EntityPlan(
+          slots: slots,
+          names: try Self.table(
+            entity.slots.map(\.name), .property, StoreLocation(file: file, entity: entity.name)),
+          root: entity.root.index))
+    }
+    noSlots = .allocate(capacity: 1)
+    slots = noSlots
+    slotNames = entityNames
+    super.init(file: file)
+  }
+
+  deinit {
+    for plan in plans { plan.slots.deallocate() }
+    noSlots.deallocate()
+  }
+
+  private static func table(
+    _ names: [String], _ folding: NameFolding, _ place: StoreLocation
+  ) throws(PersistentStoreError) -> NameTable {
+    var written: [[UInt8]] = []
+    for name in folding.written(names) { written.append(try NameText.encode(name, at: place)) }
+    return NameTable(names, written: written, folding: folding)
+  }
+
+  private static func reading(_ kind: Slot.Kind) -> Reading {
+    switch kind {
+    case .toOne: .toOne
+    case .toMany: .toMany
+    case .attribute(let type):
+      switch type {
+      case .string, .uri: .text
+      case .boolean: .boolean
+      case .integer16, .integer32, .integer64: .integer
+      case .float: .float
+      case .double: .double
+      case .date: .date
+      case .decimal: .decimal
+      case .uuid: .uuid
+      case .binaryData, .transformable: .bytes
+      case .undefined, .composite: .undefined
+      }
+    }
+  }
+
+  // MARK: Objects
+
+  override func beginObject(type: Bytes, identifier: Bytes) throws(PersistentStoreError) {
+    let found = entityNames.index(of: type, after: entity)
+    guard found >= 0 else {
+      throw PersistentStoreError(.modelMismatch, "the model has no entity '\(Self.shown(type))'")
+    }
+    entity = found
+    slots = plans[found].slots
+    slotNames = plans[found].names
+    root = plans[found].root
+    slot = -1
+    serial += 1
+    if let number = ObjectIdentifierText.number(identifier) {
+      try use(.plain, of: root)
+      note(number)
+      return try nodes.beginNode(entity: found, reference: number, line: line)
+    }
+    let reference = try parse(identifier, root: root)
+    try nodes.beginNode(entity: found, reference: reference, line: line)
+  }
+
+  override func endDocument() throws(PersistentStoreError) {
+    guard !numbersAscend else { return }
+    numbers.sort()
+    for index in numbers.indices.dropFirst() where numbers[index] == numbers[index - 1] {
+      throw PersistentStoreError(.duplicateReference, "two objects have the id z\(numbers[index])")
+    }
+  }
+
+  /// The kit finds what stands twice in a hierarchy; over all of them it is for us to find.
+  @inline(__always) private func note(_ number: Int64) {
+    if let last = numbers.last, number <= last { numbersAscend = false }
+    numbers.append(number)
+  }
+
+  @inline(__always) private func use(_ form: IdentifierForm, of root: Int) throws(PersistentStoreError) {
+    if forms[root] == form { return }
+    guard forms[root] == .unknown else {
+      throw malformed(
+        "some identifiers in the hierarchy of \(writtenNames[root]) have its name behind them and others have not")
+    }
+    forms[root] = form
+  }
+
+  private func parse(_ identifier: Bytes, root: Int) throws(PersistentStoreError) -> ReferenceObject {
+    guard let parsed = ObjectIdentifierText.parse(identifier) else {
+      throw malformed("'\(Self.shown(identifier))' is no identifier of an object")
+    }
+    guard case .integer(let number) = parsed.reference else { return parsed.reference }
+    guard let name = parsed.root else {
+      // Numbers too long for the short way.
+      try use(.plain, of: root)
+      note(number)
+      return parsed.reference
+    }
+    guard root >= 0, ScalarString(name) == ScalarString(writtenNames[root]) else {
+      throw malformed("the identifier '\(Self.shown(identifier))' names another hierarchy than it stands in")
+    }
+    try use(.named, of: root)
+    return parsed.reference
+  }
+
+  // MARK: Attributes
+
+  override func beginAttribute(name: Bytes, type: Bytes, valueType: Bytes?) throws(PersistentStoreError) {
+    try begin(name)
+    guard slots[slot].reading == .undefined else {
+      guard slots[slot].reading.rawValue < Reading.toOne.rawValue else {
+        throw misplaced("is a relationship in the model, an attribute here", .modelMismatch)
+      }
+      guard valueType == nil else { throw misplaced("has a type in the model, so its value needs none") }
+      return
+    }
+    // Without a type in the model the file has to say it: in so many words, or in Core Data's place.
+    guard let found = StoreTypeName.type(named: valueType ?? type), found != .undefined else {
+      throw misplaced("has no type in the model, and '\(Self.shown(valueType ?? type))' is none")
+    }
+    self.valueType = found
+  }
+
+  private func begin(_ name: Bytes) throws(PersistentStoreError) {
+    let found = slotNames.index(of: name, after: slot)
+    guard found >= 0 else {
+      throw PersistentStoreError(
+        .modelMismatch, "the model's \(model.entity(at: entity).name) has no property '\(Self.shown(name))'",
+        at: objectPlace)
+    }
+    slot = found
+    guard slots[found].lastSeen != serial else { throw misplaced("stands twice in the object") }
+    slots[found].lastSeen = serial
+  }
+
+  override func endAttribute(_ text: UnsafeMutableBufferPointer<UInt8>) throws(PersistentStoreError) {
+    do throws(PersistentStoreError) {
+      let value = Span(_unsafeElements: Bytes(text))
+      switch slots[slot].reading {
+      case .text: try nodes.set(utf8: Span(_unsafeElements: try decoded(text)), slot: slot)
+      case .boolean:
+        guard text.count == 1, text[0] == 0x30 || text[0] == 0x31 else { throw wrong(text, "neither 0 nor 1") }
+        try nodes.set(boolean: text[0] == 0x31, slot: slot)
+      case .integer:
+        guard let number = ExactText.integer(value) else { throw wrong(text, "not an integer of 64 bits") }
+        try nodes.set(integer: number, slot: slot)
+      case .float:
+        guard let number = ExactText.float(value) else { throw wrong(text, "not a number") }
+        try nodes.set(float: number, slot: slot)
+      case .double:
+        guard let number = ExactText.double(value) else { throw wrong(text, "not a number") }
+        try nodes.set(double: number, slot: slot)
+      case .date:
+        guard let seconds = DateText.seconds(text) else { throw wrong(text, "not a date in seconds") }
+        try nodes.set(dateSeconds: seconds, slot: slot)
+      case .decimal: try nodes.set(decimal: value, slot: slot)
+      case .uuid:
+        guard let uuid = ExactText.uuid(value) else { throw wrong(text, "not a UUID") }
+        try nodes.set(uuid: uuid, slot: slot)
+      case .bytes:
+        try decodeBase64(text)
+        try setScratch()
+      case .undefined: try nodes.set(try undefined(text), slot: slot)
+      case .toOne, .toMany: break
+      }
+    } catch {
+      // Line and column come from the parser, the object and property from the builder.
+      var placed = error.located(nodes.location(slot))
+      placed.location.line = nil
+      throw placed
+    }
+  }
+
+  private func decoded(_ text: UnsafeMutableBufferPointer<UInt8>) throws(PersistentStoreError) -> Bytes {
+    var fault: StoreText.Fault?
+    let count = StoreText.decode(text, fault: &fault)
+    if let fault { throw PersistentStoreError(.malformed, "\(fault.message), at byte \(fault.offset) of the text") }
+    return Bytes(rebasing: text[..<count])
+  }
+
+  private func setScratch() throws(PersistentStoreError) {
+    try scratch.withUnsafeBufferPointer { bytes throws(PersistentStoreError) in
+      try nodes.set(bytes: Span(_unsafeElements: bytes), slot: slot)
+    }
+  }
+
+  private func decodeBase64(_ text: UnsafeMutableBufferPointer<UInt8>) throws(PersistentStoreError) {
+    if let offset = Base64.decode(Span(_unsafeElements: Bytes(text)), into: &scratch) {
+      throw PersistentStoreError(.malformed, "the base64 is wrong at its byte \(offset)")
+    }
+  }
+
+  /// The value of an attribute without a type in the model.
+  private func undefined(_ text: UnsafeMutableBufferPointer<UInt8>) throws(PersistentStoreError) -> StoredValue {
+    let value = Span(_unsafeElements: Bytes(text))
+    switch valueType {
+    case .string, .uri:
+      let string = String(decoding: try decoded(text), as: UTF8.self)
+      return valueType == .uri ? .uri(string) : .string(string)
+    case .boolean where text.count == 1 && text[0] & 0xFE == 0x30: return .boolean(text[0] == 0x31)
+    case .integer16, .integer32, .integer64:
+      if let number = ExactText.integer(value), valueType.accepts(.integer(number)) { return .integer(number) }
+    case .float: if let number = ExactText.float(value) { return .float(number) }
+    case .double: if let number = ExactText.double(value) { return .double(number) }
+    case .decimal: if let number = DecimalNumber(utf8: value) { return .decimal(number) }
+    case .date: if let seconds = DateText.seconds(text) { return .date(Date(timeIntervalSinceReferenceDate: seconds)) }
+    case .uuid: if let uuid = ExactText.uuid(value) { return .uuid(uuid) }
+    case .binaryData, .transformable:
+      try decodeBase64(text)
+      return .data(Data(scratch))
+    default: break
+    }
+    throw wrong(text, "no \(valueType.modelName)")
+  }
+
+  // MARK: Relationships
+
+  override func relationship(
+    name: Bytes, type: Bytes, destination: Bytes, references: Bytes
+  ) throws(PersistentStoreError) {
+    try begin(name)
+    let plan = slots[slot]
+    guard plan.reading == .toOne || plan.reading == .toMany else {
+      throw misplaced("is an attribute in the model, a relationship here", .modelMismatch)
+    }
+    guard entityNames.index(of: destination, after: plan.destination) == plan.destination else {
+      throw misplaced(
+        "leads to \(model.entity(at: plan.destination).name) in the model, to \(Self.shown(destination)) here",
+        .modelMismatch)
+    }
+    var start = 0
+    var isFirst = true
+    let count = references.count
+    while start < count {
+      while start < count, references[start] == 0x20 { start += 1 }
+      guard start < count else { break }
+      var end = start
+      while end < count, references[end] != 0x20 { end += 1 }
+      let identifier = Bytes(rebasing: references[start..<end])
+      start = end
+      guard isFirst || plan.reading == .toMany else { throw misplaced("is to one in the model and names several") }
+      isFirst = false
+      if let number = ObjectIdentifierText.number(identifier) {
+        try use(.plain, of: plan.destinationRoot)
+        if plan.reading == .toMany {
+          try nodes.append(toMany: number, slot: slot)
+        } else {
+          try nodes.set(toOne: number, slot: slot)
+        }
+      } else {
+        let reference = try reference(identifier, root: plan.destinationRoot)
+        if plan.reading == .toMany {
+          try nodes.append(toMany: reference, slot: slot)
+        } else {
+          try nodes.set(toOne: reference, slot: slot)
+        }
+      }
+    }
+  }
+
+  private func reference(_ identifier: Bytes, root: Int) throws(PersistentStoreError) -> ReferenceObject {
+    guard let parsed = ObjectIdentifierText.parse(identifier) else {
+      throw misplaced("names '\(Self.shown(identifier))', which is no identifier of an object")
+    }
+    guard case .integer = parsed.reference else { return parsed.reference }
+    if let name = parsed.root, ScalarString(name) != ScalarString(writtenNames[root]) {
+      throw misplaced("names '\(Self.shown(identifier))', which is of another hierarchy")
+    }
+    try use(parsed.root == nil ? .plain : .named, of: root)
+    return parsed.reference
+  }
+
+  // MARK: Errors
+
+  private var objectPlace: StoreLocation {
+    var place = nodes.location()
+    place.line = nil
+    return place
+  }
+
+  private func misplaced(_ message: String, _ code: PersistentStoreError.Code = .malformed) -> PersistentStoreError {
+    var place = nodes.location(slot)
+    place.line = nil
+    return PersistentStoreError(code, "'\(place.property ?? "")' \(message)", at: place)
+  }
+
+  private func wrong(_ text: UnsafeMutableBufferPointer<UInt8>, _ message: String) -> PersistentStoreError {
+    PersistentStoreError(.invalidValue, "'\(Self.shown(Bytes(text)))' is \(message)")
+  }
+
+  private static func shown(_ bytes: Bytes) -> String {
+    String(decoding: bytes.prefix(60), as: UTF8.self) + (bytes.count > 60 ? "…" : "")
+  }
+}

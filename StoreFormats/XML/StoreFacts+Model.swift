@@ -1,0 +1,210 @@
+import AtomicStoreSPI
+
+extension StoreFacts {
+  /// The model that the facts suggest.
+  ///
+  /// 1. An entity for each `type` of objects, for each destination, and for each name in the metadata's version hashes,
+  ///    which also give the names their case back; without them names stay in upper case.
+  /// 2. Where an object of T stands in a relationship to D, T is below D. If T has two such ancestors that are not
+  ///    related, they must be, since an entity has one super-entity: the one whose relationships the other all has
+  ///    goes above it (an entity without objects has none); else the one with more below it; else the first by name.
+  /// 3. Top down: a property that an ancestor has is inherited, and declared there only. An ancestor without objects is
+  ///    abstract; what all entities right below it have in the very same way is declared there.
+  /// 4. Properties are in the order of their names, attributes first; all attributes are optional, a relationship keeps
+  ///    the bounds that the file states and is optional whatever its lower bound, as older versions of Xcode wrote 1
+  ///    there for any to-one. Nothing is said of inverses, order or delete rules.
+  ///
+  /// - Throws: `.malformed` where two entities each are below the other, or objects disagree about a property.
+  func model() throws(PersistentStoreError) -> ModelDescription {
+    var tree = EntityTree(self)
+    try tree.arrange()
+    try tree.distribute()
+    return ModelDescription(entities: tree.roots.map { tree.description(of: $0) }, isInferred: true)
+  }
+}
+
+/// Entities on their way to a model, in the order of their names.
+private struct EntityTree {
+  private struct Node {
+    /// As written.
+    var key: ScalarString
+    /// As in the model.
+    var name: String
+    var hasObjects = false
+    var properties: [ScalarString: StoreFacts.Property] = [:]
+    var ancestors: Set<Int> = []
+    var parent: Int?
+    var children: [Int] = []
+  }
+  /// Far beyond any model's; they keep a hostile file from costing hours.
+  private static let maximumEntities = 2048
+  private static let maximumDepth = 64
+
+  private var nodes: [Node] = []
+  private var indexByKey: [ScalarString: Int] = [:]
+
+  init(_ facts: StoreFacts) {
+    var namesByKey: [ScalarString: String] = [:]
+    for name in facts.names { namesByKey[ScalarString(NameFolding.entity.fold(name))] = name }
+    var keys = Set(namesByKey.keys).union(facts.destinations)
+    for entity in facts.entities { keys.insert(ScalarString(entity.name)) }
+    for key in keys.sorted() {
+      indexByKey[key] = nodes.count
+      nodes.append(Node(key: key, name: namesByKey[key] ?? key.string))
+    }
+    for entity in facts.entities {
+      guard let index = indexByKey[ScalarString(entity.name)] else { continue }
+      nodes[index].hasObjects = true
+      nodes[index].properties = entity.properties
+    }
+    for kinship in facts.kinships {
+      guard let entity = indexByKey[kinship.entity], let ancestor = indexByKey[kinship.ancestor] else { continue }
+      nodes[entity].ancestors.insert(ancestor)
+    }
+  }
+
+  // MARK: Who is below whom
+
+  mutating func arrange() throws(PersistentStoreError) {
+    guard nodes.count <= Self.maximumEntities else {
+      throw PersistentStoreError(.limitExceeded, "more than \(Self.maximumEntities) entities: a model is needed")
+    }
+    try close()
+    // Each turn relates one pair for good, so this ends.
+    while let (one, other) = unrelatedAncestors() {
+      let upper = isAbove(one, other) ? one : other
+      let lower = upper == one ? other : one
+      nodes[lower].ancestors.insert(upper)
+      try close()
+    }
+    guard nodes.allSatisfy({ $0.ancestors.count <= Self.maximumDepth }) else {
+      throw PersistentStoreError(.limitExceeded, "entities inherit over more than \(Self.maximumDepth) levels")
+    }
+    for index in nodes.indices {
+      // In a chain the nearest ancestor is the one with the most of its own.
+      nodes[index].parent = nodes[index].ancestors.max { nodes[$0].ancestors.count < nodes[$1].ancestors.count }
+    }
+    for index in nodes.indices {
+      if let parent = nodes[index].parent { nodes[parent].children.append(index) }
+    }
+  }
+
+  /// Makes the ancestors of ancestors ancestors.
+  private mutating func close() throws(PersistentStoreError) {
+    var changed = true
+    while changed {
+      changed = false
+      for index in nodes.indices {
+        var all = nodes[index].ancestors
+        for ancestor in nodes[index].ancestors { all.formUnion(nodes[ancestor].ancestors) }
+        if all.count != nodes[index].ancestors.count {
+          nodes[index].ancestors = all
+          changed = true
+        }
+        if all.contains(index) {
+          let other = all.sorted().first { $0 != index && nodes[$0].ancestors.contains(index) }
+          throw PersistentStoreError(
+            .malformed,
+            "by its relationships \(nodes[index].name) is below \(other.map { nodes[$0].name } ?? "itself"), and that below it")
+        }
+      }
+    }
+  }
+
+  /// The first two ancestors of an entity of which neither is above the other.
+  private func unrelatedAncestors() -> (Int, Int)? {
+    for node in nodes {
+      let ancestors = node.ancestors.sorted()
+      for (place, one) in ancestors.enumerated() {
+        for other in ancestors[(place + 1)...]
+        where !nodes[one].ancestors.contains(other) && !nodes[other].ancestors.contains(one) {
+          return (one, other)
+        }
+      }
+    }
+    return nil
+  }
+
+  /// Whether the first is better put above the second.
+  private func isAbove(_ one: Int, _ other: Int) -> Bool {
+    let ones = relationships(one)
+    let others = relationships(other)
+    if ones.isSubset(of: others) != others.isSubset(of: ones) { return ones.isSubset(of: others) }
+    let onesBelow = nodes.count { $0.ancestors.contains(one) }
+    let othersBelow = nodes.count { $0.ancestors.contains(other) }
+    return onesBelow == othersBelow ? one < other : onesBelow > othersBelow
+  }
+
+  private func relationships(_ index: Int) -> Set<ScalarString> {
+    Set(nodes[index].properties.filter { if case .relationship = $0.value { true } else { false } }.keys)
+  }
+
+  var roots: [Int] { nodes.indices.filter { nodes[$0].parent == nil } }
+
+  // MARK: Which property is whose
+
+  mutating func distribute() throws(PersistentStoreError) {
+    // Children stand before their parents here, and the other way round in the second loop.
+    let bottomUp = nodes.indices.sorted { (nodes[$0].ancestors.count, $0) > (nodes[$1].ancestors.count, $1) }
+    for index in bottomUp where !nodes[index].hasObjects && !nodes[index].children.isEmpty {
+      var common = nodes[nodes[index].children[0]].properties
+      for child in nodes[index].children.dropFirst() {
+        common = common.filter { nodes[child].properties[$0.key] == $0.value }
+      }
+      nodes[index].properties = common
+    }
+    try mergeTypes()
+    for index in bottomUp {
+      for ancestor in nodes[index].ancestors {
+        for name in nodes[ancestor].properties.keys { nodes[index].properties[name] = nil }
+      }
+    }
+  }
+
+  /// Brings what an entity and one above it say of the same property to one.
+  private mutating func mergeTypes() throws(PersistentStoreError) {
+    var changed = true
+    while changed { changed = try mergeTypesOnce() }
+  }
+
+  private mutating func mergeTypesOnce() throws(PersistentStoreError) -> Bool {
+    var changed = false
+    for index in nodes.indices {
+      for ancestor in nodes[index].ancestors.sorted() {
+        for (name, property) in nodes[index].properties.sorted(by: { $0.key < $1.key }) {
+          guard let other = nodes[ancestor].properties[name], other != property else { continue }
+          guard case .attribute = property, case .attribute = other else {
+            throw StoreFacts.contradiction(nodes[index].name, name.string)
+          }
+          nodes[ancestor].properties[name] = .attribute(.undefined)
+          if other != .attribute(.undefined) { changed = true }
+        }
+      }
+    }
+    return changed
+  }
+
+  // MARK: The description
+
+  func description(of index: Int) -> EntityDescription {
+    let node = nodes[index]
+    var attributes: [PropertyDescription] = []
+    var relationships: [PropertyDescription] = []
+    for (name, property) in node.properties.sorted(by: { $0.key < $1.key }) {
+      switch property {
+      case .attribute(let type):
+        attributes.append(.attribute(AttributeDescription(name: name.string, type: type)))
+      case .relationship(let found):
+        let destination = indexByKey[ScalarString(found.destination)].map { nodes[$0].name } ?? found.destination
+        relationships.append(
+          .relationship(
+            RelationshipDescription(
+              name: name.string, destinationEntityName: destination, isOptional: true,
+              minimumCount: found.minimumCount, maximumCount: found.maximumCount)))
+      }
+    }
+    return EntityDescription(
+      name: node.name, isAbstract: !node.hasObjects && !node.children.isEmpty, properties: attributes + relationships,
+      subentities: node.children.map { description(of: $0) })
+  }
+}

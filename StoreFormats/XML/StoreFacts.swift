@@ -1,0 +1,113 @@
+import AtomicStoreSPI
+import StoreCodecs
+
+/// What the objects of a store show of its model: what ``model()`` infers one from.
+///
+/// Collected from a document, or from the nodes that would make one: so it can be told beforehand what reading a file
+/// back without a schema would give.
+struct StoreFacts {
+  struct Attribute: Equatable {
+    /// Nil where objects differ: then each value says its own type.
+    var type: AttributeType
+  }
+  struct Relationship: Equatable {
+    var destination: String
+    var minimumCount: Int
+    var maximumCount: Int
+  }
+  enum Property: Equatable {
+    case attribute(AttributeType)
+    case relationship(Relationship)
+  }
+  /// Of one entity with objects, by its name as it is written.
+  struct Entity {
+    var name: String
+    var properties: [ScalarString: Property] = [:]
+  }
+  /// Objects of one entity stand where a relationship leads to another: the one is below the other.
+  struct Kinship: Hashable {
+    var entity: ScalarString
+    var ancestor: ScalarString
+  }
+
+  var entities: [Entity] = []
+  /// Destinations too: they need not have objects.
+  var destinations: Set<ScalarString> = []
+  var kinships: Set<Kinship> = []
+  /// Names with their case, from the metadata.
+  var names: [String] = []
+
+  init() {}
+
+  /// The names of entities that Core Data's metadata knows.
+  static func names(in entries: PropertyListDictionary) -> [String] {
+    entries["NSStoreModelVersionHashes"]?.dictionaryValue?.keys ?? []
+  }
+
+  /// Adds a property as one object has it, or says why that contradicts another's.
+  mutating func add(
+    _ property: Property, named name: ScalarString, to entity: Int
+  ) throws(PersistentStoreError) {
+    guard let known = entities[entity].properties[name] else {
+      entities[entity].properties[name] = property
+      if case .relationship(let relationship) = property { destinations.insert(ScalarString(relationship.destination)) }
+      return
+    }
+    if known == property { return }
+    guard case .attribute = known, case .attribute = property else {
+      throw Self.contradiction(entities[entity].name, name.string)
+    }
+    entities[entity].properties[name] = .attribute(.undefined)
+  }
+
+  static func contradiction(_ entity: String, _ property: String) -> PersistentStoreError {
+    PersistentStoreError(
+      .malformed, "objects disagree about '\(property)': without a model it cannot be told which is right",
+      at: StoreLocation(entity: entity, property: property))
+  }
+}
+
+extension StoreFacts {
+  /// The facts that a file of these nodes would show.
+  init(_ nodes: NodeTable, entries: PropertyListDictionary) throws(PersistentStoreError) {
+    names = Self.names(in: entries)
+    let all = nodes.model.entities
+    let written = all.map { ScalarString(NameFolding.entity.fold($0.name)) }
+    for entity in all where nodes.count(of: entity.index) > 0 {
+      entities.append(Entity(name: written[entity.index].string))
+      let reader = nodes.reader(of: entity.index)
+      for slot in entity.slots {
+        let name = ScalarString(NameFolding.property.fold(slot.name))
+        if let type = slot.attributeType {
+          guard (0..<reader.count).contains(where: { !reader.isNull(slot: slot.index, row: $0) }) else { continue }
+          try add(.attribute(type), named: name, to: entities.count - 1)
+          continue
+        }
+        guard written.indices.contains(slot.destination), let relationship = slot.relationship else { continue }
+        let destination = written[slot.destination]
+        try add(
+          .relationship(
+            Relationship(
+              destination: destination.string, minimumCount: relationship.minimumCount,
+              maximumCount: relationship.maximumCount)), named: name, to: entities.count - 1)
+        for found in Self.targets(reader, slot, count: all.count) where found != slot.destination {
+          kinships.insert(Kinship(entity: written[found], ancestor: destination))
+        }
+      }
+    }
+  }
+
+  /// The entities that a relationship really leads to, ascending.
+  private static func targets(_ reader: EntityReader, _ slot: Slot, count: Int) -> [Int] {
+    var found = [Bool](repeating: false, count: count)
+    for row in 0..<reader.count {
+      if slot.isToMany {
+        let nodes = reader.toMany(slot: slot.index, row: row)
+        for index in 0..<nodes.count { found[nodes[index].entity] = true }
+      } else if let node = reader.toOne(slot: slot.index, row: row) {
+        found[node.entity] = true
+      }
+    }
+    return found.indices.filter { found[$0] }
+  }
+}

@@ -1,0 +1,127 @@
+import AtomicStoreSPI
+
+/// How names stand in the file: Core Data writes entities in upper case and properties in lower case.
+enum NameFolding {
+  case entity
+  case property
+
+  func fold(_ name: String) -> String {
+    switch self {
+    case .entity: name.uppercased()
+    case .property: name.lowercased()
+    }
+  }
+
+  /// The names as they are written, in the order given: folded, but as they are where folding would make two the same.
+  func written(_ names: [String]) -> [String] {
+    let folded = names.map { ScalarString(fold($0)) }
+    var uses: [ScalarString: Int] = [:]
+    for name in folded { uses[name, default: 0] += 1 }
+    return zip(names, folded).map { uses[$1] == 1 ? $1.string : $0 }
+  }
+
+  /// Two of the names that differ only in case, if there are such.
+  func clash(_ names: [String]) -> (String, String)? {
+    var seen: [ScalarString: String] = [:]
+    for name in names {
+      let folded = ScalarString(fold(name))
+      if let other = seen[folded] { return (other, name) }
+      seen[folded] = name
+    }
+    return nil
+  }
+}
+
+/// Names by number, found by their bytes: first as they are written, then folded, so that a file in other case than
+/// Core Data's own is read too. Made once per file; it hashes without allocating.
+final class NameTable {
+  /// The written names, one after another.
+  private let bytes: UnsafeMutableBufferPointer<UInt8>
+  private let starts: [Int]
+  private var places: UnsafeMutableBufferPointer<Int32>
+  private let mask: Int
+  private let folding: NameFolding
+  private let byFolded: [ScalarString: Int]
+  /// The name found last, and after each name the one that followed it: files repeat themselves.
+  private let guesses: UnsafeMutablePointer<Int32>
+  let count: Int
+
+  /// - Parameter written: The bytes that each name stands as in the file.
+  init(_ names: [String], written: [[UInt8]], folding: NameFolding) {
+    self.folding = folding
+    count = names.count
+    var all: [UInt8] = []
+    var starts = [0]
+    var byFolded: [ScalarString: Int] = [:]
+    var ambiguous: Set<ScalarString> = []
+    for name in written {
+      all.append(contentsOf: name)
+      starts.append(all.count)
+    }
+    for (index, name) in names.enumerated() {
+      let folded = ScalarString(folding.fold(name))
+      if byFolded.updateValue(index, forKey: folded) != nil { ambiguous.insert(folded) }
+    }
+    for name in ambiguous { byFolded[name] = nil }
+    self.byFolded = byFolded
+    self.starts = starts
+    bytes = .allocate(capacity: max(all.count, 1))
+    _ = bytes.initialize(from: all + (all.isEmpty ? [0] : []))
+    var capacity = 8
+    while capacity < names.count * 2 { capacity *= 2 }
+    mask = capacity - 1
+    places = .allocate(capacity: capacity)
+    places.initialize(repeating: -1)
+    guesses = .allocate(capacity: names.count + 1)
+    guesses.initialize(repeating: 0, count: names.count + 1)
+    let hashes = written.map { name in name.withUnsafeBufferPointer { Self.hash($0) } }
+    for index in names.indices {
+      var place = hashes[index] & mask
+      while places[place] >= 0 { place = (place + 1) & mask }
+      places[place] = Int32(truncatingIfNeeded: index)
+    }
+  }
+
+  deinit {
+    bytes.deallocate()
+    places.deallocate()
+    guesses.deallocate()
+  }
+
+  /// The number of a name, or -1. `previous` is the one that was found before it, or -1.
+  func index(of name: UnsafeBufferPointer<UInt8>, after previous: Int) -> Int {
+    guard count > 0 else { return -1 }
+    let guess = Int(guesses[previous + 1])
+    if matches(guess, name) { return guess }
+    let found = search(name)
+    if found >= 0 { guesses[previous + 1] = Int32(truncatingIfNeeded: found) }
+    return found
+  }
+
+  private func matches(_ index: Int, _ name: UnsafeBufferPointer<UInt8>) -> Bool {
+    starts.withUnsafeBufferPointer { starts in
+      let start = starts[index]
+      guard starts[index + 1] - start == name.count, let here = bytes.baseAddress, let there = name.baseAddress else {
+        return name.isEmpty && starts[index + 1] == start
+      }
+      for offset in 0..<name.count where here[start + offset] != there[offset] { return false }
+      return true
+    }
+  }
+
+  private func search(_ name: UnsafeBufferPointer<UInt8>) -> Int {
+    var place = Self.hash(name) & mask
+    while places[place] >= 0 {
+      let index = Int(places[place])
+      if matches(index, name) { return index }
+      place = (place + 1) & mask
+    }
+    return byFolded[ScalarString(folding.fold(String(decoding: name, as: UTF8.self)))] ?? -1
+  }
+
+  private static func hash(_ name: UnsafeBufferPointer<UInt8>) -> Int {
+    var value: UInt64 = 0xCBF2_9CE4_8422_2325
+    for byte in name { value = (value ^ UInt64(byte)) &* 0x100_0000_01B3 }
+    return Int(truncatingIfNeeded: value ^ value >> 29)
+  }
+}

@@ -1,0 +1,272 @@
+import AtomicStoreSPI
+import FoundationEssentials
+import StoreCodecs
+
+/// Writes the objects of a snapshot: what can be said once for an entity or property is made ready before the first
+/// row, as bytes, so that a row is little more than copies.
+final class StoreWriter {
+  private let writer: ByteWriter
+  private let nodes: NodeTable
+  private let plans: [EntityPlan]
+  /// Those with rows.
+  private let active: [EntityPlan]
+
+  /// - Parameter keepsNames: Whether the schema goes along, so that names which differ only in case can be told apart.
+  init(_ nodes: NodeTable, to writer: ByteWriter, keepsNames: Bool) throws(PersistentStoreError) {
+    self.writer = writer
+    self.nodes = nodes
+    let entities = nodes.model.entities
+    if !keepsNames { try Self.refuseClashes(entities) }
+    let names = NameFolding.entity.written(entities.map(\.name))
+    var typeNames: [[UInt8]] = []
+    for (entity, name) in zip(entities, names) {
+      typeNames.append(try NameText.encode(name, at: StoreLocation(entity: entity.name)))
+    }
+    var plans: [EntityPlan] = []
+    for entity in entities { plans.append(try EntityPlan(entity, nodes.reader(of: entity.index), typeNames)) }
+    self.plans = plans
+    active = plans.filter { $0.count > 0 }
+    for root in clashingHierarchies() {
+      let suffix = [0x2E] + ObjectIdentifierText.percentEncoded(names[root])
+      for plan in plans where plan.root == root { plan.suffix = suffix }
+    }
+  }
+
+  private static func refuseClashes(_ entities: [Entity]) throws(PersistentStoreError) {
+    if let (one, other) = NameFolding.entity.clash(entities.map(\.name)) {
+      throw PersistentStoreError(
+        .unsupportedByFormat,
+        "the entities '\(one)' and '\(other)' differ only in case, which an XML store without a schema cannot tell apart")
+    }
+    for entity in entities {
+      if let (one, other) = NameFolding.property.clash(entity.slots.map(\.name)) {
+        throw PersistentStoreError(
+          .unsupportedByFormat,
+          "'\(one)' and '\(other)' differ only in case, which an XML store without a schema cannot tell apart",
+          at: StoreLocation(entity: entity.name))
+      }
+    }
+  }
+
+  /// Identifiers are unique over the whole store, references only in their hierarchy: a hierarchy that has a number
+  /// which an earlier one has too says its name behind each of its numbers.
+  private func clashingHierarchies() -> [Int] {
+    var clashing: Set<Int> = []
+    var previous: (number: Int64, root: Int)?
+    merge { plan, row in
+      let number = plan.numbers[row]
+      if let before = previous, before.number == number {
+        clashing.insert(max(before.root, plan.root))
+        previous = (number, min(before.root, plan.root))
+      } else {
+        previous = (number, plan.root)
+      }
+    }
+    return clashing.sorted()
+  }
+
+  // MARK: Objects
+
+  /// Writes all objects, ascending by identifier over all entities; strings come after numbers.
+  func writeObjects() throws(PersistentStoreError) {
+    try merge { plan, row throws(PersistentStoreError) in try write(plan, row: row) }
+    var rows = active.map(\.numberCount)
+    while let best = leastString(rows) {
+      try write(active[best], row: rows[best])
+      rows[best] += 1
+    }
+  }
+
+  /// Visits the rows with integer references, ascending over all entities.
+  private func merge<Failure: Error>(_ visit: (EntityPlan, Int) throws(Failure) -> Void) throws(Failure) {
+    var rows = [Int](repeating: 0, count: active.count)
+    while true {
+      var best = -1
+      var least = Int64.max
+      var next = Int64.max
+      for index in active.indices where rows[index] < active[index].numberCount {
+        let number = active[index].numbers[rows[index]]
+        if best < 0 || number < least {
+          if best >= 0 { next = least }
+          least = number
+          best = index
+        } else {
+          next = min(next, number)
+        }
+      }
+      guard best >= 0 else { return }
+      // As long as the others are further on, no need to ask them.
+      let plan = active[best]
+      var row = rows[best]
+      repeat {
+        try visit(plan, row)
+        row += 1
+      } while row < plan.numberCount && plan.numbers[row] < next
+      rows[best] = row
+    }
+  }
+
+  private func leastString(_ rows: [Int]) -> Int? {
+    var best: (index: Int, reference: ReferenceObject)?
+    for index in active.indices where rows[index] < active[index].count {
+      let reference = active[index].reader.reference(row: rows[index])
+      if let found = best, found.reference <= reference { continue }
+      best = (index, reference)
+    }
+    return best?.index
+  }
+
+  private func write(_ plan: EntityPlan, row: Int) throws(PersistentStoreError) {
+    writer.append(plan.head)
+    appendIdentifier(plan, row: row)
+    writer.append("\">\n")
+    for slot in plan.attributes {
+      if plan.reader.isNull(slot: slot.index, row: row) { continue }
+      try writeAttribute(plan, slot, row)
+    }
+    for slot in plan.relationships { writeRelationship(plan, slot, row) }
+    writer.append("    </object>\n")
+    try writer.flushIfNeeded()
+  }
+
+  @inline(__always) private func appendIdentifier(_ plan: EntityPlan, row: Int) {
+    guard row < plan.numberCount else {
+      writer.append(byte: 0x73)
+      return writer.append(ObjectIdentifierText.percentEncoded(plan.reader.reference(row: row).description))
+    }
+    writer.append(byte: 0x7A)
+    writer.append(integer: plan.numbers[row])
+    if !plan.suffix.isEmpty { writer.append(plan.suffix) }
+  }
+
+  private func writeAttribute(_ plan: EntityPlan, _ slot: SlotPlan, _ row: Int) throws(PersistentStoreError) {
+    let reader = plan.reader
+    writer.append(slot.head)
+    switch slot.type {
+    case .string, .uri: StoreText.encode(reader.bytes(slot: slot.index, row: row), to: writer)
+    case .boolean: writer.append(byte: reader.boolean(slot: slot.index, row: row) ? 0x31 : 0x30)
+    case .integer16, .integer32, .integer64: writer.append(integer: reader.integer(slot: slot.index, row: row))
+    case .float: writer.append(float: reader.float(slot: slot.index, row: row), dropsPointZero: true)
+    case .double: writer.append(double: reader.double(slot: slot.index, row: row), dropsPointZero: true)
+    case .date: Self.append(date: reader.double(slot: slot.index, row: row), to: writer)
+    case .decimal: writer.append(reader.bytes(slot: slot.index, row: row))
+    case .uuid: writer.append(uuid: reader.uuid(slot: slot.index, row: row))
+    case .binaryData, .transformable:
+      Base64.encode(reader.bytes(slot: slot.index, row: row), to: writer, wrapping: .coreData)
+    case .undefined: try writeUndefined(reader.value(slot: slot.index, row: row))
+    case .composite: break
+    }
+    writer.append("</attribute>\n")
+  }
+
+  private static func append(date seconds: Double, to writer: ByteWriter) {
+    // Twenty decimals where they say it all; else the shortest text that does.
+    if !writer.appendFixed20(seconds) { writer.append(double: seconds) }
+  }
+
+  /// A value whose attribute has no type says its own: the element's open tag is completed here.
+  private func writeUndefined(_ value: StoredValue) throws(PersistentStoreError) {
+    guard let type = StoreTypeName.type(of: value) else {
+      throw PersistentStoreError(.internalInconsistency, "\(value.kindDescription) in an attribute")
+    }
+    writer.append(StoreTypeName.name(of: type))
+    writer.append("\">")
+    switch value {
+    case .boolean(let flag): writer.append(byte: flag ? 0x31 : 0x30)
+    case .integer(let number): writer.append(integer: number)
+    case .float(let number): writer.append(float: number, dropsPointZero: true)
+    case .double(let number): writer.append(double: number, dropsPointZero: true)
+    case .decimal(let number): writer.append(number.description)
+    case .string(let text), .uri(let text): StoreText.encode(Array(text.utf8).span, to: writer)
+    case .data(let data): Base64.encode(Array(data).span, to: writer, wrapping: .coreData)
+    case .date(let date): Self.append(date: date.timeIntervalSinceReferenceDate, to: writer)
+    case .uuid(let uuid): writer.append(uuid: uuid)
+    case .null, .toOne, .toMany: break
+    }
+  }
+
+  private func writeRelationship(_ plan: EntityPlan, _ slot: SlotPlan, _ row: Int) {
+    let reader = plan.reader
+    writer.append(slot.head)
+    if slot.isToMany {
+      let nodes = reader.toMany(slot: slot.index, row: row)
+      if nodes.count > 0 {
+        writer.append(" idrefs=\"")
+        for index in 0..<nodes.count {
+          if index > 0 { writer.append(byte: 0x20) }
+          appendIdentifier(plans[nodes[index].entity], row: nodes[index].row)
+        }
+        writer.append(byte: 0x22)
+      }
+    } else if let node = reader.toOne(slot: slot.index, row: row) {
+      writer.append(" idrefs=\"")
+      appendIdentifier(plans[node.entity], row: node.row)
+      writer.append(byte: 0x22)
+    }
+    writer.append("></relationship>\n")
+  }
+}
+
+/// What is said of one property's elements.
+private struct SlotPlan {
+  let index: Int
+  let type: AttributeType
+  let isToMany: Bool
+  /// The open tag: whole for most attributes, and as far as the first that differs from row to row.
+  let head: [UInt8]
+}
+
+/// One entity's rows and what is said of all of them.
+private final class EntityPlan {
+  let reader: EntityReader
+  let count: Int
+  let head: [UInt8]
+  let root: Int
+  /// What follows a number in an identifier.
+  var suffix: [UInt8] = []
+  let attributes: [SlotPlan]
+  let relationships: [SlotPlan]
+  /// The integer references: they come first, and a relationship asks for them at random.
+  let numbers: UnsafeMutablePointer<Int64>
+  let numberCount: Int
+
+  init(
+    _ entity: Entity, _ reader: EntityReader, _ typeNames: [[UInt8]]
+  ) throws(PersistentStoreError) {
+    self.reader = reader
+    root = entity.root.index
+    count = reader.count
+    head = Array("    <object type=\"".utf8) + typeNames[entity.index] + Array("\" id=\"".utf8)
+    let written = NameFolding.property.written(entity.slots.map(\.name))
+    var attributes: [SlotPlan] = []
+    var relationships: [SlotPlan] = []
+    for (slot, name) in zip(entity.slots, written) {
+      let name = try NameText.encode(name, at: StoreLocation(entity: entity.name, property: slot.name))
+      switch slot.kind {
+      case .attribute(let type):
+        let typeName = StoreTypeName.name(of: type)
+        var head = Array("        <attribute name=\"".utf8) + name + Array("\" type=\"".utf8)
+        head += UnsafeBufferPointer(start: typeName.utf8Start, count: typeName.utf8CodeUnitCount)
+        head += Array((type == .undefined ? "\" valuetype=\"" : "\">").utf8)
+        attributes.append(SlotPlan(index: slot.index, type: type, isToMany: false, head: head))
+      case .toOne, .toMany:
+        let counts = "\(slot.relationship?.minimumCount ?? 0)/\(slot.relationship?.maximumCount ?? 0)"
+        let head =
+          Array("        <relationship name=\"".utf8) + name + Array("\" type=\"\(counts)\" destination=\"".utf8)
+          + (typeNames.indices.contains(slot.destination) ? typeNames[slot.destination] : []) + [0x22]
+        relationships.append(SlotPlan(index: slot.index, type: .undefined, isToMany: slot.isToMany, head: head))
+      }
+    }
+    self.attributes = attributes
+    self.relationships = relationships
+    numbers = .allocate(capacity: max(count, 1))
+    var numberCount = 0
+    while numberCount < count, let number = reader.integerReference(row: numberCount) {
+      (numbers + numberCount).initialize(to: number)
+      numberCount += 1
+    }
+    self.numberCount = numberCount
+  }
+
+  deinit { numbers.deallocate() }
+}

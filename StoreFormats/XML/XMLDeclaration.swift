@@ -1,0 +1,41 @@
+/// The document's first line, of which Core Data has written three forms over the years. A store keeps its own.
+enum XMLDeclaration: Sendable, Equatable {
+  /// Before Mac OS X 10.6 or so.
+  case plain
+  case standaloneNo
+  /// Today's.
+  case standaloneYes
+
+  var text: StaticString {
+    switch self {
+    case .plain: "<?xml version=\"1.0\"?>\n"
+    case .standaloneNo: "<?xml version=\"1.0\" standalone=\"no\"?>\n"
+    case .standaloneYes: "<?xml version=\"1.0\" standalone=\"yes\"?>\n"
+    }
+  }
+
+  /// The form that a file begins with, its encoding put aside. Without a declaration it is the plain one.
+  init(_ start: UnsafeRawBufferPointer) {
+    // In UTF-16 each second byte of these letters is zero.
+    let letters = start.prefix(400).filter { $0 != 0 }
+    let declaration = String(decoding: letters.prefix { $0 != 0x3E }, as: UTF8.self)
+    guard let place = declaration.utf8.firstRange(ofWord: "standalone") else {
+      self = .plain
+      return
+    }
+    let value = declaration.utf8[place...].drop { $0 != 0x22 && $0 != 0x27 }.dropFirst()
+    self = value.starts(with: "yes".utf8) ? .standaloneYes : .standaloneNo
+  }
+}
+
+extension String.UTF8View {
+  /// Where the word ends that occurs first.
+  fileprivate func firstRange(ofWord word: String) -> Index? {
+    var start = startIndex
+    while start < endIndex {
+      if self[start...].starts(with: word.utf8) { return index(start, offsetBy: word.utf8.count) }
+      start = index(after: start)
+    }
+    return nil
+  }
+}

@@ -1,0 +1,115 @@
+public import AtomicStoreSPI
+import FoundationEssentials
+import StoreCodecs
+
+/// Core Data's XML store: one document, read and written as Apple's own code does; see FORMAT.md.
+///
+/// Entities stand in upper case and properties in lower case there, so names are matched without regard to case, and
+/// the store's own schema goes along in a metadata entry unless the file alone says as much.
+public struct XMLStore: AtomicStore {
+  public static let storeType = "XML"
+
+  public static let traits = StoreTraits(
+    summary: "Core Data's XML store, in one file", fileExtensions: ["xml", "storedata"],
+    readOptions: [],
+    writeOptions: [
+      StoreOption(
+        name: schemaOption,
+        help: "whether the model goes into the metadata: embed, omit, or auto (only where the file does not say as much)",
+        values: SchemaChoice.allCases.map(\.rawValue))
+    ])
+
+  static let schemaOption = "schema"
+
+  enum SchemaChoice: String, CaseIterable { case auto, embed, omit }
+
+  private let path: String
+  private let schema: SchemaChoice
+  /// As the file that was read has it.
+  private var declaration = XMLDeclaration.standaloneYes
+
+  public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
+    path = configuration.path
+    let choice = configuration.options[Self.schemaOption] ?? SchemaChoice.auto.rawValue
+    guard let schema = SchemaChoice(rawValue: choice) else {
+      throw PersistentStoreError(
+        .invalidOption, "the option \(Self.schemaOption) is auto, embed or omit, not '\(choice)'",
+        at: StoreLocation(file: path))
+    }
+    self.schema = schema
+  }
+
+  // MARK: Reading
+
+  public mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
+    let reader = HeaderReader(file: source.name)
+    // The head is a few kilobytes, whatever the size of the file.
+    try reader.read(source, chunk: 16 * 1024)
+    guard let header = reader.header, let uuid = header.uuid else {
+      throw PersistentStoreError(.malformed, "the document has no <databaseInfo>", at: StoreLocation(file: source.name))
+    }
+    declaration = header.declaration
+    var entries = header.entries
+    let model = try Schema.take(from: &entries, file: source.name)
+    return StoreMetadata(
+      storeType: Self.storeType, uuid: uuid, entries: entries, lastReference: header.lastReference, model: model)
+  }
+
+  public mutating func inferModel(from source: StoreSource) throws(PersistentStoreError) -> ModelDescription {
+    let collector = FactCollector(file: source.name)
+    try collector.read(source, chunk: 256 * 1024)
+    return try collector.facts().model()
+  }
+
+  public mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
+    try ObjectLoader(nodes, file: source.name).read(source, chunk: 256 * 1024)
+  }
+
+  // MARK: Writing
+
+  public mutating func save(_ snapshot: StoreSnapshot, to staged: StagedStore) throws(PersistentStoreError) {
+    let file = try staged.file()
+    let writer = ByteWriter { bytes throws(PersistentStoreError) in try file.write(bytes) }
+    let metadata = snapshot.metadata
+    let nodes = snapshot.nodes
+    var entries = metadata.entries
+    for key in [Schema.key, MetadataText.exactKey] where entries[key] != nil {
+      throw PersistentStoreError(.invalidValue, "the metadata key '\(key)' is the format's own")
+    }
+    let embedded = try schemaToWrite(metadata, nodes)
+    if let embedded { entries[Schema.key] = Schema.propertyList(embedded) }
+    // Made before the first byte goes out: it refuses what cannot be written.
+    let objects = try StoreWriter(nodes, to: writer, keepsNames: embedded != nil)
+    writer.append(declaration.text)
+    writer.append("<!DOCTYPE database SYSTEM \"file:///System/Library/DTDs/CoreData.dtd\">\n\n<database>\n")
+    writer.append("    <databaseInfo>\n        <version>134481920</version>\n        <UUID>")
+    writer.append(uuid: metadata.uuid)
+    writer.append("</UUID>\n        <nextObjectID>")
+    // Despite its name the last that was handed out, as in nearly all of Core Data's files.
+    writer.append(integer: max(metadata.lastReference, nodes.greatestIntegerReference))
+    writer.append("</nextObjectID>\n")
+    try MetadataText.append(entries, to: writer)
+    writer.append("    </databaseInfo>\n")
+    try objects.writeObjects()
+    // No line break behind it: Core Data writes none.
+    writer.append("</database>")
+    try writer.finish()
+  }
+
+  /// The model that goes along, or nil.
+  private func schemaToWrite(
+    _ metadata: StoreMetadata, _ nodes: NodeTable
+  ) throws(PersistentStoreError) -> ModelDescription? {
+    let model = metadata.model ?? nodes.model.description
+    switch schema {
+    case .embed: return model
+    case .omit: return nil
+    case .auto:
+      // A file of Core Data's own stays as it was: nothing is added that reading it would not miss.
+      if model.isInferred, let again = try? StoreFacts(nodes, entries: metadata.entries).model(), again == model {
+        return nil
+      }
+      return model
+    }
+  }
+}
