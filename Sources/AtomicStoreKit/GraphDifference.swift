@@ -208,11 +208,11 @@ public struct GraphComparison: Sendable {
     case .boolean(let flag): flag ? "true" : "false"
     case .integer(let number): String(number)
     case .float(let number): number.isNaN ? "nan(0x\(String(number.bitPattern, radix: 16)))" : number.description
-    case .double(let number): number.isNaN ? "nan(0x\(String(number.bitPattern, radix: 16)))" : number.description
+    case .double(let number): Self.number(number)
     case .decimal(let number): number.description
     case .string(let string): quoted(string)
     case .data(let data): "<" + hexadecimal(Array(data.prefix(32))) + (data.count > 32 ? "… \(data.count) bytes>" : ">")
-    case .date(let date): "date(\(date.timeIntervalSinceReferenceDate))"
+    case .date(let date): "date(\(number(date.timeIntervalSinceReferenceDate)))"
     case .uuid(let uuid): uuid.uuidString
     case .uri(let string): "uri " + quoted(string)
     case .toOne(let reference): reference.description
@@ -220,19 +220,24 @@ public struct GraphComparison: Sendable {
     }
   }
 
-  static func text(_ value: PropertyListValue) -> String {
+  public static func text(_ value: PropertyListValue) -> String {
     switch value {
     case .string(let string): quoted(string)
     case .integer(let number): String(number)
     case .real(let number): number.description
     case .boolean(let flag): flag ? "true" : "false"
-    case .date(let date): "date(\(date.timeIntervalSinceReferenceDate))"
+    case .date(let date): "date(\(number(date.timeIntervalSinceReferenceDate)))"
     case .data(let data): "<" + hexadecimal(Array(data.prefix(32))) + (data.count > 32 ? "… \(data.count) bytes>" : ">")
     case .array(let values): "[" + values.map { text($0) }.joined(separator: ", ") + "]"
     case .dictionary(let values):
       "{" + values.map { quoted($0.key) + ": " + text($0.value) }.joined(separator: ", ") + "}"
     case .uid(let number): "uid(\(number))"
     }
+  }
+
+  /// Shortest text; a not-a-number with its bits.
+  static func number(_ number: Double) -> String {
+    number.isNaN ? "nan(0x\(String(number.bitPattern, radix: 16)))" : number.description
   }
 
   /// The string in quotes, everything but printable ASCII escaped where two texts could look alike.

@@ -64,6 +64,11 @@ struct StoreOpening {
       throw PersistentStoreError(.modelNeeded, "a new store needs a model", at: StoreLocation(file: path))
     }
     guard model.entities(forConfiguration: configurationName) != nil else { throw unknownConfiguration(model) }
+    if place.kind == .emptyFolder, format.layout == .file {
+      throw PersistentStoreError(
+        .unsupportedFileKind, "this is a folder, and a \(formatType.storeType) store is a file",
+        at: StoreLocation(file: path))
+    }
     let reservation = try Reservation.make(at: place)
     return OpenStore(
       format: format, nodes: NodeTable(model: model),

@@ -29,6 +29,14 @@ extension PropertyList {
   }
 }
 
+extension BinaryPropertyListReader {
+  /// An object with all that it holds, within the same bounds as a whole list.
+  public func materialize(_ object: Object) throws(PersistentStoreError) -> PropertyListValue {
+    var decoder = BinaryPropertyListDecoder(self)
+    return try decoder.value(object, depth: 0).value
+  }
+}
+
 /// Decodes each object once and keeps it: lists that share objects cost what the file costs, not what they unfold to.
 private struct BinaryPropertyListDecoder {
   struct Decoded {
@@ -48,9 +56,13 @@ private struct BinaryPropertyListDecoder {
   let maximumCount: Int
 
   init(_ bytes: UnsafeRawBufferPointer) throws(PersistentStoreError) {
-    reader = try BinaryPropertyListReader(bytes)
+    self.init(try BinaryPropertyListReader(bytes))
+  }
+
+  init(_ reader: BinaryPropertyListReader) {
+    self.reader = reader
     states = Array(repeating: .untouched, count: reader.objectCount)
-    let (fourfold, overflow) = bytes.count.multipliedReportingOverflow(by: 4)
+    let (fourfold, overflow) = reader.bytes.count.multipliedReportingOverflow(by: 4)
     bytesLeft = overflow ? .max : fourfold + 1024
     maximumCount = max(1_000_000, overflow ? .max : fourfold)
   }

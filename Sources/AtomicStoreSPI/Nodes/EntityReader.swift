@@ -158,4 +158,22 @@ public struct EntityReader: Sendable {
       start: UnsafeRawPointer(header.pointee.presence).assumingMemoryBound(to: UInt8.self), count: count)
     return _overrideLifetime(Span(_unsafeElements: bits), borrowing: self)
   }
+
+  /// All bytes of a slot of bytes one after another in row order, where the column holds them so; nil where it does
+  /// not, and they must be taken row by row. Lengths are those of ``bytes(slot:row:)``.
+  @_lifetime(borrow self)
+  public func packedBytes(slot: Int) -> Span<UInt8>? {
+    let header = table.columns[slot].header
+    guard header.pointee.layout == .bytes else { return nil }
+    var next = 0
+    for row in 0..<table.count {
+      let extent = header.pointee.extent(row)
+      if extent.length == Extent.nullLength { continue }
+      if extent.length > 0, Int(extent.start) != next { return nil }
+      next += Int(extent.length)
+    }
+    guard next == header.pointee.heapCount else { return nil }
+    let bytes = UnsafeBufferPointer(start: UnsafePointer(header.pointee.heap.assumingMemoryBound(to: UInt8.self)), count: next)
+    return _overrideLifetime(Span(_unsafeElements: bytes), borrowing: self)
+  }
 }

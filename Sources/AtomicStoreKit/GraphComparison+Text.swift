@@ -1,0 +1,24 @@
+public import AtomicStoreSPI
+import FoundationEssentials
+
+extension GraphComparison {
+  /// As ``text(_:)``, with all bytes of data: for a dump, where two values may differ anywhere.
+  public static func fullText(_ value: StoredValue) -> String {
+    switch value {
+    case .data(let data): "<" + data.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + ">"
+    case .date(let date): "date(\(number(date.timeIntervalSinceReferenceDate)))"
+    default: text(value)
+    }
+  }
+
+  /// A metadata value on one line, cut where it is long.
+  public static func summary(_ value: PropertyListValue) -> String {
+    let whole = text(value)
+    return whole.count > 200 ? whole.prefix(200) + "…" : whole
+  }
+
+  /// A metadata value for a shell: a string as it is, everything else as ``text(_:)``.
+  public static func plain(_ value: PropertyListValue) -> String {
+    if case .string(let string) = value { string } else { text(value) }
+  }
+}

@@ -1,0 +1,67 @@
+import FoundationEssentials
+
+extension StoredValue {
+  /// An attribute's value as text that names its kind, for undefined attributes in formats made of text: `integer:5`,
+  /// `double:-0.0`, `float:nan(0x7fc00001)`, `data:AAEC` (base64), `date:…` in seconds since 2001. Empty for null.
+  ///
+  /// It reads back as the very value: ``init(typedText:)``.
+  public var typedText: String {
+    switch self {
+    case .null, .toOne, .toMany: ""
+    case .boolean(let flag): flag ? "boolean:true" : "boolean:false"
+    case .integer(let number): "integer:\(number)"
+    case .float(let number):
+      "float:" + (number.isNaN ? "nan(0x\(String(number.bitPattern, radix: 16)))" : number.description)
+    case .double(let number): "double:" + Self.text(number)
+    case .decimal(let number): "decimal:\(number)"
+    case .string(let text): "string:" + text
+    case .data(let data): "data:" + data.base64EncodedString()
+    case .date(let date): "date:" + Self.text(date.timeIntervalSinceReferenceDate)
+    case .uuid(let uuid): "uuid:\(uuid.uuidString)"
+    case .uri(let text): "uri:" + text
+    }
+  }
+
+  private static func text(_ number: Double) -> String {
+    number.isNaN ? "nan(0x\(String(number.bitPattern, radix: 16)))" : number.description
+  }
+
+  private static func number(_ text: Substring) -> Double? {
+    if text.hasPrefix("nan(0x"), text.hasSuffix(")") {
+      let value = UInt64(text.dropFirst(6).dropLast(), radix: 16).map { Double(bitPattern: $0) }
+      return value.flatMap { $0.isNaN ? $0 : nil }
+    }
+    return Double(text)
+  }
+
+  /// The value of a text that ``typedText`` gave; nil for any other.
+  public init?(typedText text: String) {
+    if text.isEmpty {
+      self = .null
+      return
+    }
+    guard let colon = text.utf8.firstIndex(of: 0x3A) else { return nil }
+    let rest = text[text.utf8.index(after: colon)...]
+    let value: StoredValue?
+    switch text[..<colon] {
+    case "boolean": value = rest == "true" ? .boolean(true) : rest == "false" ? .boolean(false) : nil
+    case "integer": value = Int64(rest).map { .integer($0) }
+    case "float":
+      if rest.hasPrefix("nan(0x"), rest.hasSuffix(")") {
+        value = UInt32(rest.dropFirst(6).dropLast(), radix: 16).map { .float(Float(bitPattern: $0)) }
+      } else {
+        value = Float(rest).map { .float($0) }
+      }
+    case "double": value = Self.number(rest).map { .double($0) }
+    case "decimal": value = DecimalNumber(String(rest)).map { .decimal($0) }
+    case "string": value = .string(String(rest))
+    case "data": value = Data(base64Encoded: String(rest)).map { .data($0) }
+    case "date": value = Self.number(rest).map { .date(Date(timeIntervalSinceReferenceDate: $0)) }
+    case "uuid": value = UUID(uuidString: String(rest)).map { .uuid($0) }
+    case "uri": value = .uri(String(rest))
+    default: value = nil
+    }
+    guard let value else { return nil }
+    self = value
+  }
+}

@@ -1,0 +1,121 @@
+import ArgumentParser
+import AtomicStoreKit
+import BuiltInStoreFormats
+import Foundation
+
+struct Convert: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Convert a store to another type, verified, with UUID and references kept.",
+    discussion: """
+      The source's type is found from its content, the result's from the extension of DST or from --to. The result is
+      read back and compared before it takes its place. What the target cannot carry is listed, and refused unless
+      --allow-loss. The source is never changed.
+
+        atomicstore convert Company.xml Company.csvstore
+        atomicstore convert Company.xml - --to CSV --write-option entity=Employee
+      """)
+  @Argument(help: "The store to read; - for standard input.") var source: String
+  @Argument(help: "The store to make; - for standard output.") var target: String
+  @OptionGroup var reading: SourceOptions
+  @Option(help: "The result's type, where the extension of DST does not name it.") var to: String?
+  @Option(name: .customLong("write-option"), help: "An option of the format that is written, name=value. May be repeated.")
+  var writeOptions: [String] = []
+  @Flag(help: "Replace what lies at DST.") var force = false
+  @Flag(name: .customLong("dry-run"), help: "Do everything but put the result in its place.") var dryRun = false
+  @Flag(name: .customLong("allow-loss"), help: "Convert even where the target cannot carry everything.")
+  var allowLoss = false
+  @Flag(name: .customLong("new-uuid"), help: "Give the copy an identity of its own.") var newUUID = false
+  @Flag(help: "Say nothing on success.") var quiet = false
+  @OptionGroup var common: CommonOptions
+
+  func run() throws {
+    try guarded(json: common.json) {
+      var converter = StoreConverter(registry: .builtIn)
+      converter.model = try reading.loadModel()
+      converter.sourceType = reading.from
+      converter.targetType = to
+      converter.readOptions = try parseOptions(reading.readOptions)
+      converter.writeOptions = try parseOptions(writeOptions)
+      converter.replacesTarget = force
+      converter.allowsLoss = allowLoss
+      converter.makesNewIdentifier = newUUID
+      converter.isDryRun = dryRun
+      let bar = ProgressBar()
+      converter.progress = { bar.show($0) }
+      defer { bar.clear() }
+      let input = try StandardInput.path(for: source)
+      defer { StandardInput.discard() }
+
+      let report: StoreConverter.Report
+      if target == "-" {
+        report = try convertToStandardOutput(converter, input)
+      } else {
+        report = try converter.convert(from: input, to: target)
+      }
+      bar.clear()
+      tell(report)
+    }
+  }
+
+  /// Staged and verified first, then copied.
+  private func convertToStandardOutput(
+    _ converter: StoreConverter, _ input: String
+  ) throws -> StoreConverter.Report {
+    guard let to else { throw CommandFailure("standard output has no extension: --to names the type", exitCode: 64) }
+    let type = try StoreRegistry.builtIn.storeType(named: to)
+    var converter = converter
+    // A stream is one file: a format that has both forms takes that one.
+    if type.traits.layout == .folder {
+      guard type.traits.writeOptions.contains(where: { $0.name == "layout" }) else {
+        throw CommandFailure("a \(to) store is a folder and does not fit standard output", exitCode: 64)
+      }
+      converter.writeOptions["layout"] = converter.writeOptions["layout"] ?? "file"
+    }
+    let path = temporaryPath("stdout." + (type.traits.fileExtensions.first ?? "store"))
+    Interrupt.remember(path)
+    defer { unlink(path) }
+    let report = try converter.convert(from: input, to: path)
+    guard !report.isDryRun else { return report }
+    guard let file = FileHandle(forReadingAtPath: path) else {
+      throw CommandFailure("cannot read the staged result", exitCode: 74)
+    }
+    while let piece = try file.read(upToCount: 1 << 20), !piece.isEmpty { try Talk.put(piece) }
+    return report
+  }
+
+  private func tell(_ report: StoreConverter.Report) {
+    // With the result on standard output the report goes where talk goes.
+    if common.json {
+      let text = Self.json(report, source, target).text
+      if target == "-" { Talk.say(text) } else { try? Talk.put(text + "\n") }
+      return
+    }
+    for loss in report.losses { Talk.say("lost: \(loss)") }
+    for selection in report.selections { Talk.say("as asked: \(selection)") }
+    guard !quiet else { return }
+    let total = report.counts.reduce(0) { $0 + $1.count }
+    let list = report.counts.map { "\($0.entity) \($0.count)" }.joined(separator: ", ")
+    let verb = report.isDryRun ? "would convert" : "converted"
+    Talk.say(
+      "\(verb) \(source) (\(report.sourceType)) to \(target) (\(report.targetType)): \(total) objects"
+        + (list.isEmpty ? "" : " (\(list))") + ", \(report.bytesWritten) bytes, read back equal")
+  }
+
+  private static func json(_ report: StoreConverter.Report, _ source: String, _ target: String) -> JSONValue {
+    .object([
+      ("source", .string(source)), ("sourceType", .string(report.sourceType)), ("target", .string(target)),
+      ("targetType", .string(report.targetType)), ("uuid", .string(report.identifier.uuidString)),
+      ("objects", .integer(report.counts.reduce(0) { $0 + $1.count })),
+      ("entities", .object(report.counts.map { ($0.entity, .integer($0.count)) })),
+      ("bytes", .integer(report.bytesWritten)), ("dryRun", .boolean(report.isDryRun)),
+      ("losses", .array(report.losses.map(\.json))),
+      (
+        "selections",
+        .array(
+          report.selections.map {
+            .object([("subject", .string($0.subject)), ("count", .integer($0.count)), ("text", .string($0.text))])
+          })
+      ),
+    ])
+  }
+}

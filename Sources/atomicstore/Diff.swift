@@ -1,0 +1,48 @@
+import ArgumentParser
+import AtomicStoreKit
+import Foundation
+
+struct Diff: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Compare two stores object by object: 0 the same, 1 different, 2 trouble.",
+    discussion: """
+      Objects are matched by entity and reference. Values are compared to the bit and the Unicode scalar, ordered
+      relationships in their order, metadata key by key, the stores' UUIDs too.
+      """)
+  @Argument(help: "The one store.") var first: String
+  @Argument(help: "The other.") var second: String
+  @OptionGroup var reading: SourceOptions
+  @Flag(name: .customLong("ignore-uuid"), help: "Do not compare the stores' UUIDs.") var ignoreUUID = false
+  @Flag(name: .customLong("ignore-metadata"), help: "Do not compare metadata.") var ignoreMetadata = false
+  @Flag(name: .customLong("ignore-name-case"), help: "Take names that differ only in case for the same.")
+  var ignoreNameCase = false
+  @Flag(help: "Print nothing; the exit code tells.") var quiet = false
+  @OptionGroup var common: CommonOptions
+
+  func run() throws {
+    let differences: [GraphDifference]
+    do {
+      let (one, left) = try reading.open(first)
+      let (other, right) = try reading.open(second)
+      defer { withExtendedLifetime((one, other)) {} }
+      differences = GraphComparison.differences(
+        StoreSnapshot(nodes: left.nodes, metadata: left.metadata),
+        StoreSnapshot(nodes: right.nodes, metadata: right.metadata),
+        options: .init(
+          comparesIdentity: !ignoreUUID, comparesMetadata: !ignoreMetadata, ignoresNameCase: ignoreNameCase))
+    } catch {
+      var failure = CommandFailure(error, json: common.json)
+      // In diff 1 means different: all trouble is 2.
+      failure.exitCode = 2
+      throw failure
+    }
+    if !quiet {
+      if common.json {
+        try Talk.put(JSONValue.array(differences.map(\.json)).text + "\n")
+      } else {
+        try Talk.put(differences.map { "\($0)\n" }.joined())
+      }
+    }
+    if !differences.isEmpty { throw ExitCode(1) }
+  }
+}

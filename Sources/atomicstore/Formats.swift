@@ -1,0 +1,70 @@
+import ArgumentParser
+import AtomicStoreKit
+import BuiltInStoreFormats
+
+struct Formats: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "List the store types, what each can carry, and its options.")
+  @OptionGroup var common: CommonOptions
+
+  func run() throws {
+    try guarded(json: common.json) {
+      let registry = StoreRegistry.builtIn
+      let types = try registry.storeTypes.map { try registry.storeType(named: $0) }
+      if common.json {
+        return try Talk.put(JSONValue.array(types.map { Self.json($0.storeType, $0.traits) }).text + "\n")
+      }
+      var text = ""
+      for type in types {
+        let traits = type.traits
+        text += "\(type.storeType): \(traits.summary)\n"
+        text += "  extensions   \(traits.fileExtensions.map { "." + $0 }.joined(separator: " "))\n"
+        text += "  layout       a \(traits.layout.rawValue)\n"
+        text += "  writes       \(traits.canWrite ? "yes" : "no")\n"
+        text += "  references   \(traits.references.rawValue)\n"
+        text += "  keeps        " + Self.kept(traits).joined(separator: ", ") + "\n"
+        if !traits.unsupportedTypes.isEmpty {
+          text += "  not          \(traits.unsupportedTypes.joined(separator: ", "))\n"
+        }
+        for (title, options) in [("--read-option", traits.readOptions), ("--write-option", traits.writeOptions)] {
+          for option in options {
+            let values = option.values.map { " (" + $0.joined(separator: ", ") + ")" } ?? ""
+            text += "  \(title) \(option.name)=…: \(option.help)\(values)\n"
+          }
+        }
+      }
+      try Talk.put(text)
+    }
+  }
+
+  private static func kept(_ traits: StoreTraits) -> [String] {
+    [
+      (traits.keepsOrder, "order"), (traits.keepsNilApartFromEmpty, "nil apart from empty"),
+      (traits.keepsSpecialFloats, "special floats"), (traits.keepsMetadata, "metadata"),
+      (traits.isSelfDescribing, "its own model"),
+    ].filter(\.0).map(\.1)
+  }
+
+  private static func json(_ name: String, _ traits: StoreTraits) -> JSONValue {
+    func options(_ list: [StoreOption]) -> JSONValue {
+      .array(
+        list.map { option in
+          .object([
+            ("name", .string(option.name)), ("help", .string(option.help)),
+            ("values", option.values.map { .array($0.map { .string($0) }) } ?? .null),
+          ])
+        })
+    }
+    return .object([
+      ("type", .string(name)), ("summary", .string(traits.summary)),
+      ("extensions", .array(traits.fileExtensions.map { .string($0) })),
+      ("layout", .string(traits.layout.rawValue)), ("canWrite", .boolean(traits.canWrite)),
+      ("references", .string(traits.references.rawValue)), ("keepsOrder", .boolean(traits.keepsOrder)),
+      ("keepsNilApartFromEmpty", .boolean(traits.keepsNilApartFromEmpty)),
+      ("keepsSpecialFloats", .boolean(traits.keepsSpecialFloats)),
+      ("keepsMetadata", .boolean(traits.keepsMetadata)), ("isSelfDescribing", .boolean(traits.isSelfDescribing)),
+      ("unsupportedTypes", .array(traits.unsupportedTypes.map { .string($0) })),
+      ("readOptions", options(traits.readOptions)), ("writeOptions", options(traits.writeOptions)),
+    ])
+  }
+}

@@ -1,0 +1,72 @@
+import ArgumentParser
+import AtomicStoreKit
+import Foundation
+
+struct Inspect: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Say what is in a store: type, identity, entities with their counts, metadata.",
+    discussion: "The whole store is read, so what is wrong in it is found and named; nothing is written.")
+  @Argument(help: "The store; - for standard input.") var store: String
+  @OptionGroup var source: SourceOptions
+  @OptionGroup var common: CommonOptions
+
+  func run() throws {
+    try guarded(json: common.json) {
+      let (coordinator, opened) = try source.open(store)
+      defer { withExtendedLifetime(coordinator) {} }
+      let nodes = opened.nodes
+      let metadata = opened.metadata
+      let size = try Self.size(store)
+      if common.json { return try Talk.put(json(opened, nodes, metadata, size).text + "\n") }
+      var text = "\(store): \(opened.type) store"
+      if let size { text += ", \(size) bytes" }
+      text += "\n  UUID     \(metadata.uuid.uuidString)\n  objects  \(nodes.count)\n"
+      text += "  model    \(nodes.model.description.isInferred ? "worked out from the data" : source.model ?? "the store's own")\n"
+      let width = nodes.model.entities.map(\.name.count).max() ?? 0
+      for entity in nodes.model.entities {
+        let count = nodes.count(of: entity.index)
+        text += "  " + entity.name + String(repeating: " ", count: width - entity.name.count) + "  "
+        text += entity.isAbstract ? "abstract" : "\(count)"
+        if let parent = entity.superentity { text += ", a \(parent.name)" }
+        text += "\n"
+      }
+      for entry in metadata.entries { text += "  metadata \(entry.key): \(GraphComparison.summary(entry.value))\n" }
+      try Talk.put(text)
+    }
+  }
+
+  private static func size(_ path: String) throws -> Int? {
+    guard path != "-" else { return nil }
+    return try StoreSource(opening: try StorePlace.inspect(path)).totalSize()
+  }
+
+  private func json(
+    _ opened: PersistentStore, _ nodes: NodeTable, _ metadata: StoreMetadata, _ size: Int?
+  ) -> JSONValue {
+    let entities = nodes.model.entities.map { entity -> JSONValue in
+      let reader = nodes.reader(of: entity.index)
+      let properties = entity.slots.map { slot -> JSONValue in
+        var fields: [(String, JSONValue)] = [("name", .string(slot.name)), ("type", .string(slot.kindDescription))]
+        let values = (0..<reader.count).filter { !reader.isNull(slot: slot.index, row: $0) }
+        if slot.isToMany {
+          fields.append(("references", .integer(values.reduce(0) { $0 + reader.toMany(slot: slot.index, row: $1).count })))
+        } else {
+          fields.append((slot.isRelationship ? "references" : "values", .integer(values.count)))
+        }
+        return .object(fields)
+      }
+      return .object([
+        ("name", .string(entity.name)), ("superentity", entity.superentity.map { .string($0.name) } ?? .null),
+        ("isAbstract", .boolean(entity.isAbstract)), ("count", .integer(nodes.count(of: entity.index))),
+        ("properties", .array(properties)),
+      ])
+    }
+    return .object([
+      ("path", .string(store)), ("type", .string(opened.type)), ("uuid", .string(metadata.uuid.uuidString)),
+      ("size", size.map { .integer($0) } ?? .null), ("objects", .integer(nodes.count)),
+      ("lastReference", .integer(Int(metadata.lastReference))),
+      ("modelIsInferred", .boolean(nodes.model.description.isInferred)), ("entities", .array(entities)),
+      ("metadata", .object(metadata.entries.map { ($0.key, $0.value.json) })),
+    ])
+  }
+}

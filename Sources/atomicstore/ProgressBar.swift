@@ -1,0 +1,56 @@
+import AtomicStoreKit
+import Foundation
+import Synchronization
+
+/// A bar on standard error: only on a terminal, only when it takes longer than a second.
+final class ProgressBar: Sendable {
+  private struct State {
+    var stage: StoreConverter.Stage?
+    var isShown = false
+    var isDone = false
+  }
+  private let state = Mutex(State())
+  private let isTerminal = isatty(STDERR_FILENO) == 1
+  private let started = Date()
+
+  func show(_ stage: StoreConverter.Stage) {
+    let isFirst = state.withLock { state in
+      defer { state.stage = stage }
+      return state.stage == nil
+    }
+    guard isTerminal, isFirst else { return }
+    Thread.detachNewThread { [self] in
+      while !state.withLock({ $0.isDone }) {
+        if Date().timeIntervalSince(started) > 1 { draw() }
+        Thread.sleep(forTimeInterval: 0.1)
+      }
+    }
+  }
+
+  private func draw() {
+    state.withLock { state in
+      guard let stage = state.stage, !state.isDone else { return }
+      state.isShown = true
+      let (place, name) =
+        switch stage {
+        case .loading: (1, "reading")
+        case .forecasting: (2, "checking")
+        case .writing: (3, "writing")
+        case .verifying: (4, "reading back")
+        case .publishing: (5, "finishing")
+        }
+      let bar = String(repeating: "#", count: place * 4) + String(repeating: ".", count: 20 - place * 4)
+      let seconds = Int(Date().timeIntervalSince(started))
+      FileHandle.standardError.write(Data("\r[\(bar)] \(name), \(seconds) s \u{1B}[K".utf8))
+    }
+  }
+
+  /// Takes the bar away.
+  func clear() {
+    state.withLock { state in
+      if state.isShown { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
+      state.isShown = false
+      state.isDone = true
+    }
+  }
+}

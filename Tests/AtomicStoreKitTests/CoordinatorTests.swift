@@ -1,0 +1,383 @@
+import AtomicStoreKit
+import Foundation
+import Testing
+
+/// A folder of its own for each test, gone afterwards.
+struct Folder: ~Copyable {
+  let path: String
+  init() throws {
+    path = NSTemporaryDirectory() + "kit-tests-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  }
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+  func callAsFunction(_ name: String) -> String { path + "/" + name }
+  var names: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() }
+}
+
+func registry() throws -> StoreRegistry {
+  var registry = StoreRegistry()
+  try registry.register(LinesStore.self)
+  return registry
+}
+
+func coordinator() throws -> PersistentStoreCoordinator {
+  PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(peopleModel), registry: try registry())
+}
+
+func person(_ name: String, friend: Int64? = nil) -> ManagedObjectSnapshot {
+  var values: [Int: StoredValue] = [0: .string(name)]
+  if let friend { values[1] = .toOne(ObjectReference(entityName: "Person", reference: .integer(friend))) }
+  return ManagedObjectSnapshot(entity: 0, values: values)
+}
+
+func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
+  do {
+    try body()
+    return nil
+  } catch {
+    return (error as? PersistentStoreError)?.code
+  }
+}
+
+@Suite("The life of a store") struct LifeCycleTests {
+  @Test("the hooks are called in the order of the life-cycle article: inserted, updated, deleted, then save")
+  func order() throws {
+    let folder = try Folder()
+    let journal = LinesStore.Journal()
+    try LinesStore.$journal.withValue(journal) {
+      let coordinator = try coordinator()
+      let store = try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"))
+      try coordinator.save(store, changes: StoreChanges(inserted: [person("Ada"), person("Bob"), person("Cyd")]))
+      var changed = person("Ada L")
+      changed.reference = .integer(1)
+      try coordinator.save(
+        store,
+        changes: StoreChanges(
+          inserted: [person("Dan", friend: 1)], updated: [changed],
+          deleted: [ObjectReference(entityName: "Person", reference: .integer(2))]))
+      try coordinator.remove(store)
+    }
+    #expect(
+      journal.all == [
+        "init", "new 1", "new 2", "new 3", "save", "new 4", "update 1", "remove 2", "save", "willRemove",
+      ])
+    let again = try coordinator().addPersistentStore(at: folder("a.lines"))
+    #expect(again.nodes.count == 3)
+    #expect(again.metadata.lastReference == 4)
+  }
+
+  @Test("metadata is asked for before load, and a failed load ends with willRemove and no coordinator")
+  func failedLoad() throws {
+    let folder = try Folder()
+    let journal = LinesStore.Journal()
+    try LinesStore.$journal.withValue(journal) {
+      let coordinator = try coordinator()
+      let store = try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"))
+      try coordinator.save(store)
+      try coordinator.remove(store)
+      #expect(
+        code { try coordinator.addPersistentStore(at: folder("a.lines"), options: ["fail": "load"]) } == .malformed)
+      #expect(coordinator.persistentStores.isEmpty)
+    }
+    #expect(journal.all.suffix(4) == ["init", "metadata", "load", "willRemove nil"])
+  }
+
+  @Test("a coordinator that goes tells its stores, once, without itself")
+  func deallocation() throws {
+    let folder = try Folder()
+    let journal = LinesStore.Journal()
+    try LinesStore.$journal.withValue(journal) {
+      do {
+        let coordinator = try coordinator()
+        try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"))
+        #expect(folder.names == ["a.lines"])
+      }
+    }
+    #expect(journal.all == ["init", "willRemove nil"])
+    #expect(folder.names.isEmpty)
+  }
+
+  @Test("a format supplies a value on first read, and is asked once")
+  func deferredValues() throws {
+    let folder = try Folder()
+    let journal = LinesStore.Journal()
+    try LinesStore.$journal.withValue(journal) {
+      let coordinator = try coordinator()
+      let store = try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"))
+      try coordinator.save(store, changes: StoreChanges(inserted: [person("Ada"), person("Bob")]))
+      try coordinator.remove(store)
+      let lazy = try coordinator.addPersistentStore(at: folder("a.lines"), options: ["defer": "yes"])
+      let node = try #require(lazy.nodes.handle(for: .integer(2), entity: 0))
+      #expect(lazy.nodes.isDeferred(slot: 0, of: node))
+      #expect(try lazy.value(slot: 0, of: node) == .string("Bob"))
+      #expect(try lazy.value(slot: 0, of: node) == .string("Bob"))
+      #expect(lazy.nodes.payload(of: node) as? String == "payload of 2")
+      // A save asks for what was not read yet, so that nothing is lost.
+      try coordinator.save(lazy, changes: StoreChanges(inserted: [person("Cyd")]))
+      try coordinator.remove(lazy)
+      let again = try coordinator.addPersistentStore(at: folder("a.lines"))
+      #expect(again.nodes.value(slot: 0, of: NodeHandle(entity: 0, row: 0)) == .string("Ada"))
+    }
+    #expect(journal.all.filter { $0.hasPrefix("value") } == ["value 2", "value 1"])
+  }
+}
+
+@Suite("What lies at the path") struct PlaceTests {
+  @Test("a missing path gets a reservation, which goes when the store is removed unsaved")
+  func reservation() throws {
+    let folder = try Folder()
+    let coordinator = try coordinator()
+    let store = try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"))
+    #expect(try Data(contentsOf: URL(filePath: folder("a.lines"))).isEmpty)
+    try coordinator.remove(store)
+    #expect(folder.names.isEmpty)
+  }
+
+  @Test("a reservation that the caller made stays")
+  func callersReservation() throws {
+    let folder = try Folder()
+    try Data().write(to: URL(filePath: folder("a.lines")))
+    let coordinator = try coordinator()
+    let store = try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"))
+    try coordinator.remove(store)
+    #expect(folder.names == ["a.lines"])
+  }
+
+  @Test("a missing folder is an error that names it, and makes nothing")
+  func missingFolder() throws {
+    let folder = try Folder()
+    let coordinator = try coordinator()
+    #expect(code { try coordinator.addPersistentStore(type: "Lines", at: folder("no/a.lines")) } == .cannotCreate)
+    #expect(folder.names.isEmpty)
+  }
+
+  @Test("a dangling link is followed: the store is made at its target, and the link stays")
+  func danglingLink() throws {
+    let folder = try Folder()
+    try FileManager.default.createSymbolicLink(atPath: folder("link.lines"), withDestinationPath: "real.lines")
+    let coordinator = try coordinator()
+    let store = try coordinator.addPersistentStore(type: "Lines", at: folder("link.lines"))
+    try coordinator.save(store, changes: StoreChanges(inserted: [person("Ada")]))
+    #expect(try FileManager.default.destinationOfSymbolicLink(atPath: folder("link.lines")) == "real.lines")
+    #expect(try String(contentsOfFile: folder("real.lines"), encoding: .utf8).contains("Ada"))
+    // And again, now that the target is there.
+    try coordinator.save(store, changes: StoreChanges(inserted: [person("Bob")]))
+    #expect(try FileManager.default.destinationOfSymbolicLink(atPath: folder("link.lines")) == "real.lines")
+    #expect(try String(contentsOfFile: folder("real.lines"), encoding: .utf8).contains("Bob"))
+  }
+
+  @Test("another format's content is refused, and what it is is named")
+  func foreign() throws {
+    let folder = try Folder()
+    try Data("something else".utf8).write(to: URL(filePath: folder("a.lines")))
+    let coordinator = try coordinator()
+    #expect(code { try coordinator.addPersistentStore(at: folder("a.lines")) } == .unrecognizedFormat)
+    #expect(code { try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines")) } == .foreignFormat)
+  }
+
+  @Test("a folder, a pipe and an unknown type are refused with their reasons")
+  func refusals() throws {
+    let folder = try Folder()
+    try FileManager.default.createDirectory(atPath: folder("f.lines"), withIntermediateDirectories: false)
+    mkfifo(folder("pipe.lines"), 0o600)
+    let coordinator = try coordinator()
+    #expect(code { try coordinator.addPersistentStore(type: "Lines", at: folder("pipe.lines")) } == .unsupportedFileKind)
+    #expect(code { try coordinator.addPersistentStore(type: "Lines", at: folder("f.lines")) } == .unsupportedFileKind)
+    #expect(code { try coordinator.addPersistentStore(type: "Other", at: folder("a.lines")) } == .unknownStoreType)
+    #expect(code { try coordinator.addPersistentStore(at: folder("a.odd")) } == .unrecognizedFormat)
+  }
+
+  @Test("one file is opened once, also through a link")
+  func twice() throws {
+    let folder = try Folder()
+    let coordinator = try coordinator()
+    let store = try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"))
+    try coordinator.save(store)
+    try FileManager.default.createSymbolicLink(atPath: folder("b.lines"), withDestinationPath: "a.lines")
+    #expect(code { try coordinator.addPersistentStore(at: folder("a.lines")) } == .storeAlreadyAdded)
+    #expect(code { try coordinator.addPersistentStore(at: folder("b.lines")) } == .storeAlreadyAdded)
+    // A copy has the same identity.
+    try FileManager.default.copyItem(atPath: folder("a.lines"), toPath: folder("c.lines"))
+    #expect(code { try coordinator.addPersistentStore(at: folder("c.lines")) } == .storeAlreadyAdded)
+    #expect(coordinator.persistentStores.count == 1)
+  }
+
+  @Test("unknown options are refused, and those that exist are listed")
+  func options() throws {
+    let folder = try Folder()
+    let coordinator = try coordinator()
+    do {
+      try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"), options: ["colour": "red"])
+      Issue.record("an option that does not exist was taken")
+    } catch {
+      #expect(error.code == .invalidOption)
+      #expect(error.message.contains("defer"))
+    }
+    #expect(folder.names.isEmpty)
+  }
+}
+
+@Suite("Saving") struct SavingTests {
+  @Test("a refused save leaves file and memory as they were, and can be tried again")
+  func refusedSave() throws {
+    let folder = try Folder()
+    let coordinator = try coordinator()
+    var store = try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"))
+    try coordinator.save(store, changes: StoreChanges(inserted: [person("Ada")]))
+    try coordinator.remove(store)
+    let before = try Data(contentsOf: URL(filePath: folder("a.lines")))
+    store = try coordinator.addPersistentStore(at: folder("a.lines"), options: ["fail": "save"])
+    let changes = StoreChanges(inserted: [person("Bob")])
+    #expect(code { try coordinator.save(store, changes: changes) } == .unsupportedByFormat)
+    #expect(try Data(contentsOf: URL(filePath: folder("a.lines"))) == before)
+    #expect(store.nodes.count == 1)
+    #expect(folder.names == ["a.lines"])
+  }
+
+  @Test("of two stores in one save the second's refusal undoes the first")
+  func twoStores() throws {
+    let folder = try Folder()
+    let coordinator = try coordinator()
+    let good = try coordinator.addPersistentStore(type: "Lines", at: folder("good.lines"))
+    try coordinator.save(good, changes: StoreChanges(inserted: [person("Ada")]))
+    let bad = try coordinator.addPersistentStore(type: "Lines", at: folder("bad.lines"), options: ["fail": "save"])
+    let before = try Data(contentsOf: URL(filePath: folder("good.lines")))
+    let changes = StoreChanges(inserted: [person("Bob")])
+    #expect(code { try coordinator.save([(good, changes), (bad, changes)]) } == .unsupportedByFormat)
+    #expect(try Data(contentsOf: URL(filePath: folder("good.lines"))) == before)
+    #expect(good.nodes.count == 1)
+    #expect(try Data(contentsOf: URL(filePath: folder("bad.lines"))).isEmpty)
+    #expect(folder.names == ["bad.lines", "good.lines"])
+  }
+
+  @Test("a file that somebody else changed is not overwritten")
+  func changedOnDisk() throws {
+    let folder = try Folder()
+    let coordinator = try coordinator()
+    let store = try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"))
+    try coordinator.save(store, changes: StoreChanges(inserted: [person("Ada")]))
+    let theirs = Data("LINES 1\ntheirs\n".utf8)
+    try theirs.write(to: URL(filePath: folder("a.lines")))
+    #expect(code { try coordinator.save(store, changes: StoreChanges(inserted: [person("Bob")])) } == .changedOnDisk)
+    #expect(try Data(contentsOf: URL(filePath: folder("a.lines"))) == theirs)
+    #expect(folder.names == ["a.lines"])
+  }
+
+  @Test("without changes no file is touched")
+  func nothingToSave() throws {
+    let folder = try Folder()
+    let coordinator = try coordinator()
+    let store = try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"))
+    try coordinator.save(store, changes: StoreChanges(inserted: [person("Ada")]))
+    let before = try StorePlace.inspect(folder("a.lines")).identity
+    try coordinator.save(store)
+    #expect(try StorePlace.inspect(folder("a.lines")).identity == before)
+  }
+
+  @Test("references are not handed out twice, also over a delete and a reopen")
+  func referencesAreStable() throws {
+    let folder = try Folder()
+    var coordinator = try coordinator()
+    var store = try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"))
+    try coordinator.save(store, changes: StoreChanges(inserted: [person("Ada"), person("Bob")]))
+    try coordinator.save(
+      store, changes: StoreChanges(deleted: [ObjectReference(entityName: "Person", reference: .integer(2))]))
+    coordinator = try AtomicStoreKitTests.coordinator()
+    store = try coordinator.addPersistentStore(at: folder("a.lines"))
+    try coordinator.save(store, changes: StoreChanges(inserted: [person("Cyd")]))
+    #expect(store.nodes.handles(of: 0).map { store.nodes.reference(of: $0) } == [.integer(1), .integer(3)])
+  }
+
+  @Test("a read-only store is not saved, and its metadata not set")
+  func readOnly() throws {
+    let folder = try Folder()
+    let coordinator = try coordinator()
+    #expect(code { try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"), isReadOnly: true) } == .notFound)
+    let store = try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"))
+    try coordinator.save(store)
+    try coordinator.remove(store)
+    let reader = try coordinator.addPersistentStore(at: folder("a.lines"), isReadOnly: true)
+    #expect(code { try coordinator.save(reader, changes: StoreChanges(inserted: [person("Ada")])) } == .readOnly)
+    #expect(code { try reader.setMetadata(["note": "x"]) } == .readOnly)
+  }
+
+  @Test("metadata is set and read without opening the store, and reserved keys are refused")
+  func metadata() throws {
+    let folder = try Folder()
+    let registry = try registry()
+    let coordinator = try coordinator()
+    let store = try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"))
+    try coordinator.save(store, changes: StoreChanges(inserted: [person("Ada")]))
+    try store.setMetadata(["note": "kept"])
+    #expect(store.hasUnsavedMetadata)
+    try coordinator.save(store)
+    let metadata = try PersistentStoreCoordinator.metadataForPersistentStore(at: folder("a.lines"), registry: registry)
+    #expect(metadata.entries["note"] == "kept")
+    #expect(metadata.uuid == store.identifier)
+    #expect(code { try store.setMetadata(["NSStoreUUID": "x"]) } == .invalidValue)
+  }
+
+  @Test("the mode of the file is kept")
+  func mode() throws {
+    let folder = try Folder()
+    let coordinator = try coordinator()
+    let store = try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"))
+    try coordinator.save(store)
+    chmod(folder("a.lines"), 0o640)
+    try coordinator.remove(store)
+    let again = try coordinator.addPersistentStore(at: folder("a.lines"))
+    try coordinator.save(again, changes: StoreChanges(inserted: [person("Ada")]))
+    let mode = try FileManager.default.attributesOfItem(atPath: folder("a.lines"))[.posixPermissions] as? Int
+    #expect(mode == 0o640)
+  }
+}
+
+@Suite("Object IDs") struct ObjectIDTests {
+  @Test(
+    "an ID and its URI are one",
+    arguments: [
+      ReferenceObject.integer(0), .integer(-5), .integer(.max), .string("a b/ü%"), .string("12"), .string(""),
+    ])
+  func roundTrip(_ reference: ReferenceObject) throws {
+    let id = ManagedObjectID(storeIdentifier: UUID(), entityName: "Perßon", reference: reference)
+    #expect(ManagedObjectID(uriRepresentation: id.uriRepresentation) == id)
+  }
+
+  @Test(
+    "what is no URI of an object is nil",
+    arguments: [
+      "", "x-coredata://", "x-coredata:///Person/tABC", "http://a/b/p1",
+      "x-coredata://00000000-0000-0000-0000-000000000000/Person/p01",
+      "x-coredata://00000000-0000-0000-0000-000000000000/Person/p1/2",
+    ])
+  func refused(_ text: String) { #expect(ManagedObjectID(uriRepresentation: text) == nil) }
+}
+
+@Suite("The registry") struct RegistryTests {
+  struct Other: AtomicStore {
+    static let storeType = "Lines"
+    static let traits = StoreTraits(summary: "", fileExtensions: [])
+    static func recognize(_ probe: StoreProbe) -> Recognition { .yes }
+    init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {}
+    mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata { StoreMetadata(storeType: "Lines") }
+    mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {}
+    mutating func save(_ snapshot: StoreSnapshot, to staged: StagedStore) throws(PersistentStoreError) {}
+  }
+
+  @Test("a taken name is refused, naming both formats; the same format again is nothing new")
+  func taken() throws {
+    var registry = try registry()
+    try registry.register(LinesStore.self)
+    do {
+      try registry.register(Other.self)
+      Issue.record("a taken name was given away")
+    } catch {
+      #expect(error.code == .storeTypeTaken)
+      #expect(error.message.contains("LinesStore") && error.message.contains("Other"))
+    }
+    try registry.unregister("Lines")
+    try registry.register(Other.self)
+    #expect(registry.storeTypes == ["Lines"])
+    #expect(code { try registry.unregister("Rows") } == .unknownStoreType)
+  }
+}
