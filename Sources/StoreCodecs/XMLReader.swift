@@ -6,12 +6,14 @@ import Synchronization
 /// Compare names by ``==``, which compares addresses; get the ones to compare with from ``XMLReader/intern(_:)``.
 public struct XMLName: Equatable, Sendable {
   // The address lives as long as the reader's dictionary, and is only compared and read.
-  nonisolated(unsafe) let base: UnsafePointer<UInt8>
+  @usableFromInline nonisolated(unsafe) let base: UnsafePointer<UInt8>
+
+  @usableFromInline init(base: UnsafePointer<UInt8>) { self.base = base }
 
   @inlinable public static func == (one: XMLName, other: XMLName) -> Bool { one.address == other.address }
 
   /// A number for the name, the same for each occurrence within one parse: a key for tables.
-  public var address: UInt { UInt(bitPattern: base) }
+  @inlinable public var address: UInt { UInt(bitPattern: base) }
 
   /// The name as a string. Makes one: not for every row.
   public var string: String { String(cString: UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self)) }
@@ -19,7 +21,8 @@ public struct XMLName: Equatable, Sendable {
 
 /// The attributes of the element that just began. Good only during the call.
 public struct XMLAttributes: ~Escapable {
-  private let base: UnsafeMutablePointer<UnsafePointer<UInt8>?>?
+  // Inlined into handlers: a call across modules for each name and value costs as much as the parser's own work on it.
+  @usableFromInline let base: UnsafeMutablePointer<UnsafePointer<UInt8>?>?
   public let count: Int
 
   @_lifetime(immortal)
@@ -30,20 +33,25 @@ public struct XMLAttributes: ~Escapable {
 
   // libxml2 gives five pointers for each: name, prefix, namespace, the value's begin and its end.
   /// The name, as it was interned. `0 ..< count`.
-  public func name(_ index: Int) -> XMLName? {
+  @inlinable public func name(_ index: Int) -> XMLName? {
     precondition(index >= 0 && index < count, "no such attribute")
-    return base?[index * 5].map { XMLName(base: $0) }
+    guard let base, let name = base[index * 5] else { return nil }
+    return XMLName(base: name)
+  }
+
+  /// The value as bytes that are good only during the call: for handlers that must not pay for more.
+  @inlinable public func bytes(_ index: Int) -> UnsafeBufferPointer<UInt8> {
+    precondition(index >= 0 && index < count, "no such attribute")
+    guard let base, let start = base[index * 5 + 3], let end = base[index * 5 + 4], end >= start else {
+      return UnsafeBufferPointer(start: nil, count: 0)
+    }
+    return UnsafeBufferPointer(start: start, count: end - start)
   }
 
   /// The value, references resolved.
   @_lifetime(borrow self)
   public func value(_ index: Int) -> Span<UInt8> {
-    precondition(index >= 0 && index < count, "no such attribute")
-    var bytes = UnsafeBufferPointer<UInt8>(start: nil, count: 0)
-    if let start = base?[index * 5 + 3], let end = base?[index * 5 + 4], end >= start {
-      bytes = UnsafeBufferPointer(start: start, count: end - start)
-    }
-    return _overrideLifetime(Span(_unsafeElements: bytes), borrowing: self)
+    _overrideLifetime(Span(_unsafeElements: bytes(index)), borrowing: self)
   }
 }
 
@@ -84,7 +92,9 @@ public final class XMLReader {
     let limits: XMLLimits
     let file: String?
     var depth = 0
-    var error: PersistentStoreError?
+    var error: PersistentStoreError? { didSet { hasFailed = error != nil } }
+    // Asked at every event: looking into the error itself would copy it.
+    var hasFailed = false
     var context: xmlParserCtxtPtr?
   }
 
@@ -99,11 +109,11 @@ public final class XMLReader {
     var sax = xmlSAXHandler()
     sax.initialized = XML_SAX2_MAGIC
     sax.startElementNs = { context, name, _, _, _, _, count, defaulted, attributes in
-      guard let state = XMLReader.state(context), let name, state.pointee.error == nil else { return }
+      guard let state = XMLReader.state(context), let name, !state.pointee.hasFailed else { return }
       XMLReader.start(state, name, attributes, Int(count))
     }
     sax.endElementNs = { context, name, _, _ in
-      guard let state = XMLReader.state(context), let name, state.pointee.error == nil else { return }
+      guard let state = XMLReader.state(context), let name, !state.pointee.hasFailed else { return }
       state.pointee.depth -= 1
       do throws(PersistentStoreError) {
         try state.pointee.handler.endElement(XMLName(base: name))
@@ -112,7 +122,7 @@ public final class XMLReader {
       }
     }
     let text: charactersSAXFunc = { context, bytes, count in
-      guard let state = XMLReader.state(context), let bytes, state.pointee.error == nil else { return }
+      guard let state = XMLReader.state(context), let bytes, !state.pointee.hasFailed else { return }
       do throws(PersistentStoreError) {
         let piece = UnsafeBufferPointer(start: bytes, count: Int(count))
         try state.pointee.handler.characters(Span(_unsafeElements: piece))

@@ -11,7 +11,7 @@ class DocumentReader: XMLEventHandler {
   private enum State { case start, database, info, infoText, metadata, list, object, attribute, relationship, end }
   private enum InfoItem: Int { case version, uuid, nextObjectID }
 
-  private struct Names {
+  private final class Names {
     let database, databaseInfo, version, uuid, nextObjectID, metadata, plist, object, attribute, relationship: XMLName
     let name, type, id, destination, references, valueType: XMLName
 
@@ -266,7 +266,7 @@ class DocumentReader: XMLEventHandler {
   @inline(__always)
   private func value(_ attributes: borrowing XMLAttributes, _ index: Int) -> Bytes {
     // Good until the callback returns: the parser's own buffer.
-    attributes.value(index).withUnsafeBufferPointer { $0 }
+    attributes.bytes(index)
   }
 
   private func startObject(_ attributes: borrowing XMLAttributes, _ names: Names) throws(PersistentStoreError) {

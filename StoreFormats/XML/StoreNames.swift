@@ -37,8 +37,8 @@ enum NameFolding {
 final class NameTable {
   /// The written names, one after another.
   private let bytes: UnsafeMutableBufferPointer<UInt8>
-  private let starts: [Int]
-  private var places: UnsafeMutableBufferPointer<Int32>
+  private let starts: UnsafeMutablePointer<Int>
+  private let places: UnsafeMutableBufferPointer<Int32>
   private let mask: Int
   private let folding: NameFolding
   private let byFolded: [ScalarString: Int]
@@ -64,7 +64,8 @@ final class NameTable {
     }
     for name in ambiguous { byFolded[name] = nil }
     self.byFolded = byFolded
-    self.starts = starts
+    self.starts = .allocate(capacity: starts.count)
+    self.starts.initialize(from: starts, count: starts.count)
     bytes = .allocate(capacity: max(all.count, 1))
     _ = bytes.initialize(from: all + (all.isEmpty ? [0] : []))
     var capacity = 8
@@ -84,6 +85,7 @@ final class NameTable {
 
   deinit {
     bytes.deallocate()
+    starts.deallocate()
     places.deallocate()
     guesses.deallocate()
   }
@@ -98,15 +100,18 @@ final class NameTable {
     return found
   }
 
-  private func matches(_ index: Int, _ name: UnsafeBufferPointer<UInt8>) -> Bool {
-    starts.withUnsafeBufferPointer { starts in
-      let start = starts[index]
-      guard starts[index + 1] - start == name.count, let here = bytes.baseAddress, let there = name.baseAddress else {
-        return name.isEmpty && starts[index + 1] == start
-      }
-      for offset in 0..<name.count where here[start + offset] != there[offset] { return false }
-      return true
+  @inline(__always) private func matches(_ index: Int, _ name: UnsafeBufferPointer<UInt8>) -> Bool {
+    let start = starts[index]
+    let count = name.count
+    guard starts[index + 1] - start == count, let here = bytes.baseAddress, let there = name.baseAddress else {
+      return false
     }
+    var offset = 0
+    while offset < count {
+      if here[start + offset] != there[offset] { return false }
+      offset += 1
+    }
+    return true
   }
 
   private func search(_ name: UnsafeBufferPointer<UInt8>) -> Int {

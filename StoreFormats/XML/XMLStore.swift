@@ -77,7 +77,7 @@ public struct XMLStore: AtomicStore {
       throw PersistentStoreError(.invalidValue, "the metadata key '\(key)' is the format's own")
     }
     let embedded = try schemaToWrite(metadata, nodes)
-    if let embedded { entries[Schema.key] = Schema.propertyList(embedded) }
+    if let embedded { entries[Schema.key] = embedded.propertyList }
     // Made before the first byte goes out: it refuses what cannot be written.
     let objects = try StoreWriter(nodes, to: writer, keepsNames: embedded != nil)
     writer.append(declaration.text)
