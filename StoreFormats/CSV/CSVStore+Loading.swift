@@ -141,9 +141,8 @@ extension CSVStore {
           try cell.set(Span(_unsafeElements: reader.rawBytes(of: field)), columns[field.index], nodes)
         }
       } catch {
-        var place = field.location
-        place.property = nodes.location(columns[field.index].slot).property
-        throw PersistentStoreError(error.code, error.message, at: place.filled(from: error.location))
+        throw PersistentStoreError(
+          error.code, error.message, at: field.location.filled(from: nodes.location(columns[field.index].slot)))
       }
     }
   }
@@ -261,9 +260,8 @@ extension CSVStore {
         do throws(PersistentStoreError) {
           try cell.set(scratch.span, columns[field.index], nodes)
         } catch {
-          var place = field.location
-          place.property = nodes.location(columns[field.index].slot).property
-          throw PersistentStoreError(error.code, error.message, at: place.filled(from: error.location))
+          throw PersistentStoreError(
+            error.code, error.message, at: field.location.filled(from: nodes.location(columns[field.index].slot)))
         }
       }
     }

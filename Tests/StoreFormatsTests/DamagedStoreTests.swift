@@ -1,0 +1,64 @@
+import AtomicStoreKit
+import BuiltInStoreFormats
+import Foundation
+import Testing
+
+/// What each damaged sample must be refused with: a code, a line, and words.
+struct Damage: Sendable, CustomTestStringConvertible {
+  var file: String
+  var code: PersistentStoreError.Code
+  var line: Int?
+  var words: [String]
+  var testDescription: String { file }
+}
+
+@Suite("Damaged stores") struct DamagedStoreTests {
+  static let all: [Damage] = [
+    Damage(file: "truncated.xml", code: .malformed, line: nil, words: ["not well-formed"]),
+    Damage(file: "dangling.xml", code: .danglingReference, line: nil, words: ["77 does not exist", "FriendInfo/"]),
+    Damage(file: "duplicate-id.xml", code: .duplicateReference, line: nil, words: ["two objects have the id z1"]),
+    Damage(file: "unknown-property.xml", code: .modelMismatch, line: nil, words: ["rankling"]),
+    Damage(file: "bad-number.xml", code: .invalidValue, line: nil, words: ["70000", "ranking"]),
+    Damage(file: "bad-escape.xml", code: .malformed, line: nil, words: ["\\"]),
+    Damage(file: "entities.xml", code: .malformed, line: 3, words: ["entity declarations are refused"]),
+    Damage(file: "not-a-store.xml", code: .unrecognizedFormat, line: nil, words: ["no store"]),
+    Damage(file: "truncated.plist", code: .malformed, line: nil, words: ["truncated.plist"]),
+    Damage(file: "not-utf8.plist", code: .malformed, line: nil, words: ["Person.name", "not UTF-8"]),
+    Damage(file: "bad-number.csv", code: .invalidValue, line: 3, words: ["'abc' is not an Integer 16", ":3:7", "2.age"]),
+    Damage(file: "out-of-range.csv", code: .invalidValue, line: 2, words: ["70000 does not fit Integer 16", ":2:7"]),
+    Damage(file: "unterminated.csv", code: .malformed, line: 2, words: ["quote"]),
+    Damage(file: "ragged.csv", code: .malformed, line: 3, words: ["2 fields", "3"]),
+    Damage(file: "bad-utf8.csv", code: .malformed, line: 2, words: ["0xE4 is not UTF-8"]),
+    Damage(file: "dangling.csv", code: .danglingReference, line: 2, words: ["9 does not exist", "1.friend"]),
+    Damage(file: "edited.csvstore", code: .changedOnDisk, line: nil, words: ["Person.csv", "edited=accept"]),
+  ]
+
+  @Test("a damaged store is refused with its place and reason", arguments: all)
+  func refused(_ damage: Damage) throws {
+    let coordinator = PersistentStoreCoordinator(registry: .builtIn)
+    do {
+      try coordinator.addPersistentStore(at: SampleStores.folder + "/Damaged/" + damage.file, isReadOnly: true)
+      Issue.record("\(damage.file) was opened")
+    } catch {
+      #expect(error.code == damage.code, "\(error)")
+      if let line = damage.line { #expect(error.location.line == line, "\(error)") }
+      for words in damage.words { #expect(error.description.contains(words), "\(error)") }
+    }
+    #expect(coordinator.persistentStores.isEmpty)
+  }
+
+  @Test("every damaged sample is in the table")
+  func complete() throws {
+    let names = try FileManager.default.contentsOfDirectory(atPath: SampleStores.folder + "/Damaged")
+    #expect(Set(names).subtracting(["README.md"]) == Set(Self.all.map(\.file)))
+  }
+
+  @Test("an edited folder is taken as it is where that is asked for")
+  func accepted() throws {
+    let coordinator = PersistentStoreCoordinator(registry: .builtIn)
+    let store = try coordinator.addPersistentStore(
+      at: SampleStores.folder + "/Damaged/edited.csvstore", options: ["edited": "accept"], isReadOnly: true)
+    let node = try #require(store.nodes.handle(for: ObjectReference(entityName: "Person", reference: .integer(1))))
+    #expect(store.nodes.value(forKey: "name", of: node) == .string("Sheila"))
+  }
+}
