@@ -84,11 +84,13 @@ public struct XMLLimits: Sendable {
 public final class XMLReader {
   private let context: xmlParserCtxtPtr
   private let state: UnsafeMutablePointer<State>
+  private let handler: any XMLEventHandler
   private let file: String?
   private var fedBytes = 0
 
   fileprivate struct State {
-    let handler: any XMLEventHandler
+    // The reader holds it; counting references here would cost at every event.
+    unowned(unsafe) let handler: any XMLEventHandler
     let limits: XMLLimits
     let file: String?
     var depth = 0
@@ -106,6 +108,7 @@ public final class XMLReader {
   {
     _ = Self.initialize
     self.file = file
+    self.handler = handler
     var sax = xmlSAXHandler()
     sax.initialized = XML_SAX2_MAGIC
     sax.startElementNs = { context, name, _, _, _, _, count, defaulted, attributes in

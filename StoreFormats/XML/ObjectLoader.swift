@@ -31,12 +31,13 @@ final class ObjectLoader: DocumentReader {
   private let entityNames: NameTable
   private let writtenNames: [String]
   private var plans: [EntityPlan] = []
-  private var forms: [IdentifierForm]
+  private let forms: UnsafeMutablePointer<IdentifierForm>
   private var scratch: [UInt8] = []
 
   private var entity = -1
   private var slots: UnsafeMutablePointer<SlotPlan>
-  private var slotNames: NameTable
+  /// Of the entity's plan, which holds it: not counted at each property.
+  private var slotNames: Unmanaged<NameTable>
   private var root = -1
   private var serial = 0
   private var slot = -1
@@ -53,7 +54,8 @@ final class ObjectLoader: DocumentReader {
     let names = entities.map(\.name)
     entityNames = try Self.table(names, .entity, StoreLocation(file: file))
     writtenNames = NameFolding.entity.written(names)
-    forms = Array(repeating: .unknown, count: entities.count)
+    forms = .allocate(capacity: entities.count + 1)
+    forms.initialize(repeating: .unknown, count: entities.count + 1)
     for entity in entities {
       let slots = UnsafeMutablePointer<SlotPlan>.allocate(capacity: max(entity.slots.count, 1))
       for slot in entity.slots {
@@ -73,13 +75,14 @@ final class ObjectLoader: DocumentReader {
     }
     noSlots = .allocate(capacity: 1)
     slots = noSlots
-    slotNames = entityNames
+    slotNames = .passUnretained(entityNames)
     super.init(file: file)
   }
 
   deinit {
     for plan in plans { plan.slots.deallocate() }
     noSlots.deallocate()
+    forms.deallocate()
   }
 
   private static func table(
@@ -119,7 +122,7 @@ final class ObjectLoader: DocumentReader {
     }
     entity = found
     slots = plans[found].slots
-    slotNames = plans[found].names
+    slotNames = .passUnretained(plans[found].names)
     root = plans[found].root
     slot = -1
     serial += 1
@@ -192,7 +195,7 @@ final class ObjectLoader: DocumentReader {
   }
 
   private func begin(_ name: Bytes) throws(PersistentStoreError) {
-    let found = slotNames.index(of: name, after: slot)
+    let found = slotNames._withUnsafeGuaranteedRef { $0.index(of: name, after: slot) }
     guard found >= 0 else {
       throw PersistentStoreError(
         .modelMismatch, "the model's \(model.entity(at: entity).name) has no property '\(Self.shown(name))'",
