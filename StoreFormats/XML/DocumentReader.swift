@@ -265,6 +265,7 @@ class DocumentReader: XMLEventHandler {
       }
       building.entries = try MetadataText.entries(of: entries)
     }
+    building.endLine = line
     header = building
   }
 
@@ -376,6 +377,8 @@ struct StoreHeader {
   var declaration = XMLDeclaration.standaloneYes
   var uuid: UUID?
   var lastReference: Int64 = 0
+  /// The line that the head ends on.
+  var endLine = 0
   /// All entries, those of ours included.
   var entries = PropertyListDictionary()
 }
