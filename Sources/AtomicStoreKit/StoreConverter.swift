@@ -23,6 +23,8 @@ public struct StoreConverter: Sendable {
   public var makesNewIdentifier = false
   /// Work everything out and write nothing.
   public var isDryRun = false
+  /// Take it for an error where the target's options or layout ask for a part of the graph only.
+  public var refusesSelections = false
   /// Called now and then with a word on what is being done.
   public var progress: (@Sendable (Stage) -> Void)?
 
@@ -111,6 +113,11 @@ public struct StoreConverter: Sendable {
     if makesNewIdentifier { metadata.uuid = UUID() }
     let whole = StoreSnapshot(nodes: try nodes.canonical(), metadata: metadata)
     let selection = try format.selection(from: whole)
+    if refusesSelections, let selection, !selection.keepsMetadata || !selection.notes.isEmpty {
+      throw PersistentStoreError(
+        .unsupportedByFormat, "the target would keep a part of the store only: "
+          + (selection.notes.map(\.description) + ["no UUID"]).joined(separator: "; "), at: StoreLocation(file: target))
+    }
     let snapshot = selection?.snapshot ?? whole
     let keepsMetadata = format.traits.keepsMetadata && selection?.keepsMetadata ?? true
     let losses = format.traits.losses(for: snapshot, includingMetadata: selection?.keepsMetadata ?? true)

@@ -1,0 +1,172 @@
+import AtomicStoreSPI
+import FoundationEssentials
+import StoreCodecs
+
+/// A CSV file's bytes with its dialect and its first record.
+struct CSVFile {
+  let name: String
+  let bytes: StoreBytes
+  let dialect: CSVDialect
+  /// The first record; for a file without a header `column1`, `column2` ….
+  let header: [String]
+  let hasHeader: Bool
+  /// Whether the file is of our own making, typed and with references.
+  let isTyped: Bool
+
+  init(_ source: StoreSource, member: String?, options: StoreOptions) throws(PersistentStoreError) {
+    name = source.displayName(ofMember: member)
+    bytes = try source.bytes(ofMember: member)
+    let place = StoreLocation(file: name)
+    var dialect = CSVDialect.comma
+    switch options["delimiter"] {
+    case "comma": break
+    case "semicolon": dialect = .semicolon
+    case "tab": dialect = .tab
+    case "bar": dialect = .bar
+    default:
+      // Our own members have commas; everything else is looked at.
+      if member == nil { dialect = bytes.withUnsafeBytes { CSVDialect.detect($0.assumingMemoryBound(to: UInt8.self)) } }
+    }
+    self.dialect = dialect
+    hasHeader = options["header"] != "no"
+    let result: Result<[String], PersistentStoreError> = bytes.withUnsafeBytes { raw in
+      do throws(PersistentStoreError) {
+        var reader = try CSVReader(raw.assumingMemoryBound(to: UInt8.self), dialect: dialect)
+        return .success(try Self.firstRecord(&reader))
+      } catch {
+        return .failure(error.located(place))
+      }
+    }
+    let first = try result.get()
+    header = hasHeader ? first : first.indices.map { "column\($0 + 1)" }
+    isTyped = hasHeader && first.first == Header.identifier
+    guard !first.isEmpty else { throw PersistentStoreError(.malformed, "the file is empty", at: place) }
+  }
+
+  private static func firstRecord(_ reader: inout CSVReader) throws(PersistentStoreError) -> [String] {
+    var record: [String] = []
+    while let field = try reader.nextField() {
+      record.append(reader.string(of: field))
+      if field.isLastInRecord { break }
+    }
+    return record
+  }
+
+  /// The model that a typed header tells.
+  func typedModel(entity: String) throws(PersistentStoreError) -> ModelDescription {
+    var properties: [PropertyDescription] = []
+    for (index, text) in header.enumerated().dropFirst() {
+      guard let property = Header.property(text) else {
+        throw PersistentStoreError(
+          .malformed, "'\(text)' names no property with its type", at: StoreLocation(file: name, line: 1))
+      }
+      if case .relationship(let relationship) = property, relationship.destinationEntityName != entity {
+        throw PersistentStoreError(
+          .malformed, "'\(text)' leads to another entity than \(entity), which a single file does not hold; column \(index + 1)",
+          at: StoreLocation(file: name, line: 1))
+      }
+      properties.append(property)
+    }
+    return ModelDescription(entities: [EntityDescription(name: entity, properties: properties)], isInferred: true)
+  }
+
+  /// The model of a foreign file: strings, but where the options say otherwise.
+  func foreignModel(entity: String, options: StoreOptions) throws(PersistentStoreError) -> ModelDescription {
+    let mapping = try ColumnMapping(header: header, options: options, file: name)
+    var types: [String: AttributeType] = [:]
+    for (property, typeName) in try ColumnMapping.pairs(options["types"] ?? "", option: "types") {
+      guard let type = AttributeType(modelName: typeName) else {
+        throw PersistentStoreError(.invalidOption, "the option 'types' names '\(typeName)', which is no type")
+      }
+      types[property] = type
+    }
+    var properties: [PropertyDescription] = []
+    for property in mapping.properties {
+      guard let property else { continue }
+      properties.append(.attribute(AttributeDescription(name: property, type: types.removeValue(forKey: property) ?? .string)))
+    }
+    if let unknown = types.keys.sorted().first {
+      throw PersistentStoreError(.invalidOption, "the option 'types' names '\(unknown)', which is no column")
+    }
+    return ModelDescription(entities: [EntityDescription(name: entity, properties: properties)], isInferred: true)
+  }
+}
+
+/// Which property each column of a foreign file is; nil for a column left out.
+struct ColumnMapping {
+  let properties: [String?]
+
+  init(header: [String], options: StoreOptions, file: String) throws(PersistentStoreError) {
+    var renamed: [String: String] = [:]
+    for (column, property) in try Self.pairs(options["columns"] ?? "", option: "columns") {
+      guard header.contains(column) else {
+        throw PersistentStoreError(
+          .invalidOption, "the option 'columns' names '\(column)'; the file has \(header.joined(separator: ", "))",
+          at: StoreLocation(file: file))
+      }
+      renamed[column] = property
+    }
+    var seen: Set<String> = []
+    var result: [String?] = []
+    for column in header {
+      let property = renamed[column] ?? column
+      if property.isEmpty {
+        result.append(nil)
+      } else if seen.insert(property).inserted {
+        result.append(property)
+      } else {
+        throw PersistentStoreError(
+          .malformed, "two columns are called '\(property)'", at: StoreLocation(file: file, line: 1))
+      }
+    }
+    properties = result
+  }
+
+  static func pairs(_ text: String, option: String) throws(PersistentStoreError) -> [(String, String)] {
+    var result: [(String, String)] = []
+    for pair in text.split(separator: ",") {
+      guard let equals = pair.firstIndex(of: "=") else {
+        throw PersistentStoreError(.invalidOption, "the option '\(option)' takes name=value pairs, not '\(pair)'")
+      }
+      result.append((String(pair[..<equals]), String(pair[pair.index(after: equals)...])))
+    }
+    return result
+  }
+}
+
+/// How a foreign file is laid out.
+struct ForeignLayout: Sendable {
+  var columns: [String?]
+  var header: [String]
+  var hasHeader: Bool
+  var keys: [String]
+  var dialect: CSVDialect
+  var dateFormat: DateFormat?
+
+  /// Key values as one reference: joined by `|`, which is doubled within a value.
+  static func key(_ parts: [String]) -> String {
+    parts.count == 1 ? parts[0] : parts.map { $0.replacing("|", with: "||") }.joined(separator: "|")
+  }
+
+  /// A value as the file has it in a cell.
+  func text(of value: StoredValue) -> String {
+    let writer = ByteWriter()
+    switch value {
+    case .null, .toMany: return ""
+    case .boolean(let flag): return flag ? "true" : "false"
+    case .integer(let number): return String(number)
+    case .float(let number): writer.append(float: number)
+    case .double(let number): writer.append(double: number)
+    case .decimal(let number): return number.description
+    case .string(let text): return text
+    case .uri(let text): return text
+    case .date(let date):
+      if let dateFormat { return dateFormat.text(date.timeIntervalSinceReferenceDate) ?? "" }
+      writer.append(dateSeconds: date.timeIntervalSinceReferenceDate)
+    case .uuid(let uuid): return uuid.uuidString
+    case .data(let data): return data.base64EncodedString()
+    case .toOne(let reference): return reference.reference.description
+    }
+    return String(decoding: writer.takeBytes(), as: UTF8.self)
+  }
+}

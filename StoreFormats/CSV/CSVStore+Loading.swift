@@ -1,0 +1,388 @@
+public import AtomicStoreSPI
+import StoreCodecs
+
+extension CSVStore {
+  public mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
+    if source.isFolder { return try loadFolder(source, into: nodes) }
+    let file = try CSVFile(source, member: nil, options: options)
+    let entity = try singleEntity(nodes.model)
+    nodes.setMember(file.name, entity: entity.index)
+    if file.isTyped {
+      try Self.load(file, entity, try Self.typedColumns(file, entity), into: nodes)
+    } else {
+      try loadForeign(file, entity, into: nodes)
+    }
+  }
+
+  /// The entity of a single file: by its name, or the only one there is.
+  private func singleEntity(_ model: ManagedObjectModel) throws(PersistentStoreError) -> Entity {
+    if let entity = model.entity(named: entityName), !entity.isAbstract { return entity }
+    let concrete = model.entities.filter { !$0.isAbstract }
+    if options["entity"] == nil, concrete.count == 1 { return concrete[0] }
+    throw PersistentStoreError(
+      .invalidOption, "the model has no entity '\(entityName)' with objects: the option 'entity' chooses from "
+        + concrete.map(\.name).joined(separator: ", "), at: StoreLocation(file: path))
+  }
+
+  private func loadFolder(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
+    let folder = try FolderMetadata.read(source)
+    let expected = Set(folder.members.map { ScalarString($0.file) })
+    for name in source.memberNames where name != Self.metadataName && !expected.contains(ScalarString(name)) {
+      guard options["edited"] == "accept" else {
+        throw PersistentStoreError(
+          .changedOnDisk, "the file is not one of the store's; the option edited=accept passes over it",
+          at: StoreLocation(file: source.displayName(ofMember: name)))
+      }
+    }
+    for member in folder.members {
+      guard let entity = nodes.model.entity(named: member.entity) else {
+        throw PersistentStoreError(
+          .modelMismatch, "the store holds \(member.entity), which the model does not have",
+          at: StoreLocation(file: source.displayName(ofMember: member.file), entity: member.entity))
+      }
+      let file = try CSVFile(source, member: member.file, options: [:])
+      if options["edited"] != "accept" {
+        guard Digest.text(Digest.of(file.bytes.span)) == member.digest else {
+          throw PersistentStoreError(
+            .changedOnDisk, "the file was changed since the store was saved; the option edited=accept takes it as it is",
+            at: StoreLocation(file: file.name))
+        }
+      }
+      guard file.isTyped else {
+        throw PersistentStoreError(
+          .malformed, "the first column is not \(Header.identifier)", at: StoreLocation(file: file.name, line: 1))
+      }
+      nodes.setMember(file.name, entity: entity.index)
+      try Self.load(file, entity, try Self.typedColumns(file, entity), into: nodes)
+      if options["edited"] != "accept", nodes.count(of: entity.index) != member.rows {
+        throw PersistentStoreError(
+          .malformed, "the file holds \(nodes.count(of: entity.index)) objects, the metadata says \(member.rows)",
+          at: StoreLocation(file: file.name))
+      }
+    }
+  }
+
+  // MARK: Our own files
+
+  /// What a column is read as.
+  enum Column {
+    case skipped
+    case reference
+    case attribute(slot: Int, AttributeType)
+    case toOne(slot: Int)
+    case toMany(slot: Int)
+  }
+
+  private static func column(_ slot: Slot) -> Column {
+    switch slot.kind {
+    case .attribute(let type): .attribute(slot: slot.index, type)
+    case .toOne: .toOne(slot: slot.index)
+    case .toMany: .toMany(slot: slot.index)
+    }
+  }
+
+  private static func typedColumns(_ file: CSVFile, _ entity: Entity) throws(PersistentStoreError) -> [Column] {
+    var columns: [Column] = [.reference]
+    var seen: Set<Int> = []
+    for text in file.header.dropFirst() {
+      let place = StoreLocation(file: file.name, line: 1, entity: entity.name)
+      guard let name = Header.property(text)?.name else {
+        throw PersistentStoreError(.malformed, "'\(text)' names no property with its type", at: place)
+      }
+      guard let slot = entity.slot(named: name) else {
+        throw PersistentStoreError(.modelMismatch, "\(entity.name) has no property '\(name)'", at: place)
+      }
+      guard seen.insert(slot).inserted else {
+        throw PersistentStoreError(.malformed, "two columns are called '\(name)'", at: place)
+      }
+      columns.append(column(entity.slots[slot]))
+    }
+    return columns
+  }
+
+  private static func load(
+    _ file: CSVFile, _ entity: Entity, _ columns: [Column], into nodes: NodeTableBuilder
+  ) throws(PersistentStoreError) {
+    let result: Result<Void, PersistentStoreError> = file.bytes.withUnsafeBytes { raw in
+      do throws(PersistentStoreError) {
+        var reader = try CSVReader(raw.assumingMemoryBound(to: UInt8.self), dialect: file.dialect)
+        try readTyped(&reader, entity, columns, into: nodes)
+        return .success(())
+      } catch {
+        return .failure(error.located(StoreLocation(file: file.name)))
+      }
+    }
+    try result.get()
+  }
+
+  private static func readTyped(
+    _ reader: inout CSVReader, _ entity: Entity, _ columns: [Column], into nodes: NodeTableBuilder
+  ) throws(PersistentStoreError) {
+    // The header was read before.
+    while let field = try reader.nextField() { if field.isLastInRecord { break } }
+    var scratch: [UInt8] = []
+    var cell = Cell()
+    let width = columns.count
+    while let field = try reader.nextField() {
+      guard field.index < width, !field.isLastInRecord || field.index == width - 1 else {
+        throw ragged(field, width)
+      }
+      if field.index == 0 {
+        try begin(field, reader, entity, nodes)
+        continue
+      }
+      if field.isMissing { continue }
+      do throws(PersistentStoreError) {
+        if field.hasDoubledQuotes {
+          scratch.removeAll(keepingCapacity: true)
+          reader.append(field, to: &scratch)
+          try cell.set(scratch.span, columns[field.index], nodes)
+        } else {
+          try cell.set(Span(_unsafeElements: reader.rawBytes(of: field)), columns[field.index], nodes)
+        }
+      } catch {
+        var place = field.location
+        place.property = nodes.location(columns[field.index].slot).property
+        throw PersistentStoreError(error.code, error.message, at: place.filled(from: error.location))
+      }
+    }
+  }
+
+  private static func ragged(_ field: CSVField, _ width: Int) -> PersistentStoreError {
+    PersistentStoreError(
+      .malformed, "the record has \(field.isLastInRecord ? "\(field.index + 1)" : "more than \(width)") fields, the header \(width)",
+      at: field.location)
+  }
+
+  private static func begin(
+    _ field: CSVField, _ reader: CSVReader, _ entity: Entity, _ nodes: NodeTableBuilder
+  ) throws(PersistentStoreError) {
+    let bytes = Span<UInt8>(_unsafeElements: reader.rawBytes(of: field))
+    if let number = ExactText.integer(bytes) {
+      try nodes.beginNode(entity: entity.index, reference: number, line: field.line)
+    } else if !field.hasDoubledQuotes, let text = ReferenceText.string(bytes) {
+      try nodes.beginNode(entity: entity.index, reference: .string(text), line: field.line)
+    } else {
+      let what = field.isMissing ? "the id is missing" : "'\(reader.string(of: field))' is no id"
+      throw PersistentStoreError(.malformed, what, at: field.location)
+    }
+  }
+
+  // MARK: Files of others
+
+  private mutating func loadForeign(
+    _ file: CSVFile, _ entity: Entity, into nodes: NodeTableBuilder
+  ) throws(PersistentStoreError) {
+    let mapping = try ColumnMapping(header: file.header, options: options, file: file.name)
+    var columns: [Column] = []
+    for property in mapping.properties {
+      guard let property else {
+        columns.append(.skipped)
+        continue
+      }
+      guard let slot = entity.slot(named: property) else {
+        throw PersistentStoreError(
+          .modelMismatch, "\(entity.name) has no property '\(property)'; the option columns leaves a column out or renames it",
+          at: StoreLocation(file: file.name, line: 1, entity: entity.name))
+      }
+      columns.append(Self.column(entity.slots[slot]))
+    }
+    var dateFormat: DateFormat?
+    if let pattern = options["dateFormat"] {
+      guard let format = DateFormat(pattern) else {
+        throw PersistentStoreError(.invalidOption, "the option 'dateFormat' has no pattern that is understood: '\(pattern)'")
+      }
+      dateFormat = format
+    }
+    var keys: [String] = []
+    for key in (options["key"] ?? "").split(separator: ",").map(String.init) {
+      // A key may be named as the file has it, or as the property is called.
+      let property = mapping.properties.contains(key) ? key : zip(file.header, mapping.properties).first { $0.0 == key }?.1
+      guard let property else {
+        throw PersistentStoreError(
+          .invalidOption, "the option 'key' names '\(key)'; the file has \(file.header.joined(separator: ", "))",
+          at: StoreLocation(file: file.name))
+      }
+      keys.append(property)
+    }
+    let layout = ForeignLayout(
+      columns: mapping.properties, header: file.header, hasHeader: file.hasHeader, keys: keys, dialect: file.dialect,
+      dateFormat: dateFormat)
+    foreign = layout
+    let keyColumns = keys.compactMap { mapping.properties.firstIndex(of: $0) }
+    let result: Result<Void, PersistentStoreError> = file.bytes.withUnsafeBytes { raw in
+      do throws(PersistentStoreError) {
+        var reader = try CSVReader(raw.assumingMemoryBound(to: UInt8.self), dialect: file.dialect)
+        try Self.readForeign(&reader, entity, columns, layout, keyColumns, into: nodes)
+        return .success(())
+      } catch {
+        return .failure(error.located(StoreLocation(file: file.name)))
+      }
+    }
+    try result.get()
+  }
+
+  private static func readForeign(
+    _ reader: inout CSVReader, _ entity: Entity, _ columns: [Column], _ layout: ForeignLayout, _ keyColumns: [Int],
+    into nodes: NodeTableBuilder
+  ) throws(PersistentStoreError) {
+    if layout.hasHeader { while let field = try reader.nextField() { if field.isLastInRecord { break } } }
+    var cell = Cell(isForeign: true, dateFormat: layout.dateFormat, hasKeys: !keyColumns.isEmpty)
+    var record: [CSVField] = []
+    var row: Int64 = 0
+    var scratch: [UInt8] = []
+    while let field = try reader.nextField() {
+      record.append(field)
+      guard field.isLastInRecord else { continue }
+      defer { record.removeAll(keepingCapacity: true) }
+      // A blank line at the end is what many editors leave; between records it is one record too short.
+      if record.count == 1, field.isMissing, columns.count > 1 {
+        if try reader.nextField() == nil { return }
+        throw ragged(field, columns.count)
+      }
+      guard record.count == columns.count else { throw ragged(field, columns.count) }
+      row += 1
+      if keyColumns.isEmpty {
+        try nodes.beginNode(entity: entity.index, reference: row, line: record[0].line)
+      } else {
+        var parts: [String] = []
+        for column in keyColumns {
+          guard !record[column].isMissing else {
+            throw PersistentStoreError(.invalidValue, "the key has no value", at: record[column].location)
+          }
+          parts.append(reader.string(of: record[column]))
+        }
+        try nodes.beginNode(
+          entity: entity.index, reference: .string(ForeignLayout.key(parts)), line: record[0].line)
+      }
+      for field in record where !field.isMissing {
+        scratch.removeAll(keepingCapacity: true)
+        reader.append(field, to: &scratch)
+        do throws(PersistentStoreError) {
+          try cell.set(scratch.span, columns[field.index], nodes)
+        } catch {
+          var place = field.location
+          place.property = nodes.location(columns[field.index].slot).property
+          throw PersistentStoreError(error.code, error.message, at: place.filled(from: error.location))
+        }
+      }
+    }
+  }
+}
+
+extension CSVStore.Column {
+  var slot: Int? {
+    switch self {
+    case .skipped, .reference: nil
+    case .attribute(let slot, _), .toOne(let slot), .toMany(let slot): slot
+    }
+  }
+}
+
+/// Reads one cell's text as what its column holds.
+struct Cell {
+  var isForeign = false
+  var dateFormat: DateFormat?
+  var hasKeys = false
+  private var buffer: [UInt8] = []
+
+  init(isForeign: Bool = false, dateFormat: DateFormat? = nil, hasKeys: Bool = false) {
+    self.isForeign = isForeign
+    self.dateFormat = dateFormat
+    self.hasKeys = hasKeys
+  }
+
+  mutating func set(_ bytes: Span<UInt8>, _ column: CSVStore.Column, _ nodes: NodeTableBuilder) throws(PersistentStoreError) {
+    switch column {
+    case .skipped, .reference: return
+    case .toOne(let slot): try setReference(bytes, slot, nodes, isToMany: false)
+    case .toMany(let slot):
+      var start = 0
+      for index in 0...bytes.count where index == bytes.count || bytes[index] == 0x20 {
+        if index > start { try setReference(bytes.extracting(start..<index), slot, nodes, isToMany: true) }
+        start = index + 1
+      }
+    case .attribute(let slot, let type): try setAttribute(bytes, slot, type, nodes)
+    }
+  }
+
+  private func setReference(
+    _ bytes: Span<UInt8>, _ slot: Int, _ nodes: NodeTableBuilder, isToMany: Bool
+  ) throws(PersistentStoreError) {
+    let reference: ReferenceObject
+    if isForeign, hasKeys {
+      reference = .string(Self.text(bytes))
+    } else if let number = ExactText.integer(bytes) {
+      if isToMany { return try nodes.append(toMany: number, slot: slot) }
+      return try nodes.set(toOne: number, slot: slot)
+    } else if let text = ReferenceText.string(bytes) {
+      reference = .string(text)
+    } else {
+      throw Self.unfit(bytes, "reference")
+    }
+    if isToMany { try nodes.append(toMany: reference, slot: slot) } else { try nodes.set(toOne: reference, slot: slot) }
+  }
+
+  private mutating func setAttribute(
+    _ bytes: Span<UInt8>, _ slot: Int, _ type: AttributeType, _ nodes: NodeTableBuilder
+  ) throws(PersistentStoreError) {
+    switch type {
+    case .string, .uri: try nodes.set(utf8: bytes, slot: slot)
+    case .integer16, .integer32, .integer64:
+      guard let number = ExactText.integer(bytes) else { throw Self.unfit(bytes, type.modelName) }
+      try nodes.set(integer: number, slot: slot)
+    case .double:
+      guard let number = ExactText.double(bytes) else { throw Self.unfit(bytes, type.modelName) }
+      try nodes.set(double: number, slot: slot)
+    case .float:
+      guard let number = ExactText.float(bytes) else { throw Self.unfit(bytes, type.modelName) }
+      try nodes.set(float: number, slot: slot)
+    case .decimal: try nodes.set(decimal: bytes, slot: slot)
+    case .boolean:
+      guard let flag = boolean(bytes) else { throw Self.unfit(bytes, type.modelName) }
+      try nodes.set(boolean: flag, slot: slot)
+    case .date:
+      guard let seconds = dateFormat.map({ $0.seconds(bytes) }) ?? ExactText.date(bytes) else {
+        throw Self.unfit(bytes, type.modelName)
+      }
+      try nodes.set(dateSeconds: seconds, slot: slot)
+    case .uuid:
+      guard let uuid = ExactText.uuid(bytes) else { throw Self.unfit(bytes, type.modelName) }
+      try nodes.set(uuid: uuid, slot: slot)
+    case .binaryData, .transformable:
+      if let offset = Base64.decode(bytes, into: &buffer) {
+        throw PersistentStoreError(.invalidValue, "byte \(offset + 1) of the text is not base64")
+      }
+      try nodes.set(bytes: buffer.span, slot: slot)
+    case .undefined:
+      // A foreign file knows no kinds: there it is text.
+      guard let value = isForeign ? .string(Self.text(bytes)) : StoredValue(typedText: Self.text(bytes)) else {
+        throw Self.unfit(bytes, "value with its kind")
+      }
+      try nodes.set(value, slot: slot)
+    case .composite: throw Self.unfit(bytes, "composite")
+    }
+  }
+
+  private func boolean(_ bytes: Span<UInt8>) -> Bool? {
+    let text = Self.text(bytes)
+    switch isForeign ? text.lowercased() : text {
+    case "true": return true
+    case "false": return false
+    case "yes" where isForeign, "1" where isForeign: return true
+    case "no" where isForeign, "0" where isForeign: return false
+    default: return nil
+    }
+  }
+
+  private static func text(_ bytes: Span<UInt8>) -> String {
+    bytes.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
+  }
+
+  private static func unfit(_ bytes: Span<UInt8>, _ what: String) -> PersistentStoreError {
+    let text = text(bytes)
+    let shown = text.count > 60 ? text.prefix(60) + "…" : text[...]
+    let article = ["I", "i", "U"].contains(what.prefix(1)) && what != "URI" && what != "UUID" ? "an" : "a"
+    return PersistentStoreError(.invalidValue, "'\(shown)' is not \(article) \(what)")
+  }
+}

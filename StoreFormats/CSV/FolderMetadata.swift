@@ -1,0 +1,150 @@
+import AtomicStoreSPI
+import FoundationEssentials
+import StoreCodecs
+
+/// `metadata.plist` of a folder: identity, entries, model, and which file holds which entity in which state.
+struct FolderMetadata {
+  struct Member {
+    var file: String
+    var entity: String
+    var rows: Int
+    var digest: String
+  }
+  var metadata: StoreMetadata
+  var members: [Member]
+
+  static let version = 1
+
+  static func read(_ source: StoreSource) throws(PersistentStoreError) -> FolderMetadata {
+    let name = source.displayName(ofMember: CSVStore.metadataName)
+    do throws(PersistentStoreError) {
+      let bytes = try source.bytes(ofMember: CSVStore.metadataName)
+      let list = try PropertyList.decodeXML(bytes.span, file: name)
+      return try FolderMetadata(list)
+    } catch {
+      throw error.located(StoreLocation(file: name))
+    }
+  }
+
+  private init(_ list: PropertyListValue) throws(PersistentStoreError) {
+    func bad(_ what: String) -> PersistentStoreError { PersistentStoreError(.malformed, what) }
+    guard let top = list.dictionaryValue, top["format"]?.stringValue == CSVStore.signature else {
+      throw bad("this is not the metadata of a CSV store")
+    }
+    guard let version = top["version"]?.integerValue, version <= Self.version else {
+      throw PersistentStoreError(.unsupportedVersion, "the store is of a newer version than \(Self.version)")
+    }
+    guard let uuid = top["UUID"]?.stringValue.flatMap({ UUID(uuidString: $0) }) else { throw bad("'UUID' is missing or no UUID") }
+    guard case .integer(let number)? = top["lastReference"], let last = Int64(exactly: number) else {
+      throw bad("'lastReference' is missing or no integer")
+    }
+    guard let model = top["model"] else { throw bad("'model' is missing") }
+    guard let entries = EscapedText.unescaped(top["metadata"] ?? [:])?.dictionaryValue else {
+      throw bad("'metadata' is no dictionary")
+    }
+    guard let plainModel = EscapedText.unescaped(model) else { throw bad("'model' holds a bad escape") }
+    metadata = StoreMetadata(
+      storeType: CSVStore.storeType, uuid: uuid, entries: entries, lastReference: last,
+      model: try ModelDescription(propertyList: plainModel))
+    members = []
+    for value in top["members"]?.arrayValue ?? [] {
+      guard let member = value.dictionaryValue, let file = member["file"]?.stringValue,
+        let entity = member["entity"]?.stringValue, let rows = member["rows"]?.integerValue,
+        let digest = member["digest"]?.stringValue
+      else { throw bad("'members' holds something that is no member") }
+      members.append(Member(file: file, entity: entity, rows: rows, digest: digest))
+    }
+  }
+
+  static func encode(_ metadata: StoreMetadata, _ model: ModelDescription, _ members: [Member]) throws(PersistentStoreError) -> [UInt8] {
+    var top = PropertyListDictionary()
+    top["format"] = .string(CSVStore.signature)
+    top["version"] = .integer(Int128(version))
+    top["UUID"] = .string(metadata.uuid.uuidString)
+    top["lastReference"] = .integer(Int128(metadata.lastReference))
+    top["metadata"] = EscapedText.escaped(.dictionary(metadata.entries))
+    top["model"] = EscapedText.escaped(model.propertyList)
+    top["members"] = .array(
+      members.map { member in
+        [
+          "file": .string(member.file), "entity": .string(member.entity), "rows": .integer(Int128(member.rows)),
+          "digest": .string(member.digest),
+        ]
+      })
+    return try PropertyList.encodeXML(.dictionary(top))
+  }
+}
+
+/// What a property list in XML cannot hold, in a form that it can: strings with characters that XML has not, numbers and
+/// dates that its text would round. Everything else stays as it is.
+enum EscapedText {
+  private static let key = "AtomicStore.exact"
+
+  static func escaped(_ value: PropertyListValue) -> PropertyListValue {
+    switch value {
+    // A carriage return survives as a reference, but not every reader of lists keeps to that.
+    case .string(let text) where !XMLText.canHold(text) || text.utf8.contains(0x0D): exact("string", text.utf8)
+    case .real(let number) where number.isNaN: exact("real", String(number.bitPattern, radix: 16).utf8)
+    case .date(let date):
+      exact("date", String(date.timeIntervalSinceReferenceDate.bitPattern, radix: 16).utf8)
+    case .array(let values): .array(values.map { escaped($0) })
+    case .dictionary(let entries):
+      if entries.contains(where: { !XMLText.canHold($0.key) || $0.key.utf8.contains(0x0D) || $0.key == key }) {
+        // Keys cannot be replaced by a dictionary: the whole becomes a list of pairs.
+        .dictionary([
+          key: .string("pairs"),
+          "value": .array(entries.flatMap { [escaped(.string($0.key)), escaped($0.value)] }),
+        ])
+      } else {
+        .dictionary(entries.reduce(into: PropertyListDictionary()) { $0[$1.key] = escaped($1.value) })
+      }
+    default: value
+    }
+  }
+
+  private static func exact(_ kind: String, _ bytes: String.UTF8View) -> PropertyListValue {
+    .dictionary([key: .string(kind), "value": .data(Data(bytes))])
+  }
+
+  /// Nil where the form is not one that ``escaped(_:)`` makes.
+  static func unescaped(_ value: PropertyListValue) -> PropertyListValue? {
+    switch value {
+    case .array(let values):
+      var result: [PropertyListValue] = []
+      for value in values {
+        guard let plain = unescaped(value) else { return nil }
+        result.append(plain)
+      }
+      return .array(result)
+    case .dictionary(let entries):
+      if let kind = entries[key]?.stringValue { return unescaped(kind, entries["value"]) }
+      var result = PropertyListDictionary()
+      for entry in entries {
+        guard let plain = unescaped(entry.value) else { return nil }
+        result[entry.key] = plain
+      }
+      return .dictionary(result)
+    default: return value
+    }
+  }
+
+  private static func unescaped(_ kind: String, _ value: PropertyListValue?) -> PropertyListValue? {
+    if kind == "pairs" {
+      guard let list = value?.arrayValue, list.count % 2 == 0 else { return nil }
+      var result = PropertyListDictionary()
+      for place in stride(from: 0, to: list.count, by: 2) {
+        guard case .string(let key)? = unescaped(list[place]), let plain = unescaped(list[place + 1]) else { return nil }
+        result[key] = plain
+      }
+      return .dictionary(result)
+    }
+    guard let data = value?.dataValue, let text = String(validating: data, as: UTF8.self) else { return nil }
+    switch kind {
+    case "string": return .string(text)
+    case "real": return UInt64(text, radix: 16).map { .real(Double(bitPattern: $0)) }
+    case "date":
+      return UInt64(text, radix: 16).map { .date(Date(timeIntervalSinceReferenceDate: Double(bitPattern: $0))) }
+    default: return nil
+    }
+  }
+}

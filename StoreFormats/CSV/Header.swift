@@ -1,0 +1,109 @@
+import AtomicStoreSPI
+
+/// The first record of our own files: a column's name with what it holds.
+///
+/// `id:Reference`, `name:String`, `badge:Integer 16`, `department->Department`, `projects->>Project`,
+/// `tasks->>Project (ordered)`. In names `%`, `:`, `>` and `(` are percent-escaped.
+enum Header {
+  /// The first column of every file of ours, and what such a file is known by.
+  static let identifier = "id:Reference"
+  private static let orderedMark = " (ordered)"
+
+  static func text(_ slot: Slot) -> String {
+    switch slot.kind {
+    case .attribute(let type): escaped(slot.name) + ":" + type.modelName
+    case .toOne: escaped(slot.name) + "->" + escaped(slot.relationship?.destinationEntityName ?? "")
+    case .toMany(let ordered):
+      escaped(slot.name) + "->>" + escaped(slot.relationship?.destinationEntityName ?? "")
+        + (ordered ? orderedMark : "")
+    }
+  }
+
+  /// A column of our own kind, or nil where the text is none.
+  static func property(_ text: String) -> PropertyDescription? {
+    if let arrow = text.firstRange(of: "->") {
+      guard let name = unescaped(text[..<arrow.lowerBound]), !name.isEmpty else { return nil }
+      var rest = text[arrow.upperBound...]
+      let isToMany = rest.first == ">"
+      if isToMany { rest = rest.dropFirst() }
+      let isOrdered = isToMany && rest.hasSuffix(orderedMark)
+      if isOrdered { rest = rest.dropLast(orderedMark.count) }
+      guard let destination = unescaped(rest), !destination.isEmpty else { return nil }
+      return .relationship(
+        RelationshipDescription(
+          name: name, destinationEntityName: destination, maximumCount: isToMany ? 0 : 1, isOrdered: isOrdered))
+    }
+    guard let colon = text.firstIndex(of: ":"), let name = unescaped(text[..<colon]), !name.isEmpty,
+      let type = AttributeType(modelName: String(text[text.index(after: colon)...]))
+    else { return nil }
+    return .attribute(AttributeDescription(name: name, type: type))
+  }
+
+  private static func escaped(_ name: String) -> String {
+    var result = ""
+    for scalar in name.unicodeScalars {
+      switch scalar {
+      case "%": result += "%25"
+      case ":": result += "%3A"
+      case ">": result += "%3E"
+      case "(": result += "%28"
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
+    return result
+  }
+
+  private static func unescaped(_ text: Substring) -> String? {
+    var result = text[...]
+    var name = ""
+    while let percent = result.firstIndex(of: "%") {
+      name += result[..<percent]
+      let code = result[percent...].prefix(3)
+      switch code {
+      case "%25": name += "%"
+      case "%3A": name += ":"
+      case "%3E": name += ">"
+      case "%28": name += "("
+      default: return nil
+      }
+      result = result[code.endIndex...]
+    }
+    return name + result
+  }
+}
+
+/// References as cells: an integer in digits, a string as `s:` and its text percent-escaped, so that a blank can separate
+/// several.
+enum ReferenceText {
+  static func append(_ text: String, to bytes: inout [UInt8]) {
+    bytes.append(contentsOf: "s:".utf8)
+    for byte in text.utf8 {
+      switch byte {
+      case 0...0x20, 0x22, 0x25, 0x2C, 0x3B, 0x7C, 0x7F:
+        bytes.append(0x25)
+        for digit in [byte >> 4, byte & 0xF] { bytes.append(digit < 10 ? 0x30 + digit : 0x37 + digit) }
+      default: bytes.append(byte)
+      }
+    }
+  }
+
+  /// The string of a reference in bytes that begin with `s:`; nil for a bad escape.
+  static func string(_ bytes: Span<UInt8>) -> String? {
+    guard bytes.count >= 2, bytes[0] == 0x73, bytes[1] == 0x3A else { return nil }
+    var result: [UInt8] = []
+    var index = 2
+    while index < bytes.count {
+      if bytes[index] == 0x25 {
+        guard index + 2 < bytes.count, let high = Character(Unicode.Scalar(bytes[index + 1])).hexDigitValue,
+          let low = Character(Unicode.Scalar(bytes[index + 2])).hexDigitValue
+        else { return nil }
+        result.append(UInt8(high * 16 + low))
+        index += 3
+      } else {
+        result.append(bytes[index])
+        index += 1
+      }
+    }
+    return String(validating: result, as: UTF8.self)
+  }
+}
