@@ -58,8 +58,12 @@ class DocumentReader: XMLEventHandler {
   private(set) var header: StoreHeader?
   private var building = StoreHeader()
 
-  init(file: String) {
+  private let wantsHeadOnly: Bool
+  private var hasHeader = false
+
+  init(file: String, wantsHeadOnly: Bool = false) {
     self.file = file
+    self.wantsHeadOnly = wantsHeadOnly
     text = .allocate(capacity: textCapacity)
     names = .allocate(capacity: 1)
   }
@@ -84,7 +88,7 @@ class DocumentReader: XMLEventHandler {
   /// The document is complete.
   func endDocument() throws(PersistentStoreError) {}
   /// Whether the rest of the document does not matter.
-  var isSatisfied: Bool { false }
+  private(set) final var isSatisfied = false
 
   /// The line that the parser is at.
   final var line: Int { reader?.line ?? 0 }
@@ -183,12 +187,13 @@ class DocumentReader: XMLEventHandler {
         try list?.characters(buffer, line: line)
       }
     default:
-      for index in 0..<bytes.count {
-        switch bytes[index] {
-        case 0x20, 0x0A, 0x09, 0x0D: continue
-        default: throw malformed("text where there should be elements only")
-        }
+      // XML itself allows no characters below the space but the blanks, so the greatest byte tells.
+      let greatest = bytes.withUnsafeBufferPointer { buffer in
+        var greatest: UInt8 = 0
+        for byte in buffer { greatest = max(greatest, byte) }
+        return greatest
       }
+      if greatest > 0x20 { throw malformed("text where there should be elements only") }
     }
   }
 
@@ -267,6 +272,8 @@ class DocumentReader: XMLEventHandler {
     }
     building.endLine = line
     header = building
+    hasHeader = true
+    isSatisfied = wantsHeadOnly
   }
 
   // MARK: Objects
@@ -279,7 +286,7 @@ class DocumentReader: XMLEventHandler {
 
   private func startObject(_ attributes: borrowing XMLAttributes, _ names: UnsafeMutablePointer<Names>) throws(PersistentStoreError) {
     if isSatisfied { return }
-    guard header != nil else { throw malformed("an <object> before the <databaseInfo>") }
+    guard hasHeader else { throw malformed("an <object> before the <databaseInfo>") }
     var type: Bytes?
     var identifier: Bytes?
     for index in 0..<attributes.count {
@@ -385,5 +392,5 @@ struct StoreHeader {
 
 /// The head alone: satisfied as soon as it is complete.
 final class HeaderReader: DocumentReader {
-  override var isSatisfied: Bool { header != nil }
+  init(file: String) { super.init(file: file, wantsHeadOnly: true) }
 }

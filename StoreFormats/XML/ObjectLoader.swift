@@ -42,8 +42,10 @@ final class ObjectLoader: DocumentReader {
   private var serial = 0
   private var slot = -1
   private var valueType = AttributeType.undefined
-  /// All numbers of objects, for as long as they ascend only the last.
-  private var numbers: [Int64] = []
+  /// All numbers of objects, in raw memory: an array in a class is checked for exclusive access at each append.
+  private var numbers: UnsafeMutablePointer<Int64>
+  private var numberCount = 0
+  private var numberCapacity = 1024
   private var numbersAscend = true
   private let noSlots: UnsafeMutablePointer<SlotPlan>
 
@@ -74,6 +76,7 @@ final class ObjectLoader: DocumentReader {
           root: entity.root.index))
     }
     noSlots = .allocate(capacity: 1)
+    numbers = .allocate(capacity: numberCapacity)
     slots = noSlots
     slotNames = .passUnretained(entityNames)
     super.init(file: file)
@@ -83,6 +86,7 @@ final class ObjectLoader: DocumentReader {
     for plan in plans { plan.slots.deallocate() }
     noSlots.deallocate()
     forms.deallocate()
+    numbers.deallocate()
   }
 
   private static func table(
@@ -137,16 +141,26 @@ final class ObjectLoader: DocumentReader {
 
   override func endDocument() throws(PersistentStoreError) {
     guard !numbersAscend else { return }
-    numbers.sort()
-    for index in numbers.indices.dropFirst() where numbers[index] == numbers[index - 1] {
-      throw PersistentStoreError(.duplicateReference, "two objects have the id z\(numbers[index])")
+    let sorted = UnsafeBufferPointer(start: numbers, count: numberCount).sorted()
+    for index in sorted.indices.dropFirst() where sorted[index] == sorted[index - 1] {
+      throw PersistentStoreError(.duplicateReference, "two objects have the id z\(sorted[index])")
     }
   }
 
   /// The kit finds what stands twice in a hierarchy; over all of them it is for us to find.
   @inline(__always) private func note(_ number: Int64) {
-    if let last = numbers.last, number <= last { numbersAscend = false }
-    numbers.append(number)
+    if numberCount > 0, number <= numbers[numberCount - 1] { numbersAscend = false }
+    if numberCount == numberCapacity { growNumbers() }
+    numbers[numberCount] = number
+    numberCount += 1
+  }
+
+  private func growNumbers() {
+    let bigger = UnsafeMutablePointer<Int64>.allocate(capacity: numberCapacity * 2)
+    bigger.update(from: numbers, count: numberCount)
+    numbers.deallocate()
+    numbers = bigger
+    numberCapacity *= 2
   }
 
   @inline(__always) private func use(_ form: IdentifierForm, of root: Int) throws(PersistentStoreError) {
