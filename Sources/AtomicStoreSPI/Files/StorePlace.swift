@@ -88,6 +88,11 @@ public struct StorePlace: Sendable {
     return String(cString: real) + "/" + FilePathText.name(resolvedPath)
   }
 
+  /// All names in a folder, hidden ones and folders too, in the order of their bytes; none for a file.
+  public func allNames() throws(PersistentStoreError) -> [String] {
+    kind == .folder ? try SystemCall.names(in: resolvedPath) : []
+  }
+
   /// The first bytes, for formats to recognise themselves by.
   public func probe() throws(PersistentStoreError) -> StoreProbe {
     if kind == .folder {

@@ -1,6 +1,286 @@
 extension ModelDescription {
-  /// Everything that is wrong or questionable, in entity order.
-  func problems() -> [ModelProblem] {
-    []
+  /// Everything that is wrong or questionable, in the model's order. A model with errors cannot be frozen.
+  ///
+  /// The rules are those of the Core Data guide on models and relationships; what real models do and live with is a warning.
+  public func problems() -> [ModelProblem] {
+    var checker = ModelChecker(model: self)
+    checker.check()
+    return checker.problems
+  }
+}
+
+private struct ModelChecker {
+  let model: ModelDescription
+  var problems: [ModelProblem] = []
+  /// An entity with the names of its super-entities, nearest first.
+  private var entities: [(entity: EntityDescription, ancestors: [ScalarString])] = []
+  private var byName: [ScalarString: Int] = [:]
+  private var composites: [ScalarString: CompositeDescription] = [:]
+
+  /// Sub-entities inside each other; hostile files go deeper.
+  private static let maximumDepth = 256
+
+  init(model: ModelDescription) { self.model = model }
+
+  private mutating func error(
+    _ code: ModelProblem.Code, _ entity: String? = nil, _ property: String? = nil, _ message: String
+  ) {
+    problems.append(ModelProblem(.error, code, entity: entity, property: property, message))
+  }
+  private mutating func warning(
+    _ code: ModelProblem.Code, _ entity: String? = nil, _ property: String? = nil, _ message: String
+  ) {
+    problems.append(ModelProblem(.warning, code, entity: entity, property: property, message))
+  }
+
+  mutating func check() {
+    guard collect() else { return }
+    checkComposites()
+    for (entity, ancestors) in entities { check(entity, ancestors) }
+    checkConfigurations()
+    checkRequests()
+  }
+
+  /// Walks the nesting with a list of its own. False where it is too deep to go on.
+  private mutating func collect() -> Bool {
+    entities = model.entities.map { ($0, []) }
+    var next = 0
+    while next < entities.count {
+      let (entity, ancestors) = entities[next]
+      next += 1
+      let name = ScalarString(entity.name)
+      if entity.name.isEmpty { error(.emptyName, nil, nil, "an entity has no name") }
+      if ancestors.contains(name) {
+        error(.inheritanceCycle, entity.name, nil, "the entity is its own super-entity")
+        continue
+      }
+      if byName[name] != nil {
+        error(.duplicateEntity, entity.name, nil, "two entities have this name")
+      } else {
+        byName[name] = next - 1
+      }
+      guard ancestors.count < Self.maximumDepth else {
+        error(.inheritanceCycle, entity.name, nil, "sub-entities inside each other more than \(Self.maximumDepth) deep")
+        return false
+      }
+      entities += entity.subentities.map { ($0, [name] + ancestors) }
+    }
+    return true
+  }
+
+  private func entity(_ name: String) -> EntityDescription? { byName[ScalarString(name)].map { entities[$0].entity } }
+
+  /// The entity and its super-entities, nearest first.
+  private func chain(_ name: String) -> [EntityDescription] {
+    guard let index = byName[ScalarString(name)] else { return [] }
+    return [entities[index].entity] + entities[index].ancestors.compactMap { byName[$0].map { entities[$0].entity } }
+  }
+
+  private func property(_ name: String, of entity: String) -> PropertyDescription? {
+    for level in chain(entity) {
+      if let found = level.properties.first(where: { $0.name.utf8.elementsEqual(name.utf8) }) { return found }
+    }
+    return nil
+  }
+
+  private func isKind(_ entity: String, of other: String) -> Bool {
+    chain(entity).contains { $0.name.utf8.elementsEqual(other.utf8) }
+  }
+
+  // MARK: Entities
+
+  private mutating func check(_ entity: EntityDescription, _ ancestors: [ScalarString]) {
+    var seen: Set<ScalarString> = []
+    var inherited: [ScalarString: String] = [:]
+    for ancestor in ancestors {
+      guard let above = byName[ancestor].map({ entities[$0].entity }) else { continue }
+      for property in above.properties { inherited[ScalarString(property.name)] = above.name }
+    }
+    for property in entity.properties {
+      let name = ScalarString(property.name)
+      if property.name.isEmpty { error(.emptyName, entity.name, nil, "a property has no name") }
+      if !seen.insert(name).inserted {
+        error(.duplicateProperty, entity.name, property.name, "two properties have this name")
+      }
+      if let owner = inherited[name] {
+        error(.redefinedProperty, entity.name, property.name, "the property is \(owner)'s already, and is inherited")
+      }
+      switch property {
+      case .attribute(let attribute): check(attribute, of: entity.name)
+      case .relationship(let relationship): check(relationship, of: entity.name)
+      case .fetchedProperty(let fetched):
+        if self.entity(fetched.fetchRequest.entityName) == nil {
+          error(
+            .unknownFetchEntity, entity.name, fetched.name,
+            "the fetch is for '\(fetched.fetchRequest.entityName)', which does not exist")
+        }
+      }
+    }
+    for constraint in entity.uniquenessConstraints {
+      for name in constraint where property(rootOf(name), of: entity.name) == nil {
+        error(.unknownConstraintProperty, entity.name, name, "a uniqueness constraint names it, and it does not exist")
+      }
+    }
+    // Indexes speed up other stores; one on nothing harms nobody here.
+    for name in entity.compoundIndexes.joined() + entity.fetchIndexes.flatMap({ $0.elements.compactMap(\.propertyName) })
+    where property(rootOf(name), of: entity.name) == nil && !["self", "entity"].contains(name) {
+      warning(.unknownIndexProperty, entity.name, name, "an index names it, and it does not exist")
+    }
+  }
+
+  /// `location.latitude` is a part of the attribute `location`.
+  private func rootOf(_ path: String) -> String {
+    path.split(separator: ".", maxSplits: 1).first.map(String.init) ?? path
+  }
+
+  private mutating func check(_ attribute: AttributeDescription, of owner: String) {
+    if case .composite(let name) = attribute.type, composites[ScalarString(name)] == nil {
+      error(.unknownComposite, owner, attribute.name, "the composite '\(name)' does not exist")
+    }
+    if let value = attribute.defaultValue, !attribute.type.accepts(value) {
+      error(
+        .defaultOfWrongType, owner, attribute.name,
+        "the default is \(value.kindDescription), the attribute is \(attribute.type.modelName)")
+    }
+    for bound in [attribute.minimum, attribute.maximum] {
+      if let bound, !attribute.type.accepts(bound) {
+        error(
+          .boundOfWrongType, owner, attribute.name,
+          "a bound is \(bound.kindDescription), the attribute is \(attribute.type.modelName)")
+      }
+    }
+    if let low = attribute.minimum, let high = attribute.maximum, Self.isGreater(low, high) {
+      warning(.boundsReversed, owner, attribute.name, "the least value is greater than the greatest: no value fits")
+    }
+    if let low = attribute.minimumLength, let high = attribute.maximumLength, low > high {
+      warning(.boundsReversed, owner, attribute.name, "the least length is greater than the greatest: no value fits")
+    }
+    if let expression = attribute.derivationExpression, expression.isEmpty {
+      error(.missingDerivation, owner, attribute.name, "the attribute is derived from nothing")
+    }
+  }
+
+  private static func isGreater(_ one: StoredValue, _ other: StoredValue) -> Bool {
+    switch (one, other) {
+    case (.integer(let a), .integer(let b)): a > b
+    case (.double(let a), .double(let b)): a > b
+    case (.float(let a), .float(let b)): a > b
+    case (.decimal(let a), .decimal(let b)): b.isLess(than: a)
+    case (.date(let a), .date(let b)): a > b
+    default: false
+    }
+  }
+
+  // MARK: Relationships
+
+  private mutating func check(_ relationship: RelationshipDescription, of owner: String) {
+    let name = relationship.name
+    if relationship.minimumCount < 0 || relationship.maximumCount < 0 {
+      error(.countsReversed, owner, name, "a count is negative")
+    } else if relationship.maximumCount > 0, relationship.minimumCount > relationship.maximumCount {
+      error(
+        .countsReversed, owner, name,
+        "at least \(relationship.minimumCount) and at most \(relationship.maximumCount) objects")
+    }
+    if relationship.deleteRule == .noAction {
+      warning(.noActionRule, owner, name, "the delete rule is No Action: the other end may go on naming what is gone")
+    }
+    guard entity(relationship.destinationEntityName) != nil else {
+      return error(
+        .missingDestination, owner, name,
+        relationship.destinationEntityName.isEmpty
+          ? "the relationship has no destination"
+          : "the destination '\(relationship.destinationEntityName)' does not exist")
+    }
+    guard let inverseName = relationship.inverseName else {
+      if !model.isInferred { warning(.noInverse, owner, name, "the relationship has no inverse") }
+      return
+    }
+    guard let found = property(inverseName, of: relationship.destinationEntityName) else {
+      return error(
+        .missingInverse, owner, name,
+        "the inverse \(relationship.destinationEntityName).\(inverseName) does not exist")
+    }
+    guard case .relationship(let inverse) = found else {
+      return error(
+        .inverseMismatch, owner, name,
+        "the inverse \(relationship.destinationEntityName).\(inverseName) is no relationship")
+    }
+    // The inverse must come back to this entity or one of its family: a sub-entity may take part through its parent.
+    if !isKind(owner, of: inverse.destinationEntityName), !isKind(inverse.destinationEntityName, of: owner) {
+      error(
+        .inverseMismatch, owner, name,
+        "the inverse \(relationship.destinationEntityName).\(inverseName) leads to \(inverse.destinationEntityName)")
+    } else if let back = inverse.inverseName, !back.utf8.elementsEqual(name.utf8) {
+      error(
+        .inverseMismatch, owner, name,
+        "the inverse \(relationship.destinationEntityName).\(inverseName) has the inverse '\(back)'")
+    } else if inverse.inverseName == nil {
+      warning(
+        .inverseMismatch, owner, name,
+        "the inverse \(relationship.destinationEntityName).\(inverseName) knows of no inverse")
+    }
+  }
+
+  // MARK: The rest
+
+  private mutating func checkComposites() {
+    for composite in model.composites {
+      if composites.updateValue(composite, forKey: ScalarString(composite.name)) != nil {
+        error(.duplicateComposite, composite.name, nil, "two composites have this name")
+      }
+    }
+    for composite in model.composites {
+      var seen: Set<ScalarString> = []
+      for part in composite.attributes {
+        if !seen.insert(ScalarString(part.name)).inserted {
+          error(.duplicateProperty, composite.name, part.name, "two parts have this name")
+        }
+        check(part, of: composite.name)
+      }
+      if containsItself(composite) {
+        error(.compositeCycle, composite.name, nil, "the composite contains itself")
+      }
+    }
+  }
+
+  private func containsItself(_ composite: CompositeDescription) -> Bool {
+    var open = [composite.name]
+    var seen: Set<ScalarString> = []
+    while let name = open.popLast() {
+      for part in composites[ScalarString(name)]?.attributes ?? [] {
+        guard case .composite(let inner) = part.type else { continue }
+        if inner.utf8.elementsEqual(composite.name.utf8) { return true }
+        if seen.insert(ScalarString(inner)).inserted { open.append(inner) }
+      }
+    }
+    return false
+  }
+
+  private mutating func checkConfigurations() {
+    var seen: Set<ScalarString> = []
+    for configuration in model.configurations {
+      if !seen.insert(ScalarString(configuration.name)).inserted {
+        error(.duplicateConfiguration, nil, configuration.name, "two configurations have this name")
+      }
+      for name in configuration.entityNames where entity(name) == nil {
+        // Xcode leaves the names of entities that were deleted.
+        warning(
+          .unknownConfigurationEntity, name, nil,
+          "the configuration '\(configuration.name)' names it, and it does not exist")
+      }
+    }
+  }
+
+  private mutating func checkRequests() {
+    var seen: Set<ScalarString> = []
+    for request in model.fetchRequestTemplates {
+      if !seen.insert(ScalarString(request.name)).inserted {
+        error(.duplicateFetchRequest, nil, request.name, "two fetch requests have this name")
+      }
+      if entity(request.entityName) == nil {
+        error(.unknownFetchEntity, nil, request.name, "the fetch is for '\(request.entityName)', which does not exist")
+      }
+    }
   }
 }

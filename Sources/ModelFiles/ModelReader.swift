@@ -1,0 +1,487 @@
+import AtomicStoreSPI
+import FoundationEssentials
+import StoreCodecs
+
+/// Reads the elements of a `contents` file into a description.
+///
+/// What it does not interpret is kept as extras, in place: attributes by name and value, elements as text. Those that
+/// Xcode is known to write go without a word; others leave a warning with their line.
+struct ModelReader {
+  let file: String
+  private(set) var warnings: [ModelFileWarning] = []
+
+  init(file: String) { self.file = file }
+
+  private mutating func warn(_ element: XMLElement, _ text: String) {
+    warnings.append(ModelFileWarning(line: element.location.line, text: text))
+  }
+
+  private func fail(
+    _ element: XMLElement, _ text: String, entity: String? = nil, property: String? = nil
+  ) -> PersistentStoreError {
+    var place = element.location.filled(from: StoreLocation(file: file))
+    place.entity = entity
+    place.property = property
+    return PersistentStoreError(.invalidModel, text, at: place)
+  }
+
+  /// Xcode's own attributes that say nothing about data.
+  private static let knownExtras: Set<String> = [
+    "type", "documentVersion", "lastSavedToolsVersion", "systemVersion", "minimumToolsVersion", "sourceLanguage",
+    "macOSVersion", "iOSVersion", "tvOSVersion", "watchOSVersion", "name", "usedWithSwiftData", "usedWithCloudKit",
+    "syncable", "codeGenerationType", "usesScalarValueType", "spotlightIndexingEnabled", "storedInTruthFile",
+    "preserveAfterDeletion", "allowsCloudEncryption", "coreSpotlightDisplayNameExpression", "inverseEntity", "customClassName",
+  ]
+
+  // MARK: The model
+
+  mutating func model(_ root: XMLElement) throws(PersistentStoreError) -> ModelDescription {
+    var model = ModelDescription()
+    var attributes = Attributes(root)
+    if let versions = attributes.take("userDefinedModelVersionIdentifier") { model.versionIdentifiers = [versions] }
+    model.extras = extras(&attributes, root)
+    struct Found {
+      var entity: EntityDescription
+      var parent: String?
+      var element: XMLElement
+    }
+    var found: [Found] = []
+    for element in root.elements {
+      switch element.name {
+      case "entity":
+        let (entity, parent) = try entity(element)
+        found.append(Found(entity: entity, parent: parent, element: element))
+      case "composite": model.composites.append(try composite(element))
+      case "configuration": model.configurations.append(try configuration(element))
+      case "fetchRequest": model.fetchRequestTemplates.append(try fetchRequest(element))
+      case "elements": model.extras.append(.element(Self.text(of: element)))
+      default:
+        warn(element, "the element <\(element.name)> is not known; it is kept")
+        model.extras.append(.element(Self.text(of: element)))
+      }
+    }
+
+    // Sub-entities go below their parents, in the file's order, from the leaves up.
+    var children: [ScalarString: [Int]] = [:]
+    var indexByName: [ScalarString: Int] = [:]
+    for (index, entry) in found.enumerated() { indexByName[ScalarString(entry.entity.name)] = index }
+    var roots: [Int] = []
+    for (index, entry) in found.enumerated() {
+      guard let parent = entry.parent else {
+        roots.append(index)
+        continue
+      }
+      guard indexByName[ScalarString(parent)] != nil else {
+        throw fail(entry.element, "the parent entity '\(parent)' does not exist", entity: entry.entity.name)
+      }
+      children[ScalarString(parent), default: []].append(index)
+    }
+    // Breadth first gives an order in which parents come before children; what it does not reach goes in a circle.
+    var order = roots
+    var next = 0
+    while next < order.count {
+      // Two entities of one name would share their children: only the one that the name leads to has them.
+      let name = ScalarString(found[order[next]].entity.name)
+      if indexByName[name] == order[next] { order += children[name] ?? [] }
+      next += 1
+    }
+    if order.count < found.count {
+      let reached = Set(order)
+      let lost = found.indices.filter { !reached.contains($0) }
+      let names = lost.map { found[$0].entity.name }.joined(separator: ", ")
+      throw fail(found[lost[0]].element, "the parents of \(names) lead in a circle", entity: found[lost[0]].entity.name)
+    }
+    for index in order.reversed() {
+      let name = ScalarString(found[index].entity.name)
+      guard indexByName[name] == index else { continue }
+      found[index].entity.subentities = (children[name] ?? []).map { found[$0].entity }
+    }
+    model.entities = roots.map { found[$0].entity }
+    return model
+  }
+
+  private mutating func entity(_ element: XMLElement) throws(PersistentStoreError) -> (EntityDescription, String?) {
+    var attributes = Attributes(element)
+    guard let name = attributes.take("name") else { throw fail(element, "an entity has no name") }
+    var entity = EntityDescription(name: name)
+    entity.isAbstract = Self.yes(attributes.take("isAbstract"))
+    entity.managedObjectClassName = attributes.take("representedClassName")
+    entity.renamingIdentifier = attributes.take("elementID")
+    entity.versionHashModifier = attributes.take("versionHashModifier")
+    let parent = attributes.take("parentEntity")
+    entity.extras = extras(&attributes, element)
+    for child in element.elements {
+      switch child.name {
+      case "attribute": entity.properties.append(.attribute(try attribute(child, entity: name)))
+      case "relationship": entity.properties.append(.relationship(try relationship(child, entity: name)))
+      case "fetchedProperty": entity.properties.append(.fetchedProperty(try fetchedProperty(child, entity: name)))
+      case "userInfo": entity.userInfo = userInfo(child)
+      case "uniquenessConstraints":
+        for constraint in child.elements where constraint.name == "uniquenessConstraint" {
+          entity.uniquenessConstraints.append(constraint.elements.compactMap { $0[attribute: "value"] })
+        }
+      case "compoundIndexes":
+        for index in child.elements where index.name == "compoundIndex" {
+          entity.compoundIndexes.append(index.elements.compactMap { $0[attribute: "value"] })
+        }
+      case "fetchIndex": entity.fetchIndexes.append(try fetchIndex(child, entity: name))
+      default:
+        warn(child, "the element <\(child.name)> in the entity \(name) is not known; it is kept")
+        entity.extras.append(.element(Self.text(of: child)))
+      }
+    }
+    return (entity, parent)
+  }
+
+  // MARK: Properties
+
+  private mutating func attribute(
+    _ element: XMLElement, entity: String
+  ) throws(PersistentStoreError) -> AttributeDescription {
+    var attributes = Attributes(element)
+    guard let name = attributes.take("name") else { throw fail(element, "an attribute has no name", entity: entity) }
+    let typeName = attributes.take("attributeType") ?? ""
+    guard let type = AttributeType(modelName: typeName, composite: attributes.take("composite")) else {
+      throw fail(element, "there is no attribute type '\(typeName)'", entity: entity, property: name)
+    }
+    var attribute = AttributeDescription(name: name, type: type, isOptional: Self.yes(attributes.take("optional")))
+    attribute.isTransient = Self.yes(attributes.take("transient"))
+    attribute.isIndexed = Self.yes(attributes.take("indexed"))
+    attribute.valueTransformerName = attributes.take("valueTransformerName")
+    attribute.attributeValueClassName = attributes.take("customClassName")
+    attribute.allowsExternalBinaryDataStorage = Self.yes(attributes.take("allowsExternalBinaryDataStorage"))
+    attribute.regularExpression = attributes.take("regularExpressionString")
+    attribute.renamingIdentifier = attributes.take("elementID")
+    attribute.versionHashModifier = attributes.take("versionHashModifier")
+    if Self.yes(attributes.take("derived")) {
+      attribute.derivationExpression = attributes.take("derivationExpression") ?? ""
+    }
+    if type == .string {
+      attribute.minimumLength = length("minValueString", &attributes, element, name)
+      attribute.maximumLength = length("maxValueString", &attributes, element, name)
+    } else {
+      attribute.minimum = value("minValueString", "minDateTimeInterval", type, &attributes, element, name)
+      attribute.maximum = value("maxValueString", "maxDateTimeInterval", type, &attributes, element, name)
+    }
+    attribute.defaultValue = value("defaultValueString", "defaultDateTimeInterval", type, &attributes, element, name)
+    attribute.extras += extras(&attributes, element)
+    for child in element.elements {
+      if child.name == "userInfo" {
+        attribute.userInfo = userInfo(child)
+      } else {
+        warn(child, "the element <\(child.name)> in \(entity).\(name) is not known; it is kept")
+        attribute.extras.append(.element(Self.text(of: child)))
+      }
+    }
+    return attribute
+  }
+
+  /// A length; text that is none stays as an extra.
+  private mutating func length(
+    _ key: String, _ attributes: inout Attributes, _ element: XMLElement, _ property: String
+  ) -> Int? {
+    guard let text = attributes.take(key) else { return nil }
+    if let length = Int(text), length >= 0 { return length }
+    warn(element, "\(key)=\"\(text)\" of \(property) is no length; it is kept as it is")
+    attributes.put(key, text)
+    return nil
+  }
+
+  /// A value of the attribute's type; text that is none stays as an extra.
+  private mutating func value(
+    _ key: String, _ dateKey: String, _ type: AttributeType, _ attributes: inout Attributes, _ element: XMLElement,
+    _ property: String
+  ) -> StoredValue? {
+    if type == .date, let text = attributes.take(dateKey) {
+      if let seconds = ExactText.double(Array(text.utf8).span) {
+        return .date(Date(timeIntervalSinceReferenceDate: seconds))
+      }
+      warn(element, "\(dateKey)=\"\(text)\" of \(property) is no number; it is kept as it is")
+      attributes.put(dateKey, text)
+      return nil
+    }
+    guard let text = attributes.take(key) else { return nil }
+    if let value = Self.value(text, type) {
+      // What would be written back otherwise than it stands is kept beside the value.
+      return value
+    }
+    warn(element, "\(key)=\"\(text)\" of \(property) is no \(type.modelName); it is kept as it is")
+    attributes.put(key, text)
+    return nil
+  }
+
+  /// A value from the text that Xcode keeps it as. Old versions wrote `0.0` and `NO` where a number was due.
+  static func value(_ text: String, _ type: AttributeType) -> StoredValue? {
+    let bytes = Array(text.utf8)
+    switch type {
+    case .string: return .string(text)
+    case .uri: return .uri(text)
+    case .boolean:
+      switch text.uppercased() {
+      case "YES", "TRUE", "1", "1.0": return .boolean(true)
+      case "NO", "FALSE", "0", "0.0": return .boolean(false)
+      default: return nil
+      }
+    case .integer16, .integer32, .integer64:
+      var number = ExactText.integer(bytes.span)
+      if number == nil, let real = ExactText.double(bytes.span), real == real.rounded() { number = Int64(exactly: real) }
+      if number == nil { number = text == "NO" ? 0 : text == "YES" ? 1 : nil }
+      guard let number, type.accepts(.integer(number)) else { return nil }
+      return .integer(number)
+    case .double: return ExactText.double(bytes.span).map { .double($0) }
+    case .float: return ExactText.float(bytes.span).map { .float($0) }
+    case .decimal: return DecimalNumber(text).map { .decimal($0) }
+    case .uuid: return ExactText.uuid(bytes.span).map { .uuid($0) }
+    case .date: return ExactText.date(bytes.span).map { .date(Date(timeIntervalSinceReferenceDate: $0)) }
+    case .undefined, .binaryData, .transformable, .composite: return nil
+    }
+  }
+
+  private mutating func relationship(
+    _ element: XMLElement, entity: String
+  ) throws(PersistentStoreError) -> RelationshipDescription {
+    var attributes = Attributes(element)
+    guard let name = attributes.take("name") else { throw fail(element, "a relationship has no name", entity: entity) }
+    guard let destination = attributes.take("destinationEntity") else {
+      throw fail(element, "the relationship has no destination", entity: entity, property: name)
+    }
+    var relationship = RelationshipDescription(name: name, destinationEntityName: destination)
+    relationship.inverseName = attributes.take("inverseName")
+    relationship.isOptional = Self.yes(attributes.take("optional"))
+    relationship.isTransient = Self.yes(attributes.take("transient"))
+    relationship.isOrdered = Self.yes(attributes.take("ordered"))
+    relationship.isIndexed = Self.yes(attributes.take("indexed"))
+    relationship.renamingIdentifier = attributes.take("elementID")
+    relationship.versionHashModifier = attributes.take("versionHashModifier")
+    let isToMany = Self.yes(attributes.take("toMany"))
+    relationship.minimumCount = try count("minCount", &attributes, element, entity, name) ?? 0
+    let most = try count("maxCount", &attributes, element, entity, name)
+    // -1 and 0 mean no bound; a to-many that says 1 is still a to-many for Xcode, bounded by one.
+    if isToMany {
+      relationship.maximumCount = max(most ?? 0, 0)
+      if relationship.maximumCount == 1 {
+        warn(element, "\(entity).\(name) is a to-many of at most 1 object; it is read as a to-one")
+      }
+    } else {
+      relationship.maximumCount = 1
+      if let most, most != 1 { relationship.maximumCount = max(most, 0) }
+    }
+    if relationship.minimumCount < 0 { relationship.minimumCount = 0 }
+    // Four files have the attribute under another name.
+    if let rule = attributes.take("deletionRule") ?? attributes.take("deleteRule") {
+      if let known = DeleteRule(rawValue: rule) {
+        relationship.deleteRule = known
+      } else {
+        throw fail(element, "there is no delete rule '\(rule)'", entity: entity, property: name)
+      }
+    } else {
+      relationship.deleteRule = .nullify
+    }
+    relationship.extras = extras(&attributes, element)
+    for child in element.elements {
+      if child.name == "userInfo" {
+        relationship.userInfo = userInfo(child)
+      } else {
+        warn(child, "the element <\(child.name)> in \(entity).\(name) is not known; it is kept")
+        relationship.extras.append(.element(Self.text(of: child)))
+      }
+    }
+    return relationship
+  }
+
+  private func count(
+    _ key: String, _ attributes: inout Attributes, _ element: XMLElement, _ entity: String, _ property: String
+  ) throws(PersistentStoreError) -> Int? {
+    guard let text = attributes.take(key) else { return nil }
+    guard let number = Int(text) else {
+      throw fail(element, "\(key)=\"\(text)\" is no number", entity: entity, property: property)
+    }
+    return number
+  }
+
+  private mutating func fetchedProperty(
+    _ element: XMLElement, entity: String
+  ) throws(PersistentStoreError) -> FetchedPropertyDescription {
+    var attributes = Attributes(element)
+    guard let name = attributes.take("name") else { throw fail(element, "a fetched property has no name", entity: entity) }
+    guard let request = element.elements.first(where: { $0.name == "fetchRequest" }) else {
+      throw fail(element, "the fetched property has no fetch request", entity: entity, property: name)
+    }
+    var property = FetchedPropertyDescription(name: name, fetchRequest: try fetchRequest(request))
+    property.isOptional = Self.yes(attributes.take("optional"))
+    property.renamingIdentifier = attributes.take("elementID")
+    property.versionHashModifier = attributes.take("versionHashModifier")
+    property.extras = extras(&attributes, element)
+    for child in element.elements where child !== request {
+      if child.name == "userInfo" {
+        property.userInfo = userInfo(child)
+      } else {
+        warn(child, "the element <\(child.name)> in \(entity).\(name) is not known; it is kept")
+        property.extras.append(.element(Self.text(of: child)))
+      }
+    }
+    return property
+  }
+
+  private mutating func fetchRequest(_ element: XMLElement) throws(PersistentStoreError) -> FetchRequestDescription {
+    var attributes = Attributes(element)
+    guard let name = attributes.take("name") else { throw fail(element, "a fetch request has no name") }
+    var request = FetchRequestDescription(name: name, entityName: attributes.take("entity") ?? "")
+    request.predicateString = attributes.take("predicateString")
+    request.fetchLimit = try count("fetchLimit", &attributes, element, "", name)
+    request.fetchBatchSize = try count("fetchBatchSize", &attributes, element, "", name)
+    request.resultType = attributes.take("resultType")
+    request.includesSubentities = attributes.take("includeSubentities").map { Self.yes($0) }
+    request.includesPropertyValues = attributes.take("includePropertyValues").map { Self.yes($0) }
+    request.includesPendingChanges = attributes.take("includesPendingChanges").map { Self.yes($0) }
+    request.returnsObjectsAsFaults = attributes.take("returnObjectsAsFaults").map { Self.yes($0) }
+    request.returnsDistinctResults = attributes.take("returnDistinctResults").map { Self.yes($0) }
+    request.extras = extras(&attributes, element)
+    for child in element.elements {
+      warn(child, "the element <\(child.name)> in the fetch request \(name) is not known; it is kept")
+      request.extras.append(.element(Self.text(of: child)))
+    }
+    return request
+  }
+
+  private mutating func fetchIndex(
+    _ element: XMLElement, entity: String
+  ) throws(PersistentStoreError) -> FetchIndexDescription {
+    var attributes = Attributes(element)
+    guard let name = attributes.take("name") else { throw fail(element, "a fetch index has no name", entity: entity) }
+    var index = FetchIndexDescription(name: name, elements: [])
+    index.partialIndexPredicate = attributes.take("partialIndexPredicate")
+    index.extras = extras(&attributes, element)
+    for child in element.elements {
+      guard child.name == "fetchIndexElement" else {
+        warn(child, "the element <\(child.name)> in the fetch index \(name) is not known; it is kept")
+        index.extras.append(.element(Self.text(of: child)))
+        continue
+      }
+      var attributes = Attributes(child)
+      var item = FetchIndexDescription.Element(propertyName: attributes.take("property"))
+      item.expression = attributes.take("expression")
+      item.expressionType = attributes.take("expressionType")
+      item.collationType = attributes.take("type") ?? "Binary"
+      item.isAscending = attributes.take("order") != "descending"
+      item.extras = extras(&attributes, child)
+      index.elements.append(item)
+    }
+    return index
+  }
+
+  private mutating func configuration(_ element: XMLElement) throws(PersistentStoreError) -> ConfigurationDescription {
+    var attributes = Attributes(element)
+    guard let name = attributes.take("name") else { throw fail(element, "a configuration has no name") }
+    var configuration = ConfigurationDescription(name: name, entityNames: [])
+    configuration.extras = extras(&attributes, element)
+    for child in element.elements {
+      if child.name == "memberEntity", let entity = child[attribute: "name"] {
+        configuration.entityNames.append(entity)
+      } else {
+        warn(child, "the element <\(child.name)> in the configuration \(name) is not known; it is kept")
+        configuration.extras.append(.element(Self.text(of: child)))
+      }
+    }
+    return configuration
+  }
+
+  private mutating func composite(_ element: XMLElement) throws(PersistentStoreError) -> CompositeDescription {
+    var attributes = Attributes(element)
+    guard let name = attributes.take("name") else { throw fail(element, "a composite has no name") }
+    var composite = CompositeDescription(name: name, attributes: [])
+    composite.extras = extras(&attributes, element)
+    for child in element.elements {
+      if child.name == "attribute" {
+        composite.attributes.append(try attribute(child, entity: name))
+      } else {
+        warn(child, "the element <\(child.name)> in the composite \(name) is not known; it is kept")
+        composite.extras.append(.element(Self.text(of: child)))
+      }
+    }
+    return composite
+  }
+
+  private func userInfo(_ element: XMLElement) -> [UserInfoEntry] {
+    element.elements.filter { $0.name == "entry" }.map {
+      UserInfoEntry(key: $0[attribute: "key"] ?? "", value: $0[attribute: "value"] ?? "")
+    }
+  }
+
+  // MARK: What is left over
+
+  private mutating func extras(_ attributes: inout Attributes, _ element: XMLElement) -> [ModelExtra] {
+    attributes.rest.map { name, value in
+      if !Self.knownExtras.contains(name), !attributes.isKept(name) {
+        warn(element, "the attribute \(name)=\"\(value)\" of <\(element.name)> is not known; it is kept")
+      }
+      return .attribute(name: name, value: value)
+    }
+  }
+
+  private static func yes(_ text: String?) -> Bool {
+    guard let text = text?.uppercased() else { return false }
+    return text == "YES" || text == "TRUE" || text == "1"
+  }
+
+  /// An element as text, to be written back.
+  static func text(of element: XMLElement) -> String {
+    let writer = ByteWriter()
+    func write(_ element: XMLElement, depth: Int) {
+      writer.append("<")
+      writer.append(element.name)
+      for attribute in element.attributes {
+        writer.append(" ")
+        writer.append(attribute.name)
+        writer.append("=\"")
+        writer.append(xmlEscaped: attribute.value, inAttribute: true)
+        writer.append("\"")
+      }
+      let text = element.text
+      let isBlank = text.utf8.allSatisfy { $0 == 0x20 || $0 == 0x0A || $0 == 0x0D || $0 == 0x09 }
+      if element.elements.isEmpty, isBlank { return writer.append("/>") }
+      writer.append(">")
+      for child in element.children {
+        switch child {
+        // The reader bounds how deep elements may lie.
+        case .element(let child):
+          if isBlank {
+            writer.append(byte: 0x0A)
+            writer.append(repeating: 0x20, count: (depth + 1) * 4)
+          }
+          write(child, depth: depth + 1)
+        case .text(let text): if !isBlank { writer.append(xmlEscaped: text) }
+        }
+      }
+      if isBlank {
+        writer.append(byte: 0x0A)
+        writer.append(repeating: 0x20, count: depth * 4)
+      }
+      writer.append("</")
+      writer.append(element.name)
+      writer.append(">")
+    }
+    write(element, depth: 0)
+    return String(decoding: writer.takeBytes(), as: UTF8.self)
+  }
+}
+
+/// An element's attributes, taken one after another; what is left nobody asked for.
+private struct Attributes {
+  private(set) var rest: [(name: String, value: String)]
+  private var kept: Set<String> = []
+
+  init(_ element: XMLElement) { rest = element.attributes }
+
+  mutating func take(_ name: String) -> String? {
+    guard let index = rest.firstIndex(where: { $0.name == name }) else { return nil }
+    return rest.remove(at: index).value
+  }
+
+  /// Gives back one that could not be understood: a warning was given already.
+  mutating func put(_ name: String, _ value: String) {
+    rest.append((name, value))
+    kept.insert(name)
+  }
+  func isKept(_ name: String) -> Bool { kept.contains(name) }
+}
