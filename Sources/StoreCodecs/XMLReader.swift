@@ -84,11 +84,19 @@ public struct XMLLimits: Sendable {
 public final class XMLReader {
   private let context: xmlParserCtxtPtr
   private let state: UnsafeMutablePointer<State>
+  private let target: HandlerBox
   private let file: String?
   private var fedBytes = 0
 
-  fileprivate struct State {
+  fileprivate final class HandlerBox {
     let handler: any XMLEventHandler
+    init(_ handler: any XMLEventHandler) { self.handler = handler }
+  }
+
+  fileprivate struct State {
+    // The reader holds it. Reached this way nobody counts references to it, which at every event would cost a tenth
+    // of the parse.
+    let target: Unmanaged<HandlerBox>
     let limits: XMLLimits
     let file: String?
     var depth = 0
@@ -106,6 +114,7 @@ public final class XMLReader {
   {
     _ = Self.initialize
     self.file = file
+    target = HandlerBox(handler)
     var sax = xmlSAXHandler()
     sax.initialized = XML_SAX2_MAGIC
     sax.startElementNs = { context, name, _, _, _, _, count, defaulted, attributes in
@@ -115,19 +124,23 @@ public final class XMLReader {
     sax.endElementNs = { context, name, _, _ in
       guard let state = XMLReader.state(context), let name, !state.pointee.hasFailed else { return }
       state.pointee.depth -= 1
-      do throws(PersistentStoreError) {
-        try state.pointee.handler.endElement(XMLName(base: name))
-      } catch {
-        XMLReader.stop(state, error)
+      state.pointee.target._withUnsafeGuaranteedRef { target in
+        do throws(PersistentStoreError) {
+          try target.handler.endElement(XMLName(base: name))
+        } catch {
+          XMLReader.stop(state, error)
+        }
       }
     }
     let text: charactersSAXFunc = { context, bytes, count in
       guard let state = XMLReader.state(context), let bytes, !state.pointee.hasFailed else { return }
-      do throws(PersistentStoreError) {
-        let piece = UnsafeBufferPointer(start: bytes, count: Int(count))
-        try state.pointee.handler.characters(Span(_unsafeElements: piece))
-      } catch {
-        XMLReader.stop(state, error)
+      state.pointee.target._withUnsafeGuaranteedRef { target in
+        do throws(PersistentStoreError) {
+          let piece = UnsafeBufferPointer(start: bytes, count: Int(count))
+          try target.handler.characters(Span(_unsafeElements: piece))
+        } catch {
+          XMLReader.stop(state, error)
+        }
       }
     }
     sax.characters = text
@@ -158,7 +171,7 @@ public final class XMLReader {
           file: state.pointee.file, line: XMLReader.line(state), column: column > 0 ? column : nil))
     }
     state = .allocate(capacity: 1)
-    state.initialize(to: State(handler: handler, limits: limits, file: file))
+    state.initialize(to: State(target: .passUnretained(target), limits: limits, file: file))
     guard let made = xmlCreatePushParserCtxt(&sax, state, nil, 0, nil) else {
       state.deinitialize(count: 1)
       state.deallocate()
@@ -250,10 +263,12 @@ public final class XMLReader {
       error.code = .limitExceeded
       return stop(state, error)
     }
-    do throws(PersistentStoreError) {
-      try state.pointee.handler.startElement(XMLName(base: name), XMLAttributes(attributes, count: count))
-    } catch {
-      stop(state, error)
+    state.pointee.target._withUnsafeGuaranteedRef { target in
+      do throws(PersistentStoreError) {
+        try target.handler.startElement(XMLName(base: name), XMLAttributes(attributes, count: count))
+      } catch {
+        stop(state, error)
+      }
     }
   }
 

@@ -50,7 +50,8 @@ public struct XMLStore: AtomicStore {
     }
     declaration = header.declaration
     var entries = header.entries
-    let model = try Schema.take(from: &entries, file: source.name)
+    let model = try Schema.take(
+      from: &entries, at: StoreLocation(file: source.name, line: header.endLine, property: Schema.key))
     return StoreMetadata(
       storeType: Self.storeType, uuid: uuid, entries: entries, lastReference: header.lastReference, model: model)
   }
