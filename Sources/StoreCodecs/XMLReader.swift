@@ -164,6 +164,10 @@ public final class XMLReader {
       if error.pointee.domain == Int32(XML_FROM_NAMESPACE.rawValue) { return }
       var message = error.pointee.message.map { String(cString: $0) } ?? "not well-formed"
       while let last = message.last, last.isWhitespace { message.removeLast() }
+      // What libxml2 calls extra content at the end is, inside an element, an end that came too early.
+      if error.pointee.code == Int32(XML_ERR_DOCUMENT_END.rawValue), state.pointee.depth > 0 {
+        message = "the document ends before its elements do"
+      }
       let column = Int(error.pointee.int2)
       state.pointee.error = PersistentStoreError(
         .malformed, "not well-formed XML: \(message)",
