@@ -7,15 +7,26 @@ import Testing
 struct ModelFileCorpusTests {
   static let contents = ModelFileSupport.corpusFiles("models") { $0.hasSuffix("contents") }
 
-  @Test("every model is read, and freezes")
+  /// In three versions of one app's model two relationships take the same one for their inverse.
+  private static func isContradictory(_ path: String) -> Bool { path.contains("ArtsyPartner.xcdatamodeld") }
+
+  @Test("every model is read, and freezes or contradicts itself")
   func everyModelIsRead() throws {
     #expect(Self.contents.count > 100)
     for path in Self.contents {
       do {
         let file = try ModelFile.read(at: path)
         #expect(!file.description.entities.isEmpty, "\(path)")
-        for warning in file.warnings { print("WARN \(warning) \(path.suffix(60))") }
-        _ = try ManagedObjectModel(file.description)
+        // Bounds that do not fit their type are all that is odd; what nobody knows does not occur.
+        for warning in file.warnings { #expect(warning.text.contains("is no value of type"), "\(path): \(warning)") }
+        let errors = file.description.problems().filter { $0.severity == .error }
+        if Self.isContradictory(path) {
+          #expect(errors.allSatisfy { $0.code == .inverseMismatch && $0.entityName == "Image" }, "\(path): \(errors)")
+        } else {
+          #expect(errors == [], "\(path)")
+          let model = try ManagedObjectModel(file.description)
+          #expect(model.entityCount > 0)
+        }
       } catch {
         Issue.record("\(path): \(error)")
       }

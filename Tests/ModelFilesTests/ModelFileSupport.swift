@@ -41,8 +41,10 @@ enum ModelFileSupport {
     }
   }
 
-  /// Reads a model of these elements.
-  static func read(elements: String) throws -> ModelFile { try read("<model>\n\(elements)\n</model>") }
+  /// Reads a model of these elements, which begin in its second line.
+  static func read(elements: String) throws -> ModelFile {
+    try read("<model type=\"com.apple.IDECoreDataModeler.DataModel\" documentVersion=\"1.0\">\n\(elements)\n</model>")
+  }
 
   /// Reads one attribute, and what was said about it.
   static func attribute(_ text: String) throws -> (attribute: AttributeDescription, warnings: [ModelFileWarning]) {
