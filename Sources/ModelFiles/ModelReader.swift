@@ -450,7 +450,8 @@ struct ModelReader {
   // MARK: What is left over
 
   private mutating func extras(_ attributes: inout Attributes, _ element: XMLElement) -> [ModelExtra] {
-    attributes.rest.map { name, value in
+    // In Xcode's order, as the writer has it: then what is written reads back equal.
+    AttributeOrder.sorted(attributes.rest, of: element.name).map { name, value in
       if !Self.knownExtras.contains(name), !attributes.isKept(name) {
         warn(element, "the attribute \(name)=\"\(value)\" of <\(element.name)> is not known; it is kept")
       }

@@ -258,11 +258,11 @@ private final class ModelWriter {
     }
   }
 
-  private func begin(_ name: String, _ attributes: [(String, String)], depth: Int) {
+  private func begin(_ name: String, _ attributes: [(name: String, value: String)], depth: Int) {
     bytes.append(repeating: 0x20, count: depth * 4)
     bytes.append("<")
     bytes.append(name)
-    for (name, value) in attributes {
+    for (name, value) in AttributeOrder.sorted(attributes, of: name) {
       bytes.append(" ")
       bytes.append(name)
       bytes.append("=\"")

@@ -42,7 +42,7 @@ struct ModelFileCorpusTests {
       let again = try ModelFileSupport.read(String(decoding: bytes, as: UTF8.self))
       #expect(again.description == model, "\(path)")
       #expect(ModelFile.contents(of: again.description) == bytes, "\(path)")
-      if try Array(Data(contentsOf: URL(fileURLWithPath: path))) == bytes { equalBytes += 1 }
+      if try Array(Data(contentsOf: URL(fileURLWithPath: path))) == bytes { equalBytes += 1 } else { try ModelFileSupport.put(bytes, at: "/tmp/w-modelfiles-out/" + (path.split(separator: "/").last.map(String.init) ?? "")) }
     }
     print("EQUAL \(equalBytes) of \(Self.contents.count)")
   }
