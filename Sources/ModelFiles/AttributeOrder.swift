@@ -35,9 +35,9 @@ enum AttributeOrder {
     _ attributes: [(name: String, value: String)], of element: String
   ) -> [(name: String, value: String)] {
     guard var rank = ranks[element] else { return attributes }
-    // Before Xcode 8, whose tools are 11201, the version identifier came right after the name.
+    // Before Xcode 8, whose tools are 11201, the version identifier came right after the name. Xcode 4's are 1171; SwiftData says 1.
     if element == "model", let tools = attributes.first(where: { $0.name == "lastSavedToolsVersion" })?.value,
-      let major = Int(tools.prefix { $0 != "." }), major < 11_000
+      let major = Int(tools.prefix { $0 != "." }), (1000..<11_000).contains(major)
     {
       rank["name"] = -2
       rank["userDefinedModelVersionIdentifier"] = -1

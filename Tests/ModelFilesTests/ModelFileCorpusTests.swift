@@ -42,8 +42,9 @@ struct ModelFileCorpusTests {
       let again = try ModelFileSupport.read(String(decoding: bytes, as: UTF8.self))
       #expect(again.description == model, "\(path)")
       #expect(ModelFile.contents(of: again.description) == bytes, "\(path)")
-      if try Array(Data(contentsOf: URL(fileURLWithPath: path))) == bytes { equalBytes += 1 } else { try ModelFileSupport.put(bytes, at: "/tmp/w-modelfiles-out/" + (path.split(separator: "/").last.map(String.init) ?? "")) }
+      if try Array(Data(contentsOf: URL(fileURLWithPath: path))) == bytes { equalBytes += 1 }
     }
-    print("EQUAL \(equalBytes) of \(Self.contents.count)")
+    // The others spell a zero otherwise, or hold empty lists.
+    #expect(equalBytes * 4 >= Self.contents.count * 3, "\(equalBytes) of \(Self.contents.count) files are equal byte for byte")
   }
 }
