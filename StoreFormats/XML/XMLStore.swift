@@ -63,7 +63,7 @@ public struct XMLStore: AtomicStore {
   }
 
   public mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
-    try ObjectLoader(nodes, file: source.name).read(source, chunk: 256 * 1024)
+    try ObjectLoader(nodes, file: source.name).read(source, chunk: 64 * 1024)
   }
 
   // MARK: Writing
