@@ -173,12 +173,13 @@ enum ModelFileKind {
       case .oldArchive:
         "this is a model from before Xcode 4 (an archive of XDPMModel), which this version does not read; save it with "
           + "Xcode 4 or newer"
-      case .mapping: "this is a mapping model between two versions, not a model"
-      case .compiledMapping: "this is a compiled mapping model (.cdm), not a model"
+      case .mapping:
+        "this is a mapping model, which says how one version becomes another; give one of the .xcdatamodeld's versions"
+      case .compiledMapping:
+        "this is a compiled mapping model (.cdm), which says how one version becomes another; give the .xcdatamodeld"
       case .unknown: "this is no model file"
       }
     return PersistentStoreError(
-      self == .unknown || self == .mapping || self == .compiledMapping ? .unrecognizedFormat : .notSupported, text,
-      at: StoreLocation(file: file))
+      self == .unknown ? .unrecognizedFormat : .notSupported, text, at: StoreLocation(file: file))
   }
 }

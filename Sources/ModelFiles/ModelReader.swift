@@ -78,11 +78,26 @@ struct ModelReader {
     }
     // Breadth first gives an order in which parents come before children; what it does not reach goes in a circle.
     var order = roots
+    var depths = [Int](repeating: 0, count: found.count)
     var next = 0
     while next < order.count {
       // Two entities of one name would share their children: only the one that the name leads to has them.
       let name = ScalarString(found[order[next]].entity.name)
-      if indexByName[name] == order[next] { order += children[name] ?? [] }
+      if indexByName[name] == order[next] {
+        let depth = depths[order[next]] + 1
+        for child in children[name] ?? [] {
+          // Nested values are let go of by recursion: what is nested without end would overflow the stack.
+          guard depth <= ModelDescription.maximumInheritanceDepth else {
+            var error = fail(
+              found[child].element, "more than \(ModelDescription.maximumInheritanceDepth) parent entities above each other",
+              entity: found[child].entity.name)
+            error.code = .limitExceeded
+            throw error
+          }
+          depths[child] = depth
+          order.append(child)
+        }
+      }
       next += 1
     }
     if order.count < found.count {
@@ -104,7 +119,7 @@ struct ModelReader {
     var attributes = Attributes(element)
     guard let name = attributes.take("name") else { throw fail(element, "an entity has no name") }
     var entity = EntityDescription(name: name)
-    entity.isAbstract = Self.yes(attributes.take("isAbstract"))
+    entity.isAbstract = flag("isAbstract", &attributes, element)
     entity.managedObjectClassName = attributes.take("representedClassName")
     entity.renamingIdentifier = attributes.take("elementID")
     entity.versionHashModifier = attributes.take("versionHashModifier")
@@ -115,14 +130,14 @@ struct ModelReader {
       case "attribute": entity.properties.append(.attribute(try attribute(child, entity: name)))
       case "relationship": entity.properties.append(.relationship(try relationship(child, entity: name)))
       case "fetchedProperty": entity.properties.append(.fetchedProperty(try fetchedProperty(child, entity: name)))
-      case "userInfo": entity.userInfo = userInfo(child)
+      case "userInfo": entity.userInfo += userInfo(child, &entity.extras)
       case "uniquenessConstraints":
-        for constraint in child.elements where constraint.name == "uniquenessConstraint" {
-          entity.uniquenessConstraints.append(constraint.elements.compactMap { $0[attribute: "value"] })
+        for constraint in items(of: child, named: "uniquenessConstraint", knowing: [], extras: &entity.extras) {
+          entity.uniquenessConstraints.append(names(in: constraint, item: "constraint"))
         }
       case "compoundIndexes":
-        for index in child.elements where index.name == "compoundIndex" {
-          entity.compoundIndexes.append(index.elements.compactMap { $0[attribute: "value"] })
+        for index in items(of: child, named: "compoundIndex", knowing: [], extras: &entity.extras) {
+          entity.compoundIndexes.append(names(in: index, item: "index"))
         }
       case "fetchIndex": entity.fetchIndexes.append(try fetchIndex(child, entity: name))
       default:
@@ -141,19 +156,20 @@ struct ModelReader {
     var attributes = Attributes(element)
     guard let name = attributes.take("name") else { throw fail(element, "an attribute has no name", entity: entity) }
     let typeName = attributes.take("attributeType") ?? ""
-    guard let type = AttributeType(modelName: typeName, composite: attributes.take("composite")) else {
+    let composite = typeName == "Composite" ? attributes.take("composite") : nil
+    guard let type = AttributeType(modelName: typeName, composite: composite) else {
       throw fail(element, "there is no attribute type '\(typeName)'", entity: entity, property: name)
     }
-    var attribute = AttributeDescription(name: name, type: type, isOptional: Self.yes(attributes.take("optional")))
-    attribute.isTransient = Self.yes(attributes.take("transient"))
-    attribute.isIndexed = Self.yes(attributes.take("indexed"))
+    var attribute = AttributeDescription(name: name, type: type, isOptional: flag("optional", &attributes, element))
+    attribute.isTransient = flag("transient", &attributes, element)
+    attribute.isIndexed = flag("indexed", &attributes, element)
     attribute.valueTransformerName = attributes.take("valueTransformerName")
     attribute.attributeValueClassName = attributes.take("customClassName")
-    attribute.allowsExternalBinaryDataStorage = Self.yes(attributes.take("allowsExternalBinaryDataStorage"))
+    attribute.allowsExternalBinaryDataStorage = flag("allowsExternalBinaryDataStorage", &attributes, element)
     attribute.regularExpression = attributes.take("regularExpressionString")
     attribute.renamingIdentifier = attributes.take("elementID")
     attribute.versionHashModifier = attributes.take("versionHashModifier")
-    if Self.yes(attributes.take("derived")) {
+    if flag("derived", &attributes, element) {
       attribute.derivationExpression = attributes.take("derivationExpression") ?? ""
     }
     if type == .string {
@@ -167,7 +183,7 @@ struct ModelReader {
     attribute.extras += extras(&attributes, element)
     for child in element.elements {
       if child.name == "userInfo" {
-        attribute.userInfo = userInfo(child)
+        attribute.userInfo += userInfo(child, &attribute.extras)
       } else {
         warn(child, "the element <\(child.name)> in \(entity).\(name) is not known; it is kept")
         attribute.extras.append(.element(Self.text(of: child)))
@@ -194,6 +210,8 @@ struct ModelReader {
   ) -> StoredValue? {
     if type == .date, let text = attributes.take(dateKey) {
       if let seconds = ExactText.double(Array(text.utf8).span) {
+        // Xcode 4 kept what was typed beside the number. The number holds; the text stays an extra without a warning.
+        if let typed = attributes.take(key) { attributes.put(key, typed) }
         return .date(Date(timeIntervalSinceReferenceDate: seconds))
       }
       warn(element, "\(dateKey)=\"\(text)\" of \(property) is no number; it is kept as it is")
@@ -202,10 +220,9 @@ struct ModelReader {
     }
     guard let text = attributes.take(key) else { return nil }
     if let value = Self.value(text, type) {
-      // What would be written back otherwise than it stands is kept beside the value.
       return value
     }
-    warn(element, "\(key)=\"\(text)\" of \(property) is no \(type.modelName); it is kept as it is")
+    warn(element, "\(key)=\"\(text)\" of \(property) is no value of type \(type.modelName); it is kept as it is")
     attributes.put(key, text)
     return nil
   }
@@ -247,13 +264,13 @@ struct ModelReader {
     }
     var relationship = RelationshipDescription(name: name, destinationEntityName: destination)
     relationship.inverseName = attributes.take("inverseName")
-    relationship.isOptional = Self.yes(attributes.take("optional"))
-    relationship.isTransient = Self.yes(attributes.take("transient"))
-    relationship.isOrdered = Self.yes(attributes.take("ordered"))
-    relationship.isIndexed = Self.yes(attributes.take("indexed"))
+    relationship.isOptional = flag("optional", &attributes, element)
+    relationship.isTransient = flag("transient", &attributes, element)
+    relationship.isOrdered = flag("ordered", &attributes, element)
+    relationship.isIndexed = flag("indexed", &attributes, element)
     relationship.renamingIdentifier = attributes.take("elementID")
     relationship.versionHashModifier = attributes.take("versionHashModifier")
-    let isToMany = Self.yes(attributes.take("toMany"))
+    let isToMany = flag("toMany", &attributes, element)
     relationship.minimumCount = try count("minCount", &attributes, element, entity, name) ?? 0
     let most = try count("maxCount", &attributes, element, entity, name)
     // -1 and 0 mean no bound; a to-many that says 1 is still a to-many for Xcode, bounded by one.
@@ -266,7 +283,11 @@ struct ModelReader {
       relationship.maximumCount = 1
       if let most, most != 1 { relationship.maximumCount = max(most, 0) }
     }
-    if relationship.minimumCount < 0 { relationship.minimumCount = 0 }
+    if relationship.minimumCount < 0 {
+      warn(element, "minCount=\"\(relationship.minimumCount)\" of \(entity).\(name) is negative; it is read as 0")
+      attributes.put("minCount", String(relationship.minimumCount))
+      relationship.minimumCount = 0
+    }
     // Four files have the attribute under another name.
     if let rule = attributes.take("deletionRule") ?? attributes.take("deleteRule") {
       if let known = DeleteRule(rawValue: rule) {
@@ -280,7 +301,7 @@ struct ModelReader {
     relationship.extras = extras(&attributes, element)
     for child in element.elements {
       if child.name == "userInfo" {
-        relationship.userInfo = userInfo(child)
+        relationship.userInfo += userInfo(child, &relationship.extras)
       } else {
         warn(child, "the element <\(child.name)> in \(entity).\(name) is not known; it is kept")
         relationship.extras.append(.element(Self.text(of: child)))
@@ -308,13 +329,13 @@ struct ModelReader {
       throw fail(element, "the fetched property has no fetch request", entity: entity, property: name)
     }
     var property = FetchedPropertyDescription(name: name, fetchRequest: try fetchRequest(request))
-    property.isOptional = Self.yes(attributes.take("optional"))
+    property.isOptional = flag("optional", &attributes, element)
     property.renamingIdentifier = attributes.take("elementID")
     property.versionHashModifier = attributes.take("versionHashModifier")
     property.extras = extras(&attributes, element)
     for child in element.elements where child !== request {
       if child.name == "userInfo" {
-        property.userInfo = userInfo(child)
+        property.userInfo += userInfo(child, &property.extras)
       } else {
         warn(child, "the element <\(child.name)> in \(entity).\(name) is not known; it is kept")
         property.extras.append(.element(Self.text(of: child)))
@@ -331,11 +352,11 @@ struct ModelReader {
     request.fetchLimit = try count("fetchLimit", &attributes, element, "", name)
     request.fetchBatchSize = try count("fetchBatchSize", &attributes, element, "", name)
     request.resultType = attributes.take("resultType")
-    request.includesSubentities = attributes.take("includeSubentities").map { Self.yes($0) }
-    request.includesPropertyValues = attributes.take("includePropertyValues").map { Self.yes($0) }
-    request.includesPendingChanges = attributes.take("includesPendingChanges").map { Self.yes($0) }
-    request.returnsObjectsAsFaults = attributes.take("returnObjectsAsFaults").map { Self.yes($0) }
-    request.returnsDistinctResults = attributes.take("returnDistinctResults").map { Self.yes($0) }
+    request.includesSubentities = optionalFlag("includeSubentities", &attributes, element)
+    request.includesPropertyValues = optionalFlag("includePropertyValues", &attributes, element)
+    request.includesPendingChanges = optionalFlag("includesPendingChanges", &attributes, element)
+    request.returnsObjectsAsFaults = optionalFlag("returnObjectsAsFaults", &attributes, element)
+    request.returnsDistinctResults = optionalFlag("returnDistinctResults", &attributes, element)
     request.extras = extras(&attributes, element)
     for child in element.elements {
       warn(child, "the element <\(child.name)> in the fetch request \(name) is not known; it is kept")
@@ -363,7 +384,11 @@ struct ModelReader {
       item.expression = attributes.take("expression")
       item.expressionType = attributes.take("expressionType")
       item.collationType = attributes.take("type") ?? "Binary"
-      item.isAscending = attributes.take("order") != "descending"
+      switch attributes.take("order") {
+      case "descending"?: item.isAscending = false
+      case "ascending"?, nil: break
+      case let order?: throw fail(child, "there is no order '\(order)'", entity: entity, property: name)
+      }
       item.extras = extras(&attributes, child)
       index.elements.append(item)
     }
@@ -376,7 +401,7 @@ struct ModelReader {
     var configuration = ConfigurationDescription(name: name, entityNames: [])
     configuration.extras = extras(&attributes, element)
     for child in element.elements {
-      if child.name == "memberEntity", let entity = child[attribute: "name"] {
+      if child.name == "memberEntity", let entity = child[attribute: "name"], child.attributes.count == 1 {
         configuration.entityNames.append(entity)
       } else {
         warn(child, "the element <\(child.name)> in the configuration \(name) is not known; it is kept")
@@ -402,16 +427,31 @@ struct ModelReader {
     return composite
   }
 
-  private func userInfo(_ element: XMLElement) -> [UserInfoEntry] {
-    element.elements.filter { $0.name == "entry" }.map {
+  private mutating func userInfo(_ element: XMLElement, _ extras: inout [ModelExtra]) -> [UserInfoEntry] {
+    items(of: element, named: "entry", knowing: ["key", "value"], extras: &extras).map {
       UserInfoEntry(key: $0[attribute: "key"] ?? "", value: $0[attribute: "value"] ?? "")
     }
+  }
+
+  /// The names that a constraint or an index lists. One that is not of the known kind is left out, with a warning: it
+  /// has no place of its own in a description.
+  private mutating func names(in list: XMLElement, item: String) -> [String] {
+    var names: [String] = []
+    for child in list.elements {
+      if child.name == item, let name = child[attribute: "value"] {
+        names.append(name)
+      } else {
+        warn(child, "the element <\(child.name)> in <\(list.name)> is not known; it is not kept")
+      }
+    }
+    return names
   }
 
   // MARK: What is left over
 
   private mutating func extras(_ attributes: inout Attributes, _ element: XMLElement) -> [ModelExtra] {
-    attributes.rest.map { name, value in
+    // In Xcode's order, as the writer has it: then what is written reads back equal.
+    AttributeOrder.sorted(attributes.rest, of: element.name).map { name, value in
       if !Self.knownExtras.contains(name), !attributes.isKept(name) {
         warn(element, "the attribute \(name)=\"\(value)\" of <\(element.name)> is not known; it is kept")
       }
@@ -419,9 +459,44 @@ struct ModelReader {
     }
   }
 
-  private static func yes(_ text: String?) -> Bool {
-    guard let text = text?.uppercased() else { return false }
-    return text == "YES" || text == "TRUE" || text == "1"
+  /// A flag that is not there is off.
+  private mutating func flag(_ key: String, _ attributes: inout Attributes, _ element: XMLElement) -> Bool {
+    optionalFlag(key, &attributes, element) ?? false
+  }
+
+  /// A flag; text that is neither yes nor no stays as an extra.
+  private mutating func optionalFlag(
+    _ key: String, _ attributes: inout Attributes, _ element: XMLElement
+  ) -> Bool? {
+    guard let text = attributes.take(key) else { return nil }
+    switch text.uppercased() {
+    case "YES", "TRUE", "1": return true
+    case "NO", "FALSE", "0": return false
+    default:
+      warn(element, "\(key)=\"\(text)\" of <\(element.name)> is neither YES nor NO; it is kept as it is")
+      attributes.put(key, text)
+      return nil
+    }
+  }
+
+  /// The items of a list element such as `userInfo`. What else stands in it, or at an item, is kept in a list element of
+  /// its own among the extras: the next reader finds it as this one did.
+  private mutating func items(
+    of list: XMLElement, named name: String, knowing known: Set<String>, extras: inout [ModelExtra]
+  ) -> [XMLElement] {
+    var items: [XMLElement] = []
+    for child in list.elements {
+      if child.name == name, child.attributes.allSatisfy({ known.contains($0.name) }) {
+        items.append(child)
+      } else {
+        warn(child, "the element <\(child.name)> in <\(list.name)> is not of a kind that is known; it is kept, not interpreted")
+        extras.append(.element("<\(list.name)>\n    " + Self.text(of: child).replacing("\n", with: "\n    ") + "\n</\(list.name)>"))
+      }
+    }
+    for attribute in list.attributes {
+      warn(list, "the attribute \(attribute.name)=\"\(attribute.value)\" of <\(list.name)> is not known; it is not kept")
+    }
+    return items
   }
 
   /// An element as text, to be written back.
@@ -450,7 +525,8 @@ struct ModelReader {
             writer.append(repeating: 0x20, count: (depth + 1) * 4)
           }
           write(child, depth: depth + 1)
-        case .text(let text): if !isBlank { writer.append(xmlEscaped: text) }
+        // Line breaks are escaped, so that indenting the whole does not change the text.
+        case .text(let text): if !isBlank { writer.append(xmlEscaped: text, inAttribute: true) }
         }
       }
       if isBlank {

@@ -35,13 +35,7 @@ private final class ModelWriter {
     }
     if let version = model.versionIdentifiers.first { attributes.append(("userDefinedModelVersionIdentifier", version)) }
     element("model", attributes, depth: 0) {
-      var entities: [(EntityDescription, String?)] = model.entities.map { ($0, nil) }
-      // Parents first; depth first keeps a family together.
-      while !entities.isEmpty {
-        let (entity, parent) = entities.removeFirst()
-        write(entity, parent)
-        entities.insert(contentsOf: entity.subentities.map { ($0, Optional(entity.name)) }, at: 0)
-      }
+      for (entity, parent) in Self.inFileOrder(model.entities) { write(entity, parent) }
       for request in model.fetchRequestTemplates { write(request, depth: 1) }
       for configuration in model.configurations {
         element("configuration", [("name", configuration.name)] + Self.attributes(configuration.extras), depth: 1) {
@@ -59,6 +53,27 @@ private final class ModelWriter {
     }
   }
 
+  /// All entities with their parents' names, by name as Xcode has them; but siblings stay in the order they are in, which
+  /// is part of the description.
+  private static func inFileOrder(_ roots: [EntityDescription]) -> [(EntityDescription, String?)] {
+    var lists: [(entities: [EntityDescription], parent: String?)] = [(roots, nil)]
+    var next = 0
+    var order: [(key: ScalarString, entity: EntityDescription, parent: String?)] = []
+    while next < lists.count {
+      var greatest = ScalarString("")
+      for entity in lists[next].entities {
+        // A name that is less than its elder sibling's is filed under that.
+        greatest = max(greatest, ScalarString(entity.name))
+        order.append((greatest, entity, lists[next].parent))
+        if !entity.subentities.isEmpty { lists.append((entity.subentities, entity.name)) }
+      }
+      next += 1
+    }
+    return order.enumerated().sorted { one, other in
+      one.element.key == other.element.key ? one.offset < other.offset : one.element.key < other.element.key
+    }.map { ($0.element.entity, $0.element.parent) }
+  }
+
   private func write(_ entity: EntityDescription, _ parent: String?) {
     var list: [(String, String)] = [("name", entity.name)]
     if let name = entity.managedObjectClassName { list.append(("representedClassName", name)) }
@@ -67,7 +82,10 @@ private final class ModelWriter {
     add(entity.renamingIdentifier, "elementID", &list)
     add(entity.versionHashModifier, "versionHashModifier", &list)
     list += Self.attributes(entity.extras)
-    element("entity", list, depth: 1) {
+    let isEmpty =
+      entity.properties.isEmpty && entity.fetchIndexes.isEmpty && entity.compoundIndexes.isEmpty
+      && entity.uniquenessConstraints.isEmpty && entity.userInfo.isEmpty && !Self.hasElements(entity.extras)
+    element("entity", list, depth: 1, isEmpty: isEmpty) {
       for property in entity.properties {
         switch property {
         case .attribute(let attribute): write(attribute, depth: 2)
@@ -258,11 +276,11 @@ private final class ModelWriter {
     }
   }
 
-  private func begin(_ name: String, _ attributes: [(String, String)], depth: Int) {
+  private func begin(_ name: String, _ attributes: [(name: String, value: String)], depth: Int) {
     bytes.append(repeating: 0x20, count: depth * 4)
     bytes.append("<")
     bytes.append(name)
-    for (name, value) in attributes {
+    for (name, value) in AttributeOrder.sorted(attributes, of: name) {
       bytes.append(" ")
       bytes.append(name)
       bytes.append("=\"")

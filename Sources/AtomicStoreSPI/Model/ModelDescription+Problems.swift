@@ -1,4 +1,11 @@
 extension ModelDescription {
+  /// How many super-entities an entity may have. Models that people made stay below ten.
+  public static let maximumInheritanceDepth = 255
+  /// How deep composites may stand in each other.
+  static let maximumCompositeDepth = 16
+  /// How many attributes a composite may come to when those within it are spread out.
+  static let maximumCompositeSize = 1024
+
   /// Everything that is wrong or questionable, in the model's order. A model with errors cannot be frozen.
   ///
   /// The rules are those of the Core Data guide on models and relationships; what real models do and live with is a warning.
@@ -16,9 +23,6 @@ private struct ModelChecker {
   private var entities: [(entity: EntityDescription, ancestors: [ScalarString])] = []
   private var byName: [ScalarString: Int] = [:]
   private var composites: [ScalarString: CompositeDescription] = [:]
-
-  /// Sub-entities inside each other; hostile files go deeper.
-  private static let maximumDepth = 256
 
   init(model: ModelDescription) { self.model = model }
 
@@ -59,8 +63,10 @@ private struct ModelChecker {
       } else {
         byName[name] = next - 1
       }
-      guard ancestors.count < Self.maximumDepth else {
-        error(.inheritanceCycle, entity.name, nil, "sub-entities inside each other more than \(Self.maximumDepth) deep")
+      guard ancestors.count <= ModelDescription.maximumInheritanceDepth else {
+        error(
+          .inheritanceCycle, entity.name, nil,
+          "more than \(ModelDescription.maximumInheritanceDepth) super-entities above each other")
         return false
       }
       entities += entity.subentities.map { ($0, [name] + ancestors) }
@@ -214,7 +220,7 @@ private struct ModelChecker {
     } else if let back = inverse.inverseName, !back.utf8.elementsEqual(name.utf8) {
       error(
         .inverseMismatch, owner, name,
-        "the inverse \(relationship.destinationEntityName).\(inverseName) has the inverse '\(back)'")
+        "its inverse \(relationship.destinationEntityName).\(inverseName) takes \(inverse.destinationEntityName).\(back) for its own")
     } else if inverse.inverseName == nil {
       warning(
         .inverseMismatch, owner, name,
@@ -226,6 +232,7 @@ private struct ModelChecker {
 
   private mutating func checkComposites() {
     for composite in model.composites {
+      if composite.name.isEmpty { error(.emptyName, nil, nil, "a composite has no name") }
       if composites.updateValue(composite, forKey: ScalarString(composite.name)) != nil {
         error(.duplicateComposite, composite.name, nil, "two composites have this name")
       }
@@ -236,30 +243,70 @@ private struct ModelChecker {
         if !seen.insert(ScalarString(part.name)).inserted {
           error(.duplicateProperty, composite.name, part.name, "two parts have this name")
         }
+        if part.name.isEmpty { error(.emptyName, composite.name, nil, "a part has no name") }
         check(part, of: composite.name)
       }
-      if containsItself(composite) {
-        error(.compositeCycle, composite.name, nil, "the composite contains itself")
-      }
     }
+    measureComposites()
   }
 
-  private func containsItself(_ composite: CompositeDescription) -> Bool {
-    var open = [composite.name]
-    var seen: Set<ScalarString> = []
-    while let name = open.popLast() {
-      for part in composites[ScalarString(name)]?.attributes ?? [] {
-        guard case .composite(let inner) = part.type else { continue }
-        if inner.utf8.elementsEqual(composite.name.utf8) { return true }
-        if seen.insert(ScalarString(inner)).inserted { open.append(inner) }
+  /// Finds composites that contain themselves, from the innermost outwards: one is measured when all within it are. What
+  /// is left over leads in a circle. Their sizes multiply, so they are bounded before anyone spreads them out.
+  private mutating func measureComposites() {
+    var measures: [ScalarString: (depth: Int, size: Int)] = [:]
+    var users: [ScalarString: [ScalarString]] = [:]
+    var missing: [ScalarString: Int] = [:]
+    var ready: [ScalarString] = []
+    for name in composites.keys.sorted() {
+      var count = 0
+      for case .composite(let inner) in composites[name]?.attributes.map(\.type) ?? []
+      where composites[ScalarString(inner)] != nil {
+        users[ScalarString(inner), default: []].append(name)
+        count += 1
+      }
+      missing[name] = count
+      if count == 0 { ready.append(name) }
+    }
+    while let name = ready.popLast() {
+      var depth = 1
+      var size = 0
+      for part in composites[name]?.attributes ?? [] {
+        if case .composite(let inner) = part.type, let measure = measures[ScalarString(inner)] {
+          depth = max(depth, measure.depth + 1)
+          size += measure.size
+        } else {
+          size += 1
+        }
+      }
+      // Saturated: the sizes of what contains it stay small numbers.
+      measures[name] = (depth, min(size, ModelDescription.maximumCompositeSize + 1))
+      for user in users[name] ?? [] {
+        missing[user, default: 0] -= 1
+        if missing[user] == 0 { ready.append(user) }
       }
     }
-    return false
+    for composite in model.composites {
+      guard let measure = measures[ScalarString(composite.name)] else {
+        error(.compositeCycle, composite.name, nil, "the composite contains itself, or another that contains itself")
+        continue
+      }
+      if measure.depth > ModelDescription.maximumCompositeDepth {
+        error(
+          .compositeTooLarge, composite.name, nil,
+          "composites stand in each other more than \(ModelDescription.maximumCompositeDepth) deep")
+      }
+      if measure.size > ModelDescription.maximumCompositeSize {
+        error(
+          .compositeTooLarge, composite.name, nil,
+          "the composite comes to more than \(ModelDescription.maximumCompositeSize) attributes")
+      }
+    }
   }
 
   private mutating func checkConfigurations() {
     var seen: Set<ScalarString> = []
     for configuration in model.configurations {
+      if configuration.name.isEmpty { error(.emptyName, nil, nil, "a configuration has no name") }
       if !seen.insert(ScalarString(configuration.name)).inserted {
         error(.duplicateConfiguration, nil, configuration.name, "two configurations have this name")
       }
@@ -275,6 +322,7 @@ private struct ModelChecker {
   private mutating func checkRequests() {
     var seen: Set<ScalarString> = []
     for request in model.fetchRequestTemplates {
+      if request.name.isEmpty { error(.emptyName, nil, nil, "a fetch request has no name") }
       if !seen.insert(ScalarString(request.name)).inserted {
         error(.duplicateFetchRequest, nil, request.name, "two fetch requests have this name")
       }
