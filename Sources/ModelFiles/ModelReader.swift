@@ -1,67 +1,69 @@
 import AtomicStoreSPI
-import FoundationEssentials
 import StoreCodecs
 
 /// Reads the elements of a `contents` file into a description.
 ///
-/// What it does not interpret is kept as extras, in place: attributes by name and value, elements as text. Those that
-/// Xcode is known to write go without a word; others leave a warning with their line.
+/// What it does not interpret is kept as extras: attributes by name and value, elements as text. Those that Xcode is
+/// known to write go without a word; others leave a warning with their line.
 struct ModelReader {
   let file: String
   private(set) var warnings: [ModelFileWarning] = []
 
   init(file: String) { self.file = file }
 
-  private mutating func warn(_ element: XMLElement, _ text: String) {
+  mutating func warn(_ element: XMLElement, _ text: String) {
     warnings.append(ModelFileWarning(line: element.location.line, text: text))
   }
 
-  private func fail(
-    _ element: XMLElement, _ text: String, entity: String? = nil, property: String? = nil
+  func fail(
+    _ element: XMLElement, _ text: String, entity: String? = nil, property: String? = nil,
+    code: PersistentStoreError.Code = .invalidModel
   ) -> PersistentStoreError {
     var place = element.location.filled(from: StoreLocation(file: file))
     place.entity = entity
     place.property = property
-    return PersistentStoreError(.invalidModel, text, at: place)
+    return PersistentStoreError(code, text, at: place)
   }
-
-  /// Xcode's own attributes that say nothing about data.
-  private static let knownExtras: Set<String> = [
-    "type", "documentVersion", "lastSavedToolsVersion", "systemVersion", "minimumToolsVersion", "sourceLanguage",
-    "macOSVersion", "iOSVersion", "tvOSVersion", "watchOSVersion", "name", "usedWithSwiftData", "usedWithCloudKit",
-    "syncable", "codeGenerationType", "usesScalarValueType", "spotlightIndexingEnabled", "storedInTruthFile",
-    "preserveAfterDeletion", "allowsCloudEncryption", "coreSpotlightDisplayNameExpression", "inverseEntity", "customClassName",
-  ]
 
   // MARK: The model
 
   mutating func model(_ root: XMLElement) throws(PersistentStoreError) -> ModelDescription {
+    try refuseText(in: root)
     var model = ModelDescription()
-    var attributes = Attributes(root)
-    if let versions = attributes.take("userDefinedModelVersionIdentifier") { model.versionIdentifiers = [versions] }
-    model.extras = extras(&attributes, root)
-    struct Found {
-      var entity: EntityDescription
-      var parent: String?
-      var element: XMLElement
+    var attributes = ElementAttributes(root)
+    if let version = attributes.take("userDefinedModelVersionIdentifier") { model.versionIdentifiers = [version] }
+    // These two every file has, and the writer writes them.
+    for (name, usual) in [("type", "com.apple.IDECoreDataModeler.DataModel"), ("documentVersion", "1.0")] {
+      guard let value = attributes.take(name), value != usual else { continue }
+      warn(root, "\(name) is '\(value)', not '\(usual)': this may be a model of a kind that is not known here")
+      attributes.keep(name, value)
     }
-    var found: [Found] = []
+    model.extras = extras(&attributes, root)
+    var found: [FoundEntity] = []
     for element in root.elements {
       switch element.name {
-      case "entity":
-        let (entity, parent) = try entity(element)
-        found.append(Found(entity: entity, parent: parent, element: element))
+      case "entity": found.append(try entity(element))
       case "composite": model.composites.append(try composite(element))
       case "configuration": model.configurations.append(try configuration(element))
       case "fetchRequest": model.fetchRequestTemplates.append(try fetchRequest(element))
-      case "elements": model.extras.append(.element(Self.text(of: element)))
-      default:
-        warn(element, "the element <\(element.name)> is not known; it is kept")
-        model.extras.append(.element(Self.text(of: element)))
+      // Where Xcode draws the entities.
+      case "elements": model.extras.append(.element(element.fileText))
+      default: keep(element, of: "the model", &model.extras)
       }
     }
+    model.entities = try nested(found)
+    return model
+  }
 
-    // Sub-entities go below their parents, in the file's order, from the leaves up.
+  private struct FoundEntity {
+    var entity: EntityDescription
+    var parent: String?
+    var element: XMLElement
+  }
+
+  /// Puts sub-entities below their parents, which may come before or after them, in the file's order.
+  private func nested(_ entities: [FoundEntity]) throws(PersistentStoreError) -> [EntityDescription] {
+    var found = entities
     var children: [ScalarString: [Int]] = [:]
     var indexByName: [ScalarString: Int] = [:]
     for (index, entry) in found.enumerated() { indexByName[ScalarString(entry.entity.name)] = index }
@@ -77,34 +79,42 @@ struct ModelReader {
       children[ScalarString(parent), default: []].append(index)
     }
     // Breadth first gives an order in which parents come before children; what it does not reach goes in a circle.
-    var order = roots
+    var order: [(index: Int, depth: Int)] = roots.map { ($0, 0) }
     var next = 0
     while next < order.count {
-      // Two entities of one name would share their children: only the one that the name leads to has them.
-      let name = ScalarString(found[order[next]].entity.name)
-      if indexByName[name] == order[next] { order += children[name] ?? [] }
+      let (index, depth) = order[next]
       next += 1
+      guard depth < ModelDescription.maximumInheritanceDepth else {
+        throw fail(
+          found[index].element,
+          "sub-entities inside each other more than \(ModelDescription.maximumInheritanceDepth) deep",
+          entity: found[index].entity.name, code: .limitExceeded)
+      }
+      // Two entities of one name would share their children: only the one that the name leads to has them.
+      let name = ScalarString(found[index].entity.name)
+      if indexByName[name] == index { order += (children[name] ?? []).map { ($0, depth + 1) } }
     }
     if order.count < found.count {
-      let reached = Set(order)
+      let reached = Set(order.map(\.index))
       let lost = found.indices.filter { !reached.contains($0) }
       let names = lost.map { found[$0].entity.name }.joined(separator: ", ")
       throw fail(found[lost[0]].element, "the parents of \(names) lead in a circle", entity: found[lost[0]].entity.name)
     }
-    for index in order.reversed() {
+    // From the leaves up: a parent takes its sub-entities when they have theirs.
+    for (index, _) in order.reversed() {
       let name = ScalarString(found[index].entity.name)
       guard indexByName[name] == index else { continue }
       found[index].entity.subentities = (children[name] ?? []).map { found[$0].entity }
     }
-    model.entities = roots.map { found[$0].entity }
-    return model
+    return roots.map { found[$0].entity }
   }
 
-  private mutating func entity(_ element: XMLElement) throws(PersistentStoreError) -> (EntityDescription, String?) {
-    var attributes = Attributes(element)
+  private mutating func entity(_ element: XMLElement) throws(PersistentStoreError) -> FoundEntity {
+    try refuseText(in: element)
+    var attributes = ElementAttributes(element)
     guard let name = attributes.take("name") else { throw fail(element, "an entity has no name") }
     var entity = EntityDescription(name: name)
-    entity.isAbstract = Self.yes(attributes.take("isAbstract"))
+    entity.isAbstract = try flag("isAbstract", &attributes, element)
     entity.managedObjectClassName = attributes.take("representedClassName")
     entity.renamingIdentifier = attributes.take("elementID")
     entity.versionHashModifier = attributes.take("versionHashModifier")
@@ -115,279 +125,132 @@ struct ModelReader {
       case "attribute": entity.properties.append(.attribute(try attribute(child, entity: name)))
       case "relationship": entity.properties.append(.relationship(try relationship(child, entity: name)))
       case "fetchedProperty": entity.properties.append(.fetchedProperty(try fetchedProperty(child, entity: name)))
-      case "userInfo": entity.userInfo = userInfo(child)
+      case "userInfo": try userInfo(child, of: "the entity \(name)", &entity.userInfo, &entity.extras)
       case "uniquenessConstraints":
-        for constraint in child.elements where constraint.name == "uniquenessConstraint" {
-          entity.uniquenessConstraints.append(constraint.elements.compactMap { $0[attribute: "value"] })
-        }
+        try nameLists(
+          child, "uniquenessConstraint", "constraint", of: "the entity \(name)", &entity.uniquenessConstraints,
+          &entity.extras)
       case "compoundIndexes":
-        for index in child.elements where index.name == "compoundIndex" {
-          entity.compoundIndexes.append(index.elements.compactMap { $0[attribute: "value"] })
-        }
+        try nameLists(
+          child, "compoundIndex", "index", of: "the entity \(name)", &entity.compoundIndexes, &entity.extras)
       case "fetchIndex": entity.fetchIndexes.append(try fetchIndex(child, entity: name))
-      default:
-        warn(child, "the element <\(child.name)> in the entity \(name) is not known; it is kept")
-        entity.extras.append(.element(Self.text(of: child)))
+      default: keep(child, of: "the entity \(name)", &entity.extras)
       }
     }
-    return (entity, parent)
+    return FoundEntity(entity: entity, parent: parent, element: element)
   }
 
-  // MARK: Properties
+  // MARK: What belongs to entities
 
-  private mutating func attribute(
-    _ element: XMLElement, entity: String
-  ) throws(PersistentStoreError) -> AttributeDescription {
-    var attributes = Attributes(element)
-    guard let name = attributes.take("name") else { throw fail(element, "an attribute has no name", entity: entity) }
-    let typeName = attributes.take("attributeType") ?? ""
-    guard let type = AttributeType(modelName: typeName, composite: attributes.take("composite")) else {
-      throw fail(element, "there is no attribute type '\(typeName)'", entity: entity, property: name)
-    }
-    var attribute = AttributeDescription(name: name, type: type, isOptional: Self.yes(attributes.take("optional")))
-    attribute.isTransient = Self.yes(attributes.take("transient"))
-    attribute.isIndexed = Self.yes(attributes.take("indexed"))
-    attribute.valueTransformerName = attributes.take("valueTransformerName")
-    attribute.attributeValueClassName = attributes.take("customClassName")
-    attribute.allowsExternalBinaryDataStorage = Self.yes(attributes.take("allowsExternalBinaryDataStorage"))
-    attribute.regularExpression = attributes.take("regularExpressionString")
-    attribute.renamingIdentifier = attributes.take("elementID")
-    attribute.versionHashModifier = attributes.take("versionHashModifier")
-    if Self.yes(attributes.take("derived")) {
-      attribute.derivationExpression = attributes.take("derivationExpression") ?? ""
-    }
-    if type == .string {
-      attribute.minimumLength = length("minValueString", &attributes, element, name)
-      attribute.maximumLength = length("maxValueString", &attributes, element, name)
-    } else {
-      attribute.minimum = value("minValueString", "minDateTimeInterval", type, &attributes, element, name)
-      attribute.maximum = value("maxValueString", "maxDateTimeInterval", type, &attributes, element, name)
-    }
-    attribute.defaultValue = value("defaultValueString", "defaultDateTimeInterval", type, &attributes, element, name)
-    attribute.extras += extras(&attributes, element)
-    for child in element.elements {
-      if child.name == "userInfo" {
-        attribute.userInfo = userInfo(child)
+  /// Lists of names: of `outer`, whose elements are `middle`, each of which holds `inner` elements with a `value`.
+  private mutating func nameLists(
+    _ outer: XMLElement, _ middle: String, _ inner: String, of owner: String, _ lists: inout [[String]],
+    _ extras: inout [ModelExtra]
+  ) throws(PersistentStoreError) {
+    try refuseText(in: outer)
+    for list in outer.elements {
+      try refuseText(in: list)
+      // A list of which a part is not understood is kept whole: half a constraint would be another constraint.
+      let names = list.elements.compactMap { item in
+        item.name == inner && item.attributes.count == 1 && item.children.isEmpty ? item[attribute: "value"] : nil
+      }
+      if list.name == middle, list.attributes.isEmpty, outer.attributes.isEmpty, names.count == list.elements.count {
+        lists.append(names)
       } else {
-        warn(child, "the element <\(child.name)> in \(entity).\(name) is not known; it is kept")
-        attribute.extras.append(.element(Self.text(of: child)))
+        keep(list, of: owner, &extras)
       }
     }
-    return attribute
-  }
-
-  /// A length; text that is none stays as an extra.
-  private mutating func length(
-    _ key: String, _ attributes: inout Attributes, _ element: XMLElement, _ property: String
-  ) -> Int? {
-    guard let text = attributes.take(key) else { return nil }
-    if let length = Int(text), length >= 0 { return length }
-    warn(element, "\(key)=\"\(text)\" of \(property) is no length; it is kept as it is")
-    attributes.put(key, text)
-    return nil
-  }
-
-  /// A value of the attribute's type; text that is none stays as an extra.
-  private mutating func value(
-    _ key: String, _ dateKey: String, _ type: AttributeType, _ attributes: inout Attributes, _ element: XMLElement,
-    _ property: String
-  ) -> StoredValue? {
-    if type == .date, let text = attributes.take(dateKey) {
-      if let seconds = ExactText.double(Array(text.utf8).span) {
-        return .date(Date(timeIntervalSinceReferenceDate: seconds))
-      }
-      warn(element, "\(dateKey)=\"\(text)\" of \(property) is no number; it is kept as it is")
-      attributes.put(dateKey, text)
-      return nil
-    }
-    guard let text = attributes.take(key) else { return nil }
-    if let value = Self.value(text, type) {
-      // What would be written back otherwise than it stands is kept beside the value.
-      return value
-    }
-    warn(element, "\(key)=\"\(text)\" of \(property) is no \(type.modelName); it is kept as it is")
-    attributes.put(key, text)
-    return nil
-  }
-
-  /// A value from the text that Xcode keeps it as. Old versions wrote `0.0` and `NO` where a number was due.
-  static func value(_ text: String, _ type: AttributeType) -> StoredValue? {
-    let bytes = Array(text.utf8)
-    switch type {
-    case .string: return .string(text)
-    case .uri: return .uri(text)
-    case .boolean:
-      switch text.uppercased() {
-      case "YES", "TRUE", "1", "1.0": return .boolean(true)
-      case "NO", "FALSE", "0", "0.0": return .boolean(false)
-      default: return nil
-      }
-    case .integer16, .integer32, .integer64:
-      var number = ExactText.integer(bytes.span)
-      if number == nil, let real = ExactText.double(bytes.span), real == real.rounded() { number = Int64(exactly: real) }
-      if number == nil { number = text == "NO" ? 0 : text == "YES" ? 1 : nil }
-      guard let number, type.accepts(.integer(number)) else { return nil }
-      return .integer(number)
-    case .double: return ExactText.double(bytes.span).map { .double($0) }
-    case .float: return ExactText.float(bytes.span).map { .float($0) }
-    case .decimal: return DecimalNumber(text).map { .decimal($0) }
-    case .uuid: return ExactText.uuid(bytes.span).map { .uuid($0) }
-    case .date: return ExactText.date(bytes.span).map { .date(Date(timeIntervalSinceReferenceDate: $0)) }
-    case .undefined, .binaryData, .transformable, .composite: return nil
-    }
-  }
-
-  private mutating func relationship(
-    _ element: XMLElement, entity: String
-  ) throws(PersistentStoreError) -> RelationshipDescription {
-    var attributes = Attributes(element)
-    guard let name = attributes.take("name") else { throw fail(element, "a relationship has no name", entity: entity) }
-    guard let destination = attributes.take("destinationEntity") else {
-      throw fail(element, "the relationship has no destination", entity: entity, property: name)
-    }
-    var relationship = RelationshipDescription(name: name, destinationEntityName: destination)
-    relationship.inverseName = attributes.take("inverseName")
-    relationship.isOptional = Self.yes(attributes.take("optional"))
-    relationship.isTransient = Self.yes(attributes.take("transient"))
-    relationship.isOrdered = Self.yes(attributes.take("ordered"))
-    relationship.isIndexed = Self.yes(attributes.take("indexed"))
-    relationship.renamingIdentifier = attributes.take("elementID")
-    relationship.versionHashModifier = attributes.take("versionHashModifier")
-    let isToMany = Self.yes(attributes.take("toMany"))
-    relationship.minimumCount = try count("minCount", &attributes, element, entity, name) ?? 0
-    let most = try count("maxCount", &attributes, element, entity, name)
-    // -1 and 0 mean no bound; a to-many that says 1 is still a to-many for Xcode, bounded by one.
-    if isToMany {
-      relationship.maximumCount = max(most ?? 0, 0)
-      if relationship.maximumCount == 1 {
-        warn(element, "\(entity).\(name) is a to-many of at most 1 object; it is read as a to-one")
-      }
-    } else {
-      relationship.maximumCount = 1
-      if let most, most != 1 { relationship.maximumCount = max(most, 0) }
-    }
-    if relationship.minimumCount < 0 { relationship.minimumCount = 0 }
-    // Four files have the attribute under another name.
-    if let rule = attributes.take("deletionRule") ?? attributes.take("deleteRule") {
-      if let known = DeleteRule(rawValue: rule) {
-        relationship.deleteRule = known
-      } else {
-        throw fail(element, "there is no delete rule '\(rule)'", entity: entity, property: name)
-      }
-    } else {
-      relationship.deleteRule = .nullify
-    }
-    relationship.extras = extras(&attributes, element)
-    for child in element.elements {
-      if child.name == "userInfo" {
-        relationship.userInfo = userInfo(child)
-      } else {
-        warn(child, "the element <\(child.name)> in \(entity).\(name) is not known; it is kept")
-        relationship.extras.append(.element(Self.text(of: child)))
-      }
-    }
-    return relationship
-  }
-
-  private func count(
-    _ key: String, _ attributes: inout Attributes, _ element: XMLElement, _ entity: String, _ property: String
-  ) throws(PersistentStoreError) -> Int? {
-    guard let text = attributes.take(key) else { return nil }
-    guard let number = Int(text) else {
-      throw fail(element, "\(key)=\"\(text)\" is no number", entity: entity, property: property)
-    }
-    return number
-  }
-
-  private mutating func fetchedProperty(
-    _ element: XMLElement, entity: String
-  ) throws(PersistentStoreError) -> FetchedPropertyDescription {
-    var attributes = Attributes(element)
-    guard let name = attributes.take("name") else { throw fail(element, "a fetched property has no name", entity: entity) }
-    guard let request = element.elements.first(where: { $0.name == "fetchRequest" }) else {
-      throw fail(element, "the fetched property has no fetch request", entity: entity, property: name)
-    }
-    var property = FetchedPropertyDescription(name: name, fetchRequest: try fetchRequest(request))
-    property.isOptional = Self.yes(attributes.take("optional"))
-    property.renamingIdentifier = attributes.take("elementID")
-    property.versionHashModifier = attributes.take("versionHashModifier")
-    property.extras = extras(&attributes, element)
-    for child in element.elements where child !== request {
-      if child.name == "userInfo" {
-        property.userInfo = userInfo(child)
-      } else {
-        warn(child, "the element <\(child.name)> in \(entity).\(name) is not known; it is kept")
-        property.extras.append(.element(Self.text(of: child)))
-      }
-    }
-    return property
-  }
-
-  private mutating func fetchRequest(_ element: XMLElement) throws(PersistentStoreError) -> FetchRequestDescription {
-    var attributes = Attributes(element)
-    guard let name = attributes.take("name") else { throw fail(element, "a fetch request has no name") }
-    var request = FetchRequestDescription(name: name, entityName: attributes.take("entity") ?? "")
-    request.predicateString = attributes.take("predicateString")
-    request.fetchLimit = try count("fetchLimit", &attributes, element, "", name)
-    request.fetchBatchSize = try count("fetchBatchSize", &attributes, element, "", name)
-    request.resultType = attributes.take("resultType")
-    request.includesSubentities = attributes.take("includeSubentities").map { Self.yes($0) }
-    request.includesPropertyValues = attributes.take("includePropertyValues").map { Self.yes($0) }
-    request.includesPendingChanges = attributes.take("includesPendingChanges").map { Self.yes($0) }
-    request.returnsObjectsAsFaults = attributes.take("returnObjectsAsFaults").map { Self.yes($0) }
-    request.returnsDistinctResults = attributes.take("returnDistinctResults").map { Self.yes($0) }
-    request.extras = extras(&attributes, element)
-    for child in element.elements {
-      warn(child, "the element <\(child.name)> in the fetch request \(name) is not known; it is kept")
-      request.extras.append(.element(Self.text(of: child)))
-    }
-    return request
   }
 
   private mutating func fetchIndex(
     _ element: XMLElement, entity: String
   ) throws(PersistentStoreError) -> FetchIndexDescription {
-    var attributes = Attributes(element)
+    try refuseText(in: element)
+    var attributes = ElementAttributes(element)
     guard let name = attributes.take("name") else { throw fail(element, "a fetch index has no name", entity: entity) }
     var index = FetchIndexDescription(name: name, elements: [])
     index.partialIndexPredicate = attributes.take("partialIndexPredicate")
     index.extras = extras(&attributes, element)
     for child in element.elements {
       guard child.name == "fetchIndexElement" else {
-        warn(child, "the element <\(child.name)> in the fetch index \(name) is not known; it is kept")
-        index.extras.append(.element(Self.text(of: child)))
+        keep(child, of: "the fetch index \(name)", &index.extras)
         continue
       }
-      var attributes = Attributes(child)
+      try refuseText(in: child)
+      var attributes = ElementAttributes(child)
       var item = FetchIndexDescription.Element(propertyName: attributes.take("property"))
       item.expression = attributes.take("expression")
       item.expressionType = attributes.take("expressionType")
       item.collationType = attributes.take("type") ?? "Binary"
-      item.isAscending = attributes.take("order") != "descending"
+      let order = attributes.take("order") ?? "ascending"
+      guard order == "ascending" || order == "descending" else {
+        throw fail(child, "the order of an index is ascending or descending, not '\(order)'", entity: entity)
+      }
+      item.isAscending = order == "ascending"
       item.extras = extras(&attributes, child)
+      for inner in child.elements { keep(inner, of: "the fetch index \(name)", &item.extras) }
       index.elements.append(item)
     }
     return index
   }
 
+  mutating func userInfo(
+    _ element: XMLElement, of owner: String, _ entries: inout [UserInfoEntry], _ extras: inout [ModelExtra]
+  ) throws(PersistentStoreError) {
+    try refuseText(in: element)
+    for child in element.elements {
+      if child.name == "entry", child.children.isEmpty, child.attributes.count == 2, let key = child[attribute: "key"],
+        let value = child[attribute: "value"]
+      {
+        entries.append(UserInfoEntry(key: key, value: value))
+      } else {
+        keep(child, of: owner, &extras)
+      }
+    }
+  }
+
+  // MARK: The rest of the model
+
+  mutating func fetchRequest(_ element: XMLElement) throws(PersistentStoreError) -> FetchRequestDescription {
+    try refuseText(in: element)
+    var attributes = ElementAttributes(element)
+    guard let name = attributes.take("name") else { throw fail(element, "a fetch request has no name") }
+    var request = FetchRequestDescription(name: name, entityName: attributes.take("entity") ?? "")
+    request.predicateString = attributes.take("predicateString")
+    request.fetchLimit = try count("fetchLimit", &attributes, element, property: name)
+    request.fetchBatchSize = try count("fetchBatchSize", &attributes, element, property: name)
+    request.resultType = attributes.take("resultType")
+    request.includesSubentities = try optionalFlag("includeSubentities", &attributes, element)
+    request.includesPropertyValues = try optionalFlag("includePropertyValues", &attributes, element)
+    request.includesPendingChanges = try optionalFlag("includesPendingChanges", &attributes, element)
+    request.returnsObjectsAsFaults = try optionalFlag("returnObjectsAsFaults", &attributes, element)
+    request.returnsDistinctResults = try optionalFlag("returnDistinctResults", &attributes, element)
+    request.extras = extras(&attributes, element)
+    for child in element.elements { keep(child, of: "the fetch request \(name)", &request.extras) }
+    return request
+  }
+
   private mutating func configuration(_ element: XMLElement) throws(PersistentStoreError) -> ConfigurationDescription {
-    var attributes = Attributes(element)
+    try refuseText(in: element)
+    var attributes = ElementAttributes(element)
     guard let name = attributes.take("name") else { throw fail(element, "a configuration has no name") }
     var configuration = ConfigurationDescription(name: name, entityNames: [])
     configuration.extras = extras(&attributes, element)
     for child in element.elements {
-      if child.name == "memberEntity", let entity = child[attribute: "name"] {
+      if child.name == "memberEntity", child.attributes.count == 1, child.children.isEmpty,
+        let entity = child[attribute: "name"]
+      {
         configuration.entityNames.append(entity)
       } else {
-        warn(child, "the element <\(child.name)> in the configuration \(name) is not known; it is kept")
-        configuration.extras.append(.element(Self.text(of: child)))
+        keep(child, of: "the configuration \(name)", &configuration.extras)
       }
     }
     return configuration
   }
 
   private mutating func composite(_ element: XMLElement) throws(PersistentStoreError) -> CompositeDescription {
-    var attributes = Attributes(element)
+    try refuseText(in: element)
+    var attributes = ElementAttributes(element)
     guard let name = attributes.take("name") else { throw fail(element, "a composite has no name") }
     var composite = CompositeDescription(name: name, attributes: [])
     composite.extras = extras(&attributes, element)
@@ -395,93 +258,45 @@ struct ModelReader {
       if child.name == "attribute" {
         composite.attributes.append(try attribute(child, entity: name))
       } else {
-        warn(child, "the element <\(child.name)> in the composite \(name) is not known; it is kept")
-        composite.extras.append(.element(Self.text(of: child)))
+        keep(child, of: "the composite \(name)", &composite.extras)
       }
     }
     return composite
   }
 
-  private func userInfo(_ element: XMLElement) -> [UserInfoEntry] {
-    element.elements.filter { $0.name == "entry" }.map {
-      UserInfoEntry(key: $0[attribute: "key"] ?? "", value: $0[attribute: "value"] ?? "")
-    }
-  }
-
   // MARK: What is left over
 
-  private mutating func extras(_ attributes: inout Attributes, _ element: XMLElement) -> [ModelExtra] {
-    attributes.rest.map { name, value in
+  /// Attributes that Xcode is known to write and that say nothing about data.
+  private static let knownExtras: Set<String> = [
+    "lastSavedToolsVersion", "systemVersion", "minimumToolsVersion", "sourceLanguage", "macOSVersion", "iOSVersion",
+    "tvOSVersion", "watchOSVersion", "name", "usedWithSwiftData", "usedWithCloudKit", "syncable", "codeGenerationType",
+    "usesScalarValueType", "spotlightIndexingEnabled", "storedInTruthFile", "preserveAfterDeletion",
+    "allowsCloudEncryption", "coreSpotlightDisplayNameExpression",
+  ]
+
+  /// The attributes that nobody took, in the file's order.
+  mutating func extras(_ attributes: inout ElementAttributes, _ element: XMLElement) -> [ModelExtra] {
+    var result: [ModelExtra] = []
+    for (name, value) in attributes.rest {
       if !Self.knownExtras.contains(name), !attributes.isKept(name) {
         warn(element, "the attribute \(name)=\"\(value)\" of <\(element.name)> is not known; it is kept")
       }
-      return .attribute(name: name, value: value)
+      result.append(.attribute(name: name, value: value))
     }
+    return result
   }
 
-  private static func yes(_ text: String?) -> Bool {
-    guard let text = text?.uppercased() else { return false }
-    return text == "YES" || text == "TRUE" || text == "1"
+  mutating func keep(_ element: XMLElement, of owner: String, _ extras: inout [ModelExtra]) {
+    warn(element, "the element <\(element.name)> of \(owner) is not understood; it is kept")
+    extras.append(.element(element.fileText))
   }
 
-  /// An element as text, to be written back.
-  static func text(of element: XMLElement) -> String {
-    let writer = ByteWriter()
-    func write(_ element: XMLElement, depth: Int) {
-      writer.append("<")
-      writer.append(element.name)
-      for attribute in element.attributes {
-        writer.append(" ")
-        writer.append(attribute.name)
-        writer.append("=\"")
-        writer.append(xmlEscaped: attribute.value, inAttribute: true)
-        writer.append("\"")
-      }
-      let text = element.text
-      let isBlank = text.utf8.allSatisfy { $0 == 0x20 || $0 == 0x0A || $0 == 0x0D || $0 == 0x09 }
-      if element.elements.isEmpty, isBlank { return writer.append("/>") }
-      writer.append(">")
-      for child in element.children {
-        switch child {
-        // The reader bounds how deep elements may lie.
-        case .element(let child):
-          if isBlank {
-            writer.append(byte: 0x0A)
-            writer.append(repeating: 0x20, count: (depth + 1) * 4)
-          }
-          write(child, depth: depth + 1)
-        case .text(let text): if !isBlank { writer.append(xmlEscaped: text) }
-        }
-      }
-      if isBlank {
-        writer.append(byte: 0x0A)
-        writer.append(repeating: 0x20, count: depth * 4)
-      }
-      writer.append("</")
-      writer.append(element.name)
-      writer.append(">")
-    }
-    write(element, depth: 0)
-    return String(decoding: writer.takeBytes(), as: UTF8.self)
+  /// A model file has no text between its elements; where there is some, something went wrong with the file.
+  func refuseText(in element: XMLElement) throws(PersistentStoreError) {
+    guard element.hasText else { return }
+    var text = element.text.split(separator: "\n").first { $0.utf8.contains { $0 > 0x20 } } ?? ""
+    while let first = text.utf8.first, first <= 0x20 { text = text.dropFirst() }
+    let hint = text.hasPrefix("=======") || text.hasPrefix(">>>>>>>") ? ", left over from a merge" : ""
+    throw fail(element, "in <\(element.name)> stands the text '\(text.prefix(40))'\(hint)", code: .malformed)
   }
-}
-
-/// An element's attributes, taken one after another; what is left nobody asked for.
-private struct Attributes {
-  private(set) var rest: [(name: String, value: String)]
-  private var kept: Set<String> = []
-
-  init(_ element: XMLElement) { rest = element.attributes }
-
-  mutating func take(_ name: String) -> String? {
-    guard let index = rest.firstIndex(where: { $0.name == name }) else { return nil }
-    return rest.remove(at: index).value
-  }
-
-  /// Gives back one that could not be understood: a warning was given already.
-  mutating func put(_ name: String, _ value: String) {
-    rest.append((name, value))
-    kept.insert(name)
-  }
-  func isKept(_ name: String) -> Bool { kept.contains(name) }
 }

@@ -7,6 +7,15 @@ extension ModelDescription {
     checker.check()
     return checker.problems
   }
+
+  /// Sub-entities inside each other; hostile files go deeper.
+  package static let maximumInheritanceDepth = 128
+  /// Composites inside each other.
+  static let maximumCompositeDepth = 16
+  /// Attributes that a composite stands for, those of its composites included.
+  static let maximumCompositeSize = 4096
+  /// Entities of a model.
+  static let maximumEntityCount = 65536
 }
 
 private struct ModelChecker {
@@ -15,10 +24,9 @@ private struct ModelChecker {
   /// An entity with the names of its super-entities, nearest first.
   private var entities: [(entity: EntityDescription, ancestors: [ScalarString])] = []
   private var byName: [ScalarString: Int] = [:]
+  /// The positions of each entity's own properties.
+  private var propertiesByName: [[ScalarString: Int]] = []
   private var composites: [ScalarString: CompositeDescription] = [:]
-
-  /// Sub-entities inside each other; hostile files go deeper.
-  private static let maximumDepth = 256
 
   init(model: ModelDescription) { self.model = model }
 
@@ -59,32 +67,48 @@ private struct ModelChecker {
       } else {
         byName[name] = next - 1
       }
-      guard ancestors.count < Self.maximumDepth else {
-        error(.inheritanceCycle, entity.name, nil, "sub-entities inside each other more than \(Self.maximumDepth) deep")
+      guard ancestors.count < ModelDescription.maximumInheritanceDepth else {
+        error(
+          .tooDeep, entity.name, nil,
+          "sub-entities inside each other more than \(ModelDescription.maximumInheritanceDepth) deep")
+        return false
+      }
+      guard entities.count + entity.subentities.count <= ModelDescription.maximumEntityCount else {
+        error(.tooLarge, nil, nil, "more than \(ModelDescription.maximumEntityCount) entities")
         return false
       }
       entities += entity.subentities.map { ($0, [name] + ancestors) }
+    }
+    for (entity, _) in entities {
+      var positions: [ScalarString: Int] = [:]
+      for (position, property) in entity.properties.enumerated() {
+        let name = ScalarString(property.name)
+        if positions[name] == nil { positions[name] = position }
+      }
+      propertiesByName.append(positions)
     }
     return true
   }
 
   private func entity(_ name: String) -> EntityDescription? { byName[ScalarString(name)].map { entities[$0].entity } }
 
-  /// The entity and its super-entities, nearest first.
-  private func chain(_ name: String) -> [EntityDescription] {
+  /// The numbers of the entity and its super-entities, nearest first.
+  private func chain(_ name: String) -> [Int] {
     guard let index = byName[ScalarString(name)] else { return [] }
-    return [entities[index].entity] + entities[index].ancestors.compactMap { byName[$0].map { entities[$0].entity } }
+    return [index] + entities[index].ancestors.compactMap { byName[$0] }
   }
 
   private func property(_ name: String, of entity: String) -> PropertyDescription? {
+    let name = ScalarString(name)
     for level in chain(entity) {
-      if let found = level.properties.first(where: { $0.name.utf8.elementsEqual(name.utf8) }) { return found }
+      if let position = propertiesByName[level][name] { return entities[level].entity.properties[position] }
     }
     return nil
   }
 
   private func isKind(_ entity: String, of other: String) -> Bool {
-    chain(entity).contains { $0.name.utf8.elementsEqual(other.utf8) }
+    guard let other = byName[ScalarString(other)] else { return false }
+    return chain(entity).contains(other)
   }
 
   // MARK: Entities
@@ -104,6 +128,13 @@ private struct ModelChecker {
       }
       if let owner = inherited[name] {
         error(.redefinedProperty, entity.name, property.name, "the property is \(owner)'s already, and is inherited")
+      }
+      // Stores see the parts of a composite as `attribute.part`.
+      for (position, byte) in property.name.utf8.enumerated() where byte == 0x2E {
+        let prefix = String(decoding: property.name.utf8.prefix(position), as: UTF8.self)
+        if case .attribute(let other)? = self.property(prefix, of: entity.name), case .composite = other.type {
+          error(.duplicateProperty, entity.name, property.name, "the name is that of a part of \(prefix)")
+        }
       }
       switch property {
       case .attribute(let attribute): check(attribute, of: entity.name)
@@ -149,6 +180,16 @@ private struct ModelChecker {
           "a bound is \(bound.kindDescription), the attribute is \(attribute.type.modelName)")
       }
     }
+    let hasLength = attribute.minimumLength != nil || attribute.maximumLength != nil
+    if hasLength, attribute.type != .string {
+      error(.boundOfWrongType, owner, attribute.name, "a \(attribute.type.modelName) attribute has no length")
+    }
+    if attribute.type == .string, attribute.minimum != nil || attribute.maximum != nil {
+      error(.boundOfWrongType, owner, attribute.name, "a string is bounded by its length, not by another string")
+    }
+    if [attribute.minimumLength, attribute.maximumLength].contains(where: { $0.map { $0 < 0 } ?? false }) {
+      error(.boundOfWrongType, owner, attribute.name, "a length is negative")
+    }
     if let low = attribute.minimum, let high = attribute.maximum, Self.isGreater(low, high) {
       warning(.boundsReversed, owner, attribute.name, "the least value is greater than the greatest: no value fits")
     }
@@ -181,6 +222,9 @@ private struct ModelChecker {
       error(
         .countsReversed, owner, name,
         "at least \(relationship.minimumCount) and at most \(relationship.maximumCount) objects")
+    }
+    if relationship.isOrdered, !relationship.isToMany {
+      warning(.orderedToOne, owner, name, "a to-one relationship has no order")
     }
     if relationship.deleteRule == .noAction {
       warning(.noActionRule, owner, name, "the delete rule is No Action: the other end may go on naming what is gone")
@@ -226,6 +270,7 @@ private struct ModelChecker {
 
   private mutating func checkComposites() {
     for composite in model.composites {
+      if composite.name.isEmpty { error(.emptyName, nil, nil, "a composite has no name") }
       if composites.updateValue(composite, forKey: ScalarString(composite.name)) != nil {
         error(.duplicateComposite, composite.name, nil, "two composites have this name")
       }
@@ -233,33 +278,66 @@ private struct ModelChecker {
     for composite in model.composites {
       var seen: Set<ScalarString> = []
       for part in composite.attributes {
+        if part.name.isEmpty { error(.emptyName, composite.name, nil, "a part has no name") }
         if !seen.insert(ScalarString(part.name)).inserted {
           error(.duplicateProperty, composite.name, part.name, "two parts have this name")
         }
         check(part, of: composite.name)
       }
-      if containsItself(composite) {
-        error(.compositeCycle, composite.name, nil, "the composite contains itself")
-      }
     }
+    measureComposites()
   }
 
-  private func containsItself(_ composite: CompositeDescription) -> Bool {
-    var open = [composite.name]
-    var seen: Set<ScalarString> = []
-    while let name = open.popLast() {
-      for part in composites[ScalarString(name)]?.attributes ?? [] {
-        guard case .composite(let inner) = part.type else { continue }
-        if inner.utf8.elementsEqual(composite.name.utf8) { return true }
-        if seen.insert(ScalarString(inner)).inserted { open.append(inner) }
+  /// Finds circles of composites, and bounds what they stand for: each may hold others, which multiplies.
+  private mutating func measureComposites() {
+    var sizes: [ScalarString: Int] = [:]
+    var open = model.composites
+    // What is measured when all its parts are; a round that measures nothing has met a circle.
+    // Every round gets one level further in, so there are no more rounds than levels.
+    for _ in 0..<ModelDescription.maximumCompositeDepth where !open.isEmpty {
+      var waiting: [CompositeDescription] = []
+      for composite in open {
+        var size = 0
+        var isKnown = true
+        for part in composite.attributes {
+          guard case .composite(let name) = part.type, composites[ScalarString(name)] != nil else {
+            size += 1
+            continue
+          }
+          if let inner = sizes[ScalarString(name)] {
+            size = min(size + inner, ModelDescription.maximumCompositeSize + 1)
+          } else {
+            isKnown = false
+          }
+        }
+        guard isKnown else {
+          waiting.append(composite)
+          continue
+        }
+        if size > ModelDescription.maximumCompositeSize {
+          error(
+            .tooLarge, composite.name, nil,
+            "the composite stands for more than \(ModelDescription.maximumCompositeSize) attributes")
+        }
+        sizes[ScalarString(composite.name)] = size
       }
+      guard waiting.count < open.count else {
+        let names = waiting.prefix(8).map(\.name).joined(separator: ", ")
+        return error(.compositeCycle, waiting[0].name, nil, "composites contain themselves: \(names)")
+      }
+      open = waiting
     }
-    return false
+    if let left = open.first {
+      error(
+        .tooDeep, left.name, nil,
+        "composites inside each other more than \(ModelDescription.maximumCompositeDepth) deep")
+    }
   }
 
   private mutating func checkConfigurations() {
     var seen: Set<ScalarString> = []
     for configuration in model.configurations {
+      if configuration.name.isEmpty { error(.emptyName, nil, nil, "a configuration has no name") }
       if !seen.insert(ScalarString(configuration.name)).inserted {
         error(.duplicateConfiguration, nil, configuration.name, "two configurations have this name")
       }
@@ -275,6 +353,7 @@ private struct ModelChecker {
   private mutating func checkRequests() {
     var seen: Set<ScalarString> = []
     for request in model.fetchRequestTemplates {
+      if request.name.isEmpty { error(.emptyName, nil, nil, "a fetch request has no name") }
       if !seen.insert(ScalarString(request.name)).inserted {
         error(.duplicateFetchRequest, nil, request.name, "two fetch requests have this name")
       }

@@ -111,8 +111,9 @@ extension ModelDescription {
   private static func decodeEntities(
     _ list: [PropertyListValue], _ path: String, depth: Int = 0
   ) throws(PersistentStoreError) -> [EntityDescription] {
-    guard depth < 128 else {
-      throw PersistentStoreError(.limitExceeded, "sub-entities inside each other more than 128 deep")
+    guard depth < maximumInheritanceDepth || list.isEmpty else {
+      throw PersistentStoreError(
+        .limitExceeded, "sub-entities inside each other more than \(maximumInheritanceDepth) deep")
     }
     var result: [EntityDescription] = []
     for (index, value) in list.enumerated() {

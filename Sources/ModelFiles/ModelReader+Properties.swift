@@ -1,0 +1,138 @@
+import AtomicStoreSPI
+import StoreCodecs
+
+extension ModelReader {
+  mutating func attribute(
+    _ element: XMLElement, entity: String
+  ) throws(PersistentStoreError) -> AttributeDescription {
+    try refuseText(in: element)
+    var attributes = ElementAttributes(element)
+    guard let name = attributes.take("name") else { throw fail(element, "an attribute has no name", entity: entity) }
+    let typeName = attributes.take("attributeType") ?? ""
+    guard let type = AttributeType(modelName: typeName, composite: attributes.take("composite")) else {
+      throw fail(element, "there is no attribute type '\(typeName)'", entity: entity, property: name)
+    }
+    var attribute = AttributeDescription(name: name, type: type)
+    attribute.isOptional = try flag("optional", &attributes, element)
+    attribute.isTransient = try flag("transient", &attributes, element)
+    attribute.isIndexed = try flag("indexed", &attributes, element)
+    attribute.valueTransformerName = attributes.take("valueTransformerName")
+    attribute.attributeValueClassName = attributes.take("customClassName")
+    attribute.allowsExternalBinaryDataStorage = try flag("allowsExternalBinaryDataStorage", &attributes, element)
+    attribute.regularExpression = attributes.take("regularExpressionString")
+    attribute.renamingIdentifier = attributes.take("elementID")
+    attribute.versionHashModifier = attributes.take("versionHashModifier")
+    if try flag("derived", &attributes, element) {
+      attribute.derivationExpression = attributes.take("derivationExpression") ?? ""
+    }
+    let owner = "\(entity).\(name)"
+    if type == .string {
+      // Xcode keeps a string's lengths under the names of bounds.
+      attribute.minimumLength = length("minValueString", &attributes, element, owner)
+      attribute.maximumLength = length("maxValueString", &attributes, element, owner)
+    } else {
+      attribute.minimum = value("minValueString", "minDateTimeInterval", type, &attributes, element, owner)
+      attribute.maximum = value("maxValueString", "maxDateTimeInterval", type, &attributes, element, owner)
+    }
+    attribute.defaultValue = value("defaultValueString", "defaultDateTimeInterval", type, &attributes, element, owner)
+    attribute.extras = extras(&attributes, element)
+    for child in element.elements {
+      if child.name == "userInfo" {
+        try userInfo(child, of: owner, &attribute.userInfo, &attribute.extras)
+      } else {
+        keep(child, of: owner, &attribute.extras)
+      }
+    }
+    return attribute
+  }
+
+  mutating func relationship(
+    _ element: XMLElement, entity: String
+  ) throws(PersistentStoreError) -> RelationshipDescription {
+    try refuseText(in: element)
+    var attributes = ElementAttributes(element)
+    guard let name = attributes.take("name") else { throw fail(element, "a relationship has no name", entity: entity) }
+    guard let destination = attributes.take("destinationEntity") else {
+      throw fail(element, "the relationship has no destination", entity: entity, property: name)
+    }
+    var relationship = RelationshipDescription(name: name, destinationEntityName: destination)
+    relationship.inverseName = attributes.take("inverseName")
+    // It says again what the destination is; where it says something else, it is kept.
+    if let inverseEntity = attributes.take("inverseEntity") {
+      if relationship.inverseName == nil || !inverseEntity.utf8.elementsEqual(destination.utf8) {
+        warn(element, "the inverse of \(entity).\(name) is of the entity \(inverseEntity), its destination \(destination)")
+        attributes.keep("inverseEntity", inverseEntity)
+      }
+    }
+    relationship.isOptional = try flag("optional", &attributes, element)
+    relationship.isTransient = try flag("transient", &attributes, element)
+    relationship.isOrdered = try flag("ordered", &attributes, element)
+    relationship.isIndexed = try flag("indexed", &attributes, element)
+    relationship.renamingIdentifier = attributes.take("elementID")
+    relationship.versionHashModifier = attributes.take("versionHashModifier")
+    let isToMany = try flag("toMany", &attributes, element)
+    // -1 and 0 mean no bound. The bound makes the difference between to-one and to-many, as it does for Core Data.
+    let most = max(try count("maxCount", &attributes, element, entity: entity, property: name) ?? (isToMany ? 0 : 1), 0)
+    relationship.maximumCount = most
+    relationship.minimumCount = max(
+      try count("minCount", &attributes, element, entity: entity, property: name) ?? 0, 0)
+    if isToMany != (most != 1) {
+      warn(
+        element,
+        isToMany
+          ? "\(entity).\(name) is a to-many of at most 1 object; it is read as a to-one"
+          : "\(entity).\(name) is not marked as a to-many, and has no bound of 1; it is read as a to-many")
+    }
+    let rule = try deleteRule(&attributes, element, entity: entity, property: name)
+    if let rule { relationship.deleteRule = rule }
+    relationship.extras = extras(&attributes, element)
+    for child in element.elements {
+      if child.name == "userInfo" {
+        try userInfo(child, of: "\(entity).\(name)", &relationship.userInfo, &relationship.extras)
+      } else {
+        keep(child, of: "\(entity).\(name)", &relationship.extras)
+      }
+    }
+    return relationship
+  }
+
+  private mutating func deleteRule(
+    _ attributes: inout ElementAttributes, _ element: XMLElement, entity: String, property: String
+  ) throws(PersistentStoreError) -> DeleteRule? {
+    var text = attributes.take("deletionRule")
+    // Some real files misspell it; what is meant is plain.
+    if text == nil, let misspelt = attributes.take("deleteRule") {
+      warn(element, "deleteRule=\"\(misspelt)\" of \(entity).\(property) is read as deletionRule")
+      text = misspelt
+    }
+    guard let text else { return nil }
+    guard let rule = DeleteRule(rawValue: text) else {
+      throw fail(element, "there is no delete rule '\(text)'", entity: entity, property: property)
+    }
+    return rule
+  }
+
+  mutating func fetchedProperty(
+    _ element: XMLElement, entity: String
+  ) throws(PersistentStoreError) -> FetchedPropertyDescription {
+    try refuseText(in: element)
+    var attributes = ElementAttributes(element)
+    guard let name = attributes.take("name") else { throw fail(element, "a fetched property has no name", entity: entity) }
+    guard let request = element.elements.first(where: { $0.name == "fetchRequest" }) else {
+      throw fail(element, "the fetched property has no fetch request", entity: entity, property: name)
+    }
+    var property = FetchedPropertyDescription(name: name, fetchRequest: try fetchRequest(request))
+    property.isOptional = try flag("optional", &attributes, element)
+    property.renamingIdentifier = attributes.take("elementID")
+    property.versionHashModifier = attributes.take("versionHashModifier")
+    property.extras = extras(&attributes, element)
+    for child in element.elements where child !== request {
+      if child.name == "userInfo" {
+        try userInfo(child, of: "\(entity).\(name)", &property.userInfo, &property.extras)
+      } else {
+        keep(child, of: "\(entity).\(name)", &property.extras)
+      }
+    }
+    return property
+  }
+}
