@@ -98,11 +98,21 @@ struct XcodeElementWriter {
       bytes.append(" ")
       bytes.append(attribute)
       bytes.append("=\"")
-      bytes.append(xmlEscaped: value, inAttribute: true)
+      append(value)
       bytes.append("\"")
     }
     isTagOpen = true
     depth += 1
+  }
+
+  /// Appends an attribute's text. Xcode, unlike most, leaves `>` as it is.
+  private func append(_ value: String) {
+    var isFirst = true
+    for piece in value.utf8.split(separator: 0x3E, omittingEmptySubsequences: false) {
+      if !isFirst { bytes.append(byte: 0x3E) }
+      isFirst = false
+      bytes.append(xmlEscaped: String(Substring(piece)), inAttribute: true)
+    }
   }
 
   mutating func end(_ name: String) {

@@ -294,6 +294,39 @@ extension ModelDescription {
   }
 }
 
+// For telling two models apart, piece by piece.
+extension ModelDescription {
+  /// What is not an entity's.
+  var propertyListOfTheRest: PropertyListDictionary {
+    var copy = self
+    copy.entities = []
+    return copy.propertyList.dictionaryValue ?? PropertyListDictionary()
+  }
+
+  fileprivate static func propertyList(of entity: EntityDescription) -> PropertyListDictionary {
+    encode(entity).dictionaryValue ?? PropertyListDictionary()
+  }
+  fileprivate static func propertyList(of property: PropertyDescription) -> PropertyListValue { encode(property) }
+}
+
+extension EntityDescription {
+  /// What is neither a property's nor a sub-entity's, nor stored data's.
+  var propertyListOfTheRest: PropertyListDictionary {
+    var copy = self
+    copy.properties = []
+    copy.subentities = []
+    copy.isAbstract = false
+    return ModelDescription.propertyList(of: copy)
+  }
+
+  /// Its own properties; of two with one name the first.
+  var propertyListsByName: PropertyListDictionary {
+    var result = PropertyListDictionary()
+    for property in properties.reversed() { result[property.name] = ModelDescription.propertyList(of: property) }
+    return result
+  }
+}
+
 /// Collects what differs from the default.
 private struct SchemaWriter {
   private var dictionary = PropertyListDictionary()
