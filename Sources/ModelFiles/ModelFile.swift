@@ -49,7 +49,9 @@ public struct ModelFile: Sendable {
   private static func readVersions(
     _ place: StorePlace, _ names: [String], _ version: String?
   ) throws(PersistentStoreError) -> ModelFile {
-    let versions = names.filter { $0.hasSuffix(".xcdatamodel") }.map { String($0.dropLast(".xcdatamodel".count)) }
+    // By name without the extension: `M` before `M 2`.
+    let versions = names.filter { $0.hasSuffix(".xcdatamodel") }
+      .map { ScalarString(String($0.dropLast(".xcdatamodel".count))) }.sorted().map(\.string)
     let list = versions.joined(separator: ", ")
     var warnings: [ModelFileWarning] = []
     var wanted = version.map { $0.hasSuffix(".xcdatamodel") ? String($0.dropLast(".xcdatamodel".count)) : $0 }

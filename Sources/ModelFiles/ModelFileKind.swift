@@ -14,6 +14,8 @@ enum ModelFileKind {
   case mapping
   /// A `.cdm`: a keyed archive of a mapping model.
   case compiledMapping
+  /// `VersionInfo.plist` of a `.momd`.
+  case versionInfo
   /// A store in Core Data's XML format.
   case store
   case unknown
@@ -24,8 +26,7 @@ enum ModelFileKind {
     if bytes.starts(with: "bplist".utf8) {
       // Archives name their classes somewhere.
       if contains(bytes, "XDPMModel") || contains(bytes, "XDPMEntity") { return .oldArchive }
-      if contains(bytes, "NSMappingModel") { return .compiledMapping }
-      return contains(bytes, "NSManagedObjectModel") ? .compiled : .unknown
+      return compiledKind(bytes)
     }
     var start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
     while start < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[start]) { start += 1 }
@@ -40,12 +41,18 @@ enum ModelFileKind {
     switch root {
     case "plist":
       if contains(bytes, "XDPMModel") { return .oldArchive }
-      if contains(bytes, "NSMappingModel") { return .compiledMapping }
-      return contains(bytes, "$archiver") && contains(bytes, "NSManagedObjectModel") ? .compiled : .unknown
+      return compiledKind(bytes)
     case "database":
       return contains(bytes, "XDDevMappingModel") || contains(bytes, "XDDEVMAPPINGMODEL") ? .mapping : .store
     default: return .unknown
     }
+  }
+
+  private static func compiledKind(_ bytes: UnsafeRawBufferPointer) -> ModelFileKind {
+    if contains(bytes, "NSManagedObjectModel_VersionHashes") { return .versionInfo }
+    guard contains(bytes, "$archiver") else { return .unknown }
+    if contains(bytes, "NSMappingModel") { return .compiledMapping }
+    return contains(bytes, "NSManagedObjectModel") ? .compiled : .unknown
   }
 
   private static func contains(_ bytes: UnsafeRawBufferPointer, _ text: StaticString) -> Bool {
@@ -72,6 +79,7 @@ enum ModelFileKind {
           + "Xcode 4 or newer"
       case .mapping: "this is a mapping model between two versions, not a model"
       case .compiledMapping: "this is a compiled mapping model (.cdm), not a model"
+      case .versionInfo: "this lists the versions of a compiled model (.momd); it is no model itself"
       case .store: "this is a store in Core Data's XML format, not a model"
       case .unknown: "this is no model file"
       }

@@ -288,15 +288,19 @@ private struct ModelChecker {
     measureComposites()
   }
 
+  private static let tooDeep =
+    "composites inside each other more than \(ModelDescription.maximumCompositeDepth) deep"
+
   /// Finds circles of composites, and bounds what they stand for: each may hold others, which multiplies.
   private mutating func measureComposites() {
-    var sizes: [ScalarString: Int] = [:]
+    var sizes: [ScalarString: (depth: Int, size: Int)] = [:]
     var open = model.composites
     // What is measured when all its parts are; a round that measures nothing has met a circle.
-    // Every round gets one level further in, so there are no more rounds than levels.
+    // Every round gets a level further in at least, so there need be no more rounds than levels.
     for _ in 0..<ModelDescription.maximumCompositeDepth where !open.isEmpty {
       var waiting: [CompositeDescription] = []
       for composite in open {
+        var depth = 1
         var size = 0
         var isKnown = true
         for part in composite.attributes {
@@ -305,7 +309,8 @@ private struct ModelChecker {
             continue
           }
           if let inner = sizes[ScalarString(name)] {
-            size = min(size + inner, ModelDescription.maximumCompositeSize + 1)
+            depth = max(depth, inner.depth + 1)
+            size = min(size + inner.size, ModelDescription.maximumCompositeSize + 1)
           } else {
             isKnown = false
           }
@@ -314,12 +319,15 @@ private struct ModelChecker {
           waiting.append(composite)
           continue
         }
+        if depth == ModelDescription.maximumCompositeDepth + 1 {
+          error(.tooDeep, composite.name, nil, Self.tooDeep)
+        }
         if size > ModelDescription.maximumCompositeSize {
           error(
             .tooLarge, composite.name, nil,
             "the composite stands for more than \(ModelDescription.maximumCompositeSize) attributes")
         }
-        sizes[ScalarString(composite.name)] = size
+        sizes[ScalarString(composite.name)] = (depth, size)
       }
       guard waiting.count < open.count else {
         let names = waiting.prefix(8).map(\.name).joined(separator: ", ")
@@ -327,11 +335,7 @@ private struct ModelChecker {
       }
       open = waiting
     }
-    if let left = open.first {
-      error(
-        .tooDeep, left.name, nil,
-        "composites inside each other more than \(ModelDescription.maximumCompositeDepth) deep")
-    }
+    if let left = open.first { error(.tooDeep, left.name, nil, Self.tooDeep) }
   }
 
   private mutating func checkConfigurations() {
