@@ -152,7 +152,8 @@ private struct ModelWriter {
       guard let value, !value.isNull else { continue }
       // A bound of a string would be read back as a length.
       let isBoundOfString = attribute.type == .string && name != "defaultValueString"
-      guard let text = Self.text(value), attribute.type.accepts(value), !isBoundOfString else {
+      guard let text = Self.text(value), attribute.type.accepts(value), attribute.type != .undefined, !isBoundOfString
+      else {
         throw PersistentStoreError(
           .unsupportedByFormat, "a model file cannot hold \(value.kindDescription) as \(name)",
           at: StoreLocation(entity: owner, property: attribute.name))
