@@ -178,15 +178,16 @@ public struct StoreConverter: Sendable {
     var reader = try formatType.init(
       StoreConfiguration(path: staged.targetPath, options: writeOptions, isReadOnly: true))
     var metadata = try reader.metadata(in: source)
-    let description = if let own = metadata.model { own } else { try reader.inferModel(from: source) }
-    let readModel: ManagedObjectModel
-    do {
-      // The file's own model where it has one: a reader without ours must get the same.
-      readModel = try ManagedObjectModel(description)
-    } catch {
-      throw PersistentStoreError(
-        .internalInconsistency, "the result's own model is not valid", at: StoreLocation(file: target),
-        underlying: error)
+    var readModel = model
+    if let own = metadata.model {
+      do {
+        // The file's own model where it has one: a reader without ours must get the same.
+        readModel = try ManagedObjectModel(own)
+      } catch {
+        throw PersistentStoreError(
+          .internalInconsistency, "the result's own model is not valid", at: StoreLocation(file: target),
+          underlying: error)
+      }
     }
     let builder = NodeTableBuilder(model: readModel, file: target)
     try reader.load(source, into: builder)

@@ -11,5 +11,34 @@
 #include <libxml/parserInternals.h>
 #include <libxml/SAX2.h>
 #include <libxml/xmlerror.h>
+#include <libxml/dict.h>
+#include <libxml/globals.h>
+
+// libxml2 keeps, for each thread, functions that take errors which belong to no parser, and prints when nobody set
+// one. They are set aside while a parser of ours runs, and put back for whoever else uses libxml2 in the process.
+// In C because Swift can neither write a function with "..." nor name its type.
+typedef struct {
+  xmlGenericErrorFunc generic;
+  void *genericContext;
+  xmlStructuredErrorFunc structured;
+  void *structuredContext;
+} ErrorReporting;
+
+static void ignoreMessage(void *context, const char *message, ...) {
+  (void)context;
+  (void)message;
+}
+
+static inline ErrorReporting silenceErrorReporting(void) {
+  ErrorReporting outer = {xmlGenericError, xmlGenericErrorContext, xmlStructuredError, xmlStructuredErrorContext};
+  xmlSetGenericErrorFunc(NULL, ignoreMessage);
+  xmlSetStructuredErrorFunc(NULL, NULL);
+  return outer;
+}
+
+static inline void restoreErrorReporting(ErrorReporting outer) {
+  xmlSetGenericErrorFunc(outer.genericContext, outer.generic);
+  xmlSetStructuredErrorFunc(outer.structuredContext, outer.structured);
+}
 
 #endif

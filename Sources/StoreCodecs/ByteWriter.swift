@@ -91,22 +91,10 @@ public final class ByteWriter {
   /// Appends decimal digits.
   public func append(integer value: Int64) {
     let start = room(20)
-    var rest = value.magnitude
-    var end = 20
-    repeat {
-      end -= 1
-      start[end] = 0x30 + UInt8(truncatingIfNeeded: rest % 10)
-      rest /= 10
-    } while rest > 0
-    var count = 20 - end
-    if value < 0 {
-      // Twenty places hold the nineteen digits of any Int64 and its sign.
-      end -= 1
-      start[end] = 0x2D
-      count += 1
-    }
-    UnsafeMutableRawPointer(start).copyMemory(from: start + end, byteCount: count)
-    advance(count)
+    guard value < 0 else { return advance(ExactText.writeDecimal(value.magnitude, to: start)) }
+    // Twenty places hold the nineteen digits of any Int64 and its sign.
+    start.pointee = 0x2D
+    advance(1 + ExactText.writeDecimal(value.magnitude, to: start + 1))
   }
 
   /// Appends a little-endian number.

@@ -12,6 +12,23 @@ public struct XMLName: Equatable, Sendable {
 
   @inlinable public static func == (one: XMLName, other: XMLName) -> Bool { one.address == other.address }
 
+  /// A name with its prefix, which libxml2 keeps apart: otherwise `<p:object>` would pass for `<object>`.
+  ///
+  /// Not by xmlDictQLookup, whose entries are not those of xmlDictLookup.
+  fileprivate init?(_ name: UnsafePointer<UInt8>, prefix: UnsafePointer<UInt8>, in names: OpaquePointer?) {
+    var whole: [UInt8] = []
+    for part in [prefix, name] {
+      if !whole.isEmpty { whole.append(0x3A) }
+      var index = 0
+      while part[index] != 0 {
+        whole.append(part[index])
+        index += 1
+      }
+    }
+    guard let base = xmlDictLookup(names, whole, Int32(truncatingIfNeeded: whole.count)) else { return nil }
+    self.base = base
+  }
+
   /// A number for the name, the same for each occurrence within one parse: a key for tables.
   @inlinable public var address: UInt { UInt(bitPattern: base) }
 
@@ -24,19 +41,27 @@ public struct XMLAttributes: ~Escapable {
   // Inlined into handlers: a call across modules for each name and value costs as much as the parser's own work on it.
   @usableFromInline let base: UnsafeMutablePointer<UnsafePointer<UInt8>?>?
   public let count: Int
+  // The parser's dictionary, for names with a prefix.
+  private let names: OpaquePointer?
 
   @_lifetime(immortal)
-  init(_ base: UnsafeMutablePointer<UnsafePointer<UInt8>?>?, count: Int) {
+  init(_ base: UnsafeMutablePointer<UnsafePointer<UInt8>?>?, count: Int, names: OpaquePointer?) {
     self.base = base
     self.count = count
+    self.names = names
   }
 
   // libxml2 gives five pointers for each: name, prefix, namespace, the value's begin and its end.
-  /// The name, as it was interned. `0 ..< count`.
+  /// The name with its prefix, as it was interned. `0 ..< count`.
   @inlinable public func name(_ index: Int) -> XMLName? {
     precondition(index >= 0 && index < count, "no such attribute")
     guard let base, let name = base[index * 5] else { return nil }
-    return XMLName(base: name)
+    return base[index * 5 + 1] == nil ? XMLName(base: name) : qualifiedName(index)
+  }
+
+  @usableFromInline func qualifiedName(_ index: Int) -> XMLName? {
+    guard let base, let name = base[index * 5], let prefix = base[index * 5 + 1] else { return nil }
+    return XMLName(name, prefix: prefix, in: names)
   }
 
   /// The value as bytes that are good only during the call: for handlers that must not pay for more.
@@ -84,11 +109,19 @@ public struct XMLLimits: Sendable {
 public final class XMLReader {
   private let context: xmlParserCtxtPtr
   private let state: UnsafeMutablePointer<State>
+  private let target: HandlerBox
   private let file: String?
   private var fedBytes = 0
 
-  fileprivate struct State {
+  fileprivate final class HandlerBox {
     let handler: any XMLEventHandler
+    init(_ handler: any XMLEventHandler) { self.handler = handler }
+  }
+
+  fileprivate struct State {
+    // The reader holds it. Reached this way nobody counts references to it, which at every event would cost a tenth
+    // of the parse.
+    let target: Unmanaged<HandlerBox>
     let limits: XMLLimits
     let file: String?
     var depth = 0
@@ -98,6 +131,10 @@ public final class XMLReader {
     var context: xmlParserCtxtPtr?
   }
 
+  /// The first bytes, kept back until there are enough: libxml2 mistakes encodings when the first piece is short.
+  private var head: [UInt8] = []
+  private static let headSize = 64
+
   // libxml2's tables are made once, before the first parser, whichever thread comes first.
   private static let initialize: Void = xmlInitParser()
 
@@ -106,41 +143,63 @@ public final class XMLReader {
   {
     _ = Self.initialize
     self.file = file
+    target = HandlerBox(handler)
     var sax = xmlSAXHandler()
     sax.initialized = XML_SAX2_MAGIC
-    sax.startElementNs = { context, name, _, _, _, _, count, defaulted, attributes in
+    sax.startElementNs = { context, name, prefix, _, _, _, count, defaulted, attributes in
       guard let state = XMLReader.state(context), let name, !state.pointee.hasFailed else { return }
-      XMLReader.start(state, name, attributes, Int(count))
+      let names = state.pointee.context?.pointee.dict
+      guard let name = XMLReader.name(name, prefix, in: names) else { return XMLReader.stopWithoutMemory(state) }
+      XMLReader.start(state, name, XMLAttributes(attributes, count: Int(count), names: names))
     }
-    sax.endElementNs = { context, name, _, _ in
+    sax.endElementNs = { context, name, prefix, _ in
       guard let state = XMLReader.state(context), let name, !state.pointee.hasFailed else { return }
       state.pointee.depth -= 1
-      do throws(PersistentStoreError) {
-        try state.pointee.handler.endElement(XMLName(base: name))
-      } catch {
-        XMLReader.stop(state, error)
+      guard let name = XMLReader.name(name, prefix, in: state.pointee.context?.pointee.dict) else {
+        return XMLReader.stopWithoutMemory(state)
+      }
+      state.pointee.target._withUnsafeGuaranteedRef { target in
+        do throws(PersistentStoreError) {
+          try target.handler.endElement(name)
+        } catch {
+          XMLReader.stop(state, error)
+        }
       }
     }
     let text: charactersSAXFunc = { context, bytes, count in
       guard let state = XMLReader.state(context), let bytes, !state.pointee.hasFailed else { return }
-      do throws(PersistentStoreError) {
-        let piece = UnsafeBufferPointer(start: bytes, count: Int(count))
-        try state.pointee.handler.characters(Span(_unsafeElements: piece))
-      } catch {
-        XMLReader.stop(state, error)
+      state.pointee.target._withUnsafeGuaranteedRef { target in
+        do throws(PersistentStoreError) {
+          let piece = UnsafeBufferPointer(start: bytes, count: Int(count))
+          try target.handler.characters(Span(_unsafeElements: piece))
+        } catch {
+          XMLReader.stop(state, error)
+        }
       }
     }
     sax.characters = text
     sax.ignorableWhitespace = text
     sax.cdataBlock = text
-    sax.getEntity = { _, name in xmlGetPredefinedEntity(name) }
-    sax.entityDecl = { context, name, _, _, _, _ in
+    // Only names that XML does not define come here. Where the document type names a file, libxml2 would take them for
+    // declared there, and leave them out of the value without a word.
+    sax.getEntity = { context, name in
+      guard let state = XMLReader.state(context), let name else { return nil }
+      let shown = XMLName(base: name).string
+      XMLReader.stop(state, XMLReader.refusal("the entity '\(shown)' is not declared", state))
+      return nil
+    }
+    sax.entityDecl = { context, _, _, _, _, _ in
       guard let state = XMLReader.state(context) else { return }
       XMLReader.stop(state, XMLReader.refusal("entity declarations are refused", state))
     }
-    sax.reference = { context, name in
+    sax.unparsedEntityDecl = { context, _, _, _, _ in
       guard let state = XMLReader.state(context) else { return }
-      XMLReader.stop(state, XMLReader.refusal("an entity that XML itself does not have", state))
+      XMLReader.stop(state, XMLReader.refusal("entity declarations are refused", state))
+    }
+    sax.getParameterEntity = { context, _ in
+      guard let state = XMLReader.state(context) else { return nil }
+      XMLReader.stop(state, XMLReader.refusal("parameter entities are refused", state))
+      return nil
     }
     sax.serror = { context, error in
       // The first one counts; libxml2 may report what follows from it as well.
@@ -149,8 +208,13 @@ public final class XMLReader {
       else { return }
       // Names with undeclared prefixes are no fault of form: namespaces mean nothing to a store.
       if error.pointee.domain == Int32(XML_FROM_NAMESPACE.rawValue) { return }
-      var message = error.pointee.message.map { String(cString: $0) } ?? "not well-formed"
-      while let last = message.last, last.isWhitespace { message.removeLast() }
+      let text = error.pointee.message.map { String(cString: $0) } ?? "the parser gives no reason"
+      // Some go over two lines, all end with a line break.
+      var message = text.split(whereSeparator: \.isNewline).joined(separator: " ")
+      // What libxml2 calls extra content at the end is, inside an element, an end that came too early.
+      if error.pointee.code == Int32(XML_ERR_DOCUMENT_END.rawValue), state.pointee.depth > 0 {
+        message = "the document ends before its elements do"
+      }
       let column = Int(error.pointee.int2)
       state.pointee.error = PersistentStoreError(
         .malformed, "not well-formed XML: \(message)",
@@ -158,7 +222,7 @@ public final class XMLReader {
           file: state.pointee.file, line: XMLReader.line(state), column: column > 0 ? column : nil))
     }
     state = .allocate(capacity: 1)
-    state.initialize(to: State(handler: handler, limits: limits, file: file))
+    state.initialize(to: State(target: .passUnretained(target), limits: limits, file: file))
     guard let made = xmlCreatePushParserCtxt(&sax, state, nil, 0, nil) else {
       state.deinitialize(count: 1)
       state.deallocate()
@@ -166,8 +230,9 @@ public final class XMLReader {
     }
     context = made
     state.pointee.context = made
-    // Without XML_PARSE_HUGE: it would switch off the guard against entities that multiply.
-    xmlCtxtUseOptions(context, Int32(XML_PARSE_NONET.rawValue | XML_PARSE_COMPACT.rawValue))
+    // Without NOENT `&amp;` in an attribute value would come as `&#38;`; there are no other entities that it could
+    // bring in. Without XML_PARSE_HUGE: it would switch off the guard against entities that multiply.
+    xmlCtxtUseOptions(context, Int32(XML_PARSE_NONET.rawValue | XML_PARSE_NOENT.rawValue))
   }
 
   deinit {
@@ -196,25 +261,52 @@ public final class XMLReader {
   ///
   /// - Throws: what the handler throws, with the place filled in; `.malformed`, `.limitExceeded`.
   public func feed(_ bytes: UnsafeRawBufferPointer) throws(PersistentStoreError) {
-    guard let base = bytes.baseAddress, bytes.count > 0 else { return }
-    var start = 0
-    // libxml2 counts in 32 bits and grows its own buffer by what it is given.
-    while start < bytes.count {
-      let count = min(bytes.count - start, 256 * 1024)
-      _ = xmlParseChunk(context, (base + start).assumingMemoryBound(to: CChar.self), Int32(count), 0)
-      start += count
-      fedBytes += count
-      try check()
+    try check()
+    fedBytes += bytes.count
+    var rest = bytes[...]
+    if head.count < Self.headSize {
+      let missing = rest.prefix(Self.headSize - head.count)
+      head.append(contentsOf: missing)
+      rest = rest.dropFirst(missing.count)
+      guard head.count == Self.headSize else { return }
+      try parseHead()
+    }
+    while !rest.isEmpty {
+      // libxml2 counts in 32 bits and grows its own buffer by what it is given.
+      let piece = rest.prefix(256 * 1024)
+      try parse(UnsafeRawBufferPointer(rebasing: piece))
+      rest = rest.dropFirst(piece.count)
     }
   }
 
   /// Says that the document is complete.
   public func finish() throws(PersistentStoreError) {
+    try check()
     guard fedBytes > 0 else {
       throw PersistentStoreError(.malformed, "the document is empty", at: StoreLocation(file: file))
     }
-    _ = xmlParseChunk(context, nil, 0, 1)
+    if head.count < Self.headSize { try parseHead() }
+    try parse(UnsafeRawBufferPointer(start: nil, count: 0), isLast: true)
+    guard state.pointee.depth == 0 else {
+      throw PersistentStoreError(.malformed, "the document ends within an element", at: location)
+    }
+  }
+
+  private func parseHead() throws(PersistentStoreError) {
+    try head.withUnsafeBufferPointer { (bytes) throws(PersistentStoreError) in
+      try parse(UnsafeRawBufferPointer(bytes))
+    }
+  }
+
+  private func parse(_ bytes: UnsafeRawBufferPointer, isLast: Bool = false) throws(PersistentStoreError) {
+    // Conversions between encodings report to the thread instead of the parser.
+    let outer = silenceErrorReporting()
+    defer { restoreErrorReporting(outer) }
+    _ = xmlParseChunk(
+      context, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(truncatingIfNeeded: bytes.count),
+      isLast ? 1 : 0)
     try check()
+    // Not by the call's result, which also counts prefixes that nothing declares.
     guard context.pointee.wellFormed == 1 else {
       throw PersistentStoreError(.malformed, "not well-formed XML", at: location)
     }
@@ -233,14 +325,21 @@ public final class XMLReader {
   // MARK: From the callbacks
 
   @inline(__always)
+  private static func name(
+    _ name: UnsafePointer<UInt8>, _ prefix: UnsafePointer<UInt8>?, in names: OpaquePointer?
+  ) -> XMLName? {
+    if let prefix { XMLName(name, prefix: prefix, in: names) } else { XMLName(base: name) }
+  }
+
+  @inline(__always)
   fileprivate static func state(_ context: UnsafeMutableRawPointer?) -> UnsafeMutablePointer<State>? {
     context?.assumingMemoryBound(to: State.self)
   }
 
   private static func start(
-    _ state: UnsafeMutablePointer<State>, _ name: UnsafePointer<UInt8>,
-    _ attributes: UnsafeMutablePointer<UnsafePointer<UInt8>?>?, _ count: Int
+    _ state: UnsafeMutablePointer<State>, _ name: XMLName, _ attributes: borrowing XMLAttributes
   ) {
+    let count = attributes.count
     state.pointee.depth += 1
     if state.pointee.depth > state.pointee.limits.depth || count > state.pointee.limits.attributes {
       var error = refusal(
@@ -250,10 +349,12 @@ public final class XMLReader {
       error.code = .limitExceeded
       return stop(state, error)
     }
-    do throws(PersistentStoreError) {
-      try state.pointee.handler.startElement(XMLName(base: name), XMLAttributes(attributes, count: count))
-    } catch {
-      stop(state, error)
+    state.pointee.target._withUnsafeGuaranteedRef { target in
+      do throws(PersistentStoreError) {
+        try target.handler.startElement(name, attributes)
+      } catch {
+        stop(state, error)
+      }
     }
   }
 
@@ -264,6 +365,12 @@ public final class XMLReader {
       StoreLocation(
         file: state.pointee.file, line: input.map { Int($0.pointee.line) }, column: input.map { Int($0.pointee.col) }))
     if let context = state.pointee.context { xmlStopParser(context) }
+  }
+
+  private static func stopWithoutMemory(_ state: UnsafeMutablePointer<State>) {
+    var error = refusal("no memory for another name", state)
+    error.code = .limitExceeded
+    stop(state, error)
   }
 
   private static func refusal(_ message: String, _ state: UnsafeMutablePointer<State>) -> PersistentStoreError {

@@ -25,7 +25,7 @@ struct Convert: ParsableCommand {
   @Flag(name: .customLong("allow-loss"), help: "Convert even where the target cannot carry everything.")
   var allowLoss = false
   @Flag(name: .customLong("new-uuid"), help: "Give the copy an identity of its own.") var newUUID = false
-  @Flag(help: "Say nothing on success.") var quiet = false
+  @Flag(help: "Say what was done, also where standard error is no terminal.") var verbose = false
   @OptionGroup var common: CommonOptions
 
   func run() throws {
@@ -92,7 +92,8 @@ struct Convert: ParsableCommand {
     }
     for loss in report.losses { Talk.say("lost: \(loss)") }
     for selection in report.selections { Talk.say("as asked: \(selection)") }
-    guard !quiet else { return }
+    // As other tools do: quiet on success, unless somebody is watching.
+    guard verbose || report.isDryRun || isatty(STDERR_FILENO) == 1 else { return }
     let total = report.counts.reduce(0) { $0 + $1.count }
     let list = report.counts.map { "\($0.entity) \($0.count)" }.joined(separator: ", ")
     let verb = report.isDryRun ? "would convert" : "converted"

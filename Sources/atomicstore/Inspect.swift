@@ -27,7 +27,7 @@ struct Inspect: ParsableCommand {
         let count = nodes.count(of: entity.index)
         text += "  " + entity.name + String(repeating: " ", count: width - entity.name.count) + "  "
         text += entity.isAbstract ? "abstract" : "\(count)"
-        if let parent = entity.superentity { text += ", a \(parent.name)" }
+        if let parent = entity.superentity { text += ", kind of \(parent.name)" }
         text += "\n"
       }
       for entry in metadata.entries { text += "  metadata \(entry.key): \(GraphComparison.summary(entry.value))\n" }

@@ -52,6 +52,14 @@ struct CSVFile {
     return record
   }
 
+  /// Where the relationships of a typed header lead, if there are any.
+  var destinationName: String? {
+    for text in header.dropFirst() {
+      if case .relationship(let relationship)? = Header.property(text) { return relationship.destinationEntityName }
+    }
+    return nil
+  }
+
   /// The model that a typed header tells.
   func typedModel(entity: String) throws(PersistentStoreError) -> ModelDescription {
     var properties: [PropertyDescription] = []

@@ -65,20 +65,38 @@ extension CSVStore {
   // MARK: Our own files
 
   /// What a column is read as.
-  enum Column {
-    case skipped
-    case reference
-    case attribute(slot: Int, AttributeType)
-    case toOne(slot: Int)
-    case toMany(slot: Int)
+  struct Column {
+    /// No strings in it, so that copying one for each cell counts no references.
+    enum Kind: UInt8 {
+      case skipped, reference, text, integer, double, float, decimal, boolean, date, uuid, bytes, undefined, toOne, toMany
+    }
+    var kind: Kind
+    var slot: Int
+    static let skipped = Column(kind: .skipped, slot: -1)
+    static let reference = Column(kind: .reference, slot: -1)
   }
 
   private static func column(_ slot: Slot) -> Column {
-    switch slot.kind {
-    case .attribute(let type): .attribute(slot: slot.index, type)
-    case .toOne: .toOne(slot: slot.index)
-    case .toMany: .toMany(slot: slot.index)
-    }
+    let kind: Column.Kind =
+      switch slot.kind {
+      case .toOne: .toOne
+      case .toMany: .toMany
+      case .attribute(let type):
+        switch type {
+        case .string, .uri: .text
+        case .integer16, .integer32, .integer64: .integer
+        case .double: .double
+        case .float: .float
+        case .decimal: .decimal
+        case .boolean: .boolean
+        case .date: .date
+        case .uuid: .uuid
+        case .binaryData, .transformable: .bytes
+        // A composite never has a slot of its own.
+        case .undefined, .composite: .undefined
+        }
+      }
+    return Column(kind: kind, slot: slot.index)
   }
 
   private static func typedColumns(_ file: CSVFile, _ entity: Entity) throws(PersistentStoreError) -> [Column] {
@@ -142,7 +160,7 @@ extension CSVStore {
         }
       } catch {
         throw PersistentStoreError(
-          error.code, error.message, at: field.location.filled(from: nodes.location(columns[field.index].slot)))
+          error.code, error.message, at: field.location.filled(from: nodes.location(columns[field.index].slot >= 0 ? columns[field.index].slot : nil)))
       }
     }
   }
@@ -261,18 +279,9 @@ extension CSVStore {
           try cell.set(scratch.span, columns[field.index], nodes)
         } catch {
           throw PersistentStoreError(
-            error.code, error.message, at: field.location.filled(from: nodes.location(columns[field.index].slot)))
+            error.code, error.message, at: field.location.filled(from: nodes.location(columns[field.index].slot >= 0 ? columns[field.index].slot : nil)))
         }
       }
-    }
-  }
-}
-
-extension CSVStore.Column {
-  var slot: Int? {
-    switch self {
-    case .skipped, .reference: nil
-    case .attribute(let slot, _), .toOne(let slot), .toMany(let slot): slot
     }
   }
 }
@@ -291,16 +300,49 @@ struct Cell {
   }
 
   mutating func set(_ bytes: Span<UInt8>, _ column: CSVStore.Column, _ nodes: NodeTableBuilder) throws(PersistentStoreError) {
-    switch column {
+    let slot = column.slot
+    switch column.kind {
     case .skipped, .reference: return
-    case .toOne(let slot): try setReference(bytes, slot, nodes, isToMany: false)
-    case .toMany(let slot):
+    case .toOne: try setReference(bytes, slot, nodes, isToMany: false)
+    case .toMany:
       var start = 0
       for index in 0...bytes.count where index == bytes.count || bytes[index] == 0x20 {
         if index > start { try setReference(bytes.extracting(start..<index), slot, nodes, isToMany: true) }
         start = index + 1
       }
-    case .attribute(let slot, let type): try setAttribute(bytes, slot, type, nodes)
+    case .text: try nodes.set(utf8: bytes, slot: slot)
+    case .integer:
+      guard let number = ExactText.integer(bytes) else { throw Self.unfit(bytes, slot, nodes) }
+      try nodes.set(integer: number, slot: slot)
+    case .double:
+      guard let number = ExactText.double(bytes) else { throw Self.unfit(bytes, slot, nodes) }
+      try nodes.set(double: number, slot: slot)
+    case .float:
+      guard let number = ExactText.float(bytes) else { throw Self.unfit(bytes, slot, nodes) }
+      try nodes.set(float: number, slot: slot)
+    case .decimal: try nodes.set(decimal: bytes, slot: slot)
+    case .boolean:
+      guard let flag = boolean(bytes) else { throw Self.unfit(bytes, slot, nodes) }
+      try nodes.set(boolean: flag, slot: slot)
+    case .date:
+      guard let seconds = dateFormat.map({ $0.seconds(bytes) }) ?? ExactText.date(bytes) else {
+        throw Self.unfit(bytes, slot, nodes)
+      }
+      try nodes.set(dateSeconds: seconds, slot: slot)
+    case .uuid:
+      guard let uuid = ExactText.uuid(bytes) else { throw Self.unfit(bytes, slot, nodes) }
+      try nodes.set(uuid: uuid, slot: slot)
+    case .bytes:
+      if let offset = Base64.decode(bytes, into: &buffer) {
+        throw PersistentStoreError(.invalidValue, "byte \(offset + 1) of the text is not base64")
+      }
+      try nodes.set(bytes: buffer.span, slot: slot)
+    case .undefined:
+      // A foreign file knows no kinds: there it is text.
+      guard let value = isForeign ? .string(Self.text(bytes)) : StoredValue(typedText: Self.text(bytes)) else {
+        throw Self.unfit(bytes, "value with its kind")
+      }
+      try nodes.set(value, slot: slot)
     }
   }
 
@@ -321,48 +363,9 @@ struct Cell {
     if isToMany { try nodes.append(toMany: reference, slot: slot) } else { try nodes.set(toOne: reference, slot: slot) }
   }
 
-  private mutating func setAttribute(
-    _ bytes: Span<UInt8>, _ slot: Int, _ type: AttributeType, _ nodes: NodeTableBuilder
-  ) throws(PersistentStoreError) {
-    switch type {
-    case .string, .uri: try nodes.set(utf8: bytes, slot: slot)
-    case .integer16, .integer32, .integer64:
-      guard let number = ExactText.integer(bytes) else { throw Self.unfit(bytes, type.modelName) }
-      try nodes.set(integer: number, slot: slot)
-    case .double:
-      guard let number = ExactText.double(bytes) else { throw Self.unfit(bytes, type.modelName) }
-      try nodes.set(double: number, slot: slot)
-    case .float:
-      guard let number = ExactText.float(bytes) else { throw Self.unfit(bytes, type.modelName) }
-      try nodes.set(float: number, slot: slot)
-    case .decimal: try nodes.set(decimal: bytes, slot: slot)
-    case .boolean:
-      guard let flag = boolean(bytes) else { throw Self.unfit(bytes, type.modelName) }
-      try nodes.set(boolean: flag, slot: slot)
-    case .date:
-      guard let seconds = dateFormat.map({ $0.seconds(bytes) }) ?? ExactText.date(bytes) else {
-        throw Self.unfit(bytes, type.modelName)
-      }
-      try nodes.set(dateSeconds: seconds, slot: slot)
-    case .uuid:
-      guard let uuid = ExactText.uuid(bytes) else { throw Self.unfit(bytes, type.modelName) }
-      try nodes.set(uuid: uuid, slot: slot)
-    case .binaryData, .transformable:
-      if let offset = Base64.decode(bytes, into: &buffer) {
-        throw PersistentStoreError(.invalidValue, "byte \(offset + 1) of the text is not base64")
-      }
-      try nodes.set(bytes: buffer.span, slot: slot)
-    case .undefined:
-      // A foreign file knows no kinds: there it is text.
-      guard let value = isForeign ? .string(Self.text(bytes)) : StoredValue(typedText: Self.text(bytes)) else {
-        throw Self.unfit(bytes, "value with its kind")
-      }
-      try nodes.set(value, slot: slot)
-    case .composite: throw Self.unfit(bytes, "composite")
-    }
-  }
-
   private func boolean(_ bytes: Span<UInt8>) -> Bool? {
+    // Our own files have two words; they are told apart without making strings.
+    if bytes.count == 4, bytes[0] == 0x74, bytes[1] == 0x72, bytes[2] == 0x75, bytes[3] == 0x65 { return true }
     let text = Self.text(bytes)
     switch isForeign ? text.lowercased() : text {
     case "true": return true
@@ -375,6 +378,10 @@ struct Cell {
 
   private static func text(_ bytes: Span<UInt8>) -> String {
     bytes.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
+  }
+
+  private static func unfit(_ bytes: Span<UInt8>, _ slot: Int, _ nodes: NodeTableBuilder) -> PersistentStoreError {
+    unfit(bytes, nodes.typeName(slot: slot))
   }
 
   private static func unfit(_ bytes: Span<UInt8>, _ what: String) -> PersistentStoreError {

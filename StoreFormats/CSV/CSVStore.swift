@@ -92,7 +92,12 @@ public struct CSVStore: AtomicStore {
     if source.isFolder { return try FolderMetadata.read(source).metadata }
     let file = try CSVFile(source, member: nil, options: options)
     var metadata = StoreMetadata(storeType: Self.storeType, uuid: Self.identifier(ofPath: path))
-    if file.isTyped { metadata.model = try file.typedModel(entity: entityName) }
+    if file.isTyped {
+      // A file's relationships lead to its own entity, which so has its name in the header, whatever the file is called.
+      let name = options["entity"] ?? file.destinationName ?? entityName
+      typedEntity = name
+      metadata.model = try file.typedModel(entity: name)
+    }
     return metadata
   }
 
@@ -100,9 +105,12 @@ public struct CSVStore: AtomicStore {
     try CSVFile(source, member: nil, options: options).foreignModel(entity: entityName, options: options)
   }
 
-  /// The entity of a single file: the option, or the file's name.
+  /// The entity that a typed file's header names, once it was read.
+  private var typedEntity: String?
+
+  /// The entity of a single file: the option, what its header says, or the file's name.
   var entityName: String {
-    if let name = options["entity"] { return name }
+    if let name = options["entity"] ?? typedEntity { return name }
     let file = path.split(separator: "/").last.map(String.init) ?? "Row"
     guard let point = file.lastIndex(of: "."), point != file.startIndex else { return file }
     return String(file[..<point])

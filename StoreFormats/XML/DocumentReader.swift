@@ -11,7 +11,7 @@ class DocumentReader: XMLEventHandler {
   private enum State { case start, database, info, infoText, metadata, list, object, attribute, relationship, end }
   private enum InfoItem: Int { case version, uuid, nextObjectID }
 
-  private final class Names {
+  private struct Names {
     let database, databaseInfo, version, uuid, nextObjectID, metadata, plist, object, attribute, relationship: XMLName
     let name, type, id, destination, references, valueType: XMLName
 
@@ -39,7 +39,9 @@ class DocumentReader: XMLEventHandler {
   static let version = 134_481_920
 
   private let file: String
-  private var names: Names?
+  /// Behind a pointer: copying sixteen names, or counting references to them, would be felt at each element.
+  private let names: UnsafeMutablePointer<Names>
+  private var hasNames = false
   /// Only while it reads: reader and handler hold each other.
   private var reader: XMLReader?
   private var state = State.start
@@ -56,12 +58,20 @@ class DocumentReader: XMLEventHandler {
   private(set) var header: StoreHeader?
   private var building = StoreHeader()
 
-  init(file: String) {
+  private let wantsHeadOnly: Bool
+  private var hasHeader = false
+
+  init(file: String, wantsHeadOnly: Bool = false) {
     self.file = file
+    self.wantsHeadOnly = wantsHeadOnly
     text = .allocate(capacity: textCapacity)
+    names = .allocate(capacity: 1)
   }
 
-  deinit { text.deallocate() }
+  deinit {
+    text.deallocate()
+    names.deallocate()
+  }
 
   // MARK: For subclasses
 
@@ -78,7 +88,7 @@ class DocumentReader: XMLEventHandler {
   /// The document is complete.
   func endDocument() throws(PersistentStoreError) {}
   /// Whether the rest of the document does not matter.
-  var isSatisfied: Bool { false }
+  private(set) final var isSatisfied = false
 
   /// The line that the parser is at.
   final var line: Int { reader?.line ?? 0 }
@@ -90,7 +100,8 @@ class DocumentReader: XMLEventHandler {
     let reader = try XMLReader(handler: self, limits: XMLLimits(depth: 600, attributes: 16), file: file)
     self.reader = reader
     defer { self.reader = nil }
-    names = Names(reader)
+    names.initialize(to: Names(reader))
+    hasNames = true
     var isFirst = true
     try source.readChunks(size: chunk) { bytes throws(PersistentStoreError) in
       if isFirst { building.declaration = XMLDeclaration(bytes) }
@@ -108,28 +119,28 @@ class DocumentReader: XMLEventHandler {
   }
 
   final func startElement(_ name: XMLName, _ attributes: borrowing XMLAttributes) throws(PersistentStoreError) {
-    guard let names else { return }
+    guard hasNames else { return }
     switch state {
     case .object:
-      if name == names.attribute { return try startAttribute(attributes, names) }
-      if name == names.relationship { return try startRelationship(attributes, names) }
+      if name == names.pointee.attribute { return try startAttribute(attributes, names) }
+      if name == names.pointee.relationship { return try startRelationship(attributes, names) }
       throw unexpected(name, in: "<object>")
     case .database:
-      if name == names.object { return try startObject(attributes, names) }
+      if name == names.pointee.object { return try startObject(attributes, names) }
       if isSatisfied { return }
-      guard name == names.databaseInfo, header == nil else { throw unexpected(name, in: "<database>") }
+      guard name == names.pointee.databaseInfo, header == nil else { throw unexpected(name, in: "<database>") }
       try refuseAttributes(attributes)
       state = .info
     case .info: try startInfo(name, attributes, names)
     case .metadata:
-      guard name == names.plist, list == nil else { throw unexpected(name, in: "<metadata>") }
+      guard name == names.pointee.plist, list == nil else { throw unexpected(name, in: "<metadata>") }
       list = PropertyListXMLBuilder()
       state = .list
       listDepth = 0
       try startListElement(name)
     case .list: try startListElement(name)
     case .start:
-      guard name == names.database else {
+      guard name == names.pointee.database else {
         throw PersistentStoreError(
           .foreignFormat, "the document is a <\(name.string)>, a store is a <database>", at: StoreLocation(file: file))
       }
@@ -176,12 +187,13 @@ class DocumentReader: XMLEventHandler {
         try list?.characters(buffer, line: line)
       }
     default:
-      for index in 0..<bytes.count {
-        switch bytes[index] {
-        case 0x20, 0x0A, 0x09, 0x0D: continue
-        default: throw malformed("text where there should be elements only")
-        }
+      // XML itself allows no characters below the space but the blanks, so the greatest byte tells.
+      let greatest = bytes.withUnsafeBufferPointer { buffer in
+        var greatest: UInt8 = 0
+        for byte in buffer { greatest = max(greatest, byte) }
+        return greatest
       }
+      if greatest > 0x20 { throw malformed("text where there should be elements only") }
     }
   }
 
@@ -203,17 +215,17 @@ class DocumentReader: XMLEventHandler {
   // MARK: The head
 
   private func startInfo(
-    _ name: XMLName, _ attributes: borrowing XMLAttributes, _ names: Names
+    _ name: XMLName, _ attributes: borrowing XMLAttributes, _ names: UnsafeMutablePointer<Names>
   ) throws(PersistentStoreError) {
     try refuseAttributes(attributes)
-    if name == names.metadata {
+    if name == names.pointee.metadata {
       guard !sawMetadata else { throw malformed("a second <metadata>") }
       sawMetadata = true
       state = .metadata
       return
     }
     let found: InfoItem? =
-      name == names.version ? .version : name == names.uuid ? .uuid : name == names.nextObjectID ? .nextObjectID : nil
+      name == names.pointee.version ? .version : name == names.pointee.uuid ? .uuid : name == names.pointee.nextObjectID ? .nextObjectID : nil
     guard let found else { throw unexpected(name, in: "<databaseInfo>") }
     guard seen.insert(found).inserted else { throw malformed("a second <\(name.string)>") }
     item = found
@@ -258,7 +270,10 @@ class DocumentReader: XMLEventHandler {
       }
       building.entries = try MetadataText.entries(of: entries)
     }
+    building.endLine = line
     header = building
+    hasHeader = true
+    isSatisfied = wantsHeadOnly
   }
 
   // MARK: Objects
@@ -269,16 +284,16 @@ class DocumentReader: XMLEventHandler {
     attributes.bytes(index)
   }
 
-  private func startObject(_ attributes: borrowing XMLAttributes, _ names: Names) throws(PersistentStoreError) {
+  private func startObject(_ attributes: borrowing XMLAttributes, _ names: UnsafeMutablePointer<Names>) throws(PersistentStoreError) {
     if isSatisfied { return }
-    guard header != nil else { throw malformed("an <object> before the <databaseInfo>") }
+    guard hasHeader else { throw malformed("an <object> before the <databaseInfo>") }
     var type: Bytes?
     var identifier: Bytes?
     for index in 0..<attributes.count {
       let name = attributes.name(index)
-      if name == names.type {
+      if name == names.pointee.type {
         type = value(attributes, index)
-      } else if name == names.id {
+      } else if name == names.pointee.id {
         identifier = value(attributes, index)
       } else {
         throw unknownAttribute(name, of: "object")
@@ -290,18 +305,18 @@ class DocumentReader: XMLEventHandler {
     try beginObject(type: type, identifier: identifier)
   }
 
-  private func startAttribute(_ attributes: borrowing XMLAttributes, _ names: Names) throws(PersistentStoreError) {
+  private func startAttribute(_ attributes: borrowing XMLAttributes, _ names: UnsafeMutablePointer<Names>) throws(PersistentStoreError) {
     if isSatisfied { return }
     var name: Bytes?
     var type: Bytes?
     var valueType: Bytes?
     for index in 0..<attributes.count {
       let key = attributes.name(index)
-      if key == names.name {
+      if key == names.pointee.name {
         name = value(attributes, index)
-      } else if key == names.type {
+      } else if key == names.pointee.type {
         type = value(attributes, index)
-      } else if key == names.valueType {
+      } else if key == names.pointee.valueType {
         valueType = value(attributes, index)
       } else {
         throw unknownAttribute(key, of: "attribute")
@@ -314,7 +329,7 @@ class DocumentReader: XMLEventHandler {
     try beginAttribute(name: name, type: type, valueType: valueType)
   }
 
-  private func startRelationship(_ attributes: borrowing XMLAttributes, _ names: Names) throws(PersistentStoreError) {
+  private func startRelationship(_ attributes: borrowing XMLAttributes, _ names: UnsafeMutablePointer<Names>) throws(PersistentStoreError) {
     if isSatisfied { return }
     var name: Bytes?
     var type: Bytes?
@@ -322,13 +337,13 @@ class DocumentReader: XMLEventHandler {
     var references = Bytes(start: nil, count: 0)
     for index in 0..<attributes.count {
       let key = attributes.name(index)
-      if key == names.name {
+      if key == names.pointee.name {
         name = value(attributes, index)
-      } else if key == names.type {
+      } else if key == names.pointee.type {
         type = value(attributes, index)
-      } else if key == names.destination {
+      } else if key == names.pointee.destination {
         destination = value(attributes, index)
-      } else if key == names.references {
+      } else if key == names.pointee.references {
         references = value(attributes, index)
       } else {
         throw unknownAttribute(key, of: "relationship")
@@ -369,11 +384,13 @@ struct StoreHeader {
   var declaration = XMLDeclaration.standaloneYes
   var uuid: UUID?
   var lastReference: Int64 = 0
+  /// The line that the head ends on.
+  var endLine = 0
   /// All entries, those of ours included.
   var entries = PropertyListDictionary()
 }
 
 /// The head alone: satisfied as soon as it is complete.
 final class HeaderReader: DocumentReader {
-  override var isSatisfied: Bool { header != nil }
+  init(file: String) { super.init(file: file, wantsHeadOnly: true) }
 }

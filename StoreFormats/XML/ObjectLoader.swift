@@ -31,18 +31,21 @@ final class ObjectLoader: DocumentReader {
   private let entityNames: NameTable
   private let writtenNames: [String]
   private var plans: [EntityPlan] = []
-  private var forms: [IdentifierForm]
+  private let forms: UnsafeMutablePointer<IdentifierForm>
   private var scratch: [UInt8] = []
 
   private var entity = -1
   private var slots: UnsafeMutablePointer<SlotPlan>
-  private var slotNames: NameTable
+  /// Of the entity's plan, which holds it: not counted at each property.
+  private var slotNames: Unmanaged<NameTable>
   private var root = -1
   private var serial = 0
   private var slot = -1
   private var valueType = AttributeType.undefined
-  /// All numbers of objects, for as long as they ascend only the last.
-  private var numbers: [Int64] = []
+  /// All numbers of objects, in raw memory: an array in a class is checked for exclusive access at each append.
+  private var numbers: UnsafeMutablePointer<Int64>
+  private var numberCount = 0
+  private var numberCapacity = 1024
   private var numbersAscend = true
   private let noSlots: UnsafeMutablePointer<SlotPlan>
 
@@ -53,7 +56,8 @@ final class ObjectLoader: DocumentReader {
     let names = entities.map(\.name)
     entityNames = try Self.table(names, .entity, StoreLocation(file: file))
     writtenNames = NameFolding.entity.written(names)
-    forms = Array(repeating: .unknown, count: entities.count)
+    forms = .allocate(capacity: entities.count + 1)
+    forms.initialize(repeating: .unknown, count: entities.count + 1)
     for entity in entities {
       let slots = UnsafeMutablePointer<SlotPlan>.allocate(capacity: max(entity.slots.count, 1))
       for slot in entity.slots {
@@ -72,14 +76,17 @@ final class ObjectLoader: DocumentReader {
           root: entity.root.index))
     }
     noSlots = .allocate(capacity: 1)
+    numbers = .allocate(capacity: numberCapacity)
     slots = noSlots
-    slotNames = entityNames
+    slotNames = .passUnretained(entityNames)
     super.init(file: file)
   }
 
   deinit {
     for plan in plans { plan.slots.deallocate() }
     noSlots.deallocate()
+    forms.deallocate()
+    numbers.deallocate()
   }
 
   private static func table(
@@ -119,7 +126,7 @@ final class ObjectLoader: DocumentReader {
     }
     entity = found
     slots = plans[found].slots
-    slotNames = plans[found].names
+    slotNames = .passUnretained(plans[found].names)
     root = plans[found].root
     slot = -1
     serial += 1
@@ -134,16 +141,26 @@ final class ObjectLoader: DocumentReader {
 
   override func endDocument() throws(PersistentStoreError) {
     guard !numbersAscend else { return }
-    numbers.sort()
-    for index in numbers.indices.dropFirst() where numbers[index] == numbers[index - 1] {
-      throw PersistentStoreError(.duplicateReference, "two objects have the id z\(numbers[index])")
+    let sorted = UnsafeBufferPointer(start: numbers, count: numberCount).sorted()
+    for index in sorted.indices.dropFirst() where sorted[index] == sorted[index - 1] {
+      throw PersistentStoreError(.duplicateReference, "two objects have the id z\(sorted[index])")
     }
   }
 
   /// The kit finds what stands twice in a hierarchy; over all of them it is for us to find.
   @inline(__always) private func note(_ number: Int64) {
-    if let last = numbers.last, number <= last { numbersAscend = false }
-    numbers.append(number)
+    if numberCount > 0, number <= numbers[numberCount - 1] { numbersAscend = false }
+    if numberCount == numberCapacity { growNumbers() }
+    numbers[numberCount] = number
+    numberCount += 1
+  }
+
+  private func growNumbers() {
+    let bigger = UnsafeMutablePointer<Int64>.allocate(capacity: numberCapacity * 2)
+    bigger.update(from: numbers, count: numberCount)
+    numbers.deallocate()
+    numbers = bigger
+    numberCapacity *= 2
   }
 
   @inline(__always) private func use(_ form: IdentifierForm, of root: Int) throws(PersistentStoreError) {
@@ -192,7 +209,7 @@ final class ObjectLoader: DocumentReader {
   }
 
   private func begin(_ name: Bytes) throws(PersistentStoreError) {
-    let found = slotNames.index(of: name, after: slot)
+    let found = slotNames._withUnsafeGuaranteedRef { $0.index(of: name, after: slot) }
     guard found >= 0 else {
       throw PersistentStoreError(
         .modelMismatch, "the model's \(model.entity(at: entity).name) has no property '\(Self.shown(name))'",

@@ -7,12 +7,12 @@ enum Schema {
 
   /// Takes the model out of a file's entries; nil where there is none.
   static func take(
-    from entries: inout PropertyListDictionary, file: String
+    from entries: inout PropertyListDictionary, at place: StoreLocation
   ) throws(PersistentStoreError) -> ModelDescription? {
     guard let value = entries[key] else { return nil }
     entries[key] = nil
     do { return try ModelDescription(propertyList: value) } catch {
-      throw error.located(StoreLocation(file: file, property: key))
+      throw error.located(place)
     }
   }
 }

@@ -50,7 +50,8 @@ public struct XMLStore: AtomicStore {
     }
     declaration = header.declaration
     var entries = header.entries
-    let model = try Schema.take(from: &entries, file: source.name)
+    let model = try Schema.take(
+      from: &entries, at: StoreLocation(file: source.name, line: header.endLine, property: Schema.key))
     return StoreMetadata(
       storeType: Self.storeType, uuid: uuid, entries: entries, lastReference: header.lastReference, model: model)
   }
@@ -62,7 +63,7 @@ public struct XMLStore: AtomicStore {
   }
 
   public mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
-    try ObjectLoader(nodes, file: source.name).read(source, chunk: 256 * 1024)
+    try ObjectLoader(nodes, file: source.name).read(source, chunk: 64 * 1024)
   }
 
   // MARK: Writing

@@ -1,4 +1,11 @@
 extension ModelDescription {
+  /// How many super-entities an entity may have. Models that people made stay below ten.
+  public static let maximumInheritanceDepth = 255
+  /// How deep composites may stand in each other.
+  static let maximumCompositeDepth = 16
+  /// How many attributes a composite may come to when those within it are spread out.
+  static let maximumCompositeSize = 1024
+
   /// Everything that is wrong or questionable, in the model's order. A model with errors cannot be frozen.
   ///
   /// The rules are those of the Core Data guide on models and relationships; what real models do and live with is a warning.
@@ -67,14 +74,10 @@ private struct ModelChecker {
       } else {
         byName[name] = next - 1
       }
-      guard ancestors.count < ModelDescription.maximumInheritanceDepth else {
+      guard ancestors.count <= ModelDescription.maximumInheritanceDepth else {
         error(
-          .tooDeep, entity.name, nil,
-          "sub-entities inside each other more than \(ModelDescription.maximumInheritanceDepth) deep")
-        return false
-      }
-      guard entities.count + entity.subentities.count <= ModelDescription.maximumEntityCount else {
-        error(.tooLarge, nil, nil, "more than \(ModelDescription.maximumEntityCount) entities")
+          .inheritanceCycle, entity.name, nil,
+          "more than \(ModelDescription.maximumInheritanceDepth) super-entities above each other")
         return false
       }
       entities += entity.subentities.map { ($0, [name] + ancestors) }
@@ -258,7 +261,7 @@ private struct ModelChecker {
     } else if let back = inverse.inverseName, !back.utf8.elementsEqual(name.utf8) {
       error(
         .inverseMismatch, owner, name,
-        "the inverse \(relationship.destinationEntityName).\(inverseName) has the inverse '\(back)'")
+        "its inverse \(relationship.destinationEntityName).\(inverseName) takes \(inverse.destinationEntityName).\(back) for its own")
     } else if inverse.inverseName == nil {
       warning(
         .inverseMismatch, owner, name,
@@ -282,52 +285,62 @@ private struct ModelChecker {
         if !seen.insert(ScalarString(part.name)).inserted {
           error(.duplicateProperty, composite.name, part.name, "two parts have this name")
         }
+        if part.name.isEmpty { error(.emptyName, composite.name, nil, "a part has no name") }
         check(part, of: composite.name)
       }
     }
     measureComposites()
   }
 
-  private static let tooDeep =
-    "composites inside each other more than \(ModelDescription.maximumCompositeDepth) deep"
-
-  /// Finds circles of composites, and bounds what they stand for: each may hold others, which multiplies.
+  /// Finds composites that contain themselves, from the innermost outwards: one is measured when all within it are. What
+  /// is left over leads in a circle. Their sizes multiply, so they are bounded before anyone spreads them out.
   private mutating func measureComposites() {
-    var sizes: [ScalarString: (depth: Int, size: Int)] = [:]
-    var open = model.composites
-    // What is measured when all its parts are; a round that measures nothing has met a circle.
-    // Every round gets a level further in at least, so there need be no more rounds than levels.
-    for _ in 0..<ModelDescription.maximumCompositeDepth where !open.isEmpty {
-      var waiting: [CompositeDescription] = []
-      for composite in open {
-        var depth = 1
-        var size = 0
-        var isKnown = true
-        for part in composite.attributes {
-          guard case .composite(let name) = part.type, composites[ScalarString(name)] != nil else {
-            size += 1
-            continue
-          }
-          if let inner = sizes[ScalarString(name)] {
-            depth = max(depth, inner.depth + 1)
-            size = min(size + inner.size, ModelDescription.maximumCompositeSize + 1)
-          } else {
-            isKnown = false
-          }
+    var measures: [ScalarString: (depth: Int, size: Int)] = [:]
+    var users: [ScalarString: [ScalarString]] = [:]
+    var missing: [ScalarString: Int] = [:]
+    var ready: [ScalarString] = []
+    for name in composites.keys.sorted() {
+      var count = 0
+      for case .composite(let inner) in composites[name]?.attributes.map(\.type) ?? []
+      where composites[ScalarString(inner)] != nil {
+        users[ScalarString(inner), default: []].append(name)
+        count += 1
+      }
+      missing[name] = count
+      if count == 0 { ready.append(name) }
+    }
+    while let name = ready.popLast() {
+      var depth = 1
+      var size = 0
+      for part in composites[name]?.attributes ?? [] {
+        if case .composite(let inner) = part.type, let measure = measures[ScalarString(inner)] {
+          depth = max(depth, measure.depth + 1)
+          size += measure.size
+        } else {
+          size += 1
         }
-        guard isKnown else {
-          waiting.append(composite)
-          continue
-        }
-        if depth == ModelDescription.maximumCompositeDepth + 1 {
-          error(.tooDeep, composite.name, nil, Self.tooDeep)
-        }
-        if size > ModelDescription.maximumCompositeSize {
-          error(
-            .tooLarge, composite.name, nil,
-            "the composite stands for more than \(ModelDescription.maximumCompositeSize) attributes")
-        }
-        sizes[ScalarString(composite.name)] = (depth, size)
+      }
+      // Saturated: the sizes of what contains it stay small numbers.
+      measures[name] = (depth, min(size, ModelDescription.maximumCompositeSize + 1))
+      for user in users[name] ?? [] {
+        missing[user, default: 0] -= 1
+        if missing[user] == 0 { ready.append(user) }
+      }
+    }
+    for composite in model.composites {
+      guard let measure = measures[ScalarString(composite.name)] else {
+        error(.compositeCycle, composite.name, nil, "the composite contains itself, or another that contains itself")
+        continue
+      }
+      if measure.depth > ModelDescription.maximumCompositeDepth {
+        error(
+          .compositeTooLarge, composite.name, nil,
+          "composites stand in each other more than \(ModelDescription.maximumCompositeDepth) deep")
+      }
+      if measure.size > ModelDescription.maximumCompositeSize {
+        error(
+          .compositeTooLarge, composite.name, nil,
+          "the composite comes to more than \(ModelDescription.maximumCompositeSize) attributes")
       }
       guard waiting.count < open.count else {
         let names = waiting.prefix(8).map(\.name).joined(separator: ", ")
@@ -335,7 +348,6 @@ private struct ModelChecker {
       }
       open = waiting
     }
-    if let left = open.first { error(.tooDeep, left.name, nil, Self.tooDeep) }
   }
 
   private mutating func checkConfigurations() {

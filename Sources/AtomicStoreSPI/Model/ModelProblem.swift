@@ -6,7 +6,7 @@ public struct ModelProblem: Sendable, Hashable, CustomStringConvertible {
     case emptyName, duplicateEntity, duplicateProperty, redefinedProperty, inheritanceCycle
     case missingDestination, missingInverse, inverseMismatch, noInverse, noActionRule, orderedToOne
     case countsReversed, boundsReversed, defaultOfWrongType, boundOfWrongType, missingDerivation
-    case unknownComposite, compositeCycle, duplicateComposite
+    case unknownComposite, compositeCycle, compositeTooLarge, duplicateComposite
     case unknownConfigurationEntity, duplicateConfiguration, unknownConstraintProperty, unknownIndexProperty
     case unknownFetchEntity, duplicateFetchRequest
     case tooDeep, tooLarge

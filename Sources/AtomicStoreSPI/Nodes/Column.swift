@@ -1,3 +1,5 @@
+import Glibc
+
 /// How a column's cells are laid out.
 enum CellLayout: UInt8, Sendable {
   case boolean, integer16, integer32, integer64, float, double, uuid
@@ -70,35 +72,35 @@ struct ColumnHeader {
   init(_ layout: CellLayout) {
     self.layout = layout
     width = layout.width
-    cells = .allocate(byteCount: 16, alignment: 16)
-    presence = .allocate(capacity: 1)
-    heap = .allocate(byteCount: 8, alignment: 8)
+    cells = Self.resized(nil, 16)
+    presence = Self.resized(nil, 8).bindMemory(to: UInt64.self, capacity: 1)
+    heap = Self.resized(nil, 8)
   }
 
   func deallocate() {
-    cells.deallocate()
-    presence.deallocate()
-    heap.deallocate()
+    free(cells)
+    free(presence)
+    free(heap)
+  }
+
+  /// C's own memory: large blocks grow by moving pages, where allocating anew would copy and fault in each of them.
+  private static func resized(_ memory: UnsafeMutableRawPointer?, _ bytes: Int) -> UnsafeMutableRawPointer {
+    // Without memory Swift's own allocation says so and ends, as everywhere else.
+    realloc(memory, max(bytes, 16)) ?? .allocate(byteCount: bytes, alignment: 16)
   }
 
   /// Makes room for `rows`, the new ones null.
   mutating func grow(to rows: Int) {
     guard rows > capacity else { return }
-    let bigger = UnsafeMutableRawPointer.allocate(byteCount: max(rows * width, 16), alignment: 16)
-    bigger.copyMemory(from: cells, byteCount: capacity * width)
+    cells = Self.resized(cells, rows * width)
     // Null in an extent or a handle is all ones.
-    (bigger + capacity * width).initializeMemory(
+    (cells + capacity * width).initializeMemory(
       as: UInt8.self, repeating: layout.hasPresence ? 0 : 0xFF, count: (rows - capacity) * width)
-    cells.deallocate()
-    cells = bigger
     if layout.hasPresence {
       let words = (rows + 63) / 64
       let old = (capacity + 63) / 64
-      let bits = UnsafeMutablePointer<UInt64>.allocate(capacity: max(words, 1))
-      bits.update(from: presence, count: old)
-      (bits + old).initialize(repeating: 0, count: words - old)
-      presence.deallocate()
-      presence = bits
+      presence = Self.resized(presence, words * 8).bindMemory(to: UInt64.self, capacity: words)
+      (presence + old).initialize(repeating: 0, count: words - old)
     }
     capacity = rows
   }
@@ -106,20 +108,13 @@ struct ColumnHeader {
   /// Gives back what growing took too much.
   mutating func shrink(to rows: Int) {
     guard rows < capacity else { return }
-    let smaller = UnsafeMutableRawPointer.allocate(byteCount: max(rows * width, 16), alignment: 16)
-    smaller.copyMemory(from: cells, byteCount: rows * width)
-    cells.deallocate()
-    cells = smaller
+    cells = Self.resized(cells, rows * width)
     capacity = rows
     if heapCapacity > heapCount { reallocateHeap(heapCount) }
   }
 
   mutating func reallocateHeap(_ units: Int) {
-    let unit = layout.heapUnit
-    let bigger = UnsafeMutableRawPointer.allocate(byteCount: max(units * unit, 8), alignment: 8)
-    bigger.copyMemory(from: heap, byteCount: min(heapCount, units) * unit)
-    heap.deallocate()
-    heap = bigger
+    heap = Self.resized(heap, units * layout.heapUnit)
     heapCapacity = units
   }
 

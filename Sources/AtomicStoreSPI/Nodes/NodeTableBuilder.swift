@@ -19,9 +19,25 @@ public final class NodeTableBuilder {
     var slotCount: Int
     /// One for each slot, then the references' column.
     var headers: UnsafeMutablePointer<UnsafeMutablePointer<ColumnHeader>>
-    var types: UnsafeMutablePointer<Slot.Kind>
+    var classes: UnsafeMutablePointer<ValueClass>
     var lines: UnsafeMutablePointer<UInt32>?
     var isAbstract: Bool
+  }
+  /// What a slot takes, without the strings that ``Slot/Kind`` may hold: asking must not count references.
+  private enum ValueClass: UInt8 {
+    case text, bytes, decimal, undefined, double, date, other
+    init(_ kind: Slot.Kind) {
+      self =
+        switch kind {
+        case .attribute(.string), .attribute(.uri): .text
+        case .attribute(.binaryData), .attribute(.transformable): .bytes
+        case .attribute(.decimal): .decimal
+        case .attribute(.undefined): .undefined
+        case .attribute(.double): .double
+        case .attribute(.date): .date
+        default: .other
+        }
+    }
   }
   // Kept behind a pointer: properties of a class are checked for exclusive access at every touch, which costs more
   // than the stores themselves.
@@ -58,15 +74,15 @@ public final class NodeTableBuilder {
     for (index, table) in tables.enumerated() {
       let slots = model.records[index].slots
       let headers = UnsafeMutablePointer<UnsafeMutablePointer<ColumnHeader>>.allocate(capacity: slots.count + 1)
-      let types = UnsafeMutablePointer<Slot.Kind>.allocate(capacity: max(slots.count, 1))
+      let classes = UnsafeMutablePointer<ValueClass>.allocate(capacity: max(slots.count, 1))
       for slot in slots {
         (headers + slot.index).initialize(to: table.columns[slot.index].header)
-        (types + slot.index).initialize(to: slot.kind)
+        (classes + slot.index).initialize(to: ValueClass(slot.kind))
       }
       (headers + slots.count).initialize(to: table.referenceNumbers.header)
       (building + index).initialize(
         to: Building(
-          slotCount: slots.count, headers: headers, types: types, lines: nil,
+          slotCount: slots.count, headers: headers, classes: classes, lines: nil,
           isAbstract: model.records[index].description.isAbstract))
     }
   }
@@ -75,8 +91,7 @@ public final class NodeTableBuilder {
     for index in tables.indices {
       let entry = building + index
       entry.pointee.headers.deallocate()
-      (entry.pointee.types).deinitialize(count: entry.pointee.slotCount)
-      entry.pointee.types.deallocate()
+      entry.pointee.classes.deallocate()
       entry.pointee.lines?.deallocate()
     }
     building.deinitialize(count: tables.count)
@@ -200,7 +215,7 @@ public final class NodeTableBuilder {
 
   public func set(double value: Double, slot: Int) throws(PersistentStoreError) {
     let header = column(slot)
-    guard case .attribute(.double) = current.pointee.types[slot] else { return try set(.double(value), slot: slot) }
+    guard current.pointee.classes[slot] == .double else { return try set(.double(value), slot: slot) }
     header.pointee.setCell(state.pointee.row, value.bitPattern)
     header.pointee.markPresent(state.pointee.row)
   }
@@ -208,7 +223,7 @@ public final class NodeTableBuilder {
   /// Sets a date, in seconds since 2001-01-01T00:00:00Z.
   public func set(dateSeconds value: Double, slot: Int) throws(PersistentStoreError) {
     let header = column(slot)
-    guard case .attribute(.date) = current.pointee.types[slot] else {
+    guard current.pointee.classes[slot] == .date else {
       return try set(.date(Date(timeIntervalSinceReferenceDate: value)), slot: slot)
     }
     header.pointee.setCell(state.pointee.row, value.bitPattern)
@@ -222,10 +237,7 @@ public final class NodeTableBuilder {
   /// - Throws: `.invalidValue` where the bytes are not UTF-8 or the attribute is neither.
   public func set(utf8 bytes: Span<UInt8>, slot: Int) throws(PersistentStoreError) {
     let header = column(slot)
-    switch current.pointee.types[slot] {
-    case .attribute(.string), .attribute(.uri): break
-    default: throw misfit(.string("text"), slot)
-    }
+    guard current.pointee.classes[slot] == .text else { throw misfit(.string("text"), slot) }
     guard Self.isUTF8(bytes) else {
       throw PersistentStoreError(.invalidValue, "the text is not UTF-8", at: location(slot))
     }
@@ -235,10 +247,7 @@ public final class NodeTableBuilder {
   /// Sets binary data or a transformable's bytes.
   public func set(bytes: Span<UInt8>, slot: Int) throws(PersistentStoreError) {
     let header = column(slot)
-    switch current.pointee.types[slot] {
-    case .attribute(.binaryData), .attribute(.transformable): break
-    default: throw misfit(.data(Data()), slot)
-    }
+    guard current.pointee.classes[slot] == .bytes else { throw misfit(.data(Data()), slot) }
     guard store(bytes, header) else { throw .columnFull(location(slot)) }
   }
 
@@ -247,7 +256,7 @@ public final class NodeTableBuilder {
   /// - Throws: `.invalidValue` where it is no decimal, or not one that 128 bits hold.
   public func set(decimal text: Span<UInt8>, slot: Int) throws(PersistentStoreError) {
     let header = column(slot)
-    guard case .attribute(.decimal) = current.pointee.types[slot] else { throw misfit(.decimal(.nan), slot) }
+    guard current.pointee.classes[slot] == .decimal else { throw misfit(.decimal(.nan), slot) }
     if Self.isPlainDecimal(text) {
       guard store(text, header) else { throw .columnFull(location(slot)) }
       return
@@ -267,7 +276,7 @@ public final class NodeTableBuilder {
   /// Sets any attribute's or relationship's value. Convenient, and slower than the typed setters.
   public func set(_ value: StoredValue, slot: Int) throws(PersistentStoreError) {
     let header = column(slot)
-    switch current.pointee.types[slot] {
+    switch kind(slot) {
     case .attribute(let type):
       guard type.accepts(value) else { throw misfit(value, slot) }
       guard header.pointee.store(value, row: state.pointee.row, type: type) else { throw .columnFull(location(slot)) }
@@ -332,7 +341,15 @@ public final class NodeTableBuilder {
     return location(entity: state.pointee.entity, row: state.pointee.row, slot: slot)
   }
 
+  /// What a slot of the node begun last holds, in words, for a format's own errors: `Integer 16`.
+  public func typeName(slot: Int) -> String {
+    guard state.pointee.entity >= 0 else { return "value" }
+    return model.records[state.pointee.entity].slots[slot].attributeType?.modelName ?? "reference"
+  }
+
   // MARK: Helpers
+
+  private func kind(_ slot: Int) -> Slot.Kind { model.records[state.pointee.entity].slots[slot].kind }
 
   @inline(__always) private func store(_ bytes: Span<UInt8>, _ header: UnsafeMutablePointer<ColumnHeader>) -> Bool {
     bytes.withUnsafeBufferPointer {
@@ -341,7 +358,7 @@ public final class NodeTableBuilder {
   }
 
   private func misfit(_ value: StoredValue, _ slot: Int) -> PersistentStoreError {
-    if case .attribute(let type) = current.pointee.types[slot] {
+    if case .attribute(let type) = kind(slot) {
       return .unacceptable(value, for: type, at: location(slot))
     }
     return PersistentStoreError(.invalidValue, "a relationship takes no \(value.kindDescription)", at: location(slot))

@@ -1,0 +1,19 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// A package of its own, so that nobody who uses the kit builds it. The floors it measures against are in C.
+let package = Package(
+  name: "benchmarks",
+  dependencies: [.package(name: "atomic-store-kit", path: "..")],
+  targets: [
+    // For its include path: the C floors use the headers themselves.
+    .systemLibrary(name: "CLibXML2Floor", path: "Sources/CLibXML2Floor", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
+    .target(
+      name: "CFloors", dependencies: ["CLibXML2Floor"],
+      linkerSettings: [.linkedLibrary("sqlite3"), .linkedLibrary("xml2")]),
+    .executableTarget(
+      name: "benchmarks",
+      dependencies: ["CFloors", .product(name: "AtomicStoreKit", package: "atomic-store-kit")],
+      path: "Sources/Benchmarks"),
+  ]
+)

@@ -1,0 +1,117 @@
+extension ExactText {
+  // MARK: Dates
+
+  /// Seconds since 2001-01-01T00:00:00Z from ISO 8601 (`2001-01-01T00:00:00.125Z`, `2001-01-01 02:00:00+02:00`,
+  /// `2001-01-01`), or from `@` and a double's text, which stands for what no calendar text reaches. Without a zone the
+  /// text is taken to be in UTC. At most 26 decimals.
+  public static func date(_ bytes: Span<UInt8>) -> Double? {
+    let count = bytes.count
+    if count > 1, bytes[0] == 0x40 { return double(bytes.extracting(1..<count)) }
+    guard count >= 10 else { return nil }
+    func number(_ start: Int, _ length: Int) -> Int? {
+      guard start + length <= count else { return nil }
+      var value = 0
+      for index in start..<start + length {
+        let digit = bytes[index] &- 0x30
+        guard digit < 10 else { return nil }
+        value = value * 10 + Int(digit)
+      }
+      return value
+    }
+    guard let year = number(0, 4), bytes[4] == 0x2D, let month = number(5, 2), bytes[7] == 0x2D,
+      let day = number(8, 2), month >= 1, month <= 12, day >= 1, day <= daysIn(month, year)
+    else { return nil }
+    var seconds = daysSinceReference(year, month, day) * 86400
+    if count == 10 { return Double(seconds) }
+    guard count >= 16, bytes[10] == 0x54 || bytes[10] == 0x20, let hour = number(11, 2), bytes[13] == 0x3A,
+      let minute = number(14, 2), hour < 24, minute < 60
+    else { return nil }
+    seconds += hour * 3600 + minute * 60
+    var index = 16
+    var fractionStart = 0
+    if index < count, bytes[index] == 0x3A {
+      guard let second = number(17, 2), second < 60 else { return nil }
+      seconds += second
+      index = 19
+      if index < count, bytes[index] == 0x2E {
+        fractionStart = index
+        index += 1
+        while index < count, bytes[index] &- 0x30 < 10 { index += 1 }
+        guard index > fractionStart + 1 else { return nil }
+      }
+    }
+    let fractionEnd = index
+    if index == count - 1, bytes[index] == 0x5A {
+      index += 1
+    } else if index < count {
+      if bytes[index] == 0x20 { index += 1 }
+      guard index < count, bytes[index] == 0x2B || bytes[index] == 0x2D, let hours = number(index + 1, 2) else {
+        return nil
+      }
+      let isNegative = bytes[index] == 0x2D
+      index += 3
+      if index < count, bytes[index] == 0x3A { index += 1 }
+      var minutes = 0
+      if index < count {
+        guard let given = number(index, 2), given < 60 else { return nil }
+        minutes = given
+        index += 2
+      }
+      guard hours < 24, index == count else { return nil }
+      let offset = hours * 3600 + minutes * 60
+      seconds += isNegative ? offset : -offset
+    }
+    if fractionStart == 0 { return Double(seconds) }
+    return joined(seconds, bytes.extracting(fractionStart + 1..<fractionEnd))
+  }
+
+  /// Whole seconds and a decimal fraction as one correctly rounded double.
+  private static func joined(_ seconds: Int, _ fraction: Span<UInt8>) -> Double? {
+    var digits = fraction.count
+    while digits > 0, fraction[digits - 1] == 0x30 { digits -= 1 }
+    // Below 3e11 seconds times 1e26: within 128 bits. No date's shortest text has that many decimals.
+    guard digits <= 26 else { return nil }
+    var decimals: UInt128 = 0
+    for index in 0..<digits { decimals = decimals * 10 + UInt128(fraction[index] - 0x30) }
+    let total = Int128(seconds) * Int128(powerOfTen(digits)) + Int128(decimals)
+    guard let magnitude = double(total.magnitude, exponent: -digits) else { return nil }
+    return total < 0 ? -magnitude : magnitude
+  }
+
+  /// 10^`places` for at most 38 places.
+  static func powerOfTen(_ places: Int) -> UInt128 {
+    let low = min(places, 19)
+    return UInt128(DecimalScan.powers[low]) * UInt128(DecimalScan.powers[min(places - low, 19)])
+  }
+
+  static func daysIn(_ month: Int, _ year: Int) -> Int {
+    switch month {
+    case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
+    case 4, 6, 9, 11: 30
+    default: 31
+    }
+  }
+
+  /// Days from 2001-01-01, in the proleptic Gregorian calendar.
+  static func daysSinceReference(_ year: Int, _ month: Int, _ day: Int) -> Int {
+    // March-based years put the leap day last.
+    let y = month <= 2 ? year - 1 : year
+    let era = (y >= 0 ? y : y - 399) / 400
+    let yearOfEra = y - era * 400
+    let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
+    let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+    return era * 146097 + dayOfEra - 730791
+  }
+
+  static func calendarDay(_ days: Int) -> (year: Int, month: Int, day: Int) {
+    let z = days + 730791
+    let era = (z >= 0 ? z : z - 146096) / 146097
+    let dayOfEra = z - era * 146097
+    let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36524 - dayOfEra / 146096) / 365
+    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+    let shifted = (5 * dayOfYear + 2) / 153
+    let day = dayOfYear - (153 * shifted + 2) / 5 + 1
+    let month = shifted < 10 ? shifted + 3 : shifted - 9
+    return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, day)
+  }
+}

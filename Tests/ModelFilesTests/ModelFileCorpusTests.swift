@@ -1,0 +1,50 @@
+import AtomicStoreSPI
+import Foundation
+import ModelFiles
+import Testing
+
+@Suite("Model files of other people", .enabled(if: ModelFileSupport.hasCorpus, "needs ../shared/corpus"))
+struct ModelFileCorpusTests {
+  static let contents = ModelFileSupport.corpusFiles("models") { $0.hasSuffix("contents") }
+
+  /// In three versions of one app's model two relationships take the same one for their inverse.
+  private static func isContradictory(_ path: String) -> Bool { path.contains("ArtsyPartner.xcdatamodeld") }
+
+  @Test("every model is read, and freezes or contradicts itself")
+  func everyModelIsRead() throws {
+    #expect(Self.contents.count > 100)
+    for path in Self.contents {
+      do {
+        let file = try ModelFile.read(at: path)
+        #expect(!file.description.entities.isEmpty, "\(path)")
+        // Bounds that do not fit their type are all that is odd; what nobody knows does not occur.
+        for warning in file.warnings { #expect(warning.text.contains("is no value of type"), "\(path): \(warning)") }
+        let errors = file.description.problems().filter { $0.severity == .error }
+        if Self.isContradictory(path) {
+          #expect(errors.allSatisfy { $0.code == .inverseMismatch && $0.entityName == "Image" }, "\(path): \(errors)")
+        } else {
+          #expect(errors == [], "\(path)")
+          let model = try ManagedObjectModel(file.description)
+          #expect(model.entityCount > 0)
+        }
+      } catch {
+        Issue.record("\(path): \(error)")
+      }
+    }
+  }
+
+  @Test("a model that is written and read again is the same, and its bytes do not change any more")
+  func writtenModelsReadBackEqual() throws {
+    var equalBytes = 0
+    for path in Self.contents {
+      let model = try ModelFile.read(at: path).description
+      let bytes = ModelFile.contents(of: model)
+      let again = try ModelFileSupport.read(String(decoding: bytes, as: UTF8.self))
+      #expect(again.description == model, "\(path)")
+      #expect(ModelFile.contents(of: again.description) == bytes, "\(path)")
+      if try Array(Data(contentsOf: URL(fileURLWithPath: path))) == bytes { equalBytes += 1 }
+    }
+    // The others spell a zero otherwise, or hold empty lists.
+    #expect(equalBytes * 4 >= Self.contents.count * 3, "\(equalBytes) of \(Self.contents.count) files are equal byte for byte")
+  }
+}

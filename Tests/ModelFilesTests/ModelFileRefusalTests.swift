@@ -1,0 +1,144 @@
+import AtomicStoreSPI
+import Foundation
+import ModelFiles
+import Testing
+
+@Suite("What is no model file, or not one that is read")
+struct ModelFileRefusalTests {
+  private static func refusal(ofBytes bytes: [UInt8], named name: String) throws -> PersistentStoreError {
+    try ModelFileSupport.withFolder { folder in
+      try ModelFileSupport.put(bytes, at: "\(folder)/\(name)")
+      return try ModelFileSupport.error { _ = try ModelFile.read(at: "\(folder)/\(name)") }
+    }
+  }
+
+  @Test(
+    "a file of the family that is not read is recognised by its bytes, and the way on is said",
+    arguments: [
+      ("bplist00 $archiver NSKeyedArchiver NSManagedObjectModel", "compiled model (.mom)"),
+      ("<?xml version=\"1.0\"?><plist version=\"1.0\"><string>NSManagedObjectModel</string></plist>", "compiled model (.mom)"),
+      ("momv2$and more", "optimised compiled model (.omo)"),
+      ("bplist00 XDPMModel NSManagedObjectModel", "from before Xcode 4"),
+      ("bplist00 NSMappingModel", "compiled mapping model (.cdm)"),
+      ("<?xml version=\"1.0\"?><database><object type=\"XDDEVMAPPINGMODEL\"/></database>", "this is a mapping model"),
+    ])
+  func isRecognised(_ text: String, _ words: String) throws {
+    let error = try Self.refusal(ofBytes: Array(text.utf8), named: "thing.bin")
+    #expect(error.code == .notSupported)
+    #expect(error.message.contains(words))
+    #expect(error.location.file?.hasSuffix("thing.bin") == true)
+  }
+
+  @Test(
+    "a file of another kind is no model",
+    arguments: ["bplist00 something else", "plain text", "<database/>", "<plist version=\"1.0\"><dict/></plist>", "\u{0}\u{1}"])
+  func isNoModel(_ text: String) throws {
+    #expect(try Self.refusal(ofBytes: Array(text.utf8), named: "thing").code == .unrecognizedFormat)
+  }
+
+  @Test("an empty file and a missing one are told apart")
+  func emptyAndMissing() throws {
+    #expect(try Self.refusal(ofBytes: [], named: "contents").code == .malformed)
+    let error = try ModelFileSupport.error { _ = try ModelFile.read(at: "/nonexistent/X.xcdatamodeld") }
+    #expect(error.code == .notFound)
+  }
+
+  @Test("a merge conflict is malformed, with its line and column")
+  func mergeConflict() throws {
+    let text = "<model>\n    <entity name=\"A\"/>\n<<<<<<< HEAD\n    <entity name=\"B\"/>\n=======\n</model>"
+    let error = try ModelFileSupport.error { _ = try ModelFileSupport.read(text) }
+    #expect(error.code == .malformed)
+    #expect(error.location.line == 3)
+    #expect(error.location.column != nil)
+  }
+
+  @Test("folders of compiled, old and mapping models are recognised by what is in them")
+  func folders() throws {
+    for (member, words) in [
+      ("X.momd/X.mom", "compiled model"), ("X.xcdatamodel/elements", "before Xcode 4"),
+      ("X.xcmappingmodel/xcmapping.xml", "mapping model"),
+    ] {
+      try ModelFileSupport.withFolder { folder in
+        try ModelFileSupport.put([1], at: "\(folder)/\(member)")
+        let path = folder + "/" + (member.split(separator: "/").first.map(String.init) ?? "")
+        let error = try ModelFileSupport.error { _ = try ModelFile.read(at: path) }
+        #expect(error.code == .notSupported && error.message.contains(words), "\(member): \(error)")
+      }
+    }
+    try ModelFileSupport.withFolder { folder in
+      try ModelFileSupport.put([1], at: "\(folder)/thing.txt")
+      let error = try ModelFileSupport.error { _ = try ModelFile.read(at: folder) }
+      #expect(error.code == .unrecognizedFormat)
+    }
+  }
+
+  @Test(
+    "what cannot stand in a model is an error that names it and its line",
+    arguments: [
+      ("<entity name=\"A\" parentEntity=\"Gone\"/>", "'Gone'", "A"),
+      ("<entity name=\"A\" parentEntity=\"B\"/><entity name=\"B\" parentEntity=\"A\"/>", "A, B", "A"),
+      ("<entity name=\"A\" parentEntity=\"A\"/>", "circle", "A"),
+      ("<entity/>", "has no name", nil),
+      ("<entity name=\"A\"><attribute/></entity>", "has no name", "A"),
+      ("<entity name=\"A\"><attribute name=\"x\" attributeType=\"Integer 128\"/></entity>", "'Integer 128'", "A"),
+      ("<entity name=\"A\"><relationship name=\"r\"/></entity>", "no destination", "A"),
+      (
+        "<entity name=\"A\"><relationship name=\"r\" destinationEntity=\"A\" deletionRule=\"Explode\"/></entity>",
+        "'Explode'", "A"
+      ),
+      (
+        "<entity name=\"A\"><relationship name=\"r\" destinationEntity=\"A\" maxCount=\"many\"/></entity>",
+        "maxCount=\"many\"", "A"
+      ),
+      ("<entity name=\"A\"><fetchedProperty name=\"f\"/></entity>", "no fetch request", "A"),
+    ])
+  func isRefused(_ elements: String, _ words: String, _ entity: String?) throws {
+    let error = try ModelFileSupport.error { _ = try ModelFileSupport.read(elements: elements) }
+    #expect(error.code == .invalidModel)
+    #expect(error.message.contains(words))
+    #expect(error.location.line == 2)
+    #expect(error.location.entity == entity)
+  }
+
+  @Test("parents above each other are bounded, however many a file has")
+  func deepParents() throws {
+    func chain(_ count: Int) -> String {
+      // Children before their parents, too.
+      (1...count).reversed().map { "<entity name=\"E\($0)\" parentEntity=\"E\($0 - 1)\"/>" }.joined() + "<entity name=\"E0\"/>"
+    }
+    let sound = try ModelFileSupport.read(elements: chain(255))
+    #expect(sound.description.problems() == [])
+    for count in [256, 30_000] {
+      let error = try ModelFileSupport.error { _ = try ModelFileSupport.read(elements: chain(count)) }
+      #expect(error.code == .limitExceeded)
+    }
+  }
+}
+
+@Suite("Compiled and old models of other people", .enabled(if: ModelFileSupport.hasCorpus, "needs ../shared/corpus"))
+struct ModelFileRefusalCorpusTests {
+  @Test("compiled models and mapping models are refused as what they are")
+  func compiled() throws {
+    let files = ModelFileSupport.corpusFiles("mom") { !$0.hasSuffix("VersionInfo.plist") }
+    #expect(files.count > 20)
+    for path in files {
+      let error = try ModelFileSupport.error { _ = try ModelFile.read(at: path) }
+      let words = path.hasSuffix(".cdm") ? ".cdm" : path.hasSuffix(".omo") ? ".omo" : ".mom"
+      #expect(error.code == .notSupported && error.message.contains(words), "\(path): \(error)")
+    }
+  }
+
+  @Test("models from before Xcode 4 are refused as that, and their diagrams are no models")
+  func old() throws {
+    let files = ModelFileSupport.corpusFiles("oldmodels")
+    #expect(files.count > 5)
+    for path in files {
+      let error = try ModelFileSupport.error { _ = try ModelFile.read(at: path) }
+      if path.hasSuffix("layout") {
+        #expect(error.code == .unrecognizedFormat, "\(path): \(error)")
+      } else {
+        #expect(error.code == .notSupported && error.message.contains("before Xcode 4"), "\(path): \(error)")
+      }
+    }
+  }
+}

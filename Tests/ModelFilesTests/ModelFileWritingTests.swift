@@ -1,0 +1,125 @@
+import AtomicStoreSPI
+import Foundation
+import ModelFiles
+import Testing
+
+@Suite("Writing a model file")
+struct ModelFileWritingTests {
+  private static let model = ModelDescription(
+    versionIdentifiers: ["1"],
+    entities: [
+      EntityDescription(
+        name: "Zoo", isAbstract: true, managedObjectClassName: ".Zoo",
+        properties: [
+          .attribute(
+            AttributeDescription(
+              name: "n\u{E9}e \"<&>\"", type: .string, defaultValue: .string("a\tb\nc\r"), minimumLength: 1, maximumLength: 2)),
+          .attribute(AttributeDescription(name: "when", type: .date, defaultValue: .date(Date(timeIntervalSinceReferenceDate: 0.1)))),
+          .attribute(AttributeDescription(name: "home", type: .composite("Place"))),
+          .relationship(
+            RelationshipDescription(
+              name: "animals", destinationEntityName: "Animal", inverseName: "zoo", minimumCount: 1, maximumCount: 9,
+              isOrdered: true, deleteRule: .cascade)),
+        ],
+        subentities: [EntityDescription(name: "Wild"), EntityDescription(name: "Aqua")],
+        uniquenessConstraints: [["when"]], userInfo: [UserInfoEntry(key: "b", value: ""), UserInfoEntry(key: "a", value: "1")]),
+      EntityDescription(
+        name: "Animal", properties: [.relationship(RelationshipDescription(name: "zoo", destinationEntityName: "Zoo", inverseName: "animals"))]),
+    ],
+    composites: [CompositeDescription(name: "Place", attributes: [AttributeDescription(name: "lat", type: .double, defaultValue: .double(-0.0))])],
+    configurations: [ConfigurationDescription(name: "All", entityNames: ["Zoo", "Animal"])],
+    fetchRequestTemplates: [FetchRequestDescription(name: "f", entityName: "Zoo", predicateString: "a < 1 && b == \"c\"")])
+
+  @Test("a model made in code is written as a folder, and reads back as it was")
+  func roundTrip() throws {
+    try ModelFileSupport.withFolder { folder in
+      let path = folder + "/Zoo 1.xcdatamodel"
+      try ModelFile.write(Self.model, to: path)
+      let file = try ModelFile.read(at: path)
+      #expect(file.warnings == [])
+      #expect(file.versionName == "Zoo 1")
+      // What only files have: which kind of document it is, and the entity at a relationship's other end.
+      var read = file.description
+      #expect(read.extras.count == 2)
+      read.extras = []
+      for index in read.entities.indices {
+        read.entities[index].properties = read.entities[index].properties.map { property in
+          guard case .relationship(var relationship) = property else { return property }
+          #expect(relationship.extras == [.attribute(name: "inverseEntity", value: relationship.destinationEntityName)])
+          relationship.extras = []
+          return .relationship(relationship)
+        }
+      }
+      #expect(read == Self.model)
+      #expect(try ManagedObjectModel(read).entityCount == 4)
+    }
+  }
+
+  @Test("equal models give equal bytes, and a folder that is there is replaced on request only")
+  func overwriting() throws {
+    #expect(ModelFile.contents(of: Self.model) == ModelFile.contents(of: Self.model))
+    try ModelFileSupport.withFolder { folder in
+      let path = folder + "/Zoo.xcdatamodel"
+      try ModelFile.write(ModelDescription(entities: [EntityDescription(name: "Old")]), to: path)
+      let error = try ModelFileSupport.error { try ModelFile.write(Self.model, to: path) }
+      #expect(error.code == .alreadyExists)
+      let old = try ModelFile.read(at: path)
+      #expect(old.description.entities.map(\.name) == ["Old"])
+      try ModelFile.write(Self.model, to: path, overwrite: true)
+      let new = try ModelFile.read(at: path)
+      #expect(new.description.entities.map(\.name) == ["Zoo", "Animal"])
+      #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["Zoo.xcdatamodel"])
+    }
+  }
+
+  @Test("entities stand by name, without changing the order of siblings")
+  func entityOrder() {
+    let text = String(decoding: ModelFile.contents(of: Self.model), as: UTF8.self)
+    let names = text.split(separator: "<entity name=\"").dropFirst().map { $0.prefix { $0 != "\"" } }
+    #expect(names == ["Wild", "Aqua", "Zoo", "Animal"])
+    #expect(text.contains("<entity name=\"Aqua\" parentEntity=\"Zoo\"/>"))
+  }
+
+  @Test("the sample models are as Xcode would write them", arguments: ["Company", "FriendInfo"])
+  func samples(_ name: String) throws {
+    let folder = "\(ModelFileSupport.package)/SampleStores/\(name)/\(name).xcdatamodeld"
+    let file = try ModelFile.read(at: folder)
+    #expect(file.warnings == [])
+    #expect(file.versionName == name)
+    let original = try Data(contentsOf: URL(fileURLWithPath: "\(folder)/\(name).xcdatamodel/contents"))
+    let written = ModelFile.contents(of: file.description)
+    let again = try ModelFileSupport.read(String(decoding: written, as: UTF8.self))
+    #expect(again.description == file.description)
+    #expect(ModelFile.contents(of: again.description) == written)
+    #expect(written.count > 1000 && original.count > 1000)
+    #expect(try ManagedObjectModel(file.description).warnings.allSatisfy { $0.code == .noInverse })
+  }
+
+  @Test("Company has every attribute type and every kind of relationship")
+  func company() throws {
+    let folder = "\(ModelFileSupport.package)/SampleStores/Company/Company.xcdatamodeld"
+    let model = try ManagedObjectModel(ModelFile.read(at: folder).description)
+    let slots = model.entities.flatMap(\.slots)
+    let declared = model.entities.flatMap { $0.declaration.properties }.compactMap {
+      if case .attribute(let attribute) = $0 { attribute } else { nil }
+    }
+    let types: [AttributeType] = [
+      .undefined, .integer16, .integer32, .integer64, .decimal, .double, .float, .string, .boolean, .date, .binaryData,
+      .uuid, .uri, .transformable, .composite("Address"),
+    ]
+    for type in types { #expect(declared.contains { $0.type == type && !$0.isTransient }, "\(type)") }
+    for kind in [Slot.Kind.toOne, .toMany(ordered: false), .toMany(ordered: true)] { #expect(slots.contains { $0.kind == kind }) }
+    #expect(declared.contains { $0.isTransient } && declared.contains { $0.derivationExpression != nil })
+    #expect(declared.contains { $0.regularExpression != nil } && declared.contains { $0.minimum != nil })
+    let employee = try #require(model.entity(named: "Employee"))
+    let buddy = try #require(employee.relationshipsByName["buddy"])
+    #expect(buddy.inverseName == "buddy")
+    let favourite = try #require(employee.relationshipsByName["favourite"])
+    #expect(model.entity(named: favourite.destinationEntityName)?.isAbstract == true)
+    #expect(model.entity(named: "Manager")?.superentity == employee)
+    #expect(model.configurations == ["People", "Work"])
+    #expect(model.description.fetchRequestTemplates.count == 2)
+    #expect(employee.declaration.fetchIndexes.count == 1 && employee.declaration.userInfo.count == 1)
+    #expect(model.entity(named: "Department")?.uniquenessConstraints == [["name"]])
+  }
+}

@@ -1,0 +1,66 @@
+import FoundationEssentials
+import StoreCodecs
+import Testing
+
+@Suite("Base64") struct Base64Tests {
+  private enum Decoded: Equatable {
+    case bytes([UInt8])
+    case fault(offset: Int)
+  }
+
+  private func decode(_ text: String) -> Decoded {
+    // What the buffer held before must not matter.
+    var bytes = [UInt8](repeating: 9, count: 40)
+    let fault = Base64.decode(Array(text.utf8).span, into: &bytes)
+    return fault.map { .fault(offset: $0) } ?? .bytes(bytes)
+  }
+
+  private func bytes(_ count: Int) -> [UInt8] {
+    var generator = SeededGenerator(state: UInt64(count))
+    return (0..<count).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
+  }
+
+  @Test("every length is encoded as Foundation does, and decoded again")
+  func lengths() {
+    for count in 0..<300 {
+      let bytes = bytes(count)
+      let text = written { Base64.encode(bytes.span, to: $0) }
+      #expect(text == Data(bytes).base64EncodedString())
+      #expect(decode(text) == .bytes(bytes))
+    }
+  }
+
+  @Test("Apple's stores break the line once", arguments: [0, 1, 56, 57, 58, 60, 114, 1000])
+  func appleWrapping(_ count: Int) {
+    let bytes = bytes(count)
+    let text = written { Base64.encode(bytes.span, to: $0, wrapping: .coreData) }
+    let whole = Data(bytes).base64EncodedString()
+    let expected =
+      count == 0 ? "" : count <= 57 ? whole + "\n" : whole.prefix(76) + "\n" + whole.dropFirst(76) + "\n"
+    #expect(text == expected)
+    #expect(decode(text) == .bytes(bytes))
+  }
+
+  @Test("white space may stand anywhere", arguments: ["\n\tTW Fu\r\n", " T W F u ", "TWFu", "\tTWF\nu"])
+  func whiteSpace(_ text: String) {
+    #expect(decode(text) == .bytes(Array("Man".utf8)))
+  }
+
+  @Test("white space may stand within and after the padding")
+  func paddedWhiteSpace() {
+    #expect(decode("TQ=\n=\n") == .bytes(Array("M".utf8)))
+    #expect(decode(" TWE = ") == .bytes(Array("Ma".utf8)))
+    #expect(decode(" \n") == .bytes([]))
+  }
+
+  @Test(
+    "a fault has its offset",
+    arguments: [
+      ("TW-u", 2), ("TWFu*", 4), ("T", 1), ("TW", 2), ("TWF", 3), ("=", 0), ("T===", 1), ("TW=", 3), ("TW==TWFu", 4),
+      ("TWE==", 4), ("TWFu=", 4), ("TX==", 2), ("TWF=", 3), ("TWFuTW_=", 6), ("TWFu\0", 4), ("TWFué", 4),
+      ("TWFu\u{0B}", 4),
+    ])
+  func faults(_ text: String, _ offset: Int) {
+    #expect(decode(text) == .fault(offset: offset))
+  }
+}
