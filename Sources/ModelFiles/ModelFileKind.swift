@@ -50,7 +50,6 @@ enum ModelFileKind {
 
   private static func compiledKind(_ bytes: UnsafeRawBufferPointer) -> ModelFileKind {
     if contains(bytes, "NSManagedObjectModel_VersionHashes") { return .versionInfo }
-    guard contains(bytes, "$archiver") else { return .unknown }
     if contains(bytes, "NSMappingModel") { return .compiledMapping }
     return contains(bytes, "NSManagedObjectModel") ? .compiled : .unknown
   }
@@ -77,13 +76,15 @@ enum ModelFileKind {
       case .oldArchive:
         "this is a model from before Xcode 4 (an archive of XDPMModel), which this version does not read; save it with "
           + "Xcode 4 or newer"
-      case .mapping: "this is a mapping model between two versions, not a model"
-      case .compiledMapping: "this is a compiled mapping model (.cdm), not a model"
+      case .mapping:
+        "this is a mapping model, which says how one version becomes another; give one of the .xcdatamodeld's versions"
+      case .compiledMapping:
+        "this is a compiled mapping model (.cdm), which says how one version becomes another; give the .xcdatamodeld"
       case .versionInfo: "this lists the versions of a compiled model (.momd); it is no model itself"
       case .store: "this is a store in Core Data's XML format, not a model"
       case .unknown: "this is no model file"
       }
-    let isModel = self == .compiled || self == .optimized || self == .oldArchive
-    return PersistentStoreError(isModel ? .notSupported : .unrecognizedFormat, text, at: StoreLocation(file: file))
+    let isForeign = self == .unknown || self == .store || self == .versionInfo
+    return PersistentStoreError(isForeign ? .unrecognizedFormat : .notSupported, text, at: StoreLocation(file: file))
   }
 }

@@ -9,20 +9,21 @@ extension ModelReader {
     var attributes = ElementAttributes(element)
     guard let name = attributes.take("name") else { throw fail(element, "an attribute has no name", entity: entity) }
     let typeName = attributes.take("attributeType") ?? ""
-    guard let type = AttributeType(modelName: typeName, composite: attributes.take("composite")) else {
+    let composite = typeName == "Composite" ? attributes.take("composite") : nil
+    guard let type = AttributeType(modelName: typeName, composite: composite) else {
       throw fail(element, "there is no attribute type '\(typeName)'", entity: entity, property: name)
     }
     var attribute = AttributeDescription(name: name, type: type)
-    attribute.isOptional = try flag("optional", &attributes, element)
-    attribute.isTransient = try flag("transient", &attributes, element)
-    attribute.isIndexed = try flag("indexed", &attributes, element)
+    attribute.isOptional = flag("optional", &attributes, element)
+    attribute.isTransient = flag("transient", &attributes, element)
+    attribute.isIndexed = flag("indexed", &attributes, element)
     attribute.valueTransformerName = attributes.take("valueTransformerName")
     attribute.attributeValueClassName = attributes.take("customClassName")
-    attribute.allowsExternalBinaryDataStorage = try flag("allowsExternalBinaryDataStorage", &attributes, element)
+    attribute.allowsExternalBinaryDataStorage = flag("allowsExternalBinaryDataStorage", &attributes, element)
     attribute.regularExpression = attributes.take("regularExpressionString")
     attribute.renamingIdentifier = attributes.take("elementID")
     attribute.versionHashModifier = attributes.take("versionHashModifier")
-    if try flag("derived", &attributes, element) {
+    if flag("derived", &attributes, element) {
       attribute.derivationExpression = attributes.take("derivationExpression") ?? ""
     }
     let owner = "\(entity).\(name)"
@@ -64,24 +65,22 @@ extension ModelReader {
         attributes.keep("inverseEntity", inverseEntity)
       }
     }
-    relationship.isOptional = try flag("optional", &attributes, element)
-    relationship.isTransient = try flag("transient", &attributes, element)
-    relationship.isOrdered = try flag("ordered", &attributes, element)
-    relationship.isIndexed = try flag("indexed", &attributes, element)
+    relationship.isOptional = flag("optional", &attributes, element)
+    relationship.isTransient = flag("transient", &attributes, element)
+    relationship.isOrdered = flag("ordered", &attributes, element)
+    relationship.isIndexed = flag("indexed", &attributes, element)
     relationship.renamingIdentifier = attributes.take("elementID")
     relationship.versionHashModifier = attributes.take("versionHashModifier")
-    let isToMany = try flag("toMany", &attributes, element)
+    let isToMany = flag("toMany", &attributes, element)
     // -1 and 0 mean no bound. The bound makes the difference between to-one and to-many, as it does for Core Data.
     let most = max(try count("maxCount", &attributes, element, entity: entity, property: name) ?? (isToMany ? 0 : 1), 0)
     relationship.maximumCount = most
-    relationship.minimumCount = max(
-      try count("minCount", &attributes, element, entity: entity, property: name) ?? 0, 0)
-    if isToMany != (most != 1) {
-      warn(
-        element,
-        isToMany
-          ? "\(entity).\(name) is a to-many of at most 1 object; it is read as a to-one"
-          : "\(entity).\(name) is not marked as a to-many, and has no bound of 1; it is read as a to-many")
+    if isToMany, most == 1 { warn(element, "\(entity).\(name) is a to-many of at most 1 object; it is read as a to-one") }
+    let least = try count("minCount", &attributes, element, entity: entity, property: name) ?? 0
+    relationship.minimumCount = max(least, 0)
+    if least < 0 {
+      warn(element, "minCount=\"\(least)\" of \(entity).\(name) is negative; it is read as 0")
+      attributes.keep("minCount", String(least))
     }
     let rule = try deleteRule(&attributes, element, entity: entity, property: name)
     if let rule { relationship.deleteRule = rule }
@@ -99,13 +98,8 @@ extension ModelReader {
   private mutating func deleteRule(
     _ attributes: inout ElementAttributes, _ element: XMLElement, entity: String, property: String
   ) throws(PersistentStoreError) -> DeleteRule? {
-    var text = attributes.take("deletionRule")
     // Some real files misspell it; what is meant is plain.
-    if text == nil, let misspelt = attributes.take("deleteRule") {
-      warn(element, "deleteRule=\"\(misspelt)\" of \(entity).\(property) is read as deletionRule")
-      text = misspelt
-    }
-    guard let text else { return nil }
+    guard let text = attributes.take("deletionRule") ?? attributes.take("deleteRule") else { return nil }
     guard let rule = DeleteRule(rawValue: text) else {
       throw fail(element, "there is no delete rule '\(text)'", entity: entity, property: property)
     }
@@ -122,7 +116,7 @@ extension ModelReader {
       throw fail(element, "the fetched property has no fetch request", entity: entity, property: name)
     }
     var property = FetchedPropertyDescription(name: name, fetchRequest: try fetchRequest(request))
-    property.isOptional = try flag("optional", &attributes, element)
+    property.isOptional = flag("optional", &attributes, element)
     property.renamingIdentifier = attributes.take("elementID")
     property.versionHashModifier = attributes.take("versionHashModifier")
     property.extras = extras(&attributes, element)

@@ -6,18 +6,19 @@ extension ModelReader {
   /// A flag; without one, false.
   mutating func flag(
     _ key: String, _ attributes: inout ElementAttributes, _ element: XMLElement
-  ) throws(PersistentStoreError) -> Bool {
-    try optionalFlag(key, &attributes, element) ?? false
+  ) -> Bool {
+    optionalFlag(key, &attributes, element) ?? false
   }
 
+  /// A flag; text that is neither yes nor no stays as an extra.
   mutating func optionalFlag(
     _ key: String, _ attributes: inout ElementAttributes, _ element: XMLElement
-  ) throws(PersistentStoreError) -> Bool? {
+  ) -> Bool? {
     guard let text = attributes.take(key) else { return nil }
-    guard let flag = Self.flag(text) else {
-      throw fail(element, "\(key)=\"\(text)\" of <\(element.name)> is neither YES nor NO")
-    }
-    return flag
+    if let flag = Self.flag(text) { return flag }
+    warn(element, "\(key)=\"\(text)\" of <\(element.name)> is neither YES nor NO; it is kept as it stands")
+    attributes.keep(key, text)
+    return nil
   }
 
   private static func flag(_ text: String) -> Bool? {
@@ -66,7 +67,7 @@ extension ModelReader {
     }
     guard let text = attributes.take(key) else { return nil }
     if let value = Self.value(text, type) { return value }
-    warn(element, "\(key)=\"\(text)\" of \(owner) is no \(type.modelName) value; it is kept as it stands")
+    warn(element, "\(key)=\"\(text)\" of \(owner) is no value of type \(type.modelName); it is kept as it stands")
     attributes.keep(key, text)
     return nil
   }

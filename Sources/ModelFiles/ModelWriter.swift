@@ -38,23 +38,24 @@ private struct ModelWriter {
         .unsupportedByFormat,
         "a model file holds one version identifier, not \(model.versionIdentifiers.joined(separator: ", "))")
     }
-    if let version = model.versionIdentifiers.first { attributes.append(("userDefinedModelVersionIdentifier", version)) }
-    element("model", attributes, depth: 0) {
-      for (entity, parent) in Self.inFileOrder(model.entities) { write(entity, parent) }
-      for request in model.fetchRequestTemplates { write(request, depth: 1) }
-      for configuration in model.configurations {
-        element("configuration", [("name", configuration.name)] + Self.attributes(configuration.extras), depth: 1) {
-          for name in configuration.entityNames { leaf("memberEntity", [("name", name)], depth: 2) }
-          writeElements(configuration.extras, depth: 2)
-        }
-      }
-      for composite in model.composites {
-        element("composite", [("name", composite.name)] + Self.attributes(composite.extras), depth: 1) {
-          for attribute in composite.attributes { write(attribute, depth: 2) }
-          writeElements(composite.extras, depth: 2)
-        }
-      }
-      writeElements(model.extras, depth: 1)
+    // Up to Xcode 7, which did not write the language, the identifier stood in front.
+    let isOld = model.extras.contains { if case .attribute("lastSavedToolsVersion", _) = $0 { true } else { false } }
+      && !model.extras.contains { if case .attribute("sourceLanguage", _) = $0 { true } else { false } }
+    var list = XcodeAttributes(isOld ? .oldModel : .model)
+    list.add("userDefinedModelVersionIdentifier", model.versionIdentifiers.first)
+    list.add(extras: model.extras)
+    list.add("type", "com.apple.IDECoreDataModeler.DataModel")
+    list.add("documentVersion", "1.0")
+    try xml.begin("model", list)
+    for (entity, parent) in Self.inFileOrder(model.entities) { try write(entity, parent) }
+    for composite in model.composites {
+      var list = XcodeAttributes(.named)
+      list.add("name", composite.name)
+      list.add(extras: composite.extras)
+      try xml.begin("composite", list)
+      for attribute in composite.attributes { try write(attribute, of: composite.name) }
+      try xml.add(elements: composite.extras)
+      xml.end("composite")
     }
     for request in model.fetchRequestTemplates { try write(request) }
     for configuration in model.configurations {
@@ -89,55 +90,6 @@ private struct ModelWriter {
     return order.enumerated().sorted { one, other in
       one.element.key == other.element.key ? one.offset < other.offset : one.element.key < other.element.key
     }.map { ($0.element.entity, $0.element.parent) }
-  }
-
-  private func write(_ entity: EntityDescription, _ parent: String?) {
-    var list: [(String, String)] = [("name", entity.name)]
-    if let name = entity.managedObjectClassName { list.append(("representedClassName", name)) }
-    if entity.isAbstract { list.append(("isAbstract", "YES")) }
-    if let parent { list.append(("parentEntity", parent)) }
-    add(entity.renamingIdentifier, "elementID", &list)
-    add(entity.versionHashModifier, "versionHashModifier", &list)
-    list += Self.attributes(entity.extras)
-    let isEmpty =
-      entity.properties.isEmpty && entity.fetchIndexes.isEmpty && entity.compoundIndexes.isEmpty
-      && entity.uniquenessConstraints.isEmpty && entity.userInfo.isEmpty && !Self.hasElements(entity.extras)
-    element("entity", list, depth: 1, isEmpty: isEmpty) {
-      for property in entity.properties {
-        switch property {
-        case .attribute(let attribute): write(attribute, depth: 2)
-        case .relationship(let relationship): write(relationship)
-        case .fetchedProperty(let fetched): write(fetched)
-        }
-      }
-      for index in entity.fetchIndexes { write(index) }
-      if !entity.compoundIndexes.isEmpty {
-        element("compoundIndexes", [], depth: 2) {
-          for names in entity.compoundIndexes {
-            element("compoundIndex", [], depth: 3) { for name in names { leaf("index", [("value", name)], depth: 4) } }
-          }
-        }
-      }
-      if !entity.uniquenessConstraints.isEmpty {
-        element("uniquenessConstraints", [], depth: 2) {
-          for names in entity.uniquenessConstraints {
-            element("uniquenessConstraint", [], depth: 3) {
-              for name in names { leaf("constraint", [("value", name)], depth: 4) }
-            }
-          }
-        }
-      }
-      write(entity.userInfo, depth: 2)
-      writeElements(entity.extras, depth: 2)
-    }
-    var sorts = isSorted(roots)
-    while let member = open.popLast() {
-      result.append(member)
-      sorts = sorts && isSorted(member.entity.subentities)
-      open += member.entity.subentities.reversed().map { ($0, Optional(member.entity.name)) }
-    }
-    if sorts { result.sort { ScalarString($0.entity.name) < ScalarString($1.entity.name) } }
-    return result
   }
 
   private mutating func write(_ entity: EntityDescription, _ parent: String?) throws(PersistentStoreError) {
@@ -323,85 +275,8 @@ private struct ModelWriter {
 
   private mutating func write(_ userInfo: [UserInfoEntry]) throws(PersistentStoreError) {
     guard !userInfo.isEmpty else { return }
-    element("userInfo", [], depth: depth) {
-      for entry in userInfo { leaf("entry", [("key", entry.key), ("value", entry.value)], depth: depth + 1) }
-    }
-  }
-
-  // MARK: Pieces
-
-  private static func attributes(_ extras: [ModelExtra]) -> [(String, String)] {
-    extras.compactMap { if case .attribute(let name, let value) = $0 { (name, value) } else { nil } }
-  }
-
-  private static func hasElements(_ extras: [ModelExtra]) -> Bool {
-    extras.contains { if case .element = $0 { true } else { false } }
-  }
-
-  private func writeElements(_ extras: [ModelExtra], depth: Int) {
-    for case .element(let text) in extras {
-      let indent = String(repeating: " ", count: depth * 4)
-      bytes.append(indent)
-      bytes.append(text.replacing("\n", with: "\n" + indent))
-      bytes.append(byte: 0x0A)
-    }
-  }
-
-  private func add(_ text: String?, _ name: String, _ list: inout [(String, String)]) {
-    if let text { list.append((name, text)) }
-  }
-
-  private func add(_ value: StoredValue?, _ name: String, _ dateName: String, _ list: inout [(String, String)]) {
-    let text = ByteWriter()
-    switch value {
-    case .boolean(let flag)?: list.append((name, flag ? "YES" : "NO"))
-    case .integer(let number)?: list.append((name, String(number)))
-    case .float(let number)?:
-      text.append(float: number)
-      list.append((name, String(decoding: text.takeBytes(), as: UTF8.self)))
-    case .double(let number)?:
-      text.append(double: number)
-      list.append((name, String(decoding: text.takeBytes(), as: UTF8.self)))
-    case .decimal(let number)?: list.append((name, number.description))
-    case .string(let string)?: list.append((name, string))
-    case .uri(let string)?: list.append((name, string))
-    case .uuid(let uuid)?: list.append((name, uuid.uuidString))
-    case .date(let date)?:
-      text.append(double: date.timeIntervalSinceReferenceDate, dropsPointZero: true)
-      list.append((dateName, String(decoding: text.takeBytes(), as: UTF8.self)))
-    case .data?, .toOne?, .toMany?, .null?, nil: break
-    }
-  }
-
-  private func begin(_ name: String, _ attributes: [(name: String, value: String)], depth: Int) {
-    bytes.append(repeating: 0x20, count: depth * 4)
-    bytes.append("<")
-    bytes.append(name)
-    for (name, value) in AttributeOrder.sorted(attributes, of: name) {
-      bytes.append(" ")
-      bytes.append(name)
-      bytes.append("=\"")
-      bytes.append(xmlEscaped: value, inAttribute: true)
-      bytes.append("\"")
-    }
-  }
-
-  private func leaf(_ name: String, _ attributes: [(String, String)], depth: Int) {
-    begin(name, attributes, depth: depth)
-    bytes.append("/>\n")
-  }
-
-  private func element(
-    _ name: String, _ attributes: [(String, String)], depth: Int, isEmpty: Bool = false, _ body: () -> Void
-  ) {
-    if isEmpty { return leaf(name, attributes, depth: depth) }
-    begin(name, attributes, depth: depth)
-    bytes.append(">\n")
-    body()
-    bytes.append(repeating: 0x20, count: depth * 4)
-    bytes.append("</")
-    bytes.append(name)
-    // Xcode ends the file without a line break.
-    bytes.append(depth == 0 ? ">" : ">\n")
+    try xml.begin("userInfo", XcodeAttributes(.named))
+    for entry in userInfo { try xml.leaf("entry", "key", entry.key, "value", entry.value) }
+    xml.end("userInfo")
   }
 }

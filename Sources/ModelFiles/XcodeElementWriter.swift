@@ -39,6 +39,18 @@ struct XcodeAttributes {
     ])
     static let fetchIndexElement = Order(names: ["property", "expression", "expressionType", "type", "order"])
     static let named = Order(names: ["name"])
+
+    static func of(_ element: String) -> Order {
+      switch element {
+      case "model": model
+      case "entity": entity
+      case "attribute", "fetchedProperty": attribute
+      case "relationship": relationship
+      case "fetchRequest": fetchRequest
+      case "fetchIndexElement": fetchIndexElement
+      default: named
+      }
+    }
   }
 
   private let order: Order

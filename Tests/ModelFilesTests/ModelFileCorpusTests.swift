@@ -38,10 +38,10 @@ struct ModelFileCorpusTests {
     var equalBytes = 0
     for path in Self.contents {
       let model = try ModelFile.read(at: path).description
-      let bytes = ModelFile.contents(of: model)
+      let bytes = try ModelFile.contents(of: model)
       let again = try ModelFileSupport.read(String(decoding: bytes, as: UTF8.self))
       #expect(again.description == model, "\(path)")
-      #expect(ModelFile.contents(of: again.description) == bytes, "\(path)")
+      #expect(try ModelFile.contents(of: again.description) == bytes, "\(path)")
       if try Array(Data(contentsOf: URL(fileURLWithPath: path))) == bytes { equalBytes += 1 }
     }
     // The others spell a zero otherwise, or hold empty lists.

@@ -14,15 +14,6 @@ extension ModelDescription {
     checker.check()
     return checker.problems
   }
-
-  /// Sub-entities inside each other; hostile files go deeper.
-  package static let maximumInheritanceDepth = 128
-  /// Composites inside each other.
-  static let maximumCompositeDepth = 16
-  /// Attributes that a composite stands for, those of its composites included.
-  static let maximumCompositeSize = 4096
-  /// Entities of a model.
-  static let maximumEntityCount = 65536
 }
 
 private struct ModelChecker {
@@ -31,8 +22,6 @@ private struct ModelChecker {
   /// An entity with the names of its super-entities, nearest first.
   private var entities: [(entity: EntityDescription, ancestors: [ScalarString])] = []
   private var byName: [ScalarString: Int] = [:]
-  /// The positions of each entity's own properties.
-  private var propertiesByName: [[ScalarString: Int]] = []
   private var composites: [ScalarString: CompositeDescription] = [:]
 
   init(model: ModelDescription) { self.model = model }
@@ -82,36 +71,26 @@ private struct ModelChecker {
       }
       entities += entity.subentities.map { ($0, [name] + ancestors) }
     }
-    for (entity, _) in entities {
-      var positions: [ScalarString: Int] = [:]
-      for (position, property) in entity.properties.enumerated() {
-        let name = ScalarString(property.name)
-        if positions[name] == nil { positions[name] = position }
-      }
-      propertiesByName.append(positions)
-    }
     return true
   }
 
   private func entity(_ name: String) -> EntityDescription? { byName[ScalarString(name)].map { entities[$0].entity } }
 
-  /// The numbers of the entity and its super-entities, nearest first.
-  private func chain(_ name: String) -> [Int] {
+  /// The entity and its super-entities, nearest first.
+  private func chain(_ name: String) -> [EntityDescription] {
     guard let index = byName[ScalarString(name)] else { return [] }
-    return [index] + entities[index].ancestors.compactMap { byName[$0] }
+    return [entities[index].entity] + entities[index].ancestors.compactMap { byName[$0].map { entities[$0].entity } }
   }
 
   private func property(_ name: String, of entity: String) -> PropertyDescription? {
-    let name = ScalarString(name)
     for level in chain(entity) {
-      if let position = propertiesByName[level][name] { return entities[level].entity.properties[position] }
+      if let found = level.properties.first(where: { $0.name.utf8.elementsEqual(name.utf8) }) { return found }
     }
     return nil
   }
 
   private func isKind(_ entity: String, of other: String) -> Bool {
-    guard let other = byName[ScalarString(other)] else { return false }
-    return chain(entity).contains(other)
+    chain(entity).contains { $0.name.utf8.elementsEqual(other.utf8) }
   }
 
   // MARK: Entities
@@ -131,13 +110,6 @@ private struct ModelChecker {
       }
       if let owner = inherited[name] {
         error(.redefinedProperty, entity.name, property.name, "the property is \(owner)'s already, and is inherited")
-      }
-      // Stores see the parts of a composite as `attribute.part`.
-      for (position, byte) in property.name.utf8.enumerated() where byte == 0x2E {
-        let prefix = String(decoding: property.name.utf8.prefix(position), as: UTF8.self)
-        if case .attribute(let other)? = self.property(prefix, of: entity.name), case .composite = other.type {
-          error(.duplicateProperty, entity.name, property.name, "the name is that of a part of \(prefix)")
-        }
       }
       switch property {
       case .attribute(let attribute): check(attribute, of: entity.name)
@@ -183,16 +155,6 @@ private struct ModelChecker {
           "a bound is \(bound.kindDescription), the attribute is \(attribute.type.modelName)")
       }
     }
-    let hasLength = attribute.minimumLength != nil || attribute.maximumLength != nil
-    if hasLength, attribute.type != .string {
-      error(.boundOfWrongType, owner, attribute.name, "a \(attribute.type.modelName) attribute has no length")
-    }
-    if attribute.type == .string, attribute.minimum != nil || attribute.maximum != nil {
-      error(.boundOfWrongType, owner, attribute.name, "a string is bounded by its length, not by another string")
-    }
-    if [attribute.minimumLength, attribute.maximumLength].contains(where: { $0.map { $0 < 0 } ?? false }) {
-      error(.boundOfWrongType, owner, attribute.name, "a length is negative")
-    }
     if let low = attribute.minimum, let high = attribute.maximum, Self.isGreater(low, high) {
       warning(.boundsReversed, owner, attribute.name, "the least value is greater than the greatest: no value fits")
     }
@@ -225,9 +187,6 @@ private struct ModelChecker {
       error(
         .countsReversed, owner, name,
         "at least \(relationship.minimumCount) and at most \(relationship.maximumCount) objects")
-    }
-    if relationship.isOrdered, !relationship.isToMany {
-      warning(.orderedToOne, owner, name, "a to-one relationship has no order")
     }
     if relationship.deleteRule == .noAction {
       warning(.noActionRule, owner, name, "the delete rule is No Action: the other end may go on naming what is gone")
@@ -281,7 +240,6 @@ private struct ModelChecker {
     for composite in model.composites {
       var seen: Set<ScalarString> = []
       for part in composite.attributes {
-        if part.name.isEmpty { error(.emptyName, composite.name, nil, "a part has no name") }
         if !seen.insert(ScalarString(part.name)).inserted {
           error(.duplicateProperty, composite.name, part.name, "two parts have this name")
         }
@@ -342,11 +300,6 @@ private struct ModelChecker {
           .compositeTooLarge, composite.name, nil,
           "the composite comes to more than \(ModelDescription.maximumCompositeSize) attributes")
       }
-      guard waiting.count < open.count else {
-        let names = waiting.prefix(8).map(\.name).joined(separator: ", ")
-        return error(.compositeCycle, waiting[0].name, nil, "composites contain themselves: \(names)")
-      }
-      open = waiting
     }
   }
 

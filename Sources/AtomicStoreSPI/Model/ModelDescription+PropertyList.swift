@@ -111,9 +111,9 @@ extension ModelDescription {
   private static func decodeEntities(
     _ list: [PropertyListValue], _ path: String, depth: Int = 0
   ) throws(PersistentStoreError) -> [EntityDescription] {
-    guard depth < maximumInheritanceDepth || list.isEmpty else {
-      throw PersistentStoreError(
-        .limitExceeded, "sub-entities inside each other more than \(maximumInheritanceDepth) deep")
+    // A super-entity above each level but the first.
+    guard depth <= maximumInheritanceDepth || list.isEmpty else {
+      throw PersistentStoreError(.limitExceeded, "more than \(maximumInheritanceDepth) super-entities above each other")
     }
     var result: [EntityDescription] = []
     for (index, value) in list.enumerated() {

@@ -4,12 +4,11 @@ public struct ModelProblem: Sendable, Hashable, CustomStringConvertible {
   /// The kind of problem.
   public enum Code: String, Sendable, Hashable, CaseIterable {
     case emptyName, duplicateEntity, duplicateProperty, redefinedProperty, inheritanceCycle
-    case missingDestination, missingInverse, inverseMismatch, noInverse, noActionRule, orderedToOne
+    case missingDestination, missingInverse, inverseMismatch, noInverse, noActionRule
     case countsReversed, boundsReversed, defaultOfWrongType, boundOfWrongType, missingDerivation
     case unknownComposite, compositeCycle, compositeTooLarge, duplicateComposite
     case unknownConfigurationEntity, duplicateConfiguration, unknownConstraintProperty, unknownIndexProperty
     case unknownFetchEntity, duplicateFetchRequest
-    case tooDeep, tooLarge
   }
   public var severity: Severity
   public var code: Code
