@@ -1,6 +1,7 @@
 extension ModelDescription {
-  /// How many super-entities an entity may have. Models that people made stay below ten.
-  public static let maximumInheritanceDepth = 255
+  /// How many super-entities an entity may have. Models that people made stay below ten; stores carry the model as a
+  /// property list, two levels of it for each of these, and property lists are bounded too.
+  public static let maximumInheritanceDepth = 100
   /// How deep composites may stand in each other.
   static let maximumCompositeDepth = 16
   /// How many attributes a composite may come to when those within it are spread out.
