@@ -15,7 +15,18 @@ public struct BinaryPropertyListStore: AtomicStore {
   static let signature = "AtomicStore BinaryPropertyList"
   static let version = 1
 
+  /// The file as ``metadata(in:)`` read it, for the ``load(_:into:)`` that mostly follows: reading it twice would cost as
+  /// much as decoding it.
+  private var read: (source: ObjectIdentifier, bytes: StoreBytes)?
+
   public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {}
+
+  /// The bytes of a source; those that were read for its metadata are handed out once.
+  mutating func takeBytes(of source: StoreSource) throws(PersistentStoreError) -> StoreBytes {
+    defer { read = nil }
+    if let read, read.source == ObjectIdentifier(source) { return read.bytes }
+    return try source.bytes()
+  }
 
   public static func recognize(_ probe: StoreProbe) -> Recognition {
     if probe.begins(with: "CoreData\0\0\0\u{1}") {
@@ -36,6 +47,7 @@ public struct BinaryPropertyListStore: AtomicStore {
 
   public mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
     let bytes = try source.bytes()
+    read = (ObjectIdentifier(source), bytes)
     return try bytes.withUnsafeBytes { raw throws(PersistentStoreError) in
       do throws(PersistentStoreError) {
         return try Self.metadata(try BinaryPropertyListReader(raw))
