@@ -52,6 +52,25 @@ struct ModelFileRefusalTests {
     #expect(error.location.column != nil)
   }
 
+  @Test("text between elements is malformed: such files are left over from a merge")
+  func strayText() throws {
+    let error = try ModelFileSupport.error {
+      _ = try ModelFileSupport.read(elements: "<entity name=\"A\"/>\n=======\n<entity name=\"B\"/>")
+    }
+    #expect(error.code == .malformed && error.message.contains("merge"))
+  }
+
+  @Test("a store, and the list of a compiled model's versions, are told from models")
+  func relatives() throws {
+    for (text, words) in [
+      ("<?xml version=\"1.0\"?><database></database>", "store in Core Data's XML format"),
+      ("bplist00 NSManagedObjectModel_VersionHashes", "versions of a compiled model"),
+    ] {
+      let error = try Self.refusal(ofBytes: Array(text.utf8), named: "thing")
+      #expect(error.code == .unrecognizedFormat && error.message.contains(words))
+    }
+  }
+
   @Test("folders of compiled, old and mapping models are recognised by what is in them")
   func folders() throws {
     for (member, words) in [

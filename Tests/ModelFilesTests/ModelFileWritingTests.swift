@@ -77,10 +77,7 @@ struct ModelFileWritingTests {
     #expect(file.versionName == name)
     let original = try Data(contentsOf: URL(fileURLWithPath: "\(folder)/\(name).xcdatamodel/contents"))
     let written = try ModelFile.contents(of: file.description)
-    let again = try ModelFileSupport.read(String(decoding: written, as: UTF8.self))
-    #expect(again.description == file.description)
-    #expect(try ModelFile.contents(of: again.description) == written)
-    #expect(written.count > 1000 && original.count > 1000)
+    #expect(Array(original) == written)
     #expect(try ManagedObjectModel(file.description).warnings.allSatisfy { $0.code == .noInverse })
   }
 
