@@ -72,6 +72,8 @@ public struct StoreConverter: Sendable {
   ///
   /// - Throws: `PersistentStoreError`, ``LossError``, ``VerificationError``. On any error the target is as it was.
   public func convert(from source: String, to target: String) throws -> Report {
+    // Before anything is read: a large source would be read in vain.
+    try refuseTaken(target, source: source)
     progress?(.loading)
     let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: registry)
     let store = try coordinator.addPersistentStore(
@@ -82,14 +84,7 @@ public struct StoreConverter: Sendable {
 
   /// Converts an open store to one at `target`.
   public func convert(_ store: PersistentStore, to target: String) throws -> Report {
-    let place = try StorePlace.inspect(target)
-    if StorePlace.isSame(try StorePlace.inspect(store.path), path: target) {
-      throw PersistentStoreError(
-        .alreadyExists, "the target is the source itself", at: StoreLocation(file: target))
-    }
-    if place.kind != .nothing, place.kind != .zeroLength, place.kind != .emptyFolder, !replacesTarget {
-      throw PersistentStoreError(.alreadyExists, "something is there already", at: StoreLocation(file: target))
-    }
+    let place = try refuseTaken(target, source: store.path)
     let formatType = try targetFormat(place)
     try formatType.traits.check(writeOptions, of: formatType.storeType)
     guard formatType.traits.canWrite else {
@@ -157,6 +152,20 @@ public struct StoreConverter: Sendable {
     progress?(.publishing)
     try staged.commit()
     return report
+  }
+
+  /// What lies at the target, if it may go there.
+  @discardableResult
+  private func refuseTaken(_ target: String, source: String) throws(PersistentStoreError) -> StorePlace {
+    let place = try StorePlace.inspect(target)
+    if StorePlace.isSame(try StorePlace.inspect(source), path: target) {
+      throw PersistentStoreError(
+        .alreadyExists, "the target is the source itself", at: StoreLocation(file: target))
+    }
+    if place.kind != .nothing, place.kind != .zeroLength, place.kind != .emptyFolder, !replacesTarget {
+      throw PersistentStoreError(.alreadyExists, "something is there already", at: StoreLocation(file: target))
+    }
+    return place
   }
 
   private func targetFormat(_ place: StorePlace) throws(PersistentStoreError) -> any AtomicStore.Type {
