@@ -49,7 +49,9 @@ public struct ModelFile: Sendable {
   private static func readVersions(
     _ place: StorePlace, _ names: [String], _ version: String?
   ) throws(PersistentStoreError) -> ModelFile {
-    let versions = names.filter { $0.hasSuffix(".xcdatamodel") }.map { String($0.dropLast(".xcdatamodel".count)) }
+    // By name without the extension: `M` before `M 2`.
+    let versions = names.filter { $0.hasSuffix(".xcdatamodel") }
+      .map { ScalarString(String($0.dropLast(".xcdatamodel".count))) }.sorted().map(\.string)
     let list = versions.joined(separator: ", ")
     var warnings: [ModelFileWarning] = []
     var wanted = version.map { $0.hasSuffix(".xcdatamodel") ? String($0.dropLast(".xcdatamodel".count)) : $0 }
@@ -103,9 +105,12 @@ public struct ModelFile: Sendable {
     guard kind == .contents else { throw kind.refusal(name) }
     let root = try XMLElement.parse(bytes.span, file: name)
     guard root.name == "model" else {
-      // A store's XML, a property list: say what the root is, it tells the person most.
+      let kind = bytes.withUnsafeBytes { ModelFileKind.detect($0, root: root.name) }
+      if kind != .unknown { throw kind.refusal(name) }
+      // Say what the root is, it tells the person most.
       throw PersistentStoreError(
-        .unrecognizedFormat, "the root element is <\(root.name)>, a model's is <model>", at: root.location)
+        .unrecognizedFormat, "this is no model: the root element is <\(root.name)>, a model's is <model>",
+        at: root.location)
     }
     var reader = ModelReader(file: name)
     let description = try reader.model(root)
@@ -124,62 +129,4 @@ public struct ModelFileWarning: Sendable, Hashable, CustomStringConvertible {
     self.text = text
   }
   public var description: String { line.map { "line \($0): \(text)" } ?? text }
-}
-
-/// What a file of the model family is, by its first bytes.
-enum ModelFileKind {
-  case contents, compiled, optimized, oldArchive, mapping, compiledMapping, unknown
-
-  static func detect(_ bytes: UnsafeRawBufferPointer) -> ModelFileKind {
-    func contains(_ text: String) -> Bool {
-      let wanted = Array(text.utf8)
-      guard bytes.count >= wanted.count, let first = wanted.first else { return false }
-      // Archives name their classes somewhere: a plain search over the whole small file.
-      var index = 0
-      while index + wanted.count <= bytes.count {
-        if bytes[index] == first, bytes[index..<index + wanted.count].elementsEqual(wanted) { return true }
-        index += 1
-      }
-      return false
-    }
-    if bytes.starts(with: "momv2$".utf8) { return .optimized }
-    if bytes.starts(with: "bplist".utf8) {
-      if contains("XDPMModel") || contains("XDPMEntity") || contains("XDModel") { return .oldArchive }
-      if contains("NSMappingModel") { return .compiledMapping }
-      if contains("NSManagedObjectModel") { return .compiled }
-      return .unknown
-    }
-    var start = 0
-    if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { start = 3 }
-    while start < bytes.count, bytes[start] == 0x20 || bytes[start] == 0x0A || bytes[start] == 0x0D { start += 1 }
-    guard start < bytes.count else { return .unknown }
-    if bytes[start] == 0x3C || bytes[0] == 0xFE || bytes[0] == 0xFF {
-      if contains("NSManagedObjectModel"), contains("<plist") { return .compiled }
-      if contains("XDDevMappingModel") || contains("XDDEVMAPPINGMODEL") { return .mapping }
-      return .contents
-    }
-    return contains("XDPMModel") ? .oldArchive : .unknown
-  }
-
-  func refusal(_ file: String) -> PersistentStoreError {
-    let text =
-      switch self {
-      case .contents: "this is a model"
-      case .compiled:
-        "this is a compiled model (.mom), which this version does not read; give the .xcdatamodeld it was made from"
-      case .optimized:
-        "this is an optimised compiled model (.omo), which is never needed: the .mom beside it holds the same, and its "
-          + ".xcdatamodeld is what this version reads"
-      case .oldArchive:
-        "this is a model from before Xcode 4 (an archive of XDPMModel), which this version does not read; save it with "
-          + "Xcode 4 or newer"
-      case .mapping:
-        "this is a mapping model, which says how one version becomes another; give one of the .xcdatamodeld's versions"
-      case .compiledMapping:
-        "this is a compiled mapping model (.cdm), which says how one version becomes another; give the .xcdatamodeld"
-      case .unknown: "this is no model file"
-      }
-    return PersistentStoreError(
-      self == .unknown ? .unrecognizedFormat : .notSupported, text, at: StoreLocation(file: file))
-  }
 }

@@ -3,54 +3,72 @@ import FoundationEssentials
 import StoreCodecs
 
 extension ModelFile {
-  /// The text of a `contents` file, as Xcode lays it out. Equal descriptions give equal bytes.
-  public static func contents(of model: ModelDescription) -> [UInt8] {
-    let writer = ModelWriter()
-    writer.write(model)
-    return writer.bytes.takeBytes()
+  /// The text of a `contents` file, as Xcode lays it out: four blanks an indent, attributes in Xcode's order, entities
+  /// by name. Equal descriptions give equal bytes, and what is read back is equal to what was written.
+  ///
+  /// - Throws: `.unsupportedByFormat` for what no model file can hold: a default for binary data, a second version
+  ///   identifier, a character that XML does not know.
+  public static func contents(of model: ModelDescription) throws(PersistentStoreError) -> [UInt8] {
+    var writer = ModelWriter()
+    try writer.write(model)
+    return writer.xml.bytes.takeBytes()
   }
 
   /// Writes a model as a `.xcdatamodel` folder.
   ///
   /// - Parameter overwrite: Whether a folder that is there may be replaced.
+  /// - Throws: as ``contents(of:)``, and `.alreadyExists`.
   public static func write(
     _ model: ModelDescription, to path: String, overwrite: Bool = false
   ) throws(PersistentStoreError) {
+    let contents = try contents(of: model)
     let staged = try StagedStore(target: path, layout: .folder, policy: overwrite ? .replaceAny : .createNew)
-    try staged.member("contents").write(contents(of: model))
+    try staged.member("contents").write(contents)
     try staged.finish()
     try staged.commit()
   }
 }
 
-private final class ModelWriter {
-  let bytes = ByteWriter()
+private struct ModelWriter {
+  var xml = XcodeElementWriter()
 
-  func write(_ model: ModelDescription) {
-    bytes.append("<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n")
-    var attributes = Self.attributes(model.extras)
-    if attributes.isEmpty {
-      // What Xcode expects of a model that did not come from it.
-      attributes = [("type", "com.apple.IDECoreDataModeler.DataModel"), ("documentVersion", "1.0")]
+  mutating func write(_ model: ModelDescription) throws(PersistentStoreError) {
+    guard model.versionIdentifiers.count < 2 else {
+      throw PersistentStoreError(
+        .unsupportedByFormat,
+        "a model file holds one version identifier, not \(model.versionIdentifiers.joined(separator: ", "))")
     }
-    if let version = model.versionIdentifiers.first { attributes.append(("userDefinedModelVersionIdentifier", version)) }
-    element("model", attributes, depth: 0) {
-      for (entity, parent) in Self.inFileOrder(model.entities) { write(entity, parent) }
-      for request in model.fetchRequestTemplates { write(request, depth: 1) }
-      for configuration in model.configurations {
-        element("configuration", [("name", configuration.name)] + Self.attributes(configuration.extras), depth: 1) {
-          for name in configuration.entityNames { leaf("memberEntity", [("name", name)], depth: 2) }
-          writeElements(configuration.extras, depth: 2)
-        }
-      }
-      for composite in model.composites {
-        element("composite", [("name", composite.name)] + Self.attributes(composite.extras), depth: 1) {
-          for attribute in composite.attributes { write(attribute, depth: 2) }
-          writeElements(composite.extras, depth: 2)
-        }
-      }
-      writeElements(model.extras, depth: 1)
+    // Up to Xcode 7, which did not write the language, the identifier stood in front.
+    let isOld = model.extras.contains { if case .attribute("lastSavedToolsVersion", _) = $0 { true } else { false } }
+      && !model.extras.contains { if case .attribute("sourceLanguage", _) = $0 { true } else { false } }
+    var list = XcodeAttributes(isOld ? .oldModel : .model)
+    list.add("userDefinedModelVersionIdentifier", model.versionIdentifiers.first)
+    list.add(extras: model.extras)
+    list.add("type", "com.apple.IDECoreDataModeler.DataModel")
+    list.add("documentVersion", "1.0")
+    try xml.begin("model", list)
+    for (entity, parent) in Self.inFileOrder(model.entities) { try write(entity, parent) }
+    for composite in model.composites {
+      var list = XcodeAttributes(.named)
+      list.add("name", composite.name)
+      list.add(extras: composite.extras)
+      try xml.begin("composite", list)
+      for attribute in composite.attributes { try write(attribute, of: composite.name) }
+      try xml.add(elements: composite.extras)
+      xml.end("composite")
     }
+    for request in model.fetchRequestTemplates { try write(request) }
+    for configuration in model.configurations {
+      var list = XcodeAttributes(.named)
+      list.add("name", configuration.name)
+      list.add(extras: configuration.extras)
+      try xml.begin("configuration", list)
+      for name in configuration.entityNames { try xml.leaf("memberEntity", "name", name) }
+      try xml.add(elements: configuration.extras)
+      xml.end("configuration")
+    }
+    try xml.add(elements: model.extras)
+    xml.end("model")
   }
 
   /// All entities with their parents' names, by name as Xcode has them; but siblings stay in the order they are in, which
@@ -74,237 +92,191 @@ private final class ModelWriter {
     }.map { ($0.element.entity, $0.element.parent) }
   }
 
-  private func write(_ entity: EntityDescription, _ parent: String?) {
-    var list: [(String, String)] = [("name", entity.name)]
-    if let name = entity.managedObjectClassName { list.append(("representedClassName", name)) }
-    if entity.isAbstract { list.append(("isAbstract", "YES")) }
-    if let parent { list.append(("parentEntity", parent)) }
-    add(entity.renamingIdentifier, "elementID", &list)
-    add(entity.versionHashModifier, "versionHashModifier", &list)
-    list += Self.attributes(entity.extras)
-    let isEmpty =
-      entity.properties.isEmpty && entity.fetchIndexes.isEmpty && entity.compoundIndexes.isEmpty
-      && entity.uniquenessConstraints.isEmpty && entity.userInfo.isEmpty && !Self.hasElements(entity.extras)
-    element("entity", list, depth: 1, isEmpty: isEmpty) {
-      for property in entity.properties {
-        switch property {
-        case .attribute(let attribute): write(attribute, depth: 2)
-        case .relationship(let relationship): write(relationship)
-        case .fetchedProperty(let fetched): write(fetched)
-        }
-      }
-      for index in entity.fetchIndexes { write(index) }
-      if !entity.compoundIndexes.isEmpty {
-        element("compoundIndexes", [], depth: 2) {
-          for names in entity.compoundIndexes {
-            element("compoundIndex", [], depth: 3) { for name in names { leaf("index", [("value", name)], depth: 4) } }
-          }
-        }
-      }
-      if !entity.uniquenessConstraints.isEmpty {
-        element("uniquenessConstraints", [], depth: 2) {
-          for names in entity.uniquenessConstraints {
-            element("uniquenessConstraint", [], depth: 3) {
-              for name in names { leaf("constraint", [("value", name)], depth: 4) }
-            }
-          }
-        }
-      }
-      write(entity.userInfo, depth: 2)
-      writeElements(entity.extras, depth: 2)
-    }
-  }
-
-  private func write(_ attribute: AttributeDescription, depth: Int) {
-    var list: [(String, String)] = [("name", attribute.name)]
-    if attribute.isOptional { list.append(("optional", "YES")) }
-    if attribute.isTransient { list.append(("transient", "YES")) }
-    if attribute.type != .undefined { list.append(("attributeType", attribute.type.modelName)) }
-    if case .composite(let name) = attribute.type { list.append(("composite", name)) }
-    if let expression = attribute.derivationExpression {
-      list.append(("derived", "YES"))
-      list.append(("derivationExpression", expression))
-    }
-    if let length = attribute.minimumLength { list.append(("minValueString", String(length))) }
-    if let length = attribute.maximumLength { list.append(("maxValueString", String(length))) }
-    add(attribute.minimum, "minValueString", "minDateTimeInterval", &list)
-    add(attribute.maximum, "maxValueString", "maxDateTimeInterval", &list)
-    add(attribute.defaultValue, "defaultValueString", "defaultDateTimeInterval", &list)
-    add(attribute.regularExpression, "regularExpressionString", &list)
-    add(attribute.valueTransformerName, "valueTransformerName", &list)
-    add(attribute.attributeValueClassName, "customClassName", &list)
-    if attribute.allowsExternalBinaryDataStorage { list.append(("allowsExternalBinaryDataStorage", "YES")) }
-    if attribute.isIndexed { list.append(("indexed", "YES")) }
-    add(attribute.renamingIdentifier, "elementID", &list)
-    add(attribute.versionHashModifier, "versionHashModifier", &list)
-    list += Self.attributes(attribute.extras)
-    element("attribute", list, depth: depth, isEmpty: attribute.userInfo.isEmpty && !Self.hasElements(attribute.extras)) {
-      write(attribute.userInfo, depth: depth + 1)
-      writeElements(attribute.extras, depth: depth + 1)
-    }
-  }
-
-  private func write(_ relationship: RelationshipDescription) {
-    var list: [(String, String)] = [("name", relationship.name)]
-    if relationship.isOptional { list.append(("optional", "YES")) }
-    if relationship.isTransient { list.append(("transient", "YES")) }
-    if relationship.isToMany { list.append(("toMany", "YES")) }
-    if relationship.minimumCount > 0 { list.append(("minCount", String(relationship.minimumCount))) }
-    if relationship.maximumCount > 0 { list.append(("maxCount", String(relationship.maximumCount))) }
-    if relationship.isOrdered { list.append(("ordered", "YES")) }
-    if relationship.isIndexed { list.append(("indexed", "YES")) }
-    list.append(("deletionRule", relationship.deleteRule.rawValue))
-    list.append(("destinationEntity", relationship.destinationEntityName))
-    if let inverse = relationship.inverseName {
-      list.append(("inverseName", inverse))
-      // The other end's entity is an extra that a model read from a file carries along.
-      if !Self.attributes(relationship.extras).contains(where: { $0.0 == "inverseEntity" }) {
-        list.append(("inverseEntity", relationship.destinationEntityName))
+  private mutating func write(_ entity: EntityDescription, _ parent: String?) throws(PersistentStoreError) {
+    var list = XcodeAttributes(.entity)
+    list.add("name", entity.name)
+    list.add("representedClassName", entity.managedObjectClassName)
+    list.add("isAbstract", flag: entity.isAbstract)
+    list.add("parentEntity", parent)
+    list.add("elementID", entity.renamingIdentifier)
+    list.add("versionHashModifier", entity.versionHashModifier)
+    list.add(extras: entity.extras)
+    try xml.begin("entity", list)
+    for property in entity.properties {
+      switch property {
+      case .attribute(let attribute): try write(attribute, of: entity.name)
+      case .relationship(let relationship): try write(relationship)
+      case .fetchedProperty(let fetched): try write(fetched)
       }
     }
-    add(relationship.renamingIdentifier, "elementID", &list)
-    add(relationship.versionHashModifier, "versionHashModifier", &list)
-    list += Self.attributes(relationship.extras)
-    element(
-      "relationship", list, depth: 2, isEmpty: relationship.userInfo.isEmpty && !Self.hasElements(relationship.extras)
-    ) {
-      write(relationship.userInfo, depth: 3)
-      writeElements(relationship.extras, depth: 3)
-    }
+    for index in entity.fetchIndexes { try write(index) }
+    try write(entity.compoundIndexes, "compoundIndexes", "compoundIndex", "index")
+    try write(entity.uniquenessConstraints, "uniquenessConstraints", "uniquenessConstraint", "constraint")
+    try write(entity.userInfo)
+    try xml.add(elements: entity.extras)
+    xml.end("entity")
   }
 
-  private func write(_ fetched: FetchedPropertyDescription) {
-    var list: [(String, String)] = [("name", fetched.name)]
-    if fetched.isOptional { list.append(("optional", "YES")) }
-    add(fetched.renamingIdentifier, "elementID", &list)
-    add(fetched.versionHashModifier, "versionHashModifier", &list)
-    list += Self.attributes(fetched.extras)
-    element("fetchedProperty", list, depth: 2) {
-      write(fetched.fetchRequest, depth: 3)
-      write(fetched.userInfo, depth: 3)
-      writeElements(fetched.extras, depth: 3)
+  /// Lists of names: three elements deep.
+  private mutating func write(
+    _ lists: [[String]], _ outer: String, _ middle: String, _ inner: String
+  ) throws(PersistentStoreError) {
+    guard !lists.isEmpty else { return }
+    try xml.begin(outer, XcodeAttributes(.named))
+    for names in lists {
+      try xml.begin(middle, XcodeAttributes(.named))
+      for name in names { try xml.leaf(inner, "value", name) }
+      xml.end(middle)
     }
+    xml.end(outer)
   }
 
-  private func write(_ request: FetchRequestDescription, depth: Int) {
-    var list: [(String, String)] = [("name", request.name)]
-    if !request.entityName.isEmpty { list.append(("entity", request.entityName)) }
-    add(request.predicateString, "predicateString", &list)
-    if let limit = request.fetchLimit { list.append(("fetchLimit", String(limit))) }
-    if let size = request.fetchBatchSize { list.append(("fetchBatchSize", String(size))) }
-    add(request.resultType, "resultType", &list)
+  // MARK: Properties
+
+  private mutating func write(_ attribute: AttributeDescription, of owner: String) throws(PersistentStoreError) {
+    var list = XcodeAttributes(.attribute)
+    list.add("name", attribute.name)
+    list.add("optional", flag: attribute.isOptional)
+    list.add("transient", flag: attribute.isTransient)
+    if attribute.type != .undefined { list.add("attributeType", attribute.type.modelName) }
+    if case .composite(let name) = attribute.type { list.add("composite", name) }
+    list.add("derived", flag: attribute.derivationExpression != nil)
+    list.add("derivationExpression", attribute.derivationExpression)
+    if attribute.type == .string {
+      list.add("minValueString", attribute.minimumLength.map { String($0) })
+      list.add("maxValueString", attribute.maximumLength.map { String($0) })
+    }
+    for (value, name, dateName) in [
+      (attribute.minimum, "minValueString", "minDateTimeInterval"),
+      (attribute.maximum, "maxValueString", "maxDateTimeInterval"),
+      (attribute.defaultValue, "defaultValueString", "defaultDateTimeInterval"),
+    ] {
+      guard let value, !value.isNull else { continue }
+      // A bound of a string would be read back as a length.
+      let isBoundOfString = attribute.type == .string && name != "defaultValueString"
+      guard let text = Self.text(value), attribute.type.accepts(value), attribute.type != .undefined, !isBoundOfString
+      else {
+        throw PersistentStoreError(
+          .unsupportedByFormat, "a model file cannot hold \(value.kindDescription) as \(name)",
+          at: StoreLocation(entity: owner, property: attribute.name))
+      }
+      list.add(attribute.type == .date ? dateName : name, text)
+    }
+    list.add("regularExpressionString", attribute.regularExpression)
+    list.add("valueTransformerName", attribute.valueTransformerName)
+    list.add("customClassName", attribute.attributeValueClassName)
+    list.add("allowsExternalBinaryDataStorage", flag: attribute.allowsExternalBinaryDataStorage)
+    list.add("indexed", flag: attribute.isIndexed)
+    list.add("elementID", attribute.renamingIdentifier)
+    list.add("versionHashModifier", attribute.versionHashModifier)
+    list.add(extras: attribute.extras)
+    try xml.begin("attribute", list)
+    try write(attribute.userInfo)
+    try xml.add(elements: attribute.extras)
+    xml.end("attribute")
+  }
+
+  /// The text that reads back as the value; nil for what only data could say.
+  private static func text(_ value: StoredValue) -> String? {
+    let text = ByteWriter()
+    switch value {
+    case .boolean(let flag): return flag ? "YES" : "NO"
+    case .integer(let number): return String(number)
+    case .decimal(let number): return number.description
+    case .string(let string), .uri(let string): return string
+    case .uuid(let uuid): return uuid.uuidString
+    case .float(let number): text.append(float: number)
+    case .double(let number): text.append(double: number)
+    case .date(let date): text.append(double: date.timeIntervalSinceReferenceDate, dropsPointZero: true)
+    case .data, .toOne, .toMany, .null: return nil
+    }
+    return String(decoding: text.takeBytes(), as: UTF8.self)
+  }
+
+  private mutating func write(_ relationship: RelationshipDescription) throws(PersistentStoreError) {
+    var list = XcodeAttributes(.relationship)
+    list.add("name", relationship.name)
+    list.add("optional", flag: relationship.isOptional)
+    list.add("transient", flag: relationship.isTransient)
+    list.add("toMany", flag: relationship.isToMany)
+    list.add("minCount", relationship.minimumCount > 0 ? String(relationship.minimumCount) : nil)
+    list.add("maxCount", relationship.maximumCount > 0 ? String(relationship.maximumCount) : nil)
+    list.add("deletionRule", relationship.deleteRule.rawValue)
+    list.add("ordered", flag: relationship.isOrdered)
+    list.add("destinationEntity", relationship.destinationEntityName)
+    list.add("inverseName", relationship.inverseName)
+    list.add("indexed", flag: relationship.isIndexed)
+    list.add("elementID", relationship.renamingIdentifier)
+    list.add("versionHashModifier", relationship.versionHashModifier)
+    list.add(extras: relationship.extras)
+    if relationship.inverseName != nil { list.add("inverseEntity", relationship.destinationEntityName) }
+    try xml.begin("relationship", list)
+    try write(relationship.userInfo)
+    try xml.add(elements: relationship.extras)
+    xml.end("relationship")
+  }
+
+  private mutating func write(_ fetched: FetchedPropertyDescription) throws(PersistentStoreError) {
+    var list = XcodeAttributes(.attribute)
+    list.add("name", fetched.name)
+    list.add("optional", flag: fetched.isOptional)
+    list.add("elementID", fetched.renamingIdentifier)
+    list.add("versionHashModifier", fetched.versionHashModifier)
+    list.add(extras: fetched.extras)
+    try xml.begin("fetchedProperty", list)
+    try write(fetched.fetchRequest)
+    try write(fetched.userInfo)
+    try xml.add(elements: fetched.extras)
+    xml.end("fetchedProperty")
+  }
+
+  private mutating func write(_ request: FetchRequestDescription) throws(PersistentStoreError) {
+    var list = XcodeAttributes(.fetchRequest)
+    list.add("name", request.name)
+    list.add("entity", request.entityName.isEmpty ? nil : request.entityName)
+    list.add("predicateString", request.predicateString)
+    list.add("fetchLimit", request.fetchLimit.map { String($0) })
+    list.add("fetchBatchSize", request.fetchBatchSize.map { String($0) })
     for (name, flag) in [
       ("includeSubentities", request.includesSubentities), ("includePropertyValues", request.includesPropertyValues),
       ("includesPendingChanges", request.includesPendingChanges), ("returnObjectsAsFaults", request.returnsObjectsAsFaults),
       ("returnDistinctResults", request.returnsDistinctResults),
     ] {
-      if let flag { list.append((name, flag ? "YES" : "NO")) }
+      list.add(name, flag.map { $0 ? "YES" : "NO" })
     }
-    list += Self.attributes(request.extras)
-    element("fetchRequest", list, depth: depth, isEmpty: !Self.hasElements(request.extras)) {
-      writeElements(request.extras, depth: depth + 1)
-    }
+    list.add("resultType", request.resultType)
+    list.add(extras: request.extras)
+    try xml.begin("fetchRequest", list)
+    try xml.add(elements: request.extras)
+    xml.end("fetchRequest")
   }
 
-  private func write(_ index: FetchIndexDescription) {
-    var list: [(String, String)] = [("name", index.name)]
-    add(index.partialIndexPredicate, "partialIndexPredicate", &list)
-    list += Self.attributes(index.extras)
-    element("fetchIndex", list, depth: 2) {
-      for item in index.elements {
-        var list: [(String, String)] = []
-        add(item.propertyName, "property", &list)
-        add(item.expression, "expression", &list)
-        add(item.expressionType, "expressionType", &list)
-        list.append(("type", item.collationType))
-        list.append(("order", item.isAscending ? "ascending" : "descending"))
-        leaf("fetchIndexElement", list + Self.attributes(item.extras), depth: 3)
-      }
-      writeElements(index.extras, depth: 3)
+  private mutating func write(_ index: FetchIndexDescription) throws(PersistentStoreError) {
+    var list = XcodeAttributes(.named)
+    list.add("name", index.name)
+    list.add("partialIndexPredicate", index.partialIndexPredicate)
+    list.add(extras: index.extras)
+    try xml.begin("fetchIndex", list)
+    for item in index.elements {
+      var list = XcodeAttributes(.fetchIndexElement)
+      list.add("property", item.propertyName)
+      list.add("expression", item.expression)
+      list.add("expressionType", item.expressionType)
+      list.add("type", item.collationType)
+      list.add("order", item.isAscending ? "ascending" : "descending")
+      list.add(extras: item.extras)
+      try xml.begin("fetchIndexElement", list)
+      try xml.add(elements: item.extras)
+      xml.end("fetchIndexElement")
     }
+    try xml.add(elements: index.extras)
+    xml.end("fetchIndex")
   }
 
-  private func write(_ userInfo: [UserInfoEntry], depth: Int) {
+  private mutating func write(_ userInfo: [UserInfoEntry]) throws(PersistentStoreError) {
     guard !userInfo.isEmpty else { return }
-    element("userInfo", [], depth: depth) {
-      for entry in userInfo { leaf("entry", [("key", entry.key), ("value", entry.value)], depth: depth + 1) }
-    }
-  }
-
-  // MARK: Pieces
-
-  private static func attributes(_ extras: [ModelExtra]) -> [(String, String)] {
-    extras.compactMap { if case .attribute(let name, let value) = $0 { (name, value) } else { nil } }
-  }
-
-  private static func hasElements(_ extras: [ModelExtra]) -> Bool {
-    extras.contains { if case .element = $0 { true } else { false } }
-  }
-
-  private func writeElements(_ extras: [ModelExtra], depth: Int) {
-    for case .element(let text) in extras {
-      let indent = String(repeating: " ", count: depth * 4)
-      bytes.append(indent)
-      bytes.append(text.replacing("\n", with: "\n" + indent))
-      bytes.append(byte: 0x0A)
-    }
-  }
-
-  private func add(_ text: String?, _ name: String, _ list: inout [(String, String)]) {
-    if let text { list.append((name, text)) }
-  }
-
-  private func add(_ value: StoredValue?, _ name: String, _ dateName: String, _ list: inout [(String, String)]) {
-    let text = ByteWriter()
-    switch value {
-    case .boolean(let flag)?: list.append((name, flag ? "YES" : "NO"))
-    case .integer(let number)?: list.append((name, String(number)))
-    case .float(let number)?:
-      text.append(float: number)
-      list.append((name, String(decoding: text.takeBytes(), as: UTF8.self)))
-    case .double(let number)?:
-      text.append(double: number)
-      list.append((name, String(decoding: text.takeBytes(), as: UTF8.self)))
-    case .decimal(let number)?: list.append((name, number.description))
-    case .string(let string)?: list.append((name, string))
-    case .uri(let string)?: list.append((name, string))
-    case .uuid(let uuid)?: list.append((name, uuid.uuidString))
-    case .date(let date)?:
-      text.append(double: date.timeIntervalSinceReferenceDate, dropsPointZero: true)
-      list.append((dateName, String(decoding: text.takeBytes(), as: UTF8.self)))
-    case .data?, .toOne?, .toMany?, .null?, nil: break
-    }
-  }
-
-  private func begin(_ name: String, _ attributes: [(name: String, value: String)], depth: Int) {
-    bytes.append(repeating: 0x20, count: depth * 4)
-    bytes.append("<")
-    bytes.append(name)
-    for (name, value) in AttributeOrder.sorted(attributes, of: name) {
-      bytes.append(" ")
-      bytes.append(name)
-      bytes.append("=\"")
-      bytes.append(xmlEscaped: value, inAttribute: true)
-      bytes.append("\"")
-    }
-  }
-
-  private func leaf(_ name: String, _ attributes: [(String, String)], depth: Int) {
-    begin(name, attributes, depth: depth)
-    bytes.append("/>\n")
-  }
-
-  private func element(
-    _ name: String, _ attributes: [(String, String)], depth: Int, isEmpty: Bool = false, _ body: () -> Void
-  ) {
-    if isEmpty { return leaf(name, attributes, depth: depth) }
-    begin(name, attributes, depth: depth)
-    bytes.append(">\n")
-    body()
-    bytes.append(repeating: 0x20, count: depth * 4)
-    bytes.append("</")
-    bytes.append(name)
-    // Xcode ends the file without a line break.
-    bytes.append(depth == 0 ? ">" : ">\n")
+    try xml.begin("userInfo", XcodeAttributes(.named))
+    for entry in userInfo { try xml.leaf("entry", "key", entry.key, "value", entry.value) }
+    xml.end("userInfo")
   }
 }

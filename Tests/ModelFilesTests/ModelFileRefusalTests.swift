@@ -52,6 +52,25 @@ struct ModelFileRefusalTests {
     #expect(error.location.column != nil)
   }
 
+  @Test("text between elements is malformed: such files are left over from a merge")
+  func strayText() throws {
+    let error = try ModelFileSupport.error {
+      _ = try ModelFileSupport.read(elements: "<entity name=\"A\"/>\n=======\n<entity name=\"B\"/>")
+    }
+    #expect(error.code == .malformed && error.message.contains("merge"))
+  }
+
+  @Test("a store, and the list of a compiled model's versions, are told from models")
+  func relatives() throws {
+    for (text, words) in [
+      ("<?xml version=\"1.0\"?><database></database>", "store in Core Data's XML format"),
+      ("bplist00 NSManagedObjectModel_VersionHashes", "versions of a compiled model"),
+    ] {
+      let error = try Self.refusal(ofBytes: Array(text.utf8), named: "thing")
+      #expect(error.code == .unrecognizedFormat && error.message.contains(words))
+    }
+  }
+
   @Test("folders of compiled, old and mapping models are recognised by what is in them")
   func folders() throws {
     for (member, words) in [
@@ -106,9 +125,9 @@ struct ModelFileRefusalTests {
       // Children before their parents, too.
       (1...count).reversed().map { "<entity name=\"E\($0)\" parentEntity=\"E\($0 - 1)\"/>" }.joined() + "<entity name=\"E0\"/>"
     }
-    let sound = try ModelFileSupport.read(elements: chain(255))
+    let sound = try ModelFileSupport.read(elements: chain(100))
     #expect(sound.description.problems() == [])
-    for count in [256, 30_000] {
+    for count in [101, 30_000] {
       let error = try ModelFileSupport.error { _ = try ModelFileSupport.read(elements: chain(count)) }
       #expect(error.code == .limitExceeded)
     }

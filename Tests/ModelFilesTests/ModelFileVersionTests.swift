@@ -64,6 +64,14 @@ struct ModelFileVersionTests {
     }
   }
 
+  @Test("of `M` and `M 2` the first is `M`, whatever their folders' names")
+  func order() throws {
+    try Self.withVersions(nil, ["M 2", "M"]) { path in
+      let file = try ModelFile.read(at: path)
+      #expect(file.versionName == "M" && file.availableVersions == ["M", "M 2"])
+    }
+  }
+
   @Test("a version that is not there is an error that lists those that are")
   func missing() throws {
     try Self.withVersions(Self.marked("C.xcdatamodel")) { path in

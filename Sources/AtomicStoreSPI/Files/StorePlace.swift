@@ -104,16 +104,18 @@ public struct StorePlace: Sendable {
           prefixes[ScalarString(name)] = try Self.prefix(member)
         }
       }
-      return StoreProbe(
+      var probe = StoreProbe(
         name: path, prefix: [], size: 0, isFolder: true, memberNames: names, fileExtension: fileExtension,
         prefixes: prefixes)
+      probe.folderPath = resolvedPath
+      return probe
     }
     return StoreProbe(
       name: path, prefix: try Self.prefix(resolvedPath), size: size, isFolder: false, memberNames: [],
       fileExtension: fileExtension, prefixes: [:])
   }
 
-  private static func prefix(_ path: String) throws(PersistentStoreError) -> [UInt8] {
+  fileprivate static func prefix(_ path: String) throws(PersistentStoreError) -> [UInt8] {
     let descriptor = try SystemCall.open(path, O_RDONLY | O_NONBLOCK, doing: "open")
     defer { close(descriptor) }
     var bytes = [UInt8](repeating: 0, count: StoreProbe.prefixLength)
@@ -147,6 +149,8 @@ public struct StoreProbe: Sendable {
   /// In lower case, without the point.
   public var fileExtension: String
   private var prefixes: [ScalarString: [UInt8]]
+  /// Where members beyond the first ones are read when they are asked for; nil for a probe made in memory.
+  fileprivate var folderPath: String?
 
   public init(
     name: String, prefix: [UInt8], size: Int, isFolder: Bool = false, memberNames: [String] = [],
@@ -161,8 +165,16 @@ public struct StoreProbe: Sendable {
     self.prefixes = prefixes
   }
 
-  /// The first bytes of a folder's member, of its first 64.
-  public func prefix(ofMember name: String) -> [UInt8] { prefixes[ScalarString(name)] ?? [] }
+  /// The first bytes of a folder's member; none for one that is not there, or not a file.
+  public func prefix(ofMember name: String) -> [UInt8] {
+    if let prefix = prefixes[ScalarString(name)] { return prefix }
+    guard let folderPath, memberNames.contains(where: { ScalarString($0) == ScalarString(name) }) else { return [] }
+    let path = folderPath + "/" + name
+    guard let status = try? SystemCall.status(path, followLinks: true), status.st_mode & S_IFMT == S_IFREG else {
+      return []
+    }
+    return (try? StorePlace.prefix(path)) ?? []
+  }
 
   /// Whether the file begins with this text.
   public func begins(with text: StaticString) -> Bool {

@@ -1,9 +1,15 @@
 /// Something in which two models differ, in words.
 public struct ModelDifference: Sendable, Hashable, CustomStringConvertible {
+  /// The entity; `model` for what belongs to none.
   public var entityName: String
   public var propertyName: String?
   /// `Integer 16 → Integer 32`, `only in the model`.
   public var change: String
+  public init(entityName: String, propertyName: String? = nil, change: String) {
+    self.entityName = entityName
+    self.propertyName = propertyName
+    self.change = change
+  }
   public var description: String {
     (propertyName.map { "\(entityName).\($0)" } ?? entityName) + ": " + change
   }
@@ -11,50 +17,136 @@ public struct ModelDifference: Sendable, Hashable, CustomStringConvertible {
 
 extension ManagedObjectModel {
   /// In what the store's model differs from this one, as far as stored data is concerned: entities and their
-  /// inheritance, stored attributes and their types, relationships, their destinations and cardinality. In name order.
+  /// inheritance, stored attributes and their types, relationships, their destinations and cardinality. In name order;
+  /// an inherited property is told of once, at the entity that declares it.
   ///
   /// An entity or property of this model that the store's lacks is a difference too: a store is read with the model it
   /// was written with.
-  public func differences(from stored: ModelDescription) -> [ModelDifference] {
+  ///
+  /// - Parameter includingEverything: Whether what does not touch stored data counts too: optionality, defaults,
+  ///   bounds, inverses, user info, fetch requests, configurations, and the order of what is listed.
+  public func differences(
+    from stored: ModelDescription, includingEverything: Bool = false
+  ) -> [ModelDifference] {
     guard let other = try? ManagedObjectModel(stored) else {
       return [ModelDifference(entityName: "model", change: "the store's own model is not valid")]
     }
     var result: [ModelDifference] = []
-    let names = Set((entities + other.entities).map { ScalarString($0.name) }).sorted()
-    for name in names {
-      guard let mine = entity(named: name.string) else {
-        result.append(ModelDifference(entityName: name.string, change: "only in the store"))
-        continue
+    for name in Self.names(entities.map(\.name), other.entities.map(\.name)) {
+      switch (entity(named: name), other.entity(named: name)) {
+      case (let mine?, let theirs?):
+        result += mine.differences(from: theirs)
+        if includingEverything { result += mine.furtherDifferences(from: theirs) }
+      case (_?, nil): result.append(ModelDifference(entityName: name, change: "only in the model"))
+      default: result.append(ModelDifference(entityName: name, change: "only in the store"))
       }
-      guard let theirs = other.entity(named: name.string) else {
-        result.append(ModelDifference(entityName: name.string, change: "only in the model"))
-        continue
-      }
-      func note(_ property: String?, _ change: String) {
-        result.append(ModelDifference(entityName: name.string, propertyName: property, change: change))
-      }
-      if mine.superentity?.name != theirs.superentity?.name {
-        note(nil, "super-entity \(theirs.superentity?.name ?? "none") → \(mine.superentity?.name ?? "none")")
-      }
-      if mine.isAbstract != theirs.isAbstract {
-        note(nil, theirs.isAbstract ? "abstract → concrete" : "concrete → abstract")
-      }
-      let slots = Set((mine.slots + theirs.slots).map { ScalarString($0.name) }).sorted()
-      for slotName in slots {
-        guard let here = mine.slot(named: slotName.string).map({ mine.slots[$0] }) else {
-          note(slotName.string, "only in the store")
-          continue
-        }
-        guard let there = theirs.slot(named: slotName.string).map({ theirs.slots[$0] }) else {
-          note(slotName.string, "only in the model")
-          continue
-        }
-        if here.kindDescription != there.kindDescription {
-          note(slotName.string, "\(there.kindDescription) → \(here.kindDescription)")
-        }
+    }
+    if includingEverything {
+      let mine = description.propertyListOfTheRest
+      result += Self.differences(mine, stored.propertyListOfTheRest).map {
+        ModelDifference(entityName: "model", change: $0)
       }
     }
     return result
+  }
+
+  /// The names of both, each once, in the order of their bytes.
+  fileprivate static func names(_ mine: [String], _ theirs: [String]) -> [String] {
+    Set((mine + theirs).map { ScalarString($0) }).sorted().map(\.string)
+  }
+
+  /// What two dictionaries differ in, in words: `required true → none`.
+  fileprivate static func differences(_ mine: PropertyListDictionary, _ theirs: PropertyListDictionary) -> [String] {
+    names(mine.keys, theirs.keys).compactMap { key in
+      let (here, there) = (mine[key], theirs[key])
+      if here == there { return nil }
+      switch (here?.shortText, there?.shortText) {
+      case (let here?, let there?): return here == there ? "\(key) differs" : "\(key) \(there) → \(here)"
+      case (let here?, nil): return "\(key) none → \(here)"
+      case (nil, let there?): return "\(key) \(there) → none"
+      case (nil, nil): return "\(key) differs"
+      }
+    }
+  }
+}
+
+extension Entity {
+  fileprivate func differences(from theirs: Entity) -> [ModelDifference] {
+    var result: [ModelDifference] = []
+    func note(_ property: String?, _ change: String) {
+      result.append(ModelDifference(entityName: name, propertyName: property, change: change))
+    }
+    let isBelowTheSame = superentity.map { ScalarString($0.name) } == theirs.superentity.map { ScalarString($0.name) }
+    if !isBelowTheSame { note(nil, "super-entity \(theirs.superentity?.name ?? "none") → \(superentity?.name ?? "none")") }
+    if isAbstract != theirs.isAbstract { note(nil, theirs.isAbstract ? "abstract → concrete" : "concrete → abstract") }
+    for slotName in ManagedObjectModel.names(slots.map(\.name), theirs.slots.map(\.name)) {
+      let here = slot(named: slotName).map { slots[$0] }
+      let there = theirs.slot(named: slotName).map { theirs.slots[$0] }
+      // What both inherit was told of above.
+      let isInherited = superentity?.slot(named: slotName) != nil || here == nil
+      let isInheritedThere = theirs.superentity?.slot(named: slotName) != nil || there == nil
+      if isBelowTheSame, isInherited, isInheritedThere { continue }
+      switch (here?.kindDescription, there?.kindDescription) {
+      case (let here?, let there?): if here != there { note(slotName, "\(there) → \(here)") }
+      case (_?, nil): note(slotName, "only in the model")
+      default: note(slotName, "only in the store")
+      }
+    }
+    return result
+  }
+
+  /// All that ``differences(from:)`` leaves out, of what the entities declare themselves.
+  fileprivate func furtherDifferences(from theirs: Entity) -> [ModelDifference] {
+    var result = ManagedObjectModel.differences(
+      declaration.propertyListOfTheRest, theirs.declaration.propertyListOfTheRest
+    ).map { ModelDifference(entityName: name, change: $0) }
+    let mine = declaration.propertyListsByName
+    let others = theirs.declaration.propertyListsByName
+    for name in ManagedObjectModel.names(mine.keys, others.keys) {
+      guard let here = mine[name]?.dictionaryValue, let there = others[name]?.dictionaryValue else {
+        // Of stored ones it was said already.
+        if slot(named: name) == nil, theirs.slot(named: name) == nil {
+          result.append(
+            ModelDifference(
+              entityName: self.name, propertyName: name,
+              change: mine[name] == nil ? "only in the store" : "only in the model"))
+        }
+        continue
+      }
+      let isStored = slot(named: name) != nil && theirs.slot(named: name) != nil
+      var (mineLeft, theirsLeft) = (here, there)
+      if isStored {
+        for key in ["type", "destination", "maximumCount", "ordered"] {
+          // A bound of 2 instead of none is no matter of stored data: it was not told of.
+          if key == "maximumCount", (here[key]?.integerValue == 1) == (there[key]?.integerValue == 1) { continue }
+          mineLeft[key] = nil
+          theirsLeft[key] = nil
+        }
+      }
+      result += ManagedObjectModel.differences(mineLeft, theirsLeft).map {
+        ModelDifference(entityName: self.name, propertyName: name, change: $0)
+      }
+    }
+    return result
+  }
+}
+
+extension PropertyListValue {
+  /// A single value's text; nil for what is too much for a line.
+  fileprivate var shortText: String? {
+    switch self {
+    case .string(let text): text.isEmpty ? "''" : text
+    case .integer(let number): String(number)
+    case .boolean(let flag): flag ? "true" : "false"
+    // A kind and its value, as defaults and bounds are kept; those kept as bits say nothing to a person.
+    case .array(let list) where list.count == 2:
+      switch list[0].stringValue {
+      case "boolean", "integer", "decimal", "uuid": list[1].shortText
+      case "string", "uri": list[1].stringValue.map { "'\($0)'" }
+      default: nil
+      }
+    default: nil
+    }
   }
 }
 

@@ -1,10 +1,13 @@
 extension ModelDescription {
-  /// How many super-entities an entity may have. Models that people made stay below ten.
-  public static let maximumInheritanceDepth = 255
+  /// How many super-entities an entity may have. Models that people made stay below ten; stores carry the model as a
+  /// property list, two levels of it for each of these, and property lists are bounded too.
+  public static let maximumInheritanceDepth = 100
   /// How deep composites may stand in each other.
   static let maximumCompositeDepth = 16
   /// How many attributes a composite may come to when those within it are spread out.
   static let maximumCompositeSize = 1024
+  /// How many entities a model may have.
+  static let maximumEntityCount = 65_536
 
   /// Everything that is wrong or questionable, in the model's order. A model with errors cannot be frozen.
   ///
@@ -22,6 +25,8 @@ private struct ModelChecker {
   /// An entity with the names of its super-entities, nearest first.
   private var entities: [(entity: EntityDescription, ancestors: [ScalarString])] = []
   private var byName: [ScalarString: Int] = [:]
+  /// The positions of each entity's own properties.
+  private var positions: [[ScalarString: Int]] = []
   private var composites: [ScalarString: CompositeDescription] = [:]
 
   init(model: ModelDescription) { self.model = model }
@@ -69,28 +74,39 @@ private struct ModelChecker {
           "more than \(ModelDescription.maximumInheritanceDepth) super-entities above each other")
         return false
       }
+      guard entities.count + entity.subentities.count <= ModelDescription.maximumEntityCount else {
+        error(.tooManyEntities, nil, nil, "more than \(ModelDescription.maximumEntityCount) entities")
+        return false
+      }
       entities += entity.subentities.map { ($0, [name] + ancestors) }
+    }
+    positions = entities.map { entity, _ in
+      Dictionary(
+        entity.properties.enumerated().map { (ScalarString($0.element.name), $0.offset) },
+        uniquingKeysWith: { first, _ in first })
     }
     return true
   }
 
   private func entity(_ name: String) -> EntityDescription? { byName[ScalarString(name)].map { entities[$0].entity } }
 
-  /// The entity and its super-entities, nearest first.
-  private func chain(_ name: String) -> [EntityDescription] {
+  /// The numbers of the entity and its super-entities, nearest first.
+  private func chain(_ name: String) -> [Int] {
     guard let index = byName[ScalarString(name)] else { return [] }
-    return [entities[index].entity] + entities[index].ancestors.compactMap { byName[$0].map { entities[$0].entity } }
+    return [index] + entities[index].ancestors.compactMap { byName[$0] }
   }
 
   private func property(_ name: String, of entity: String) -> PropertyDescription? {
+    let name = ScalarString(name)
     for level in chain(entity) {
-      if let found = level.properties.first(where: { $0.name.utf8.elementsEqual(name.utf8) }) { return found }
+      if let position = positions[level][name] { return entities[level].entity.properties[position] }
     }
     return nil
   }
 
   private func isKind(_ entity: String, of other: String) -> Bool {
-    chain(entity).contains { $0.name.utf8.elementsEqual(other.utf8) }
+    guard let other = byName[ScalarString(other)] else { return false }
+    return chain(entity).contains(other)
   }
 
   // MARK: Entities
@@ -111,6 +127,7 @@ private struct ModelChecker {
       if let owner = inherited[name] {
         error(.redefinedProperty, entity.name, property.name, "the property is \(owner)'s already, and is inherited")
       }
+      checkPath(property.name, of: entity.name)
       switch property {
       case .attribute(let attribute): check(attribute, of: entity.name)
       case .relationship(let relationship): check(relationship, of: entity.name)
@@ -134,6 +151,16 @@ private struct ModelChecker {
     }
   }
 
+  /// Stores see the parts of a composite as `attribute.part`: no other property may be called that.
+  private mutating func checkPath(_ name: String, of entity: String) {
+    for (position, byte) in name.utf8.enumerated() where byte == 0x2E {
+      let prefix = String(decoding: name.utf8.prefix(position), as: UTF8.self)
+      if case .attribute(let other)? = property(prefix, of: entity), case .composite = other.type {
+        error(.duplicateProperty, entity, name, "the name is that of a part of \(prefix)")
+      }
+    }
+  }
+
   /// `location.latitude` is a part of the attribute `location`.
   private func rootOf(_ path: String) -> String {
     path.split(separator: ".", maxSplits: 1).first.map(String.init) ?? path
@@ -154,6 +181,15 @@ private struct ModelChecker {
           .boundOfWrongType, owner, attribute.name,
           "a bound is \(bound.kindDescription), the attribute is \(attribute.type.modelName)")
       }
+    }
+    let lengths = [attribute.minimumLength, attribute.maximumLength].compactMap { $0 }
+    if !lengths.isEmpty, attribute.type != .string {
+      error(.boundOfWrongType, owner, attribute.name, "a \(attribute.type.modelName) attribute has no length")
+    } else if lengths.contains(where: { $0 < 0 }) {
+      error(.boundOfWrongType, owner, attribute.name, "a length is negative")
+    }
+    if attribute.type == .string, attribute.minimum != nil || attribute.maximum != nil {
+      error(.boundOfWrongType, owner, attribute.name, "a string is bounded by its length, not by another string")
     }
     if let low = attribute.minimum, let high = attribute.maximum, Self.isGreater(low, high) {
       warning(.boundsReversed, owner, attribute.name, "the least value is greater than the greatest: no value fits")
@@ -187,6 +223,9 @@ private struct ModelChecker {
       error(
         .countsReversed, owner, name,
         "at least \(relationship.minimumCount) and at most \(relationship.maximumCount) objects")
+    }
+    if relationship.isOrdered, !relationship.isToMany {
+      warning(.orderedToOne, owner, name, "a to-one relationship has no order")
     }
     if relationship.deleteRule == .noAction {
       warning(.noActionRule, owner, name, "the delete rule is No Action: the other end may go on naming what is gone")

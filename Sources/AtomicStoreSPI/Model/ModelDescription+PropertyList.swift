@@ -1,5 +1,3 @@
-import FoundationEssentials
-
 /// A model as a property list: what stores carry it as. Only what differs from the default is written, so that the
 /// text stays short; keys are sorted by the list itself, so that equal models are equal bytes.
 extension ModelDescription {
@@ -111,8 +109,9 @@ extension ModelDescription {
   private static func decodeEntities(
     _ list: [PropertyListValue], _ path: String, depth: Int = 0
   ) throws(PersistentStoreError) -> [EntityDescription] {
-    guard depth < 128 else {
-      throw PersistentStoreError(.limitExceeded, "sub-entities inside each other more than 128 deep")
+    // A super-entity above each level but the first.
+    guard depth <= maximumInheritanceDepth || list.isEmpty else {
+      throw PersistentStoreError(.limitExceeded, "more than \(maximumInheritanceDepth) super-entities above each other")
     }
     var result: [EntityDescription] = []
     for (index, value) in list.enumerated() {
@@ -293,180 +292,35 @@ extension ModelDescription {
   }
 }
 
-/// Collects what differs from the default.
-private struct SchemaWriter {
-  private var dictionary = PropertyListDictionary()
-  var value: PropertyListValue { .dictionary(dictionary) }
-
-  mutating func put(_ key: String, _ value: PropertyListValue) { dictionary[key] = value }
-  mutating func put(_ key: String, _ text: String?) { if let text { dictionary[key] = .string(text) } }
-  mutating func put(_ key: String, _ flag: Bool) { if flag { dictionary[key] = .boolean(true) } }
-  mutating func put(flag key: String, _ flag: Bool?) { if let flag { dictionary[key] = .boolean(flag) } }
-  mutating func put(_ key: String, _ number: Int?) { if let number { dictionary[key] = .integer(Int128(number)) } }
-  mutating func put(_ key: String, _ list: [String]) {
-    if !list.isEmpty { dictionary[key] = .array(list.map { .string($0) }) }
-  }
-  mutating func put(_ key: String, _ list: [PropertyListValue]) { if !list.isEmpty { dictionary[key] = .array(list) } }
-  mutating func put(userInfo: [UserInfoEntry]) {
-    put("userInfo", userInfo.map { PropertyListValue.array([.string($0.key), .string($0.value)]) })
-  }
-  mutating func put(extras: [ModelExtra]) {
-    put("extras", extras.map { extra -> PropertyListValue in
-      switch extra {
-      case .attribute(let name, let value): .array([.string(name), .string(value)])
-      case .element(let text): .string(text)
-      }
-    })
+// For telling two models apart, piece by piece.
+extension ModelDescription {
+  /// What is not an entity's.
+  var propertyListOfTheRest: PropertyListDictionary {
+    var copy = self
+    copy.entities = []
+    return copy.propertyList.dictionaryValue ?? PropertyListDictionary()
   }
 
-  /// A value with its kind, as text where a property list would round it: `["double", "nan(0x7ff8000000000001)"]`.
-  mutating func put(_ key: String, _ value: StoredValue?) {
-    guard let value, !value.isNull else { return }
-    let pair: (String, PropertyListValue)
-    switch value {
-    case .boolean(let flag): pair = ("boolean", .boolean(flag))
-    case .integer(let number): pair = ("integer", .integer(Int128(number)))
-    // As bits: the text form of a property list has no word for some.
-    case .float(let number): pair = ("float", .string(String(number.bitPattern, radix: 16)))
-    case .double(let number): pair = ("double", .string(String(number.bitPattern, radix: 16)))
-    case .date(let date):
-      pair = ("date", .string(String(date.timeIntervalSinceReferenceDate.bitPattern, radix: 16)))
-    case .decimal(let number): pair = ("decimal", .string(number.description))
-    case .string(let text): pair = ("string", .string(text))
-    case .data(let data): pair = ("data", .data(data))
-    case .uuid(let uuid): pair = ("uuid", .string(uuid.uuidString))
-    case .uri(let text): pair = ("uri", .string(text))
-    case .null, .toOne, .toMany: return
-    }
-    dictionary[key] = .array([.string(pair.0), pair.1])
+  fileprivate static func propertyList(of entity: EntityDescription) -> PropertyListDictionary {
+    encode(entity).dictionaryValue ?? PropertyListDictionary()
   }
+  fileprivate static func propertyList(of property: PropertyDescription) -> PropertyListValue { encode(property) }
 }
 
-/// Takes keys out of a dictionary and complains about what is left.
-private struct SchemaReader {
-  private var dictionary: PropertyListDictionary
-  let path: String
-
-  init(_ value: PropertyListValue, _ path: String) throws(PersistentStoreError) {
-    guard case .dictionary(let dictionary) = value else {
-      throw PersistentStoreError(.malformed, "\(path) is no dictionary")
-    }
-    self.dictionary = dictionary
-    self.path = path
+extension EntityDescription {
+  /// What is neither a property's nor a sub-entity's, nor stored data's.
+  var propertyListOfTheRest: PropertyListDictionary {
+    var copy = self
+    copy.properties = []
+    copy.subentities = []
+    copy.isAbstract = false
+    return ModelDescription.propertyList(of: copy)
   }
 
-  func bad(_ key: String, _ what: String) -> PersistentStoreError {
-    PersistentStoreError(.malformed, "\(path).\(key) \(what)")
-  }
-
-  mutating func take(_ key: String) -> PropertyListValue? {
-    defer { dictionary[key] = nil }
-    return dictionary[key]
-  }
-  mutating func string(_ key: String) throws(PersistentStoreError) -> String? {
-    guard let value = take(key) else { return nil }
-    guard let text = value.stringValue else { throw bad(key, "is no string") }
-    return text
-  }
-  mutating func name() throws(PersistentStoreError) -> String {
-    guard let name = try string("name") else { throw bad("name", "is missing") }
-    return name
-  }
-  mutating func boolean(_ key: String) throws(PersistentStoreError) -> Bool? {
-    guard let value = take(key) else { return nil }
-    guard let flag = value.booleanValue else { throw bad(key, "is no boolean") }
-    return flag
-  }
-  mutating func integer(_ key: String) throws(PersistentStoreError) -> Int? {
-    guard let value = take(key) else { return nil }
-    guard let number = value.integerValue else { throw bad(key, "is no integer") }
-    return number
-  }
-  mutating func list(_ key: String) throws(PersistentStoreError) -> [PropertyListValue] {
-    guard let value = take(key) else { return [] }
-    guard let list = value.arrayValue else { throw bad(key, "is no array") }
-    return list
-  }
-  mutating func strings(_ key: String) throws(PersistentStoreError) -> [String] {
-    try strings(in: try list(key), key)
-  }
-  private func strings(in list: [PropertyListValue], _ key: String) throws(PersistentStoreError) -> [String] {
-    var result: [String] = []
-    for value in list {
-      guard let text = value.stringValue else { throw bad(key, "holds something that is no string") }
-      result.append(text)
-    }
+  /// Its own properties; of two with one name the first.
+  var propertyListsByName: PropertyListDictionary {
+    var result = PropertyListDictionary()
+    for property in properties.reversed() { result[property.name] = ModelDescription.propertyList(of: property) }
     return result
-  }
-  mutating func stringLists(_ key: String) throws(PersistentStoreError) -> [[String]] {
-    var result: [[String]] = []
-    for value in try list(key) {
-      guard let inner = value.arrayValue else { throw bad(key, "holds something that is no array") }
-      result.append(try strings(in: inner, key))
-    }
-    return result
-  }
-  mutating func map<Element>(
-    _ key: String, _ body: (PropertyListValue, String) throws(PersistentStoreError) -> Element
-  ) throws(PersistentStoreError) -> [Element] {
-    var result: [Element] = []
-    for (index, value) in try list(key).enumerated() { result.append(try body(value, "\(path).\(key)[\(index)]")) }
-    return result
-  }
-  mutating func userInfo() throws(PersistentStoreError) -> [UserInfoEntry] {
-    var result: [UserInfoEntry] = []
-    for pair in try stringLists("userInfo") {
-      guard pair.count == 2 else { throw bad("userInfo", "holds something that is no pair") }
-      result.append(UserInfoEntry(key: pair[0], value: pair[1]))
-    }
-    return result
-  }
-  mutating func extras() throws(PersistentStoreError) -> [ModelExtra] {
-    var result: [ModelExtra] = []
-    for value in try list("extras") {
-      if let text = value.stringValue {
-        result.append(.element(text))
-      } else if let pair = value.arrayValue, pair.count == 2, let name = pair[0].stringValue,
-        let text = pair[1].stringValue
-      {
-        result.append(.attribute(name: name, value: text))
-      } else {
-        throw bad("extras", "holds neither a text nor a pair")
-      }
-    }
-    return result
-  }
-  mutating func value(_ key: String) throws(PersistentStoreError) -> StoredValue? {
-    guard let value = take(key) else { return nil }
-    guard let pair = value.arrayValue, pair.count == 2, let kind = pair[0].stringValue else {
-      throw bad(key, "is no pair of kind and value")
-    }
-    let text = pair[1].stringValue
-    switch kind {
-    case "boolean": if let flag = pair[1].booleanValue { return .boolean(flag) }
-    case "integer": if case .integer(let number) = pair[1], let fits = Int64(exactly: number) { return .integer(fits) }
-    case "float":
-      if let bits = text.flatMap({ UInt32($0, radix: 16) }) { return .float(Float(bitPattern: bits)) }
-    case "double":
-      if let bits = text.flatMap({ UInt64($0, radix: 16) }) { return .double(Double(bitPattern: bits)) }
-    case "date":
-      if let bits = text.flatMap({ UInt64($0, radix: 16) }) {
-        return .date(Date(timeIntervalSinceReferenceDate: Double(bitPattern: bits)))
-      }
-    case "decimal": if let number = text.flatMap({ DecimalNumber($0) }) { return .decimal(number) }
-    case "string": if let text { return .string(text) }
-    case "data": if let data = pair[1].dataValue { return .data(data) }
-    case "uuid": if let uuid = text.flatMap({ UUID(uuidString: $0) }) { return .uuid(uuid) }
-    case "uri": if let text { return .uri(text) }
-    default: break
-    }
-    throw bad(key, "is no \(kind)")
-  }
-
-  /// - Throws: `.unsupportedVersion` for a key that nobody took.
-  func finish() throws(PersistentStoreError) {
-    if let key = dictionary.keys.first {
-      throw PersistentStoreError(.unsupportedVersion, "\(path) has a key that this version does not know: \(key)")
-    }
   }
 }

@@ -3,8 +3,8 @@ public struct ModelProblem: Sendable, Hashable, CustomStringConvertible {
   public enum Severity: String, Sendable, Hashable { case error, warning }
   /// The kind of problem.
   public enum Code: String, Sendable, Hashable, CaseIterable {
-    case emptyName, duplicateEntity, duplicateProperty, redefinedProperty, inheritanceCycle
-    case missingDestination, missingInverse, inverseMismatch, noInverse, noActionRule
+    case emptyName, duplicateEntity, duplicateProperty, redefinedProperty, inheritanceCycle, tooManyEntities
+    case missingDestination, missingInverse, inverseMismatch, noInverse, noActionRule, orderedToOne
     case countsReversed, boundsReversed, defaultOfWrongType, boundOfWrongType, missingDerivation
     case unknownComposite, compositeCycle, compositeTooLarge, duplicateComposite
     case unknownConfigurationEntity, duplicateConfiguration, unknownConstraintProperty, unknownIndexProperty

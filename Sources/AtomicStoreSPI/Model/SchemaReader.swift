@@ -1,0 +1,130 @@
+import FoundationEssentials
+
+/// Takes keys out of a dictionary and complains about what is left.
+struct SchemaReader {
+  private var dictionary: PropertyListDictionary
+  let path: String
+
+  init(_ value: PropertyListValue, _ path: String) throws(PersistentStoreError) {
+    guard case .dictionary(let dictionary) = value else {
+      throw PersistentStoreError(.malformed, "\(path) is no dictionary")
+    }
+    self.dictionary = dictionary
+    self.path = path
+  }
+
+  func bad(_ key: String, _ what: String) -> PersistentStoreError {
+    PersistentStoreError(.malformed, "\(path).\(key) \(what)")
+  }
+
+  mutating func take(_ key: String) -> PropertyListValue? {
+    defer { dictionary[key] = nil }
+    return dictionary[key]
+  }
+  mutating func string(_ key: String) throws(PersistentStoreError) -> String? {
+    guard let value = take(key) else { return nil }
+    guard let text = value.stringValue else { throw bad(key, "is no string") }
+    return text
+  }
+  mutating func name() throws(PersistentStoreError) -> String {
+    guard let name = try string("name") else { throw bad("name", "is missing") }
+    return name
+  }
+  mutating func boolean(_ key: String) throws(PersistentStoreError) -> Bool? {
+    guard let value = take(key) else { return nil }
+    guard let flag = value.booleanValue else { throw bad(key, "is no boolean") }
+    return flag
+  }
+  mutating func integer(_ key: String) throws(PersistentStoreError) -> Int? {
+    guard let value = take(key) else { return nil }
+    guard let number = value.integerValue else { throw bad(key, "is no integer") }
+    return number
+  }
+  mutating func list(_ key: String) throws(PersistentStoreError) -> [PropertyListValue] {
+    guard let value = take(key) else { return [] }
+    guard let list = value.arrayValue else { throw bad(key, "is no array") }
+    return list
+  }
+  mutating func strings(_ key: String) throws(PersistentStoreError) -> [String] {
+    try strings(in: try list(key), key)
+  }
+  private func strings(in list: [PropertyListValue], _ key: String) throws(PersistentStoreError) -> [String] {
+    var result: [String] = []
+    for value in list {
+      guard let text = value.stringValue else { throw bad(key, "holds something that is no string") }
+      result.append(text)
+    }
+    return result
+  }
+  mutating func stringLists(_ key: String) throws(PersistentStoreError) -> [[String]] {
+    var result: [[String]] = []
+    for value in try list(key) {
+      guard let inner = value.arrayValue else { throw bad(key, "holds something that is no array") }
+      result.append(try strings(in: inner, key))
+    }
+    return result
+  }
+  mutating func map<Element>(
+    _ key: String, _ body: (PropertyListValue, String) throws(PersistentStoreError) -> Element
+  ) throws(PersistentStoreError) -> [Element] {
+    var result: [Element] = []
+    for (index, value) in try list(key).enumerated() { result.append(try body(value, "\(path).\(key)[\(index)]")) }
+    return result
+  }
+  mutating func userInfo() throws(PersistentStoreError) -> [UserInfoEntry] {
+    var result: [UserInfoEntry] = []
+    for pair in try stringLists("userInfo") {
+      guard pair.count == 2 else { throw bad("userInfo", "holds something that is no pair") }
+      result.append(UserInfoEntry(key: pair[0], value: pair[1]))
+    }
+    return result
+  }
+  mutating func extras() throws(PersistentStoreError) -> [ModelExtra] {
+    var result: [ModelExtra] = []
+    for value in try list("extras") {
+      if let text = value.stringValue {
+        result.append(.element(text))
+      } else if let pair = value.arrayValue, pair.count == 2, let name = pair[0].stringValue,
+        let text = pair[1].stringValue
+      {
+        result.append(.attribute(name: name, value: text))
+      } else {
+        throw bad("extras", "holds neither a text nor a pair")
+      }
+    }
+    return result
+  }
+  mutating func value(_ key: String) throws(PersistentStoreError) -> StoredValue? {
+    guard let value = take(key) else { return nil }
+    guard let pair = value.arrayValue, pair.count == 2, let kind = pair[0].stringValue else {
+      throw bad(key, "is no pair of kind and value")
+    }
+    let text = pair[1].stringValue
+    switch kind {
+    case "boolean": if let flag = pair[1].booleanValue { return .boolean(flag) }
+    case "integer": if case .integer(let number) = pair[1], let fits = Int64(exactly: number) { return .integer(fits) }
+    case "float":
+      if let bits = text.flatMap({ UInt32($0, radix: 16) }) { return .float(Float(bitPattern: bits)) }
+    case "double":
+      if let bits = text.flatMap({ UInt64($0, radix: 16) }) { return .double(Double(bitPattern: bits)) }
+    case "date":
+      if let bits = text.flatMap({ UInt64($0, radix: 16) }) {
+        return .date(Date(timeIntervalSinceReferenceDate: Double(bitPattern: bits)))
+      }
+    case "decimal": if let number = text.flatMap({ DecimalNumber($0) }) { return .decimal(number) }
+    case "string": if let text { return .string(text) }
+    case "data": if let data = pair[1].dataValue { return .data(data) }
+    case "uuid": if let uuid = text.flatMap({ UUID(uuidString: $0) }) { return .uuid(uuid) }
+    case "uri": if let text { return .uri(text) }
+    default: break
+    }
+    throw bad(key, "is no \(kind)")
+  }
+
+  /// - Throws: `.unsupportedVersion` for a key that nobody took.
+  func finish() throws(PersistentStoreError) {
+    if let key = dictionary.keys.first {
+      throw PersistentStoreError(.unsupportedVersion, "\(path) has a key that this version does not know: \(key)")
+    }
+  }
+}

@@ -1,0 +1,90 @@
+import AtomicStoreSPI
+
+/// What a file of the model family is, by its content.
+enum ModelFileKind {
+  /// XML, as Xcode writes it since version 4.
+  case contents
+  /// A `.mom`: a keyed archive of the model itself.
+  case compiled
+  /// A `.omo`: the same for memory mapping.
+  case optimized
+  /// `elements` of a `.xcdatamodel` from before Xcode 4: a keyed archive of the modelling tool's objects.
+  case oldArchive
+  /// `xcmapping.xml`: a Core Data XML store of the mapping editor.
+  case mapping
+  /// A `.cdm`: a keyed archive of a mapping model.
+  case compiledMapping
+  /// `VersionInfo.plist` of a `.momd`.
+  case versionInfo
+  /// A store in Core Data's XML format.
+  case store
+  case unknown
+
+  /// What the bytes are, as far as that shows before they are parsed: all XML is ``contents`` here.
+  static func detect(_ bytes: UnsafeRawBufferPointer) -> ModelFileKind {
+    if bytes.starts(with: "momv2$".utf8) { return .optimized }
+    if bytes.starts(with: "bplist".utf8) {
+      // Archives name their classes somewhere.
+      if contains(bytes, "XDPMModel") || contains(bytes, "XDPMEntity") { return .oldArchive }
+      return compiledKind(bytes)
+    }
+    var start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
+    while start < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[start]) { start += 1 }
+    guard start < bytes.count else { return .unknown }
+    // A byte order mark of UTF-16 is XML's too, in this family.
+    if bytes[start] == 0x3C || bytes.starts(with: [0xFE, 0xFF]) || bytes.starts(with: [0xFF, 0xFE]) { return .contents }
+    return .unknown
+  }
+
+  /// What XML with another root than a model's is.
+  static func detect(_ bytes: UnsafeRawBufferPointer, root: String) -> ModelFileKind {
+    switch root {
+    case "plist":
+      if contains(bytes, "XDPMModel") { return .oldArchive }
+      return compiledKind(bytes)
+    case "database":
+      return contains(bytes, "XDDevMappingModel") || contains(bytes, "XDDEVMAPPINGMODEL") ? .mapping : .store
+    default: return .unknown
+    }
+  }
+
+  private static func compiledKind(_ bytes: UnsafeRawBufferPointer) -> ModelFileKind {
+    if contains(bytes, "NSManagedObjectModel_VersionHashes") { return .versionInfo }
+    if contains(bytes, "NSMappingModel") { return .compiledMapping }
+    return contains(bytes, "NSManagedObjectModel") ? .compiled : .unknown
+  }
+
+  private static func contains(_ bytes: UnsafeRawBufferPointer, _ text: StaticString) -> Bool {
+    let wanted = UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
+    guard let first = wanted.first, bytes.count >= wanted.count else { return false }
+    for index in 0...bytes.count - wanted.count where bytes[index] == first {
+      if bytes[index..<index + wanted.count].elementsEqual(wanted) { return true }
+    }
+    return false
+  }
+
+  /// The error that says what the file is, and what to do.
+  func refusal(_ file: String) -> PersistentStoreError {
+    let text =
+      switch self {
+      case .contents: "this is a model"
+      case .compiled:
+        "this is a compiled model (.mom), which this version does not read; give the .xcdatamodeld it was made from"
+      case .optimized:
+        "this is an optimised compiled model (.omo), which is never needed: the .mom beside it holds the same, and its "
+          + ".xcdatamodeld is what this version reads"
+      case .oldArchive:
+        "this is a model from before Xcode 4 (an archive of XDPMModel), which this version does not read; save it with "
+          + "Xcode 4 or newer"
+      case .mapping:
+        "this is a mapping model, which says how one version becomes another; give one of the .xcdatamodeld's versions"
+      case .compiledMapping:
+        "this is a compiled mapping model (.cdm), which says how one version becomes another; give the .xcdatamodeld"
+      case .versionInfo: "this lists the versions of a compiled model (.momd); it is no model itself"
+      case .store: "this is a store in Core Data's XML format, not a model"
+      case .unknown: "this is no model file"
+      }
+    let isForeign = self == .unknown || self == .store || self == .versionInfo
+    return PersistentStoreError(isForeign ? .unrecognizedFormat : .notSupported, text, at: StoreLocation(file: file))
+  }
+}

@@ -1,0 +1,132 @@
+import AtomicStoreSPI
+import StoreCodecs
+
+extension ModelReader {
+  mutating func attribute(
+    _ element: XMLElement, entity: String
+  ) throws(PersistentStoreError) -> AttributeDescription {
+    try refuseText(in: element)
+    var attributes = ElementAttributes(element)
+    guard let name = attributes.take("name") else { throw fail(element, "an attribute has no name", entity: entity) }
+    let typeName = attributes.take("attributeType") ?? ""
+    let composite = typeName == "Composite" ? attributes.take("composite") : nil
+    guard let type = AttributeType(modelName: typeName, composite: composite) else {
+      throw fail(element, "there is no attribute type '\(typeName)'", entity: entity, property: name)
+    }
+    var attribute = AttributeDescription(name: name, type: type)
+    attribute.isOptional = flag("optional", &attributes, element)
+    attribute.isTransient = flag("transient", &attributes, element)
+    attribute.isIndexed = flag("indexed", &attributes, element)
+    attribute.valueTransformerName = attributes.take("valueTransformerName")
+    attribute.attributeValueClassName = attributes.take("customClassName")
+    attribute.allowsExternalBinaryDataStorage = flag("allowsExternalBinaryDataStorage", &attributes, element)
+    attribute.regularExpression = attributes.take("regularExpressionString")
+    attribute.renamingIdentifier = attributes.take("elementID")
+    attribute.versionHashModifier = attributes.take("versionHashModifier")
+    if flag("derived", &attributes, element) {
+      attribute.derivationExpression = attributes.take("derivationExpression") ?? ""
+    }
+    let owner = "\(entity).\(name)"
+    if type == .string {
+      // Xcode keeps a string's lengths under the names of bounds.
+      attribute.minimumLength = length("minValueString", &attributes, element, owner)
+      attribute.maximumLength = length("maxValueString", &attributes, element, owner)
+    } else {
+      attribute.minimum = value("minValueString", "minDateTimeInterval", type, &attributes, element, owner)
+      attribute.maximum = value("maxValueString", "maxDateTimeInterval", type, &attributes, element, owner)
+    }
+    attribute.defaultValue = value("defaultValueString", "defaultDateTimeInterval", type, &attributes, element, owner)
+    attribute.extras = extras(&attributes, element)
+    for child in element.elements {
+      if child.name == "userInfo" {
+        try userInfo(child, of: owner, &attribute.userInfo, &attribute.extras)
+      } else {
+        keep(child, of: owner, &attribute.extras)
+      }
+    }
+    return attribute
+  }
+
+  mutating func relationship(
+    _ element: XMLElement, entity: String
+  ) throws(PersistentStoreError) -> RelationshipDescription {
+    try refuseText(in: element)
+    var attributes = ElementAttributes(element)
+    guard let name = attributes.take("name") else { throw fail(element, "a relationship has no name", entity: entity) }
+    guard let destination = attributes.take("destinationEntity") else {
+      throw fail(element, "the relationship has no destination", entity: entity, property: name)
+    }
+    var relationship = RelationshipDescription(name: name, destinationEntityName: destination)
+    relationship.inverseName = attributes.take("inverseName")
+    // It says again what the destination is; where it says something else, it is kept.
+    if let inverseEntity = attributes.take("inverseEntity") {
+      if relationship.inverseName == nil || !inverseEntity.utf8.elementsEqual(destination.utf8) {
+        warn(element, "the inverse of \(entity).\(name) is of the entity \(inverseEntity), its destination \(destination)")
+        attributes.keep("inverseEntity", inverseEntity)
+      }
+    }
+    relationship.isOptional = flag("optional", &attributes, element)
+    relationship.isTransient = flag("transient", &attributes, element)
+    relationship.isOrdered = flag("ordered", &attributes, element)
+    relationship.isIndexed = flag("indexed", &attributes, element)
+    relationship.renamingIdentifier = attributes.take("elementID")
+    relationship.versionHashModifier = attributes.take("versionHashModifier")
+    let isToMany = flag("toMany", &attributes, element)
+    // -1 and 0 mean no bound. The bound makes the difference between to-one and to-many, as it does for Core Data.
+    let most = max(try count("maxCount", &attributes, element, entity: entity, property: name) ?? (isToMany ? 0 : 1), 0)
+    relationship.maximumCount = most
+    if isToMany, most == 1 { warn(element, "\(entity).\(name) is a to-many of at most 1 object; it is read as a to-one") }
+    let least = try count("minCount", &attributes, element, entity: entity, property: name) ?? 0
+    relationship.minimumCount = max(least, 0)
+    if least < 0 {
+      warn(element, "minCount=\"\(least)\" of \(entity).\(name) is negative; it is read as 0")
+      attributes.keep("minCount", String(least))
+    }
+    let rule = try deleteRule(&attributes, element, entity: entity, property: name)
+    if let rule { relationship.deleteRule = rule }
+    relationship.extras = extras(&attributes, element)
+    for child in element.elements {
+      if child.name == "userInfo" {
+        try userInfo(child, of: "\(entity).\(name)", &relationship.userInfo, &relationship.extras)
+      } else {
+        keep(child, of: "\(entity).\(name)", &relationship.extras)
+      }
+    }
+    return relationship
+  }
+
+  private mutating func deleteRule(
+    _ attributes: inout ElementAttributes, _ element: XMLElement, entity: String, property: String
+  ) throws(PersistentStoreError) -> DeleteRule? {
+    // Some real files misspell it; what is meant is plain.
+    guard let text = attributes.take("deletionRule") ?? attributes.take("deleteRule") else { return nil }
+    guard let rule = DeleteRule(rawValue: text) else {
+      throw fail(element, "there is no delete rule '\(text)'", entity: entity, property: property)
+    }
+    return rule
+  }
+
+  mutating func fetchedProperty(
+    _ element: XMLElement, entity: String
+  ) throws(PersistentStoreError) -> FetchedPropertyDescription {
+    try refuseText(in: element)
+    var attributes = ElementAttributes(element)
+    guard let name = attributes.take("name") else { throw fail(element, "a fetched property has no name", entity: entity) }
+    guard let request = element.elements.first(where: { $0.name == "fetchRequest" }) else {
+      throw fail(element, "the fetched property has no fetch request", entity: entity, property: name)
+    }
+    var property = FetchedPropertyDescription(name: name, fetchRequest: try fetchRequest(request))
+    property.isOptional = flag("optional", &attributes, element)
+    property.renamingIdentifier = attributes.take("elementID")
+    property.versionHashModifier = attributes.take("versionHashModifier")
+    property.extras = extras(&attributes, element)
+    for child in element.elements where child !== request {
+      if child.name == "userInfo" {
+        try userInfo(child, of: "\(entity).\(name)", &property.userInfo, &property.extras)
+      } else {
+        keep(child, of: "\(entity).\(name)", &property.extras)
+      }
+    }
+    return property
+  }
+}

@@ -1,0 +1,104 @@
+import AtomicStoreSPI
+import FoundationEssentials
+import StoreCodecs
+
+extension ModelReader {
+  /// A flag; without one, false.
+  mutating func flag(
+    _ key: String, _ attributes: inout ElementAttributes, _ element: XMLElement
+  ) -> Bool {
+    optionalFlag(key, &attributes, element) ?? false
+  }
+
+  /// A flag; text that is neither yes nor no stays as an extra.
+  mutating func optionalFlag(
+    _ key: String, _ attributes: inout ElementAttributes, _ element: XMLElement
+  ) -> Bool? {
+    guard let text = attributes.take(key) else { return nil }
+    if let flag = Self.flag(text) { return flag }
+    warn(element, "\(key)=\"\(text)\" of <\(element.name)> is neither YES nor NO; it is kept as it stands")
+    attributes.keep(key, text)
+    return nil
+  }
+
+  private static func flag(_ text: String) -> Bool? {
+    switch text {
+    case "YES", "Yes", "yes", "TRUE", "True", "true", "1", "1.0": true
+    case "NO", "No", "no", "FALSE", "False", "false", "0", "0.0": false
+    default: nil
+    }
+  }
+
+  func count(
+    _ key: String, _ attributes: inout ElementAttributes, _ element: XMLElement, entity: String? = nil, property: String
+  ) throws(PersistentStoreError) -> Int? {
+    guard let text = attributes.take(key) else { return nil }
+    guard let number = Int(text) else {
+      throw fail(element, "\(key)=\"\(text)\" is no whole number", entity: entity, property: property)
+    }
+    return number
+  }
+
+  /// A length; text that is none stays as an extra.
+  mutating func length(
+    _ key: String, _ attributes: inout ElementAttributes, _ element: XMLElement, _ owner: String
+  ) -> Int? {
+    guard let text = attributes.take(key) else { return nil }
+    if let length = Int(text), length >= 0 { return length }
+    warn(element, "\(key)=\"\(text)\" of \(owner) is no length; it is kept as it stands")
+    attributes.keep(key, text)
+    return nil
+  }
+
+  /// A value of the attribute's type; text that is none stays as an extra.
+  mutating func value(
+    _ key: String, _ dateKey: String, _ type: AttributeType, _ attributes: inout ElementAttributes,
+    _ element: XMLElement, _ owner: String
+  ) -> StoredValue? {
+    if type == .date, let text = attributes.take(dateKey) {
+      // Newer Xcodes leave the older text beside the seconds. It says no more than they do.
+      attributes.keep(key)
+      if let seconds = ExactText.double(Array(text.utf8).span) {
+        return .date(Date(timeIntervalSinceReferenceDate: seconds))
+      }
+      warn(element, "\(dateKey)=\"\(text)\" of \(owner) is no number; it is kept as it stands")
+      attributes.keep(dateKey, text)
+      return nil
+    }
+    guard let text = attributes.take(key) else { return nil }
+    if let value = Self.value(text, type) { return value }
+    warn(element, "\(key)=\"\(text)\" of \(owner) is no value of type \(type.modelName); it is kept as it stands")
+    attributes.keep(key, text)
+    return nil
+  }
+
+  /// A value from the text that Xcode keeps it as. Old versions wrote `0.0` and `NO` where a number was due.
+  private static func value(_ text: String, _ type: AttributeType) -> StoredValue? {
+    let bytes = Array(text.utf8)
+    switch type {
+    case .string: return .string(text)
+    case .uri: return .uri(text)
+    case .boolean: return flag(text).map { .boolean($0) }
+    case .integer16, .integer32, .integer64:
+      var number = ExactText.integer(bytes.span)
+      if number == nil, let real = ExactText.double(bytes.span), real == real.rounded() { number = Int64(exactly: real) }
+      if number == nil { number = text == "NO" ? 0 : text == "YES" ? 1 : nil }
+      guard let number, type.accepts(.integer(number)) else { return nil }
+      return .integer(number)
+    case .double: return ExactText.double(bytes.span).map { .double($0) }
+    case .float: return ExactText.float(bytes.span).map { .float($0) }
+    case .decimal: return DecimalNumber(text).map { .decimal($0) }
+    case .uuid: return ExactText.uuid(bytes.span).map { .uuid($0) }
+    case .date: return oldDate(bytes).map { .date(Date(timeIntervalSinceReferenceDate: $0)) }
+    case .undefined, .binaryData, .transformable, .composite: return nil
+    }
+  }
+
+  /// Seconds of a date's text, such as `2013-04-23 12:00:00 +0000`, which Xcode 4 wrote. A text without a time zone
+  /// meant that of whoever wrote it, and says nothing certain.
+  private static func oldDate(_ bytes: [UInt8]) -> Double? {
+    guard let first = bytes.first, first != 0x40, bytes.dropFirst(10).contains(where: { [0x2B, 0x2D, 0x5A].contains($0) })
+    else { return nil }
+    return ExactText.date(bytes.span)
+  }
+}

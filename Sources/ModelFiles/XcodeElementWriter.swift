@@ -1,0 +1,177 @@
+import AtomicStoreSPI
+import StoreCodecs
+
+/// The attributes of one element, to be written in the order that Xcode writes them in.
+///
+/// The orders are those of the model files that Xcode 4 to 16 left in public repositories; none contradicts another.
+struct XcodeAttributes {
+  struct Order {
+    let names: [String]
+
+    static let model = Order(names: [
+      "name", "type", "documentVersion", "lastSavedToolsVersion", "systemVersion", "minimumToolsVersion",
+      "sourceLanguage", "usedWithCloudKit", "usedWithSwiftData", "userDefinedModelVersionIdentifier", "macOSVersion",
+      "iOSVersion",
+    ])
+    static let oldModel = Order(
+      names: ["name", "userDefinedModelVersionIdentifier"] + model.names.filter {
+        $0 != "name" && $0 != "userDefinedModelVersionIdentifier"
+      })
+    static let entity = Order(names: [
+      "name", "representedClassName", "isAbstract", "parentEntity", "elementID", "versionHashModifier", "syncable",
+      "codeGenerationType",
+    ])
+    static let attribute = Order(names: [
+      "name", "optional", "transient", "attributeType", "composite", "derived", "derivationExpression",
+      "minDateTimeInterval", "minValueString", "maxDateTimeInterval", "maxValueString", "defaultDateTimeInterval",
+      "defaultValueString", "regularExpressionString", "usesScalarValueType", "preserveAfterDeletion",
+      "valueTransformerName", "allowsCloudEncryption", "allowsExternalBinaryDataStorage", "customClassName", "indexed",
+      "spotlightIndexingEnabled", "storedInTruthFile", "elementID", "versionHashModifier", "syncable",
+    ])
+    static let relationship = Order(names: [
+      "name", "optional", "transient", "toMany", "minCount", "maxCount", "deletionRule", "ordered",
+      "destinationEntity", "inverseName", "inverseEntity", "indexed", "spotlightIndexingEnabled", "elementID",
+      "versionHashModifier", "syncable",
+    ])
+    static let fetchRequest = Order(names: [
+      "name", "entity", "predicateString", "fetchLimit", "fetchBatchSize", "includeSubentities",
+      "includePropertyValues", "includesPendingChanges", "returnObjectsAsFaults", "returnDistinctResults", "resultType",
+    ])
+    static let fetchIndexElement = Order(names: ["property", "expression", "expressionType", "type", "order"])
+    static let named = Order(names: ["name"])
+
+    static func of(_ element: String) -> Order {
+      switch element {
+      case "model": model
+      case "entity": entity
+      case "attribute", "fetchedProperty": attribute
+      case "relationship": relationship
+      case "fetchRequest": fetchRequest
+      case "fetchIndexElement": fetchIndexElement
+      default: named
+      }
+    }
+  }
+
+  private let order: Order
+  private var list: [(rank: Int, name: String, value: String)] = []
+
+  init(_ order: Order) { self.order = order }
+
+  /// Adds an attribute; the first of a name stands.
+  mutating func add(_ name: String, _ value: String?) {
+    guard let value, !list.contains(where: { $0.name.utf8.elementsEqual(name.utf8) }) else { return }
+    // What Xcode is not known to write comes last, in the order of the file it came from.
+    list.append((order.names.firstIndex(of: name) ?? order.names.count, name, value))
+  }
+
+  mutating func add(_ name: String, flag: Bool) { if flag { add(name, "YES") } }
+
+  mutating func add(extras: [ModelExtra]) {
+    for case .attribute(let name, let value) in extras { add(name, value) }
+  }
+
+  var sorted: [(name: String, value: String)] {
+    list.enumerated().sorted { ($0.element.rank, $0.offset) < ($1.element.rank, $1.offset) }
+      .map { ($0.element.name, $0.element.value) }
+  }
+}
+
+/// Writes elements in Xcode's layout.
+struct XcodeElementWriter {
+  let bytes: ByteWriter
+  private var depth = 0
+  /// Whether the last start tag lacks its end still: an element without children ends in it.
+  private var isTagOpen = false
+
+  init() {
+    bytes = ByteWriter()
+    bytes.append("<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n")
+  }
+
+  private mutating func closeTag() {
+    if isTagOpen { bytes.append(">\n") }
+    isTagOpen = false
+  }
+
+  mutating func begin(_ name: String, _ attributes: XcodeAttributes) throws(PersistentStoreError) {
+    closeTag()
+    bytes.append(repeating: 0x20, count: depth * 4)
+    bytes.append("<")
+    bytes.append(name)
+    for (attribute, value) in attributes.sorted {
+      guard Self.isName(attribute) else {
+        throw PersistentStoreError(.unsupportedByFormat, "'\(attribute)' cannot be an attribute of <\(name)>")
+      }
+      guard XMLText.canHold(value) else {
+        throw PersistentStoreError(
+          .unsupportedByFormat, "the \(attribute) of a <\(name)> has a character that XML cannot hold")
+      }
+      bytes.append(" ")
+      bytes.append(attribute)
+      bytes.append("=\"")
+      append(value)
+      bytes.append("\"")
+    }
+    isTagOpen = true
+    depth += 1
+  }
+
+  /// Appends an attribute's text. Xcode, unlike most, leaves `>` as it is.
+  private func append(_ value: String) {
+    var isFirst = true
+    for piece in value.utf8.split(separator: 0x3E, omittingEmptySubsequences: false) {
+      if !isFirst { bytes.append(byte: 0x3E) }
+      isFirst = false
+      bytes.append(xmlEscaped: String(Substring(piece)), inAttribute: true)
+    }
+  }
+
+  mutating func end(_ name: String) {
+    depth -= 1
+    if isTagOpen {
+      bytes.append("/>")
+    } else {
+      bytes.append(repeating: 0x20, count: depth * 4)
+      bytes.append("</")
+      bytes.append(name)
+      bytes.append(">")
+    }
+    isTagOpen = false
+    // Xcode ends the file without a line break.
+    if depth > 0 { bytes.append(byte: 0x0A) }
+  }
+
+  mutating func leaf(
+    _ name: String, _ attribute: String, _ value: String, _ second: String? = nil, _ secondValue: String? = nil
+  ) throws(PersistentStoreError) {
+    var list = XcodeAttributes(.named)
+    list.add(attribute, value)
+    if let second { list.add(second, secondValue) }
+    try begin(name, list)
+    end(name)
+  }
+
+  /// Adds the elements among the extras as they stand, indented.
+  mutating func add(elements extras: [ModelExtra]) throws(PersistentStoreError) {
+    for case .element(let text) in extras {
+      // It may come from a program: what is not XML would spoil the file.
+      _ = try XMLElement.parse(Array(text.utf8).span)
+      closeTag()
+      let indent = String(repeating: " ", count: depth * 4)
+      bytes.append(indent)
+      // Line breaks of the content itself are written as references, so these are layout.
+      bytes.append(text.replacing("\n", with: "\n" + indent))
+      bytes.append(byte: 0x0A)
+    }
+  }
+
+  private static func isName(_ text: String) -> Bool {
+    guard let first = text.utf8.first, XMLText.canHold(text) else { return false }
+    if (0x30...0x39).contains(first) || first == 0x2D || first == 0x2E { return false }
+    return text.utf8.allSatisfy {
+      $0 >= 0x80 || (0x30...0x3A).contains($0) || (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0)
+        || $0 == 0x5F || $0 == 0x2D || $0 == 0x2E
+    }
+  }
+}

@@ -1,0 +1,81 @@
+import AtomicStoreSPI
+import Testing
+
+@Suite("A model as a property list") struct ModelPropertyListTests {
+  @Test("every field comes back, values to the bit")
+  func roundTrip() throws {
+    let model = fullDescription()
+    let again = try ModelDescription(propertyList: model.propertyList)
+    #expect(again == model)
+    #expect(again.propertyList == model.propertyList)
+  }
+
+  @Test("defaults are not written")
+  func compact() throws {
+    let model = ModelDescription(entities: [
+      EntityDescription(name: "E", properties: [.attribute(AttributeDescription(name: "a", type: .string))])
+    ])
+    let expected: PropertyListValue = [
+      "formatVersion": 1, "entities": [["name": "E", "properties": [["name": "a", "type": "String"]]]],
+    ]
+    #expect(model.propertyList == expected)
+  }
+
+  private static func error(_ list: PropertyListValue) -> PersistentStoreError? {
+    do {
+      _ = try ModelDescription(propertyList: list)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  static let wrong: [(PropertyListValue, PersistentStoreError.Code, String)] = [
+    ("text", .malformed, "model is no dictionary"),
+    ([:], .malformed, "model.formatVersion is missing"),
+    (["formatVersion": 2], .unsupportedVersion, "form 2"),
+    (["formatVersion": 1, "news": 1], .unsupportedVersion, "news"),
+    (["formatVersion": 1, "entities": 5], .malformed, "model.entities is no array"),
+    (["formatVersion": 1, "entities": [[:]]], .malformed, "model.entities[0].name is missing"),
+    (
+      ["formatVersion": 1, "entities": [["name": "E", "properties": [["name": "a", "type": "Int"]]]]],
+      .unsupportedVersion, "model.entities[0].properties[0].type"
+    ),
+    (
+      ["formatVersion": 1, "entities": [["name": "E", "properties": [["name": "a", "type": "Double", "default": 1]]]]],
+      .malformed, "properties[0].default"
+    ),
+    (
+      [
+        "formatVersion": 1,
+        "entities": [["name": "E", "properties": [["name": "r", "destination": "E", "deleteRule": "Explode"]]]],
+      ], .unsupportedVersion, "Explode"
+    ),
+    (
+      ["formatVersion": 1, "entities": [["name": "E", "subentities": [["name": "F", "abstract": "yes"]]]]],
+      .malformed, "model.entities[0].subentities[0].abstract"
+    ),
+  ]
+
+  @Test("what is wrong is named with its key path", arguments: wrong.indices)
+  func refuses(_ index: Int) throws {
+    let (list, code, text) = Self.wrong[index]
+    let error = try #require(Self.error(list))
+    #expect(error.code == code)
+    #expect(error.message.contains(text), "\(error)")
+  }
+
+  @Test("sub-entities as deep as a model may have them are read, deeper ones refused", arguments: [100, 101])
+  func depth(_ depth: Int) throws {
+    var entity = EntityDescription(name: "E\(depth)")
+    for level in (0..<depth).reversed() { entity = EntityDescription(name: "E\(level)", subentities: [entity]) }
+    let model = ModelDescription(entities: [entity])
+    if depth < 101 {
+      #expect(try ModelDescription(propertyList: model.propertyList) == model)
+      #expect(try ManagedObjectModel(model).entityCount == depth + 1)
+    } else {
+      #expect(Self.error(model.propertyList)?.code == .limitExceeded)
+      #expect(throws: InvalidModelError.self) { try ManagedObjectModel(model) }
+    }
+  }
+}
