@@ -4,7 +4,11 @@ import PackageDescription
 // A package of its own, so that nobody who uses the kit builds it. The floors it measures against are in C.
 let package = Package(
   name: "benchmarks",
-  dependencies: [.package(name: "atomic-store-kit", path: "..")],
+  dependencies: [
+    .package(name: "atomic-store-kit", path: ".."),
+    // What one would use instead: only measured against.
+    .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
+  ],
   targets: [
     // For its include path: the C floors use the headers themselves.
     .systemLibrary(name: "CLibXML2Floor", path: "Sources/CLibXML2Floor", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
@@ -15,5 +19,11 @@ let package = Package(
       name: "benchmarks",
       dependencies: ["CFloors", .product(name: "AtomicStoreKit", package: "atomic-store-kit")],
       path: "Sources/Benchmarks"),
+    .executableTarget(
+      name: "graph-benchmark",
+      dependencies: [
+        .product(name: "AtomicStoreKit", package: "atomic-store-kit"), .product(name: "GRDB", package: "GRDB.swift"),
+      ],
+      path: "Sources/GraphBenchmark"),
   ]
 )

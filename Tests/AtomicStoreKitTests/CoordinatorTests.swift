@@ -25,7 +25,7 @@ func coordinator() throws -> PersistentStoreCoordinator {
 }
 
 func person(_ name: String, friend: Int64? = nil) -> ManagedObjectSnapshot {
-  var values: [Int: StoredValue] = [0: .string(name)]
+  var values: SlotValues = [0: .string(name)]
   if let friend { values[1] = .toOne(ObjectReference(entityName: "Person", reference: .integer(friend))) }
   return ManagedObjectSnapshot(entity: 0, values: values)
 }

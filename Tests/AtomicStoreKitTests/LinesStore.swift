@@ -93,7 +93,7 @@ struct LinesStore: AtomicStore {
     _ node: NodeHandle, from object: ManagedObjectSnapshot, in nodes: inout NodeTable
   ) throws(PersistentStoreError) {
     Self.journal.note("update \(nodes.reference(of: node))")
-    for (slot, value) in object.values.sorted(by: { $0.key < $1.key }) { try nodes.set(value, slot: slot, of: node) }
+    for (slot, value) in object.values { try nodes.set(value, slot: slot, of: node) }
   }
 
   mutating func willRemoveCacheNodes(_ removed: [NodeHandle], from nodes: inout NodeTable) {

@@ -41,6 +41,13 @@ extension ManagedObjectContext {
 
   /// The entity that a class is registered for.
   func entity(for type: ManagedObject.Type) -> Entity {
+    if let known = entitiesByClass[ObjectIdentifier(type)] { return known }
+    let found = findEntity(for: type)
+    entitiesByClass[ObjectIdentifier(type)] = found
+    return found
+  }
+
+  private func findEntity(for type: ManagedObject.Type) -> Entity {
     let name = String(describing: type)
     if let model = managedObjectModel {
       if let own = classes[ScalarString(name)], own == type, let entity = model.entity(named: name) { return entity }
@@ -197,7 +204,7 @@ extension ManagedObjectContext {
       object.flags.insert(.propagated)
       for p in object.plan.relationships {
         let property = object.plan.properties[p]
-        let rule = property.relationship?.deleteRule ?? .nullify
+        let rule = property.deleteRule
         guard rule == .cascade || rule == .nullify && property.inverse >= 0 else { continue }
         let others = property.kind == .toOne ? object.toOneObject(p).map { [$0] } ?? [] : object.toManyObjects(p)
         for other in others where other !== object && other.context === self && !other.flags.contains(.deleted) {
@@ -234,7 +241,7 @@ extension ManagedObjectContext {
       guard current.isReachable else { continue }
       for p in current.plan.relationships {
         let property = current.plan.properties[p]
-        let rule = property.relationship?.deleteRule ?? .nullify
+        let rule = property.deleteRule
         let others = property.kind == .toOne ? current.toOneObject(p).map { [$0] } ?? [] : current.toManyObjects(p)
         for other in others where !other.flags.contains(.deleted) {
           let step = "\(path).\(property.name)"

@@ -355,8 +355,7 @@ extension ManagedObjectContext {
 extension ManagedObject {
   /// The attributes of a new object, for a store that derives the reference from them.
   final func attributeSnapshot() -> ManagedObjectSnapshot {
-    var values: [Int: StoredValue] = [:]
-    values.reserveCapacity(plan.attributes.count)
+    var values = SlotValues(slotCount: plan.propertyOfSlot.count)
     for p in plan.attributes where plan.properties[p].slot >= 0 {
       let value = storedValue(p)
       if !value.isNull { values[plan.properties[p].slot] = value }

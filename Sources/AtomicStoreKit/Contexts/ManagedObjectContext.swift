@@ -46,6 +46,7 @@ public final class ManagedObjectContext {
   /// In a child context: its objects by those of the parent.
   var byParent: [ObjectIdentifier: Unmanaged<ManagedObject>] = [:]
   var retained: [ObjectIdentifier: ManagedObject] = [:]
+  var entitiesByClass: [ObjectIdentifier: Entity] = [:]
   let classes: [ScalarString: ManagedObject.Type]
   /// Above 0 while a hook or observer runs.
   var calloutDepth = 0
@@ -157,7 +158,7 @@ public final class ManagedObjectContext {
     let description = ModelDescription(entities: [EntityDescription(name: "Unknown")])
     // One entity without properties is a valid model.
     guard let model = try? ManagedObjectModel(description) else { preconditionFailure("the empty entity is valid") }
-    let object = ManagedObject(plan: ModelPlan.plan(of: model).entities[0])
+    let object = ManagedObject(entity: model.entity(at: 0), insertInto: nil)
     object.needExtras().gone = id.isTemporaryID ? .neverSaved : .storeRemoved
     return object
   }
@@ -189,7 +190,7 @@ public final class ManagedObjectContext {
 
   /// An object that is nobody's yet, of the class registered for its entity.
   func make(_ plan: EntityPlan) -> ManagedObject {
-    guard !classes.isEmpty, let type = classes[ScalarString(plan.name)] else { return ManagedObject(plan: plan) }
+    guard !classes.isEmpty, let type = classes[ScalarString(plan.name)] else { return ManagedObject(entity: plan.entity, insertInto: nil) }
     return type.init(entity: plan.entity, insertInto: nil)
   }
 

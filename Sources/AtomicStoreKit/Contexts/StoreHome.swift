@@ -62,13 +62,16 @@ final class StoreHome {
 /// The objects of one hierarchy that are alive, by what the store knows them by. It does not keep them alive: each takes
 /// itself out when it ends.
 struct IdentityMap {
+  /// Those whose numbers are close together, as numbers handed out in turn are, from ``first`` on.
   private var dense: ContiguousArray<Unmanaged<ManagedObject>?> = []
+  private var first: Int64 = 0
   private var sparse: [Int64: Unmanaged<ManagedObject>] = [:]
   private var texts: [ScalarString: Unmanaged<ManagedObject>] = [:]
   private var count = 0
 
   subscript(number: Int64) -> ManagedObject? {
-    if number >= 0, number < dense.count, let object = dense[Int(truncatingIfNeeded: number)] {
+    let place = number &- first
+    if place >= 0, place < dense.count, let object = dense[Int(truncatingIfNeeded: place)] {
       return object.takeUnretainedValue()
     }
     return sparse.isEmpty ? nil : sparse[number]?.takeUnretainedValue()
@@ -80,12 +83,14 @@ struct IdentityMap {
     switch reference {
     case .string(let text): texts[ScalarString(text)] = .passUnretained(object)
     case .integer(let number):
-      // Numbers handed out in turn are close together: an array wastes little on them.
-      guard number >= 0, number < max(1024, dense.count * 2), number < count * 8 + 1024 else {
+      if dense.isEmpty { first = number }
+      let (place64, overflow) = number.subtractingReportingOverflow(first)
+      // An array wastes little on neighbours.
+      guard !overflow, place64 >= 0, place64 < max(1024, dense.count * 2), place64 < count * 8 + 1024 else {
         sparse[number] = .passUnretained(object)
         return
       }
-      let place = Int(truncatingIfNeeded: number)
+      let place = Int(truncatingIfNeeded: place64)
       while dense.count <= place { dense.append(nil) }
       dense[place] = .passUnretained(object)
     }
@@ -96,8 +101,9 @@ struct IdentityMap {
     switch reference {
     case .string(let text): texts[ScalarString(text)] = nil
     case .integer(let number):
-      if number >= 0, number < dense.count, dense[Int(truncatingIfNeeded: number)] != nil {
-        dense[Int(truncatingIfNeeded: number)] = nil
+      let place = number &- first
+      if place >= 0, place < dense.count, dense[Int(truncatingIfNeeded: place)] != nil {
+        dense[Int(truncatingIfNeeded: place)] = nil
       } else {
         sparse[number] = nil
       }

@@ -7,27 +7,27 @@ final class ModelPlan: Sendable {
 
   init(_ model: ManagedObjectModel) {
     var numbers: [[ScalarString: Int]] = []
-    var lists: [[PropertyPlan]] = []
+    var lists: [[PropertyPlan.Draft]] = []
     for entity in model.entities {
-      let list = PropertyPlan.list(of: entity)
+      let list = PropertyPlan.Draft.list(of: entity)
       lists.append(list)
       numbers.append(
         Dictionary(list.map { (ScalarString($0.name), $0.index) }, uniquingKeysWith: { first, _ in first }))
     }
     entities = model.entities.map { entity in
-      var properties = lists[entity.index]
-      for index in properties.indices {
-        guard let relationship = properties[index].relationship,
+      var drafts = lists[entity.index]
+      for index in drafts.indices {
+        guard let relationship = drafts[index].relationship,
           let destination = model.entity(named: relationship.destinationEntityName)
         else { continue }
-        properties[index].destination = destination.index
+        drafts[index].destination = destination.index
         if let inverse = relationship.inverseName, let place = numbers[destination.index][ScalarString(inverse)],
           lists[destination.index][place].relationship != nil
         {
-          properties[index].inverse = place
+          drafts[index].inverse = place
         }
       }
-      return EntityPlan(entity, properties)
+      return EntityPlan(entity, drafts.map { PropertyPlan($0) })
     }
   }
 
@@ -102,8 +102,8 @@ final class EntityPlan: Sendable {
   }
 }
 
-/// One property in its entity's plan.
-struct PropertyPlan: Sendable {
+/// One property in its entity's plan. A class, so that looking at it copies one reference rather than a description.
+final class PropertyPlan: Sendable {
   enum Kind: Sendable, Equatable {
     case attribute(AttributeType)
     case composite
@@ -121,59 +121,91 @@ struct PropertyPlan: Sendable {
   let relationship: RelationshipDescription?
   let fetched: FetchedPropertyDescription?
   /// The number of the destination entity, or -1.
-  var destination = -1
+  let destination: Int
   /// The number of the inverse among the destination's properties, or -1.
-  var inverse = -1
+  let inverse: Int
   /// For a composite: the numbers of its parts, at any depth, follow its own.
-  var parts: Range<Int> = 0..<0
+  let parts: Range<Int>
+  let isTransient: Bool
+  let isRelationship: Bool
+  let isToMany: Bool
+  let deleteRule: DeleteRule
 
-  var isTransient: Bool { attribute?.isTransient ?? relationship?.isTransient ?? false }
-  var isRelationship: Bool { relationship != nil }
-  var isToMany: Bool { kind == .toMany || kind == .orderedToMany }
+  init(_ draft: Draft) {
+    index = draft.index
+    name = draft.name
+    kind = draft.kind
+    slot = draft.slot
+    attribute = draft.attribute
+    relationship = draft.relationship
+    fetched = draft.fetched
+    destination = draft.destination
+    inverse = draft.inverse
+    parts = draft.parts
+    isTransient = draft.attribute?.isTransient ?? draft.relationship?.isTransient ?? false
+    isRelationship = draft.relationship != nil
+    isToMany = draft.kind == .toMany || draft.kind == .orderedToMany
+    deleteRule = draft.relationship?.deleteRule ?? .nullify
+  }
+
   var attributeType: AttributeType? { if case .attribute(let type) = kind { type } else { nil } }
 
-  static func list(of entity: Entity) -> [PropertyPlan] {
-    var list: [PropertyPlan] = []
-    func add(_ attribute: AttributeDescription, name: String, isTransient: Bool, depth: Int) {
-      var attribute = attribute
-      attribute.isTransient = attribute.isTransient || isTransient
-      guard case .composite(let compositeName) = attribute.type else {
+  /// A plan in the making.
+  struct Draft {
+    let index: Int
+    let name: String
+    let kind: Kind
+    let slot: Int
+    let attribute: AttributeDescription?
+    let relationship: RelationshipDescription?
+    let fetched: FetchedPropertyDescription?
+    var destination = -1
+    var inverse = -1
+    var parts: Range<Int> = 0..<0
+
+    static func list(of entity: Entity) -> [Draft] {
+      var list: [Draft] = []
+      func add(_ attribute: AttributeDescription, name: String, isTransient: Bool, depth: Int) {
+        var attribute = attribute
+        attribute.isTransient = attribute.isTransient || isTransient
+        guard case .composite(let compositeName) = attribute.type else {
+          list.append(
+            Draft(
+              index: list.count, name: name, kind: .attribute(attribute.type),
+              slot: attribute.isTransient ? -1 : entity.slot(named: name) ?? -1, attribute: attribute, relationship: nil,
+              fetched: nil))
+          return
+        }
+        let whole = list.count
         list.append(
-          PropertyPlan(
-            index: list.count, name: name, kind: .attribute(attribute.type),
-            slot: attribute.isTransient ? -1 : entity.slot(named: name) ?? -1, attribute: attribute, relationship: nil,
-            fetched: nil))
-        return
+          Draft(
+            index: whole, name: name, kind: .composite, slot: -1, attribute: attribute, relationship: nil, fetched: nil))
+        // The model was checked: composites neither lead in a circle nor stand deeper than this.
+        guard depth < 16, let composite = entity.model.composite(named: compositeName) else { return }
+        for part in composite.attributes {
+          add(part, name: "\(name).\(part.name)", isTransient: attribute.isTransient, depth: depth + 1)
+        }
+        list[whole].parts = (whole + 1)..<list.count
       }
-      let whole = list.count
-      list.append(
-        PropertyPlan(
-          index: whole, name: name, kind: .composite, slot: -1, attribute: attribute, relationship: nil, fetched: nil))
-      // The model was checked: composites neither lead in a circle nor stand deeper than this.
-      guard depth < 16, let composite = entity.model.composite(named: compositeName) else { return }
-      for part in composite.attributes {
-        add(part, name: "\(name).\(part.name)", isTransient: attribute.isTransient, depth: depth + 1)
+      for property in entity.properties {
+        switch property {
+        case .attribute(let attribute): add(attribute, name: attribute.name, isTransient: false, depth: 0)
+        case .relationship(let relationship):
+          let kind: PropertyPlan.Kind = !relationship.isToMany ? .toOne : relationship.isOrdered ? .orderedToMany : .toMany
+          list.append(
+            Draft(
+              index: list.count, name: relationship.name, kind: kind,
+              slot: relationship.isTransient ? -1 : entity.slot(named: relationship.name) ?? -1, attribute: nil,
+              relationship: relationship, fetched: nil))
+        case .fetchedProperty(let fetched):
+          list.append(
+            Draft(
+              index: list.count, name: fetched.name, kind: .fetched, slot: -1, attribute: nil, relationship: nil,
+              fetched: fetched))
+        }
       }
-      list[whole].parts = (whole + 1)..<list.count
+      return list
     }
-    for property in entity.properties {
-      switch property {
-      case .attribute(let attribute): add(attribute, name: attribute.name, isTransient: false, depth: 0)
-      case .relationship(let relationship):
-        let kind: Kind = !relationship.isToMany ? .toOne : relationship.isOrdered ? .orderedToMany : .toMany
-        list.append(
-          PropertyPlan(
-            index: list.count, name: relationship.name, kind: kind,
-            slot: relationship.isTransient ? -1 : entity.slot(named: relationship.name) ?? -1, attribute: nil,
-            relationship: relationship, fetched: nil))
-      case .fetchedProperty(let fetched):
-        list.append(
-          PropertyPlan(
-            index: list.count, name: fetched.name, kind: .fetched, slot: -1, attribute: nil, relationship: nil,
-            fetched: fetched))
-      }
-    }
-    return list
   }
 }
 

@@ -91,7 +91,18 @@ extension AttributeValue {
   }
   public static func writeOptional(_ value: Self?, _ object: ManagedObject, _ key: ManagedKey) {
     guard let p = key.property(of: object) else { return }
-    do throws(ManagedObjectError) { try object.setValue(value.map(\.stored), at: p) } catch { object.refuse(error) }
+    do throws(ManagedObjectError) {
+      let property = object.plan.properties[p]
+      let stored = value?.stored ?? .null
+      // Straight to the slot where nothing needs converting.
+      if case .attribute(let type) = property.kind, property.slot >= 0, type.accepts(stored) {
+        try object.setStoredValue(p, stored)
+      } else {
+        try object.setValue(stored, at: p)
+      }
+    } catch {
+      object.refuse(error)
+    }
   }
   public static func read(_ object: ManagedObject, _ key: ManagedKey) -> Self { readOptional(object, key) ?? valueForNull }
   public static func write(_ value: Self, _ object: ManagedObject, _ key: ManagedKey) { writeOptional(value, object, key) }
@@ -119,7 +130,16 @@ extension ManagedObject: OptionalManagedPropertyValue {
   }
   public static func writeOptional(_ value: ManagedObject?, _ object: ManagedObject, _ key: ManagedKey) {
     guard let p = key.property(of: object) else { return }
-    do throws(ManagedObjectError) { try object.setValue(value, at: p) } catch { object.refuse(error) }
+    do throws(ManagedObjectError) {
+      if object.plan.properties[p].kind == .toOne {
+        try object.realize()
+        try object.setToOne(p, value)
+      } else {
+        try object.setValue(value, at: p)
+      }
+    } catch {
+      object.refuse(error)
+    }
   }
 }
 

@@ -65,8 +65,6 @@ open class ManagedObject {
     if let context { context.insert(self) }
   }
 
-  init(plan: EntityPlan) { self.plan = plan }
-
   /// Creates an object of the entity that this class is registered for, and inserts it.
   ///
   /// Where the class is registered for none, or for several, the object is of the first entity of that name, or of the

@@ -154,8 +154,8 @@ struct PendingSave {
       added.append((try format.newCacheNode(for: object, in: &nodes), object))
     }
     for (node, object) in added {
-      for slot in nodes.model.entity(at: object.entity).slots where slot.isRelationship {
-        if let value = object.values[slot.index] { try nodes.set(value, slot: slot.index, of: node) }
+      for slot in object.values.slots where nodes.model.isRelationship(slot: slot, of: object.entity) {
+        if let value = object.values[slot] { try nodes.set(value, slot: slot, of: node) }
       }
     }
     for object in changes.updated {

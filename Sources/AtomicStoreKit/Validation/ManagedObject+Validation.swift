@@ -83,6 +83,8 @@ extension ManagedObject {
       }
       errors += found
       guard hasHooks, found.isEmpty, property.kind != .fetched, property.kind != .composite else { continue }
+      // Making a set of all its objects is worth it only where the relationship changed.
+      if property.isToMany, edits.map({ $0[p] == nil }) ?? true { continue }
       do {
         let before = try value(at: p)
         var after = before
@@ -98,7 +100,20 @@ extension ManagedObject {
   /// Sets what a check made of a value, if it made something of it.
   private final func takeValidated(_ p: Int, _ before: Any?, _ after: Any?) throws {
     let property = plan.properties[p]
+    if before == nil, after == nil { return }
     if case .attribute(let type) = property.kind, !property.isTransient {
+      // Nearly always nothing changed: the kinds that are common are compared without more ado.
+      switch storedValue(p) {
+      case .string(let text):
+        if let after = after as? String, after.utf8.elementsEqual(text.utf8) { return }
+      case .integer(let number):
+        if let after = after as? Int, after == number { return }
+      case .double(let number):
+        if let after = after as? Double, after.bitPattern == number.bitPattern { return }
+      case .boolean(let flag):
+        if let after = after as? Bool, after == flag { return }
+      default: break
+      }
       if case .transformable = type {
         if before == nil, StoredValue.unwrapped(after) == nil { return }
         if let one = before as? any Equatable, let two = after as? any Equatable, one.equals(two) { return }
@@ -106,6 +121,8 @@ extension ManagedObject {
       }
       return try setStoredValue(p, try converted(after, property, type))
     }
+    if property.kind == .toOne, let one = before as? ManagedObject, let two = after as? ManagedObject, one === two { return }
+    if let one = before as? Set<ManagedObject>, let two = after as? Set<ManagedObject>, one == two { return }
     if property.isRelationship { return try setValue(after, at: p) }
     if StoredValue.unwrapped(after) == nil, before == nil { return }
     try setValue(after, at: p)

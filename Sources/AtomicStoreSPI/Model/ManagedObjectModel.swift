@@ -66,6 +66,9 @@ public final class ManagedObjectModel: Sendable {
     description.fetchRequestTemplates.first { $0.name == name }
   }
 
+  /// Whether a relationship stands in a slot of the entity of that number.
+  package func isRelationship(slot: Int, of entity: Int) -> Bool { records[entity].slots[slot].isRelationship }
+
   public func composite(named name: String) -> CompositeDescription? { compositesByName[ScalarString(name)] }
 }
 
@@ -155,13 +158,55 @@ public struct Slot: Sendable, Equatable {
   public let index: Int
   public let kind: Kind
   public let isOptional: Bool
+  /// What the model says of it. Behind a reference: slots are copied often, descriptions are large.
+  private let details: Details
   /// The attribute, or the part of a composite; nil for relationships.
-  public let attribute: AttributeDescription?
-  public let relationship: RelationshipDescription?
+  public var attribute: AttributeDescription? { details.attribute }
+  public var relationship: RelationshipDescription? { details.relationship }
   /// For relationships: the number of the destination entity.
   public let destination: Int
   /// For relationships: the slot of the inverse at the destination, or -1.
   public let inverseSlot: Int
+
+  private final class Details: Sendable {
+    let attribute: AttributeDescription?
+    let relationship: RelationshipDescription?
+    init(_ attribute: AttributeDescription?, _ relationship: RelationshipDescription?) {
+      self.attribute = attribute
+      self.relationship = relationship
+    }
+  }
+
+  init(
+    name: String, index: Int, kind: Kind, isOptional: Bool, attribute: AttributeDescription?,
+    relationship: RelationshipDescription?, destination: Int, inverseSlot: Int
+  ) {
+    self.name = name
+    self.index = index
+    self.kind = kind
+    self.isOptional = isOptional
+    details = Details(attribute, relationship)
+    self.destination = destination
+    self.inverseSlot = inverseSlot
+  }
+
+  /// The same slot with its inverse known.
+  func with(inverseSlot: Int) -> Slot { Slot(self, inverseSlot: inverseSlot) }
+  private init(_ slot: Slot, inverseSlot: Int) {
+    name = slot.name
+    index = slot.index
+    kind = slot.kind
+    isOptional = slot.isOptional
+    details = slot.details
+    destination = slot.destination
+    self.inverseSlot = inverseSlot
+  }
+
+  public static func == (one: Slot, other: Slot) -> Bool {
+    one.name == other.name && one.index == other.index && one.kind == other.kind && one.isOptional == other.isOptional
+      && one.attribute == other.attribute && one.relationship == other.relationship
+      && one.destination == other.destination && one.inverseSlot == other.inverseSlot
+  }
 
   public var isRelationship: Bool { if case .attribute = kind { false } else { true } }
   public var isToMany: Bool { if case .toMany = kind { true } else { false } }
@@ -266,9 +311,7 @@ struct EntityRecord: Sendable {
       guard let inverse = slot.relationship?.inverseName, slot.destination >= 0,
         let inverseSlot = all[slot.destination].slotByName[ScalarString(inverse)]
       else { return slot }
-      return Slot(
-        name: slot.name, index: slot.index, kind: slot.kind, isOptional: slot.isOptional, attribute: slot.attribute,
-        relationship: slot.relationship, destination: slot.destination, inverseSlot: inverseSlot)
+      return slot.with(inverseSlot: inverseSlot)
     }
   }
 }

@@ -138,8 +138,8 @@ extension AtomicStore {
       throw PersistentStoreError(.internalInconsistency, "a node is made after its reference")
     }
     let node = try nodes.addCacheNode(entity: object.entity, reference: reference)
-    for slot in nodes.model.entity(at: object.entity).slots where !slot.isRelationship {
-      if let value = object.values[slot.index] { try nodes.set(value, slot: slot.index, of: node) }
+    for slot in object.values.slots where !nodes.model.isRelationship(slot: slot, of: object.entity) {
+      if let value = object.values[slot] { try nodes.set(value, slot: slot, of: node) }
     }
     return node
   }
@@ -147,7 +147,7 @@ extension AtomicStore {
   public mutating func updateCacheNode(
     _ node: NodeHandle, from object: ManagedObjectSnapshot, in nodes: inout NodeTable
   ) throws(PersistentStoreError) {
-    for slot in object.values.keys.sorted() {
+    for slot in object.values.slots {
       if let value = object.values[slot] { try nodes.set(value, slot: slot, of: node) }
     }
   }

@@ -80,19 +80,3 @@ public enum Recognition: Sendable, Hashable {
   /// Known, and not a store this format can open: an older kind, another program's. The text says what it is.
   case known(String)
 }
-
-/// What the kit passes along when it asks for a reference, a node, or values: an object as the context has it.
-public struct ManagedObjectSnapshot: Sendable {
-  /// The number of the concrete entity.
-  public var entity: Int
-  /// Nil until the store has given one.
-  public var reference: ReferenceObject?
-  /// By slot; a slot that is absent has not changed, or for a new object is null.
-  public var values: [Int: StoredValue]
-
-  public init(entity: Int, reference: ReferenceObject? = nil, values: [Int: StoredValue] = [:]) {
-    self.entity = entity
-    self.reference = reference
-    self.values = values
-  }
-}

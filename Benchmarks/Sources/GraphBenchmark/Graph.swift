@@ -1,0 +1,107 @@
+import BuiltInStoreFormats
+import AtomicStoreKit
+import AtomicStoreSPI
+import Foundation
+
+final class Person: ManagedObject {
+  @Managed("name") var name: String
+  @Managed("age") var age: Int
+  @Managed("salary") var salary: Double
+  @Managed("hired") var hired: Date
+  @Managed("department") var department: Department?
+}
+
+final class Department: ManagedObject {
+  @Managed("name") var name: String
+  @Managed("people") var people: [Person]
+}
+
+let graphModel = ModelDescription(entities: [
+  EntityDescription(
+    name: "Person",
+    properties: [
+      .attribute(AttributeDescription(name: "name", type: .string)),
+      .attribute(AttributeDescription(name: "age", type: .integer64)),
+      .attribute(AttributeDescription(name: "salary", type: .double)),
+      .attribute(AttributeDescription(name: "hired", type: .date)),
+      .relationship(
+        RelationshipDescription(name: "department", destinationEntityName: "Department", inverseName: "people")),
+    ]),
+  EntityDescription(
+    name: "Department",
+    properties: [
+      .attribute(AttributeDescription(name: "name", type: .string)),
+      .relationship(
+        RelationshipDescription(
+          name: "people", destinationEntityName: "Person", inverseName: "department", maximumCount: 0)),
+    ]),
+])
+
+func runGraph(_ count: Int, type: String, _ folder: String, isWriting: Bool) throws {
+  let path = folder + (type == "XML" ? "/people.xml" : type == "CSV" ? "/people.csvstore" : "/people.plist")
+  func open() throws -> ManagedObjectContext {
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(graphModel), registry: .builtIn)
+    coordinator.setManagedObjectClass(Person.self, forEntityName: "Person")
+    coordinator.setManagedObjectClass(Department.self, forEntityName: "Department")
+    try coordinator.addPersistentStore(type: type, at: path)
+    return ManagedObjectContext(coordinator)
+  }
+  func writing() throws {
+    let context = try open()
+    let start = ContinuousClock.now
+    measure("insert") {
+      var departments: [Department] = []
+      for index in 0..<max(1, count / 100) {
+        let department = Department(context: context)
+        department.name = "Department \(index)"
+        departments.append(department)
+      }
+      for index in 0..<count {
+        let person = Person(context: context)
+        person.name = "Person number \(index)"
+        person.age = index % 80
+        person.salary = Double(index) * 1.25
+        person.hired = Date(timeIntervalSinceReferenceDate: Double(index))
+        person.department = departments[index % departments.count]
+      }
+    }
+    try measure("save") { try context.save() }
+    let (seconds, attoseconds) = (ContinuousClock.now - start).components
+    print("insert + save\t\(Double(seconds) + Double(attoseconds) / 1e18)")
+  }
+  if isWriting { return try writing() }
+
+  let before = residentMemory()
+  let context = try measure("open") { try open() }
+  let loaded = residentMemory()
+  var request = FetchRequest<Person>(entityName: "Person")
+  request.returnsObjectsAsFaults = false
+  let people = try measure("fetch all") { try context.fetch(request) }
+  let fetched = residentMemory()
+  print("bytes an object, store\t\(Double(loaded - before) / Double(count))")
+  print("bytes an object, realised\t\(Double(fetched - loaded) / Double(count))")
+  let sum = measure("read every value") {
+    var sum = 0.0
+    for person in people {
+      sum += Double(person.name.utf8.count + person.age) + person.salary + person.hired.timeIntervalSinceReferenceDate
+    }
+    return sum
+  }
+  let walked = try measure("traverse") {
+    var walked = 0
+    for department in try context.fetch(FetchRequest<Department>(entityName: "Department")) {
+      for person in department.people { walked += person.age }
+    }
+    return walked
+  }
+  try measure("update 10 %, save") {
+    for (index, person) in people.enumerated() where index % 10 == 1 { person.salary += 1 }
+    try context.save()
+  }
+  try measure("delete 10 %, save") {
+    for (index, person) in people.enumerated() where index % 10 == 0 { context.delete(person) }
+    try context.save()
+  }
+  let left = try context.count(for: request)
+  guard sum > 0, walked > 0, left == count - (count + 9) / 10 else { throw Failure(message: "the graph is wrong: \(left)") }
+}
