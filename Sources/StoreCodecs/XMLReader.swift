@@ -231,8 +231,10 @@ public final class XMLReader {
     context = made
     state.pointee.context = made
     // Without NOENT `&amp;` in an attribute value would come as `&#38;`; there are no other entities that it could
-    // bring in. Without XML_PARSE_HUGE: it would switch off the guard against entities that multiply.
-    xmlCtxtUseOptions(context, Int32(XML_PARSE_NONET.rawValue | XML_PARSE_NOENT.rawValue))
+    // bring in. With XML_PARSE_HUGE, or no relationship could name more than ten megabytes of objects. It switches off the
+    // guards against depth, which has its limit here, and against entities that multiply, of which none is declared.
+    xmlCtxtUseOptions(
+      context, Int32(XML_PARSE_NONET.rawValue | XML_PARSE_NOENT.rawValue | XML_PARSE_HUGE.rawValue))
   }
 
   deinit {
