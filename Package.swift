@@ -79,6 +79,10 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(name: "AtomicStoreKitTests", dependencies: ["AtomicStoreKit", "AtomicStoreSPI"], swiftSettings: strict),
     .testTarget(
+      name: "ObjectGraphTests",
+      dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles"],
+      swiftSettings: strict),
+    .testTarget(
       name: "CommandTests",
       dependencies: ["atomicstore", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "BuiltInStoreFormats"],
       swiftSettings: strict),

@@ -1,3 +1,5 @@
+package import Synchronization
+
 /// A model, checked and frozen: entities by name and by number, with the slots their values stand in.
 ///
 /// It is made from a ``ModelDescription`` and never changes; to change a model, take its ``description``, edit that,
@@ -10,6 +12,8 @@ public final class ManagedObjectModel: Sendable {
   let records: [EntityRecord]
   let indexByName: [ScalarString: Int]
   let compositesByName: [ScalarString: CompositeDescription]
+  /// What the stack compiles from the model, once, and keeps with it.
+  package let attachment = Mutex<(any Sendable & AnyObject)?>(nil)
 
   /// Checks a description and freezes it.
   ///

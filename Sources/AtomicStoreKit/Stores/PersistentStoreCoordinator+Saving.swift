@@ -43,6 +43,42 @@ extension PersistentStoreCoordinator {
   /// Saves changes to several stores. On an error all files are the old ones, and all nodes and metadata in memory too;
   /// the same save can be tried again. After a crash between two renames each file is whole.
   public func save(_ work: [(store: PersistentStore, changes: StoreChanges)]) throws(PersistentStoreError) {
+    try save(work, expecting: nil)
+  }
+
+  /// As ``save(_:)``, if the stores still hold the versions that the changes were made for.
+  ///
+  /// - Throws: `.changedOnDisk` where somebody saved meanwhile.
+  func save(
+    _ work: [(store: PersistentStore, changes: StoreChanges)], expecting versions: [NodeVersion]?
+  ) throws(PersistentStoreError) {
+    // One save at a time: between the copy of a store's nodes and its publication nobody may publish another.
+    let result = saving.withLock { _ -> Result<Void, PersistentStoreError> in
+      do throws(PersistentStoreError) {
+        if let versions {
+          for (entry, version) in zip(work, versions) where entry.store.version !== version {
+            throw PersistentStoreError(
+              .changedOnDisk, "the store was saved by somebody else meanwhile", at: StoreLocation(file: entry.store.path))
+          }
+        }
+        return .success(try saveAlone(work))
+      } catch {
+        return .failure(error)
+      }
+    }
+    try result.get()
+  }
+
+  /// Reads a store again whose file is no longer the one that was read or written last. Objects that were fetched keep
+  /// their values; whether they changed shows when they are saved.
+  func reloadIfChanged(_ store: PersistentStore) throws(PersistentStoreError) {
+    let result = saving.withLock { _ -> Result<Void, PersistentStoreError> in
+      do throws(PersistentStoreError) { return .success(try store.reloadIfChanged()) } catch { return .failure(error) }
+    }
+    try result.get()
+  }
+
+  private func saveAlone(_ work: [(store: PersistentStore, changes: StoreChanges)]) throws(PersistentStoreError) {
     var pending: [(store: PersistentStore, save: PendingSave)] = []
     do throws(PersistentStoreError) {
       for (store, changes) in work {
@@ -82,7 +118,11 @@ struct PendingSave {
     do throws(PersistentStoreError) {
       try apply(changes, &format, &nodes, &metadata, configuration: store.configurationName)
       for (node, slot) in nodes.deferredSlots {
-        try nodes.set(try format.value(slot: slot, of: node, in: nodes), slot: slot, of: node)
+        let key = OpenStore.SuppliedValue(node: node, slot: slot)
+        let value = if let known = open.suppliedValues[key] { known } else {
+          try format.value(slot: slot, of: node, in: nodes)
+        }
+        try nodes.set(value, slot: slot, of: node)
       }
       metadata.lastReference = max(metadata.lastReference, nodes.greatestIntegerReference)
       let snapshot = StoreSnapshot(nodes: try nodes.canonical(), metadata: metadata)
@@ -132,6 +172,15 @@ struct PendingSave {
     if !removed.isEmpty {
       format.willRemoveCacheNodes(removed, from: &nodes)
       for node in removed { nodes.remove(node) }
+      // What still names a removed object, for want of an inverse or by the rule No Action, names nothing in the file:
+      // a store that says otherwise could not be read again.
+      let roots = Set(removed.map { nodes.model.entity(at: $0.entity).root.index })
+      for entity in nodes.model.entities where !entity.isAbstract {
+        let slots = entity.slots.filter {
+          $0.destination >= 0 && roots.contains(nodes.model.entity(at: $0.destination).root.index)
+        }
+        if !slots.isEmpty { _ = nodes.removeDanglingReferences(entity: entity.index, slots: slots.map(\.index)) }
+      }
     }
   }
 
@@ -164,7 +213,8 @@ struct PendingSave {
     staged.conclude()
     store.state.withLock { open in
       open.format = format
-      open.nodes = snapshot.nodes
+      open.version = NodeVersion(snapshot.nodes)
+      open.suppliedValues = [:]
       // References handed out meanwhile stay used up.
       let last = max(open.metadata.lastReference, snapshot.metadata.lastReference)
       open.metadata = snapshot.metadata
@@ -172,6 +222,42 @@ struct PendingSave {
       open.metadataChanged = false
       open.fileIdentity = identity
       open.reservation = nil
+    }
+  }
+}
+
+extension PersistentStore {
+  /// Loads the file again if it is not the one that was last read or written.
+  ///
+  /// - Throws: `.changedOnDisk` where it is gone or is another store now.
+  func reloadIfChanged() throws(PersistentStoreError) {
+    let (opening, known, uuid) = state.withLock { ($0.opening, $0.fileIdentity, $0.metadata.uuid) }
+    guard let known, !known.isEmpty else { return }
+    let place = try opening.inspect()
+    guard place.identity != known else { return }
+    guard place.holdsContent else {
+      throw PersistentStoreError(
+        .changedOnDisk, "the store's file was taken away since it was read; save it elsewhere, or put it back",
+        at: StoreLocation(file: path))
+    }
+    var opened = try opening.open(place)
+    guard opened.metadata.uuid == uuid else {
+      opened.close(from: nil)
+      throw PersistentStoreError(
+        .changedOnDisk, "another store lies there now, with the UUID \(opened.metadata.uuid)", at: StoreLocation(file: path))
+    }
+    let fresh = opened
+    state.withLock { open in
+      open.version = fresh.version
+      open.suppliedValues = [:]
+      // What was handed out here stays used up; what was set here stays to be saved.
+      let last = max(open.metadata.lastReference, fresh.metadata.lastReference)
+      let entries = open.metadata.entries
+      open.metadata = fresh.metadata
+      if open.metadataChanged { open.metadata.entries = entries }
+      open.metadata.lastReference = last
+      open.format = fresh.format
+      open.fileIdentity = fresh.fileIdentity
     }
   }
 }

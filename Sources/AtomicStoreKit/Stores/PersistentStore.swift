@@ -18,6 +18,8 @@ public final class PersistentStore: Sendable {
   /// The model its nodes follow: the coordinator's, or the one the store carries or that its data tells.
   public let model: ManagedObjectModel
 
+  private let takenEntities: Set<Int>
+
   let state: Mutex<OpenStore>
 
   init(_ open: OpenStore, path: String, configurationName: String?, isReadOnly: Bool) {
@@ -27,11 +29,49 @@ public final class PersistentStore: Sendable {
     self.path = path
     self.configurationName = configurationName
     self.isReadOnly = isReadOnly
+    takenEntities = Set(
+      (model.entities(forConfiguration: configurationName) ?? []).filter { !$0.isAbstract }.map(\.index))
     state = Mutex(open)
   }
 
   /// All nodes as they were loaded or last saved. A value: later saves do not change it.
-  public var nodes: NodeTable { state.withLock { $0.nodes } }
+  public var nodes: NodeTable { version.nodes }
+
+  /// The nodes as objects read them. Another one after each save.
+  var version: NodeVersion { state.withLock { $0.version } }
+
+  /// The version, and whether the store is still open.
+  var versionIfOpen: (NodeVersion, Bool) { state.withLock { ($0.version, $0.isOpen) } }
+
+  /// Whether objects of the entity belong into the store, by its configuration.
+  func takes(_ entity: Entity) -> Bool { entity.model === model && takenEntities.contains(entity.index) }
+
+  /// References for new objects, in turn. `object` gives the attributes of each, for formats that derive it from them.
+  func newReferences(
+    count: Int, _ object: (Int) -> ManagedObjectSnapshot
+  ) throws(PersistentStoreError) -> [ReferenceObject] {
+    let result = state.withLock { open -> Result<[ReferenceObject], PersistentStoreError> in
+      var references: [ReferenceObject] = []
+      references.reserveCapacity(count)
+      do throws(PersistentStoreError) {
+        for index in 0..<count {
+          references.append(
+            try open.format.newReferenceObject(for: object(index), in: open.version.nodes, metadata: &open.metadata))
+        }
+        return .success(references)
+      } catch {
+        return .failure(error)
+      }
+    }
+    return try result.get()
+  }
+
+  /// This store, or the one that took its place by Save As.
+  var latest: PersistentStore {
+    var store = self
+    while let next = store.state.withLock({ $0.successor }) { store = next }
+    return store
+  }
 
   /// The metadata as it will be saved.
   public var metadata: StoreMetadata { state.withLock { $0.metadata } }
@@ -59,12 +99,7 @@ public final class PersistentStore: Sendable {
 
   /// The value of a slot, asked of the format first if it deferred it. The answer is kept.
   public func value(slot: Int, of node: NodeHandle) throws(PersistentStoreError) -> StoredValue {
-    try state.withLock { open throws(PersistentStoreError) in
-      guard open.nodes.isDeferred(slot: slot, of: node) else { return open.nodes.value(slot: slot, of: node) }
-      let value = try open.format.value(slot: slot, of: node, in: open.nodes)
-      try open.nodes.set(value, slot: slot, of: node)
-      return value
-    }
+    try state.withLock { open throws(PersistentStoreError) in try open.value(slot: slot, of: node) }
   }
 
   /// The object ID of a node: `x-coredata://UUID/Entity/pREFERENCE`.
@@ -74,21 +109,53 @@ public final class PersistentStore: Sendable {
 
   /// The node that an object ID names, or nil where it is not in this store.
   public func node(for id: ManagedObjectID) -> NodeHandle? {
-    guard id.storeIdentifier == identifier, let entity = model.entity(named: id.entityName) else { return nil }
-    return state.withLock { $0.nodes.handle(for: id.reference, entity: entity.index) }
+    guard id.storeIdentifier == identifier, let reference = id.reference,
+      let entity = model.entity(named: id.entityName)
+    else { return nil }
+    return version.handle(for: reference, root: entity.root.index)
   }
 }
 
 /// What stands behind a store's lock.
 struct OpenStore: Sendable {
   var format: any AtomicStore
-  var nodes: NodeTable
+  var version: NodeVersion
+  /// Values that the format deferred at the load and has supplied since.
+  var suppliedValues: [SuppliedValue: StoredValue] = [:]
   var metadata: StoreMetadata
   var metadataChanged = false
   /// What the file was when it was last read or written; nil for a store that was never saved.
   var fileIdentity: FileIdentity?
   var reservation: Reservation?
   var isOpen = true
+  /// How it was opened, to open it again when somebody else changed the file.
+  var opening: StoreOpening
+  /// The store that took this one's place by Save As.
+  var successor: PersistentStore?
+
+  struct SuppliedValue: Hashable, Sendable {
+    var node: NodeHandle
+    var slot: Int
+  }
+
+  var nodes: NodeTable { version.nodes }
+
+  mutating func value(slot: Int, of node: NodeHandle) throws(PersistentStoreError) -> StoredValue {
+    guard version.nodes.isDeferred(slot: slot, of: node) else { return version.nodes.value(slot: slot, of: node) }
+    let key = SuppliedValue(node: node, slot: slot)
+    if let value = suppliedValues[key] { return value }
+    let value = try format.value(slot: slot, of: node, in: version.nodes)
+    let description = version.nodes.model.entity(at: node.entity).slots[slot]
+    guard description.attributeType?.accepts(value) ?? false else {
+      throw PersistentStoreError(
+        .invalidValue, "the format supplied \(value.kindDescription)",
+        at: StoreLocation(
+          entity: version.nodes.model.entity(at: node.entity).name,
+          reference: version.nodes.reference(of: node).description, property: description.name))
+    }
+    suppliedValues[key] = value
+    return value
+  }
 
   /// Tells the format and cleans up, once. The kit's part does not depend on the format's.
   mutating func close(from coordinator: (any StoreCoordinating)?) {

@@ -2,7 +2,7 @@ import AtomicStoreSPI
 import FoundationEssentials
 
 /// One opening of a store, step by step: what lies there, whose it is, metadata, model, nodes.
-struct StoreOpening {
+struct StoreOpening: Sendable {
   let registry: StoreRegistry
   let type: String?
   let path: String
@@ -45,7 +45,8 @@ struct StoreOpening {
       try checkConfiguration(nodes)
       metadata.lastReference = max(metadata.lastReference, nodes.greatestIntegerReference)
       return OpenStore(
-        format: format, nodes: nodes, metadata: metadata, fileIdentity: place.identity)
+        format: format, version: NodeVersion(nodes), metadata: metadata, fileIdentity: place.identity,
+        opening: self)
     } catch {
       format.willRemove(from: nil)
       throw error.located(StoreLocation(file: path))
@@ -71,9 +72,9 @@ struct StoreOpening {
     }
     let reservation = try Reservation.make(at: place)
     return OpenStore(
-      format: format, nodes: NodeTable(model: model),
+      format: format, version: NodeVersion(NodeTable(model: model)),
       metadata: StoreMetadata(storeType: formatType.storeType, model: model.description),
-      fileIdentity: try StorePlace.inspect(path).identity, reservation: reservation)
+      fileIdentity: try StorePlace.inspect(path).identity, reservation: reservation, opening: self)
   }
 
   // MARK: Whose it is

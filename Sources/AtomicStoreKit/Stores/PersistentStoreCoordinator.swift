@@ -11,10 +11,18 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
   /// The model that all stores must fit; nil lets each store bring its own.
   public let managedObjectModel: ManagedObjectModel?
 
-  private struct State {
+  struct State {
     var stores: [PersistentStore] = []
+    /// Grows when a store is added or removed.
+    var generation = 0
+    var classes: [ScalarString: ManagedObject.Type] = [:]
+    var transformers: [String: any AttributeTransformer] = [:]
+    var observers: [Int: @Sendable (StoreEvent) -> Void] = [:]
+    var nextObserver = 0
   }
-  private let state = Mutex(State())
+  let state = Mutex(State())
+  /// Held during a save.
+  let saving = Mutex(())
 
   /// A coordinator without stores.
   public init(managedObjectModel: ManagedObjectModel? = nil, registry: StoreRegistry) {
@@ -38,8 +46,8 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
 
   /// The ID of an object that one of the open stores holds, from its URI; nil where none does.
   public func managedObjectID(forURIRepresentation uri: String) -> ManagedObjectID? {
-    guard let id = ManagedObjectID(uriRepresentation: uri) else { return nil }
-    return persistentStore(identifier: id.storeIdentifier)?.node(for: id) == nil ? nil : id
+    guard let id = ManagedObjectID(uriRepresentation: uri), let identifier = id.storeIdentifier else { return nil }
+    return persistentStore(identifier: identifier)?.node(for: id) == nil ? nil : id
   }
 
   // MARK: Adding and removing
@@ -68,6 +76,7 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
     let clash = state.withLock { state -> PersistentStore? in
       if let other = state.stores.first(where: { $0.identifier == identifier }) { return other }
       state.stores.append(store)
+      state.generation += 1
       return nil
     }
     if let clash {
@@ -76,6 +85,7 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
         .storeAlreadyAdded, "the store has the UUID \(identifier) of the open store \(clash.path)",
         at: StoreLocation(file: path))
     }
+    post(.didChange(StoreChange(added: [store])))
     return store
   }
 
@@ -101,9 +111,12 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
   ///
   /// - Throws: `.storeNotAdded`.
   public func remove(_ store: PersistentStore) throws(PersistentStoreError) {
+    try check(store)
+    post(.willRemove(store))
     let found = state.withLock { state -> Bool in
       guard let index = state.stores.firstIndex(where: { $0 === store }) else { return false }
       state.stores.remove(at: index)
+      state.generation += 1
       return true
     }
     guard found else {
@@ -111,13 +124,19 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
         .storeNotAdded, "the store is not one of this coordinator's", at: StoreLocation(file: store.path))
     }
     store.state.withLock { $0.close(from: self) }
+    post(.didChange(StoreChange(removed: [store])))
   }
 
   func replace(_ old: PersistentStore, with new: PersistentStore) {
     state.withLock { state in
       if let index = state.stores.firstIndex(where: { $0 === old }) { state.stores[index] = new }
+      state.generation += 1
     }
-    old.state.withLock { $0.close(from: self) }
+    old.state.withLock {
+      $0.close(from: self)
+      $0.successor = new
+    }
+    post(.didChange(StoreChange(added: [new], removed: [old], moved: [(from: old, to: new)])))
   }
 
   func check(_ store: PersistentStore) throws(PersistentStoreError) {

@@ -1,0 +1,43 @@
+/// Changed objects, kept alive, in the order they were first changed. An object is in one list at most and knows its
+/// place there, so that none is looked for.
+struct ChangeList: Sequence {
+  private var slots: ContiguousArray<ManagedObject?> = []
+  private(set) var count = 0
+
+  var isEmpty: Bool { count == 0 }
+
+  mutating func append(_ object: ManagedObject) {
+    object.position = Int32(truncatingIfNeeded: slots.count)
+    slots.append(object)
+    count += 1
+  }
+
+  mutating func remove(_ object: ManagedObject) {
+    let place = Int(object.position)
+    guard place >= 0, place < slots.count, slots[place] === object else { return }
+    object.position = -1
+    slots[place] = nil
+    count -= 1
+    if count == 0 {
+      slots.removeAll()
+    } else if slots.count > 64, slots.count > count * 2 {
+      slots = ContiguousArray(slots.lazy.filter { $0 != nil })
+      for (place, object) in slots.enumerated() { object?.position = Int32(truncatingIfNeeded: place) }
+    }
+  }
+
+  mutating func removeAll() {
+    for object in slots { object?.position = -1 }
+    slots.removeAll()
+    count = 0
+  }
+
+  var elements: [ManagedObject] {
+    var result: [ManagedObject] = []
+    result.reserveCapacity(count)
+    for case let object? in slots { result.append(object) }
+    return result
+  }
+
+  func makeIterator() -> IndexingIterator<[ManagedObject]> { elements.makeIterator() }
+}

@@ -1,0 +1,244 @@
+import AtomicStoreSPI
+import FoundationEssentials
+
+/// Objects that changed on both sides, and values that must be unique.
+extension ManagedObjectContext {
+  /// The conflict of an object, if somebody changed it in its store since it was fetched.
+  ///
+  /// A row that was written again with the same values is no conflict: values are compared, not version numbers.
+  func conflict(of object: ManagedObject) -> MergeConflict? {
+    guard let home = object.home, let reference = object.reference, let base = object.base,
+      !object.flags.contains(.inserted), let version = home.currentVersion(), base !== version
+    else { return nil }
+    let node = version.handle(for: reference, root: object.plan.root)
+    let changed: [Slot]
+    if let node, node.entity == object.plan.index {
+      changed = object.plan.entity.slots.filter { base.differs(slot: $0, of: object.node, from: version, node) }
+      if changed.isEmpty { return nil }
+    } else {
+      // Deleted on both sides is no conflict.
+      if object.flags.contains(.deleted) { return nil }
+      changed = object.plan.entity.slots
+    }
+    func values(_ version: NodeVersion, _ node: NodeHandle) -> [String: StoredValue] {
+      var values: [String: StoredValue] = [:]
+      for slot in object.plan.entity.slots { values[slot.name] = version.value(slot: slot.index, of: node) }
+      return values
+    }
+    let here = object.edits.map { edits in
+      edits.indices.filter { edits[$0] != nil && object.plan.properties[$0].slot >= 0 }.map { object.plan.properties[$0].name }
+    }
+    var current: [String: StoredValue] = [:]
+    if !object.flags.contains(.deleted) {
+      let full = object.fullSnapshot()
+      for slot in object.plan.entity.slots { current[slot.name] = full.values[slot.index] ?? .null }
+    }
+    return MergeConflict(
+      objectID: object.objectID, objectSnapshot: current, cachedSnapshot: values(base, object.node),
+      persistedSnapshot: node.map { values(version, $0) }, keysChangedInStore: changed.map(\.name),
+      keysChangedHere: here ?? [], isDeletedHere: object.flags.contains(.deleted))
+  }
+
+  /// The conflicts that a save would meet now, by what is in memory: see ``mergePolicy``.
+  public func conflicts() -> [MergeConflict] {
+    (updated.elements + deleted.elements).compactMap { conflict(of: $0) }
+  }
+
+  func resolveConflicts() throws(ManagedObjectError) {
+    guard parent == nil else { return }
+    var found: [(object: ManagedObject, conflict: MergeConflict)] = []
+    for list in [updated, deleted] {
+      for object in list {
+        if let conflict = conflict(of: object) { found.append((object, conflict)) } else { rebase(object) }
+      }
+    }
+    guard !found.isEmpty else { return }
+    if mergePolicy == .error {
+      let names = found.prefix(3).map { "\($0.object.plan.name)/\($0.object.reference.map(\.description) ?? "")" }
+      throw ManagedObjectError(
+        .managedObjectMerge,
+        "\(found.count == 1 ? "an object was" : "\(found.count) objects were") changed here and in the store: "
+          + names.joined(separator: ", ") + (found.count > 3 ? "…" : ""),
+        objectID: found[0].conflict.objectID, entityName: found[0].object.plan.name, conflicts: found.map(\.conflict))
+    }
+    undoManager?.disableUndoRegistration()
+    for (object, conflict) in found { resolve(object, conflict) }
+    undoManager?.enableUndoRegistration()
+  }
+
+  private func resolve(_ object: ManagedObject, _ conflict: MergeConflict) {
+    let hereWins = mergePolicy == .mergeByPropertyObjectTrump || mergePolicy == .overwrite
+    if object.flags.contains(.deleted) {
+      if hereWins {
+        rebase(object)
+      } else {
+        deleted.remove(object)
+        object.flags.remove([.deleted, .propagated])
+        turnIntoFault(object)
+        notice.refreshed.append(object)
+      }
+      return
+    }
+    if conflict.persistedSnapshot == nil {
+      if hereWins {
+        // It comes back, as it is here, under the reference that it had.
+        updated.remove(object)
+        object.flags.remove(.updated)
+        object.flags.insert([.inserted, .permanent])
+        inserted.append(object)
+      } else {
+        updated.remove(object)
+        notice.invalidated.append(object)
+        object.abandon(.notInStore)
+      }
+      return
+    }
+    switch mergePolicy {
+    case .error: break
+    case .rollback:
+      refresh(object, mergeChanges: false)
+    case .mergeByPropertyObjectTrump:
+      rebase(object)
+    case .mergeByPropertyStoreTrump:
+      for name in conflict.keysChangedInStore {
+        guard let p = object.plan.property(named: name) else { continue }
+        object.setEdit(p, nil)
+      }
+      rebase(object)
+      noteChange(of: object)
+    case .overwrite:
+      // Everything that the store changed is changed back.
+      var kept: [(p: Int, value: PropertyValue)] = []
+      for name in conflict.keysChangedInStore {
+        guard let p = object.plan.property(named: name) else { continue }
+        switch object.plan.properties[p].kind {
+        case .toOne: kept.append((p, .object(object.toOneObject(p))))
+        case .toMany, .orderedToMany: kept.append((p, .ordered(OrderedObjectList(object.toManyObjects(p)))))
+        default: kept.append((p, .stored(object.storedValue(p))))
+        }
+      }
+      rebase(object)
+      for (p, value) in kept {
+        if case .ordered(let list) = value, object.plan.properties[p].kind == .toMany {
+          object.setEdit(p, nil)
+          for old in object.toManyObjects(p) where !list.contains(old) { object.applyRemove(p, old) }
+          for new in list.elements where !object.toManyContains(p, new) { object.applyAdd(p, new, at: nil) }
+        } else {
+          object.setEdit(p, value)
+        }
+      }
+    }
+    notice.refreshed.append(object)
+  }
+
+  // MARK: Uniqueness
+
+  /// Finds objects that share the values of a uniqueness constraint. Null is equal to nothing.
+  func resolveConstraints(_ versions: [(home: StoreHome, version: NodeVersion)]) throws(ManagedObjectError) {
+    for (home, _) in versions {
+      let changed = (inserted.elements + updated.elements).filter { $0.home === home && !$0.plan.constraints.isEmpty }
+      guard !changed.isEmpty, let version = home.currentVersion() else { continue }
+      // Constraints belong to the entity that states them and hold for all below it.
+      for holder in home.plan.entities where !holder.constraints.isEmpty {
+        let inherited = holder.entity.superentity.map { home.plan.entities[$0.index].constraints.count } ?? 0
+        for constraint in holder.constraints.dropFirst(inherited) {
+          try resolve(constraint, of: holder, home, version, changed.filter { $0.plan.isKind(of: holder.index) })
+        }
+      }
+    }
+  }
+
+  private func resolve(
+    _ constraint: [Int], of holder: EntityPlan, _ home: StoreHome, _ version: NodeVersion, _ changed: [ManagedObject]
+  ) throws(ManagedObjectError) {
+    guard !changed.isEmpty else { return }
+    var byKey: [[StoredValueKey]: ManagedObject] = [:]
+    var pairs: [(newer: ManagedObject, older: ManagedObject)] = []
+    func key(_ object: ManagedObject) -> [StoredValueKey]? {
+      let values = constraint.map { p -> StoredValue in
+        if object.plan.properties[p].kind == .toOne {
+          guard let other = object.toOneObject(p) else { return .null }
+          return .string(other.objectID.uriRepresentation)
+        }
+        return object.storedValue(p)
+      }
+      return values.contains { $0.isNull } ? nil : values.map { StoredValueKey(value: $0) }
+    }
+    for object in changed {
+      guard let key = key(object) else { continue }
+      if let other = byKey[key] { pairs.append((object, other)) } else { byKey[key] = object }
+    }
+    if !byKey.isEmpty {
+      for entity in holder.entity.hierarchy {
+        for row in 0..<version.rowCount(of: entity.index) {
+          let node = NodeHandle(entity: entity.index, row: row)
+          // Cheap first: read the first value and look whether any changed object could have it.
+          let plan = home.plan.entities[entity.index]
+          var values: [StoredValueKey] = []
+          for p in constraint {
+            let property = plan.properties[p]
+            guard property.slot >= 0 else { break }
+            if property.kind == .toOne {
+              guard let other = version.toOne(slot: property.slot, of: node) else { break }
+              values.append(StoredValueKey(value: .string(
+                home.store.objectID(for: version.nodes.objectReference(of: other)).uriRepresentation)))
+            } else if case .attribute(let type) = property.kind {
+              let value = version.attribute(slot: property.slot, type: type, of: node)
+              if value.isNull { break }
+              values.append(StoredValueKey(value: value))
+            }
+          }
+          guard values.count == constraint.count, let newer = byKey[values] else { continue }
+          let reference = version.reference(of: node)
+          if newer.reference == reference, !newer.flags.contains(.inserted) { continue }
+          let older = object(at: node, in: version, of: home)
+          // One that is being deleted or changed to something else is in nobody's way.
+          if older === newer || older.flags.contains(.deleted) || older.flags.contains(.updated) { continue }
+          pairs.append((newer, older))
+        }
+      }
+    }
+    guard !pairs.isEmpty else { return }
+    let names = constraint.map { holder.properties[$0].name }.joined(separator: ", ")
+    switch mergePolicy {
+    case .error:
+      let errors = pairs.map { pair in
+        ManagedObjectError(
+          .managedObjectConstraintMerge,
+          "\(pair.newer.plan.name)/\(pair.newer.reference.map(\.description) ?? "new") and "
+            + "\(pair.older.plan.name)/\(pair.older.reference.map(\.description) ?? "new") have the same \(names), which must be unique",
+          objectID: pair.newer.objectID, entityName: pair.newer.plan.name, key: names,
+          value: constraint.map { pair.newer.storedValue($0).displayText }.joined(separator: ", "), rule: "unique")
+      }
+      if errors.count == 1 { throw errors[0] }
+      throw ManagedObjectError(
+        .managedObjectConstraintMerge, "\(errors.count) objects break a uniqueness constraint", detailedErrors: errors)
+    case .mergeByPropertyObjectTrump, .overwrite:
+      for pair in pairs { if pair.older.context === self { delete(pair.older) } }
+    case .mergeByPropertyStoreTrump, .rollback:
+      for pair in pairs where pair.newer.context === self {
+        if pair.newer.flags.contains(.inserted) { delete(pair.newer) } else { refresh(pair.newer, mergeChanges: false) }
+      }
+    }
+    processPendingChanges()
+  }
+}
+
+/// A value as a key: equal as ``StoredValue`` says.
+struct StoredValueKey: Hashable {
+  let value: StoredValue
+  func hash(into hasher: inout Hasher) {
+    switch value {
+    case .string(let text), .uri(let text): for byte in text.utf8 { hasher.combine(byte) }
+    case .integer(let number): hasher.combine(number)
+    case .double(let number): hasher.combine(number.bitPattern)
+    case .boolean(let flag): hasher.combine(flag)
+    case .uuid(let uuid): hasher.combine(uuid)
+    case .data(let data): hasher.combine(data)
+    case .date(let date): hasher.combine(date.timeIntervalSinceReferenceDate.bitPattern)
+    case .float(let number): hasher.combine(number.bitPattern)
+    case .decimal(let number): hasher.combine(number)
+    case .null, .toOne, .toMany: hasher.combine(0)
+    }
+  }
+}

@@ -1,0 +1,158 @@
+import AtomicStoreSPI
+import FoundationEssentials
+
+/// A context over another one: its objects stand for the parent's, and its saves become the parent's changes.
+extension ManagedObjectContext {
+  /// The object that stands for one of the parent's.
+  func child(of parentObject: ManagedObject) -> ManagedObject {
+    if let known = byParent[ObjectIdentifier(parentObject)] { return known.takeUnretainedValue() }
+    let object = make(parentObject.plan)
+    object.context = self
+    object.reference = parentObject.reference
+    object.needExtras().parentObject = parentObject
+    byParent[ObjectIdentifier(parentObject)] = .passUnretained(object)
+    if retainsRegisteredObjects { retained[ObjectIdentifier(object)] = object }
+    return object
+  }
+
+  /// Fetches a fault's values from the parent's object, unsaved changes included.
+  func fireFromParent(_ object: ManagedObject, _ parentObject: ManagedObject) throws(ManagedObjectError) {
+    do throws(ManagedObjectError) { try parentObject.realize() } catch {
+      object.needExtras().gone = error.reason ?? .notInStore
+      throw object.unavailable(error.reason ?? .notInStore)
+    }
+    if parentObject.flags.contains(.deleted) { throw object.unavailable(.deletedHere) }
+    takeValues(object, parentObject)
+    object.flags.insert(.realized)
+  }
+
+  /// What lies in the parent's object becomes what lies under this one's changes.
+  private func takeValues(_ object: ManagedObject, _ parentObject: ManagedObject) {
+    object.base = nil
+    object.overlay = nil
+    object.home = parentObject.home
+    object.reference = parentObject.reference
+    for p in object.plan.properties.indices {
+      switch object.plan.properties[p].kind {
+      case .attribute:
+        if case .transient(let value)? = parentObject.layered(p) {
+          object.setOverlay(p, .transient(value))
+        } else {
+          let value = parentObject.storedValue(p)
+          if !value.isNull { object.setOverlay(p, .stored(value)) }
+        }
+      case .toOne:
+        if let other = parentObject.toOneObject(p) { object.setOverlay(p, .object(child(of: other))) }
+      case .toMany:
+        let others = parentObject.toManyObjects(p)
+        guard !others.isEmpty else { continue }
+        let changes = ToManyChanges()
+        for other in others { changes.add(child(of: other), base: nil) }
+        object.setOverlay(p, .changes(changes))
+      case .orderedToMany:
+        let others = parentObject.toManyObjects(p)
+        if !others.isEmpty { object.setOverlay(p, .ordered(OrderedObjectList(others.map { child(of: $0) }))) }
+      case .composite, .fetched: break
+      }
+    }
+  }
+
+  /// Takes the parent's values anew and keeps this object's changes over them.
+  func refreshFromParent(_ object: ManagedObject, _ parentObject: ManagedObject) {
+    guard parentObject.isReachable else { return }
+    // Changes to sets are kept as what was added and taken away, not as the whole.
+    var kept: [(p: Int, added: [ManagedObject], removed: [ManagedObject])] = []
+    for p in object.plan.relationships {
+      guard let edits = object.edits, case .changes(let changes)? = edits[p] else { continue }
+      var before = ObjectList()
+      if let overlay = object.overlay, case .changes(let under)? = overlay[p] { before = under.added }
+      kept.append((p, changes.added.filter { !before.contains($0) }, before.filter { !changes.added.contains($0) }))
+    }
+    takeValues(object, parentObject)
+    for (p, added, removed) in kept {
+      object.setEdit(p, nil)
+      for other in removed { object.applyRemove(p, other) }
+      for other in added where !object.toManyContains(p, other) { object.applyAdd(p, other, at: nil) }
+    }
+  }
+
+  /// Hands all changes to the parent, where they are changes like any other until it saves.
+  func saveToParent() throws(ManagedObjectError) {
+    guard let parent else { return }
+    var changes = pendingChanges()
+    changes.deletedIDs = changes.deleted.map(\.objectID)
+    // Nothing is handed over before it is known that everything can be.
+    for object in changes.updated + changes.deleted {
+      guard let parentObject = object.extras?.parentObject, parentObject.isReachable,
+        !parentObject.flags.contains(.deleted) || object.flags.contains(.deleted)
+      else {
+        throw ManagedObjectError(
+          .managedObjectMerge, "\(object.plan.name)/\(object.reference.map(\.description) ?? "new") is gone from the parent context",
+          objectID: object.objectID, entityName: object.plan.name, reason: .notInStore)
+      }
+    }
+    for object in changes.inserted {
+      let made = parent.make(object.plan)
+      let name = object.extras?.temporaryName
+      object.needExtras().parentObject = made
+      byParent[ObjectIdentifier(made)] = .passUnretained(object)
+      parent.insert(made)
+      if let home = object.home { made.home = home.store.latest === home.store ? parent.homeAbove(home) : made.home }
+      if let name {
+        made.needExtras().temporaryName = name
+        parent.temporaries[name] = WeakObject(object: made)
+      }
+    }
+    for object in changes.inserted + changes.updated { handOver(object, to: parent) }
+    for object in changes.deleted {
+      if let parentObject = object.extras?.parentObject, !parentObject.flags.contains(.deleted) { parent.delete(parentObject) }
+    }
+    parent.processPendingChanges()
+    inserted.removeAll()
+    updated.removeAll()
+    deleted.removeAll()
+    for object in changes.deleted {
+      if let parentObject = object.extras?.parentObject { byParent[ObjectIdentifier(parentObject)] = nil }
+      retained[ObjectIdentifier(object)] = nil
+      object.abandon(.deletedHere)
+    }
+    for object in changes.inserted + changes.updated {
+      object.flags.remove([.inserted, .updated])
+      object.edits = nil
+      if let parentObject = object.extras?.parentObject { takeValues(object, parentObject) }
+    }
+    for object in changes.inserted + changes.updated where type(of: object) != ManagedObject.self { callout { object.didSave() } }
+    post(.didSave(changes))
+    processPendingChanges()
+  }
+
+  private func homeAbove(_ home: StoreHome) -> StoreHome? { parent == nil ? self.home(of: home.store) : home }
+
+  private func handOver(_ object: ManagedObject, to parent: ManagedObjectContext) {
+    guard let target = object.extras?.parentObject, let edits = object.edits else { return }
+    func above(_ other: ManagedObject) -> ManagedObject? { other.extras?.parentObject }
+    for p in edits.indices {
+      guard let edit = edits[p] else { continue }
+      // The values were checked here: what the parent refuses could only be an object that is gone from it.
+      do throws(ManagedObjectError) {
+        switch edit {
+        case .stored(let value): try target.setStoredValue(p, value)
+        case .transient(let value): try target.setValue(value, at: p)
+        case .object(let other): try target.setToOne(p, other.flatMap(above))
+        case .ordered(let list): try target.setToMany(p, list.elements.compactMap(above))
+        case .changes(let changes):
+          var before = ObjectList()
+          if let overlay = object.overlay, case .changes(let under)? = overlay[p] { before = under.added }
+          for other in before where !changes.added.contains(other) {
+            if let other = above(other) { try target.removeObject(p, other) }
+          }
+          for other in changes.added where !before.contains(other) {
+            if let other = above(other) { try target.addObject(p, other, at: nil) }
+          }
+        }
+      } catch {
+        parent.record(error)
+      }
+    }
+  }
+}

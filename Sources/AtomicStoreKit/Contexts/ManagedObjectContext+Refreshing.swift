@@ -1,0 +1,199 @@
+import AtomicStoreSPI
+
+/// Letting go of values and changes: faults, rollback, reset, and other contexts' saves.
+extension ManagedObjectContext {
+  /// Takes the object's values from its store anew.
+  ///
+  /// - Parameter mergeChanges: Whether its changes are kept and laid over the new values. Otherwise they are dropped and
+  ///   the object turns into a fault, transient values included; its changes to relationships are taken back at both
+  ///   ends, so that nothing is left half done. An object inserted or deleted here keeps its state.
+  public func refresh(_ object: ManagedObject, mergeChanges: Bool) {
+    guard object.context === self, !object.flags.contains(.inserted) else { return }
+    if mergeChanges {
+      if object.flags.contains(.realized) { rebase(object) }
+      object.extras?.fetched = [:]
+      object.extras?.accessError = nil
+    } else {
+      takeBackRelationships(of: object)
+      turnIntoFault(object)
+    }
+    notice.refreshed.append(object)
+  }
+
+  /// Refreshes a fetched property alone: it is fetched anew when it is next asked for.
+  public func refresh(_ object: ManagedObject, fetchedPropertyNamed key: String) {
+    guard let p = object.plan.property(named: key) else { return }
+    object.extras?.fetched[p] = nil
+  }
+
+  /// Refreshes every object, changes kept; those without changes turn into faults.
+  public func refreshAllObjects() {
+    for object in registeredObjects where !object.flags.contains(.inserted) {
+      refresh(object, mergeChanges: object.hasChanges)
+    }
+  }
+
+  /// Turns an object into a fault. Its changes are dropped.
+  func turnIntoFault(_ object: ManagedObject) {
+    guard object.flags.contains(.realized) || object.edits != nil else {
+      object.extras?.fetched = [:]
+      return
+    }
+    let hasHooks = type(of: object) != ManagedObject.self
+    if hasHooks { callout { object.willTurnIntoFault() } }
+    if object.flags.contains(.updated) { updated.remove(object) }
+    object.flags.remove([.updated, .realized])
+    object.edits = nil
+    object.overlay = nil
+    object.base = nil
+    object.extras?.fetched = [:]
+    object.extras?.transformed = [:]
+    object.extras?.accessError = nil
+    if hasHooks { callout { object.didTurnIntoFault() } }
+  }
+
+  /// Takes back an object's changes to relationships at both ends. What other objects changed towards it goes as well.
+  private func takeBackRelationships(of object: ManagedObject) {
+    guard object.edits != nil else { return }
+    undoManager?.disableUndoRegistration()
+    defer { undoManager?.enableUndoRegistration() }
+    for p in object.plan.relationships {
+      guard let edits = object.edits, let edit = edits[p] else { continue }
+      let property = object.plan.properties[p]
+      let now = property.kind == .toOne ? object.toOneObject(p).map { [$0] } ?? [] : object.toManyObjects(p)
+      _ = edit
+      object.setEdit(p, nil)
+      let before = property.kind == .toOne ? object.toOneObject(p).map { [$0] } ?? [] : object.toManyObjects(p)
+      guard property.inverse >= 0 else { continue }
+      let was = ObjectList(before)
+      let isNow = ObjectList(now)
+      for other in now where !was.contains(other) && other !== object { other.unlink(property.inverse, object) }
+      for other in before where !isNow.contains(other) && other !== object && other.isReachable && !other.isDeleted {
+        let q = property.inverse
+        if other.plan.properties[q].isToMany {
+          if !other.toManyContains(q, object) {
+            other.applyAdd(q, object, at: nil)
+            noteChange(of: other)
+          }
+        } else if other.toOneObject(q) !== object {
+          // Whoever took the place meanwhile is released.
+          if let taker = other.toOneObject(q) { taker.unlink(p, other) }
+          other.applyToOne(q, object)
+          noteChange(of: other)
+        }
+      }
+    }
+  }
+
+  /// Lays an object's changes over the present version of its store. False where the store no longer has it.
+  @discardableResult
+  func rebase(_ object: ManagedObject) -> Bool {
+    if let parentObject = object.extras?.parentObject {
+      refreshFromParent(object, parentObject)
+      return true
+    }
+    guard let home = object.home, let reference = object.reference, let version = home.currentVersion() else { return false }
+    if object.base === version { return true }
+    guard let node = version.handle(for: reference, root: object.plan.root), node.entity == object.plan.index else {
+      return false
+    }
+    move(object, to: version, node)
+    return true
+  }
+
+  /// Makes an object read another version, its changes translated.
+  func move(_ object: ManagedObject, to version: NodeVersion, _ node: NodeHandle) {
+    let old = object.base
+    object.base = version
+    object.node = node
+    guard old !== version, object.edits != nil || object.overlay != nil else { return }
+    for p in object.plan.relationships {
+      let slot = object.plan.properties[p].slot
+      if let edits = object.edits, case .changes(let changes)? = edits[p] { rebase(changes, of: object, slot) }
+      if let overlay = object.overlay, case .changes(let changes)? = overlay[p] { rebase(changes, of: object, slot) }
+    }
+  }
+
+  private func rebase(_ changes: ToManyChanges, of object: ManagedObject, _ slot: Int) {
+    changes.rebase { other in
+      guard let bits = object.baseBits(of: other), slot >= 0, let base = object.base else { return (nil, false) }
+      return (bits, base.withToMany(slot: slot, of: object.node) { changes.holds(bits, in: $0) })
+    }
+  }
+
+  /// Drops all changes: new objects are gone, changed ones are as the store has them, deleted ones are back. The undo
+  /// history is emptied, refused assignments are forgotten.
+  public func rollback() {
+    undoManager?.removeAllActions()
+    let taken = inserted.elements + unpropagated.filter { $0.flags.contains([.inserted, .deleted]) }
+    let back = deleted.elements
+    let changed = updated.elements
+    inserted.removeAll()
+    updated.removeAll()
+    deleted.removeAll()
+    unpropagated = []
+    _ = notice.take()
+    for object in back {
+      object.flags.remove([.deleted, .propagated])
+      turnIntoFault(object)
+    }
+    for object in changed {
+      object.flags.remove(.updated)
+      turnIntoFault(object)
+    }
+    for object in taken {
+      if object.flags.contains(.permanent) { object.home?.unregister(object) }
+      if let parentObject = object.extras?.parentObject { byParent[ObjectIdentifier(parentObject)] = nil }
+      object.abandon(.neverSaved)
+    }
+    refusedAssignments = []
+    notice.refreshed += changed + back
+    notice.invalidated += taken
+    processPendingChanges()
+  }
+
+  /// Forgets all objects and changes. Objects that somebody still holds say that their context was reset.
+  public func reset() {
+    undoManager?.removeAllActions()
+    let objects = registeredObjects + deleted.elements + unpropagated
+    inserted.removeAll()
+    updated.removeAll()
+    deleted.removeAll()
+    unpropagated = []
+    _ = notice.take()
+    retained = [:]
+    byParent = [:]
+    for object in objects where object.context === self { object.abandon(.contextReset) }
+    temporaries = [:]
+    homes = []
+    soleHomes = [:]
+    soleHomesGeneration = -1
+    discardAccessErrors()
+    notice.isAllInvalidated = true
+    processPendingChanges()
+  }
+
+  /// Takes over what another context on the same stores saved: changed objects are refreshed, changes of this context
+  /// kept; new ones are known; deleted ones are deleted here, so that what leads to them is mended.
+  public func mergeChanges(fromDidSave changes: ObjectIDChanges) {
+    for id in changes.inserted { notice.refreshed.append(object(with: id)) }
+    for id in changes.updated {
+      guard let object = registeredObject(for: id) else { continue }
+      refresh(object, mergeChanges: true)
+    }
+    for id in changes.deleted {
+      guard let object = registeredObject(for: id), !object.flags.contains(.deleted) else { continue }
+      if object.isFault {
+        if object.isReachable { delete(object) } else { notice.deleted.append(object) }
+      } else {
+        delete(object)
+      }
+    }
+    processPendingChanges()
+  }
+
+  /// As ``mergeChanges(fromDidSave:)``, into several contexts.
+  public static func mergeChanges(fromDidSave changes: ObjectIDChanges, into contexts: [ManagedObjectContext]) {
+    for context in contexts { context.mergeChanges(fromDidSave: changes) }
+  }
+}

@@ -1,0 +1,413 @@
+import AtomicStoreSPI
+
+/// A save: prepare, check, stage, write, publish. Whatever fails on the way, files, nodes and context are as before.
+extension ManagedObjectContext {
+  /// Saves all changes, into every store they touch or into the parent context. Without changes no file is touched.
+  ///
+  /// The steps: delete rules; ``ManagedObject/willSave()``, derived values and validation, again for objects that go on
+  /// changing (``maximumSavePasses`` times); conflicts by ``mergePolicy``; uniqueness constraints; then for each store
+  /// references and nodes for new objects, updates, removals, and the file, staged beside the old one; then all files
+  /// are put in place. Only when every one is there do nodes and objects change.
+  ///
+  /// - Throws: ``ManagedObjectError``. All changes are still pending then, and the same save can be tried again.
+  public func save() throws(ManagedObjectError) {
+    guard calloutDepth == 0, !isProcessing, !isSaving else {
+      throw ManagedObjectError(
+        .persistentStoreOperation,
+        "save() was called from inside a hook or an observer; save later, with perform(_:)")
+    }
+    processPendingChanges()
+    if !refusedAssignments.isEmpty {
+      throw ManagedObjectError(
+        .managedObjectValidation, "\(refusedAssignments.count) assignments were refused since the last save",
+        detailedErrors: refusedAssignments)
+    }
+    guard hasChanges else { return }
+    isSaving = true
+    defer {
+      for object in inserted { object.flags.remove(.prepared) }
+      for object in updated { object.flags.remove(.prepared) }
+      for object in deleted { object.flags.remove(.prepared) }
+      isSaving = false
+      runDeferredBlocks()
+    }
+    post(.willSave(pendingChanges()))
+    try prepare()
+    if parent == nil { try saveToStores() } else { try saveToParent() }
+  }
+
+  func pendingChanges() -> ObjectChanges {
+    ObjectChanges(inserted: inserted.elements, updated: updated.elements, deleted: deleted.elements)
+  }
+
+  // MARK: Preparing
+
+  /// Runs hooks, derivations and validation until nothing changes any more.
+  private func prepare() throws(ManagedObjectError) {
+    for _ in 0..<max(1, maximumSavePasses) {
+      processPendingChanges()
+      let batch = unprepared()
+      if batch.isEmpty { return }
+      for object in batch {
+        object.flags.insert(.prepared)
+        if type(of: object) != ManagedObject.self { callout { object.willSave() } }
+      }
+      processPendingChanges()
+      var errors: [ManagedObjectError] = []
+      for object in batch where object.hasChanges && object.context === self {
+        do throws(ManagedObjectError) {
+          if !object.flags.contains(.deleted) { try computeDerived(object) }
+          try validate(object)
+        } catch {
+          errors.append(error)
+        }
+      }
+      if !errors.isEmpty { throw ManagedObjectError.combining(errors) }
+    }
+    let left = unprepared()
+    if left.isEmpty { return }
+    let names = left.prefix(5).map { "\($0.plan.name)/\($0.reference.map(\.description) ?? "new")" }
+    throw ManagedObjectError(
+      .endlessChanges,
+      "after \(maximumSavePasses) passes these go on changing while they are prepared for the save: "
+        + names.joined(separator: ", ") + (left.count > 5 ? " and \(left.count - 5) more" : ""),
+      objectID: left[0].objectID, entityName: left[0].plan.name)
+  }
+
+  private func unprepared() -> [ManagedObject] {
+    var batch: [ManagedObject] = []
+    for object in inserted where !object.flags.contains(.prepared) { batch.append(object) }
+    for object in updated where !object.flags.contains(.prepared) { batch.append(object) }
+    for object in deleted where !object.flags.contains(.prepared) { batch.append(object) }
+    return batch
+  }
+
+  private func validate(_ object: ManagedObject) throws(ManagedObjectError) {
+    calloutDepth += 1
+    defer { calloutDepth -= 1 }
+    do {
+      if object.flags.contains(.deleted) {
+        try object.validateForDelete()
+      } else if object.flags.contains(.inserted) {
+        guard !object.entity.isAbstract else {
+          throw ManagedObjectError(
+            .managedObjectValidation, "\(object.plan.name) is abstract and has no objects", objectID: object.objectID,
+            entityName: object.plan.name)
+        }
+        try object.validateForInsert()
+      } else {
+        try object.validateForUpdate()
+      }
+    } catch {
+      throw object.wrapped(error, key: nil)
+    }
+  }
+
+  // MARK: Permanent IDs
+
+  /// Gives new objects their permanent IDs without writing anything. Temporary IDs go on being understood.
+  public func obtainPermanentIDs(for objects: [ManagedObject]) throws(ManagedObjectError) {
+    if let parent {
+      var parents: [ManagedObject] = []
+      for object in objects where object.context === self {
+        guard let parentObject = object.extras?.parentObject else {
+          throw ManagedObjectError(
+            .persistentStoreOperation, "a child context gives no permanent IDs to objects it has not saved to its parent",
+            objectID: object.objectID, entityName: object.plan.name)
+        }
+        parents.append(parentObject)
+      }
+      return try parent.obtainPermanentIDs(for: parents)
+    }
+    let new = objects.filter {
+      $0.context === self && $0.flags.contains(.inserted) && !$0.flags.contains(.permanent) && !$0.flags.contains(.deleted)
+    }
+    // All or none: stores are found first.
+    for object in new { _ = try assignedHome(object) }
+    try giveReferences(new)
+    for object in new {
+      guard let home = object.home else { continue }
+      if home.object(root: object.plan.root, object.reference ?? .integer(0)) != nil {
+        let taken = object.reference.map(\.description) ?? ""
+        object.reference = nil
+        throw ManagedObjectError(
+          .persistentStoreOperation, "the store gave \(object.plan.name) the reference \(taken), which another object has",
+          entityName: object.plan.name)
+      }
+      object.flags.insert(.permanent)
+      home.register(object)
+    }
+  }
+
+  /// Asks the stores what the objects without a reference will be known by.
+  private func giveReferences(_ objects: [ManagedObject]) throws(ManagedObjectError) {
+    var groups: [(home: StoreHome, objects: [ManagedObject])] = []
+    for object in objects where object.reference == nil {
+      let home = try assignedHome(object)
+      if let index = groups.firstIndex(where: { $0.home === home }) {
+        groups[index].objects.append(object)
+      } else {
+        groups.append((home, [object]))
+      }
+    }
+    for (home, objects) in groups {
+      do throws(PersistentStoreError) {
+        let references = try home.store.newReferences(count: objects.count) { objects[$0].attributeSnapshot() }
+        for (object, reference) in zip(objects, references) { object.reference = reference }
+      } catch {
+        throw ManagedObjectError(.persistentStoreSave, "no reference for a new object", underlying: error)
+      }
+    }
+  }
+
+  // MARK: To stores
+
+  private func saveToStores() throws(ManagedObjectError) {
+    // Stores may change under us between the check for conflicts and the write: then both are done again.
+    for _ in 0..<10 {
+      var touched: [StoreHome] = []
+      for object in inserted {
+        let home = try assignedHome(object)
+        if !touched.contains(where: { $0 === home }) { touched.append(home) }
+      }
+      for list in [updated, deleted] {
+        for object in list where object.hasPersistentChangedValues {
+          guard let home = object.home else { continue }
+          if !touched.contains(where: { $0 === home }) { touched.append(home) }
+        }
+      }
+      var versions: [(home: StoreHome, version: NodeVersion)] = []
+      for home in touched {
+        do throws(PersistentStoreError) {
+          guard home.currentVersion() != nil else {
+            throw PersistentStoreError(
+              .storeNotAdded, "the store is not open", at: StoreLocation(file: home.store.path))
+          }
+          try persistentStoreCoordinator.reloadIfChanged(home.store)
+        } catch {
+          throw ManagedObjectError(.persistentStoreSave, "the save failed, nothing was changed", underlying: error)
+        }
+        guard let version = home.currentVersion() else { continue }
+        versions.append((home, version))
+      }
+      try resolveConflicts()
+      try resolveConstraints(versions)
+      // What the resolution changed or deleted is prepared and checked as well.
+      try prepare()
+      let fresh = inserted.elements.filter { $0.reference == nil }
+      try checkReferences()
+      let work: [(store: PersistentStore, changes: StoreChanges)]
+      do throws(ManagedObjectError) {
+        try giveReferences(fresh)
+        work = try versions.map { home, _ throws(ManagedObjectError) in (home.store, try changes(for: home)) }
+      } catch {
+        for object in fresh { object.reference = nil }
+        throw error
+      }
+      do throws(PersistentStoreError) {
+        try persistentStoreCoordinator.save(work, expecting: versions.map(\.version))
+      } catch {
+        for object in fresh { object.reference = nil }
+        if error.code == .changedOnDisk { continue }
+        throw ManagedObjectError(.persistentStoreSave, "the save failed, nothing was changed", underlying: error)
+      }
+      return publish(versions)
+    }
+    throw ManagedObjectError(
+      .persistentStoreSave, "the save failed, nothing was changed: others saved the same stores ten times meanwhile")
+  }
+
+  /// No relationship of a new or changed object may lead to an object of another store.
+  private func checkReferences() throws(ManagedObjectError) {
+    for list in [inserted, updated] {
+      for object in list {
+        guard let edits = object.edits, let home = object.home else { continue }
+        for p in object.plan.relationships where edits[p] != nil && !object.plan.properties[p].isTransient {
+          let others: [ManagedObject]
+          switch edits[p] {
+          case .object(let other?): others = [other]
+          case .changes(let changes): others = changes.added.elements
+          case .ordered(let list): others = list.elements
+          default: continue
+          }
+          for other in others where other.home != nil && other.home !== home {
+            throw ManagedObjectError(
+              .managedObjectExternalRelationship,
+              "\(object.plan.name).\(object.plan.properties[p].name) leads from \(home.store.path) to \(other.home?.store.path ?? "")",
+              objectID: object.objectID, entityName: object.plan.name, key: object.plan.properties[p].name)
+          }
+        }
+      }
+    }
+  }
+
+  /// What one store is told.
+  private func changes(for home: StoreHome) throws(ManagedObjectError) -> StoreChanges {
+    var changes = StoreChanges()
+    for object in inserted where object.home === home {
+      changes.inserted.append(object.fullSnapshot())
+    }
+    for object in updated where object.home === home && object.hasPersistentChangedValues {
+      changes.updated.append(object.editSnapshot())
+    }
+    let version = home.currentVersion()
+    for object in deleted where object.home === home {
+      // What somebody else deleted as well is gone already.
+      guard let reference = object.reference, version?.handle(for: reference, root: object.plan.root) != nil else { continue }
+      changes.deleted.append(ObjectReference(entityName: object.plan.name, reference: reference))
+    }
+    return changes
+  }
+
+  /// Makes the objects what they now are in the stores.
+  private func publish(_ versions: [(home: StoreHome, version: NodeVersion)]) {
+    var changes = pendingChanges()
+    changes.deletedIDs = changes.deleted.map(\.objectID)
+    let savedAll = changes.inserted + changes.updated
+    noteNowhere(changes.deleted)
+    inserted.removeAll()
+    updated.removeAll()
+    deleted.removeAll()
+    for object in changes.deleted {
+      object.home?.unregister(object)
+      let isHeld = undoManager?.holds(object) ?? false
+      if isHeld {
+        object.context = nil
+        object.flags = []
+        object.needExtras().gone = .deletedHere
+      } else {
+        object.abandon(.deletedHere)
+      }
+      retained[ObjectIdentifier(object)] = nil
+    }
+    for object in savedAll {
+      object.flags.remove([.inserted, .updated, .permanent])
+      object.keepTransients()
+    }
+    for (home, before) in versions {
+      guard let now = home.currentVersion() else { continue }
+      for object in changes.inserted where object.home === home {
+        if let reference = object.reference, let node = now.handle(for: reference, root: object.plan.root) {
+          object.base = now
+          object.node = node
+        }
+        if !object.flags.contains(.registered) { home.register(object) }
+        if retainsRegisteredObjects { retained[ObjectIdentifier(object)] = object }
+      }
+      advance(home, from: before, to: now)
+    }
+    for object in savedAll where type(of: object) != ManagedObject.self && object.context === self {
+      callout { object.didSave() }
+    }
+    for object in changes.deleted where type(of: object) != ManagedObject.self { callout { object.didSave() } }
+    post(.didSave(changes))
+    processPendingChanges()
+  }
+
+  /// Lets objects read the new version where it says of them what they read before.
+  private func advance(_ home: StoreHome, from before: NodeVersion, to now: NodeVersion) {
+    for object in home.registeredObjects {
+      guard let base = object.base, base !== now, let reference = object.reference else { continue }
+      guard object.flags.contains(.realized) else {
+        object.base = nil
+        continue
+      }
+      guard let node = now.handle(for: reference, root: object.plan.root), node.entity == object.plan.index else { continue }
+      // An older version is given up only where its values are the same: others' changes are not taken over in silence.
+      if base !== before, object.plan.entity.slots.contains(where: { base.differs(slot: $0, of: object.node, from: now, node) }) {
+        continue
+      }
+      move(object, to: now, node)
+    }
+  }
+
+  /// Objects that go on naming a deleted one, since no inverse or no rule mended them, name a fault to nowhere until
+  /// they are refreshed. In the store nothing is named any more.
+  private func noteNowhere(_ gone: [ManagedObject]) {
+    guard !gone.isEmpty else { return }
+    for object in gone {
+      guard let home = object.home else { continue }
+      let holders = home.plan.entities.filter { holder in
+        holder.relationships.contains { leads(holder.properties[$0], to: object, home) }
+      }
+      guard !holders.isEmpty else { continue }
+      for holder in home.registeredObjects
+      where holder.flags.contains(.realized) && !holder.flags.contains(.deleted) && holders.contains(where: { $0 === holder.plan }) {
+        for p in holder.plan.relationships {
+          let property = holder.plan.properties[p]
+          guard property.kind == .toOne, leads(property, to: object, home), holder.toOneObject(p) === object else { continue }
+          holder.setOverlay(p, .object(object))
+        }
+      }
+    }
+  }
+
+  /// Whether a relationship may still lead to an object after its deletion was carried around.
+  private func leads(_ property: PropertyPlan, to object: ManagedObject, _ home: StoreHome) -> Bool {
+    guard property.isRelationship, property.slot >= 0, object.plan.isKind(of: property.destination) else { return false }
+    guard property.inverse >= 0 else { return true }
+    return object.plan.properties[property.inverse].relationship?.deleteRule == .noAction
+  }
+}
+
+// MARK: - What a store is told of an object
+
+extension ManagedObject {
+  /// The attributes of a new object, for a store that derives the reference from them.
+  final func attributeSnapshot() -> ManagedObjectSnapshot {
+    var values: [Int: StoredValue] = [:]
+    values.reserveCapacity(plan.attributes.count)
+    for p in plan.attributes where plan.properties[p].slot >= 0 {
+      let value = storedValue(p)
+      if !value.isNull { values[plan.properties[p].slot] = value }
+    }
+    return ManagedObjectSnapshot(entity: plan.index, reference: reference, values: values)
+  }
+
+  /// All stored values of a new object.
+  final func fullSnapshot() -> ManagedObjectSnapshot {
+    var snapshot = attributeSnapshot()
+    for p in plan.relationships where plan.properties[p].slot >= 0 {
+      if let value = relationshipValue(p) { snapshot.values[plan.properties[p].slot] = value }
+    }
+    return snapshot
+  }
+
+  /// The changed stored values.
+  final func editSnapshot() -> ManagedObjectSnapshot {
+    var snapshot = ManagedObjectSnapshot(entity: plan.index, reference: reference)
+    guard let edits else { return snapshot }
+    for p in edits.indices where edits[p] != nil && plan.properties[p].slot >= 0 {
+      let slot = plan.properties[p].slot
+      if plan.properties[p].isRelationship {
+        snapshot.values[slot] = relationshipValue(p) ?? (plan.properties[p].kind == .toOne ? .null : .toMany([]))
+      } else {
+        snapshot.values[slot] = storedValue(p)
+      }
+    }
+    return snapshot
+  }
+
+  /// A relationship's value by reference; nil for none. What is being deleted or gone is left out: a store names nothing
+  /// that it does not hold.
+  private final func relationshipValue(_ p: Int) -> StoredValue? {
+    func reference(_ object: ManagedObject) -> ObjectReference? {
+      guard let reference = object.reference, object.context != nil, !object.flags.contains(.deleted) else { return nil }
+      return ObjectReference(entityName: object.plan.name, reference: reference)
+    }
+    if plan.properties[p].kind == .toOne { return toOneObject(p).flatMap(reference).map { .toOne($0) } }
+    let references = toManyObjects(p).compactMap(reference)
+    return references.isEmpty ? nil : .toMany(references)
+  }
+
+  /// After a save: changes are no changes any more; transient values stay in memory.
+  final func keepTransients() {
+    guard let edits else { return }
+    for p in edits.indices {
+      guard let edit = edits[p] else { continue }
+      setOverlay(p, plan.properties[p].slot < 0 ? edit : nil)
+    }
+    self.edits = nil
+    if let overlay, !overlay.contains(where: { $0 != nil }) { self.overlay = nil }
+  }
+}

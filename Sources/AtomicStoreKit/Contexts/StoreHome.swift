@@ -1,0 +1,113 @@
+import AtomicStoreSPI
+import FoundationEssentials
+
+/// A store as one context sees it, with the objects that the context has of it.
+final class StoreHome {
+  let identifier: UUID
+  /// Replaced when the store is moved by Save As.
+  private(set) var store: PersistentStore
+  /// By the number of a hierarchy's root entity.
+  private var identities: [IdentityMap]
+  let plan: ModelPlan
+
+  init(_ store: PersistentStore) {
+    self.store = store
+    identifier = store.identifier
+    plan = ModelPlan.plan(of: store.model)
+    identities = (0..<store.model.entityCount).map { _ in IdentityMap() }
+  }
+
+  /// The store's present version; nil where the store is no longer open.
+  func currentVersion() -> NodeVersion? {
+    let (version, isOpen) = store.versionIfOpen
+    if isOpen { return version }
+    let latest = store.latest
+    guard latest !== store else { return nil }
+    store = latest
+    let (moved, isMovedOpen) = latest.versionIfOpen
+    return isMovedOpen ? moved : nil
+  }
+
+  func object(root: Int, _ number: Int64) -> ManagedObject? { identities[root][number] }
+  func object(root: Int, _ reference: ReferenceObject) -> ManagedObject? {
+    switch reference {
+    case .integer(let number): identities[root][number]
+    case .string(let text): identities[root][text]
+    }
+  }
+
+  func register(_ object: ManagedObject) {
+    guard let reference = object.reference else { return }
+    object.flags.insert(.registered)
+    identities[object.plan.root].insert(object, reference)
+  }
+
+  func unregister(_ object: ManagedObject) {
+    guard object.flags.contains(.registered), let reference = object.reference else { return }
+    object.flags.remove(.registered)
+    identities[object.plan.root].remove(reference)
+  }
+
+  var registeredObjects: [ManagedObject] { identities.flatMap(\.objects) }
+
+  /// The value of a slot that the store's format supplies on first read.
+  func suppliedValue(slot: Int, object: ManagedObject) throws(PersistentStoreError) -> StoredValue {
+    guard let version = currentVersion(), let reference = object.reference,
+      let node = version.handle(for: reference, root: object.plan.root)
+    else { return .null }
+    return try store.value(slot: slot, of: node)
+  }
+}
+
+/// The objects of one hierarchy that are alive, by what the store knows them by. It does not keep them alive: each takes
+/// itself out when it ends.
+struct IdentityMap {
+  private var dense: ContiguousArray<Unmanaged<ManagedObject>?> = []
+  private var sparse: [Int64: Unmanaged<ManagedObject>] = [:]
+  private var texts: [ScalarString: Unmanaged<ManagedObject>] = [:]
+  private var count = 0
+
+  subscript(number: Int64) -> ManagedObject? {
+    if number >= 0, number < dense.count, let object = dense[Int(truncatingIfNeeded: number)] {
+      return object.takeUnretainedValue()
+    }
+    return sparse.isEmpty ? nil : sparse[number]?.takeUnretainedValue()
+  }
+  subscript(text: String) -> ManagedObject? { texts[ScalarString(text)]?.takeUnretainedValue() }
+
+  mutating func insert(_ object: ManagedObject, _ reference: ReferenceObject) {
+    count += 1
+    switch reference {
+    case .string(let text): texts[ScalarString(text)] = .passUnretained(object)
+    case .integer(let number):
+      // Numbers handed out in turn are close together: an array wastes little on them.
+      guard number >= 0, number < max(1024, dense.count * 2), number < count * 8 + 1024 else {
+        sparse[number] = .passUnretained(object)
+        return
+      }
+      let place = Int(truncatingIfNeeded: number)
+      while dense.count <= place { dense.append(nil) }
+      dense[place] = .passUnretained(object)
+    }
+  }
+
+  mutating func remove(_ reference: ReferenceObject) {
+    count -= 1
+    switch reference {
+    case .string(let text): texts[ScalarString(text)] = nil
+    case .integer(let number):
+      if number >= 0, number < dense.count, dense[Int(truncatingIfNeeded: number)] != nil {
+        dense[Int(truncatingIfNeeded: number)] = nil
+      } else {
+        sparse[number] = nil
+      }
+    }
+  }
+
+  var objects: [ManagedObject] {
+    var result = dense.compactMap { $0?.takeUnretainedValue() }
+    for key in sparse.keys.sorted() { if let object = sparse[key] { result.append(object.takeUnretainedValue()) } }
+    for key in texts.keys.sorted() { if let object = texts[key] { result.append(object.takeUnretainedValue()) } }
+    return result
+  }
+}

@@ -1,0 +1,220 @@
+import AtomicStoreSPI
+import Synchronization
+
+/// What the stack compiles from a model, once: for each entity where its properties stand and what holds for them.
+final class ModelPlan: Sendable {
+  let entities: [EntityPlan]
+
+  init(_ model: ManagedObjectModel) {
+    var numbers: [[ScalarString: Int]] = []
+    var lists: [[PropertyPlan]] = []
+    for entity in model.entities {
+      let list = PropertyPlan.list(of: entity)
+      lists.append(list)
+      numbers.append(
+        Dictionary(list.map { (ScalarString($0.name), $0.index) }, uniquingKeysWith: { first, _ in first }))
+    }
+    entities = model.entities.map { entity in
+      var properties = lists[entity.index]
+      for index in properties.indices {
+        guard let relationship = properties[index].relationship,
+          let destination = model.entity(named: relationship.destinationEntityName)
+        else { continue }
+        properties[index].destination = destination.index
+        if let inverse = relationship.inverseName, let place = numbers[destination.index][ScalarString(inverse)],
+          lists[destination.index][place].relationship != nil
+        {
+          properties[index].inverse = place
+        }
+      }
+      return EntityPlan(entity, properties)
+    }
+  }
+
+  /// The model's plan, made when it is first asked for.
+  static func plan(of model: ManagedObjectModel) -> ModelPlan {
+    if let plan = model.attachment.withLock({ $0 as? ModelPlan }) { return plan }
+    let plan = ModelPlan(model)
+    return model.attachment.withLock { attachment in
+      if let first = attachment as? ModelPlan { return first }
+      attachment = plan
+      return plan
+    }
+  }
+}
+
+/// One entity's properties, each at a number that holds in all its sub-entities too.
+final class EntityPlan: Sendable {
+  let entity: Entity
+  let index: Int
+  let root: Int
+  /// Super-entity's first; a composite is followed by its parts.
+  let properties: [PropertyPlan]
+  let relationships: [Int]
+  let attributes: [Int]
+  /// The property that stands in each slot.
+  let propertyOfSlot: [Int]
+  let defaults: [(property: Int, value: StoredValue)]
+  let derived: [Int]
+  let fetched: [Int]
+  let constraints: [[Int]]
+  let rules: [ValidationRule?]
+  private let ancestors: Set<Int>
+  private let names: NameTable
+
+  init(_ entity: Entity, _ properties: [PropertyPlan]) {
+    self.entity = entity
+    index = entity.index
+    root = entity.root.index
+    self.properties = properties
+    relationships = properties.filter { $0.relationship != nil }.map(\.index)
+    attributes = properties.filter { $0.attribute != nil && $0.kind != .composite }.map(\.index)
+    fetched = properties.filter { $0.fetched != nil }.map(\.index)
+    derived = properties.filter { $0.attribute?.derivationExpression != nil }.map(\.index)
+    var bySlot = [Int](repeating: 0, count: entity.slots.count)
+    for property in properties where property.slot >= 0 { bySlot[property.slot] = property.index }
+    propertyOfSlot = bySlot
+    defaults = properties.compactMap { property in
+      guard property.kind != .composite, let value = property.attribute?.defaultValue, !value.isNull else { return nil }
+      return (property.index, value)
+    }
+    let names = NameTable(properties.map(\.name))
+    self.names = names
+    constraints = entity.uniquenessConstraints.map { $0.compactMap { names[$0] } }.filter { !$0.isEmpty }
+    rules = properties.map { ValidationRule($0) }
+    var ancestors: Set<Int> = [entity.index]
+    var above = entity.superentity
+    while let next = above {
+      ancestors.insert(next.index)
+      above = next.superentity
+    }
+    self.ancestors = ancestors
+  }
+
+  var name: String { entity.name }
+
+  func isKind(of other: Int) -> Bool { other == index || ancestors.contains(other) }
+
+  /// The number of the property of that name, or nil.
+  func property(named name: String) -> Int? { names[name] }
+  func property(named name: UnsafePointer<UInt8>, count: Int) -> Int? {
+    names.find(UnsafeBufferPointer(start: name, count: count))
+  }
+}
+
+/// One property in its entity's plan.
+struct PropertyPlan: Sendable {
+  enum Kind: Sendable, Equatable {
+    case attribute(AttributeType)
+    case composite
+    case toOne
+    case toMany
+    case orderedToMany
+    case fetched
+  }
+  let index: Int
+  let name: String
+  let kind: Kind
+  /// Where it is stored; -1 for transient and fetched ones and composites as a whole.
+  let slot: Int
+  let attribute: AttributeDescription?
+  let relationship: RelationshipDescription?
+  let fetched: FetchedPropertyDescription?
+  /// The number of the destination entity, or -1.
+  var destination = -1
+  /// The number of the inverse among the destination's properties, or -1.
+  var inverse = -1
+  /// For a composite: the numbers of its parts, at any depth, follow its own.
+  var parts: Range<Int> = 0..<0
+
+  var isTransient: Bool { attribute?.isTransient ?? relationship?.isTransient ?? false }
+  var isRelationship: Bool { relationship != nil }
+  var isToMany: Bool { kind == .toMany || kind == .orderedToMany }
+  var attributeType: AttributeType? { if case .attribute(let type) = kind { type } else { nil } }
+
+  static func list(of entity: Entity) -> [PropertyPlan] {
+    var list: [PropertyPlan] = []
+    func add(_ attribute: AttributeDescription, name: String, isTransient: Bool, depth: Int) {
+      var attribute = attribute
+      attribute.isTransient = attribute.isTransient || isTransient
+      guard case .composite(let compositeName) = attribute.type else {
+        list.append(
+          PropertyPlan(
+            index: list.count, name: name, kind: .attribute(attribute.type),
+            slot: attribute.isTransient ? -1 : entity.slot(named: name) ?? -1, attribute: attribute, relationship: nil,
+            fetched: nil))
+        return
+      }
+      let whole = list.count
+      list.append(
+        PropertyPlan(
+          index: whole, name: name, kind: .composite, slot: -1, attribute: attribute, relationship: nil, fetched: nil))
+      // The model was checked: composites neither lead in a circle nor stand deeper than this.
+      guard depth < 16, let composite = entity.model.composite(named: compositeName) else { return }
+      for part in composite.attributes {
+        add(part, name: "\(name).\(part.name)", isTransient: attribute.isTransient, depth: depth + 1)
+      }
+      list[whole].parts = (whole + 1)..<list.count
+    }
+    for property in entity.properties {
+      switch property {
+      case .attribute(let attribute): add(attribute, name: attribute.name, isTransient: false, depth: 0)
+      case .relationship(let relationship):
+        let kind: Kind = !relationship.isToMany ? .toOne : relationship.isOrdered ? .orderedToMany : .toMany
+        list.append(
+          PropertyPlan(
+            index: list.count, name: relationship.name, kind: kind,
+            slot: relationship.isTransient ? -1 : entity.slot(named: relationship.name) ?? -1, attribute: nil,
+            relationship: relationship, fetched: nil))
+      case .fetchedProperty(let fetched):
+        list.append(
+          PropertyPlan(
+            index: list.count, name: fetched.name, kind: .fetched, slot: -1, attribute: nil, relationship: nil,
+            fetched: fetched))
+      }
+    }
+    return list
+  }
+}
+
+/// From a name's bytes to its number: property names are looked up at each access, so this must cost little.
+struct NameTable: Sendable {
+  private let names: [[UInt8]]
+  private let buckets: [Int32]
+  private let mask: Int
+
+  init(_ names: [String]) {
+    self.names = names.map { Array($0.utf8) }
+    var size = 8
+    while size < names.count * 2 { size *= 2 }
+    mask = size - 1
+    var buckets = [Int32](repeating: -1, count: size)
+    for (index, name) in self.names.enumerated() {
+      var place = name.withUnsafeBufferPointer(Self.hash) & (size - 1)
+      while buckets[place] >= 0 { place = (place + 1) & (size - 1) }
+      buckets[place] = Int32(truncatingIfNeeded: index)
+    }
+    self.buckets = buckets
+  }
+
+  private static func hash(_ bytes: UnsafeBufferPointer<UInt8>) -> Int {
+    var value: UInt32 = 2_166_136_261
+    for byte in bytes { value = (value ^ UInt32(byte)) &* 16_777_619 }
+    return Int(value)
+  }
+
+  func find(_ bytes: UnsafeBufferPointer<UInt8>) -> Int? {
+    var place = Self.hash(bytes) & mask
+    while buckets[place] >= 0 {
+      let index = Int(buckets[place])
+      if names[index].count == bytes.count, names[index].elementsEqual(bytes) { return index }
+      place = (place + 1) & mask
+    }
+    return nil
+  }
+
+  subscript(name: String) -> Int? {
+    if let found = name.utf8.withContiguousStorageIfAvailable({ find($0) }) { return found }
+    return Array(name.utf8).withUnsafeBufferPointer { find($0) }
+  }
+}

@@ -1,0 +1,237 @@
+import AtomicStoreSPI
+
+/// Relationships with both their ends: whichever is changed, the other follows at once.
+extension ManagedObject {
+  /// Adds an object to a to-many; for an ordered one at a place, by default the end. Nothing happens if it is there.
+  public final func add(_ object: ManagedObject, to key: String, at place: Int? = nil) throws(ManagedObjectError) {
+    let p = try toManyNumber(key)
+    try realize()
+    try addObject(p, object, at: place)
+  }
+
+  /// Takes an object out of a to-many. Nothing happens if it is not there.
+  public final func remove(_ object: ManagedObject, from key: String) throws(ManagedObjectError) {
+    let p = try toManyNumber(key)
+    try realize()
+    try removeObject(p, object)
+  }
+
+  /// Moves an object of an ordered to-many to another place.
+  public final func move(_ object: ManagedObject, in key: String, to place: Int) throws(ManagedObjectError) {
+    let p = try toManyNumber(key)
+    try realize()
+    var list = toManyObjects(p)
+    guard let old = list.firstIndex(where: { $0 === object }) else { return }
+    list.remove(at: old)
+    list.insert(object, at: max(0, min(place, list.count)))
+    try setToMany(p, list)
+  }
+
+  /// The objects of a to-many, an ordered to-many or a fetched property as a list; of a to-one none or one. Where there
+  /// is no order of their own the saved ones come first, by reference.
+  public final func objects(forRelationshipNamed key: String) throws(ManagedObjectError) -> [ManagedObject] {
+    let p = try number(of: key)
+    try realize()
+    switch plan.properties[p].kind {
+    case .toOne: return toOneObject(p).map { [$0] } ?? []
+    case .toMany, .orderedToMany: return toManyObjects(p)
+    case .fetched: return try fetchedObjects(p)
+    default: throw noRelationship(key)
+    }
+  }
+
+  /// The IDs of the objects at the other end, which are not made or fetched for it.
+  public final func objectIDs(forRelationshipNamed key: String) throws(ManagedObjectError) -> [ManagedObjectID] {
+    let p = try number(of: key)
+    try realize()
+    let property = plan.properties[p]
+    guard property.isRelationship else { throw noRelationship(key) }
+    if layered(p) == nil, let base, let home, property.slot >= 0 {
+      func id(_ node: NodeHandle) -> ManagedObjectID {
+        ManagedObjectID(
+          storeIdentifier: home.identifier, entityName: base.nodes.model.entity(at: node.entity).name,
+          reference: base.reference(of: node))
+      }
+      if property.kind == .toOne { return base.toOne(slot: property.slot, of: node).map { [id($0)] } ?? [] }
+      return base.withToMany(slot: property.slot, of: node) { $0.map { id(NodeHandle(rawBits: $0)) } }
+    }
+    if property.kind == .toOne { return toOneObject(p).map { [$0.objectID] } ?? [] }
+    return toManyObjects(p).map(\.objectID)
+  }
+
+  /// How many objects a relationship leads to, without making them.
+  public final func count(forRelationshipNamed key: String) throws(ManagedObjectError) -> Int {
+    let p = try number(of: key)
+    try realize()
+    switch plan.properties[p].kind {
+    case .toOne: return toOneObject(p) == nil ? 0 : 1
+    case .toMany, .orderedToMany: return toManyCount(p)
+    case .fetched: return try fetchedObjects(p).count
+    default: throw noRelationship(key)
+    }
+  }
+
+  /// Whether a relationship's objects have not been made yet. Asking makes none, and fires no fault.
+  public final func hasFault(forRelationshipNamed key: String) -> Bool {
+    guard let p = plan.property(named: key), plan.properties[p].isRelationship || plan.properties[p].kind == .fetched else {
+      return false
+    }
+    guard flags.contains(.realized) else { return true }
+    if plan.properties[p].kind == .fetched { return extras?.fetched[p] == nil }
+    if plan.properties[p].kind == .toOne { return toOneObject(p)?.isFault ?? false }
+    return layered(p) == nil && base != nil && !flags.contains(.inserted)
+  }
+
+  private final func noRelationship(_ key: String) -> ManagedObjectError {
+    ManagedObjectError(
+      .undefinedKey, "\(plan.name).\(key) is no relationship", objectID: objectID, entityName: plan.name, key: key)
+  }
+
+  private final func toManyNumber(_ key: String) throws(ManagedObjectError) -> Int {
+    let p = try number(of: key)
+    guard plan.properties[p].isToMany else {
+      throw ManagedObjectError(
+        .undefinedKey, "\(plan.name).\(key) is no to-many relationship", objectID: objectID, entityName: plan.name, key: key)
+    }
+    return p
+  }
+
+  // MARK: Changes with their inverses
+
+  final func setToOne(_ p: Int, _ new: ManagedObject?) throws(ManagedObjectError) {
+    let old = toOneObject(p)
+    if old === new { return }
+    if flags.contains(.awakening) { return setOverlay(p, .object(new)) }
+    try checkChangeable(p)
+    if let new { try checkDestination(new, p) }
+    let inverse = plan.properties[p].inverse
+    if inverse >= 0 {
+      if let old { old.unlink(inverse, self) }
+      if let new { try new.link(inverse, self, inverseOf: p) }
+    }
+    changeToOne(p, new)
+  }
+
+  final func setToMany(_ p: Int, _ objects: [ManagedObject]) throws(ManagedObjectError) {
+    if flags.contains(.awakening) { return setOverlay(p, overlayValue(p, objects)) }
+    try checkChangeable(p)
+    let wanted = ObjectList(objects)
+    for object in wanted where !toManyContains(p, object) { try checkDestination(object, p) }
+    for old in toManyObjects(p) where !wanted.contains(old) { try removeObject(p, old) }
+    for object in wanted where !toManyContains(p, object) { try addObject(p, object, at: nil) }
+    guard plan.properties[p].kind == .orderedToMany else { return }
+    let before = toManyObjects(p)
+    let after = wanted.elements
+    guard !before.elementsEqual(after, by: ===) else { return }
+    context?.undoManager?.log(.order(self, p, before))
+    applyOrder(p, after)
+    context?.noteChange(of: self)
+  }
+
+  final func addObject(_ p: Int, _ object: ManagedObject, at place: Int?) throws(ManagedObjectError) {
+    if toManyContains(p, object) { return }
+    if flags.contains(.awakening) { return setOverlay(p, overlayValue(p, toManyObjects(p) + [object])) }
+    try checkChangeable(p)
+    try checkDestination(object, p)
+    let inverse = plan.properties[p].inverse
+    if inverse >= 0 { try object.link(inverse, self, inverseOf: p) }
+    // For a relationship that is its own inverse, and an object that is its own partner, the other end was this one.
+    if !toManyContains(p, object) { changeAdd(p, object, at: place) }
+  }
+
+  final func removeObject(_ p: Int, _ object: ManagedObject) throws(ManagedObjectError) {
+    guard toManyContains(p, object) else { return }
+    if flags.contains(.awakening) {
+      return setOverlay(p, overlayValue(p, toManyObjects(p).filter { $0 !== object }))
+    }
+    try checkChangeable(p)
+    let inverse = plan.properties[p].inverse
+    if inverse >= 0 { object.unlink(inverse, self) }
+    if toManyContains(p, object) { changeRemove(p, object) }
+  }
+
+  /// Makes this end name `partner`. For a to-one the object it named before is released from its own end.
+  private final func link(
+    _ q: Int, _ partner: ManagedObject, inverseOf p: Int
+  ) throws(ManagedObjectError) {
+    try realize()
+    guard q < plan.properties.count else { return }
+    if plan.properties[q].isToMany {
+      if !toManyContains(q, partner) { changeAdd(q, partner, at: nil) }
+      return
+    }
+    let previous = toOneObject(q)
+    if previous === partner { return }
+    if let previous, previous.isReachable {
+      if previous.plan.properties[p].isToMany {
+        if previous.toManyContains(p, self) { previous.changeRemove(p, self) }
+      } else if previous.toOneObject(p) === self {
+        previous.changeToOne(p, nil)
+      }
+    }
+    changeToOne(q, partner)
+  }
+
+  /// Makes this end no longer name `partner`. An object that cannot be had has nothing to change.
+  final func unlink(_ q: Int, _ partner: ManagedObject) {
+    guard isReachable, q < plan.properties.count else { return }
+    if plan.properties[q].isToMany {
+      if toManyContains(q, partner) { changeRemove(q, partner) }
+    } else if toOneObject(q) === partner {
+      changeToOne(q, nil)
+    }
+  }
+
+  /// Whether its values can be read, or fetched; asks without keeping an error.
+  final var isReachable: Bool {
+    if flags.contains(.realized) { return true }
+    return (try? realize()) != nil
+  }
+
+  private final func changeToOne(_ p: Int, _ object: ManagedObject?) {
+    context?.undoManager?.log(.toOne(self, p, toOneObject(p)))
+    applyToOne(p, object)
+    context?.noteChange(of: self)
+  }
+  private final func changeAdd(_ p: Int, _ object: ManagedObject, at place: Int?) {
+    context?.undoManager?.log(.added(self, p, object, place))
+    applyAdd(p, object, at: place)
+    context?.noteChange(of: self)
+  }
+  private final func changeRemove(_ p: Int, _ object: ManagedObject) {
+    let place = applyRemove(p, object)
+    context?.undoManager?.log(.removed(self, p, object, place))
+    context?.noteChange(of: self)
+  }
+
+  private final func checkDestination(_ object: ManagedObject, _ p: Int) throws(ManagedObjectError) {
+    let property = plan.properties[p]
+    func refused(_ code: ManagedObjectError.Code, _ message: String) -> ManagedObjectError {
+      ManagedObjectError(
+        code, "\(plan.name).\(property.name): \(message)", objectID: objectID, entityName: plan.name, key: property.name,
+        value: object.objectID.uriRepresentation)
+    }
+    guard object.plan.entity.model === plan.entity.model, object.plan.isKind(of: property.destination) else {
+      throw refused(
+        .invalidValue,
+        "\(object.plan.name) is not \(property.relationship?.destinationEntityName ?? "the destination entity")")
+    }
+    guard let context else {
+      throw refused(.invalidValue, "an object without a context has no relationships; insert it first")
+    }
+    guard object.context === context else {
+      throw refused(.invalidValue, "the objects are in different contexts; take it by its ID from this one")
+    }
+    guard !object.flags.contains(.deleted) else {
+      throw refused(.invalidValue, "\(object.plan.name)/\(object.reference.map(\.description) ?? "new") is being deleted")
+    }
+    try object.realize()
+    if property.isTransient { return }
+    if let home = context.homeForCheck(self), let other = context.homeForCheck(object), home !== other {
+      throw refused(
+        .managedObjectExternalRelationship,
+        "the objects are in different stores, \(home.store.path) and \(other.store.path); keep the other object's URI "
+          + "in an attribute, or use a fetched property")
+    }
+  }
+}

@@ -1,0 +1,291 @@
+import AtomicStoreSPI
+import FoundationEssentials
+
+/// Reading and writing by property number: the layers that make up an object's values.
+///
+/// A value is what was edited since the last save, else what lies over the store's values, else what the version of the
+/// store that the object reads holds.
+extension ManagedObject {
+  /// Makes sure that values can be read.
+  ///
+  /// - Throws: an error that says which object, why, and how it was reached.
+  @inline(__always) final func realize() throws(ManagedObjectError) {
+    if flags.contains(.realized) { return }
+    try fire()
+  }
+
+  private final func fire() throws(ManagedObjectError) {
+    guard let context else { throw unavailable(extras?.gone ?? .contextGone) }
+    try context.fire(self)
+  }
+
+  final func unavailable(_ reason: ManagedObjectError.UnavailableReason) -> ManagedObjectError {
+    var message = "\(plan.name)/\(reference.map(\.description) ?? "new") \(reason.text)"
+    if let way = extras?.reachedBy { message += "; it was reached by \(way)" }
+    return ManagedObjectError(
+      .managedObjectReferentialIntegrity, message, objectID: objectID, entityName: plan.name, reason: reason)
+  }
+
+  /// Keeps an error that property access met and cannot throw.
+  final func record(_ error: ManagedObjectError) {
+    needExtras().accessError = error
+    context?.record(error)
+  }
+
+  /// Whether values can be read; if not, the error is kept.
+  final func isReadable() -> Bool {
+    if flags.contains(.realized) { return true }
+    do throws(ManagedObjectError) {
+      try realize()
+      return true
+    } catch {
+      record(error)
+      return false
+    }
+  }
+
+  @inline(__always) final func layered(_ p: Int) -> PropertyValue? {
+    if let edits, let value = edits[p] { return value }
+    if let overlay, let value = overlay[p] { return value }
+    return nil
+  }
+
+  final func setEdit(_ p: Int, _ value: PropertyValue?) {
+    if edits == nil {
+      if value == nil { return }
+      edits = ContiguousArray(repeating: nil, count: plan.properties.count)
+    }
+    edits?[p] = value
+  }
+
+  final func setOverlay(_ p: Int, _ value: PropertyValue?) {
+    if overlay == nil {
+      if value == nil { return }
+      overlay = ContiguousArray(repeating: nil, count: plan.properties.count)
+    }
+    overlay?[p] = value
+  }
+
+  // MARK: Attributes
+
+  /// The value of an attribute as it is stored. The object must be realised.
+  final func storedValue(_ p: Int) -> StoredValue {
+    if case .stored(let value)? = layered(p) { return value }
+    return committedStoredValue(p)
+  }
+
+  /// The value in the version that the object reads.
+  final func committedStoredValue(_ p: Int) -> StoredValue {
+    let property = plan.properties[p]
+    guard let base, property.slot >= 0, case .attribute(let type) = property.kind else { return .null }
+    if base.nodes.isDeferred(slot: property.slot, of: node) {
+      do throws(PersistentStoreError) {
+        return try home?.suppliedValue(slot: property.slot, object: self) ?? .null
+      } catch {
+        record(
+          ManagedObjectError(
+            .persistentStoreOperation, "\(plan.name).\(property.name) could not be read", objectID: objectID,
+            entityName: plan.name, key: property.name, underlying: error))
+        return .null
+      }
+    }
+    return base.attribute(slot: property.slot, type: type, of: node)
+  }
+
+  /// Changes an attribute's value; nothing is marked as changed where it is the same.
+  final func setStoredValue(_ p: Int, _ value: StoredValue) throws(ManagedObjectError) {
+    try realize()
+    if flags.contains(.awakening) { return setOverlay(p, .stored(value)) }
+    let old = storedValue(p)
+    if old == value { return }
+    try checkChangeable(p)
+    guard let context else {
+      setEdit(p, .stored(value))
+      return
+    }
+    context.undoManager?.log(.attribute(self, p, old))
+    applyStoredValue(p, value)
+    extras?.transformed[p] = nil
+    context.noteChange(of: self)
+  }
+
+  /// The part of a change that undo does as well.
+  final func applyStoredValue(_ p: Int, _ value: StoredValue) {
+    let isBack =
+      base != nil && !flags.contains(.inserted) && overlayIsEmpty(at: p) && committedStoredValue(p) == value
+    setEdit(p, isBack ? nil : .stored(value))
+  }
+
+  final func overlayIsEmpty(at p: Int) -> Bool { overlay.map { $0[p] == nil } ?? true }
+
+  final func checkChangeable(_ p: Int) throws(ManagedObjectError) {
+    guard flags.contains(.deleted) else { return }
+    throw ManagedObjectError(
+      .invalidValue, "\(plan.name).\(plan.properties[p].name) was not set: the object is being deleted",
+      objectID: objectID, entityName: plan.name, key: plan.properties[p].name, reason: .deletedHere)
+  }
+
+  // MARK: Relationships
+
+  /// The object at a to-one's other end. The object must be realised.
+  final func toOneObject(_ p: Int) -> ManagedObject? {
+    if case .object(let object)? = layered(p) {
+      if let object, !object.flags.contains(.realized) { object.noteReached(from: self, p) }
+      return object
+    }
+    let slot = plan.properties[p].slot
+    guard let base, slot >= 0, let handle = base.toOne(slot: slot, of: node), let context, let home else { return nil }
+    let object = context.object(at: handle, in: base, of: home)
+    return object
+  }
+
+  final func noteReached(from source: ManagedObject, _ p: Int) {
+    needExtras().reachedBy =
+      "\(source.plan.name).\(source.plan.properties[p].name) of \(source.plan.name)/\(source.reference.map(\.description) ?? "new")"
+  }
+
+  /// How many objects a to-many holds, without making them.
+  final func toManyCount(_ p: Int) -> Int {
+    switch layered(p) {
+    case .ordered(let list)?: return list.count
+    case .changes(let changes)?: return storedCount(p) - changes.removed.count + changes.added.count
+    default: return storedCount(p)
+    }
+  }
+
+  private final func storedCount(_ p: Int) -> Int {
+    let slot = plan.properties[p].slot
+    guard let base, slot >= 0 else { return 0 }
+    return base.toManyCount(slot: slot, of: node)
+  }
+
+  /// The objects of a to-many: in their order, or where it has none the stored ones by reference, then the new ones.
+  final func toManyObjects(_ p: Int) -> [ManagedObject] {
+    switch layered(p) {
+    case .ordered(let list)?: return list.elements
+    case .changes(let changes)?:
+      return storedObjects(p, without: changes.removed) + changes.added.elements
+    default: return storedObjects(p, without: [:])
+    }
+  }
+
+  private final func storedObjects(_ p: Int, without removed: [UInt64: ManagedObject]) -> [ManagedObject] {
+    let slot = plan.properties[p].slot
+    guard let base, slot >= 0, let context, let home else { return [] }
+    return base.withToMany(slot: slot, of: node) { handles in
+      var result: [ManagedObject] = []
+      result.reserveCapacity(handles.count)
+      for bits in handles where removed.isEmpty || removed[bits] == nil {
+        result.append(context.object(at: NodeHandle(rawBits: bits), in: base, of: home))
+      }
+      return result
+    }
+  }
+
+  /// Where another object of the same store stands in the version that this one reads.
+  final func baseBits(of other: ManagedObject) -> UInt64? {
+    guard let base, let home, other.home === home, let reference = other.reference else { return nil }
+    if other.base === base, !other.flags.contains(.inserted) { return other.node.rawBits }
+    return base.handle(for: reference, root: other.plan.root)?.rawBits
+  }
+
+  /// Whether the stored list of a to-many has the node.
+  final func storedContains(_ p: Int, _ bits: UInt64, _ changes: ToManyChanges) -> Bool {
+    let slot = plan.properties[p].slot
+    guard let base, slot >= 0 else { return false }
+    return base.withToMany(slot: slot, of: node) { changes.holds(bits, in: $0) }
+  }
+
+  final func toManyContains(_ p: Int, _ object: ManagedObject) -> Bool {
+    switch layered(p) {
+    case .ordered(let list)?: return list.contains(object)
+    case .changes(let changes)?:
+      if changes.added.contains(object) { return true }
+      guard let bits = baseBits(of: object), changes.removed[bits] == nil else { return false }
+      return storedContains(p, bits, changes)
+    default:
+      guard let bits = baseBits(of: object) else { return false }
+      let slot = plan.properties[p].slot
+      guard let base, slot >= 0 else { return false }
+      return base.withToMany(slot: slot, of: node) { $0.contains(bits) }
+    }
+  }
+
+  /// The changes to an unordered to-many, made when there are none yet.
+  final func needChanges(_ p: Int) -> ToManyChanges {
+    if let edits, case .changes(let changes)? = edits[p] { return changes }
+    let changes: ToManyChanges
+    if let overlay, case .changes(let under)? = overlay[p] {
+      changes = ToManyChanges(copying: under)
+    } else {
+      changes = ToManyChanges()
+    }
+    setEdit(p, .changes(changes))
+    return changes
+  }
+
+  // MARK: Raw changes to one end, which undo does as well
+
+  final func applyToOne(_ p: Int, _ object: ManagedObject?) {
+    let slot = plan.properties[p].slot
+    if let base, !flags.contains(.inserted), slot >= 0, overlayIsEmpty(at: p) {
+      let stored = base.toOne(slot: slot, of: node)
+      let isBack: Bool
+      if let object { isBack = stored != nil && baseBits(of: object) == stored?.rawBits } else { isBack = stored == nil }
+      if isBack { return setEdit(p, nil) }
+    }
+    setEdit(p, .object(object))
+  }
+
+  /// Adds at the end, or for an ordered relationship at a place.
+  final func applyAdd(_ p: Int, _ object: ManagedObject, at place: Int?) {
+    if plan.properties[p].kind == .orderedToMany {
+      var list = takeOrdered(p)
+      list.insert(object, at: place ?? list.count)
+      return putOrdered(p, list)
+    }
+    let changes = needChanges(p)
+    changes.add(object, base: baseBits(of: object))
+    if changes.isEmpty, !flags.contains(.inserted), overlayIsEmpty(at: p) { setEdit(p, nil) }
+  }
+
+  /// Takes an object out. The place it stood at, for an ordered relationship.
+  @discardableResult
+  final func applyRemove(_ p: Int, _ object: ManagedObject) -> Int? {
+    if plan.properties[p].kind == .orderedToMany {
+      var list = takeOrdered(p)
+      let place = list.remove(object)
+      putOrdered(p, list)
+      return place
+    }
+    let changes = needChanges(p)
+    let bits = baseBits(of: object)
+    changes.remove(object, base: bits.flatMap { storedContains(p, $0, changes) ? $0 : nil })
+    if changes.isEmpty, !flags.contains(.inserted), overlayIsEmpty(at: p) { setEdit(p, nil) }
+    return nil
+  }
+
+  final func applyOrder(_ p: Int, _ objects: [ManagedObject]) { putOrdered(p, OrderedObjectList(objects)) }
+
+  /// The list, taken out of its place so that changing it copies nothing.
+  private final func takeOrdered(_ p: Int) -> OrderedObjectList {
+    if let edits, case .ordered(let list)? = edits[p] {
+      self.edits?[p] = nil
+      return list
+    }
+    return OrderedObjectList(toManyObjects(p))
+  }
+
+  private final func putOrdered(_ p: Int, _ list: OrderedObjectList) {
+    let slot = plan.properties[p].slot
+    if let base, !flags.contains(.inserted), slot >= 0, overlayIsEmpty(at: p),
+      base.toManyCount(slot: slot, of: node) == list.count
+    {
+      let isBack = base.withToMany(slot: slot, of: node) { handles in
+        handles.indices.allSatisfy { baseBits(of: list.elements[$0]) == handles[$0] }
+      }
+      if isBack { return setEdit(p, nil) }
+    }
+    setEdit(p, .ordered(list))
+  }
+}

@@ -1,0 +1,265 @@
+import AtomicStoreSPI
+import FoundationEssentials
+
+/// Access by key, for any entity, with or without a class.
+extension ManagedObject {
+  /// The value of a property: an attribute's (`Int` for integers of every width, `String`, `Double`, `Date`, …; nil for
+  /// null), an object for a to-one, a `Set<ManagedObject>` for a to-many, an `[ManagedObject]` for an ordered one and
+  /// for a fetched property, a `[String: Any]` for a composite.
+  ///
+  /// - Throws: `.undefinedKey`, or `.managedObjectReferentialIntegrity` for an object that is gone, with the reason.
+  public final func value(forKey key: String) throws(ManagedObjectError) -> Any? {
+    try value(at: try number(of: key))
+  }
+
+  /// Sets the value of a property; for a relationship the other end follows at once.
+  ///
+  /// - Throws: `.undefinedKey`; `.invalidValue` where the property cannot hold the value (nothing is converted
+  ///   approximately); `.managedObjectExternalRelationship` for an object of another store.
+  public final func setValue(_ value: Any?, forKey key: String) throws(ManagedObjectError) {
+    try setValue(value, at: try number(of: key))
+  }
+
+  /// As ``value(forKey:)`` and ``setValue(_:forKey:)``, for places that cannot throw: an object that is gone reads as
+  /// nil, and the error is kept in ``accessError`` and ``ManagedObjectContext/accessErrors``. A refused assignment makes
+  /// the next save fail, so that it cannot go unnoticed.
+  public final subscript(key: String) -> Any? {
+    get {
+      do throws(ManagedObjectError) { return try value(forKey: key) } catch {
+        record(error)
+        return nil
+      }
+    }
+    set {
+      do throws(ManagedObjectError) { try setValue(newValue, forKey: key) } catch { refuse(error) }
+    }
+  }
+
+  /// Reads without making a fault's values be fetched and without asking transformers or fetches: nil where there is
+  /// nothing in memory.
+  public final func primitiveValue(forKey key: String) throws(ManagedObjectError) -> Any? {
+    let p = try number(of: key)
+    guard flags.contains(.realized) else { return nil }
+    if plan.properties[p].kind == .fetched { return extras?.fetched[p] }
+    return try value(at: p)
+  }
+
+  /// Sets a value without marking the object as changed, without the inverse and without undo: in
+  /// ``awakeFromFetch()`` and ``willSave()``, and for transient properties. A persistent value is saved if the object
+  /// is being saved anyway.
+  public final func setPrimitiveValue(_ value: Any?, forKey key: String) throws(ManagedObjectError) {
+    let p = try number(of: key)
+    try realize()
+    let wasAwakening = flags.contains(.awakening)
+    if !hasChanges { flags.insert(.awakening) }
+    defer { if !wasAwakening { flags.remove(.awakening) } }
+    let property = plan.properties[p]
+    switch property.kind {
+    case .attribute(let type):
+      if property.isTransient, property.attribute?.derivationExpression == nil {
+        setOverlay(p, .transient(StoredValue.unwrapped(value)))
+        setEdit(p, nil)
+        return
+      }
+      let stored = try converted(value, property, type)
+      if flags.contains(.awakening) { setOverlay(p, .stored(stored)) } else { applyStoredValue(p, stored) }
+      extras?.transformed[p] = nil
+    case .toOne:
+      let object = try destination(value, property)
+      if flags.contains(.awakening) || property.isTransient { setOverlay(p, .object(object)) } else { applyToOne(p, object) }
+    case .toMany, .orderedToMany:
+      let objects = try destinations(value, property)
+      if flags.contains(.awakening) || property.isTransient {
+        setOverlay(p, overlayValue(p, objects))
+        setEdit(p, nil)
+      } else if property.kind == .orderedToMany {
+        applyOrder(p, objects)
+      } else {
+        let wanted = ObjectList(objects)
+        for old in toManyObjects(p) where !wanted.contains(old) { applyRemove(p, old) }
+        for new in objects where !toManyContains(p, new) { applyAdd(p, new, at: nil) }
+      }
+    case .fetched: needExtras().fetched[p] = try destinations(value, property)
+    case .composite: try setValue(value, at: p)
+    }
+  }
+
+  /// The value of a part, in a composite attribute.
+  final func number(of key: String) throws(ManagedObjectError) -> Int {
+    if let p = plan.property(named: key) { return p }
+    throw ManagedObjectError(
+      .undefinedKey, "\(plan.name) has no property '\(key)'\(Suggestion.text(for: key, among: plan.properties.map(\.name)))",
+      objectID: objectID, entityName: plan.name, key: key)
+  }
+
+  final func value(at p: Int) throws(ManagedObjectError) -> Any? {
+    try realize()
+    let property = plan.properties[p]
+    switch property.kind {
+    case .attribute(let type):
+      if case .transient(let value)? = layered(p) { return value }
+      let stored = storedValue(p)
+      if case .transformable = type { return try transformed(stored, property) }
+      return stored.anyValue
+    case .composite:
+      var parts: [String: Any] = [:]
+      let prefix = property.name.utf8.count + 1
+      for part in property.parts where plan.properties[part].kind != .composite {
+        if let value = try value(at: part) {
+          parts[String(decoding: plan.properties[part].name.utf8.dropFirst(prefix), as: UTF8.self)] = value
+        }
+      }
+      return parts.isEmpty ? nil : parts
+    case .toOne: return toOneObject(p)
+    case .toMany: return Set(toManyObjects(p))
+    case .orderedToMany: return toManyObjects(p)
+    case .fetched: return try fetchedObjects(p)
+    }
+  }
+
+  final func setValue(_ value: Any?, at p: Int) throws(ManagedObjectError) {
+    try realize()
+    let property = plan.properties[p]
+    switch property.kind {
+    case .attribute(let type):
+      if property.isTransient, property.attribute?.derivationExpression == nil {
+        return try setTransient(p, StoredValue.unwrapped(value))
+      }
+      let stored = try converted(value, property, type)
+      try setStoredValue(p, stored)
+      if case .transformable = type, let value = StoredValue.unwrapped(value), !(value is Data) {
+        needExtras().transformed[p] = value
+      }
+    case .composite:
+      guard let parts = StoredValue.unwrapped(value) else {
+        for part in property.parts where plan.properties[part].kind != .composite { try setValue(nil, at: part) }
+        return
+      }
+      guard let parts = parts as? [String: Any] else { throw refusal(value, property, "a dictionary of its parts") }
+      for key in parts.keys.sorted() { _ = try number(of: "\(property.name).\(key)") }
+      for part in property.parts where plan.properties[part].kind != .composite {
+        let name = String(decoding: plan.properties[part].name.utf8.dropFirst(property.name.utf8.count + 1), as: UTF8.self)
+        try setValue(parts[name], at: part)
+      }
+    case .toOne: try setToOne(p, try destination(value, property))
+    case .toMany, .orderedToMany: try setToMany(p, try destinations(value, property))
+    case .fetched:
+      throw ManagedObjectError(
+        .invalidValue, "\(plan.name).\(property.name) is a fetched property: it is not set but fetched",
+        objectID: objectID, entityName: plan.name, key: property.name)
+    }
+  }
+
+  private final func setTransient(_ p: Int, _ value: Any?) throws(ManagedObjectError) {
+    if flags.contains(.awakening) { return setOverlay(p, .transient(value)) }
+    try checkChangeable(p)
+    var old: Any?
+    if case .transient(let before)? = layered(p) { old = before }
+    if let one = old as? any Equatable, let two = value as? any Equatable, one.isEqual(to: two) { return }
+    if old == nil, value == nil { return }
+    context?.undoManager?.log(.transient(self, p, old))
+    setEdit(p, .transient(value))
+    context?.noteChange(of: self)
+  }
+
+  final func overlayValue(_ p: Int, _ objects: [ManagedObject]) -> PropertyValue {
+    if plan.properties[p].kind == .orderedToMany { return .ordered(OrderedObjectList(objects)) }
+    let changes = ToManyChanges()
+    let wanted = ObjectList(objects)
+    if plan.properties[p].slot >= 0 {
+      for object in toManyObjects(p) where !wanted.contains(object) { changes.remove(object, base: baseBits(of: object)) }
+    }
+    for object in objects {
+      let bits = baseBits(of: object)
+      if let bits, storedContains(p, bits, changes) { continue }
+      changes.add(object, base: nil)
+    }
+    return .changes(changes)
+  }
+
+  // MARK: Conversions
+
+  final func converted(
+    _ value: Any?, _ property: PropertyPlan, _ type: AttributeType
+  ) throws(ManagedObjectError) -> StoredValue {
+    if case .transformable = type, let value = StoredValue.unwrapped(value), !(value is Data), !(value is StoredValue) {
+      return .data(try transformer(of: property).reverse(value, property, self))
+    }
+    guard let stored = StoredValue(any: value, type: type) else { throw refusal(value, property, type.modelName) }
+    return stored
+  }
+
+  final func refusal(_ value: Any?, _ property: PropertyPlan, _ wanted: String) -> ManagedObjectError {
+    let value = StoredValue.unwrapped(value)
+    let text = value.map { String("\($0)".prefix(60)) } ?? "nil"
+    let type = value.map { "\(Swift.type(of: $0)) " } ?? ""
+    return ManagedObjectError(
+      .invalidValue, "\(plan.name).\(property.name) takes \(wanted), not \(type)\(text)", objectID: objectID,
+      entityName: plan.name, key: property.name, value: text)
+  }
+
+  final func destination(_ value: Any?, _ property: PropertyPlan) throws(ManagedObjectError) -> ManagedObject? {
+    guard let value = StoredValue.unwrapped(value) else { return nil }
+    guard let object = value as? ManagedObject else {
+      throw refusal(value, property, property.relationship?.destinationEntityName ?? "an object")
+    }
+    return object
+  }
+
+  final func destinations(_ value: Any?, _ property: PropertyPlan) throws(ManagedObjectError) -> [ManagedObject] {
+    guard let value = StoredValue.unwrapped(value) else { return [] }
+    if let list = value as? [ManagedObject] { return list }
+    // A set has no order of its own: one is made that does not change from run to run.
+    if let set = value as? Set<ManagedObject> { return set.sorted(by: ManagedObject.precedes) }
+    throw refusal(value, property, "a set or list of \(property.relationship?.destinationEntityName ?? "objects")")
+  }
+
+  /// An order among objects that depends on nothing but them: saved ones by reference, then the new ones as inserted.
+  static func precedes(_ one: ManagedObject, _ other: ManagedObject) -> Bool {
+    switch (one.reference, other.reference) {
+    case (let a?, let b?): a == b ? one.plan.index < other.plan.index : a < b
+    case (_?, nil): true
+    case (nil, _?): false
+    case (nil, nil): one.position < other.position
+    }
+  }
+
+  final func refuse(_ error: ManagedObjectError) {
+    record(error)
+    context?.refusedAssignments.append(error)
+  }
+}
+
+extension Equatable {
+  fileprivate func isEqual(to other: any Equatable) -> Bool { (other as? Self) == self }
+}
+
+/// Finds what a misspelt name may have meant.
+enum Suggestion {
+  static func text(for name: String, among names: [String]) -> String {
+    var best: (name: String, distance: Int)?
+    for candidate in names {
+      let distance = distance(Array(name.unicodeScalars), Array(candidate.unicodeScalars))
+      if distance <= max(1, min(name.count, candidate.count) / 3), distance < best?.distance ?? .max {
+        best = (candidate, distance)
+      }
+    }
+    return best.map { "; did you mean '\($0.name)'?" } ?? ""
+  }
+
+  /// Edits between two words, with neighbours swapped counting as one.
+  private static func distance(_ a: [Unicode.Scalar], _ b: [Unicode.Scalar]) -> Int {
+    guard a.count <= 64, b.count <= 64 else { return .max }
+    var rows = [Array(0...b.count)]
+    for i in 0..<a.count {
+      var row = [i + 1]
+      for j in 0..<b.count {
+        var cost = min(rows[i][j] + (a[i] == b[j] ? 0 : 1), rows[i][j + 1] + 1, row[j] + 1)
+        if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] { cost = min(cost, rows[i - 1][j - 1] + 1) }
+        row.append(cost)
+      }
+      rows.append(row)
+    }
+    return rows[a.count][b.count]
+  }
+}

@@ -1,0 +1,201 @@
+public import AtomicStoreSPI
+
+/// What went wrong in the object graph, with Core Data's error codes by name.
+///
+/// All failures of a validation come in one flat list, ``detailedErrors``: each with object, property, value and rule.
+public struct ManagedObjectError: Error, Sendable {
+  public var code: Code
+  /// One sentence that names the thing.
+  public var message: String
+  /// The object that it is about.
+  public var objectID: ManagedObjectID?
+  public var entityName: String?
+  /// The property that it is about (`NSValidationKeyErrorKey`).
+  public var key: String?
+  /// The value that was refused, as text (`NSValidationValueErrorKey`).
+  public var value: String?
+  /// The rule that it breaks, as the model states it (`NSValidationPredicateErrorKey`).
+  public var rule: String?
+  /// All failures where there are several (`NSDetailedErrorsKey`); never nested.
+  public var detailedErrors: [ManagedObjectError]
+  /// The objects that changed on both sides, for ``Code/managedObjectMerge``.
+  public var conflicts: [MergeConflict]
+  /// Why an object cannot be had, for ``Code/objectUnavailable``.
+  public var reason: UnavailableReason?
+  /// The error below this one: for a failed save a `PersistentStoreError`.
+  public var underlying: (any Error)?
+
+  public init(
+    _ code: Code, _ message: String, objectID: ManagedObjectID? = nil, entityName: String? = nil, key: String? = nil,
+    value: String? = nil, rule: String? = nil, detailedErrors: [ManagedObjectError] = [],
+    conflicts: [MergeConflict] = [], reason: UnavailableReason? = nil, underlying: (any Error)? = nil
+  ) {
+    self.code = code
+    self.message = message
+    self.objectID = objectID
+    self.entityName = entityName
+    self.key = key
+    self.value = value
+    self.rule = rule
+    self.detailedErrors = detailedErrors
+    self.conflicts = conflicts
+    self.reason = reason
+    self.underlying = underlying
+  }
+
+  /// Every failure by itself: the detailed ones, or this one where there are none.
+  public var allErrors: [ManagedObjectError] { detailedErrors.isEmpty ? [self] : detailedErrors }
+
+  static func combining(_ errors: [ManagedObjectError]) -> ManagedObjectError {
+    let flat = errors.flatMap(\.allErrors)
+    if flat.count == 1 { return flat[0] }
+    return ManagedObjectError(
+      .validationMultipleErrors, "\(flat.count) validation errors", detailedErrors: flat)
+  }
+}
+
+extension ManagedObjectError {
+  /// A kind of failure; ``rawValue`` is the number in Apple's `CoreDataErrors.h`, or below 0 for kinds it does not have.
+  public struct Code: Hashable, Sendable, RawRepresentable, CustomStringConvertible {
+    public let rawValue: Int
+    public init(rawValue: Int) { self.rawValue = rawValue }
+
+    /// A validation that no other code names.
+    public static let managedObjectValidation = Code(rawValue: 1550)
+    /// Two objects share the values of a uniqueness constraint.
+    public static let managedObjectConstraintValidation = Code(rawValue: 1551)
+    /// Several failures: see ``ManagedObjectError/detailedErrors``.
+    public static let validationMultipleErrors = Code(rawValue: 1560)
+    public static let validationMissingMandatoryProperty = Code(rawValue: 1570)
+    public static let validationRelationshipLacksMinimumCount = Code(rawValue: 1580)
+    public static let validationRelationshipExceedsMaximumCount = Code(rawValue: 1590)
+    /// A delete that a relationship with the rule Deny forbids.
+    public static let validationRelationshipDeniedDelete = Code(rawValue: 1600)
+    public static let validationNumberTooLarge = Code(rawValue: 1610)
+    public static let validationNumberTooSmall = Code(rawValue: 1620)
+    public static let validationDateTooLate = Code(rawValue: 1630)
+    public static let validationDateTooSoon = Code(rawValue: 1640)
+    public static let validationInvalidDate = Code(rawValue: 1650)
+    public static let validationStringTooLong = Code(rawValue: 1660)
+    public static let validationStringTooShort = Code(rawValue: 1670)
+    public static let validationStringPatternMatching = Code(rawValue: 1680)
+    public static let validationInvalidURI = Code(rawValue: 1690)
+    /// An object that is not there, or not any more: see ``ManagedObjectError/reason``.
+    public static let managedObjectReferentialIntegrity = Code(rawValue: 133000)
+    /// A relationship to an object of another store.
+    public static let managedObjectExternalRelationship = Code(rawValue: 133010)
+    /// Objects that changed here and in the store: see ``ManagedObjectError/conflicts``.
+    public static let managedObjectMerge = Code(rawValue: 133020)
+    public static let managedObjectConstraintMerge = Code(rawValue: 133021)
+    /// The store could not be written; nothing was changed.
+    public static let persistentStoreSave = Code(rawValue: 134030)
+    /// An operation that cannot be done here and now, such as a save from inside a hook.
+    public static let persistentStoreOperation = Code(rawValue: 134070)
+    public static let persistentStoreIncompatibleSchema = Code(rawValue: 134020)
+    /// A value that the property cannot hold.
+    public static let invalidValue = Code(rawValue: -1)
+    /// A key that the entity does not have.
+    public static let undefinedKey = Code(rawValue: -2)
+    /// No store takes the object, or several could: see ``ManagedObjectContext/assign(_:to:)``.
+    public static let storeAssignment = Code(rawValue: -3)
+    /// Objects went on changing while they were prepared for a save.
+    public static let endlessChanges = Code(rawValue: -4)
+    /// A fetch that cannot be carried out.
+    public static let invalidFetch = Code(rawValue: -5)
+
+    public var description: String {
+      switch self {
+      case .managedObjectValidation: "managedObjectValidation"
+      case .managedObjectConstraintValidation: "managedObjectConstraintValidation"
+      case .validationMultipleErrors: "validationMultipleErrors"
+      case .validationMissingMandatoryProperty: "validationMissingMandatoryProperty"
+      case .validationRelationshipLacksMinimumCount: "validationRelationshipLacksMinimumCount"
+      case .validationRelationshipExceedsMaximumCount: "validationRelationshipExceedsMaximumCount"
+      case .validationRelationshipDeniedDelete: "validationRelationshipDeniedDelete"
+      case .validationNumberTooLarge: "validationNumberTooLarge"
+      case .validationNumberTooSmall: "validationNumberTooSmall"
+      case .validationDateTooLate: "validationDateTooLate"
+      case .validationDateTooSoon: "validationDateTooSoon"
+      case .validationInvalidDate: "validationInvalidDate"
+      case .validationStringTooLong: "validationStringTooLong"
+      case .validationStringTooShort: "validationStringTooShort"
+      case .validationStringPatternMatching: "validationStringPatternMatching"
+      case .validationInvalidURI: "validationInvalidURI"
+      case .managedObjectReferentialIntegrity: "managedObjectReferentialIntegrity"
+      case .managedObjectExternalRelationship: "managedObjectExternalRelationship"
+      case .managedObjectMerge: "managedObjectMerge"
+      case .managedObjectConstraintMerge: "managedObjectConstraintMerge"
+      case .persistentStoreSave: "persistentStoreSave"
+      case .persistentStoreOperation: "persistentStoreOperation"
+      case .persistentStoreIncompatibleSchema: "persistentStoreIncompatibleSchema"
+      case .invalidValue: "invalidValue"
+      case .undefinedKey: "undefinedKey"
+      case .storeAssignment: "storeAssignment"
+      case .endlessChanges: "endlessChanges"
+      case .invalidFetch: "invalidFetch"
+      default: "\(rawValue)"
+      }
+    }
+  }
+
+  /// Why an object cannot be had.
+  public enum UnavailableReason: Sendable, Hashable {
+    /// It was deleted in this context, and the deletion was saved.
+    case deletedHere
+    /// The store has no such object: somebody else deleted it, or it never was.
+    case notInStore
+    /// Its store was removed from the coordinator, or never was there.
+    case storeRemoved
+    /// It was inserted, and that was taken back before it was saved.
+    case neverSaved
+    /// Its context was reset.
+    case contextReset
+    /// Its context is gone.
+    case contextGone
+
+    var text: String {
+      switch self {
+      case .deletedHere: "was deleted"
+      case .notInStore: "is not in its store"
+      case .storeRemoved: "is in a store that is not open"
+      case .neverSaved: "was never saved, and its insertion was taken back"
+      case .contextReset: "belongs to a context that was reset"
+      case .contextGone: "outlived its context"
+      }
+    }
+  }
+}
+
+extension ManagedObjectError: CustomStringConvertible {
+  public var description: String {
+    var text = message
+    if let underlying { text += ": \(underlying)" }
+    for error in detailedErrors { text += "\n  \(error)" }
+    for conflict in conflicts { text += "\n  \(conflict)" }
+    return text
+  }
+}
+
+/// An object that was changed in a context and, since it was fetched, in its store.
+public struct MergeConflict: Sendable, CustomStringConvertible {
+  public let objectID: ManagedObjectID
+  /// The object's values as the context would save them, by property. Empty where the context deleted it.
+  public let objectSnapshot: [String: StoredValue]
+  /// The values that the context's changes are based on.
+  public let cachedSnapshot: [String: StoredValue]
+  /// The values that the store holds now; nil where the object is gone from it.
+  public let persistedSnapshot: [String: StoredValue]?
+  /// The properties that differ between the cached and the persisted values.
+  public let keysChangedInStore: [String]
+  /// The properties that the context changed.
+  public let keysChangedHere: [String]
+  /// Whether the context deleted the object.
+  public let isDeletedHere: Bool
+
+  public var description: String {
+    let here = isDeletedHere ? "deleted here" : "changed here (\(keysChangedHere.joined(separator: ", ")))"
+    let there =
+      persistedSnapshot == nil ? "gone from the store" : "changed in the store (\(keysChangedInStore.joined(separator: ", ")))"
+    return "\(objectID): \(here), \(there)"
+  }
+}

@@ -1,0 +1,113 @@
+public import AtomicStoreSPI
+import FoundationEssentials
+import Synchronization
+
+/// What a coordinator tells of its stores.
+public enum StoreEvent: Sendable {
+  /// The store is still open, and will be closed.
+  case willRemove(PersistentStore)
+  case didChange(StoreChange)
+}
+
+/// Which stores came and went.
+public struct StoreChange: Sendable {
+  public var added: [PersistentStore]
+  public var removed: [PersistentStore]
+  /// Stores that Save As moved: objects of the one are objects of the other, with the same IDs.
+  public var moved: [(from: PersistentStore, to: PersistentStore)]
+
+  init(
+    added: [PersistentStore] = [], removed: [PersistentStore] = [],
+    moved: [(from: PersistentStore, to: PersistentStore)] = []
+  ) {
+    self.added = added
+    self.removed = removed
+    self.moved = moved
+  }
+}
+
+/// An observer of a coordinator: it ends when this is cancelled or no longer held.
+public final class StoreObservation: Sendable {
+  private let end: @Sendable () -> Void
+  init(_ end: @escaping @Sendable () -> Void) { self.end = end }
+  deinit { end() }
+  public func cancel() { end() }
+}
+
+extension PersistentStoreCoordinator {
+  /// Calls `body` when a store is added, removed or moved, on the thread where that happens, as long as the returned
+  /// value is held.
+  public func observe(_ body: @escaping @Sendable (StoreEvent) -> Void) -> StoreObservation {
+    let id = state.withLock { state in
+      state.nextObserver += 1
+      state.observers[state.nextObserver] = body
+      return state.nextObserver
+    }
+    return StoreObservation { [weak self] in _ = self?.state.withLock { $0.observers.removeValue(forKey: id) } }
+  }
+
+  func post(_ event: StoreEvent) {
+    let observers = state.withLock { state in state.observers.sorted { $0.key < $1.key }.map(\.value) }
+    for observer in observers { observer(event) }
+  }
+
+  var generation: Int { state.withLock { $0.generation } }
+
+  // MARK: Classes and transformers
+
+  /// Registers the class of an entity's objects, for contexts made from now on. Entities without one have objects of
+  /// `ManagedObject` itself; a sub-entity's class may inherit from its super-entity's. Nil takes the class away.
+  public func setManagedObjectClass(_ type: ManagedObject.Type?, forEntityName name: String) {
+    state.withLock { $0.classes[ScalarString(name)] = type }
+  }
+
+  var managedObjectClasses: [ScalarString: ManagedObject.Type] { state.withLock { $0.classes } }
+
+  /// Registers a transformer for the transformable attributes whose `valueTransformerName` is this.
+  public func setTransformer(_ transformer: (any AttributeTransformer)?, forName name: String) {
+    state.withLock { $0.transformers[name] = transformer }
+  }
+
+  func transformer(named name: String) -> (any AttributeTransformer)? { state.withLock { $0.transformers[name] } }
+
+  // MARK: Files as a whole
+
+  /// Deletes the store at a path, after looking that it is one: nothing else is ever deleted. A store that is open in
+  /// this coordinator must be removed first.
+  ///
+  /// - Throws: `.storeAlreadyAdded`, `.notFound`, `.unrecognizedFormat` and what reading it may throw.
+  public func destroyPersistentStore(at path: String, type: String? = nil) throws(PersistentStoreError) {
+    let opening = StoreOpening(
+      registry: registry, type: type, path: path, configurationName: nil, options: [:], isReadOnly: true, model: nil)
+    let place = try opening.inspect()
+    for other in persistentStores where StorePlace.isSame(place, path: other.path) {
+      throw PersistentStoreError(.storeAlreadyAdded, "the store is open; remove it first", at: StoreLocation(file: path))
+    }
+    guard place.holdsContent || place.kind == .zeroLength else {
+      throw PersistentStoreError(.notFound, "there is no store", at: StoreLocation(file: path))
+    }
+    if place.holdsContent { _ = try opening.formatType(for: place) }
+    do { try FileManager.default.removeItem(atPath: place.resolvedPath) } catch {
+      throw PersistentStoreError(
+        .inputOutput, "the store cannot be deleted", at: StoreLocation(file: path), underlying: error)
+    }
+  }
+
+  /// Puts a copy of one store in the place of another, of the same or another type; what lies there is replaced in one
+  /// step, or not at all. UUID and references are the source's.
+  public func replacePersistentStore(
+    at path: String, type: String? = nil, withPersistentStoreFrom source: String, sourceType: String? = nil
+  ) throws {
+    for other in persistentStores {
+      if StorePlace.isSame(try StorePlace.inspect(path), path: other.path) {
+        throw PersistentStoreError(.storeAlreadyAdded, "the store is open; remove it first", at: StoreLocation(file: path))
+      }
+    }
+    var converter = StoreConverter(registry: registry)
+    converter.sourceType = sourceType
+    converter.targetType = type
+    converter.replacesTarget = true
+    converter.refusesSelections = true
+    _ = try converter.convert(from: source, to: path)
+  }
+}

@@ -1,0 +1,144 @@
+import AtomicStoreSPI
+
+extension ManagedObject {
+  /// Checks a value for a property: the model's rules first, then the object's own, ``validate(_:forKey:)``, which may
+  /// change it.
+  ///
+  /// - Throws: `ManagedObjectError` with Core Data's code; several at once as `.validationMultipleErrors`; whatever the
+  ///   object's own check throws.
+  public final func validateValue(_ value: inout Any?, forKey key: String) throws {
+    let p = try number(of: key)
+    let errors = try modelErrors(p, value)
+    if !errors.isEmpty { throw ManagedObjectError.combining(errors) }
+    try validate(&value, forKey: key)
+  }
+
+  private final func modelErrors(_ p: Int, _ value: Any?) throws(ManagedObjectError) -> [ManagedObjectError] {
+    let property = plan.properties[p]
+    switch property.kind {
+    case .attribute(let type):
+      if property.isTransient {
+        let isMissing = StoredValue.unwrapped(value) == nil && property.attribute?.isOptional == false
+        return isMissing ? [failure(p, .validationMissingMandatoryProperty, "a value is needed", "nil")] : []
+      }
+      return attributeErrors(p, try converted(value, property, type))
+    case .toOne: return try relationshipErrors(p, [destination(value, property)].compactMap { $0 })
+    case .toMany, .orderedToMany: return try relationshipErrors(p, destinations(value, property))
+    case .composite, .fetched: return []
+    }
+  }
+
+  private final func attributeErrors(_ p: Int, _ value: StoredValue) -> [ManagedObjectError] {
+    guard let rule = plan.rules[p] else { return [] }
+    return rule.violations(value).map { failure(p, $0.code, $0.rule, value.displayText) }
+  }
+
+  private final func relationshipErrors(_ p: Int, _ objects: [ManagedObject]) -> [ManagedObjectError] {
+    guard let rule = plan.rules[p] else { return [] }
+    // What is being deleted is as good as gone.
+    return countErrors(p, rule, objects.reduce(0) { $0 + ($1.flags.contains(.deleted) || $1.context == nil ? 0 : 1) })
+  }
+
+  private final func countErrors(_ p: Int, _ rule: ValidationRule, _ count: Int) -> [ManagedObjectError] {
+    if count == 0 {
+      return rule.isMandatory ? [failure(p, .validationMissingMandatoryProperty, "an object is needed", "nil")] : []
+    }
+    if rule.minimumCount > 0, count < rule.minimumCount {
+      return [failure(p, .validationRelationshipLacksMinimumCount, "at least \(rule.minimumCount) objects", "\(count) objects")]
+    }
+    if rule.maximumCount > 0, count > rule.maximumCount {
+      return [failure(p, .validationRelationshipExceedsMaximumCount, "at most \(rule.maximumCount) objects", "\(count) objects")]
+    }
+    return []
+  }
+
+  private final func failure(
+    _ p: Int, _ code: ManagedObjectError.Code, _ rule: String, _ value: String
+  ) -> ManagedObjectError {
+    let name = plan.properties[p].name
+    return ManagedObjectError(
+      code, "\(plan.name)/\(reference.map(\.description) ?? "new").\(name) is \(value): the rule is \(rule)",
+      objectID: objectID, entityName: plan.name, key: name, value: value, rule: rule)
+  }
+
+  /// Checks every property, by the model's rules and the object's own. All failures come together.
+  final func validateProperties() throws {
+    var errors: [ManagedObjectError] = []
+    let hasHooks = type(of: self) != ManagedObject.self
+    for p in plan.properties.indices {
+      let property = plan.properties[p]
+      var found: [ManagedObjectError] = []
+      if let rule = plan.rules[p] {
+        switch property.kind {
+        case .attribute:
+          if property.isTransient {
+            if try value(at: p) == nil { found = try modelErrors(p, nil) }
+          } else {
+            found = rule.violations(storedValue(p)).map { failure(p, $0.code, $0.rule, storedValue(p).displayText) }
+          }
+        case .toOne: found = relationshipErrors(p, [toOneObject(p)].compactMap { $0 })
+        case .toMany, .orderedToMany: found = countErrors(p, rule, toManyCount(p))
+        case .composite, .fetched: break
+        }
+      }
+      errors += found
+      guard hasHooks, found.isEmpty, property.kind != .fetched, property.kind != .composite else { continue }
+      do {
+        let before = try value(at: p)
+        var after = before
+        try validate(&after, forKey: property.name)
+        try takeValidated(p, before, after)
+      } catch {
+        errors.append(wrapped(error, key: property.name))
+      }
+    }
+    if !errors.isEmpty { throw ManagedObjectError.combining(errors) }
+  }
+
+  /// Sets what a check made of a value, if it made something of it.
+  private final func takeValidated(_ p: Int, _ before: Any?, _ after: Any?) throws {
+    let property = plan.properties[p]
+    if case .attribute(let type) = property.kind, !property.isTransient {
+      if case .transformable = type {
+        if before == nil, StoredValue.unwrapped(after) == nil { return }
+        if let one = before as? any Equatable, let two = after as? any Equatable, one.equals(two) { return }
+        return try setValue(after, at: p)
+      }
+      return try setStoredValue(p, try converted(after, property, type))
+    }
+    if property.isRelationship { return try setValue(after, at: p) }
+    if StoredValue.unwrapped(after) == nil, before == nil { return }
+    try setValue(after, at: p)
+  }
+
+  final func wrapped(_ error: any Error, key: String?) -> ManagedObjectError {
+    if let error = error as? ManagedObjectError { return error }
+    return ManagedObjectError(
+      .managedObjectValidation, "\(plan.name)/\(reference.map(\.description) ?? "new")\(key.map { "." + $0 } ?? ""): \(error)",
+      objectID: objectID, entityName: plan.name, key: key, underlying: error)
+  }
+
+  /// Refuses the deletion while a relationship with the rule Deny leads to objects that stay.
+  final func validateDeleteRules() throws {
+    var errors: [ManagedObjectError] = []
+    for p in plan.relationships where plan.properties[p].relationship?.deleteRule == .deny {
+      let property = plan.properties[p]
+      let others = property.kind == .toOne ? [toOneObject(p)].compactMap { $0 } : toManyObjects(p)
+      let staying = others.filter { !$0.flags.contains(.deleted) && $0.context != nil }
+      guard !staying.isEmpty else { continue }
+      let names = staying.prefix(5).map { "\($0.plan.name)/\($0.reference.map(\.description) ?? "new")" }
+      errors.append(
+        ManagedObjectError(
+          .validationRelationshipDeniedDelete,
+          "\(plan.name)/\(reference.map(\.description) ?? "new") cannot be deleted while its \(property.name) has "
+            + "\(names.joined(separator: ", "))\(staying.count > 5 ? " and \(staying.count - 5) more" : "")",
+          objectID: objectID, entityName: plan.name, key: property.name, value: "\(staying.count) objects",
+          rule: "Deny"))
+    }
+    if !errors.isEmpty { throw ManagedObjectError.combining(errors) }
+  }
+}
+
+extension Equatable {
+  fileprivate func equals(_ other: any Equatable) -> Bool { (other as? Self) == self }
+}

@@ -1,0 +1,82 @@
+import AtomicStoreSPI
+import FoundationEssentials
+
+/// What a model demands of one property's values.
+struct ValidationRule: Sendable {
+  var isMandatory = false
+  var minimum: StoredValue?
+  var maximum: StoredValue?
+  var minimumLength: Int?
+  var maximumLength: Int?
+  var pattern: String?
+  /// For to-many relationships.
+  var minimumCount = 0
+  var maximumCount = 0
+
+  /// Nil where the model demands nothing.
+  init?(_ property: PropertyPlan) {
+    if let attribute = property.attribute, property.kind != .composite {
+      // A derived attribute is computed, not given.
+      isMandatory = !attribute.isOptional && attribute.derivationExpression == nil
+      minimum = attribute.minimum
+      maximum = attribute.maximum
+      minimumLength = attribute.minimumLength
+      maximumLength = attribute.maximumLength
+      pattern = attribute.regularExpression
+      guard isMandatory || minimum != nil || maximum != nil || minimumLength != nil || maximumLength != nil || pattern != nil
+      else { return nil }
+    } else if let relationship = property.relationship {
+      isMandatory = !relationship.isOptional
+      if relationship.isToMany {
+        minimumCount = relationship.minimumCount
+        maximumCount = relationship.maximumCount
+      }
+      guard isMandatory || minimumCount > 0 || maximumCount > 0 else { return nil }
+    } else {
+      return nil
+    }
+  }
+
+  /// The rules that an attribute's value breaks: the code, and the rule as text.
+  func violations(_ value: StoredValue) -> [(code: ManagedObjectError.Code, rule: String)] {
+    if value.isNull { return isMandatory ? [(.validationMissingMandatoryProperty, "a value is needed")] : [] }
+    var broken: [(ManagedObjectError.Code, String)] = []
+    let isDate = if case .date = value { true } else { false }
+    if let minimum, Self.isLess(value, minimum) {
+      broken.append((isDate ? .validationDateTooSoon : .validationNumberTooSmall, "at least \(minimum.displayText)"))
+    }
+    if let maximum, Self.isLess(maximum, value) {
+      broken.append((isDate ? .validationDateTooLate : .validationNumberTooLarge, "at most \(maximum.displayText)"))
+    }
+    guard case .string(let text) = value else { return broken }
+    if minimumLength != nil || maximumLength != nil {
+      let length = text.unicodeScalars.count
+      if let minimumLength, length < minimumLength {
+        broken.append((.validationStringTooShort, "at least \(minimumLength) characters"))
+      }
+      if let maximumLength, length > maximumLength {
+        broken.append((.validationStringTooLong, "at most \(maximumLength) characters"))
+      }
+    }
+    if let pattern {
+      switch PatternCache.matches(text, pattern) {
+      case true?: break
+      case false?: broken.append((.validationStringPatternMatching, "the pattern \(pattern)"))
+      case nil: broken.append((.validationStringPatternMatching, "the pattern \(pattern), which is no regular expression"))
+      }
+    }
+    return broken
+  }
+
+  /// Not-a-number breaks every bound that there is.
+  private static func isLess(_ one: StoredValue, _ other: StoredValue) -> Bool {
+    switch (one, other) {
+    case (.integer(let a), .integer(let b)): a < b
+    case (.double(let a), .double(let b)): !(a >= b)
+    case (.float(let a), .float(let b)): !(a >= b)
+    case (.decimal(let a), .decimal(let b)): a.isLess(than: b) || a.isNaN
+    case (.date(let a), .date(let b)): !(a.timeIntervalSinceReferenceDate >= b.timeIntervalSinceReferenceDate)
+    default: false
+    }
+  }
+}

@@ -1,0 +1,149 @@
+import FoundationEssentials
+
+/// A table of nodes that no longer changes, with the quickest way to single values: what a managed object reads from.
+///
+/// Each save makes another one. An object goes on reading the version it was fetched from, whatever others save.
+package final class NodeVersion: Sendable {
+  package let nodes: NodeTable
+  private let columns: [Column]
+  /// Where each entity's columns begin in ``columns``.
+  private let starts: [Int]
+
+  package init(_ nodes: NodeTable) {
+    self.nodes = nodes
+    var columns: [Column] = []
+    var starts: [Int] = []
+    for table in nodes.entities {
+      starts.append(columns.count)
+      columns += table.columns
+    }
+    self.columns = columns
+    self.starts = starts
+  }
+
+  @inline(__always) private func column(_ slot: Int, _ node: NodeHandle) -> UnsafeMutablePointer<ColumnHeader> {
+    columns[starts[node.entity] + slot].header
+  }
+
+  package func handle(for reference: ReferenceObject, root: Int) -> NodeHandle? { nodes.lookups[root][reference] }
+  package func handle(for number: Int64, root: Int) -> NodeHandle? { nodes.lookups[root][number] }
+
+  package func reference(of node: NodeHandle) -> ReferenceObject { nodes.entities[node.entity].reference(node.row) }
+
+  /// How many rows the entity's table has. None is deleted in a version that was saved or loaded.
+  package func rowCount(of entity: Int) -> Int { nodes.entities[entity].count }
+
+  package func isNull(slot: Int, of node: NodeHandle) -> Bool { !column(slot, node).pointee.isPresent(node.row) }
+
+  /// The value of an attribute, or a relationship as references.
+  package func value(slot: Int, of node: NodeHandle) -> StoredValue { nodes.value(slot: slot, of: node) }
+
+  /// The value of an attribute of that type.
+  package func attribute(slot: Int, type: AttributeType, of node: NodeHandle) -> StoredValue {
+    let header = column(slot, node)
+    let row = node.row
+    guard header.pointee.isPresent(row) else { return .null }
+    switch type {
+    case .string: return .string(String(decoding: header.pointee.bytes(row), as: UTF8.self))
+    case .integer16: return .integer(Int64(header.pointee.cell(row, as: Int16.self)))
+    case .integer32: return .integer(Int64(header.pointee.cell(row, as: Int32.self)))
+    case .integer64: return .integer(header.pointee.cell(row, as: Int64.self))
+    case .boolean: return .boolean(header.pointee.cell(row, as: UInt8.self) != 0)
+    case .double: return .double(Double(bitPattern: header.pointee.cell(row, as: UInt64.self)))
+    case .float: return .float(Float(bitPattern: header.pointee.cell(row, as: UInt32.self)))
+    case .date:
+      return .date(
+        Date(timeIntervalSinceReferenceDate: Double(bitPattern: header.pointee.cell(row, as: UInt64.self))))
+    default: return nodes.value(slot: slot, of: node)
+    }
+  }
+
+  package func toOne(slot: Int, of node: NodeHandle) -> NodeHandle? {
+    let bits = column(slot, node).pointee.cell(node.row, as: UInt64.self)
+    return bits == NodeHandle.nullBits ? nil : NodeHandle(bits: bits)
+  }
+
+  package func toManyCount(slot: Int, of node: NodeHandle) -> Int {
+    column(slot, node).pointee.handles(node.row).count
+  }
+
+  /// The nodes of a to-many. The pointer is good while the version lives and inside `body` only.
+  package func withToMany<Result>(
+    slot: Int, of node: NodeHandle, _ body: (UnsafeBufferPointer<UInt64>) -> Result
+  ) -> Result {
+    withExtendedLifetime(self) { body(UnsafeBufferPointer(column(slot, node).pointee.handles(node.row))) }
+  }
+
+  /// Whether a node's value in a slot is another than that of a node, perhaps of another version, of the same entity.
+  package func differs(slot: Slot, of node: NodeHandle, from other: NodeVersion, _ otherNode: NodeHandle) -> Bool {
+    let one = column(slot.index, node)
+    let two = other.column(slot.index, otherNode)
+    let row = node.row
+    let otherRow = otherNode.row
+    if one == two, row == otherRow { return false }
+    switch slot.kind {
+    case .toOne:
+      let a = toOne(slot: slot.index, of: node)
+      let b = other.toOne(slot: slot.index, of: otherNode)
+      guard let a, let b else { return (a == nil) != (b == nil) }
+      return reference(of: a) != other.reference(of: b)
+    case .toMany:
+      let a = one.pointee.handles(row)
+      let b = two.pointee.handles(otherRow)
+      guard a.count == b.count else { return true }
+      for index in 0..<a.count
+      where reference(of: NodeHandle(bits: a[index])) != other.reference(of: NodeHandle(bits: b[index])) {
+        return true
+      }
+      return false
+    case .attribute:
+      guard one.pointee.isPresent(row) == two.pointee.isPresent(otherRow) else { return true }
+      guard one.pointee.isPresent(row) else { return false }
+      if one.pointee.layout == .bytes {
+        let a = one.pointee.bytes(row)
+        let b = two.pointee.bytes(otherRow)
+        return !a.elementsEqual(b)
+      }
+      let width = one.pointee.width
+      let a = UnsafeRawBufferPointer(start: one.pointee.cells + row * width, count: width)
+      let b = UnsafeRawBufferPointer(start: two.pointee.cells + otherRow * width, count: width)
+      return !a.elementsEqual(b)
+    }
+  }
+}
+
+extension NodeHandle {
+  /// The handle as one number: what lists of a version hold.
+  package var rawBits: UInt64 { bits }
+  package init(rawBits: UInt64) { self.init(bits: rawBits) }
+}
+
+extension NodeTable {
+  /// Empties the cells of the given slots of an entity that name nodes which are no longer here.
+  ///
+  /// - Returns: How many cells were changed.
+  package mutating func removeDanglingReferences(entity: Int, slots: [Int]) -> Int {
+    var changed = 0
+    for slot in slots {
+      let layout = entities[entity].columns[slot].header.pointee.layout
+      for row in 0..<entities[entity].count where !entities[entity].isDeleted(row) {
+        let header = entities[entity].columns[slot].header
+        if layout == .toOne {
+          let bits = header.pointee.cell(row, as: UInt64.self)
+          if bits != NodeHandle.nullBits, !contains(NodeHandle(bits: bits)) {
+            entities[entity].own(slot).pointee.setCell(row, NodeHandle.nullBits)
+            changed += 1
+          }
+        } else if layout == .toMany {
+          let list = Array(header.pointee.handles(row))
+          let kept = list.filter { contains(NodeHandle(bits: $0)) }
+          if kept.count != list.count {
+            _ = entities[entity].own(slot).pointee.setHandles(row, kept)
+            changed += 1
+          }
+        }
+      }
+    }
+    return changed
+  }
+}
