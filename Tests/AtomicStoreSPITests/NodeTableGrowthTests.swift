@@ -65,4 +65,27 @@ import Testing
     #expect(table.value(slot: many, of: first) == .toMany([ObjectReference(entityName: "Node", reference: .integer(2))]))
     #expect(table.value(slot: many, of: second) == .toMany([]))
   }
+
+  @Test("a value may be replaced without end: what it was leaves no memory taken", .timeLimit(.minutes(1)))
+  func replaced() throws {
+    var table = NodeTable(model: try Self.model())
+    let entity = table.model.entities[0]
+    let name = try #require(entity.slot(named: "name"))
+    let many = try #require(entity.slot(named: "many"))
+    let nodes = try (1...300).map { try table.addCacheNode(entity: 0, reference: .integer($0)) }
+    let all = nodes.map { ObjectReference(entityName: "Node", reference: table.reference(of: $0)) }
+    try table.set(.string("first"), slot: name, of: nodes[0])
+    try table.set(.string("last"), slot: name, of: nodes[299])
+    // Five gigabytes in all, where a column holds four.
+    let text = String(repeating: "a", count: 1 << 20)
+    for _ in 0..<5000 { try table.set(.string(text), slot: name, of: nodes[7]) }
+    for turn in 0..<1000 { try table.set(.toMany(Array(all.prefix(turn % 301))), slot: many, of: nodes[turn % 5]) }
+    try table.set(.null, slot: name, of: nodes[7])
+    #expect(table.value(slot: name, of: nodes[0]) == .string("first"))
+    #expect(table.value(slot: name, of: nodes[7]) == .null)
+    #expect(table.value(slot: name, of: nodes[299]) == .string("last"))
+    for turn in 995..<1000 {
+      #expect(table.value(slot: many, of: nodes[turn % 5]) == .toMany(Array(all.prefix(turn % 301))))
+    }
+  }
 }
