@@ -24,6 +24,8 @@ public struct BinaryPropertyListReader {
   public let objectCount: Int
   /// The object that the file stands for.
   public let top: Object
+  /// The file's size: what a list that is walked may be measured by.
+  public var byteCount: Int { bytes.count }
 
   let bytes: UnsafeRawBufferPointer
   private let offsetSize: Int
@@ -256,11 +258,20 @@ extension BinaryPropertyListReader {
     var found: Object?
     for position in 0..<(try count(of: dictionary)) {
       let (key, value) = try entry(position, of: dictionary)
-      guard try string(of: key).utf8.elementsEqual(name.utf8) else { continue }
+      guard try isString(key, name) else { continue }
       guard found == nil else { throw malformed("the key '\(name)' comes twice", try offset(of: dictionary)) }
       found = value
     }
     return found
+  }
+
+  /// Whether a string is this one. Told by their lengths first: a file may name one long string as a million keys.
+  public func isString(_ object: Object, _ text: String) throws(PersistentStoreError) -> Bool {
+    let offset = try expect(.string, object)
+    let isWide = bytes[offset] >= 0x60
+    let range = try counted(offset, unit: isWide ? 2 : 1)
+    guard isWide ? range.count == text.utf16.count * 2 : range.count == text.utf8.count else { return false }
+    return try string(of: object).utf8.elementsEqual(text.utf8)
   }
 
   struct References {

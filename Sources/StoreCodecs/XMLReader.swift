@@ -112,6 +112,9 @@ public final class XMLReader {
   private let target: HandlerBox
   private let file: String?
   private var fedBytes = 0
+  /// Quotes in pieces that made nothing happen, since the last one that did: they belong to one tag.
+  private var pendingQuotes = 0
+  private static let maximumPendingQuotes = 200_000
 
   fileprivate final class HandlerBox {
     let handler: any XMLEventHandler
@@ -125,6 +128,8 @@ public final class XMLReader {
     let limits: XMLLimits
     let file: String?
     var depth = 0
+    /// Tags and texts so far.
+    var events = 0
     var error: PersistentStoreError? { didSet { hasFailed = error != nil } }
     // Asked at every event: looking into the error itself would copy it.
     var hasFailed = false
@@ -168,6 +173,7 @@ public final class XMLReader {
     }
     let text: charactersSAXFunc = { context, bytes, count in
       guard let state = XMLReader.state(context), let bytes, !state.pointee.hasFailed else { return }
+      state.pointee.events &+= 1
       state.pointee.target._withUnsafeGuaranteedRef { target in
         do throws(PersistentStoreError) {
           let piece = UnsafeBufferPointer(start: bytes, count: Int(count))
@@ -231,8 +237,10 @@ public final class XMLReader {
     context = made
     state.pointee.context = made
     // Without NOENT `&amp;` in an attribute value would come as `&#38;`; there are no other entities that it could
-    // bring in. Without XML_PARSE_HUGE: it would switch off the guard against entities that multiply.
-    xmlCtxtUseOptions(context, Int32(XML_PARSE_NONET.rawValue | XML_PARSE_NOENT.rawValue))
+    // bring in. With XML_PARSE_HUGE, or no relationship could name more than ten megabytes of objects. It switches off the
+    // guards against depth, which has its limit here, and against entities that multiply, of which none is declared.
+    xmlCtxtUseOptions(
+      context, Int32(XML_PARSE_NONET.rawValue | XML_PARSE_NOENT.rawValue | XML_PARSE_HUGE.rawValue))
   }
 
   deinit {
@@ -302,6 +310,7 @@ public final class XMLReader {
     // Conversions between encodings report to the thread instead of the parser.
     let outer = silenceErrorReporting()
     defer { restoreErrorReporting(outer) }
+    let events = state.pointee.events
     _ = xmlParseChunk(
       context, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(truncatingIfNeeded: bytes.count),
       isLast ? 1 : 0)
@@ -309,6 +318,21 @@ public final class XMLReader {
     // Not by the call's result, which also counts prefixes that nothing declares.
     guard context.pointee.wellFormed == 1 else {
       throw PersistentStoreError(.malformed, "not well-formed XML", at: location)
+    }
+    try bound(bytes, happened: state.pointee.events != events)
+  }
+
+  /// libxml2 compares each attribute of a tag with each, which for a million takes minutes, before it tells of any. A
+  /// tag that goes on for several pieces is measured before it is complete.
+  private func bound(_ bytes: UnsafeRawBufferPointer, happened: Bool) throws(PersistentStoreError) {
+    guard !happened else {
+      pendingQuotes = 0
+      return
+    }
+    for byte in bytes where byte == 0x22 || byte == 0x27 { pendingQuotes += 1 }
+    guard pendingQuotes <= Self.maximumPendingQuotes else {
+      throw PersistentStoreError(
+        .limitExceeded, "a tag or comment with more than \(Self.maximumPendingQuotes) quotes", at: location)
     }
   }
 
@@ -341,6 +365,7 @@ public final class XMLReader {
   ) {
     let count = attributes.count
     state.pointee.depth += 1
+    state.pointee.events &+= 1
     if state.pointee.depth > state.pointee.limits.depth || count > state.pointee.limits.attributes {
       var error = refusal(
         count > state.pointee.limits.attributes

@@ -16,7 +16,8 @@ extension BinaryPropertyListStore {
   }
 
   private static func load(_ entities: PropertyListNode, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
-    let count = try entities.reader.count(of: entities.object)
+    var seen: Set<Int> = []
+    let count = try entities.count()
     for position in 0..<count {
       let (key, value) = try entities.reader.entry(position, of: entities.object)
       let name = try entities.reader.string(of: key)
@@ -25,6 +26,7 @@ extension BinaryPropertyListStore {
           .modelMismatch, "the store holds objects of \(name), which the model does not have",
           at: StoreLocation(entity: name))
       }
+      guard seen.insert(entity.index).inserted else { throw entities.malformed("names \(name) twice") }
       let node = PropertyListNode(entities.reader, value, "entities.\(name)")
       do throws(PersistentStoreError) {
         try loadRows(entity, node, into: nodes)
@@ -37,22 +39,31 @@ extension BinaryPropertyListStore {
   private static func loadRows(
     _ entity: Entity, _ node: PropertyListNode, into nodes: NodeTableBuilder
   ) throws(PersistentStoreError) {
+    try node.allow(["count", "references", "referenceTexts", "columns"])
     let references = try node.require("references").numbers(Int64.self)
     guard try node.require("count").integer() == Int128(references.count) else {
       throw node.malformed("holds \(references.count) references and another count")
     }
     try nodes.appendRows(entity: entity.index, references: references.span)
     if let texts = try node.optional("referenceTexts") {
-      for pair in try texts.elements() {
-        let parts = try pair.elements()
-        guard parts.count == 2, let row = Int(exactly: try parts[0].integer()), references.indices.contains(row) else {
-          throw pair.malformed("is no pair of row and text")
-        }
-        nodes.setReference(try parts[1].string(), entity: entity.index, row: row)
+      // One string may be named often: what the names unfold to is bounded, not only what the file holds.
+      var room = unfoldedTextLimit(texts.reader)
+      var previous = -1
+      for index in 0..<(try texts.count()) {
+        let pair = try texts.element(index)
+        guard try pair.count() == 2, let row = Int(exactly: try pair.element(0).integer()), row > previous,
+          row < references.count
+        else { throw pair.malformed("is no pair of a row, greater than the one before, and a text") }
+        let text = try pair.element(1).string()
+        room -= text.utf8.count
+        guard room >= 0 else { throw texts.tooLong() }
+        nodes.setReference(text, entity: entity.index, row: row)
+        previous = row
       }
     }
     let columns = try node.require("columns")
-    let count = try columns.reader.count(of: columns.object)
+    var seen: Set<Int> = []
+    let count = try columns.count()
     for position in 0..<count {
       let (key, value) = try columns.reader.entry(position, of: columns.object)
       let name = try columns.reader.string(of: key)
@@ -61,6 +72,7 @@ extension BinaryPropertyListStore {
           .modelMismatch, "the store holds a property '\(name)' that the model does not have",
           at: StoreLocation(property: name))
       }
+      guard seen.insert(slot).inserted else { throw columns.malformed("names '\(name)' twice") }
       let column = PropertyListNode(columns.reader, value, columns.path + "." + name)
       do throws(PersistentStoreError) {
         try loadColumn(entity.slots[slot], of: entity.index, column, rows: references.count, into: nodes)
@@ -77,28 +89,39 @@ extension BinaryPropertyListStore {
     let presenceBytes = presence.map { Array($0) }
     switch slot.kind {
     case .attribute(.undefined):
-      let texts = try column.require("values").elements()
-      guard texts.count == rows else { throw column.malformed("holds \(texts.count) values for \(rows) rows") }
-      for (row, text) in texts.enumerated() {
-        guard let value = StoredValue(typedText: try text.string()) else { throw text.malformed("is no typed value") }
+      try column.allow(["values"])
+      let texts = try column.require("values")
+      let count = try texts.count()
+      guard count == rows else { throw column.malformed("holds \(count) values for \(rows) rows") }
+      var room = unfoldedTextLimit(texts.reader)
+      for row in 0..<rows {
+        let text = try texts.element(row)
+        let string = try text.string()
+        room -= string.utf8.count
+        guard room >= 0 else { throw texts.tooLong() }
+        guard let value = StoredValue(typedText: string) else { throw text.malformed("is no typed value") }
         if !value.isNull { try nodes.set(value, entity: entity, row: row, slot: slot.index) }
       }
     case .attribute(let type):
       switch type {
       case .string, .uri, .binaryData, .transformable, .decimal:
+        try column.allow(["lengths", "bytes"])
         let lengths = try column.require("lengths").numbers(UInt32.self)
         let heap = try column.require("bytes").bytes()
         try nodes.fillBytes(
           entity: entity, slot: slot.index, lengths: lengths.span, heap: Span(_unsafeElements: heap))
       default:
+        try column.allow(["cells", "presence"])
         let cells = try column.require("cells").bytes()
         try nodes.fillFixed(
           entity: entity, slot: slot.index, cells: Span(_unsafeElements: cells), presence: presenceBytes?.span)
       }
     case .toOne, .toMany:
       if let objects = try column.optional("objects") {
+        try column.allow(["objects"])
         return try loadObjects(slot, of: entity, objects, rows: rows, into: nodes)
       }
+      try column.allow(slot.isToMany ? ["counts", "references"] : ["presence", "references"])
       let references = try column.require("references").numbers(Int64.self)
       if slot.isToMany {
         let counts = try column.require("counts").numbers(UInt32.self)
@@ -110,15 +133,29 @@ extension BinaryPropertyListStore {
     }
   }
 
+  /// What one column's texts may come to, since rows may share them. A row takes nine bytes of the file at least, so
+  /// that honest rows may share texts of two kilobytes without end.
+  private static func unfoldedTextLimit(_ reader: BinaryPropertyListReader) -> Int {
+    let (product, overflow) = reader.byteCount.multipliedReportingOverflow(by: 256)
+    return overflow ? .max : max(product, 1 << 26)
+  }
+
   /// Relationships to objects with string references: a list for each row.
   private static func loadObjects(
     _ slot: Slot, of entity: Int, _ objects: PropertyListNode, rows: Int, into nodes: NodeTableBuilder
   ) throws(PersistentStoreError) {
-    let lists = try objects.elements()
-    guard lists.count == rows else { throw objects.malformed("holds \(lists.count) lists for \(rows) rows") }
-    for (row, list) in lists.enumerated() {
+    let count = try objects.count()
+    guard count == rows else { throw objects.malformed("holds \(count) lists for \(rows) rows") }
+    // Each element costs a byte of the file at least, unless rows share their lists to unfold to more than it holds.
+    var room = objects.reader.byteCount
+    for row in 0..<rows {
+      let list = try objects.element(row)
+      let length = try list.count()
+      room -= length
+      guard room >= 0 else { throw objects.tooLong() }
       var references: [ObjectReference] = []
-      for item in try list.elements() {
+      for place in 0..<length {
+        let item = try list.element(place)
         let reference: ReferenceObject
         if case .string = try item.reader.kind(of: item.object) {
           reference = .string(try item.string())

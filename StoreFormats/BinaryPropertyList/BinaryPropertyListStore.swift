@@ -17,14 +17,14 @@ public struct BinaryPropertyListStore: AtomicStore {
 
   /// The file as ``metadata(in:)`` read it, for the ``load(_:into:)`` that mostly follows: reading it twice would cost as
   /// much as decoding it.
-  private var read: (source: ObjectIdentifier, bytes: StoreBytes)?
+  private var read: (source: StoreSource, bytes: StoreBytes)?
 
   public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {}
 
   /// The bytes of a source; those that were read for its metadata are handed out once.
   mutating func takeBytes(of source: StoreSource) throws(PersistentStoreError) -> StoreBytes {
     defer { read = nil }
-    if let read, read.source == ObjectIdentifier(source) { return read.bytes }
+    if let read, read.source === source { return read.bytes }
     return try source.bytes()
   }
 
@@ -47,7 +47,7 @@ public struct BinaryPropertyListStore: AtomicStore {
 
   public mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
     let bytes = try source.bytes()
-    read = (ObjectIdentifier(source), bytes)
+    read = (source, bytes)
     return try bytes.withUnsafeBytes { raw throws(PersistentStoreError) in
       do throws(PersistentStoreError) {
         return try Self.metadata(try BinaryPropertyListReader(raw))
@@ -65,6 +65,7 @@ public struct BinaryPropertyListStore: AtomicStore {
       throw PersistentStoreError(
         .unsupportedVersion, "the store is of version \(version), this kit reads version \(Self.version)")
     }
+    try top.allow(["format", "version", "UUID", "lastReference", "metadata", "model", "entities"])
     guard let uuid = UUID(uuidString: try top.require("UUID").string()) else { throw top.malformed("has no UUID") }
     guard case .dictionary(let entries) = try top.require("metadata").whole() else {
       throw top.malformed("has no metadata")
@@ -82,12 +83,16 @@ public struct BinaryPropertyListStore: AtomicStore {
 struct PropertyListNode {
   let reader: BinaryPropertyListReader
   let object: BinaryPropertyListReader.Object
-  let path: String
+  private let base: String
+  /// In an array. Put into words when it is asked for: there may be millions.
+  private let index: Int?
+  var path: String { index.map { "\(base)[\($0)]" } ?? base }
 
-  init(_ reader: BinaryPropertyListReader, _ object: BinaryPropertyListReader.Object, _ path: String) {
+  init(_ reader: BinaryPropertyListReader, _ object: BinaryPropertyListReader.Object, _ path: String, _ index: Int? = nil) {
     self.reader = reader
     self.object = object
-    self.path = path
+    base = path
+    self.index = index
   }
 
   func malformed(_ what: String) -> PersistentStoreError {
@@ -102,6 +107,23 @@ struct PropertyListNode {
     guard let node = try optional(key) else { throw malformed("has no '\(key)'") }
     return node
   }
+  /// Refuses a dictionary with a key that is none of these, or with one twice: what is passed over would be lost.
+  func allow(_ keys: [String]) throws(PersistentStoreError) {
+    guard case .dictionary = try reader.kind(of: object) else { throw malformed("is no dictionary") }
+    let count = try count()
+    for position in 0..<count {
+      let key = try reader.entry(position, of: object).key
+      var isKnown = false
+      for name in keys where try reader.isString(key, name) { isKnown = true }
+      guard isKnown else {
+        let text = try reader.string(of: key)
+        throw malformed("has a key that is not known, '\(text.count > 60 ? text.prefix(60) + "…" : text[...])'")
+      }
+    }
+    // So all are known, and more than there are names would be two of one.
+    guard count <= keys.count else { throw malformed("has a key twice") }
+  }
+  func count() throws(PersistentStoreError) -> Int { try reader.count(of: object) }
   func string() throws(PersistentStoreError) -> String { try reader.string(of: object) }
   func integer() throws(PersistentStoreError) -> Int128 { try reader.integer(of: object) }
   func data() throws(PersistentStoreError) -> UnsafeRawBufferPointer { try reader.dataBytes(of: object) }
@@ -121,12 +143,13 @@ struct PropertyListNode {
     }
   }
 
-  func elements() throws(PersistentStoreError) -> [PropertyListNode] {
-    guard case .array = try reader.kind(of: object) else { throw malformed("is no array") }
-    var result: [PropertyListNode] = []
-    for index in 0..<(try reader.count(of: object)) {
-      result.append(PropertyListNode(reader, try reader.element(index, of: object), "\(path)[\(index)]"))
-    }
-    return result
+  /// An element of an array, with its place in the path.
+  func element(_ index: Int) throws(PersistentStoreError) -> PropertyListNode {
+    PropertyListNode(reader, try reader.element(index, of: object), base, index)
+  }
+  func tooLong() -> PersistentStoreError {
+    PersistentStoreError(
+      .limitExceeded, "\(path) names the same objects so often that they unfold to more than can be read",
+      at: StoreLocation(offset: try? reader.offset(of: object)))
   }
 }

@@ -24,8 +24,11 @@ struct CSVFile {
     case "tab": dialect = .tab
     case "bar": dialect = .bar
     default:
-      // Our own members have commas; everything else is looked at.
-      if member == nil { dialect = bytes.withUnsafeBytes { CSVDialect.detect($0.assumingMemoryBound(to: UInt8.self)) } }
+      // Our own files have commas, whatever their names hold; everything else is looked at.
+      let isOurs = bytes.withUnsafeBytes { Self.isOurs($0) }
+      if member == nil, !isOurs {
+        dialect = bytes.withUnsafeBytes { CSVDialect.detect($0.assumingMemoryBound(to: UInt8.self)) }
+      }
     }
     self.dialect = dialect
     hasHeader = options["header"] != "no"
@@ -41,6 +44,12 @@ struct CSVFile {
     header = hasHeader ? first : first.indices.map { "column\($0 + 1)" }
     isTyped = hasHeader && first.first == Header.identifier
     guard !first.isEmpty else { throw PersistentStoreError(.malformed, "the file is empty", at: place) }
+  }
+
+  /// Whether the bytes begin with the first column of our own files and a comma.
+  private static func isOurs(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    let wanted = Array((Header.identifier + ",").utf8)
+    return bytes.dropFirst(bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0).starts(with: wanted)
   }
 
   private static func firstRecord(_ reader: inout CSVReader) throws(PersistentStoreError) -> [String] {
@@ -116,7 +125,12 @@ struct ColumnMapping {
     }
     var seen: Set<String> = []
     var result: [String?] = []
-    for column in header {
+    for (index, column) in header.enumerated() {
+      guard !column.isEmpty || renamed[column] != nil else {
+        throw PersistentStoreError(
+          .malformed, "column \(index + 1) has no name; the option columns gives it one (=name) or leaves it out (=)",
+          at: StoreLocation(file: file, line: 1))
+      }
       let property = renamed[column] ?? column
       if property.isEmpty {
         result.append(nil)

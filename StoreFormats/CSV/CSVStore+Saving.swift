@@ -152,7 +152,8 @@ extension CSVStore {
       guard derived == reader.reference(row: row) else {
         throw PersistentStoreError(
           .unsupportedByFormat, foreign.keys.isEmpty
-            ? "the file knows objects by their row, and a row before this one is gone" : "the object's key has changed",
+            ? "the file knows objects by their row, and a row before this one is gone"
+            : "the object's key would be read back as '\(derived)': another object's",
           at: StoreLocation(file: path, entity: entity.name, reference: reader.reference(row: row).description))
       }
       for (index, value) in values.enumerated() {
@@ -160,6 +161,14 @@ extension CSVStore {
         switch value {
         case .null: break
         case .toMany(let list):
+          // Blanks separate: a key that holds one would be read back as two.
+          if let key = list.first(where: { $0.reference.description.utf8.contains(0x20) || $0.reference.description.isEmpty }) {
+            throw PersistentStoreError(
+              .unsupportedByFormat, "the key '\(key.reference)' cannot stand in a list that blanks separate",
+              at: StoreLocation(
+                file: path, entity: entity.name, reference: reader.reference(row: row).description,
+                property: entity.slots[slots[index]].name))
+          }
           let text = list.map { $0.reference.description }.joined(separator: " ")
           if !text.isEmpty { cells.append(text: text) }
         case .date(let date):

@@ -75,7 +75,13 @@ public struct CSVStore: AtomicStore {
     if prefix.starts(with: [0xEF, 0xBB, 0xBF]) { prefix = prefix.dropFirst(3) }
     if prefix.starts(with: Header.identifier.utf8) { return .yes }
     // Any text could be somebody's CSV: only the file's name can tell, unless it is plainly something else.
-    if prefix.contains(0) || prefix.starts(with: "<".utf8) || prefix.starts(with: "bplist".utf8) { return .no }
+    if prefix.starts(with: "<".utf8) || prefix.starts(with: "bplist".utf8) { return .no }
+    // A NUL is text within quotes only, as we write it ourselves.
+    var isQuoted = false
+    for byte in prefix {
+      if byte == 0x22 { isQuoted.toggle() }
+      if byte == 0, !isQuoted { return .no }
+    }
     return .unsure
   }
 

@@ -69,8 +69,8 @@ struct DateFormat: Sendable {
     let writer = ByteWriter()
     writer.append(dateSeconds: seconds)
     let iso = writer.takeBytes()
-    // Only whole seconds of four-digit years have this length.
-    guard iso.count == 20 else { return nil }
+    // Only whole seconds of four-digit years have this length, and some of what stands behind an @.
+    guard iso.count == 20, iso[0] != 0x40 else { return nil }
     func number(_ start: Int, _ length: Int) -> Int {
       iso[start..<start + length].reduce(0) { $0 * 10 + Int($1 - 0x30) }
     }

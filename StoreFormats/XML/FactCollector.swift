@@ -37,6 +37,11 @@ final class FactCollector: DocumentReader {
     var entity: Int
   }
 
+  /// More than any model has: they are looked for one after another.
+  private static let maximumEntities = 2048
+  private static let tooMany = PersistentStoreError(
+    .limitExceeded, "too many entities or properties to work a model out of: give one")
+
   // MARK: Events
 
   override func beginObject(type: Bytes, identifier: Bytes) throws(PersistentStoreError) {
@@ -44,6 +49,7 @@ final class FactCollector: DocumentReader {
       if let found = known.firstIndex(where: { Self.equal($0.name, type) }) {
         current = found
       } else {
+        guard known.count < Self.maximumEntities else { throw Self.tooMany }
         let name = NameFolding.entity.fold(try name(type))
         guard !collected.entities.contains(where: { ScalarString($0.name) == ScalarString(name) }) else {
           throw malformed("the names of some entities differ only in case: a model is needed to tell them apart")
@@ -128,9 +134,7 @@ final class FactCollector: DocumentReader {
       }
       index += 1
     }
-    guard count < 16384, known.count <= 4096 else {
-      throw PersistentStoreError(.limitExceeded, "too many entities or properties to tell a model from")
-    }
+    guard count < 16384 else { throw Self.tooMany }
     var new = Known(
       name: Array(name), type: Array(type), destination: Array(destination), isAttribute: isAttribute)
     let key = ScalarString(NameFolding.property.fold(try self.name(name)))

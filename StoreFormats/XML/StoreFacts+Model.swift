@@ -39,6 +39,10 @@ private struct EntityTree {
   /// Far beyond any model's; they keep a hostile file from costing hours.
   private static let maximumEntities = 2048
   private static let maximumDepth = 64
+  private static let tooDeep = PersistentStoreError(
+    .limitExceeded, "entities inherit over more than \(maximumDepth) levels")
+  /// What the search for who is below whom may still cost: under a second, far beyond what honest files take.
+  private var work = 20_000_000
 
   private var nodes: [Node] = []
   private var indexByKey: [ScalarString: Int] = [:]
@@ -77,9 +81,7 @@ private struct EntityTree {
       nodes[lower].ancestors.insert(upper)
       try close()
     }
-    guard nodes.allSatisfy({ $0.ancestors.count <= Self.maximumDepth }) else {
-      throw PersistentStoreError(.limitExceeded, "entities inherit over more than \(Self.maximumDepth) levels")
-    }
+    guard nodes.allSatisfy({ $0.ancestors.count <= Self.maximumDepth }) else { throw Self.tooDeep }
     for index in nodes.indices {
       // In a chain the nearest ancestor is the one with the most of its own.
       nodes[index].parent = nodes[index].ancestors.max { nodes[$0].ancestors.count < nodes[$1].ancestors.count }
@@ -96,7 +98,16 @@ private struct EntityTree {
       changed = false
       for index in nodes.indices {
         var all = nodes[index].ancestors
-        for ancestor in nodes[index].ancestors { all.formUnion(nodes[ancestor].ancestors) }
+        // They only grow: what is too deep now stays so.
+        guard all.count <= Self.maximumDepth else { throw Self.tooDeep }
+        work -= 1
+        for ancestor in nodes[index].ancestors {
+          work -= nodes[ancestor].ancestors.count
+          all.formUnion(nodes[ancestor].ancestors)
+        }
+        guard work > 0 else {
+          throw PersistentStoreError(.limitExceeded, "the entities are too entangled to work a model out of: give one")
+        }
         if all.count != nodes[index].ancestors.count {
           nodes[index].ancestors = all
           changed = true
@@ -112,9 +123,10 @@ private struct EntityTree {
   }
 
   /// The first two ancestors of an entity of which neither is above the other.
-  private func unrelatedAncestors() -> (Int, Int)? {
-    for node in nodes {
+  private mutating func unrelatedAncestors() -> (Int, Int)? {
+    for node in nodes where node.ancestors.count > 1 {
       let ancestors = node.ancestors.sorted()
+      work -= ancestors.count * ancestors.count
       for (place, one) in ancestors.enumerated() {
         for other in ancestors[(place + 1)...]
         where !nodes[one].ancestors.contains(other) && !nodes[other].ancestors.contains(one) {

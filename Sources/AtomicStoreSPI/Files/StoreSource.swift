@@ -11,11 +11,15 @@ public final class StoreBytes: @unchecked Sendable {
   fileprivate init(capacity: Int, fill: (UnsafeMutableRawPointer) throws(PersistentStoreError) -> Int)
     throws(PersistentStoreError)
   {
-    base = .allocate(byteCount: max(capacity, 1), alignment: 16)
+    // Not Swift's own allocation, which ends the process where there is no room: a file may claim any size.
+    guard let memory = malloc(max(capacity, 1)) else {
+      throw PersistentStoreError(.limitExceeded, "the file's \(capacity) bytes do not fit the memory")
+    }
+    base = memory
     do {
       count = try fill(base)
     } catch {
-      base.deallocate()
+      free(base)
       throw error
     }
   }
@@ -25,12 +29,13 @@ public final class StoreBytes: @unchecked Sendable {
     self.init(copying: bytes)
   }
   private init(copying bytes: [UInt8]) {
-    base = .allocate(byteCount: max(bytes.count, 1), alignment: 16)
+    let room = max(bytes.count, 1)
+    base = malloc(room) ?? .allocate(byteCount: room, alignment: 16)
     count = bytes.count
     bytes.withUnsafeBytes { if let source = $0.baseAddress { base.copyMemory(from: source, byteCount: $0.count) } }
   }
 
-  deinit { base.deallocate() }
+  deinit { free(base) }
 
   public func withUnsafeBytes<Result: ~Copyable, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result

@@ -68,6 +68,8 @@ struct ColumnHeader {
   /// In units: bytes, or handles.
   var heapCount = 0
   var heapCapacity = 0
+  /// Units that no cell names any more, since their values were replaced.
+  var wasted = 0
 
   init(_ layout: CellLayout) {
     self.layout = layout
@@ -215,6 +217,39 @@ struct ColumnHeader {
     return true
   }
 
+  /// How many units of the heap a row's value takes.
+  func heapLength(_ row: Int) -> Int {
+    guard layout.hasHeap, isPresent(row) else { return 0 }
+    return Int(extent(row).length)
+  }
+
+  /// Notes what a replaced value left in the heap, and packs it when more than half are such leftovers: a store that is
+  /// edited for days would fill the memory otherwise.
+  mutating func waste(_ units: Int) {
+    wasted += units
+    if wasted > 1 << 16, wasted > heapCount / 2 { pack() }
+  }
+
+  private mutating func pack() {
+    let unit = layout.heapUnit
+    var live = 0
+    for row in 0..<capacity { live += heapLength(row) }
+    let packed = Self.resized(nil, live * unit)
+    var next = 0
+    for row in 0..<capacity where isPresent(row) {
+      let place = extent(row)
+      let length = Int(place.length)
+      (packed + next * unit).copyMemory(from: heap + Int(place.start) * unit, byteCount: length * unit)
+      setExtent(row, start: next, length: length)
+      next += length
+    }
+    free(heap)
+    heap = packed
+    heapCount = next
+    heapCapacity = live
+    wasted = 0
+  }
+
   func copied(rows: Int) -> ColumnHeader {
     var copy = ColumnHeader(layout)
     copy.grow(to: rows)
@@ -224,6 +259,7 @@ struct ColumnHeader {
       copy.reallocateHeap(heapCount)
       copy.heap.copyMemory(from: heap, byteCount: heapCount * layout.heapUnit)
       copy.heapCount = heapCount
+      copy.wasted = wasted
     }
     return copy
   }

@@ -74,12 +74,11 @@ struct EntityTable: Sendable {
   }
 
   private mutating func setReferenceText(_ row: Int, _ text: String) {
-    let own: Column
-    if let texts = referenceTexts {
-      own = Column(copying: texts, rows: min(count, texts.header.pointee.capacity))
-    } else {
-      own = Column(.bytes)
-    }
+    // Taken out for the while, so that it is held once unless somebody else holds it too: copying it for each row
+    // would cost the square of their number.
+    var own = referenceTexts ?? Column(.bytes)
+    referenceTexts = nil
+    if !isKnownUniquelyReferenced(&own) { own = Column(copying: own, rows: min(count, own.header.pointee.capacity)) }
     if own.header.pointee.capacity <= row { own.header.pointee.grow(to: max(row + row / 2, 16)) }
     var text = text
     text.withUTF8 { _ = own.header.pointee.setBytes(row, $0.baseAddress, count: $0.count) }

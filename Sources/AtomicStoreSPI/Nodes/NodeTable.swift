@@ -123,7 +123,9 @@ extension NodeTable {
       guard type.accepts(value) else { throw .unacceptable(value, for: type, at: place) }
       let header = entities[node.entity].own(slot)
       entities[node.entity].deferred.remove(EntityTable.deferredKey(slot: slot, row: row))
+      let replaced = header.pointee.heapLength(row)
       guard header.pointee.store(value, row: row, type: type) else { throw .columnFull(place) }
+      header.pointee.waste(replaced)
     case .toOne:
       var bits = NodeHandle.nullBits
       switch value {
@@ -144,7 +146,10 @@ extension NodeTable {
         throw PersistentStoreError(.invalidValue, "an object stands twice in the relationship", at: place)
       }
       if !ordered { list.sort { reference(of: NodeHandle(bits: $0)) < reference(of: NodeHandle(bits: $1)) } }
-      guard entities[node.entity].own(slot).pointee.setHandles(row, list) else { throw .columnFull(place) }
+      let header = entities[node.entity].own(slot)
+      let replaced = header.pointee.heapLength(row)
+      guard header.pointee.setHandles(row, list) else { throw .columnFull(place) }
+      header.pointee.waste(replaced)
     }
   }
 

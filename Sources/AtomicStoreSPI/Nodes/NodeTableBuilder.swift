@@ -518,7 +518,10 @@ extension NodeTableBuilder {
     if isText, !Self.isUTF8(heap) { throw badColumn(entity, slot, "the text is not UTF-8") }
     for row in 0..<rows {
       let length = lengths[row]
-      if length == Extent.nullLength { continue }
+      if length == Extent.nullLength {
+        header.pointee.setNull(row)
+        continue
+      }
       guard Int(length) <= heap.count - start else { throw badColumn(entity, slot, "lengths pass the bytes") }
       // The heap as a whole is UTF-8; a value is too unless it starts inside a scalar.
       if isText, length > 0, heap[start] & 0xC0 == 0x80 { throw badColumn(entity, slot, "the text is not UTF-8") }
@@ -529,9 +532,16 @@ extension NodeTableBuilder {
     if type == .decimal {
       for row in 0..<rows where header.pointee.isPresent(row) {
         let text = Span(_unsafeElements: header.pointee.bytes(row))
-        if !Self.isPlainDecimal(text), DecimalNumber(utf8: text) == nil {
+        if Self.isPlainDecimal(text) { continue }
+        guard let value = DecimalNumber(utf8: text) else {
           throw badColumn(entity, slot, "row \(row) is no decimal number")
         }
+        // Another way to write it, as 1e5 for 1E+5, becomes the one way: equal graphs are equal bytes.
+        var exact: [UInt8] = []
+        value.append(to: &exact)
+        if text.withUnsafeBufferPointer({ exact.elementsEqual($0) }) { continue }
+        let stored = exact.withUnsafeBytes { header.pointee.setBytes(row, $0.baseAddress, count: $0.count) }
+        guard stored else { throw .columnFull(StoreLocation(file: file, property: model.records[entity].slots[slot].name)) }
       }
     }
   }
@@ -545,7 +555,10 @@ extension NodeTableBuilder {
     if let presence { bitsFit = presence.count == (rows + 7) / 8 }
     guard header.pointee.layout == .toOne, references.count == rows, bitsFit else { throw badColumn(entity, slot, "\(references.count) references for \(rows) rows") }
     for row in 0..<rows {
-      if let presence, presence[row >> 3] & (1 << UInt8(row & 7)) == 0 { continue }
+      if let presence, presence[row >> 3] & (1 << UInt8(row & 7)) == 0 {
+        header.pointee.setNull(row)
+        continue
+      }
       header.pointee.setCell(row, encode(references[row]))
     }
   }
@@ -569,7 +582,8 @@ extension NodeTableBuilder {
     for row in 0..<rows {
       let count = Int(counts[row])
       guard count <= references.count - start else { throw badColumn(entity, slot, "counts pass the references") }
-      if count > 0 { header.pointee.setExtent(row, start: start, length: count) }
+      // A list that an earlier fill left would reach behind what is kept of the heap.
+      if count > 0 { header.pointee.setExtent(row, start: start, length: count) } else { header.pointee.setNull(row) }
       start += count
     }
     guard start == references.count else { throw badColumn(entity, slot, "references are left over") }

@@ -1,0 +1,195 @@
+import AtomicStoreKit
+import BuiltInStoreFormats
+import Foundation
+import Testing
+
+@Suite("CSV files of others") struct CSVForeignTests {
+  let folder: CSVFolder
+  init() throws { folder = try CSVFolder() }
+
+  // MARK: Dialects
+
+  @Test(
+    "delimiters, line ends and a byte-order mark are found out, and a save keeps delimiter and line end",
+    arguments: [",", ";", "\t", "|"], ["\n", "\r\n"])
+  func dialects(_ delimiter: String, _ lineEnd: String) throws {
+    func lines(_ records: [[String]]) -> String {
+      records.map { $0.joined(separator: delimiter) + lineEnd }.joined()
+    }
+    let path = try folder.write("\u{FEFF}" + lines([["name", "town"], ["Ada", "London"], ["Bob", "\"a\(delimiter)b\""]]))
+    let open = try OpenCSV(path)
+    #expect(open.references == [.integer(1), .integer(2)])
+    #expect(try open.value("name", of: .integer(1)) == .string("Ada"))
+    #expect(try open.value("town", of: .integer(2)) == .string("a\(delimiter)b"))
+    try open.set("name", .string("Eve"), of: .integer(1))
+    #expect(
+      try folder.text() == lines([["name", "town"], ["Eve", "London"], ["Bob", "\"a\(delimiter)b\""]]))
+  }
+
+  @Test("a given delimiter is not looked for")
+  func givenDelimiter() throws {
+    let path = try folder.write("a;b,c\n1;2,3\n")
+    #expect(try OpenCSV(path, ["delimiter": "comma"]).value("a;b", of: .integer(1)) == .string("1;2"))
+    #expect(try OpenCSV(path, ["delimiter": "semicolon"]).value("b,c", of: .integer(1)) == .string("2,3"))
+  }
+
+  @Test("without a header the columns have numbers, and a save writes none")
+  func noHeader() throws {
+    let path = try folder.write("Ada,36\nBob,25\n")
+    let open = try OpenCSV(path, ["header": "no"])
+    #expect(open.entity.slots.map(\.name) == ["column1", "column2"])
+    #expect(open.references.count == 2)
+    try open.set("column2", .string("37"), of: .integer(1))
+    #expect(try folder.text() == "Ada,37\nBob,25\n")
+  }
+
+  @Test("a blank line at the end is passed over, one between records is refused with its line")
+  func blankLines() throws {
+    #expect(try OpenCSV(try folder.write("a,b\n1,2\n\n")).references.count == 1)
+    let error = try OpenCSV.failure(try folder.write("a,b\n1,2\n\n3,4\n"))
+    #expect(error.code == .malformed && error.location.line == 3, "\(error)")
+  }
+
+  // MARK: References
+
+  @Test("without a key the reference is the row's number, and the same at each load")
+  func rowNumbers() throws {
+    let path = try folder.write("name\nAda\nBob\nCyd\n")
+    let first = try OpenCSV(path, isReadOnly: true)
+    let second = try OpenCSV(path, isReadOnly: true)
+    #expect(first.references == [.integer(1), .integer(2), .integer(3)])
+    #expect(second.references == first.references)
+    #expect(second.store.identifier == first.store.identifier)
+  }
+
+  @Test("a row taken out where rows are the key is refused, and the file stays as it was")
+  func removedRow() throws {
+    let text = "name\nAda\nBob\nCyd\n"
+    let open = try OpenCSV(try folder.write(text))
+    let error = try XMLSupport.failure {
+      try open.coordinator.save(
+        open.store,
+        changes: StoreChanges(deleted: [ObjectReference(entityName: "Person", reference: .integer(2))]))
+    }
+    #expect(error.code == .unsupportedByFormat && error.message.contains("row"), "\(error)")
+    #expect(try folder.text() == text)
+    #expect(open.references.count == 3)
+  }
+
+  @Test(
+    "one column or several are the key; a bar within a value is doubled",
+    arguments: [
+      ("town", ["Bonn", "Rome"]), ("town,name", ["Bonn|A||x", "Rome|Bob"]), ("name,town", ["A||x|Bonn", "Bob|Rome"]),
+    ])
+  func keys(_ key: String, _ expected: [String]) throws {
+    let path = try folder.write("name,town,age\nA|x,Bonn,1\nBob,Rome,2\n")
+    let open = try OpenCSV(path, ["key": key, "delimiter": "comma"])
+    #expect(Set(open.references) == Set(expected.map { .string($0) }))
+    // After a save and at the next load they are the same.
+    try open.set("age", .string("9"), of: .string(expected[0]))
+    let again = try OpenCSV(path, ["key": key, "delimiter": "comma"], isReadOnly: true)
+    #expect(again.references == open.references)
+    #expect(try again.value("age", of: .string(expected[0])) == .string("9"))
+  }
+
+  @Test("a new object's reference is its key, and it stands in its place by the key")
+  func newObject() throws {
+    let path = try folder.write("code,name\nde,Germany\nfr,France\n")
+    let open = try OpenCSV(path, ["key": "code"])
+    let new = ManagedObjectSnapshot(entity: 0, values: [0: .string("es"), 1: .string("Spain")])
+    try open.coordinator.save(open.store, changes: StoreChanges(inserted: [new]))
+    #expect(try folder.text() == "code,name\nde,Germany\nes,Spain\nfr,France\n")
+    let keyless = ManagedObjectSnapshot(entity: 0, values: [1: .string("Nowhere")])
+    let error = try XMLSupport.failure {
+      try open.coordinator.save(open.store, changes: StoreChanges(inserted: [keyless]))
+    }
+    #expect(error.code == .invalidValue && error.location.property == "code", "\(error)")
+  }
+
+  @Test("a key that is changed, or would be written another way, is refused")
+  func changedKey() throws {
+    let open = try OpenCSV(try folder.write("code,name\nde,Germany\n"), ["key": "code"])
+    let error = try XMLSupport.failure { try open.set("code", .string("at"), of: .string("de")) }
+    #expect(error.code == .unsupportedByFormat && error.location.reference == "de", "\(error)")
+    // As a number 007 is 7, which would be another object the next time.
+    let path = try folder.write("code,name\n007,Bond\n", to: "Agent.csv")
+    let agents = try OpenCSV(path, ["key": "code", "types": "code=Integer 16"])
+    #expect(agents.references == [.string("007")])
+    let other = try XMLSupport.failure { try agents.set("name", .string("James"), of: .string("007")) }
+    #expect(other.code == .unsupportedByFormat && other.message.contains("'7'"), "\(other)")
+  }
+
+  @Test("a key that stands twice, or is missing, is refused with its line", arguments: ["de,x", ",x"])
+  func badKeys(_ row: String) throws {
+    let error = try OpenCSV.failure(try folder.write("code,name\nde,Germany\n\(row)\n"), ["key": "code"])
+    #expect(error.location.line == 3, "\(error)")
+    #expect(error.code == (row.hasPrefix("de") ? .duplicateReference : .invalidValue))
+  }
+
+  @Test("relationships are read by the other's key, and a key with a blank cannot stand in a list")
+  func relationships() throws {
+    let model = ModelDescription(entities: [
+      EntityDescription(
+        name: "Person",
+        properties: [
+          .attribute(AttributeDescription(name: "name", type: .string)),
+          .relationship(RelationshipDescription(name: "boss", destinationEntityName: "Person", maximumCount: 1)),
+          .relationship(RelationshipDescription(name: "friends", destinationEntityName: "Person", maximumCount: 0)),
+        ])
+    ])
+    let path = try folder.write("name,boss,friends\nAda,New York,Bob\nBob,,\nNew York,,Ada Bob\n")
+    let open = try OpenCSV(path, ["key": "name"], model: model)
+    func person(_ name: String) -> ObjectReference {
+      ObjectReference(entityName: "Person", reference: .string(name))
+    }
+    #expect(try open.value("boss", of: .string("Ada")) == .toOne(person("New York")))
+    #expect(try open.value("friends", of: .string("New York")) == .toMany([person("Ada"), person("Bob")]))
+    try open.set("friends", .toMany([person("Ada"), person("Bob")]), of: .string("Ada"))
+    #expect(try folder.text().contains("Ada,New York,Ada Bob\n"))
+    let error = try XMLSupport.failure { try open.set("friends", .toMany([person("New York")]), of: .string("Bob")) }
+    #expect(error.code == .unsupportedByFormat && error.location.property == "friends", "\(error)")
+  }
+
+  // MARK: Columns
+
+  @Test("columns are renamed and left out; what was left out a save would lose, so it is refused")
+  func mapping() throws {
+    let path = try folder.write("Full Name,Town,x\nAda,London,1\n")
+    let open = try OpenCSV(path, ["columns": "Full Name=name,Town=town"])
+    #expect(open.entity.slots.map(\.name) == ["name", "town", "x"])
+    try open.set("town", .string("Paris"), of: .integer(1))
+    #expect(try folder.text() == "Full Name,Town,x\nAda,Paris,1\n")
+    let part = try OpenCSV(path, ["columns": "Full Name=name,x="])
+    #expect(part.entity.slots.map(\.name) == ["name", "Town"])
+    let error = try XMLSupport.failure { try part.set("name", .string("Eve"), of: .integer(1)) }
+    #expect(error.code == .unsupportedByFormat)
+    #expect(try folder.text() == "Full Name,Town,x\nAda,Paris,1\n")
+  }
+
+  @Test("a column without a name is refused until it gets one or is left out")
+  func namelessColumn() throws {
+    let path = try folder.write(",name\n0,Ada\n")
+    let error = try OpenCSV.failure(path)
+    #expect(error.code == .malformed && error.location.line == 1 && error.message.contains("column 1"), "\(error)")
+    #expect(try OpenCSV(path, ["columns": "=number"]).value("number", of: .integer(1)) == .string("0"))
+    #expect(try OpenCSV(path, ["columns": "="]).entity.slots.map(\.name) == ["name"])
+  }
+
+  @Test(
+    "options that name what is not there are refused",
+    arguments: [
+      ["key": "nobody"], ["columns": "nobody=x"], ["columns": "name"], ["types": "nobody=String"],
+      ["types": "name=Integer 17"], ["key": ""], ["delimiter": "colon"], ["dateFormat": "soon"], ["shade": "blue"],
+    ])
+  func badOptions(_ options: StoreOptions) throws {
+    let error = try OpenCSV.failure(try folder.write("name\nAda\n"), options)
+    #expect(error.code == .invalidOption, "\(error)")
+  }
+
+  @Test("an option is told from a name of two entities: without one the file's name is the entity's")
+  func entityName() throws {
+    let path = try folder.write("name\nAda\n", to: "Some People.csv")
+    #expect(try OpenCSV(path).entity.name == "Some People")
+    #expect(try OpenCSV(path, ["entity": "Person"]).entity.name == "Person")
+  }
+}
