@@ -183,7 +183,7 @@ public final class ManagedObjectContext {
 
   func home(of store: PersistentStore) -> StoreHome {
     if let home = homes.first(where: { $0.identifier == store.identifier }) { return home }
-    let home = StoreHome(store)
+    let home = StoreHome(store, persistentStoreCoordinator)
     homes.append(home)
     return home
   }

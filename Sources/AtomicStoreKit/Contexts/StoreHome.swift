@@ -9,9 +9,11 @@ final class StoreHome {
   /// By the number of a hierarchy's root entity.
   private var identities: [IdentityMap]
   let plan: ModelPlan
+  private let coordinator: PersistentStoreCoordinator
 
-  init(_ store: PersistentStore) {
+  init(_ store: PersistentStore, _ coordinator: PersistentStoreCoordinator) {
     self.store = store
+    self.coordinator = coordinator
     identifier = store.identifier
     plan = ModelPlan.plan(of: store.model)
     identities = (0..<store.model.entityCount).map { _ in IdentityMap() }
@@ -21,10 +23,10 @@ final class StoreHome {
   func currentVersion() -> NodeVersion? {
     let (version, isOpen) = store.versionIfOpen
     if isOpen { return version }
-    let latest = store.latest
-    guard latest !== store else { return nil }
-    store = latest
-    let (moved, isMovedOpen) = latest.versionIfOpen
+    // Moved by Save As, or taken away and come back: it is the same store while it has the same identity and model.
+    guard let again = coordinator.persistentStore(identifier: identifier), again.model === store.model else { return nil }
+    store = again
+    let (moved, isMovedOpen) = again.versionIfOpen
     return isMovedOpen ? moved : nil
   }
 
