@@ -77,6 +77,12 @@ let package = Package(
     .executableTarget(
       name: "iclass", dependencies: ["IClassObjects", "AtomicStoreKit", "BuiltInStoreFormats"],
       path: "SampleStores/iClass/Command", packageAccess: false, swiftSettings: strict),
+    .executableTarget(
+      name: "departments", dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats"],
+      path: "SampleStores/Departments", packageAccess: false, swiftSettings: strict),
+    .executableTarget(
+      name: "friendinfo", dependencies: ["AtomicStoreKit", "BuiltInStoreFormats", "ModelFiles"],
+      path: "SampleStores/FriendInfo/Command", packageAccess: false, swiftSettings: strict),
 
     .testTarget(name: "StoreVocabularyTests", dependencies: ["StoreVocabulary"], swiftSettings: strict),
     .testTarget(name: "StoreCodecsTests", dependencies: ["StoreCodecs"], swiftSettings: strict),

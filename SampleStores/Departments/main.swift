@@ -1,0 +1,99 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import BuiltInStoreFormats
+import Foundation
+
+// Departments and employees, the guide's own example: `swift run departments [FOLDER]`.
+
+final class Department: ManagedObject {
+  @Managed("name") var name: String
+  @Managed("employees") var employees: Set<Employee>
+  // Found, not kept: whoever was hired last year. A fetched property is a list, and is fetched once until refreshed.
+  @Managed("recentHires") var recentHires: [Employee]
+}
+
+final class Employee: ManagedObject {
+  @Managed("name") var name: String
+  @Managed("salary") var salary: DecimalNumber?
+  @Managed("hired") var hired: Date
+  @Managed("department") var department: Department?
+
+  override func validate(_ value: inout Any?, forKey key: String) throws {
+    // Names are kept without blanks around them, whoever enters them.
+    if key == "name", let name = value as? String { value = name.trimmingCharacters(in: .whitespaces) }
+  }
+}
+
+let description = ModelDescription(entities: [
+  EntityDescription(
+    name: "Department",
+    properties: [
+      .attribute(AttributeDescription(name: "name", type: .string, isOptional: false)),
+      .relationship(
+        RelationshipDescription(
+          name: "employees", destinationEntityName: "Employee", inverseName: "department", maximumCount: 0,
+          deleteRule: .deny)),
+      .fetchedProperty(
+        FetchedPropertyDescription(
+          name: "recentHires",
+          fetchRequest: FetchRequestDescription(
+            name: "recentHires", entityName: "Employee",
+            predicateString: "department == $FETCH_SOURCE AND hired > CAST(725846400, 'NSDate')"))),
+    ]),
+  EntityDescription(
+    name: "Employee",
+    properties: [
+      .attribute(AttributeDescription(name: "name", type: .string, isOptional: false, minimumLength: 1)),
+      .attribute(AttributeDescription(name: "salary", type: .decimal, minimum: .decimal(DecimalNumber(0)))),
+      .attribute(AttributeDescription(name: "hired", type: .date)),
+      .relationship(
+        RelationshipDescription(
+          name: "department", destinationEntityName: "Department", inverseName: "employees", isOptional: false)),
+    ]),
+])
+
+let folder = CommandLine.arguments.dropFirst().first ?? FileManager.default.temporaryDirectory.path
+let path = folder + "/Departments.xml"
+try? FileManager.default.removeItem(atPath: path)
+
+let coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(description), registry: .builtIn)
+coordinator.setManagedObjectClass(Department.self, forEntityName: "Department")
+coordinator.setManagedObjectClass(Employee.self, forEntityName: "Employee")
+try coordinator.addPersistentStore(type: "XML", at: path)
+let context = ManagedObjectContext(coordinator)
+context.undoManager = UndoHistory()
+
+let sales = Department(context: context)
+sales.name = "Sales"
+let marketing = Department(context: context)
+marketing.name = "Marketing"
+let ada = Employee(context: context)
+ada.name = "  Ada "
+ada.salary = DecimalNumber("5200.50")
+ada.hired = Date(timeIntervalSinceReferenceDate: 740_000_000)
+ada.department = sales
+try context.save()
+print("Saved \(path); the name was tidied by its validation: '\(ada.name)'.")
+
+// One line transfers an employee: both departments know.
+ada.department = marketing
+print("Ada moved. Sales has \(sales.employees.count), Marketing has \(marketing.employees.count), recent hires there: \(marketing.recentHires.map(\.name)).")
+context.undo()
+print("Undone. Sales has \(sales.employees.count), Marketing has \(marketing.employees.count).")
+
+// The rule is Deny: a department with employees stays.
+let plan = context.deletionPlan(for: sales)
+print("Deleting Sales is \(plan.isAllowed ? "allowed" : "forbidden by \(plan.denied.count) employee").")
+context.delete(sales)
+do {
+  try context.save()
+} catch {
+  print("And so says the save: \(error.message).")
+  context.rollback()
+}
+
+// Which departments pay somebody more than 5000?
+let request = FetchRequest<Department>(
+  entityName: "Department", predicate: try FetchPredicate(format: "ANY employees.salary > %d", 5000),
+  sortKeys: [SortKey("name")])
+print("Departments with somebody above 5000: \(try context.fetch(request).map(\.name)).")

@@ -1,0 +1,62 @@
+import AtomicStoreKit
+import BuiltInStoreFormats
+import Foundation
+import ModelFiles
+
+// Friends, the guide's example of a relationship that is an object: `swift run friendinfo`, from the package's folder.
+//
+// You are your cousin's cousin, whether they like it or not; you are not always your friend's friend. So a friendship is
+// an object of its own, from one person to another, with a ranking.
+
+let model = try ManagedObjectModel(ModelFile.read(at: "SampleStores/FriendInfo/FriendInfo.xcdatamodeld").description)
+let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: .builtIn)
+let path = FileManager.default.temporaryDirectory.path + "/friends-\(ProcessInfo.processInfo.processIdentifier).plist"
+try coordinator.addPersistentStore(type: "BinaryPropertyList", at: path)
+defer { try? FileManager.default.removeItem(atPath: path) }
+let context = ManagedObjectContext(coordinator)
+
+func person(_ name: String, in context: ManagedObjectContext) throws -> ManagedObject {
+  let person = try context.insertNewObject(forEntityName: "Person")
+  try person.setValue(name, forKey: "name")
+  return person
+}
+
+/// To establish a friendship an object is made; if the feeling is mutual, two.
+func befriend(_ source: ManagedObject, _ friend: ManagedObject, ranking: Int) throws {
+  guard let context = source.managedObjectContext else { return }
+  let info = try context.insertNewObject(forEntityName: "FriendInfo")
+  try info.setValue(source, forKey: "source")
+  try info.setValue(friend, forKey: "friend")
+  try info.setValue(ranking, forKey: "ranking")
+}
+
+func names(_ value: Any?) -> [String] {
+  ((value as? Set<ManagedObject>) ?? []).compactMap { $0["name"] as? String }.sorted()
+}
+
+let ada = try person("Ada", in: context)
+let bob = try person("Bob", in: context)
+let cyd = try person("Cyd", in: context)
+try befriend(ada, bob, ranking: 1)
+try befriend(ada, cyd, ranking: 2)
+try befriend(bob, ada, ranking: 1)
+try context.save()
+
+// Through the friendships to the people: a path goes through to-many relationships.
+print("Ada's friends: \(names(try ada.value(forKeyPath: "friends.friend")))")
+print("Who counts Ada as a friend: \(names(try ada.value(forKeyPath: "befriendedBy.source")))")
+print("Sum of Ada's rankings: \(try ada.value(forKeyPath: "friends.@sum.ranking") ?? 0)")
+
+// The rule is Cascade: with a person go the friendships, and nobody else.
+context.delete(bob)
+try context.save()
+print("After Bob is gone, Ada's friends: \(names(try ada.value(forKeyPath: "friends.friend")))")
+
+// A friendship without a friend is none: the model demands one.
+let info = try context.insertNewObject(forEntityName: "FriendInfo")
+try info.setValue(cyd, forKey: "source")
+do {
+  try context.save()
+} catch {
+  print("Refused: \(error.message)")
+}
