@@ -51,6 +51,7 @@ public final class ManagedObjectContext {
   /// Above 0 while a hook or observer runs.
   var calloutDepth = 0
   var isProcessing = false
+  var isPropagating = false
   var isSaving = false
   var deferredBlocks: [() -> Void] = []
   var observers: [(id: Int, body: (ContextEvent) -> Void)] = []
@@ -149,6 +150,7 @@ public final class ManagedObjectContext {
     guard let entity else { return orphan(id) }
     let object = make(ModelPlan.plan(of: entity.model).entities[entity.index])
     object.needExtras().gone = id.isTemporaryID ? .neverSaved : .storeRemoved
+    object.needExtras().lastID = id
     if case .permanent(_, let reference) = id.form { object.reference = reference }
     return object
   }
@@ -160,6 +162,7 @@ public final class ManagedObjectContext {
     guard let model = try? ManagedObjectModel(description) else { preconditionFailure("the empty entity is valid") }
     let object = ManagedObject(entity: model.entity(at: 0), insertInto: nil)
     object.needExtras().gone = id.isTemporaryID ? .neverSaved : .storeRemoved
+    object.needExtras().lastID = id
     return object
   }
 
@@ -196,6 +199,8 @@ public final class ManagedObjectContext {
 
   /// Takes an object that is in a store into the context.
   func adopt(_ object: ManagedObject, _ home: StoreHome) {
+    // What its class's initializer set is for new objects.
+    if object.flags.contains(.realized) { object.forgetInitialValues() }
     object.context = self
     object.home = home
     home.register(object)
@@ -302,8 +307,18 @@ public final class ManagedObjectContext {
 }
 
 extension ManagedObject {
+  final func forgetInitialValues() {
+    flags.remove(.realized)
+    edits = nil
+  }
+
   /// The object is no longer its context's.
   final func abandon(_ reason: ManagedObjectError.UnavailableReason) {
+    let extras = needExtras()
+    // It goes on being known by what it was known by.
+    if extras.parentObject != nil || reference != nil && home != nil && (!flags.contains(.inserted) || flags.contains(.permanent)) {
+      extras.lastID = objectID
+    }
     home?.unregister(self)
     context = nil
     home = nil
@@ -312,7 +327,6 @@ extension ManagedObject {
     overlay = nil
     flags = []
     position = -1
-    let extras = needExtras()
     extras.gone = reason
     extras.parentObject = nil
     extras.fetched = [:]

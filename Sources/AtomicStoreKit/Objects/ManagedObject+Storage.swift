@@ -15,8 +15,11 @@ extension ManagedObject {
   }
 
   private final func fire() throws(ManagedObjectError) {
-    guard let context else { throw unavailable(extras?.gone ?? .contextGone) }
-    try context.fire(self)
+    if let context { return try context.fire(self) }
+    if let reason = extras?.gone { throw unavailable(reason) }
+    // It stands alone: its values are what it is given until it is inserted.
+    flags.insert(.realized)
+    for (p, value) in plan.defaults { setEdit(p, .stored(value)) }
   }
 
   final func unavailable(_ reason: ManagedObjectError.UnavailableReason) -> ManagedObjectError {

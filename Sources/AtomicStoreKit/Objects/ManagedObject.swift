@@ -91,6 +91,7 @@ open class ManagedObject {
     }
     if let parent = extras?.parentObject { return parent.objectID }
     let extras = needExtras()
+    if let id = extras.lastID { return id }
     if let name = extras.temporaryName { return ManagedObjectID(temporary: name, entityName: plan.name) }
     let name = UUID()
     extras.temporaryName = name
@@ -164,6 +165,8 @@ final class ObjectExtras {
   /// In a child context, the object this one stands for.
   var parentObject: ManagedObject?
   var gone: ManagedObjectError.UnavailableReason?
+  /// What it was known by when it went.
+  var lastID: ManagedObjectID?
   var accessError: ManagedObjectError?
   /// What transformers made of stored bytes, by property.
   var transformed: [Int: Any] = [:]
