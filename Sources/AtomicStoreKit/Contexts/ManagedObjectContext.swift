@@ -149,9 +149,7 @@ public final class ManagedObjectContext {
     let entity = model?.entity(named: id.entityName) ?? model?.entities.first
     guard let entity else { return orphan(id) }
     let object = make(ModelPlan.plan(of: entity.model).entities[entity.index])
-    object.needExtras().gone = id.isTemporaryID ? .neverSaved : .storeRemoved
-    object.needExtras().lastID = id
-    if case .permanent(_, let reference) = id.form { object.reference = reference }
+    markUnknown(object, id)
     return object
   }
 
@@ -161,9 +159,20 @@ public final class ManagedObjectContext {
     // One entity without properties is a valid model.
     guard let model = try? ManagedObjectModel(description) else { preconditionFailure("the empty entity is valid") }
     let object = ManagedObject(entity: model.entity(at: 0), insertInto: nil)
-    object.needExtras().gone = id.isTemporaryID ? .neverSaved : .storeRemoved
-    object.needExtras().lastID = id
+    markUnknown(object, id)
     return object
+  }
+
+  private func markUnknown(_ object: ManagedObject, _ id: ManagedObjectID) {
+    let extras = object.needExtras()
+    extras.lastID = id
+    // An open store that has no such entity has no such object either.
+    if let store = id.storeIdentifier {
+      extras.gone = persistentStoreCoordinator.persistentStore(identifier: store) == nil ? .storeRemoved : .notInStore
+    } else {
+      extras.gone = .neverSaved
+    }
+    object.reference = id.reference
   }
 
   /// The object of that ID, its values fetched.

@@ -23,10 +23,11 @@ extension ManagedObject {
   }
 
   final func unavailable(_ reason: ManagedObjectError.UnavailableReason) -> ManagedObjectError {
-    var message = "\(plan.name)/\(reference.map(\.description) ?? "new") \(reason.text)"
+    let name = extras?.lastID?.entityName ?? plan.name
+    var message = "\(name)/\(reference.map(\.description) ?? "new") \(reason.text)"
     if let way = extras?.reachedBy { message += "; it was reached by \(way)" }
     return ManagedObjectError(
-      .managedObjectReferentialIntegrity, message, objectID: objectID, entityName: plan.name, reason: reason)
+      .managedObjectReferentialIntegrity, message, objectID: objectID, entityName: name, reason: reason)
   }
 
   /// Keeps an error that property access met and cannot throw.
