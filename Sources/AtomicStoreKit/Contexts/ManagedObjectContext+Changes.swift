@@ -147,8 +147,13 @@ extension ManagedObjectContext {
   /// Deletes an object with the next save. Its delete rules are applied when pending changes are processed, or at once
   /// where ``propagatesDeletesAtEndOfEvent`` is false. A new object is simply taken back.
   public func delete(_ object: ManagedObject) {
-    guard object.context === self, !object.flags.contains(.deleted), object.isReachable else { return }
-    if type(of: object) != ManagedObject.self { callout { object.prepareForDeletion() } }
+    guard object.context === self, object.flags.isDisjoint(with: [.deleted, .deleting]), object.isReachable else { return }
+    if type(of: object) != ManagedObject.self {
+      // The hook may delete others whose hooks delete this one.
+      object.flags.insert(.deleting)
+      callout { object.prepareForDeletion() }
+      object.flags.remove(.deleting)
+    }
     guard object.context === self, !object.flags.contains(.deleted) else { return }
     undoManager?.log(.deleted(object))
     applyDelete(object)

@@ -54,6 +54,10 @@ open class ManagedObject {
     /// Its deletion has been carried to the objects around it.
     static let propagated = Flags(rawValue: 256)
     static let registered = Flags(rawValue: 512)
+    /// It is being prepared for its deletion.
+    static let deleting = Flags(rawValue: 1024)
+    /// It is about to turn into a fault.
+    static let faulting = Flags(rawValue: 2048)
     static let changed: Flags = [.inserted, .updated, .deleted]
   }
 
