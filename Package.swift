@@ -21,6 +21,7 @@ let package = Package(
       name: "AtomicStoreKit",
       targets: ["AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats"]),
     .executable(name: "atomicstore", targets: ["atomicstore"]),
+    .executable(name: "iclass", targets: ["iclass"]),
   ],
   dependencies: [
     // For the command only: no library target depends on it.
@@ -69,6 +70,14 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ], swiftSettings: strict),
 
+    // Samples that are programs: what the documentation quotes.
+    .target(
+      name: "IClassObjects", dependencies: ["AtomicStoreKit", "AtomicStoreSPI"], path: "SampleStores/iClass/Objects",
+      packageAccess: false, swiftSettings: strict),
+    .executableTarget(
+      name: "iclass", dependencies: ["IClassObjects", "AtomicStoreKit", "BuiltInStoreFormats"],
+      path: "SampleStores/iClass/Command", packageAccess: false, swiftSettings: strict),
+
     .testTarget(name: "StoreVocabularyTests", dependencies: ["StoreVocabulary"], swiftSettings: strict),
     .testTarget(name: "StoreCodecsTests", dependencies: ["StoreCodecs"], swiftSettings: strict),
     .testTarget(name: "AtomicStoreSPITests", dependencies: ["AtomicStoreSPI"], swiftSettings: strict),
@@ -82,6 +91,10 @@ let package = Package(
       name: "ObjectGraphTests",
       dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles"],
       swiftSettings: strict),
+    .testTarget(
+      name: "IClassTests",
+      dependencies: ["IClassObjects", "AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles"],
+      path: "SampleStores/iClass/Tests", swiftSettings: strict),
     .testTarget(
       name: "CommandTests",
       dependencies: ["atomicstore", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "BuiltInStoreFormats"],

@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import FoundationEssentials
 
 /// A save: prepare, check, stage, write, publish. Whatever fails on the way, files, nodes and context are as before.
 extension ManagedObjectContext {
@@ -24,7 +25,9 @@ extension ManagedObjectContext {
     }
     guard hasChanges else { return }
     isSaving = true
+    savingDate = Date()
     defer {
+      derivedNow = ObjectList()
       for object in inserted { object.flags.remove(.prepared) }
       for object in updated { object.flags.remove(.prepared) }
       for object in deleted { object.flags.remove(.prepared) }

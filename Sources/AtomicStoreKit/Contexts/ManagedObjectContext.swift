@@ -53,6 +53,9 @@ public final class ManagedObjectContext {
   var isProcessing = false
   var isPropagating = false
   var isSaving = false
+  /// The moment of the save that runs, for derived attributes, and the objects that have been given it.
+  var savingDate = Date()
+  var derivedNow = ObjectList()
   var deferredBlocks: [() -> Void] = []
   var observers: [(id: Int, body: (ContextEvent) -> Void)] = []
   var nextObserver = 0

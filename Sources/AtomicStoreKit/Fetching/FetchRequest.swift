@@ -1,4 +1,5 @@
-import AtomicStoreSPI
+public import AtomicStoreSPI
+import FoundationEssentials
 
 /// What a context is asked for: the objects of an entity, and which of them.
 ///
@@ -18,12 +19,33 @@ public struct FetchRequest<Result: ManagedObject> {
   public var fetchOffset = 0
   /// The stores that are asked; nil for all.
   public var affectedStores: [PersistentStore]?
-  /// Which objects: a closure that says so of each.
+  /// Which objects: those that fulfil it; nil for all.
+  public var predicate: FetchPredicate?
+  /// Which objects of those: a closure that says so of each.
   public var filter: ((Result) throws -> Bool)?
+  /// In which order; empty for the order that the stores have.
+  public var sortKeys: [SortKey] = []
 
-  public init(entityName: String, filter: ((Result) throws -> Bool)? = nil) {
+  public init(
+    entityName: String, predicate: FetchPredicate? = nil, sortKeys: [SortKey] = [],
+    filter: ((Result) throws -> Bool)? = nil
+  ) {
     self.entityName = entityName
+    self.predicate = predicate
+    self.sortKeys = sortKeys
     self.filter = filter
+  }
+
+  /// A request as a model has it.
+  public init(_ description: FetchRequestDescription, variables: [String: FetchExpression] = [:]) throws {
+    self.init(entityName: description.entityName)
+    if let text = description.predicateString, !text.isEmpty {
+      predicate = try FetchPredicate(format: text).substituting(variables)
+    }
+    includesSubentities = description.includesSubentities ?? true
+    includesPendingChanges = description.includesPendingChanges ?? true
+    returnsObjectsAsFaults = description.returnsObjectsAsFaults ?? true
+    fetchLimit = max(0, description.fetchLimit ?? 0)
   }
 }
 
@@ -36,9 +58,14 @@ extension ManagedObjectContext {
   /// - Throws: `.invalidFetch` for an entity that the model does not have; what the filter throws.
   public func fetch<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [Result] {
     processPendingChanges()
-    let found = try candidates(request)
+    var found = try candidates(request)
     var results: [Result] = []
     var skipped = 0
+    let now = Date()
+    if let predicate = request.predicate {
+      found = try found.filter { try PredicateEvaluator($0, now: now).evaluate(predicate) }
+    }
+    if !request.sortKeys.isEmpty { found = try SortKey.sort(found, by: request.sortKeys) }
     if request.filter == nil, request.fetchLimit == 0, request.fetchOffset <= 0, let all = found as? [Result] {
       results = all
     } else {
@@ -67,7 +94,7 @@ extension ManagedObjectContext {
   /// How many objects the request would find.
   public func count<Result: ManagedObject>(for request: FetchRequest<Result>) throws -> Int {
     processPendingChanges()
-    if request.filter == nil, parent == nil, inserted.isEmpty, deleted.isEmpty, let entities = try? entities(of: request) {
+    if request.filter == nil, request.predicate == nil, parent == nil, inserted.isEmpty, deleted.isEmpty, let entities = try? entities(of: request) {
       var count = 0
       for home in homesAsked(request) {
         guard let version = home.currentVersion() else { continue }

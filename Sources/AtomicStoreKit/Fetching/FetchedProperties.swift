@@ -1,13 +1,137 @@
 import AtomicStoreSPI
+import FoundationEssentials
+import Synchronization
 
+/// Properties whose value is a fetch, and attributes that are computed when they are saved.
 extension ManagedObject {
-  /// What a fetched property finds, found once: until the object is refreshed.
+  /// What a fetched property finds: fetched when it is first asked for, then kept until the object is refreshed.
+  ///
+  /// Its predicate may name `$FETCH_SOURCE`, this object, and `$FETCHED_PROPERTY`, the property's description, of which
+  /// `name` and `userInfo.KEY` can be asked.
   final func fetchedObjects(_ p: Int) throws(ManagedObjectError) -> [ManagedObject] {
     if let found = extras?.fetched[p] { return found }
-    return []
+    let property = plan.properties[p]
+    guard let context, let description = property.fetched else { throw unavailable(extras?.gone ?? .contextGone) }
+    func failure(_ message: String, _ cause: (any Error)?) -> ManagedObjectError {
+      ManagedObjectError(
+        .invalidFetch, "the fetched property \(plan.name).\(property.name) \(message)", objectID: objectID,
+        entityName: plan.name, key: property.name, underlying: cause)
+    }
+    let template: FetchPredicate?
+    switch ParsedTexts.predicate(description.fetchRequest.predicateString ?? "") {
+    case .success(let parsed): template = parsed
+    case .failure(let error): throw failure("has a predicate that cannot be read", error)
+    }
+    var request = FetchRequest<ManagedObject>(entityName: description.fetchRequest.entityName)
+    request.includesSubentities = description.fetchRequest.includesSubentities ?? true
+    request.fetchLimit = max(0, description.fetchRequest.fetchLimit ?? 0)
+    if let template {
+      let unknown = template.variables.filter { $0 != "FETCH_SOURCE" && $0 != "FETCHED_PROPERTY" }
+      guard unknown.isEmpty else {
+        throw failure("names the variable $\(unknown[0]); there are $FETCH_SOURCE and $FETCHED_PROPERTY", nil)
+      }
+      let variables = ["FETCH_SOURCE": PredicateValue.object(self), "FETCHED_PROPERTY": .value(.string(property.name))]
+      request.filter = { object in try PredicateEvaluator(object, variables: variables).evaluate(template) }
+    }
+    do {
+      let found = try context.fetch(request)
+      needExtras().fetched[p] = found
+      return found
+    } catch {
+      throw failure("cannot be fetched", error)
+    }
   }
 }
 
 extension ManagedObjectContext {
-  func computeDerived(_ object: ManagedObject) throws(ManagedObjectError) {}
+  /// Sets the derived attributes of an object that is being saved.
+  func computeDerived(_ object: ManagedObject) throws(ManagedObjectError) {
+    for p in object.plan.derived {
+      let property = object.plan.properties[p]
+      guard case .attribute(let type) = property.kind, let text = property.attribute?.derivationExpression else { continue }
+      func failure(_ message: String, _ cause: (any Error)?) -> ManagedObjectError {
+        ManagedObjectError(
+          .managedObjectValidation, "the derived attribute \(object.plan.name).\(property.name) \(message)",
+          objectID: object.objectID, entityName: object.plan.name, key: property.name, rule: text, underlying: cause)
+      }
+      // A time of the save is new each time: it is taken once for each save, when something else changed.
+      if text.filter({ $0 != " " }) == "now()" {
+        guard !derivedNow.contains(object) else { continue }
+        derivedNow.append(object)
+      }
+      let expression: FetchExpression
+      switch ParsedTexts.expression(text) {
+      case .success(let parsed): expression = parsed
+      case .failure(let error): throw failure("has an expression that cannot be read", error)
+      }
+      let value: PredicateValue
+      do throws(ManagedObjectError) {
+        value = try PredicateEvaluator(object, now: savingDate).value(of: expression)
+      } catch {
+        throw failure("cannot be computed", error)
+      }
+      guard case .value(let stored) = value, let fitting = Self.fitting(stored, type) else {
+        throw failure("comes to what \(type.modelName) cannot hold", nil)
+      }
+      if property.slot < 0 {
+        object.setOverlay(p, .stored(fitting))
+      } else if object.storedValue(p) != fitting {
+        // It follows from other changes, which undo takes back: it is no change of its own.
+        object.applyStoredValue(p, fitting)
+      }
+    }
+  }
+
+  /// A computed value as the attribute's type: numbers are converted, and rounded where the type is coarser.
+  private static func fitting(_ value: StoredValue, _ type: AttributeType) -> StoredValue? {
+    if type.accepts(value) { return value }
+    guard let number = NumberOrder.Number(value) else { return nil }
+    let converted: StoredValue
+    switch type {
+    case .integer16, .integer32, .integer64:
+      guard let whole = Int64(exactly: number.asDouble.rounded()) else { return nil }
+      converted = .integer(whole)
+    case .double: converted = .double(number.asDouble)
+    case .float: converted = .float(Float(number.asDouble))
+    case .decimal:
+      switch number {
+      case .integer(let whole): converted = .decimal(DecimalNumber(whole))
+      default:
+        guard let decimal = DecimalNumber("\(number.asDouble)") else { return nil }
+        converted = .decimal(decimal)
+      }
+    default: return nil
+    }
+    return type.accepts(converted) ? converted : nil
+  }
+}
+
+/// Predicates and expressions of models, read once.
+enum ParsedTexts {
+  private static let predicates = Mutex<[String: Result<FetchPredicate?, PredicateFormatError>]>([:])
+  private static let expressions = Mutex<[String: Result<FetchExpression, PredicateFormatError>]>([:])
+
+  /// Nil for an empty text.
+  static func predicate(_ text: String) -> Result<FetchPredicate?, PredicateFormatError> {
+    if text.isEmpty { return .success(nil) }
+    return predicates.withLock { known in
+      if let found = known[text] { return found }
+      if known.count > 1024 { known = [:] }
+      let made: Result<FetchPredicate?, PredicateFormatError>
+      do throws(PredicateFormatError) { made = .success(try FetchPredicate(format: text)) } catch { made = .failure(error) }
+      known[text] = made
+      return made
+    }
+  }
+
+  static func expression(_ text: String) -> Result<FetchExpression, PredicateFormatError> {
+    expressions.withLock { known in
+      if let found = known[text] { return found }
+      if known.count > 1024 { known = [:] }
+      let made: Result<FetchExpression, PredicateFormatError>
+      do throws(PredicateFormatError) { made = .success(try FetchExpression(format: text)) } catch { made = .failure(error) }
+      known[text] = made
+      return made
+    }
+  }
 }

@@ -98,7 +98,7 @@ extension AttributeValue {
       if case .attribute(let type) = property.kind, property.slot >= 0, type.accepts(stored) {
         try object.setStoredValue(p, stored)
       } else {
-        try object.setValue(stored, at: p)
+        try object.setValue(stored.anyValue, at: p)
       }
     } catch {
       object.refuse(error)

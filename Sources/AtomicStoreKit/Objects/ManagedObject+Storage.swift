@@ -22,6 +22,18 @@ extension ManagedObject {
     for (p, value) in plan.defaults { setEdit(p, .stored(value)) }
   }
 
+  /// Makes a fault's stored values readable for the kit without making it an object that was asked for.
+  final func isPeekable() -> Bool {
+    if flags.contains(.realized) { return true }
+    guard extras?.gone == nil, extras?.parentObject == nil, let home, let reference, let version = home.currentVersion()
+    else { return false }
+    if base === version { return true }
+    guard let found = version.handle(for: reference, root: plan.root), found.entity == plan.index else { return false }
+    base = version
+    node = found
+    return true
+  }
+
   final func unavailable(_ reason: ManagedObjectError.UnavailableReason) -> ManagedObjectError {
     let name = extras?.lastID?.entityName ?? plan.name
     var message = "\(name)/\(reference.map(\.description) ?? "new") \(reason.text)"

@@ -44,10 +44,11 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
     persistentStores.first { $0.identifier == identifier }
   }
 
-  /// The ID of an object that one of the open stores holds, from its URI; nil where none does.
+  /// The ID that a URI stands for, where its store is open and its model has the entity; whether the store holds such
+  /// an object shows when its fault is fired. Nil for temporary IDs too: they mean nothing here.
   public func managedObjectID(forURIRepresentation uri: String) -> ManagedObjectID? {
     guard let id = ManagedObjectID(uriRepresentation: uri), let identifier = id.storeIdentifier else { return nil }
-    return persistentStore(identifier: identifier)?.node(for: id) == nil ? nil : id
+    return persistentStore(identifier: identifier)?.model.entity(named: id.entityName) == nil ? nil : id
   }
 
   // MARK: Adding and removing

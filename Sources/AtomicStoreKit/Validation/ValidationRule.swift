@@ -13,8 +13,15 @@ struct ValidationRule: Sendable {
   var minimumCount = 0
   var maximumCount = 0
 
-  /// Nil where the model demands nothing.
+  /// Whether a text could be an object's URI, which must not be a temporary one.
+  var mayNameObjects = false
+
+  /// Nil where nothing is demanded.
   init?(_ property: PropertyPlan) {
+    switch property.kind {
+    case .attribute(.uri), .attribute(.string): mayNameObjects = property.slot >= 0
+    default: break
+    }
     if let attribute = property.attribute, property.kind != .composite {
       // A derived attribute is computed, not given.
       isMandatory = !attribute.isOptional && attribute.derivationExpression == nil
@@ -24,6 +31,7 @@ struct ValidationRule: Sendable {
       maximumLength = attribute.maximumLength
       pattern = attribute.regularExpression
       guard isMandatory || minimum != nil || maximum != nil || minimumLength != nil || maximumLength != nil || pattern != nil
+        || mayNameObjects
       else { return nil }
     } else if let relationship = property.relationship {
       isMandatory = !relationship.isOptional
@@ -47,6 +55,13 @@ struct ValidationRule: Sendable {
     }
     if let maximum, Self.isLess(maximum, value) {
       broken.append((isDate ? .validationDateTooLate : .validationNumberTooLarge, "at most \(maximum.displayText)"))
+    }
+    switch value {
+    case .string(let text), .uri(let text):
+      if text.utf8.starts(with: "x-coredata:///".utf8), ManagedObjectID(uriRepresentation: text)?.isTemporaryID == true {
+        broken.append((.validationInvalidURI, "a permanent ID: a temporary one means nothing once it is stored"))
+      }
+    default: break
     }
     guard case .string(let text) = value else { return broken }
     if minimumLength != nil || maximumLength != nil {

@@ -1,0 +1,211 @@
+public import AtomicStoreSPI
+
+/// A condition on objects: what `NSPredicate` is elsewhere, as a value.
+///
+/// Made from Core Data's format language (``init(format:_:)``), or case by case. Two are equal when they are the same
+/// tree; ``predicateFormat`` is a text that gives the same tree again.
+public indirect enum FetchPredicate: Equatable, Sendable {
+  /// `TRUEPREDICATE`, `FALSEPREDICATE`.
+  case value(Bool)
+  case comparison(Comparison)
+  /// All of them; true for none.
+  case and([FetchPredicate])
+  /// One of them at least; false for none.
+  case or([FetchPredicate])
+  case not(FetchPredicate)
+
+  /// One comparison of two expressions.
+  public struct Comparison: Equatable, Sendable {
+    public var left: FetchExpression
+    public var comparator: Comparator
+    public var right: FetchExpression
+    public var modifier: Modifier
+    public var options: Options
+
+    public init(
+      _ left: FetchExpression, _ comparator: Comparator, _ right: FetchExpression, modifier: Modifier = .direct,
+      options: Options = []
+    ) {
+      self.left = left
+      self.comparator = comparator
+      self.right = right
+      self.modifier = modifier
+      self.options = options
+    }
+  }
+
+  /// How two values are compared.
+  public enum Comparator: String, Sendable, CaseIterable {
+    case equal = "=="
+    case notEqual = "!="
+    case less = "<"
+    case greater = ">"
+    case lessOrEqual = "<="
+    case greaterOrEqual = ">="
+    case between = "BETWEEN"
+    /// The left one is among those on the right, or a substring of the text on the right.
+    case isIn = "IN"
+    case contains = "CONTAINS"
+    case beginsWith = "BEGINSWITH"
+    case endsWith = "ENDSWITH"
+    /// With wildcards: `?` for one character, `*` for any number.
+    case like = "LIKE"
+    /// A regular expression for the whole text.
+    case matches = "MATCHES"
+  }
+
+  /// Which elements of a to-many on the left must fulfil the comparison. `NONE` is ``FetchPredicate/not(_:)`` of `.any`.
+  public enum Modifier: String, Sendable {
+    case direct = ""
+    case all = "ALL"
+    case any = "ANY"
+  }
+
+  /// How texts are compared.
+  public struct Options: OptionSet, Sendable, Hashable {
+    public let rawValue: Int
+    public init(rawValue: Int) { self.rawValue = rawValue }
+    /// `[c]`: capital and small letters are equal.
+    public static let caseInsensitive = Options(rawValue: 1)
+    /// `[d]`: letters with and without accents are equal.
+    public static let diacriticInsensitive = Options(rawValue: 2)
+    /// `[n]`: the texts are normalised already, compare them as they stand.
+    public static let normalized = Options(rawValue: 4)
+    /// `[l]`: by the rules of the reader's language. Parsed, and refused when it is run: there is no language here.
+    public static let localeSensitive = Options(rawValue: 8)
+  }
+}
+
+/// A value in a predicate, or how to come by one: what `NSExpression` is elsewhere.
+public indirect enum FetchExpression: Equatable, Sendable {
+  case constant(StoredValue)
+  case objectID(ManagedObjectID)
+  /// `SELF`: the object, or value, that the predicate is asked of.
+  case evaluatedObject
+  /// `$NAME`, to be substituted: see ``FetchPredicate/substituting(_:)``.
+  case variable(String)
+  /// A path of keys from the object, among them operators such as `@count` and `@sum`.
+  case keyPath([String])
+  /// A path of keys from what an expression gives.
+  case member(FetchExpression, [String])
+  /// An element of a list: `list[0]`, `list[FIRST]`, or how many it has: `list[SIZE]`.
+  case element(FetchExpression, Element)
+  /// A function by its selector's name, such as `sum:`, `add:to:`, `uppercase:`, `now`.
+  case function(String, [FetchExpression])
+  /// `FUNCTION(target, 'name', …)`: a function that the program registered.
+  case custom(FetchExpression, String, [FetchExpression])
+  /// `{ … }`.
+  case aggregate([FetchExpression])
+  /// `SUBQUERY(list, $x, predicate)`: those of a list that fulfil a predicate.
+  case subquery(FetchExpression, variable: String, FetchPredicate)
+  case set(SetOperation, FetchExpression, FetchExpression)
+  /// `CAST(value, 'type')`.
+  case cast(FetchExpression, String)
+  /// `TERNARY(predicate, value, value)`.
+  case conditional(FetchPredicate, FetchExpression, FetchExpression)
+  /// `FETCH(request, context, countOnly)`: parsed, and refused when it is run.
+  case fetch([FetchExpression])
+
+  public enum Element: Equatable, Sendable {
+    case at(FetchExpression)
+    case first
+    case last
+    case size
+  }
+  public enum SetOperation: String, Sendable {
+    case union = "UNION"
+    case intersect = "INTERSECT"
+    case minus = "MINUS"
+  }
+}
+
+extension FetchPredicate {
+  /// The predicate with variables replaced. Variables that the table does not have stay.
+  ///
+  /// Variables that a `SUBQUERY` declares are its own and stay in it.
+  public func substituting(_ variables: [String: FetchExpression]) -> FetchPredicate {
+    switch self {
+    case .value: self
+    case .and(let parts): .and(parts.map { $0.substituting(variables) })
+    case .or(let parts): .or(parts.map { $0.substituting(variables) })
+    case .not(let part): .not(part.substituting(variables))
+    case .comparison(let comparison):
+      .comparison(
+        Comparison(
+          comparison.left.substituting(variables), comparison.comparator, comparison.right.substituting(variables),
+          modifier: comparison.modifier, options: comparison.options))
+    }
+  }
+
+  /// The names of the variables that are left, without those that subqueries declare, in the order they appear.
+  public var variables: [String] {
+    var names: [String] = []
+    visit(bound: []) { name in if !names.contains(name) { names.append(name) } }
+    return names
+  }
+
+  func visit(bound: Set<String>, _ found: (String) -> Void) {
+    switch self {
+    case .value: break
+    case .and(let parts), .or(let parts): for part in parts { part.visit(bound: bound, found) }
+    case .not(let part): part.visit(bound: bound, found)
+    case .comparison(let comparison):
+      comparison.left.visit(bound: bound, found)
+      comparison.right.visit(bound: bound, found)
+    }
+  }
+}
+
+extension FetchExpression {
+  public func substituting(_ variables: [String: FetchExpression]) -> FetchExpression {
+    func all(_ list: [FetchExpression]) -> [FetchExpression] { list.map { $0.substituting(variables) } }
+    switch self {
+    case .constant, .objectID, .evaluatedObject, .keyPath: return self
+    case .variable(let name): return variables[name] ?? self
+    case .member(let base, let path): return .member(base.substituting(variables), path)
+    case .element(let base, .at(let index)): return .element(base.substituting(variables), .at(index.substituting(variables)))
+    case .element(let base, let element): return .element(base.substituting(variables), element)
+    case .function(let name, let arguments): return .function(name, all(arguments))
+    case .custom(let target, let name, let arguments):
+      return .custom(target.substituting(variables), name, all(arguments))
+    case .aggregate(let list): return .aggregate(all(list))
+    case .subquery(let list, let variable, let predicate):
+      var inner = variables
+      inner[variable] = nil
+      return .subquery(list.substituting(variables), variable: variable, predicate.substituting(inner))
+    case .set(let operation, let one, let other):
+      return .set(operation, one.substituting(variables), other.substituting(variables))
+    case .cast(let value, let type): return .cast(value.substituting(variables), type)
+    case .conditional(let predicate, let one, let other):
+      return .conditional(
+        predicate.substituting(variables), one.substituting(variables), other.substituting(variables))
+    case .fetch(let list): return .fetch(all(list))
+    }
+  }
+
+  func visit(bound: Set<String>, _ found: (String) -> Void) {
+    switch self {
+    case .constant, .objectID, .evaluatedObject, .keyPath: break
+    case .variable(let name): if !bound.contains(name) { found(name) }
+    case .member(let base, _): base.visit(bound: bound, found)
+    case .element(let base, let element):
+      base.visit(bound: bound, found)
+      if case .at(let index) = element { index.visit(bound: bound, found) }
+    case .function(_, let list), .aggregate(let list), .fetch(let list): for part in list { part.visit(bound: bound, found) }
+    case .custom(let target, _, let list):
+      target.visit(bound: bound, found)
+      for part in list { part.visit(bound: bound, found) }
+    case .subquery(let list, let variable, let predicate):
+      list.visit(bound: bound, found)
+      predicate.visit(bound: bound.union([variable]), found)
+    case .set(_, let one, let other):
+      one.visit(bound: bound, found)
+      other.visit(bound: bound, found)
+    case .cast(let value, _): value.visit(bound: bound, found)
+    case .conditional(let predicate, let one, let other):
+      predicate.visit(bound: bound, found)
+      one.visit(bound: bound, found)
+      other.visit(bound: bound, found)
+    }
+  }
+}

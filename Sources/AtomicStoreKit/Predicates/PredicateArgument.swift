@@ -1,0 +1,53 @@
+import AtomicStoreSPI
+import FoundationEssentials
+
+/// What is given for the `%` of a predicate's text.
+enum PredicateArgument {
+  case expression(FetchExpression)
+  case predicate(FetchPredicate)
+
+  /// Nil for what can stand in no predicate.
+  init?(_ value: Any?) {
+    guard let value = StoredValue.unwrapped(value) else {
+      self = .expression(.constant(.null))
+      return
+    }
+    switch value {
+    case let predicate as FetchPredicate: self = .predicate(predicate)
+    case let expression as FetchExpression: self = .expression(expression)
+    case let object as ManagedObject: self = .expression(.objectID(object.objectID))
+    case let id as ManagedObjectID: self = .expression(.objectID(id))
+    case let stored as StoredValue: self = .expression(.constant(stored))
+    case let number as Decimal:
+      guard let exact = DecimalNumber("\(number)") else { return nil }
+      self = .expression(.constant(.decimal(exact)))
+    default:
+      if let stored = StoredValue(guessing: value) {
+        self = .expression(.constant(stored))
+      } else if let list = Self.list(value) {
+        var parts: [FetchExpression] = []
+        for element in list {
+          guard case .expression(let part)? = PredicateArgument(element) else { return nil }
+          parts.append(part)
+        }
+        self = .expression(.aggregate(parts))
+      } else {
+        return nil
+      }
+    }
+  }
+
+  private static func list(_ value: Any) -> [Any]? {
+    switch value {
+    case let list as [Any]: list
+    case let objects as Set<ManagedObject>: objects.sorted(by: ManagedObject.precedes)
+    case let texts as Set<String>: texts.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    case let numbers as Set<Int>: numbers.sorted()
+    case let range as ClosedRange<Int>: [range.lowerBound, range.upperBound]
+    case let range as ClosedRange<Double>: [range.lowerBound, range.upperBound]
+    case let range as ClosedRange<Date>: [range.lowerBound, range.upperBound]
+    case let set as Set<AnyHashable>: Array(set).sorted { "\($0)" < "\($1)" }
+    default: nil
+    }
+  }
+}

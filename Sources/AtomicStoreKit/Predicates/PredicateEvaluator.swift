@@ -1,0 +1,361 @@
+import AtomicStoreSPI
+import FoundationEssentials
+
+/// What an expression comes to.
+enum PredicateValue {
+  case value(StoredValue)
+  case object(ManagedObject)
+  /// An object that is not at hand: it is compared by its ID.
+  case id(ManagedObjectID)
+  case list([PredicateValue])
+
+  static var null: PredicateValue { .value(.null) }
+
+  var isNull: Bool { if case .value(.null) = self { true } else { false } }
+  /// The elements of a list; of anything else itself, of null nothing.
+  var elements: [PredicateValue] {
+    switch self {
+    case .list(let list): list
+    case .value(.null): []
+    default: [self]
+    }
+  }
+}
+
+/// Runs predicates and expressions on objects, with their unsaved changes.
+struct PredicateEvaluator {
+  /// What `SELF` is.
+  var subject: PredicateValue
+  var variables: [String: PredicateValue] = [:]
+  /// The same for all objects of a fetch.
+  var now = Date()
+  /// For messages.
+  var entityName = ""
+
+  init(_ subject: ManagedObject, variables: [String: PredicateValue] = [:], now: Date = Date()) {
+    self.subject = .object(subject)
+    self.variables = variables
+    self.now = now
+    entityName = subject.plan.name
+  }
+
+  func failure(_ message: String, key: String? = nil) -> ManagedObjectError {
+    ManagedObjectError(.invalidFetch, message, entityName: entityName, key: key)
+  }
+
+  // MARK: Predicates
+
+  func evaluate(_ predicate: FetchPredicate) throws(ManagedObjectError) -> Bool {
+    switch predicate {
+    case .value(let flag): return flag
+    case .and(let parts):
+      for part in parts where try !evaluate(part) { return false }
+      return true
+    case .or(let parts):
+      for part in parts where try evaluate(part) { return true }
+      return false
+    case .not(let part): return try !evaluate(part)
+    case .comparison(let comparison): return try evaluate(comparison)
+    }
+  }
+
+  private func evaluate(_ comparison: FetchPredicate.Comparison) throws(ManagedObjectError) -> Bool {
+    if comparison.options.contains(.localeSensitive) {
+      throw failure("the option [l] asks for the reader's language, and there is none here")
+    }
+    let left = try value(of: comparison.left)
+    let right = try value(of: comparison.right)
+    switch comparison.modifier {
+    case .direct: return try compare(left, comparison, right)
+    case .any:
+      for element in left.elements where try compare(element, comparison, right) { return true }
+      return false
+    case .all:
+      for element in left.elements where try !compare(element, comparison, right) { return false }
+      return true
+    }
+  }
+
+  private func compare(
+    _ left: PredicateValue, _ comparison: FetchPredicate.Comparison, _ right: PredicateValue
+  ) throws(ManagedObjectError) -> Bool {
+    let options = comparison.options
+    switch comparison.comparator {
+    case .equal: return try equal(left, right, comparison)
+    case .notEqual: return try !equal(left, right, comparison)
+    case .less: return try order(left, right, comparison).map { $0 < 0 } ?? false
+    case .greater: return try order(left, right, comparison).map { $0 > 0 } ?? false
+    case .lessOrEqual: return try order(left, right, comparison).map { $0 <= 0 } ?? false
+    case .greaterOrEqual: return try order(left, right, comparison).map { $0 >= 0 } ?? false
+    case .between:
+      guard case .list(let bounds) = right, bounds.count == 2 else {
+        throw failure("BETWEEN takes two bounds, such as {1, 10}")
+      }
+      guard let low = try order(left, bounds[0], comparison), let high = try order(left, bounds[1], comparison) else {
+        return false
+      }
+      return low >= 0 && high <= 0
+    case .isIn:
+      if case .value(.string(let whole)) = right {
+        guard case .value(.string(let part)) = left else { return false }
+        return StringComparison.contains(whole, part, options)
+      }
+      if case .list = left { throw toMany(comparison) }
+      return right.elements.contains { Self.isEqual(left, $0, options) } || left.isNull && Self.holdsNull(right)
+    case .contains:
+      if case .list(let list) = left { return list.contains { Self.isEqual($0, right, options) } }
+      guard case .value(.string(let whole)) = left, case .value(.string(let part)) = right else { return false }
+      return StringComparison.contains(whole, part, options)
+    case .beginsWith, .endsWith, .like, .matches:
+      if case .list = left { throw toMany(comparison) }
+      guard let text = Self.text(left), let pattern = Self.text(right) else { return false }
+      switch comparison.comparator {
+      case .beginsWith: return StringComparison.begins(text, pattern, options)
+      case .endsWith: return StringComparison.ends(text, pattern, options)
+      case .like: return StringComparison.isLike(text, pattern, options)
+      default:
+        guard let isMatch = PatternCache.matches(text, pattern, options) else {
+          throw failure("the pattern '\(pattern)' is no regular expression that is supported: \(PatternCache.problem(pattern))")
+        }
+        return isMatch
+      }
+    }
+  }
+
+  private func toMany(_ comparison: FetchPredicate.Comparison) -> ManagedObjectError {
+    failure("'\(comparison.left)' has many values: a to-many key needs ANY, ALL, NONE or SUBQUERY")
+  }
+
+  private static func holdsNull(_ value: PredicateValue) -> Bool {
+    if case .list(let list) = value { return list.contains(where: \.isNull) }
+    return false
+  }
+
+  private static func text(_ value: PredicateValue) -> String? {
+    switch value {
+    case .value(.string(let text)), .value(.uri(let text)): text
+    case .value(.uuid(let uuid)): uuid.uuidString
+    // Numbers are matched by their text, as people expect of LIKE.
+    case .value(.integer(let number)): "\(number)"
+    default: nil
+    }
+  }
+
+  private func equal(
+    _ left: PredicateValue, _ right: PredicateValue, _ comparison: FetchPredicate.Comparison
+  ) throws(ManagedObjectError) -> Bool {
+    switch (left, right) {
+    case (.list(let one), .list(let other)):
+      return one.count == other.count && one.allSatisfy { a in other.contains { Self.isEqual(a, $0, comparison.options) } }
+    case (.list(let list), .value(.null)), (.value(.null), .list(let list)): return list.isEmpty
+    case (.list, _), (_, .list): throw toMany(comparison)
+    default: return Self.isEqual(left, right, comparison.options)
+    }
+  }
+
+  private func order(
+    _ left: PredicateValue, _ right: PredicateValue, _ comparison: FetchPredicate.Comparison
+  ) throws(ManagedObjectError) -> Int? {
+    switch (left, right) {
+    case (.list, _), (_, .list): throw toMany(comparison)
+    case (.value(let one), .value(let other)): return Self.order(one, other, comparison.options)
+    default: return nil
+    }
+  }
+
+  // MARK: Values against each other
+
+  static func isEqual(_ one: PredicateValue, _ other: PredicateValue, _ options: FetchPredicate.Options) -> Bool {
+    switch (one, other) {
+    case (.object(let a), .object(let b)): return a === b || a.objectID == b.objectID
+    case (.object(let a), .id(let b)), (.id(let b), .object(let a)): return a.objectID == b || a.isKnown(by: b)
+    case (.id(let a), .id(let b)): return a == b
+    case (.value(let a), .value(let b)):
+      if a.isNull || b.isNull { return a.isNull && b.isNull }
+      if case .data(let x) = a, case .data(let y) = b { return x == y }
+      if case .boolean(let x) = a, case .boolean(let y) = b { return x == y }
+      return order(a, b, options) == 0
+    case (.list(let a), .list(let b)):
+      return a.count == b.count && zip(a, b).allSatisfy { isEqual($0, $1, options) }
+    default: return false
+    }
+  }
+
+  /// Below 0, 0, above; nil where there is no order: null, not-a-number, different kinds.
+  static func order(_ one: StoredValue, _ other: StoredValue, _ options: FetchPredicate.Options) -> Int? {
+    switch (one, other) {
+    case (.string(let a), .string(let b)), (.uri(let a), .uri(let b)), (.uri(let a), .string(let b)),
+      (.string(let a), .uri(let b)):
+      return StringComparison.order(a, b, options)
+    case (.uuid(let a), .uuid(let b)):
+      return a == b ? 0 : a.uuidString < b.uuidString ? -1 : 1
+    case (.uuid(let a), .string(let b)): return UUID(uuidString: b).map { a == $0 ? 0 : a.uuidString < $0.uuidString ? -1 : 1 }
+    case (.string(let a), .uuid(let b)): return UUID(uuidString: a).map { b == $0 ? 0 : $0.uuidString < b.uuidString ? -1 : 1 }
+    case (.date(let a), .date(let b)):
+      return NumberOrder.order(.double(a.timeIntervalSinceReferenceDate), .double(b.timeIntervalSinceReferenceDate))
+    default: return NumberOrder.order(one, other)
+    }
+  }
+
+  // MARK: Expressions
+
+  func value(of expression: FetchExpression) throws(ManagedObjectError) -> PredicateValue {
+    switch expression {
+    case .constant(let value): return .value(value)
+    case .objectID(let id): return .id(id)
+    case .evaluatedObject: return subject
+    case .variable(let name):
+      guard let value = variables[name] else {
+        throw failure("the variable $\(name) has no value")
+      }
+      return value
+    case .keyPath(let path): return try value(at: path[...], of: subject)
+    case .member(let base, let path): return try value(at: path[...], of: try value(of: base))
+    case .aggregate(let parts): return .list(try parts.map { part throws(ManagedObjectError) in try value(of: part) })
+    case .function(let name, let arguments):
+      return try call(name, try arguments.map { part throws(ManagedObjectError) in try value(of: part) })
+    case .subquery(let source, let variable, let predicate):
+      var found: [PredicateValue] = []
+      for element in try value(of: source).elements {
+        var inner = self
+        inner.variables[variable] = element
+        if try inner.evaluate(predicate) { found.append(element) }
+      }
+      return .list(found)
+    case .set(let operation, let one, let other):
+      let left = try value(of: one).elements
+      let right = try value(of: other).elements
+      func has(_ list: [PredicateValue], _ value: PredicateValue) -> Bool { list.contains { Self.isEqual($0, value, []) } }
+      switch operation {
+      case .union: return .list(left + right.filter { !has(left, $0) })
+      case .intersect: return .list(left.filter { has(right, $0) })
+      case .minus: return .list(left.filter { !has(right, $0) })
+      }
+    case .conditional(let predicate, let one, let other):
+      return try value(of: try evaluate(predicate) ? one : other)
+    case .cast(let inner, let type):
+      let value = try value(of: inner)
+      guard case .value(let stored) = value, let converted = PredicateCast.converted(stored, type) else {
+        throw failure("\(inner) cannot be cast to \(type)")
+      }
+      return .value(converted)
+    case .element(let base, let element):
+      let list = try value(of: base).elements
+      switch element {
+      case .first: return list.first ?? .null
+      case .last: return list.last ?? .null
+      case .size: return .value(.integer(Int64(list.count)))
+      case .at(let index):
+        guard case .value(.integer(let place)) = try value(of: index) else { throw failure("an index is a whole number") }
+        return place >= 0 && place < list.count ? list[Int(place)] : .null
+      }
+    case .custom(let target, let name, let arguments): return try custom(target, name, arguments)
+    case .fetch: throw failure("FETCH is not carried out inside a predicate: fetch first, and compare with the result")
+    }
+  }
+
+  /// `FUNCTION(value, 'selector:', …)` with the selectors that are functions of the language.
+  private func custom(
+    _ target: FetchExpression, _ name: String, _ arguments: [FetchExpression]
+  ) throws(ManagedObjectError) -> PredicateValue {
+    switch name {
+    case "length" where arguments.isEmpty: return try call("length:", [try value(of: target)])
+    case "uppercaseString", "uppercase": return try call("uppercase:", [try value(of: target)])
+    case "lowercaseString", "lowercase": return try call("lowercase:", [try value(of: target)])
+    case "self": return try value(of: target)
+    default: throw failure("no function '\(name)' is registered")
+    }
+  }
+
+  // MARK: Key paths
+
+  private func value(at path: ArraySlice<String>, of value: PredicateValue) throws(ManagedObjectError) -> PredicateValue {
+    guard let key = path.first else { return value }
+    let rest = path.dropFirst()
+    switch value {
+    case .list(let list):
+      if key.hasPrefix("@") { return try aggregate(key, rest, list) }
+      var results: [PredicateValue] = []
+      for element in list {
+        let inner = try self.value(at: path, of: element)
+        switch inner {
+        case .list(let more): results += more
+        case .value(.null): break
+        default: results.append(inner)
+        }
+      }
+      return .list(results)
+    case .value(.null): return key == "@count" ? .value(.integer(0)) : .null
+    case .object(let object):
+      if key.hasPrefix("@") { return try aggregate(key, rest, [value]) }
+      // A composite's parts are properties with a point in their names.
+      if let p = object.plan.property(named: key) {
+        if object.plan.properties[p].kind == .composite, let part = rest.first {
+          return try self.value(at: ["\(key).\(part)"] + rest.dropFirst(), of: value)
+        }
+        return try self.value(at: rest, of: try self.value(p, of: object))
+      }
+      switch key {
+      case "self", "SELF", "objectID": return try self.value(at: rest, of: value)
+      case "entity": return try self.value(at: rest, of: .value(.string(object.plan.name)))
+      default:
+        throw failure(
+          "\(object.plan.name) has no property '\(key)'\(Suggestion.text(for: key, among: object.plan.properties.map(\.name)))",
+          key: key)
+      }
+    case .value(.string(let name)) where key == "name" && rest.isEmpty: return .value(.string(name))
+    case .value(.string(let text)) where key == "length" && rest.isEmpty:
+      return .value(.integer(Int64(text.unicodeScalars.count)))
+    case .value, .id:
+      throw failure("the path goes on with '\(path.joined(separator: "."))' after a value", key: key)
+    }
+  }
+
+  private func value(_ p: Int, of object: ManagedObject) throws(ManagedObjectError) -> PredicateValue {
+    let property = object.plan.properties[p]
+    // Being looked at by a fetch fires no fault: stored values are read where they stand. Transient ones are made when
+    // an object awakes.
+    if property.slot < 0 || !object.isPeekable() { try object.realize() }
+    switch property.kind {
+    case .attribute:
+      if property.isTransient, case .transient(let value)? = object.layered(p) {
+        guard let value else { return .null }
+        return StoredValue(guessing: value).map { .value($0) } ?? .null
+      }
+      return .value(object.storedValue(p))
+    case .toOne: return object.toOneObject(p).map { .object($0) } ?? .null
+    case .toMany, .orderedToMany: return .list(object.toManyObjects(p).map { .object($0) })
+    case .fetched: return .list(try object.fetchedObjects(p).map { .object($0) })
+    case .composite: return .null
+    }
+  }
+
+  private func aggregate(
+    _ name: String, _ rest: ArraySlice<String>, _ list: [PredicateValue]
+  ) throws(ManagedObjectError) -> PredicateValue {
+    if name == "@count" { return .value(.integer(Int64(list.count))) }
+    let values = rest.isEmpty ? list : try value(at: rest, of: .list(list)).elements
+    switch name {
+    case "@sum": return try call("sum:", [.list(values)])
+    case "@avg": return try call("average:", [.list(values)])
+    case "@min": return try call("min:", [.list(values)])
+    case "@max": return try call("max:", [.list(values)])
+    case "@unionOfObjects", "@unionOfArrays", "@unionOfSets": return .list(values)
+    case "@distinctUnionOfObjects", "@distinctUnionOfArrays", "@distinctUnionOfSets":
+      var distinct: [PredicateValue] = []
+      for value in values where !distinct.contains(where: { Self.isEqual($0, value, []) }) { distinct.append(value) }
+      return .list(distinct)
+    default:
+      let names = ["@count", "@sum", "@avg", "@min", "@max", "@unionOfObjects", "@distinctUnionOfObjects"]
+      throw failure("there is no operator '\(name)'\(Suggestion.text(for: name, among: names))")
+    }
+  }
+}
+
+extension ManagedObject {
+  /// Whether an ID is one that the object had before it was saved.
+  final func isKnown(by id: ManagedObjectID) -> Bool {
+    guard case .temporary(let name) = id.form else { return false }
+    return extras?.temporaryName == name || (extras?.parentObject?.isKnown(by: id) ?? false)
+  }
+}

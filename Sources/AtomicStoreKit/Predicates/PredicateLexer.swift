@@ -1,0 +1,228 @@
+/// A piece of predicate text.
+struct PredicateToken {
+  enum Kind: Equatable {
+    /// A name; `isReserved` after `#`, which makes any word a name.
+    case word(String, isReserved: Bool)
+    case string(String)
+    /// As it is written.
+    case number(String)
+    /// `$NAME`.
+    case variable(String)
+    /// `@count`.
+    case keyword(String)
+    /// `%@`, `%K`, `%d` and so on: what follows the per cent sign.
+    case argument(String)
+    /// `==`, `(`, `.` and so on.
+    case symbol(String)
+    case end
+  }
+  let kind: Kind
+  /// In Unicode scalars, from 1.
+  let column: Int
+  /// Whether blank space stands before it.
+  let isSpaced: Bool
+}
+
+/// Cuts predicate text into tokens.
+struct PredicateLexer {
+  let format: String
+  private let scalars: [Unicode.Scalar]
+  private var place = 0
+
+  /// Texts longer than this are refused, in Unicode scalars.
+  static let maximumLength = 1_000_000
+
+  init(_ format: String) throws(PredicateFormatError) {
+    self.format = format
+    scalars = Array(format.unicodeScalars)
+    guard scalars.count <= Self.maximumLength else {
+      throw PredicateFormatError("", 1, "the text has \(scalars.count) characters; the limit is \(Self.maximumLength)")
+    }
+  }
+
+  static func tokens(of format: String) throws(PredicateFormatError) -> [PredicateToken] {
+    var lexer = try PredicateLexer(format)
+    var tokens: [PredicateToken] = []
+    while true {
+      let token = try lexer.next()
+      tokens.append(token)
+      if token.kind == .end { return tokens }
+    }
+  }
+
+  private func peek(_ offset: Int = 0) -> Unicode.Scalar? {
+    place + offset < scalars.count ? scalars[place + offset] : nil
+  }
+
+  static func isWordStart(_ scalar: Unicode.Scalar) -> Bool {
+    scalar == "_" || scalar.properties.isAlphabetic || scalar.properties.isEmojiPresentation
+  }
+  static func isWordPart(_ scalar: Unicode.Scalar) -> Bool {
+    isWordStart(scalar) || scalar >= "0" && scalar <= "9" || scalar.properties.numericType != nil
+      || scalar.properties.generalCategory == .nonspacingMark || scalar.properties.generalCategory == .spacingMark
+  }
+  private static func isDigit(_ scalar: Unicode.Scalar?) -> Bool { scalar.map { $0 >= "0" && $0 <= "9" } ?? false }
+
+  private mutating func next() throws(PredicateFormatError) -> PredicateToken {
+    let before = place
+    while let scalar = peek(), scalar.properties.isWhitespace { place += 1 }
+    let isSpaced = place > before
+    let start = place
+    func token(_ kind: PredicateToken.Kind) -> PredicateToken {
+      PredicateToken(kind: kind, column: start + 1, isSpaced: isSpaced)
+    }
+    guard let scalar = peek() else { return token(.end) }
+    if Self.isWordStart(scalar) { return token(.word(word(), isReserved: false)) }
+    if Self.isDigit(scalar) || scalar == "." && Self.isDigit(peek(1)) && !follows() { return token(.number(number())) }
+    switch scalar {
+    case "'", "\"": return token(.string(try string(scalar)))
+    case "#":
+      place += 1
+      guard let first = peek(), Self.isWordStart(first) else { throw error(start, "a name is expected after '#'") }
+      return token(.word(word(), isReserved: true))
+    case "$":
+      place += 1
+      guard let first = peek(), Self.isWordPart(first) else { throw error(start, "a name is expected after '$'") }
+      return token(.variable(word()))
+    case "@":
+      place += 1
+      guard let first = peek(), Self.isWordStart(first) else { throw error(start, "an operator's name is expected after '@'") }
+      return token(.keyword("@" + word()))
+    case "%": return token(.argument(try argument(start)))
+    default: break
+    }
+    for symbol in Self.symbols where symbol.enumerated().allSatisfy({ peek($0.offset) == $0.element }) {
+      place += symbol.count
+      var text = String.UnicodeScalarView()
+      text.append(contentsOf: symbol)
+      return token(.symbol(String(text)))
+    }
+    throw error(start, "the character '\(scalar)' has no meaning here")
+  }
+
+  private static let symbols: [[Unicode.Scalar]] = [
+    "==", "!=", "<>", "<=", "=<", ">=", "=>", "&&", "||", "**", ":=", "=", "<", ">", "!", "(", ")", "[", "]", "{", "}", ",",
+    ".", "+", "-", "*", "/", ":", "|", "&", "^", "~", "≤", "≥", "≠",
+  ].map { Array($0.unicodeScalars) }
+
+  private func error(_ place: Int, _ message: String) -> PredicateFormatError {
+    PredicateFormatError(format, place + 1, message)
+  }
+
+  /// Whether a word or closing bracket ends right here, so that a point goes on with a path.
+  private func follows() -> Bool {
+    guard place > 0 else { return false }
+    let before = scalars[place - 1]
+    return Self.isWordPart(before) || before == "]" || before == ")"
+  }
+
+  private mutating func word() -> String {
+    var text = String.UnicodeScalarView()
+    while let scalar = peek(), Self.isWordPart(scalar) {
+      text.append(scalar)
+      place += 1
+    }
+    return String(text)
+  }
+
+  private mutating func number() -> String {
+    var text = String.UnicodeScalarView()
+    func isHex(_ scalar: Unicode.Scalar?) -> Bool { scalar?.properties.isASCIIHexDigit ?? false }
+    if peek() == "0", let kind = peek(1), kind == "x" || kind == "X" || kind == "o" || kind == "b", isHex(peek(2)) {
+      text.append("0")
+      text.append(kind)
+      place += 2
+      while let scalar = peek(), isHex(scalar) {
+        text.append(scalar)
+        place += 1
+      }
+      return String(text)
+    }
+    while let scalar = peek(), Self.isDigit(scalar) {
+      text.append(scalar)
+      place += 1
+    }
+    if peek() == ".", Self.isDigit(peek(1)) || text.count > 0 && !(peek(1).map(Self.isWordStart) ?? false) && peek(1) != "@" {
+      text.append(".")
+      place += 1
+      while let scalar = peek(), Self.isDigit(scalar) {
+        text.append(scalar)
+        place += 1
+      }
+    }
+    if let mark = peek(), mark == "e" || mark == "E" {
+      let isSigned = peek(1) == "+" || peek(1) == "-"
+      if Self.isDigit(peek(isSigned ? 2 : 1)) {
+        text.append("e")
+        if isSigned, let sign = peek(1) { text.append(sign) }
+        place += isSigned ? 2 : 1
+        while let scalar = peek(), Self.isDigit(scalar) {
+          text.append(scalar)
+          place += 1
+        }
+      }
+    }
+    return String(text)
+  }
+
+  private mutating func string(_ quote: Unicode.Scalar) throws(PredicateFormatError) -> String {
+    let start = place
+    place += 1
+    var text = String.UnicodeScalarView()
+    while let scalar = peek() {
+      place += 1
+      if scalar == quote { return String(text) }
+      guard scalar == "\\" else {
+        text.append(scalar)
+        continue
+      }
+      guard let escaped = peek() else { break }
+      place += 1
+      switch escaped {
+      case "n": text.append("\n")
+      case "r": text.append("\r")
+      case "t": text.append("\t")
+      case "0": text.append("\0")
+      case "u", "U":
+        // Four digits after u, eight after U; anything else stands for itself.
+        let count = escaped == "u" ? 4 : 8
+        var value: UInt32 = 0
+        var digits = 0
+        while digits < count, let digit = peek(digits), let number = Character(digit).hexDigitValue, digit.isASCII {
+          value = value << 4 | UInt32(number)
+          digits += 1
+        }
+        if digits == count, let made = Unicode.Scalar(value) {
+          text.append(made)
+          place += count
+        } else {
+          text.append(escaped)
+        }
+      default: text.append(escaped)
+      }
+    }
+    throw error(start, "the quote is not closed")
+  }
+
+  /// What stands after a per cent sign: `@`, `K`, or a C conversion with its length.
+  private mutating func argument(_ start: Int) throws(PredicateFormatError) -> String {
+    place += 1
+    var text = String.UnicodeScalarView()
+    while let scalar = peek() {
+      switch scalar {
+      case "l", "h", "q", "z", "t", "j", ".", "0"..."9", "$":
+        text.append(scalar)
+        place += 1
+        continue
+      case "@", "K", "d", "D", "i", "u", "U", "x", "X", "o", "O", "f", "F", "e", "E", "g", "G", "a", "A", "c", "C", "s",
+        "S", "p", "%":
+        text.append(scalar)
+        place += 1
+        return String(text)
+      default: break
+      }
+      break
+    }
+    throw error(start, "'%' begins an argument such as %@, %K or %d")
+  }
+}
