@@ -291,6 +291,21 @@ final class HookedEmployee: ManagedObject {
     try context.save()
   }
 
+  @Test("work put off while a fault fires waits for the next processing, not for the middle of what fired it")
+  func deferredInAwake() throws {
+    let employee = try saved()
+    let context = context
+    var saves = 0
+    employee.behaviour["awakeFromFetch"] = { _ in
+      context.perform { if (try? context.save()) != nil { saves += 1 } }
+    }
+    context.refresh(employee, mergeChanges: false)
+    #expect(employee.name == "Ada")
+    #expect(saves == 0)
+    context.processPendingChanges()
+    #expect(saves == 1)
+  }
+
   @Test("work put off from inside a hook is done when that has ended", arguments: ["willSave", "didSave", "prepareForDeletion"])
   func deferred(_ hook: String) throws {
     let employee = try saved()

@@ -298,7 +298,8 @@ public final class ManagedObjectContext {
   // MARK: Deferred work
 
   /// Runs a block: at once, or, from inside a hook, an observer or a save, when that has ended. The way to save in answer
-  /// to a change notice.
+  /// to a change notice. From ``ManagedObject/awakeFromFetch()`` it waits for pending changes to be processed: whoever
+  /// fired the fault may be in the middle of something.
   public func perform(_ block: @escaping () -> Void) {
     guard calloutDepth == 0, !isProcessing, !isSaving else {
       deferredBlocks.append(block)
