@@ -8,7 +8,9 @@ extension CSVStore {
     let model = snapshot.nodes.model
     var members: [FolderMetadata.Member] = []
     var taken: Set<String> = [Self.metadataName]
+    let configured = Set((model.entities(forConfiguration: configurationName) ?? model.entities).map(\.index))
     for entity in model.entities where !entity.isAbstract {
+      guard configured.contains(entity.index) || snapshot.nodes.count(of: entity.index) > 0 else { continue }
       let name = Self.memberName(entity.name, &taken)
       let digest = try Self.write(entity, snapshot.nodes, to: try staged.member(name))
       members.append(

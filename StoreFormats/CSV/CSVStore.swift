@@ -43,12 +43,15 @@ public struct CSVStore: AtomicStore {
   public private(set) var layout: StoreTraits.Layout
   let path: String
   let options: StoreOptions
+  /// A store opened with a configuration has files for that configuration's entities only.
+  let configurationName: String?
   /// How a file that somebody else made is laid out, once it was read: a save keeps to it.
   var foreign: ForeignLayout?
 
   public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
     path = configuration.path
     options = configuration.options
+    configurationName = configuration.configurationName
     let name = path.lowercased()
     switch configuration.options["layout"] {
     case "file": layout = .file

@@ -63,7 +63,7 @@ struct PredicateParser {
 
   mutating func wholeExpression() throws(PredicateFormatError) -> FetchExpression {
     let column = token.column
-    let part = try additive()
+    let part = try bitwise()
     try finish()
     return try asExpression(part, column)
   }
@@ -214,7 +214,15 @@ struct PredicateParser {
       advance()
     }
     let column = token.column
-    let left = try additive()
+    let left = try bitwise()
+    // `x NOT IN y`: the grammar has NOT before the whole, people write it here, and it can mean one thing only.
+    var isNegated = false
+    if keyword == "NOT", place + 1 < tokens.count, case .word(let next, isReserved: false) = tokens[place + 1].kind,
+      ["IN", "CONTAINS", "LIKE", "MATCHES", "BEGINSWITH", "ENDSWITH", "BETWEEN"].contains(next.uppercased())
+    {
+      isNegated = true
+      advance()
+    }
     guard let comparator = takeComparator() else {
       if modifier != .direct { throw unexpected("a comparison") }
       return left
@@ -222,7 +230,7 @@ struct PredicateParser {
     let operand = try asExpression(left, column)
     let options = try takeOptions(comparator)
     let rightColumn = token.column
-    let part = try additive()
+    let part = try bitwise()
     let right = try asExpression(part, rightColumn)
     if comparator == .between, case .aggregate(let bounds) = right, bounds.count != 2 {
       throw error(rightColumn, "BETWEEN takes two bounds, not \(bounds.count)")
@@ -232,7 +240,7 @@ struct PredicateParser {
     }
     let made = FetchPredicate.comparison(
       .init(operand, comparator, right, modifier: modifier, options: options))
-    return .predicate(isNone ? .not(made) : made)
+    return .predicate(isNone != isNegated ? .not(made) : made)
   }
 
   /// Whether the word that could be a keyword is used as a key: a comparison or path follows it.
@@ -297,6 +305,27 @@ struct PredicateParser {
 
   // MARK: Expressions
 
+  /// `|`, `^`, `&`, `<<`, `>>`: weaker than sums, all of one strength, from left to right.
+  private mutating func bitwise() throws(PredicateFormatError) -> Part {
+    let column = token.column
+    var part = try additive()
+    var count = 0
+    while case .symbol(let symbol) = token.kind, let name = Self.bitwiseNames[symbol] {
+      advance()
+      count += 1
+      guard count <= Self.maximumChain else { throw error(token.column, "more than \(Self.maximumChain) operators in one chain") }
+      let left = try asExpression(part, column)
+      let rightColumn = token.column
+      let next = try additive()
+      part = .expression(.function(name, [left, try asExpression(next, rightColumn)]))
+    }
+    return part
+  }
+
+  private static let bitwiseNames = [
+    "|": "bitwiseOr:with:", "&": "bitwiseAnd:with:", "^": "bitwiseXor:with:", "<<": "leftshift:by:", ">>": "rightshift:by:",
+  ]
+
   private mutating func additive() throws(PredicateFormatError) -> Part {
     let column = token.column
     var part = try multiplicative()
@@ -356,8 +385,13 @@ struct PredicateParser {
   }
 
   private mutating func unary() throws(PredicateFormatError) -> Part {
-    guard isSymbol("-") else { return try postfix() }
     let column = token.column
+    if take("~") {
+      let valueColumn = token.column
+      let part = try deeper { parser throws(PredicateFormatError) in try parser.unary() }
+      return .expression(.function("onesComplement:", [try asExpression(part, valueColumn)]))
+    }
+    guard isSymbol("-") else { return try postfix() }
     advance()
     if case .number(let text) = token.kind {
       let value = try number("-" + text, token.column)
@@ -392,7 +426,7 @@ struct PredicateParser {
           advance()
         } else {
           let indexColumn = token.column
-          let index = try deeper { parser throws(PredicateFormatError) in try parser.additive() }
+          let index = try deeper { parser throws(PredicateFormatError) in try parser.bitwise() }
           element = .at(try asExpression(index, indexColumn))
         }
         try expect("]")
@@ -464,7 +498,7 @@ struct PredicateParser {
     if take(close) { return parts }
     while true {
       let column = token.column
-      let part = try deeper { parser throws(PredicateFormatError) in try parser.additive() }
+      let part = try deeper { parser throws(PredicateFormatError) in try parser.bitwise() }
       parts.append(try asExpression(part, column))
       if take(",") {
         // A comma before the end is what people write.
@@ -564,7 +598,7 @@ struct PredicateParser {
   private mutating func subquery() throws(PredicateFormatError) -> Part {
     advance()
     let column = token.column
-    let part = try deeper { parser throws(PredicateFormatError) in try parser.additive() }
+    let part = try deeper { parser throws(PredicateFormatError) in try parser.bitwise() }
     let list = try asExpression(part, column)
     try expect(",")
     guard case .variable(let name) = token.kind else { throw unexpected("a variable such as $x") }

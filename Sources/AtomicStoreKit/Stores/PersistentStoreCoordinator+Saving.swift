@@ -86,6 +86,7 @@ extension PersistentStoreCoordinator {
         guard !store.isReadOnly else { throw .readOnly(store.path) }
         if let save = try PendingSave.prepare(store, changes) { pending.append((store, save)) }
       }
+      if pending.count > 1 { SaveSet.mark(&pending) }
       for index in pending.indices { try pending[index].save.write() }
       for index in pending.indices { try pending[index].save.commit() }
     } catch {

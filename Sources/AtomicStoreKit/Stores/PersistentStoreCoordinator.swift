@@ -87,6 +87,7 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
         at: StoreLocation(file: path))
     }
     post(.didChange(StoreChange(added: [store])))
+    for mixed in mixedSaves where mixed.newer == identifier || mixed.older == identifier { post(.foundMixedSave(mixed)) }
     return store
   }
 

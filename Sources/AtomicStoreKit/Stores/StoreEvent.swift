@@ -7,6 +7,8 @@ public enum StoreEvent: Sendable {
   /// The store is still open, and will be closed.
   case willRemove(PersistentStore)
   case didChange(StoreChange)
+  /// The store just added is out of step with one that it was saved together with.
+  case foundMixedSave(MixedSave)
 }
 
 /// Which stores came and went.
