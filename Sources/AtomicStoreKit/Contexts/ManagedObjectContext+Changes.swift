@@ -29,8 +29,11 @@ extension ManagedObjectContext {
   public func insert(_ object: ManagedObject) {
     guard object.context == nil, object.extras?.gone == nil else { return }
     object.context = self
+    // One that was given values while it stood alone has its defaults already.
+    if !object.flags.contains(.realized) {
+      for (p, value) in object.plan.defaults { object.setEdit(p, .stored(value)) }
+    }
     object.flags.insert([.inserted, .realized])
-    for (p, value) in object.plan.defaults where object.edits?[p] == nil { object.setEdit(p, .stored(value)) }
     object.home = parent == nil ? soleHome(for: object.plan) : nil
     inserted.append(object)
     undoManager?.log(.inserted(object))
@@ -144,8 +147,13 @@ extension ManagedObjectContext {
   /// Deletes an object with the next save. Its delete rules are applied when pending changes are processed, or at once
   /// where ``propagatesDeletesAtEndOfEvent`` is false. A new object is simply taken back.
   public func delete(_ object: ManagedObject) {
-    guard object.context === self, !object.flags.contains(.deleted), object.isReachable else { return }
-    if type(of: object) != ManagedObject.self { callout { object.prepareForDeletion() } }
+    guard object.context === self, object.flags.isDisjoint(with: [.deleted, .deleting]), object.isReachable else { return }
+    if type(of: object) != ManagedObject.self {
+      // The hook may delete others whose hooks delete this one.
+      object.flags.insert(.deleting)
+      callout { object.prepareForDeletion() }
+      object.flags.remove(.deleting)
+    }
     guard object.context === self, !object.flags.contains(.deleted) else { return }
     undoManager?.log(.deleted(object))
     applyDelete(object)
@@ -173,6 +181,7 @@ extension ManagedObjectContext {
     if object.context == nil {
       // Taken back or saved since: it is a new object now, with the values that it had.
       object.extras?.gone = nil
+      object.extras?.lastID = nil
       object.context = self
       object.flags = [.inserted, .realized]
       if object.base != nil {
@@ -196,12 +205,18 @@ extension ManagedObjectContext {
 
   /// Applies the delete rules of what was deleted: nullify, cascade; deny is left to validation, no action is none.
   func propagateDeletes() {
+    // A cascade comes back here with each object; the list that is being gone through takes them up.
+    guard !isPropagating else { return }
+    isPropagating = true
+    defer { isPropagating = false }
     var next = 0
     while next < unpropagated.count {
       let object = unpropagated[next]
       next += 1
       guard object.flags.contains(.deleted), !object.flags.contains(.propagated) else { continue }
       object.flags.insert(.propagated)
+      // It may have turned into a fault since.
+      guard object.isReachable else { continue }
       for p in object.plan.relationships {
         let property = object.plan.properties[p]
         let rule = property.deleteRule
@@ -261,11 +276,13 @@ extension ManagedObjectContext {
     }
     plan.nullified.removeAll { seen.contains(ObjectIdentifier($0.object)) }
     plan.denied.removeAll { seen.contains(ObjectIdentifier($0.object)) }
+    var losses: [LostEnd: Int] = [:]
+    for step in plan.nullified { losses[LostEnd(step), default: 0] += 1 }
     plan.violated = plan.nullified.filter { step in
       guard let p = step.object.plan.property(named: step.key) else { return false }
       let property = step.object.plan.properties[p]
       guard property.relationship?.isOptional == false else { return false }
-      return property.kind == .toOne || step.object.toManyCount(p) <= 1
+      return property.kind == .toOne || step.object.toManyCount(p) <= losses[LostEnd(step), default: 0]
     }
     return plan
   }
@@ -320,6 +337,16 @@ extension ManagedObjectContext {
     undoManager?.endEvent()
     isProcessing = false
     runDeferredBlocks()
+  }
+}
+
+/// A relationship that a deletion would take objects from.
+private struct LostEnd: Hashable {
+  let object: ObjectIdentifier
+  let key: ScalarString
+  init(_ step: DeletionPlan.Step) {
+    object = ObjectIdentifier(step.object)
+    key = ScalarString(step.key)
   }
 }
 

@@ -63,6 +63,7 @@ extension ManagedObjectContext {
     }
     undoManager?.disableUndoRegistration()
     for (object, conflict) in found { resolve(object, conflict) }
+    mendInverses(found)
     undoManager?.enableUndoRegistration()
   }
 

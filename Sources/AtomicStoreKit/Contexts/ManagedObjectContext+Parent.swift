@@ -7,6 +7,7 @@ extension ManagedObjectContext {
   func child(of parentObject: ManagedObject) -> ManagedObject {
     if let known = byParent[ObjectIdentifier(parentObject)] { return known.takeUnretainedValue() }
     let object = make(parentObject.plan)
+    if object.flags.contains(.realized) { object.forgetInitialValues() }
     object.context = self
     object.reference = parentObject.reference
     object.needExtras().parentObject = parentObject

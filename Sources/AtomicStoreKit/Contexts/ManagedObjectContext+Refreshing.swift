@@ -35,12 +35,19 @@ extension ManagedObjectContext {
 
   /// Turns an object into a fault. Its changes are dropped.
   func turnIntoFault(_ object: ManagedObject) {
+    // Its own hook may ask for the same.
+    guard !object.flags.contains(.faulting) else { return }
     guard object.flags.contains(.realized) || object.edits != nil else {
       object.extras?.fetched = [:]
       return
     }
     let hasHooks = type(of: object) != ManagedObject.self
-    if hasHooks { callout { object.willTurnIntoFault() } }
+    if hasHooks {
+      object.flags.insert(.faulting)
+      callout { object.willTurnIntoFault() }
+      object.flags.remove(.faulting)
+      guard object.context === self else { return }
+    }
     if object.flags.contains(.updated) { updated.remove(object) }
     object.flags.remove([.updated, .realized])
     object.edits = nil

@@ -328,28 +328,29 @@ extension ManagedObjectContext {
   /// they are refreshed. In the store nothing is named any more.
   private func noteNowhere(_ gone: [ManagedObject]) {
     guard !gone.isEmpty else { return }
-    for object in gone {
-      guard let home = object.home else { continue }
-      let holders = home.plan.entities.filter { holder in
-        holder.relationships.contains { leads(holder.properties[$0], to: object, home) }
+    for home in homes {
+      let plans = Set(gone.lazy.filter { $0.home === home }.map(\.plan.index)).map { home.plan.entities[$0] }
+      // By entity, its relationships that may lead there.
+      let ways = home.plan.entities.map { holder in
+        holder.relationships.filter { p in plans.contains { leads(holder.properties[p], to: $0) } }
       }
-      guard !holders.isEmpty else { continue }
-      for holder in home.registeredObjects
-      where holder.flags.contains(.realized) && !holder.flags.contains(.deleted) && holders.contains(where: { $0 === holder.plan }) {
-        for p in holder.plan.relationships {
-          let property = holder.plan.properties[p]
-          guard property.kind == .toOne, leads(property, to: object, home), holder.toOneObject(p) === object else { continue }
+      guard ways.contains(where: { !$0.isEmpty }) else { continue }
+      for holder in home.registeredObjects where holder.flags.contains(.realized) && !holder.flags.contains(.deleted) {
+        for p in ways[holder.plan.index] {
+          guard let object = holder.toOneObject(p), object.flags.contains(.deleted), object.home === home,
+            leads(holder.plan.properties[p], to: object.plan)
+          else { continue }
           holder.setOverlay(p, .object(object))
         }
       }
     }
   }
 
-  /// Whether a relationship may still lead to an object after its deletion was carried around.
-  private func leads(_ property: PropertyPlan, to object: ManagedObject, _ home: StoreHome) -> Bool {
-    guard property.isRelationship, property.slot >= 0, object.plan.isKind(of: property.destination) else { return false }
+  /// Whether a to-one may still lead to an object after its deletion was carried around.
+  private func leads(_ property: PropertyPlan, to destination: EntityPlan) -> Bool {
+    guard property.kind == .toOne, property.slot >= 0, destination.isKind(of: property.destination) else { return false }
     guard property.inverse >= 0 else { return true }
-    return object.plan.properties[property.inverse].relationship?.deleteRule == .noAction
+    return destination.properties[property.inverse].deleteRule == .noAction
   }
 }
 

@@ -51,6 +51,7 @@ public final class ManagedObjectContext {
   /// Above 0 while a hook or observer runs.
   var calloutDepth = 0
   var isProcessing = false
+  var isPropagating = false
   var isSaving = false
   /// The moment of the save that runs, for derived attributes, and the objects that have been given it.
   var savingDate = Date()
@@ -151,8 +152,7 @@ public final class ManagedObjectContext {
     let entity = model?.entity(named: id.entityName) ?? model?.entities.first
     guard let entity else { return orphan(id) }
     let object = make(ModelPlan.plan(of: entity.model).entities[entity.index])
-    object.needExtras().gone = id.isTemporaryID ? .neverSaved : .storeRemoved
-    if case .permanent(_, let reference) = id.form { object.reference = reference }
+    markUnknown(object, id)
     return object
   }
 
@@ -162,8 +162,20 @@ public final class ManagedObjectContext {
     // One entity without properties is a valid model.
     guard let model = try? ManagedObjectModel(description) else { preconditionFailure("the empty entity is valid") }
     let object = ManagedObject(entity: model.entity(at: 0), insertInto: nil)
-    object.needExtras().gone = id.isTemporaryID ? .neverSaved : .storeRemoved
+    markUnknown(object, id)
     return object
+  }
+
+  private func markUnknown(_ object: ManagedObject, _ id: ManagedObjectID) {
+    let extras = object.needExtras()
+    extras.lastID = id
+    // An open store that has no such entity has no such object either.
+    if let store = id.storeIdentifier {
+      extras.gone = persistentStoreCoordinator.persistentStore(identifier: store) == nil ? .storeRemoved : .notInStore
+    } else {
+      extras.gone = .neverSaved
+    }
+    object.reference = id.reference
   }
 
   /// The object of that ID, its values fetched.
@@ -199,6 +211,8 @@ public final class ManagedObjectContext {
 
   /// Takes an object that is in a store into the context.
   func adopt(_ object: ManagedObject, _ home: StoreHome) {
+    // What its class's initializer set is for new objects.
+    if object.flags.contains(.realized) { object.forgetInitialValues() }
     object.context = self
     object.home = home
     home.register(object)
@@ -284,7 +298,8 @@ public final class ManagedObjectContext {
   // MARK: Deferred work
 
   /// Runs a block: at once, or, from inside a hook, an observer or a save, when that has ended. The way to save in answer
-  /// to a change notice.
+  /// to a change notice. From ``ManagedObject/awakeFromFetch()`` it waits for pending changes to be processed: whoever
+  /// fired the fault may be in the middle of something.
   public func perform(_ block: @escaping () -> Void) {
     guard calloutDepth == 0, !isProcessing, !isSaving else {
       deferredBlocks.append(block)
@@ -305,8 +320,18 @@ public final class ManagedObjectContext {
 }
 
 extension ManagedObject {
+  final func forgetInitialValues() {
+    flags.remove(.realized)
+    edits = nil
+  }
+
   /// The object is no longer its context's.
   final func abandon(_ reason: ManagedObjectError.UnavailableReason) {
+    let extras = needExtras()
+    // It goes on being known by what it was known by.
+    if extras.parentObject != nil || reference != nil && home != nil && (!flags.contains(.inserted) || flags.contains(.permanent)) {
+      extras.lastID = objectID
+    }
     home?.unregister(self)
     context = nil
     home = nil
@@ -315,7 +340,6 @@ extension ManagedObject {
     overlay = nil
     flags = []
     position = -1
-    let extras = needExtras()
     extras.gone = reason
     extras.parentObject = nil
     extras.fetched = [:]

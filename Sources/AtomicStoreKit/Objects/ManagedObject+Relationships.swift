@@ -63,8 +63,12 @@ extension ManagedObject {
   public final func count(forRelationshipNamed key: String) throws(ManagedObjectError) -> Int {
     let p = try number(of: key)
     try realize()
-    switch plan.properties[p].kind {
-    case .toOne: return toOneObject(p) == nil ? 0 : 1
+    let property = plan.properties[p]
+    switch property.kind {
+    case .toOne:
+      if case .object(let object)? = layered(p) { return object == nil ? 0 : 1 }
+      guard let base, property.slot >= 0 else { return 0 }
+      return base.toOne(slot: property.slot, of: node) == nil ? 0 : 1
     case .toMany, .orderedToMany: return toManyCount(p)
     case .fetched: return try fetchedObjects(p).count
     default: throw noRelationship(key)
@@ -78,7 +82,12 @@ extension ManagedObject {
     }
     guard flags.contains(.realized) else { return true }
     if plan.properties[p].kind == .fetched { return extras?.fetched[p] == nil }
-    if plan.properties[p].kind == .toOne { return toOneObject(p)?.isFault ?? false }
+    if plan.properties[p].kind == .toOne {
+      if case .object(let object)? = layered(p) { return object?.isFault ?? false }
+      let slot = plan.properties[p].slot
+      guard let base, slot >= 0, let other = base.toOne(slot: slot, of: node), let home else { return false }
+      return home.object(root: home.plan.entities[other.entity].root, base.reference(of: other))?.isFault ?? true
+    }
     return layered(p) == nil && base != nil && !flags.contains(.inserted)
   }
 

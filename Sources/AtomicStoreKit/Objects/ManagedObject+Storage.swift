@@ -15,8 +15,11 @@ extension ManagedObject {
   }
 
   private final func fire() throws(ManagedObjectError) {
-    guard let context else { throw unavailable(extras?.gone ?? .contextGone) }
-    try context.fire(self)
+    if let context { return try context.fire(self) }
+    if let reason = extras?.gone { throw unavailable(reason) }
+    // It stands alone: its values are what it is given until it is inserted.
+    flags.insert(.realized)
+    for (p, value) in plan.defaults { setEdit(p, .stored(value)) }
   }
 
   /// Makes a fault's stored values readable for the kit without making it an object that was asked for.
@@ -32,10 +35,11 @@ extension ManagedObject {
   }
 
   final func unavailable(_ reason: ManagedObjectError.UnavailableReason) -> ManagedObjectError {
-    var message = "\(plan.name)/\(reference.map(\.description) ?? "new") \(reason.text)"
+    let name = extras?.lastID?.entityName ?? plan.name
+    var message = "\(name)/\(reference.map(\.description) ?? "new") \(reason.text)"
     if let way = extras?.reachedBy { message += "; it was reached by \(way)" }
     return ManagedObjectError(
-      .managedObjectReferentialIntegrity, message, objectID: objectID, entityName: plan.name, reason: reason)
+      .managedObjectReferentialIntegrity, message, objectID: objectID, entityName: name, reason: reason)
   }
 
   /// Keeps an error that property access met and cannot throw.

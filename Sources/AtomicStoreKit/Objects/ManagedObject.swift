@@ -54,6 +54,10 @@ open class ManagedObject {
     /// Its deletion has been carried to the objects around it.
     static let propagated = Flags(rawValue: 256)
     static let registered = Flags(rawValue: 512)
+    /// It is being prepared for its deletion.
+    static let deleting = Flags(rawValue: 1024)
+    /// It is about to turn into a fault.
+    static let faulting = Flags(rawValue: 2048)
     static let changed: Flags = [.inserted, .updated, .deleted]
   }
 
@@ -91,6 +95,7 @@ open class ManagedObject {
     }
     if let parent = extras?.parentObject { return parent.objectID }
     let extras = needExtras()
+    if let id = extras.lastID { return id }
     if let name = extras.temporaryName { return ManagedObjectID(temporary: name, entityName: plan.name) }
     let name = UUID()
     extras.temporaryName = name
@@ -164,6 +169,8 @@ final class ObjectExtras {
   /// In a child context, the object this one stands for.
   var parentObject: ManagedObject?
   var gone: ManagedObjectError.UnavailableReason?
+  /// What it was known by when it went.
+  var lastID: ManagedObjectID?
   var accessError: ManagedObjectError?
   /// What transformers made of stored bytes, by property.
   var transformed: [Int: Any] = [:]

@@ -137,6 +137,8 @@ extension ManagedObject {
 
   /// Refuses the deletion while a relationship with the rule Deny leads to objects that stay.
   final func validateDeleteRules() throws {
+    // A fault may be gone from the store already: then there is nothing to keep it for.
+    guard isReachable else { return }
     var errors: [ManagedObjectError] = []
     for p in plan.relationships where plan.properties[p].relationship?.deleteRule == .deny {
       let property = plan.properties[p]

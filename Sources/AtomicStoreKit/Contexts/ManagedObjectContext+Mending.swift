@@ -1,0 +1,85 @@
+import AtomicStoreSPI
+
+/// Relationships after a merge policy decided: what it took for one object must hold at the other ends as well.
+extension ManagedObjectContext {
+  /// Makes both ends agree for the objects that were in conflict. Of a to-one and a to-many the to-one tells; otherwise
+  /// the object that the policy decided about.
+  func mendInverses(_ resolved: [(object: ManagedObject, conflict: MergeConflict)]) {
+    let decided = resolved.filter { $0.object.context === self && !$0.object.flags.contains(.deleted) && $0.object.isReachable }
+    let objects = ObjectList(decided.lazy.map(\.object))
+    // Changes made here to others may lead to what is no longer so.
+    for other in inserted.elements + updated.elements where !objects.contains(other) {
+      guard let edits = other.edits else { continue }
+      for q in other.plan.relationships where edits[q] != nil && other.plan.properties[q].inverse >= 0 {
+        for object in ends(other, q) where objects.contains(object) { mend(object, other.plan.properties[q].inverse, q, other) }
+      }
+    }
+    for (object, conflict) in decided {
+      let isWhole = conflict.isDeletedHere || conflict.persistedSnapshot == nil
+      let keys = Set((conflict.keysChangedHere + conflict.keysChangedInStore).map { ScalarString($0) })
+      for p in object.plan.relationships where isWhole || keys.contains(ScalarString(object.plan.properties[p].name)) {
+        let q = object.plan.properties[p].inverse
+        guard q >= 0 else { continue }
+        for other in ends(object, p) + storedEnds(object, p) { mend(object, p, q, other) }
+      }
+    }
+  }
+
+  private func ends(_ object: ManagedObject, _ p: Int) -> [ManagedObject] {
+    object.plan.properties[p].isToMany ? object.toManyObjects(p) : object.toOneObject(p).map { [$0] } ?? []
+  }
+
+  /// What a changed relationship leads to in the store.
+  private func storedEnds(_ object: ManagedObject, _ p: Int) -> [ManagedObject] {
+    let slot = object.plan.properties[p].slot
+    guard object.layered(p) != nil, let base = object.base, let home = object.home, slot >= 0,
+      base === home.currentVersion()
+    else { return [] }
+    if !object.plan.properties[p].isToMany {
+      return base.toOne(slot: slot, of: object.node).map { [self.object(at: $0, in: base, of: home)] } ?? []
+    }
+    return base.withToMany(slot: slot, of: object.node) { handles in
+      handles.map { self.object(at: NodeHandle(rawBits: $0), in: base, of: home) }
+    }
+  }
+
+  private func mend(_ object: ManagedObject, _ p: Int, _ q: Int, _ other: ManagedObject) {
+    if other.flags.contains(.deleted) { return }
+    guard isThere(other) else { return separate(object, p, other) }
+    let leads = isEnd(object, p, other)
+    let leadsBack = isEnd(other, q, object)
+    guard leads != leadsBack else { return }
+    if object.plan.properties[p].isToMany, !other.plan.properties[q].isToMany {
+      if leadsBack { join(object, p, other) } else { separate(object, p, other) }
+    } else if leads {
+      if !other.plan.properties[q].isToMany, let previous = other.toOneObject(q), isThere(previous) {
+        separate(previous, p, other)
+      }
+      join(other, q, object)
+    } else {
+      separate(other, q, object)
+    }
+  }
+
+  /// Whether the object is in its store still. It reads the store's present version afterwards.
+  private func isThere(_ object: ManagedObject) -> Bool {
+    guard object.context === self else { return false }
+    if object.flags.contains(.inserted) { return true }
+    return object.flags.contains(.realized) ? rebase(object) : object.isReachable
+  }
+
+  private func isEnd(_ object: ManagedObject, _ p: Int, _ other: ManagedObject) -> Bool {
+    object.plan.properties[p].isToMany ? object.toManyContains(p, other) : object.toOneObject(p) === other
+  }
+
+  private func join(_ object: ManagedObject, _ p: Int, _ other: ManagedObject) {
+    if object.plan.properties[p].isToMany { object.applyAdd(p, other, at: nil) } else { object.applyToOne(p, other) }
+    noteChange(of: object)
+  }
+
+  private func separate(_ object: ManagedObject, _ p: Int, _ other: ManagedObject) {
+    guard isEnd(object, p, other) else { return }
+    if object.plan.properties[p].isToMany { object.applyRemove(p, other) } else { object.applyToOne(p, nil) }
+    noteChange(of: object)
+  }
+}

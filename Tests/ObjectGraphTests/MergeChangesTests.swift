@@ -1,0 +1,206 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import Foundation
+import Testing
+
+@Suite("Changes of one context taken over by another, and streams of them") struct MergeChangesTests {
+  /// Two contexts on one coordinator: here, and what somebody else does there.
+  private struct Two {
+    let stack: Stack
+    let there: ManagedObjectContext
+    var here: ManagedObjectContext { stack.context }
+    private let saves: Saves
+
+    final class Saves { var last = ObjectIDChanges() }
+    private let observation: Observation
+
+    init() throws {
+      let stack = try Stack()
+      let there = ManagedObjectContext(stack.coordinator)
+      let saves = Saves()
+      observation = there.observe { if case .didSave(let changes) = $0 { saves.last = changes.ids } }
+      self.stack = stack
+      self.there = there
+      self.saves = saves
+    }
+
+    func saveThere() throws -> ObjectIDChanges {
+      try there.save()
+      return saves.last
+    }
+  }
+
+  @Test("updated objects get the newer values, changes made here are kept over them")
+  func updated() throws {
+    let two = try Two()
+    let ada = try two.stack.insert("Person", ["name": "Ada", "age": 1])
+    try two.here.save()
+    let theirs = try two.there.existingObject(with: ada.objectID)
+    theirs["age"] = 2
+    theirs["name"] = "Theirs"
+    try ada.setValue("Mine", forKey: "name")
+    let changes = try two.saveThere()
+    #expect(changes.updated == [ada.objectID])
+    #expect(ada["age"] as? Int == 1)
+    var refreshed: [ManagedObject] = []
+    let observation = two.here.observe { if case .objectsDidChange(let changes) = $0 { refreshed += changes.refreshed } }
+    two.here.mergeChanges(fromDidSave: changes)
+    #expect(ada["age"] as? Int == 2)
+    #expect(ada["name"] as? String == "Mine")
+    #expect(refreshed == [ada])
+    // The newer version is taken over knowingly: what was changed here is saved over it, without a conflict.
+    try two.here.save()
+    #expect(try two.stack.reopened().store.node(for: ada.objectID) != nil)
+    observation.cancel()
+  }
+
+  @Test("new objects and their relationships are seen from both ends")
+  func inserted() throws {
+    let two = try Two()
+    let sales = try two.stack.insert("Department", ["name": "Sales"])
+    try two.here.save()
+    #expect(try names(sales, "employees") == [])
+    let bob = try two.there.insertNewObject(forEntityName: "Employee")
+    bob["name"] = "Bob"
+    bob["department"] = try two.there.existingObject(with: sales.objectID)
+    let changes = try two.saveThere()
+    #expect(changes.inserted == [bob.objectID])
+    #expect(changes.updated == [sales.objectID])
+    two.here.mergeChanges(fromDidSave: changes)
+    #expect(try names(sales, "employees") == ["Bob"])
+    let mine = try two.here.existingObject(with: bob.objectID)
+    #expect(mine["department"] as? ManagedObject === sales)
+    #expect(!two.here.hasChanges)
+  }
+
+  @Test("objects deleted there are deleted here, and what leads to them is mended", arguments: [true, false])
+  func deleted(_ isFault: Bool) throws {
+    let two = try Two()
+    let sales = try two.stack.insert("Department", ["name": "Sales"])
+    let ada = try two.stack.insert("Employee", ["name": "Ada", "department": sales])
+    try two.here.save()
+    if isFault { two.here.refresh(sales, mergeChanges: false) }
+    two.there.delete(try two.there.existingObject(with: sales.objectID))
+    let changes = try two.saveThere()
+    #expect(changes.deleted == [sales.objectID])
+    two.here.mergeChanges(fromDidSave: changes)
+    #expect(ada["department"] == nil)
+    #expect(sales.isDeleted || graphError { _ = try sales.value(forKey: "name") }?.reason == .notInStore)
+    #expect(try two.stack.fetch("Department").isEmpty)
+    try two.here.save()
+    #expect(!two.here.hasChanges)
+    #expect(two.stack.store.nodes.count == 1)
+  }
+
+  @Test("a context that knows nothing of the changed objects takes them over without making any")
+  func unknown() throws {
+    let two = try Two()
+    let ada = try two.there.insertNewObject(forEntityName: "Person")
+    try two.there.save()
+    ada["age"] = 2
+    let update = try two.saveThere()
+    two.here.mergeChanges(fromDidSave: update)
+    #expect(two.here.registeredObjects.isEmpty)
+    two.there.delete(ada)
+    let deletion = try two.saveThere()
+    ManagedObjectContext.mergeChanges(fromDidSave: deletion, into: [two.here, two.there])
+    #expect(two.here.registeredObjects.isEmpty && !two.here.hasChanges && !two.there.hasChanges)
+  }
+
+  @Test("changes to the two ends of a relationship, one made here and one there, end consistent")
+  func bothEnds() throws {
+    let two = try Two()
+    let sales = try two.stack.insert("Department", ["name": "Sales"])
+    let people = try ["A", "B", "C"].map { try two.stack.insert("Person", ["name": $0, "department": sales]) }
+    try two.here.save()
+    try two.there.existingObject(with: people[0].objectID).setValue(nil, forKey: "department")
+    try people[1].setValue(nil, forKey: "department")
+    let new = try two.stack.insert("Person", ["name": "D", "department": sales])
+    two.here.mergeChanges(fromDidSave: try two.saveThere())
+    #expect(try sorted(sales, "employees") == ["C", "D"])
+    #expect(people[0]["department"] == nil)
+    #expect(new["department"] as? ManagedObject === sales)
+    try two.here.save()
+    let other = try two.stack.reopened()
+    #expect(try sorted(try #require(try other.first("Department", "Sales")), "employees") == ["C", "D"])
+  }
+
+  @Test("IDs of strangers are passed over", arguments: ["updated", "deleted", "inserted"])
+  func strangers(_ kind: String) throws {
+    let two = try Two()
+    let ids = [
+      ManagedObjectID(storeIdentifier: UUID(), entityName: "Person", reference: .integer(1)),
+      ManagedObjectID(storeIdentifier: two.stack.store.identifier, entityName: "Nobody", reference: .integer(1)),
+      ManagedObjectID(storeIdentifier: two.stack.store.identifier, entityName: "Person", reference: .string("x")),
+    ]
+    switch kind {
+    case "updated": two.here.mergeChanges(fromDidSave: ObjectIDChanges(updated: ids))
+    case "deleted": two.here.mergeChanges(fromDidSave: ObjectIDChanges(deleted: ids))
+    default: two.here.mergeChanges(fromDidSave: ObjectIDChanges(inserted: ids))
+    }
+    #expect(!two.here.hasChanges)
+    #expect(try two.stack.fetch("Person").isEmpty)
+  }
+
+  @Test("a stream of saves gives each save's IDs, in order, and ends with its context")
+  func saves() async throws {
+    let (stream, expected) = try {
+      let stack = try Stack()
+      let stream = stack.context.saves()
+      let ada = try stack.insert("Person", ["name": "Ada"])
+      try stack.context.save()
+      let id = ada.objectID
+      ada["age"] = 1
+      stack.context.processPendingChanges()
+      try stack.context.save()
+      stack.context.delete(ada)
+      try stack.context.save()
+      return (stream, [ObjectIDChanges(inserted: [id]), ObjectIDChanges(updated: [id]), ObjectIDChanges(deleted: [id])])
+    }()
+    var received: [ObjectIDChanges] = []
+    for await changes in stream { received.append(changes) }
+    #expect(received == expected)
+  }
+
+  @Test("a stream of changes gives what observers are told, by ID")
+  func changes() async throws {
+    let (stream, ids) = try {
+      let stack = try Stack()
+      let stream = stack.context.objectIDChanges()
+      let ada = try stack.insert("Person", ["name": "Ada"])
+      let temporary = ada.objectID
+      try stack.context.save()
+      stack.context.refresh(ada, mergeChanges: false)
+      stack.context.processPendingChanges()
+      stack.context.reset()
+      return (stream, (temporary, ada.objectID))
+    }()
+    var received: [ObjectIDChanges] = []
+    for await changes in stream { received.append(changes) }
+    #expect(
+      received == [
+        ObjectIDChanges(inserted: [ids.0]), ObjectIDChanges(refreshed: [ids.1]), ObjectIDChanges(isAllInvalidated: true),
+      ])
+  }
+
+  @Test("a context elsewhere follows by the stream alone: IDs and changes cross isolation, objects do not")
+  func acrossIsolation() async throws {
+    let folder = try TestFolder()
+    let coordinator = try Stack(folder: folder).coordinator
+    let stream = try {
+      let context = ManagedObjectContext(coordinator)
+      let stream = context.saves()
+      for index in 0..<5 {
+        try context.insertNewObject(forEntityName: "Task").setValue("t\(index)", forKey: "title")
+        try context.save()
+      }
+      return stream
+    }()
+    let count = try await Task.detached {
+      let context = ManagedObjectContext(coordinator)
+      for await changes in stream { context.mergeChanges(fromDidSave: changes) }
+      return try context.count(for: FetchRequest<ManagedObject>(entityName: "Task"))
+    }.value
+    #expect(count == 5)
+  }
+}
