@@ -156,7 +156,7 @@ struct Stack {
     return Stack(folder: folder, coordinator: other, store: opened, context: ManagedObjectContext(other))
   }
 
-  private init(
+  init(
     folder: TestFolder, coordinator: PersistentStoreCoordinator, store: PersistentStore, context: ManagedObjectContext
   ) {
     self.folder = folder

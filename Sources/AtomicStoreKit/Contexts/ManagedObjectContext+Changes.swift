@@ -180,11 +180,12 @@ extension ManagedObjectContext {
     unpropagated.removeAll { $0 === object }
     if object.context == nil {
       // Taken back or saved since: it is a new object now, with the values that it had.
+      let wasSaved = object.base != nil || object.extras?.gone == .deletedHere
       object.extras?.gone = nil
       object.extras?.lastID = nil
       object.context = self
       object.flags = [.inserted, .realized]
-      if object.base != nil {
+      if wasSaved {
         object.reference = nil
         object.extras?.temporaryName = nil
       }

@@ -271,6 +271,8 @@ extension ManagedObjectContext {
     inserted.removeAll()
     updated.removeAll()
     deleted.removeAll()
+    // While all of them can still be found: what undo brings back are new objects, with the same partners.
+    for object in changes.deleted where undoManager?.holds(object) ?? false { object.detachFromBase() }
     for object in changes.deleted {
       object.home?.unregister(object)
       let isHeld = undoManager?.holds(object) ?? false

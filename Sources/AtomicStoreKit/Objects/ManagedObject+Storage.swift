@@ -198,6 +198,24 @@ extension ManagedObject {
     }
   }
 
+  /// Keeps all values by itself and lets go of the stored version, whose nodes soon name nobody.
+  final func detachFromBase() {
+    guard base != nil, isReachable else { return }
+    for p in plan.properties.indices where plan.properties[p].slot >= 0 {
+      switch plan.properties[p].kind {
+      case .toOne: setEdit(p, .object(toOneObject(p)))
+      case .orderedToMany: setEdit(p, .ordered(OrderedObjectList(toManyObjects(p))))
+      case .toMany:
+        let all = ToManyChanges()
+        for object in toManyObjects(p) { all.add(object, base: nil) }
+        setEdit(p, .changes(all))
+      case .fetched: break
+      default: setEdit(p, .stored(storedValue(p)))
+      }
+    }
+    base = nil
+  }
+
   /// Where another object of the same store stands in the version that this one reads.
   final func baseBits(of other: ManagedObject) -> UInt64? {
     guard let base, let home, other.home === home, let reference = other.reference else { return nil }
