@@ -1,0 +1,225 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import Foundation
+import Testing
+
+@Suite("Undo and redo") struct UndoTests {
+  func stack(groupsByEvent: Bool = true) throws -> (stack: Stack, undo: UndoHistory) {
+    let stack = try Stack()
+    let undo = UndoHistory()
+    undo.groupsByEvent = groupsByEvent
+    stack.context.undoManager = undo
+    return (stack, undo)
+  }
+
+  @Test("what happens between two calls of processPendingChanges is one group")
+  func byEvent() throws {
+    let (stack, undo) = try stack()
+    let ada = try stack.insert("Person", ["name": "Ada", "age": 1])
+    stack.context.processPendingChanges()
+    try ada.setValue("Bob", forKey: "name")
+    try ada.setValue(2, forKey: "age")
+    stack.context.processPendingChanges()
+    undo.undo()
+    #expect(ada["name"] as? String == "Ada")
+    #expect(ada["age"] as? Int == 1)
+    undo.redo()
+    #expect(ada["name"] as? String == "Bob")
+    #expect(ada["age"] as? Int == 2)
+    #expect(!undo.canRedo)
+  }
+
+  @Test("a group begun by hand lasts until it is ended, groups within it included", arguments: [true, false])
+  func byHand(_ groupsByEvent: Bool) throws {
+    let (stack, undo) = try stack(groupsByEvent: groupsByEvent)
+    undo.beginUndoGrouping()
+    let ada = try stack.insert("Person", ["name": "Ada"])
+    undo.endUndoGrouping()
+    undo.beginUndoGrouping()
+    try ada.setValue("Bob", forKey: "name")
+    stack.context.processPendingChanges()
+    undo.beginUndoGrouping()
+    try ada.setValue("Cyd", forKey: "name")
+    undo.endUndoGrouping()
+    undo.setActionName("Rename")
+    undo.endUndoGrouping()
+    #expect(undo.undoActionName == "Rename")
+    undo.undo()
+    #expect(ada["name"] as? String == "Ada")
+    #expect(undo.redoActionName == "Rename")
+    undo.undo()
+    #expect(!undo.canUndo)
+    #expect(!stack.context.hasChanges)
+    undo.redo()
+    undo.redo()
+    #expect(ada["name"] as? String == "Cyd")
+  }
+
+  @Test("a deletion with all that it propagates to is undone and redone as one")
+  func deletion() throws {
+    let (stack, undo) = try stack()
+    let sales = try stack.insert("Department", ["name": "Sales"])
+    let ada = try stack.insert("Person", ["name": "Ada", "department": sales])
+    let room = try stack.insert("Room", ["number": 7, "department": sales])
+    try stack.context.save()
+    stack.context.delete(sales)
+    stack.context.processPendingChanges()
+    #expect(room.isDeleted)
+    #expect(ada["department"] == nil)
+    undo.undo()
+    #expect(!sales.isDeleted)
+    #expect(!room.isDeleted)
+    #expect(ada["department"] as? ManagedObject === sales)
+    #expect(room["department"] as? ManagedObject === sales)
+    #expect(try names(sales, "employees") == ["Ada"])
+    undo.redo()
+    #expect(sales.isDeleted)
+    #expect(room.isDeleted)
+    #expect(ada["department"] == nil)
+  }
+
+  @Test("both ends of a relationship are undone and redone")
+  func relationships() throws {
+    let (stack, undo) = try stack()
+    let one = try stack.insert("Department", ["name": "one"])
+    let two = try stack.insert("Department", ["name": "two"])
+    let ada = try stack.insert("Person", ["name": "Ada", "department": one])
+    stack.context.processPendingChanges()
+    try ada.setValue(two, forKey: "department")
+    stack.context.processPendingChanges()
+    undo.undo()
+    #expect(ada["department"] as? ManagedObject === one)
+    #expect(try names(one, "employees") == ["Ada"])
+    #expect(try names(two, "employees").isEmpty)
+    undo.redo()
+    #expect(ada["department"] as? ManagedObject === two)
+    #expect(try names(one, "employees").isEmpty)
+    #expect(try names(two, "employees") == ["Ada"])
+  }
+
+  @Test("the order of an ordered relationship is undone and redone")
+  func ordered() throws {
+    let (stack, undo) = try stack()
+    let ada = try stack.insert("Person", ["name": "Ada"])
+    let tasks = try ["a", "b", "c"].map { try stack.insert("Task", ["title": $0]) }
+    try ada.setValue(tasks, forKey: "tasks")
+    stack.context.processPendingChanges()
+    try ada.setValue(Array(tasks.reversed()), forKey: "tasks")
+    stack.context.processPendingChanges()
+    try ada.remove(tasks[1], from: "tasks")
+    stack.context.processPendingChanges()
+    undo.undo()
+    #expect(try names(ada, "tasks", "title") == ["c", "b", "a"])
+    undo.undo()
+    #expect(try names(ada, "tasks", "title") == ["a", "b", "c"])
+    undo.redo()
+    undo.redo()
+    #expect(try names(ada, "tasks", "title") == ["c", "a"])
+  }
+
+  @Test("what was saved can be undone, and that is a change to save", arguments: Stack.types)
+  func afterSave(_ type: String) throws {
+    let stack = try Stack(type)
+    let undo = UndoHistory()
+    stack.context.undoManager = undo
+    let ada = try stack.insert("Person", ["name": "Ada"])
+    try stack.context.save()
+    try ada.setValue("Bob", forKey: "name")
+    try stack.context.save()
+    undo.undo()
+    #expect(ada["name"] as? String == "Ada")
+    #expect(stack.context.hasChanges)
+    try stack.context.save()
+    #expect(try stack.reread("Person").map { $0["name"] as? String } == ["Ada"])
+    undo.undo()
+    try stack.context.save()
+    #expect(try stack.reread("Person").isEmpty)
+  }
+
+  @Test("no more groups are kept than levelsOfUndo")
+  func levels() throws {
+    let (stack, undo) = try stack()
+    undo.levelsOfUndo = 2
+    let ada = try stack.insert("Person", ["age": 0])
+    for age in 1...4 {
+      stack.context.processPendingChanges()
+      try ada.setValue(age, forKey: "age")
+    }
+    for _ in 0..<5 { undo.undo() }
+    #expect(ada["age"] as? Int == 2)
+    #expect(!undo.canUndo)
+    #expect(ada.isInserted)
+  }
+
+  @Test("the undo history keeps the objects in it, and forgetting it lets them go")
+  func strongly() throws {
+    let (stack, undo) = try stack()
+    weak var held: ManagedObject?
+    do {
+      let ada = try stack.insert("Person", ["name": "Ada"])
+      try stack.context.save()
+      held = ada
+    }
+    #expect(held != nil)
+    undo.removeAllActions()
+    #expect(held == nil)
+  }
+
+  @Test("without a history a context lets go of an object whose changes are saved")
+  func notHeld() throws {
+    let stack = try Stack()
+    weak var held: ManagedObject?
+    do {
+      let ada = try stack.insert("Person", ["name": "Ada"])
+      held = ada
+    }
+    #expect(held != nil)
+    try stack.context.save()
+    #expect(held == nil)
+  }
+
+  @Test("undoing everything leaves no changes, and the context no longer holds the objects")
+  func fullUndo() throws {
+    let (stack, undo) = try stack()
+    weak var held: ManagedObject?
+    do {
+      let ada = try stack.insert("Person", ["name": "Ada"])
+      stack.context.processPendingChanges()
+      try ada.setValue("Bob", forKey: "name")
+      held = ada
+    }
+    undo.undo()
+    #expect(stack.context.hasChanges)
+    undo.undo()
+    #expect(!stack.context.hasChanges)
+    #expect(stack.context.insertedObjects.isEmpty)
+    undo.removeAllActions()
+    #expect(held == nil)
+  }
+
+  @Test("a change after an undo ends what could be redone")
+  func changeEndsRedo() throws {
+    let (stack, undo) = try stack()
+    let ada = try stack.insert("Person", ["name": "Ada"])
+    stack.context.processPendingChanges()
+    try ada.setValue("Bob", forKey: "name")
+    undo.undo()
+    #expect(undo.canRedo)
+    try ada.setValue("Cyd", forKey: "name")
+    #expect(!undo.canRedo)
+    undo.redo()
+    #expect(ada["name"] as? String == "Cyd")
+  }
+
+  @Test("what happens while registration is disabled is not undone")
+  func disabled() throws {
+    let (stack, undo) = try stack()
+    undo.disableUndoRegistration()
+    let ada = try stack.insert("Person", ["name": "Ada"])
+    stack.context.processPendingChanges()
+    undo.enableUndoRegistration()
+    #expect(!undo.canUndo)
+    undo.undo()
+    #expect(ada.isInserted)
+  }
+}
