@@ -25,6 +25,14 @@ public struct FetchRequest<Result: ManagedObject> {
   public var filter: ((Result) throws -> Bool)?
   /// In which order; empty for the order that the stores have.
   public var sortKeys: [SortKey] = []
+  /// For ``ManagedObjectContext/fetchRows(_:)``: the columns; empty for all attributes of the entity.
+  public var propertiesToFetch: [FetchColumn] = []
+  /// For ``ManagedObjectContext/fetchRows(_:)``: key paths whose values make the groups, a row for each; empty for a row for each object.
+  public var propertiesToGroupBy: [String] = []
+  /// Which groups: asked of each group as a list, so `sum:(salary) > 100` or `@count > 2`; a key grouped by is its value.
+  public var havingPredicate: FetchPredicate?
+  /// For ``ManagedObjectContext/fetchRows(_:)``: whether rows that are equal are given once.
+  public var returnsDistinctResults = false
 
   public init(
     entityName: String, predicate: FetchPredicate? = nil, sortKeys: [SortKey] = [],
@@ -89,6 +97,34 @@ extension ManagedObjectContext {
       .invalidFetch,
       "objects of \(object.plan.name) are \(type(of: object)), not \(wanted): register the class with the coordinator",
       entityName: object.plan.name)
+  }
+
+  /// The IDs of the objects that a request asks for. Objects inserted and not saved have temporary ones.
+  public func fetchObjectIDs<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [ManagedObjectID] {
+    try fetch(request).map(\.objectID)
+  }
+
+  /// The objects of a template of the model, its variables replaced.
+  ///
+  /// - Throws: `.invalidFetch` for a name that the model does not have, and for variables that no value was given for.
+  public func fetch(template name: String, variables: [String: Any?] = [:]) throws -> [ManagedObject] {
+    guard let model = managedObjectModel, let template = model.fetchRequestTemplate(forName: name) else {
+      let names = managedObjectModel?.description.fetchRequestTemplates.map(\.name) ?? []
+      throw ManagedObjectError(
+        .invalidFetch, "the model has no fetch request '\(name)'\(Suggestion.text(for: name, among: names))", key: name)
+    }
+    var expressions: [String: FetchExpression] = [:]
+    for (variable, value) in variables {
+      guard case .expression(let expression)? = PredicateArgument(value) else {
+        throw ManagedObjectError(.invalidFetch, "the value of $\(variable) can stand in no predicate", key: variable)
+      }
+      expressions[variable] = expression
+    }
+    let request = try FetchRequest<ManagedObject>(template, variables: expressions)
+    if let missing = request.predicate?.variables.first {
+      throw ManagedObjectError(.invalidFetch, "the fetch request '\(name)' needs a value for $\(missing)", key: missing)
+    }
+    return try fetch(request)
   }
 
   /// How many objects the request would find.

@@ -39,6 +39,16 @@ struct PredicateEvaluator {
     entityName = subject.plan.name
   }
 
+  /// In a group: what the keys that it was made by come to.
+  var groupKeys: [(expression: FetchExpression, value: PredicateValue)] = []
+
+  /// On a group of objects.
+  init(list: [ManagedObject], now: Date, entityName: String) {
+    subject = .list(list.map { .object($0) })
+    self.now = now
+    self.entityName = entityName
+  }
+
   func failure(_ message: String, key: String? = nil) -> ManagedObjectError {
     ManagedObjectError(.invalidFetch, message, entityName: entityName, key: key)
   }
@@ -200,6 +210,7 @@ struct PredicateEvaluator {
   // MARK: Expressions
 
   func value(of expression: FetchExpression) throws(ManagedObjectError) -> PredicateValue {
+    if !groupKeys.isEmpty, let key = groupKeys.first(where: { $0.expression == expression }) { return key.value }
     switch expression {
     case .constant(let value): return .value(value)
     case .objectID(let id): return .id(id)
