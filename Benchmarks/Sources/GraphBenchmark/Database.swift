@@ -73,6 +73,21 @@ func runDatabase(_ count: Int, _ path: String, isWriting: Bool) throws {
       return walked
     }
   }
+  for (query, condition) in zip(queries, [
+    "age > 40 AND name LIKE '%9%'", "salary BETWEEN 1000 AND 20000 AND age <> 7",
+    "departmentId IN (SELECT id FROM department WHERE name = 'Department 7')",
+  ]) {
+    let found = try measure("count " + query.name) {
+      try queue.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM person WHERE " + condition) ?? 0 }
+    }
+    print("found " + query.name + "\t\(found)")
+  }
+  _ = try measure("sorted by name") {
+    try queue.read { try PersonRecord.order(Column("name")).fetchAll($0) }.count
+  }
+  _ = try measure("first 50 by salary, filtered") {
+    try queue.read { try PersonRecord.fetchAll($0, sql: "SELECT * FROM person WHERE age > 40 AND name LIKE '%9%' ORDER BY salary DESC LIMIT 50") }.count
+  }
   try measure("update 10 %, save") {
     try queue.write { database in
       for (index, var person) in people.enumerated() where index % 10 == 1 {

@@ -94,6 +94,23 @@ func runGraph(_ count: Int, type: String, _ folder: String, isWriting: Bool) thr
     }
     return walked
   }
+  let fresh = ManagedObjectContext(context.persistentStoreCoordinator)
+  for (name, text) in queries {
+    let predicate = try FetchPredicate(format: text)
+    let found = try measure("count " + name) {
+      try fresh.count(for: FetchRequest<Person>(entityName: "Person", predicate: predicate))
+    }
+    print("found " + name + "\t\(found)")
+  }
+  _ = try measure("sorted by name") {
+    try fresh.fetch(FetchRequest<Person>(entityName: "Person", sortKeys: [SortKey("name")])).count
+  }
+  _ = try measure("first 50 by salary, filtered") {
+    var page = FetchRequest<Person>(
+      entityName: "Person", predicate: try FetchPredicate(format: queries[0].text), sortKeys: [SortKey("salary", isAscending: false)])
+    page.fetchLimit = 50
+    return try fresh.fetch(page).count
+  }
   try measure("update 10 %, save") {
     for (index, person) in people.enumerated() where index % 10 == 1 { person.salary += 1 }
     try context.save()

@@ -4,6 +4,13 @@ import Foundation
 // a tenth of them deleted. Each side runs in a process of its own, turn by turn, so that neither warms the other's
 // memory; what counts is the ratio within a round.
 
+/// What both sides are asked.
+let queries = [
+  (name: "age > 40, name contains 9", text: "age > 40 AND name CONTAINS '9'"),
+  (name: "two ranges", text: "salary BETWEEN {1000, 20000} AND age != 7"),
+  (name: "department's name", text: "department.name == 'Department 7'"),
+]
+
 func value(_ name: String, _ fallback: String) -> String {
   let arguments = CommandLine.arguments
   guard let place = arguments.firstIndex(of: name), place + 1 < arguments.count else { return fallback }
@@ -60,7 +67,7 @@ if !side.isEmpty {
           line += pad("-")
           continue
         }
-        var cell = step.contains("bytes") ? "\(Int(median(times)))" : String(format: "%.4f", median(times))
+        var cell = step.contains("bytes") || step.contains("found") ? "\(Int(median(times)))" : String(format: "%.4f", median(times))
         if side != "grdb", let base = all[step]?["grdb"], base.count == times.count {
           cell += String(format: " (%.2f)", median(zip(times, base).map { $0 / $1 }))
         }
