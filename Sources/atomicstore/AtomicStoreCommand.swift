@@ -17,7 +17,10 @@ struct AtomicStoreCommand: ParsableCommand {
       70 internal, 73 cannot create, 74 input or output, 77 permission, 130 and 143 stopped by a signal.
       """,
     version: "0.1.0",
-    subcommands: [Formats.self, Inspect.self, Convert.self, Diff.self, Dump.self, Metadata.self, Model.self])
+    subcommands: [
+      Formats.self, Inspect.self, Convert.self, Diff.self, Dump.self, Fetch.self, PredicateCommand.self, Metadata.self,
+      Model.self,
+    ])
 
   static func main() {
     Interrupt.watch()
@@ -88,6 +91,14 @@ struct CommandFailure: Error {
         ("code", .string("verification")), ("message", .string(error.description)),
         ("differences", .array(error.differences.map { $0.json })),
       ])
+    case let error as ManagedObjectError:
+      message = error.description
+      // What was asked cannot be asked: of this entity, with this key.
+      exitCode = [.invalidFetch, .undefinedKey].contains(error.code) ? 64 : 65
+      var fields: [(String, JSONValue)] = [("code", .string(error.code.description)), ("message", .string(error.message))]
+      if let entity = error.entityName { fields.append(("entity", .string(entity))) }
+      if let key = error.key { fields.append(("property", .string(key))) }
+      details = .object(fields)
     case let error as InvalidModelError:
       message = error.errors.map { "\($0)" }.joined(separator: "\n")
       exitCode = 65
@@ -126,6 +137,14 @@ enum Talk {
   }
 
   /// Data, on standard output. A reader that has gone ends the command quietly.
+  /// How many characters a line of standard output has; nil where it is no terminal.
+  static var terminalWidth: Int? {
+    guard isatty(STDOUT_FILENO) == 1 else { return nil }
+    var size = winsize()
+    guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
+    return Int(size.ws_col)
+  }
+
   static func put(_ text: String) throws { try put(Data(text.utf8)) }
 
   static func put(_ data: Data) throws {

@@ -18,6 +18,15 @@ indirect enum JSONValue {
     return result
   }
 
+  /// All on one line.
+  var line: String {
+    switch self {
+    case .array(let parts): "[" + parts.map(\.line).joined(separator: ",") + "]"
+    case .object(let members): "{" + members.map { JSONValue.string($0.0).text + ":" + $0.1.line }.joined(separator: ",") + "}"
+    default: text
+    }
+  }
+
   private func write(to result: inout String, indent: Int) {
     let inner = String(repeating: "  ", count: indent + 1)
     let outer = String(repeating: "  ", count: indent)

@@ -30,6 +30,10 @@ enum Command {
   }
 
   static func run(_ arguments: String..., input: Data? = nil, in folder: String? = nil) throws -> Result {
+    try run(arguments: arguments, input: input, in: folder)
+  }
+
+  static func run(arguments: [String], input: Data? = nil, in folder: String? = nil) throws -> Result {
     let process = Process()
     process.executableURL = URL(filePath: try #require(path, "the command was not built"))
     process.arguments = arguments

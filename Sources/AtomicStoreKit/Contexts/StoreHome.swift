@@ -50,6 +50,9 @@ final class StoreHome {
     identities[object.plan.root].remove(reference)
   }
 
+  /// Calls `body` with each object.
+  func visit(_ body: (ManagedObject) -> Void) { for map in identities { map.visit(body) } }
+
   var registeredObjects: [ManagedObject] { identities.flatMap(\.objects) }
 
   /// The value of a slot that the store's format supplies on first read.
@@ -110,6 +113,12 @@ struct IdentityMap {
         sparse[number] = nil
       }
     }
+  }
+
+  func visit(_ body: (ManagedObject) -> Void) {
+    for object in dense { if let object { body(object.takeUnretainedValue()) } }
+    for object in sparse.values { body(object.takeUnretainedValue()) }
+    for object in texts.values { body(object.takeUnretainedValue()) }
   }
 
   var objects: [ManagedObject] {

@@ -25,6 +25,14 @@ public struct FetchRequest<Result: ManagedObject> {
   public var filter: ((Result) throws -> Bool)?
   /// In which order; empty for the order that the stores have.
   public var sortKeys: [SortKey] = []
+  /// For ``ManagedObjectContext/fetchRows(_:)``: the columns; empty for all attributes of the entity.
+  public var propertiesToFetch: [FetchColumn] = []
+  /// For ``ManagedObjectContext/fetchRows(_:)``: key paths whose values make the groups, a row for each; empty for a row for each object.
+  public var propertiesToGroupBy: [String] = []
+  /// Which groups: asked of each group as a list, so `sum:(salary) > 100` or `@count > 2`; a key grouped by is its value.
+  public var havingPredicate: FetchPredicate?
+  /// For ``ManagedObjectContext/fetchRows(_:)``: whether rows that are equal are given once.
+  public var returnsDistinctResults = false
 
   public init(
     entityName: String, predicate: FetchPredicate? = nil, sortKeys: [SortKey] = [],
@@ -59,6 +67,17 @@ extension ManagedObjectContext {
   /// - Throws: `.invalidFetch` for an entity that the model does not have; what the filter throws.
   public func fetch<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [Result] {
     processPendingChanges()
+    if let nodes = try rows(of: request) {
+      var results: [Result] = []
+      results.reserveCapacity(nodes.count)
+      for (home, version, node) in nodes {
+        let object = object(at: node, in: version, of: home)
+        guard let typed = object as? Result else { throw wrongClass(object, Result.self) }
+        results.append(typed)
+      }
+      if !request.returnsObjectsAsFaults { for object in results { _ = object.isReachable } }
+      return results
+    }
     var found = try candidates(request)
     var results: [Result] = []
     var skipped = 0
@@ -85,11 +104,83 @@ extension ManagedObjectContext {
     return results
   }
 
+  /// The nodes that a request finds, by its predicate and order run over columns; nil where that cannot be: a closure, keys that
+  /// are no columns, or changes in memory that the columns do not know.
+  private func rows<Result>(
+    of request: FetchRequest<Result>
+  ) throws(ManagedObjectError) -> [(home: StoreHome, version: NodeVersion, node: NodeHandle)]? {
+    guard parent == nil, request.filter == nil, request.predicate != nil || !request.sortKeys.isEmpty || request.fetchLimit > 0,
+      inserted.isEmpty, updated.isEmpty, deleted.isEmpty
+    else { return nil }
+    let entities = try entities(of: request)
+    let homes = homesAsked(request)
+    // Several stores in one order are sorted as objects.
+    guard homes.count == 1 || request.sortKeys.isEmpty else { return nil }
+    var found: [(StoreHome, NodeVersion, NodeHandle)] = []
+    for home in homes {
+      guard let version = home.currentVersion(), !version.hasDeferredValues else { return nil }
+      let plans = entities.filter { $0.model === home.store.model }.map { home.plan.entities[$0.index] }
+      // Objects that read an older version say something else than the columns.
+      var isStale = false
+      home.visit { if $0.flags.contains(.realized), $0.base !== version || $0.overlay != nil { isStale = true } }
+      if isStale { return nil }
+      var nodes: [NodeHandle] = []
+      let compiler = RowTestCompiler(plan: home.plan, version: version, store: home.identifier)
+      for plan in plans where !plan.entity.isAbstract {
+        let count = version.rowCount(of: plan.index)
+        guard let predicate = request.predicate else {
+          for row in 0..<count { nodes.append(NodeHandle(entity: plan.index, row: row)) }
+          continue
+        }
+        guard let test = compiler.compile(predicate, plan) else { return nil }
+        let mask = test.run(version, entity: plan.index)
+        for row in 0..<count where mask[row] != 0 { nodes.append(NodeHandle(entity: plan.index, row: row)) }
+      }
+      if !request.sortKeys.isEmpty {
+        let concrete = plans.filter { !$0.entity.isAbstract }
+        guard let sort = RowSort(request.sortKeys, entities: concrete, home.plan, version) else { return nil }
+        nodes = sort.sorted(nodes)
+      }
+      for node in nodes { found.append((home, version, node)) }
+    }
+    if request.fetchOffset > 0 { found.removeFirst(min(request.fetchOffset, found.count)) }
+    if request.fetchLimit > 0 { found.removeLast(max(0, found.count - request.fetchLimit)) }
+    return found
+  }
+
   private func wrongClass(_ object: ManagedObject, _ wanted: ManagedObject.Type) -> ManagedObjectError {
     ManagedObjectError(
       .invalidFetch,
       "objects of \(object.plan.name) are \(type(of: object)), not \(wanted): register the class with the coordinator",
       entityName: object.plan.name)
+  }
+
+  /// The IDs of the objects that a request asks for. Objects inserted and not saved have temporary ones.
+  public func fetchObjectIDs<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [ManagedObjectID] {
+    try fetch(request).map(\.objectID)
+  }
+
+  /// The objects of a template of the model, its variables replaced.
+  ///
+  /// - Throws: `.invalidFetch` for a name that the model does not have, and for variables that no value was given for.
+  public func fetch(template name: String, variables: [String: Any?] = [:]) throws -> [ManagedObject] {
+    guard let model = managedObjectModel, let template = model.fetchRequestTemplate(forName: name) else {
+      let names = managedObjectModel?.description.fetchRequestTemplates.map(\.name) ?? []
+      throw ManagedObjectError(
+        .invalidFetch, "the model has no fetch request '\(name)'\(Suggestion.text(for: name, among: names))", key: name)
+    }
+    var expressions: [String: FetchExpression] = [:]
+    for (variable, value) in variables {
+      guard case .expression(let expression)? = PredicateArgument(value) else {
+        throw ManagedObjectError(.invalidFetch, "the value of $\(variable) can stand in no predicate", key: variable)
+      }
+      expressions[variable] = expression
+    }
+    let request = try FetchRequest<ManagedObject>(template, variables: expressions)
+    if let missing = request.predicate?.variables.first {
+      throw ManagedObjectError(.invalidFetch, "the fetch request '\(name)' needs a value for $\(missing)", key: missing)
+    }
+    return try fetch(request)
   }
 
   /// How many objects the request would find.
@@ -104,6 +195,7 @@ extension ManagedObjectContext {
       count = max(0, count - max(0, request.fetchOffset))
       return request.fetchLimit > 0 ? min(count, request.fetchLimit) : count
     }
+    if let nodes = try rows(of: request) { return nodes.count }
     return try fetch(request).count
   }
 

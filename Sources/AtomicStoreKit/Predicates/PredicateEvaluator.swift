@@ -41,6 +41,16 @@ struct PredicateEvaluator {
     entityName = subject.plan.name
   }
 
+  /// In a group: what the keys that it was made by come to.
+  var groupKeys: [(expression: FetchExpression, value: PredicateValue)] = []
+
+  /// On a group of objects.
+  init(list: [ManagedObject], now: Date, entityName: String) {
+    subject = .list(list.map { .object($0) })
+    self.now = now
+    self.entityName = entityName
+  }
+
   func failure(_ message: String, key: String? = nil) -> ManagedObjectError {
     ManagedObjectError(.invalidFetch, message, entityName: entityName, key: key)
   }
@@ -201,61 +211,88 @@ struct PredicateEvaluator {
 
   // MARK: Expressions
 
+  /// Called for each level of a tree: what needs room stands in functions of its own, so that a level costs little stack.
   func value(of expression: FetchExpression) throws(ManagedObjectError) -> PredicateValue {
+    if !groupKeys.isEmpty, let key = groupKeys.first(where: { $0.expression == expression }) { return key.value }
     switch expression {
     case .constant(let value): return .value(value)
     case .objectID(let id): return .id(id)
     case .evaluatedObject: return subject
-    case .variable(let name):
-      guard let value = variables[name] else {
-        throw failure("the variable $\(name) has no value")
-      }
-      return value
+    case .variable(let name): return try variable(name)
     case .keyPath(let path): return try value(at: path[...], of: subject)
     case .member(.variable("FETCHED_PROPERTY"), let path) where fetchedProperty != nil && path.first == "userInfo":
       let key = path.dropFirst().joined(separator: ".")
       return fetchedProperty?.userInfo.first { $0.key == key }.map { .value(.string($0.value)) } ?? .null
     case .member(let base, let path): return try value(at: path[...], of: try value(of: base))
-    case .aggregate(let parts): return .list(try parts.map { part throws(ManagedObjectError) in try value(of: part) })
-    case .function(let name, let arguments):
-      return try call(name, try arguments.map { part throws(ManagedObjectError) in try value(of: part) })
-    case .subquery(let source, let variable, let predicate):
-      var found: [PredicateValue] = []
-      for element in try value(of: source).elements {
-        var inner = self
-        inner.variables[variable] = element
-        if try inner.evaluate(predicate) { found.append(element) }
-      }
-      return .list(found)
+    case .aggregate(let parts): return .list(try values(of: parts))
+    case .function(let name, let arguments): return try call(name, try values(of: arguments))
+    case .subquery(let source, let variable, let predicate): return try subquery(source, variable, predicate)
     case .set(let operation, let one, let other):
-      let left = try value(of: one).elements
-      let right = try value(of: other).elements
-      func has(_ list: [PredicateValue], _ value: PredicateValue) -> Bool { list.contains { Self.isEqual($0, value, []) } }
-      switch operation {
-      case .union: return .list(left + right.filter { !has(left, $0) })
-      case .intersect: return .list(left.filter { has(right, $0) })
-      case .minus: return .list(left.filter { !has(right, $0) })
-      }
+      return Self.combine(try value(of: one).elements, operation, try value(of: other).elements)
     case .conditional(let predicate, let one, let other):
       return try value(of: try evaluate(predicate) ? one : other)
-    case .cast(let inner, let type):
-      let value = try value(of: inner)
-      guard case .value(let stored) = value, let converted = PredicateCast.converted(stored, type) else {
-        throw failure("\(inner) cannot be cast to \(type)")
-      }
-      return .value(converted)
-    case .element(let base, let element):
-      let list = try value(of: base).elements
-      switch element {
-      case .first: return list.first ?? .null
-      case .last: return list.last ?? .null
-      case .size: return .value(.integer(Int64(list.count)))
-      case .at(let index):
-        guard case .value(.integer(let place)) = try value(of: index) else { throw failure("an index is a whole number") }
-        return place >= 0 && place < list.count ? list[Int(place)] : .null
-      }
+    case .cast(let inner, let type): return try cast(try value(of: inner), type, inner)
+    case .element(let base, let element): return try self.element(element, of: try value(of: base))
     case .custom(let target, let name, let arguments): return try custom(target, name, arguments)
     case .fetch: throw failure("FETCH is not carried out inside a predicate: fetch first, and compare with the result")
+    }
+  }
+
+  private func values(of expressions: [FetchExpression]) throws(ManagedObjectError) -> [PredicateValue] {
+    var values: [PredicateValue] = []
+    values.reserveCapacity(expressions.count)
+    for expression in expressions { values.append(try value(of: expression)) }
+    return values
+  }
+
+  private func variable(_ name: String) throws(ManagedObjectError) -> PredicateValue {
+    guard let value = variables[name] else { throw failure("the variable $\(name) has no value") }
+    return value
+  }
+
+  private func subquery(
+    _ source: FetchExpression, _ variable: String, _ predicate: FetchPredicate
+  ) throws(ManagedObjectError) -> PredicateValue {
+    var found: [PredicateValue] = []
+    for element in try value(of: source).elements {
+      var inner = self
+      inner.variables[variable] = element
+      if try inner.evaluate(predicate) { found.append(element) }
+    }
+    return .list(found)
+  }
+
+  private static func combine(
+    _ left: [PredicateValue], _ operation: FetchExpression.SetOperation, _ right: [PredicateValue]
+  ) -> PredicateValue {
+    func has(_ list: [PredicateValue], _ value: PredicateValue) -> Bool { list.contains { isEqual($0, value, []) } }
+    switch operation {
+    case .union: return .list(left + right.filter { !has(left, $0) })
+    case .intersect: return .list(left.filter { has(right, $0) })
+    case .minus: return .list(left.filter { !has(right, $0) })
+    }
+  }
+
+  private func cast(
+    _ value: PredicateValue, _ type: String, _ inner: FetchExpression
+  ) throws(ManagedObjectError) -> PredicateValue {
+    guard case .value(let stored) = value, let converted = PredicateCast.converted(stored, type) else {
+      throw failure("\(inner) cannot be cast to \(type)")
+    }
+    return .value(converted)
+  }
+
+  private func element(
+    _ element: FetchExpression.Element, of value: PredicateValue
+  ) throws(ManagedObjectError) -> PredicateValue {
+    let list = value.elements
+    switch element {
+    case .first: return list.first ?? .null
+    case .last: return list.last ?? .null
+    case .size: return .value(.integer(Int64(list.count)))
+    case .at(let index):
+      guard case .value(.integer(let place)) = try self.value(of: index) else { throw failure("an index is a whole number") }
+      return place >= 0 && place < list.count ? list[Int(place)] : .null
     }
   }
 

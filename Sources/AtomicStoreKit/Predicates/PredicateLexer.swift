@@ -78,6 +78,8 @@ struct PredicateLexer {
     case "'", "\"": return token(.string(try string(scalar)))
     case "#":
       place += 1
+      // Ours: #"first name" is a key that is no word.
+      if let quote = peek(), quote == "'" || quote == "\"" { return token(.word(try string(quote), isReserved: true)) }
       guard let first = peek(), Self.isWordStart(first) else { throw error(start, "a name is expected after '#'") }
       return token(.word(word(), isReserved: true))
     case "$":
@@ -114,6 +116,12 @@ struct PredicateLexer {
     guard place > 0 else { return false }
     let before = scalars[place - 1]
     return Self.isWordPart(before) || before == "]" || before == ")"
+  }
+
+  /// Whether a name can be written without `#` and quotes.
+  static func isWord(_ text: String) -> Bool {
+    guard let first = text.unicodeScalars.first else { return false }
+    return isWordStart(first) && text.unicodeScalars.allSatisfy(isWordPart)
   }
 
   private mutating func word() -> String {
@@ -210,7 +218,8 @@ struct PredicateLexer {
     var text = String.UnicodeScalarView()
     while let scalar = peek() {
       switch scalar {
-      case "l", "h", "q", "z", "t", "j", ".", "0"..."9", "$":
+      case "$": throw error(start, "arguments are taken in turn; '%\(String(text))$' asks for one by its number")
+      case "l", "h", "q", "z", "t", "j", ".", "0"..."9":
         text.append(scalar)
         place += 1
         continue

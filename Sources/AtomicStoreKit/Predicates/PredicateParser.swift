@@ -8,8 +8,8 @@ extension FetchPredicate {
   /// ranges of these, nil, an expression or a whole predicate), `%K` a key path as text, `%d`, `%f` and their kin
   /// numbers, `%s` text. Inside quotes they are text.
   ///
-  /// - Throws: ``PredicateFormatError`` with the column. Nesting is limited to 200 levels, chains of one operator to
-  ///   10,000, the length to a million characters.
+  /// - Throws: ``PredicateFormatError`` with the column. Nesting is limited to 200 levels, the tree of operators and
+  ///   steps to 300, chains of `AND` and `OR` to 10,000, the length to a million characters.
   public init(format: String, _ arguments: Any?...) throws(PredicateFormatError) {
     try self.init(format: format, arguments: arguments)
   }
@@ -45,8 +45,11 @@ struct PredicateParser {
   private var depth = 0
 
   static let maximumDepth = 200
-  /// Chains of operators that associate to the left make trees as deep as they are long.
-  static let maximumChain = 500
+  /// Chains of operators that associate to the left make trees as deep as they are long, and those of several chains in
+  /// each other add up. Comparing, printing and even freeing a tree takes stack for each level.
+  static let maximumHeight = 300
+  /// Of the tree that was read last.
+  private var height = 0
 
   init(_ format: String, _ arguments: [Any?]) throws(PredicateFormatError) {
     self.format = format
@@ -146,6 +149,14 @@ struct PredicateParser {
     return result
   }
 
+  /// Counts the level that an operator adds above what it joins, at its own column.
+  private mutating func rise(above lower: Int, _ column: Int) throws(PredicateFormatError) {
+    height = max(height, lower) + 1
+    guard height <= Self.maximumHeight else {
+      throw error(column, "operators and steps make a tree of more than \(Self.maximumHeight) levels")
+    }
+  }
+
   private func asPredicate(_ part: Part, _ column: Int) throws(PredicateFormatError) -> FetchPredicate {
     switch part {
     case .predicate(let predicate): return predicate
@@ -185,13 +196,16 @@ struct PredicateParser {
     }
     guard isJoined() else { return first }
     var parts = [try asPredicate(first, column)]
+    var highest = height
     while isJoined() {
       advance()
       let column = token.column
       let part = try next(&self)
       parts.append(try asPredicate(part, column))
+      highest = max(highest, height)
       guard parts.count <= 10_000 else { throw error(column, "more than 10,000 predicates in one chain") }
     }
+    try rise(above: highest, column)
     return .predicate(make(parts))
   }
 
@@ -200,6 +214,7 @@ struct PredicateParser {
       advance()
       let column = token.column
       let part = try deeper { parser throws(PredicateFormatError) in try parser.not() }
+      try rise(above: 0, column)
       return .predicate(.not(try asPredicate(part, column)))
     }
     return try comparison()
@@ -215,11 +230,16 @@ struct PredicateParser {
     }
     let column = token.column
     let left = try bitwise()
+    let leftHeight = height
     // `x NOT IN y`: the grammar has NOT before the whole, people write it here, and it can mean one thing only.
     var isNegated = false
     if keyword == "NOT", place + 1 < tokens.count, case .word(let next, isReserved: false) = tokens[place + 1].kind,
       ["IN", "CONTAINS", "LIKE", "MATCHES", "BEGINSWITH", "ENDSWITH", "BETWEEN"].contains(next.uppercased())
     {
+      // Of a to-many it could mean that none is, or that one is not.
+      if modifier != .direct {
+        throw error(token.column, "NOT after ANY, ALL or NONE can be read in two ways", "write NOT before the whole comparison")
+      }
       isNegated = true
       advance()
     }
@@ -238,9 +258,10 @@ struct PredicateParser {
     if comparator == .between, case .constant(let value) = right, !value.isNull {
       throw error(rightColumn, "BETWEEN takes two bounds, such as {1, 10}")
     }
+    try rise(above: leftHeight, column)
     let made = FetchPredicate.comparison(
       .init(operand, comparator, right, modifier: modifier, options: options))
-    return .predicate(isNone != isNegated ? .not(made) : made)
+    return .predicate(isNone || isNegated ? .not(made) : made)
   }
 
   /// Whether the word that could be a keyword is used as a key: a comparison or path follows it.
@@ -309,14 +330,14 @@ struct PredicateParser {
   private mutating func bitwise() throws(PredicateFormatError) -> Part {
     let column = token.column
     var part = try additive()
-    var count = 0
     while case .symbol(let symbol) = token.kind, let name = Self.bitwiseNames[symbol] {
+      let lower = height
+      let operatorColumn = token.column
       advance()
-      count += 1
-      guard count <= Self.maximumChain else { throw error(token.column, "more than \(Self.maximumChain) operators in one chain") }
       let left = try asExpression(part, column)
       let rightColumn = token.column
       let next = try additive()
+      try rise(above: lower, operatorColumn)
       part = .expression(.function(name, [left, try asExpression(next, rightColumn)]))
     }
     return part
@@ -329,7 +350,6 @@ struct PredicateParser {
   private mutating func additive() throws(PredicateFormatError) -> Part {
     let column = token.column
     var part = try multiplicative()
-    var count = 0
     while true {
       let name: String
       var operation: FetchExpression.SetOperation?
@@ -345,12 +365,13 @@ struct PredicateParser {
         }
         name = ""
       }
+      let lower = height
+      let operatorColumn = token.column
       advance()
-      count += 1
-      guard count <= Self.maximumChain else { throw error(token.column, "more than \(Self.maximumChain) operators in one chain") }
       let left = try asExpression(part, column)
       let rightColumn = token.column
       let next = try multiplicative()
+      try rise(above: lower, operatorColumn)
       let right = try asExpression(next, rightColumn)
       part = .expression(operation.map { .set($0, left, right) } ?? .function(name, [left, right]))
     }
@@ -359,15 +380,15 @@ struct PredicateParser {
   private mutating func multiplicative() throws(PredicateFormatError) -> Part {
     let column = token.column
     var part = try power()
-    var count = 0
     while isSymbol("*") || isSymbol("/") {
       let name = isSymbol("*") ? "multiply:by:" : "divide:by:"
+      let lower = height
+      let operatorColumn = token.column
       advance()
-      count += 1
-      guard count <= Self.maximumChain else { throw error(token.column, "more than \(Self.maximumChain) operators in one chain") }
       let left = try asExpression(part, column)
       let rightColumn = token.column
       let next = try power()
+      try rise(above: lower, operatorColumn)
       part = .expression(.function(name, [left, try asExpression(next, rightColumn)]))
     }
     return part
@@ -377,10 +398,12 @@ struct PredicateParser {
     let column = token.column
     let part = try unary()
     guard isSymbol("**") else { return part }
+    let lower = height
     advance()
     let left = try asExpression(part, column)
     let rightColumn = token.column
     let next = try deeper { parser throws(PredicateFormatError) in try parser.power() }
+    try rise(above: lower, rightColumn)
     return .expression(.function("raise:toPower:", [left, try asExpression(next, rightColumn)]))
   }
 
@@ -389,6 +412,7 @@ struct PredicateParser {
     if take("~") {
       let valueColumn = token.column
       let part = try deeper { parser throws(PredicateFormatError) in try parser.unary() }
+      try rise(above: 0, column)
       return .expression(.function("onesComplement:", [try asExpression(part, valueColumn)]))
     }
     guard isSymbol("-") else { return try postfix() }
@@ -396,11 +420,13 @@ struct PredicateParser {
     if case .number(let text) = token.kind {
       let value = try number("-" + text, token.column)
       advance()
+      height = 1
       return try postfix(.expression(.constant(value)), column)
     }
     let valueColumn = token.column
     let part = try deeper { parser throws(PredicateFormatError) in try parser.unary() }
     let value = try asExpression(part, valueColumn)
+    try rise(above: 0, column)
     return .expression(.function("from:subtract:", [.constant(.integer(0)), value]))
   }
 
@@ -412,8 +438,9 @@ struct PredicateParser {
   /// Paths and indexes after a value.
   private mutating func postfix(_ first: Part, _ column: Int) throws(PredicateFormatError) -> Part {
     var part = first
-    var count = 0
     while true {
+      let lower = height
+      let stepColumn = token.column
       if isSymbol(".") {
         advance()
         let keys = try key()
@@ -434,8 +461,7 @@ struct PredicateParser {
       } else {
         return part
       }
-      count += 1
-      guard count <= Self.maximumChain else { throw error(token.column, "more than \(Self.maximumChain) steps in one path") }
+      try rise(above: lower, stepColumn)
     }
   }
 
@@ -463,6 +489,7 @@ struct PredicateParser {
 
   private mutating func primary() throws(PredicateFormatError) -> Part {
     let column = token.column
+    height = 1
     switch token.kind {
     case .number(let text):
       let value = try number(text, column)
@@ -494,20 +521,20 @@ struct PredicateParser {
   }
 
   private mutating func list(until close: String) throws(PredicateFormatError) -> [FetchExpression] {
+    let start = token.column
     var parts: [FetchExpression] = []
-    if take(close) { return parts }
-    while true {
+    var highest = 0
+    while !take(close) {
       let column = token.column
       let part = try deeper { parser throws(PredicateFormatError) in try parser.bitwise() }
       parts.append(try asExpression(part, column))
-      if take(",") {
-        // A comma before the end is what people write.
-        if take(close) { return parts }
-        continue
-      }
-      guard take(close) else { throw unexpected("',' or '\(close)'") }
-      return parts
+      highest = max(highest, height)
+      // A comma before the end is what people write.
+      guard take(",") || isSymbol(close) else { throw unexpected("',' or '\(close)'") }
     }
+    height = 0
+    try rise(above: highest, start)
+    return parts
   }
 
   private mutating func word(_ text: String, isReserved: Bool) throws(PredicateFormatError) -> Part {
@@ -535,8 +562,10 @@ struct PredicateParser {
       let conditionColumn = token.column
       let part = try deeper { parser throws(PredicateFormatError) in try parser.or() }
       let condition = try asPredicate(part, conditionColumn)
+      let lower = height
       try expect(",")
       let rest = try list(until: ")")
+      try rise(above: lower, column)
       guard rest.count == 2 else { throw error(column, "TERNARY takes a predicate and two values") }
       return .expression(.conditional(condition, rest[0], rest[1]))
     case "FUNCTION" where isCall:
@@ -600,6 +629,7 @@ struct PredicateParser {
     let column = token.column
     let part = try deeper { parser throws(PredicateFormatError) in try parser.bitwise() }
     let list = try asExpression(part, column)
+    let lower = height
     try expect(",")
     guard case .variable(let name) = token.kind else { throw unexpected("a variable such as $x") }
     advance()
@@ -607,6 +637,7 @@ struct PredicateParser {
     let conditionColumn = token.column
     let inner = try deeper { parser throws(PredicateFormatError) in try parser.or() }
     let condition = try asPredicate(inner, conditionColumn)
+    try rise(above: lower, conditionColumn)
     try expect(")")
     return .expression(.subquery(list, variable: name, condition))
   }
@@ -647,7 +678,9 @@ struct PredicateParser {
     guard let text = value as? String, !text.isEmpty else {
       throw error(column, "%K takes a key path as text, not \(value.map { "\(type(of: $0))" } ?? "nil")")
     }
-    return text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    let keys = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    guard !keys.contains("") else { throw error(column, "the key path '\(text.prefix(40))' has an empty key") }
+    return keys
   }
 
   private mutating func argument(_ text: String) throws(PredicateFormatError) -> Part {
@@ -655,7 +688,9 @@ struct PredicateParser {
     switch text.last {
     case "K":
       let path = try keyPathArgument()
-      return .expression(path.count == 1 && path[0].uppercased() == "SELF" ? .evaluatedObject : .keyPath(path))
+      // As it is read where it is written: SELF is the object, and SELF.name its name.
+      guard path[0].uppercased() == "SELF" else { return .expression(.keyPath(path)) }
+      return .expression(path.count == 1 ? .evaluatedObject : .keyPath(Array(path.dropFirst())))
     case "@":
       let value = try takeArgument()
       advance()

@@ -38,7 +38,8 @@ extension FetchPredicate: CustomStringConvertible {
 extension FetchExpression: CustomStringConvertible {
   public var description: String { text(inside: 0) }
 
-  /// 0 stands free, 1 in a sum or set operation, 2 in a product, 3 in a power, before a point or bracket.
+  /// 0 stands free, 1 in a sum or set operation, 2 in a product, 3 on the right of a product or power, 4 on the left of a
+  /// power or before a point or bracket.
   func text(inside: Int) -> String {
     func list(_ parts: [FetchExpression]) -> String { parts.map { $0.text(inside: 0) }.joined(separator: ", ") }
     func wrapped(_ level: Int, _ text: String) -> String { inside >= level ? "(\(text))" : text }
@@ -64,8 +65,12 @@ extension FetchExpression: CustomStringConvertible {
         case "from:subtract:": return wrapped(2, arguments[0].text(inside: 1) + " - " + arguments[1].text(inside: 2))
         case "multiply:by:": return wrapped(3, arguments[0].text(inside: 2) + " * " + arguments[1].text(inside: 3))
         case "divide:by:": return wrapped(3, arguments[0].text(inside: 2) + " / " + arguments[1].text(inside: 3))
-        case "raise:toPower:": return wrapped(3, arguments[0].text(inside: 4) + " ** " + arguments[1].text(inside: 4))
+        // To the right without parentheses, or the text would nest deeper than what it was read from.
+        case "raise:toPower:": return wrapped(4, arguments[0].text(inside: 4) + " ** " + arguments[1].text(inside: 3))
         default: break
+        }
+        if let symbol = PredicateText.bitwiseSymbols[name] {
+          return wrapped(1, arguments[0].text(inside: 0) + " \(symbol) " + arguments[1].text(inside: 1))
         }
       }
       return "\(name)(\(list(arguments)))"
@@ -85,6 +90,10 @@ extension FetchExpression: CustomStringConvertible {
 }
 
 enum PredicateText {
+  static let bitwiseSymbols = [
+    "bitwiseOr:with:": "|", "bitwiseAnd:with:": "&", "bitwiseXor:with:": "^", "leftshift:by:": "<<", "rightshift:by:": ">>",
+  ]
+
   static func quoted(_ text: String) -> String {
     var result = String.UnicodeScalarView("\"".unicodeScalars)
     for scalar in text.unicodeScalars {
@@ -134,8 +143,13 @@ enum PredicateText {
   static func path(_ keys: [String], isFirst: Bool) -> String {
     var parts: [String] = []
     for (index, key) in keys.enumerated() {
-      let isReserved = index == 0 && isFirst && reserved.contains(key.uppercased())
-      parts.append(isReserved ? "#" + key : key)
+      let isOperator = key.first == "@" && PredicateLexer.isWord(String(key.dropFirst()))
+      if !isOperator, !PredicateLexer.isWord(key) {
+        parts.append("#" + quoted(key))
+      } else {
+        let isReserved = index == 0 && isFirst && reserved.contains(key.uppercased())
+        parts.append(isReserved ? "#" + key : key)
+      }
     }
     return parts.joined(separator: ".")
   }

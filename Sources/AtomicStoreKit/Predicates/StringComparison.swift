@@ -43,18 +43,18 @@ enum StringComparison {
   static func contains(_ text: String, _ part: String, _ options: FetchPredicate.Options) -> Bool {
     var whole = folded(text, options)
     var sought = folded(part, options)
-    return whole.withUTF8 { haystack in
-      sought.withUTF8 { needle in
-        guard let first = needle.first else { return true }
-        guard haystack.count >= needle.count else { return false }
-        for start in 0...(haystack.count - needle.count) where haystack[start] == first {
-          var length = 1
-          while length < needle.count, haystack[start + length] == needle[length] { length += 1 }
-          if length == needle.count { return true }
-        }
-        return false
-      }
+    return whole.withUTF8 { haystack in sought.withUTF8 { needle in contains(haystack, needle) } }
+  }
+
+  static func contains(_ haystack: UnsafeBufferPointer<UInt8>, _ needle: UnsafeBufferPointer<UInt8>) -> Bool {
+    guard let first = needle.first else { return true }
+    guard haystack.count >= needle.count else { return false }
+    for start in 0...(haystack.count - needle.count) where haystack[start] == first {
+      var length = 1
+      while length < needle.count, haystack[start + length] == needle[length] { length += 1 }
+      if length == needle.count { return true }
     }
+    return false
   }
 
   static func begins(_ text: String, _ part: String, _ options: FetchPredicate.Options) -> Bool {

@@ -25,6 +25,18 @@ package final class NodeVersion: Sendable {
     columns[starts[node.entity] + slot].header
   }
 
+  /// A column as it lies in memory: for loops over all rows of an entity. Good while the version is held.
+  package func column(entity: Int, slot: Int) -> ColumnView {
+    let header = columns[starts[entity] + slot].header
+    return ColumnView(
+      layout: ColumnView.Layout(header.pointee.layout), rows: nodes.entities[entity].count,
+      cells: UnsafeRawPointer(header.pointee.cells), presence: UnsafePointer(header.pointee.presence),
+      heap: UnsafeRawPointer(header.pointee.heap))
+  }
+
+  /// Whether values are still to come from the format.
+  package var hasDeferredValues: Bool { nodes.entities.contains { !$0.deferred.isEmpty } }
+
   package func handle(for reference: ReferenceObject, root: Int) -> NodeHandle? { nodes.lookups[root][reference] }
   package func handle(for number: Int64, root: Int) -> NodeHandle? { nodes.lookups[root][number] }
 
@@ -145,5 +157,55 @@ extension NodeTable {
       }
     }
     return changed
+  }
+}
+
+/// A column of a version, as raw memory.
+package struct ColumnView {
+  package enum Layout {
+    case boolean, integer16, integer32, integer64, float, double, uuid, bytes, toOne, toMany
+    init(_ layout: CellLayout) {
+      switch layout {
+      case .boolean: self = .boolean
+      case .integer16: self = .integer16
+      case .integer32: self = .integer32
+      case .integer64: self = .integer64
+      case .float: self = .float
+      case .double: self = .double
+      case .uuid: self = .uuid
+      case .bytes: self = .bytes
+      case .toOne: self = .toOne
+      case .toMany: self = .toMany
+      }
+    }
+  }
+  package let layout: Layout
+  package let rows: Int
+  package let cells: UnsafeRawPointer
+  package let presence: UnsafePointer<UInt64>
+  package let heap: UnsafeRawPointer
+
+  /// For cells of fixed width.
+  @inline(__always) package func isPresent(_ row: Int) -> Bool { presence[row >> 6] & (1 << UInt64(row & 63)) != 0 }
+
+  /// The bytes of a row of bytes; nil for null.
+  @inline(__always) package func bytes(_ row: Int) -> UnsafeBufferPointer<UInt8>? {
+    let place = cells.load(fromByteOffset: row &* 8, as: UInt64.self)
+    let length = UInt32(truncatingIfNeeded: place >> 32)
+    guard length != .max else { return nil }
+    return UnsafeBufferPointer(
+      start: (heap + Int(UInt32(truncatingIfNeeded: place))).assumingMemoryBound(to: UInt8.self), count: Int(length))
+  }
+
+  /// The handle of a to-one; all ones for null.
+  @inline(__always) package func handle(_ row: Int) -> UInt64 { cells.load(fromByteOffset: row &* 8, as: UInt64.self) }
+
+  /// The handles of a to-many.
+  @inline(__always) package func handles(_ row: Int) -> UnsafeBufferPointer<UInt64> {
+    let place = cells.load(fromByteOffset: row &* 8, as: UInt64.self)
+    let length = UInt32(truncatingIfNeeded: place >> 32)
+    guard length != .max else { return UnsafeBufferPointer(start: nil, count: 0) }
+    return UnsafeBufferPointer(
+      start: (heap + Int(UInt32(truncatingIfNeeded: place)) &* 8).assumingMemoryBound(to: UInt64.self), count: Int(length))
   }
 }

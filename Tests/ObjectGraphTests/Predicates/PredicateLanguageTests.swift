@@ -126,6 +126,68 @@ import Testing
     #expect(throws: PredicateFormatError.self) { try FetchPredicate(format: text) }
   }
 
+  @Test(
+    "chains in each other are bounded together: what is read can be compared, printed and freed",
+    arguments: ["+1", "*2", "|1", "[0]", ".a[0]", " UNION b"])
+  func chainsInChains(_ link: String) {
+    let text = (0..<190).reduce("{1}") { text, _ in "(" + text + String(repeating: link, count: 200) + ")" } + " == 1"
+    do throws(PredicateFormatError) {
+      _ = try FetchPredicate(format: text)
+      Issue.record("it was read")
+    } catch {
+      #expect(error.message.contains("more than 300 levels"), "\(error)")
+    }
+  }
+
+  @Test(
+    "what is read at the limits prints as text within the limits",
+    arguments: [
+      "a" + String(repeating: "+1", count: 298) + " == 1", "a" + String(repeating: "|1", count: 298) + " == 1",
+      "a" + String(repeating: "[0]", count: 298) + " == 1", "a == " + Array(repeating: "2", count: 190).joined(separator: "**"),
+      "a == " + String(repeating: "-", count: 190) + "b", "a == " + String(repeating: "~", count: 190) + "b",
+      String(repeating: "NOT ", count: 190) + "a == 1", String(repeating: "(a == 1 OR ", count: 190) + "b == 2" + String(repeating: ")", count: 190),
+      String(repeating: "TERNARY(a == ", count: 90) + "1" + String(repeating: ", 1, 2)", count: 90) + " == 1",
+    ])
+  func limits(_ text: String) throws {
+    let predicate = try FetchPredicate(format: text)
+    #expect(try FetchPredicate(format: predicate.predicateFormat) == predicate)
+    #expect(predicate.substituting([:]) == predicate)
+  }
+
+  @Test("NOT before IN means one thing, and after ANY, ALL or NONE it would not", arguments: ["ANY", "SOME", "ALL", "NONE"])
+  func notBeforeIn(_ modifier: String) throws {
+    #expect(try FetchPredicate(format: "a NOT CONTAINS 'x'") == FetchPredicate(format: "NOT a CONTAINS 'x'"))
+    do throws(PredicateFormatError) {
+      Issue.record("\(try FetchPredicate(format: "\(modifier) x NOT IN {1}"))")
+    } catch {
+      #expect(error.column == modifier.count + 4)
+    }
+  }
+
+  @Test(
+    "a key path in an argument is a key path, whatever it holds, and prints as one",
+    arguments: ["a b", "1a", "a-b", "x == 1 OR y", "tags[0]", "in", "nil", "first", "@count", "a.@sum.b", "@", "it's \"q\"", "a.b c.d"])
+  func keyPathArguments(_ path: String) throws {
+    let predicate = try FetchPredicate(format: "%K == 1", path)
+    let keys = path.split(separator: ".").map(String.init)
+    #expect(predicate == .comparison(.init(.keyPath(keys), .equal, .constant(.integer(1)))))
+    #expect(try FetchPredicate(format: predicate.predicateFormat) == predicate, "\(predicate)")
+  }
+
+  @Test("an argument that begins with SELF is read as where it is written; one with an empty key is refused")
+  func selfInArguments() throws {
+    #expect(try FetchPredicate(format: "%K == 1", "SELF.a") == FetchPredicate(format: "SELF.a == 1"))
+    #expect(try FetchPredicate(format: "%K == 1", "self") == FetchPredicate(format: "SELF == 1"))
+    for path in ["", ".", "a..b", "a."] {
+      #expect(throws: PredicateFormatError.self, "\(path)") { try FetchPredicate(format: "%K == 1", path) }
+    }
+  }
+
+  @Test("arguments by number are refused, not taken in turn")
+  func numberedArguments() {
+    #expect(throws: PredicateFormatError.self) { try FetchPredicate(format: "%2$@ == %1$@", "a", "b") }
+  }
+
   @Test("long flat chains are no problem")
   func longChains() throws {
     let text = (0..<5000).map { "a == \($0)" }.joined(separator: " OR ")

@@ -133,6 +133,19 @@ enum PredicateTable {
     }
   }
 
+  @Test(
+    "what is read at the limits can be run",
+    arguments: [
+      "age" + String(repeating: "+1", count: 298) + " == 334", "age == 36" + String(repeating: "|0", count: 298),
+      String(repeating: "NOT ", count: 198) + "age == 36", String(repeating: "(age < 0 OR ", count: 190) + "age == 36" + String(repeating: ")", count: 190),
+      "age == 36 *" + Array(repeating: "1", count: 190).joined(separator: "**"),
+    ])
+  func limits(_ text: String) throws {
+    let stack = try Stack()
+    try PredicateTable.fill(stack)
+    #expect(try PredicateTable.find(text, stack) == ["Ada"])
+  }
+
   @Test("unsaved changes count, or not, as the request says")
   func pendingChanges() throws {
     let stack = try Stack()

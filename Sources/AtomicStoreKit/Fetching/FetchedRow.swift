@@ -1,0 +1,158 @@
+public import AtomicStoreSPI
+import FoundationEssentials
+
+/// A column of fetched rows: a key path, or an expression under a name.
+public struct FetchColumn: Sendable, Equatable, ExpressibleByStringLiteral {
+  public var name: String
+  public var expression: FetchExpression
+
+  public init(_ name: String, _ expression: FetchExpression) {
+    self.name = name
+    self.expression = expression
+  }
+  /// A key path, under its own name.
+  public init(stringLiteral keyPath: String) { self.init(keyPath: keyPath) }
+  public init(keyPath: String) {
+    self.init(keyPath, .keyPath(keyPath.split(separator: ".", omittingEmptySubsequences: false).map(String.init)))
+  }
+  /// An expression of the format language, such as `sum:(salary)`, under a name of its own or its text.
+  public init(format: String, as name: String? = nil) throws(PredicateFormatError) {
+    self.init(name ?? format, try FetchExpression(format: format))
+  }
+}
+
+/// A row of a fetch: values in the order of the columns. It may go anywhere.
+public struct FetchedRow: Sendable, Equatable {
+  public enum Value: Sendable, Equatable {
+    case value(StoredValue)
+    case object(ManagedObjectID)
+    case list([Value])
+
+    public var isNull: Bool { self == .value(.null) }
+    /// The value as `value(forKey:)` gives it; an object as its ID.
+    public var any: Any? {
+      switch self {
+      case .value(let value): value.anyValue
+      case .object(let id): id
+      case .list(let list): list.map { $0.any as Any }
+      }
+    }
+  }
+  public let columns: [String]
+  public let values: [Value]
+
+  /// The value of a column; nil for null and for a column that is not there.
+  public subscript(column: String) -> Any? {
+    columns.firstIndex { $0.utf8.elementsEqual(column.utf8) }.flatMap { values[$0].any }
+  }
+}
+
+extension ManagedObjectContext {
+  /// What a request finds as rows: columns, grouped and chosen by what the groups come to, as `propertiesToFetch`, `propertiesToGroupBy`,
+  /// `havingPredicate` and `returnsDistinctResults` of the request say. Limit and offset count rows.
+  ///
+  /// Groups stand in the order of their first object. Without groups, a column that adds up (`sum:(salary)`, `@count`) makes one row of all.
+  public func fetchRows<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [FetchedRow] {
+    var plain = request
+    plain.fetchLimit = 0
+    plain.fetchOffset = 0
+    let objects = try fetch(plain)
+    var columns = request.propertiesToFetch
+    if columns.isEmpty {
+      let keys = request.propertiesToGroupBy
+      columns = keys.isEmpty ? attributeColumns(request.entityName) : keys.map { FetchColumn(keyPath: $0) }
+    }
+    let names = columns.map(\.name)
+    let now = Date()
+    var rows: [FetchedRow] = []
+    let isOneGroup = request.propertiesToGroupBy.isEmpty && !columns.isEmpty && columns.allSatisfy { $0.expression.addsUp }
+    if request.propertiesToGroupBy.isEmpty, !isOneGroup {
+      rows.reserveCapacity(objects.count)
+      for object in objects {
+        let evaluator = PredicateEvaluator(object, now: now)
+        rows.append(
+          FetchedRow(columns: names, values: try columns.map { Self.plain(try evaluator.value(of: $0.expression)) }))
+      }
+    } else {
+      let keys = request.propertiesToGroupBy.map { FetchColumn(keyPath: $0).expression }
+      var groups: [(key: [PredicateValue], objects: [ManagedObject])] = isOneGroup ? [([], objects)] : []
+      var places: [String: [Int]] = [:]
+      if !isOneGroup {
+        for object in objects {
+          let evaluator = PredicateEvaluator(object, now: now)
+          let key = try keys.map { try evaluator.value(of: $0) }
+          // A text that is the same for equal keys finds the few groups that must be compared.
+          let text = key.map(Self.bucket).joined(separator: "\u{1F}")
+          let known = places[text]?.first { place in
+            zip(groups[place].key, key).allSatisfy { PredicateEvaluator.isEqual($0, $1, []) }
+          }
+          if let known {
+            groups[known].objects.append(object)
+          } else {
+            places[text, default: []].append(groups.count)
+            groups.append((key, [object]))
+          }
+        }
+      }
+      for group in groups {
+        var evaluator = PredicateEvaluator(list: group.objects, now: now, entityName: request.entityName)
+        evaluator.groupKeys = zip(keys, group.key).map { ($0, $1) }
+        if let having = request.havingPredicate, try !evaluator.evaluate(having) { continue }
+        rows.append(
+          FetchedRow(columns: names, values: try columns.map { Self.plain(try evaluator.value(of: $0.expression)) }))
+      }
+    }
+    if request.returnsDistinctResults {
+      var seen: [String: [FetchedRow]] = [:]
+      rows = rows.filter { row in
+        let text = "\(row.values)"
+        if seen[text]?.contains(row) ?? false { return false }
+        seen[text, default: []].append(row)
+        return true
+      }
+    }
+    if request.fetchOffset > 0 { rows.removeFirst(min(request.fetchOffset, rows.count)) }
+    if request.fetchLimit > 0 { rows = Array(rows.prefix(request.fetchLimit)) }
+    return rows
+  }
+
+  private func attributeColumns(_ entityName: String) -> [FetchColumn] {
+    guard let entity = managedObjectModel?.entity(named: entityName) else { return [] }
+    let plan = ModelPlan.plan(of: entity.model).entities[entity.index]
+    return plan.attributes.filter { plan.properties[$0].slot >= 0 }.map { FetchColumn(keyPath: plan.properties[$0].name) }
+  }
+
+  private static func plain(_ value: PredicateValue) -> FetchedRow.Value {
+    switch value {
+    case .value(let value): .value(value)
+    case .object(let object): .object(object.objectID)
+    case .id(let id): .object(id)
+    case .list(let list): .list(list.map(plain))
+    }
+  }
+
+  private static func bucket(_ value: PredicateValue) -> String {
+    switch value {
+    case .value(let value):
+      // Numbers that are equal across kinds fall into one bucket.
+      if let number = NumberOrder.Number(value) { "n\(number.asDouble)" } else { "v\(value.typedText)" }
+    case .object(let object): "o\(object.objectID)"
+    case .id(let id): "o\(id)"
+    case .list(let list): "l\(list.count)"
+    }
+  }
+}
+
+extension FetchExpression {
+  /// Whether the expression makes one value of many objects.
+  var addsUp: Bool {
+    switch self {
+    case .function(let name, let arguments):
+      ["sum:", "count:", "average:", "min:", "max:", "median:", "mode:", "stddev:"].contains(name) && arguments.count == 1
+        || !arguments.isEmpty && arguments.contains { $0.addsUp }
+    case .keyPath(let path): path.first?.hasPrefix("@") ?? false
+    case .cast(let inner, _): inner.addsUp
+    default: false
+    }
+  }
+}

@@ -1,0 +1,128 @@
+import ArgumentParser
+import AtomicStoreKit
+import Foundation
+
+struct PredicateCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "predicate", abstract: "Check predicates: print their tree and their text in full.",
+    discussion: """
+      atomicstore predicate "name BEGINSWITH[c] 'a' AND age > 30"
+      atomicstore predicate --file predicates.txt        # one JSON string on each line
+
+      Arguments such as %@ and %K are taken for whatever fits. Exit code 1 where a text is refused.
+      """)
+  @Argument(help: "The predicate.") var text: String?
+  @Option(help: "A file with one JSON string on each line.") var file: String?
+  @OptionGroup var common: CommonOptions
+
+  func run() throws {
+    try guarded(json: common.json) {
+      switch (text, file) {
+      case (let text?, nil): try one(text)
+      case (nil, let file?): try all(file)
+      default: throw CommandFailure("give a predicate, or --file", exitCode: 64, json: common.json)
+      }
+    }
+  }
+
+  private func one(_ text: String) throws {
+    let predicate: FetchPredicate
+    do throws(PredicateFormatError) {
+      predicate = try FetchPredicate(format: text, arguments: Self.arguments(text))
+    } catch {
+      if common.json {
+        try Talk.put(Self.refusal(error).text + "\n")
+      } else {
+        Talk.say("atomicstore: \(error)")
+      }
+      throw ExitCode(1)
+    }
+    if common.json {
+      try Talk.put(
+        JSONValue.object([
+          ("format", .string(predicate.predicateFormat)), ("variables", .array(predicate.variables.map { .string($0) })),
+        ]).text + "\n")
+    } else {
+      try Talk.put(predicate.predicateFormat + "\n" + Self.tree(predicate, indent: 1))
+    }
+  }
+
+  private static func refusal(_ error: PredicateFormatError) -> JSONValue {
+    .object([("column", .integer(error.column)), ("message", .string(error.message)), ("suggestion", error.suggestion.map { .string($0) } ?? .null)])
+  }
+
+  private func all(_ file: String) throws {
+    let content: String
+    do { content = try String(contentsOfFile: file, encoding: .utf8) } catch {
+      throw CommandFailure("\(file): cannot be read as UTF-8 text", exitCode: 66, json: common.json)
+    }
+    var parsed = 0
+    var refused: [(line: Int, text: String, error: PredicateFormatError)] = []
+    for (number, line) in content.split(separator: "\n", omittingEmptySubsequences: false).enumerated() where !line.isEmpty {
+      guard let text = try? JSONDecoder().decode(String.self, from: Data(line.utf8)) else {
+        throw CommandFailure("\(file):\(number + 1): this is no JSON string", exitCode: 65, json: common.json)
+      }
+      do throws(PredicateFormatError) {
+        _ = try FetchPredicate(format: text, arguments: Self.arguments(text))
+        parsed += 1
+      } catch {
+        refused.append((number + 1, text, error))
+      }
+    }
+    if common.json {
+      let list = refused.map { JSONValue.object([("line", .integer($0.line)), ("text", .string($0.text)), ("error", Self.refusal($0.error))]) }
+      try Talk.put(JSONValue.object([("parsed", .integer(parsed)), ("refused", .array(list))]).text + "\n")
+    } else {
+      for entry in refused { try Talk.put("\(file):\(entry.line): column \(entry.error.column): \(entry.error.message)\n  \(entry.text.replacingOccurrences(of: "\n", with: " "))\n") }
+      try Talk.put("\(parsed) parsed, \(refused.count) refused\n")
+    }
+    if !refused.isEmpty { throw ExitCode(1) }
+  }
+
+  /// Something that fits for each argument of a text.
+  static func arguments(_ text: String) -> [Any?] {
+    var arguments: [Any?] = []
+    var words = ""
+    var quote: Character?
+    var isEscaped = false
+    var isArgument = false
+    for character in text {
+      if let open = quote {
+        if isEscaped { isEscaped = false } else if character == "\\" { isEscaped = true } else if character == open { quote = nil }
+        continue
+      }
+      if isArgument {
+        if "lhqztj.0123456789".contains(character) { continue }
+        isArgument = false
+        switch character {
+        case "@":
+          let isBounds = words.trimmingCharacters(in: .whitespaces).uppercased().hasSuffix("BETWEEN")
+          arguments.append(isBounds ? [0, 1] : "argument")
+        case "K": arguments.append("key")
+        case "s", "S": arguments.append("argument")
+        case "%": break
+        default: arguments.append(0)
+        }
+        words = ""
+        continue
+      }
+      if character == "'" || character == "\"" { quote = character }
+      if character == "%" { isArgument = true } else { words.append(character) }
+    }
+    return arguments
+  }
+
+  static func tree(_ predicate: FetchPredicate, indent: Int) -> String {
+    let margin = String(repeating: "  ", count: indent)
+    switch predicate {
+    case .value(let flag): return margin + (flag ? "true\n" : "false\n")
+    case .and(let parts): return margin + "and\n" + parts.map { tree($0, indent: indent + 1) }.joined()
+    case .or(let parts): return margin + "or\n" + parts.map { tree($0, indent: indent + 1) }.joined()
+    case .not(let part): return margin + "not\n" + tree(part, indent: indent + 1)
+    case .comparison(let comparison):
+      let modifier = comparison.modifier == .direct ? "" : comparison.modifier.rawValue + " "
+      let inner = margin + "  "
+      return margin + modifier + comparison.comparator.rawValue + "\n" + inner + "\(comparison.left)\n" + inner + "\(comparison.right)\n"
+    }
+  }
+}
