@@ -231,6 +231,11 @@ private struct ModelWriter {
   }
 
   private mutating func write(_ request: FetchRequestDescription) throws(PersistentStoreError) {
+    guard request.sortOrder.isEmpty else {
+      throw PersistentStoreError(
+        .unsupportedByFormat, "a model file cannot hold the order of the fetch '\(request.name)'",
+        at: StoreLocation(entity: request.entityName))
+    }
     var list = XcodeAttributes(.fetchRequest)
     list.add("name", request.name)
     list.add("entity", request.entityName.isEmpty ? nil : request.entityName)

@@ -8,7 +8,8 @@ func fullDescription() -> ModelDescription {
   let request = FetchRequestDescription(
     name: "all", entityName: "Person", predicateString: "age > 5", fetchLimit: 10, fetchBatchSize: 5,
     resultType: "2", includesSubentities: true, includesPropertyValues: false, includesPendingChanges: true,
-    returnsObjectsAsFaults: false, returnsDistinctResults: true, extras: extras)
+    returnsObjectsAsFaults: false, returnsDistinctResults: true,
+    sortOrder: [.init("friends.@count", isAscending: false), .init("of String")], extras: extras)
   let values: [(AttributeType, StoredValue)] = [
     (.integer16, .integer(-32768)), (.integer32, .integer(7)), (.integer64, .integer(.max)),
     (.decimal, .decimal(DecimalNumber(mantissa: 150, exponent: -2, isNegative: true))),

@@ -75,6 +75,9 @@ import Testing
       attribute(AttributeDescription(name: "a\u{1}", type: .string)),
       attribute(AttributeDescription(name: "a", type: .string, extras: [.attribute(name: "a b", value: "")])),
       ModelDescription(versionIdentifiers: ["1", "2"]),
+      ModelDescription(
+        entities: [EntityDescription(name: "E")],
+        fetchRequestTemplates: [FetchRequestDescription(name: "f", entityName: "E", sortOrder: [.init("a")])]),
     ]
     for model in models {
       let error = try #require(throws: PersistentStoreError.self) { try ModelFile.contents(of: model) }

@@ -83,6 +83,19 @@ import Testing
     #expect(try group.names(0, "friends.friend") == ["B"])
   }
 
+  @Test("deleting its instance breaks a friendship, in that direction only")
+  func breaking() throws {
+    let group = try People()
+    let info = try group.befriend(0, 1)
+    try group.befriend(1, 0)
+    try group.stack.context.save()
+    group.stack.context.delete(info)
+    try group.stack.context.save()
+    #expect(try group.names(0, "friends.friend") == [])
+    #expect(try group.names(1, "befriendedBy.source") == [])
+    #expect(try group.names(1, "friends.friend") == ["A"])
+  }
+
   @Test("with a person their friendships go, in both directions", arguments: Stack.types)
   func cascade(_ type: String) throws {
     let group = try People(type)

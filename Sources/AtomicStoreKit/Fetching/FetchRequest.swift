@@ -54,6 +54,7 @@ public struct FetchRequest<Result: ManagedObject> {
     includesPendingChanges = description.includesPendingChanges ?? true
     returnsObjectsAsFaults = description.returnsObjectsAsFaults ?? true
     fetchLimit = max(0, description.fetchLimit ?? 0)
+    sortKeys = description.sortOrder.map { SortKey($0.keyPath, isAscending: $0.isAscending) }
   }
 }
 

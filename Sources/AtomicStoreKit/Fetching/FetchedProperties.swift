@@ -25,13 +25,18 @@ extension ManagedObject {
     var request = FetchRequest<ManagedObject>(entityName: description.fetchRequest.entityName)
     request.includesSubentities = description.fetchRequest.includesSubentities ?? true
     request.fetchLimit = max(0, description.fetchRequest.fetchLimit ?? 0)
+    request.sortKeys = description.fetchRequest.sortOrder.map { SortKey($0.keyPath, isAscending: $0.isAscending) }
     if let template {
       let unknown = template.variables.filter { $0 != "FETCH_SOURCE" && $0 != "FETCHED_PROPERTY" }
       guard unknown.isEmpty else {
         throw failure("names the variable $\(unknown[0]); there are $FETCH_SOURCE and $FETCHED_PROPERTY", nil)
       }
       let variables = ["FETCH_SOURCE": PredicateValue.object(self), "FETCHED_PROPERTY": .value(.string(property.name))]
-      request.filter = { object in try PredicateEvaluator(object, variables: variables).evaluate(template) }
+      request.filter = { object in
+        var evaluator = PredicateEvaluator(object, variables: variables)
+        evaluator.fetchedProperty = description
+        return try evaluator.evaluate(template)
+      }
     }
     do {
       let found = try context.fetch(request)

@@ -29,6 +29,8 @@ struct PredicateEvaluator {
   var variables: [String: PredicateValue] = [:]
   /// The same for all objects of a fetch.
   var now = Date()
+  /// What `$FETCHED_PROPERTY` is, in a fetched property's predicate.
+  var fetchedProperty: FetchedPropertyDescription?
   /// For messages.
   var entityName = ""
 
@@ -218,6 +220,9 @@ struct PredicateEvaluator {
     case .evaluatedObject: return subject
     case .variable(let name): return try variable(name)
     case .keyPath(let path): return try value(at: path[...], of: subject)
+    case .member(.variable("FETCHED_PROPERTY"), let path) where fetchedProperty != nil && path.first == "userInfo":
+      let key = path.dropFirst().joined(separator: ".")
+      return fetchedProperty?.userInfo.first { $0.key == key }.map { .value(.string($0.value)) } ?? .null
     case .member(let base, let path): return try value(at: path[...], of: try value(of: base))
     case .aggregate(let parts): return .list(try values(of: parts))
     case .function(let name, let arguments): return try call(name, try values(of: arguments))

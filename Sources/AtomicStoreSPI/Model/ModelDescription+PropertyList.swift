@@ -270,6 +270,12 @@ extension ModelDescription {
     item.put(flag: "includesPendingChanges", request.includesPendingChanges)
     item.put(flag: "returnsObjectsAsFaults", request.returnsObjectsAsFaults)
     item.put(flag: "returnsDistinctResults", request.returnsDistinctResults)
+    item.put("sortOrder", request.sortOrder.map { key in
+      var item = SchemaWriter()
+      item.put("key", .string(key.keyPath))
+      item.put("descending", !key.isAscending)
+      return item.value
+    })
     item.put(extras: request.extras)
     return item.value
   }
@@ -286,7 +292,14 @@ extension ModelDescription {
       includesPropertyValues: try item.boolean("includesPropertyValues"),
       includesPendingChanges: try item.boolean("includesPendingChanges"),
       returnsObjectsAsFaults: try item.boolean("returnsObjectsAsFaults"),
-      returnsDistinctResults: try item.boolean("returnsDistinctResults"), extras: try item.extras())
+      returnsDistinctResults: try item.boolean("returnsDistinctResults"),
+      sortOrder: try item.map("sortOrder") { value, path throws(PersistentStoreError) in
+        var item = try SchemaReader(value, path)
+        let key = FetchRequestDescription.Sort(
+          try item.string("key") ?? "", isAscending: !(try item.boolean("descending") ?? false))
+        try item.finish()
+        return key
+      }, extras: try item.extras())
     try item.finish()
     return request
   }

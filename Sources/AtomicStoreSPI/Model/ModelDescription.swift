@@ -253,13 +253,26 @@ public struct FetchRequestDescription: Sendable, Equatable {
   public var includesPendingChanges: Bool?
   public var returnsObjectsAsFaults: Bool?
   public var returnsDistinctResults: Bool?
+  /// In which order, by the first key first; empty for the stores' order. No model file of Xcode's can hold it.
+  public var sortOrder: [Sort]
   public var extras: [ModelExtra]
+
+  /// A key to sort by.
+  public struct Sort: Sendable, Hashable {
+    /// A key path, such as `department.name`.
+    public var keyPath: String
+    public var isAscending: Bool
+    public init(_ keyPath: String, isAscending: Bool = true) {
+      self.keyPath = keyPath
+      self.isAscending = isAscending
+    }
+  }
 
   public init(
     name: String, entityName: String, predicateString: String? = nil, fetchLimit: Int? = nil,
     fetchBatchSize: Int? = nil, resultType: String? = nil, includesSubentities: Bool? = nil,
     includesPropertyValues: Bool? = nil, includesPendingChanges: Bool? = nil, returnsObjectsAsFaults: Bool? = nil,
-    returnsDistinctResults: Bool? = nil, extras: [ModelExtra] = []
+    returnsDistinctResults: Bool? = nil, sortOrder: [Sort] = [], extras: [ModelExtra] = []
   ) {
     self.name = name
     self.entityName = entityName
@@ -272,6 +285,7 @@ public struct FetchRequestDescription: Sendable, Equatable {
     self.includesPendingChanges = includesPendingChanges
     self.returnsObjectsAsFaults = returnsObjectsAsFaults
     self.returnsDistinctResults = returnsDistinctResults
+    self.sortOrder = sortOrder
     self.extras = extras
   }
 }

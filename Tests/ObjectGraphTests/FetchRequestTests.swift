@@ -1,0 +1,134 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import BuiltInStoreFormats
+import Foundation
+import Testing
+
+@Suite("Fetch requests") struct FetchRequestTests {
+  let stack: Stack
+  /// A context that has fetched nothing.
+  let context: ManagedObjectContext
+
+  init() throws {
+    let stack = try Stack()
+    let marketing = try stack.insert("Department", ["name": "Marketing"])
+    let sales = try stack.insert("Department", ["name": "Sales"])
+    for (name, salary, department) in [("Ada", 3.0, marketing), ("Bob", 5, marketing), ("Cyd", 4, sales)] {
+      _ = try stack.insert("Employee", ["name": name, "salary": salary, "department": department])
+    }
+    _ = try stack.insert("Manager", ["name": "Boss", "salary": 9.0, "department": marketing])
+    try stack.context.save()
+    self.stack = stack
+    context = ManagedObjectContext(stack.coordinator)
+  }
+
+  func request(_ entity: String, _ format: String? = nil, _ keys: [SortKey] = []) throws -> FetchRequest<ManagedObject> {
+    FetchRequest(entityName: entity, predicate: try format.map { try FetchPredicate(format: $0) }, sortKeys: keys)
+  }
+
+  func names(_ objects: [ManagedObject]) -> [String] { objects.map { $0["name"] as? String ?? "nil" } }
+
+  @Test("a request needs an entity only: all Employees")
+  func entityAlone() throws {
+    let found = try context.fetch(request("Employee"))
+    #expect(Set(names(found)) == ["Ada", "Bob", "Cyd", "Boss"])
+    let error = try #require(throws: ManagedObjectError.self) { try context.fetch(request("Employe")) }
+    #expect(error.code == .invalidFetch)
+    #expect(error.message.contains("Employee"))
+  }
+
+  @Test("a predicate and sort keys: all Employees in Marketing by salary, highest first")
+  func predicateAndOrder() throws {
+    let keys = [SortKey("salary", isAscending: false)]
+    let found = try context.fetch(request("Employee", "department.name == 'Marketing'", keys))
+    #expect(names(found) == ["Boss", "Bob", "Ada"])
+  }
+
+  @Test("a fetch gives one entity's objects, its sub-entities' among them unless told otherwise")
+  func oneEntity() throws {
+    var request = try request("Employee")
+    #expect(try context.fetch(request).map(\.entity.name).sorted() == ["Employee", "Employee", "Employee", "Manager"])
+    request.includesSubentities = false
+    #expect(try Set(context.fetch(request).map(\.entity.name)) == ["Employee"])
+    #expect(try context.count(for: request) == 3)
+  }
+
+  @Test("what matches nothing gives an empty list")
+  func nothing() throws {
+    #expect(try context.fetch(request("Employee", "salary > 100")).isEmpty)
+    #expect(try context.fetch(request("Task")).isEmpty)
+  }
+
+  @Test("what a fetch gives is registered with its context, and with no other")
+  func registered() throws {
+    let other = ManagedObjectContext(stack.coordinator)
+    let found = try context.fetch(request("Employee", "name == 'Ada'"))
+    let ada = try #require(found.first)
+    #expect(ada.managedObjectContext === context)
+    #expect(context.registeredObject(for: ada.objectID) === ada)
+    #expect(other.registeredObject(for: ada.objectID) == nil)
+  }
+
+  @Test("an object that the context has already is what a fetch gives, changes and all")
+  func existing() throws {
+    let ada = try #require(try context.fetch(request("Employee", "name == 'Ada'")).first)
+    try ada.setValue("Eve", forKey: "name")
+    let again = try context.fetch(request("Employee", "name == 'Eve'"))
+    #expect(again.count == 1 && again.first === ada)
+    #expect(try context.fetch(request("Employee", "name == 'Ada'")).isEmpty)
+  }
+
+  @Test("adding a store brings no object into a context")
+  func demandDriven() throws {
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: CompanyGraph.model, registry: .builtIn)
+    let waiting = ManagedObjectContext(coordinator)
+    #expect(try waiting.fetch(request("Employee")).isEmpty)
+    let store = try coordinator.addPersistentStore(at: stack.store.path)
+    #expect(waiting.registeredObjects.isEmpty)
+    #expect(store.nodes.count(of: try #require(store.model.entity(named: "Employee")).index) == 3)
+    #expect(try waiting.fetch(request("Employee")).count == 4)
+  }
+
+  @Test("a fetch of some objects leaves only those in the context; what they are related to comes when it is followed")
+  func onlyWhatWasAsked() throws {
+    let found = try context.fetch(request("Employee", "salary == 4"))
+    let cyd = try #require(found.first)
+    #expect(found.count == 1)
+    #expect(context.registeredObjects == [cyd])
+    let sales = try #require(cyd["department"] as? ManagedObject)
+    #expect(sales["name"] as? String == "Sales")
+    #expect(Set(context.registeredObjects) == [cyd, sales])
+  }
+
+  @Test("an object that nobody holds any more is deallocated, and is still in its store")
+  func letGo() throws {
+    weak var ada: ManagedObject?
+    let id: ManagedObjectID
+    do {
+      let found = try #require(try context.fetch(request("Employee", "name == 'Ada'")).first)
+      ada = found
+      id = found.objectID
+    }
+    #expect(ada == nil)
+    #expect(!context.hasChanges)
+    #expect(try context.existingObject(with: id)["name"] as? String == "Ada")
+  }
+
+  @Test("a model's template is fetched with its variables filled in, in its order")
+  func template() throws {
+    var description = CompanyGraph.description
+    description.fetchRequestTemplates = [
+      FetchRequestDescription(
+        name: "paidMoreThan", entityName: "Employee", predicateString: "salary > $LEAST", fetchLimit: 2,
+        sortOrder: [.init("salary", isAscending: false)])
+    ]
+    let model = try ManagedObjectModel(description)
+    let template = try #require(model.fetchRequestTemplate(forName: "paidMoreThan"))
+    #expect(model.fetchRequestTemplate(forName: "other") == nil)
+    let least = FetchExpression.constant(.double(3.5))
+    let request = try FetchRequest<ManagedObject>(template, variables: ["LEAST": least])
+    #expect(names(try context.fetch(request)) == ["Boss", "Bob"])
+    // A variable that was not filled in is no value.
+    #expect(throws: ManagedObjectError.self) { try context.fetch(FetchRequest<ManagedObject>(template)) }
+  }
+}
