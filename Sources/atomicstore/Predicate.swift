@@ -8,27 +8,62 @@ struct PredicateCommand: ParsableCommand {
     discussion: """
       atomicstore predicate "name BEGINSWITH[c] 'a' AND age > 30"
       atomicstore predicate --file predicates.txt        # one JSON string on each line
+      atomicstore predicate "nmae == 'x'" --model Company.xcdatamodeld --entity Person
 
+      With --model and --entity its keys, and what is compared with what, are held to the entity; write keys out there
+      instead of %K.
       Arguments such as %@ and %K are taken for whatever fits. Exit code 1 where a text is refused.
       """)
   @Argument(help: "The predicate.") var text: String?
   @Option(help: "A file with one JSON string on each line.") var file: String?
+  @Option(help: "The model that the predicate is held to.") var model: String?
+  @Option(help: "The entity of the model that it is asked of.") var entity: String?
   @OptionGroup var common: CommonOptions
 
   func run() throws {
     try guarded(json: common.json) {
+      let entity = try checkedEntity()
       switch (text, file) {
-      case (let text?, nil): try one(text)
-      case (nil, let file?): try all(file)
+      case (let text?, nil): try one(text, entity)
+      case (nil, let file?): try all(file, entity)
       default: throw CommandFailure("give a predicate, or --file", exitCode: 64, json: common.json)
       }
     }
   }
 
-  private func one(_ text: String) throws {
+  private func checkedEntity() throws -> Entity? {
+    guard model != nil || entity != nil else { return nil }
+    guard let model, let entity else {
+      throw CommandFailure("--model and --entity go together", exitCode: 64, json: common.json)
+    }
+    var options = SourceOptions()
+    options.model = model
+    guard let read = try options.loadModel() else { return nil }
+    guard let found = read.entity(named: entity) else {
+      let names = read.entities.map(\.name).joined(separator: ", ")
+      throw CommandFailure("the model has no entity '\(entity)'; it has \(names)", exitCode: 65, json: common.json)
+    }
+    return found
+  }
+
+  /// The predicate, held to the entity where there is one.
+  private static func read(_ text: String, _ entity: Entity?) throws(PredicateFormatError) -> FetchPredicate {
+    guard let entity else { return try FetchPredicate(format: text, arguments: arguments(text)) }
+    // Arguments that may be anything are variables, of which nothing is known.
+    let anything: [Any?] = arguments(text).enumerated().map { place, value in
+      switch value {
+      case is [Any]: FetchExpression.aggregate([.variable("argument\(place + 1)"), .variable("argument\(place + 1)")])
+      case let word as String where word == "argument": FetchExpression.variable("argument\(place + 1)")
+      default: value
+      }
+    }
+    return try FetchPredicate(format: text, arguments: anything, for: entity)
+  }
+
+  private func one(_ text: String, _ entity: Entity?) throws {
     let predicate: FetchPredicate
     do throws(PredicateFormatError) {
-      predicate = try FetchPredicate(format: text, arguments: Self.arguments(text))
+      predicate = try Self.read(text, entity)
     } catch {
       if common.json {
         try Talk.put(Self.refusal(error).text + "\n")
@@ -51,7 +86,7 @@ struct PredicateCommand: ParsableCommand {
     .object([("column", .integer(error.column)), ("message", .string(error.message)), ("suggestion", error.suggestion.map { .string($0) } ?? .null)])
   }
 
-  private func all(_ file: String) throws {
+  private func all(_ file: String, _ entity: Entity?) throws {
     let content: String
     do { content = try String(contentsOfFile: file, encoding: .utf8) } catch {
       throw CommandFailure("\(file): cannot be read as UTF-8 text", exitCode: 66, json: common.json)
@@ -63,7 +98,7 @@ struct PredicateCommand: ParsableCommand {
         throw CommandFailure("\(file):\(number + 1): this is no JSON string", exitCode: 65, json: common.json)
       }
       do throws(PredicateFormatError) {
-        _ = try FetchPredicate(format: text, arguments: Self.arguments(text))
+        _ = try Self.read(text, entity)
         parsed += 1
       } catch {
         refused.append((number + 1, text, error))
@@ -116,6 +151,7 @@ struct PredicateCommand: ParsableCommand {
     let margin = String(repeating: "  ", count: indent)
     switch predicate {
     case .value(let flag): return margin + (flag ? "true\n" : "false\n")
+    case .block: return margin + "\(predicate)\n"
     case .and(let parts): return margin + "and\n" + parts.map { tree($0, indent: indent + 1) }.joined()
     case .or(let parts): return margin + "or\n" + parts.map { tree($0, indent: indent + 1) }.joined()
     case .not(let part): return margin + "not\n" + tree(part, indent: indent + 1)

@@ -67,11 +67,15 @@ extension ManagedObjectContext {
   /// - Throws: `.invalidFetch` for an entity that the model does not have; what the filter throws.
   public func fetch<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [Result] {
     processPendingChanges()
-    if let nodes = try rows(of: request) {
+    try check(request)
+    if !request.includesPendingChanges, parent == nil, !(inserted.isEmpty && updated.isEmpty && deleted.isEmpty) {
+      return try fetchStored(request)
+    }
+    if let found = try rows(of: request) {
       var results: [Result] = []
-      results.reserveCapacity(nodes.count)
-      for (home, version, node) in nodes {
-        let object = object(at: node, in: version, of: home)
+      results.reserveCapacity(found.count)
+      for place in found {
+        let object = object(at: place)
         guard let typed = object as? Result else { throw wrongClass(object, Result.self) }
         results.append(typed)
       }
@@ -104,19 +108,77 @@ extension ManagedObjectContext {
     return results
   }
 
-  /// The nodes that a request finds, by its predicate and order run over columns; nil where that cannot be: a closure, keys that
-  /// are no columns, or changes in memory that the columns do not know.
-  private func rows<Result>(
-    of request: FetchRequest<Result>
-  ) throws(ManagedObjectError) -> [(home: StoreHome, version: NodeVersion, node: NodeHandle)]? {
-    guard parent == nil, request.filter == nil, request.predicate != nil || !request.sortKeys.isEmpty || request.fetchLimit > 0,
-      inserted.isEmpty, updated.isEmpty, deleted.isEmpty
+  /// What the stores hold, whatever has been changed here: found by a context that knows of no changes, and given as this
+  /// context's objects, with their changes.
+  private func fetchStored<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [Result] {
+    guard request.filter == nil else {
+      throw ManagedObjectError(
+        .invalidFetch, "a closure is asked of objects as they are here; without pending changes a predicate is needed",
+        entityName: request.entityName)
+    }
+    let other = ManagedObjectContext(persistentStoreCoordinator)
+    return try withExtendedLifetime(other) {
+      try other.fetch(request).map { found in
+        let object = object(with: found.objectID)
+        guard let typed = object as? Result else { throw wrongClass(object, Result.self) }
+        return typed
+      }
+    }
+  }
+
+  /// Says what is wrong with a request before anything is looked at: what an empty store would not show.
+  func check<Result>(_ request: FetchRequest<Result>) throws(ManagedObjectError) {
+    guard request.predicate != nil || !request.sortKeys.isEmpty || !request.propertiesToGroupBy.isEmpty
+      || !request.propertiesToFetch.isEmpty
+    else { return }
+    for entity in try entities(of: request) where entity.name.utf8.elementsEqual(request.entityName.utf8) {
+      do throws(PredicateFormatError) {
+        try request.predicate?.check(entity, isStrict: false)
+      } catch {
+        throw ManagedObjectError(.invalidFetch, "the predicate, \(error)", entityName: entity.name)
+      }
+      let paths = request.sortKeys.map(\.keyPath) + request.propertiesToGroupBy
+      let keys = paths.map { FetchColumn(keyPath: $0).expression }
+      for expression in keys + request.propertiesToFetch.map(\.expression) {
+        do throws(PredicateFormatError) { try expression.check(entity) } catch {
+          let suggestion = error.suggestion.map { "; \($0)" } ?? ""
+          throw ManagedObjectError(.invalidFetch, "'\(expression)': \(error.message)\(suggestion)", entityName: entity.name)
+        }
+      }
+    }
+  }
+
+  /// What a request found: a node, or an object that has changed since its node was saved.
+  private enum Found {
+    case node(NodeHandle, NodeVersion, StoreHome)
+    case object(ManagedObject)
+  }
+
+  private func object(at place: Found) -> ManagedObject {
+    switch place {
+    case .node(let node, let version, let home): object(at: node, in: version, of: home)
+    case .object(let object): object
+    }
+  }
+
+  /// What a request finds, by its predicate and order run over columns; nil where that cannot be: a closure, keys that are no
+  /// columns, or changes in memory that the columns do not know and the predicate may look at through a relationship.
+  private func rows<Result>(of request: FetchRequest<Result>) throws(ManagedObjectError) -> [Found]? {
+    guard parent == nil, request.filter == nil, request.predicate != nil || !request.sortKeys.isEmpty || request.fetchLimit > 0
     else { return nil }
     let entities = try entities(of: request)
     let homes = homesAsked(request)
     // Several stores in one order are sorted as objects.
     guard homes.count == 1 || request.sortKeys.isEmpty else { return nil }
-    var found: [(StoreHome, NodeVersion, NodeHandle)] = []
+    let hasChanges = !(inserted.isEmpty && updated.isEmpty && deleted.isEmpty)
+    if hasChanges, !request.includesPendingChanges { return nil }
+    var changedEntities: Set<Int> = []
+    if hasChanges {
+      guard managedObjectModel != nil else { return nil }
+      for list in [inserted, updated, deleted] { for object in list { changedEntities.insert(object.plan.index) } }
+    }
+    let now = Date()
+    var found: [Found] = []
     for home in homes {
       guard let version = home.currentVersion(), !version.hasDeferredValues else { return nil }
       let plans = entities.filter { $0.model === home.store.model }.map { home.plan.entities[$0.index] }
@@ -124,24 +186,57 @@ extension ManagedObjectContext {
       var isStale = false
       home.visit { if $0.flags.contains(.realized), $0.base !== version || $0.overlay != nil { isStale = true } }
       if isStale { return nil }
+      // The objects whose columns say something else than they do.
+      var changed: [NodeHandle: ManagedObject] = [:]
+      for list in [updated, deleted] {
+        for object in list where object.home === home && object.base === version { changed[object.node] = object }
+      }
       var nodes: [NodeHandle] = []
       let compiler = RowTestCompiler(plan: home.plan, version: version, store: home.identifier)
       for plan in plans where !plan.entity.isAbstract {
-        let count = version.rowCount(of: plan.index)
         guard let predicate = request.predicate else {
-          for row in 0..<count { nodes.append(NodeHandle(entity: plan.index, row: row)) }
+          for row in 0..<version.rowCount(of: plan.index) { nodes.append(NodeHandle(entity: plan.index, row: row)) }
           continue
         }
         guard let test = compiler.compile(predicate, plan) else { return nil }
-        let mask = test.run(version, entity: plan.index)
-        for row in 0..<count where mask[row] != 0 { nodes.append(NodeHandle(entity: plan.index, row: row)) }
+        guard !hasChanges || test.entitiesLedTo.isDisjoint(with: changedEntities) else { return nil }
+        var rows = withExtendedLifetime(version) { test.rows(version, plan) }
+        if !changed.isEmpty {
+          rows.removeAll { changed[NodeHandle(entity: plan.index, row: $0)] != nil }
+          for (node, object) in changed where node.entity == plan.index && !object.flags.contains(.deleted) {
+            if try PredicateEvaluator(object, now: now).evaluate(predicate) { rows.append(node.row) }
+          }
+          rows.sort()
+        }
+        for row in rows { nodes.append(NodeHandle(entity: plan.index, row: row)) }
       }
-      if !request.sortKeys.isEmpty {
+      if request.predicate == nil, !changed.isEmpty {
+        nodes.removeAll { changed[$0]?.flags.contains(.deleted) ?? false }
+      }
+      if !request.sortKeys.isEmpty, !hasChanges {
         let concrete = plans.filter { !$0.entity.isAbstract }
         guard let sort = RowSort(request.sortKeys, entities: concrete, home.plan, version) else { return nil }
         nodes = sort.sorted(nodes)
       }
-      for node in nodes { found.append((home, version, node)) }
+      found.reserveCapacity(found.count + nodes.count)
+      for node in nodes { found.append(.node(node, version, home)) }
+    }
+    if !inserted.isEmpty {
+      let names = Set(entities.map(\.index))
+      let stores = request.affectedStores.map { $0.map(\.latest) }
+      for object in inserted where names.contains(object.plan.index) && entities.contains(object.plan.entity) {
+        // One that came back after a conflict is in both lists.
+        guard !object.flags.contains(.deleted), object.base == nil else { return nil }
+        if let stores {
+          guard let home = homeForCheck(object), stores.contains(where: { $0 === home.store }) else { continue }
+        }
+        if let predicate = request.predicate, try !PredicateEvaluator(object, now: now).evaluate(predicate) { continue }
+        found.append(.object(object))
+      }
+    }
+    if hasChanges, !request.sortKeys.isEmpty {
+      found = try SortKey.sort(found.map { object(at: $0) }, by: request.sortKeys)
+        .map { .object($0) }
     }
     if request.fetchOffset > 0 { found.removeFirst(min(request.fetchOffset, found.count)) }
     if request.fetchLimit > 0 { found.removeLast(max(0, found.count - request.fetchLimit)) }
@@ -186,7 +281,9 @@ extension ManagedObjectContext {
   /// How many objects the request would find.
   public func count<Result: ManagedObject>(for request: FetchRequest<Result>) throws -> Int {
     processPendingChanges()
-    if request.filter == nil, request.predicate == nil, parent == nil, inserted.isEmpty, deleted.isEmpty, let entities = try? entities(of: request) {
+    try check(request)
+    if request.filter == nil, request.predicate == nil, parent == nil,
+      inserted.isEmpty && deleted.isEmpty || !request.includesPendingChanges, let entities = try? entities(of: request) {
       var count = 0
       for home in homesAsked(request) {
         guard let version = home.currentVersion() else { continue }

@@ -46,7 +46,9 @@ struct RowSort {
       // Types whose order is that of their cells; the others are rare as keys.
       switch key.type {
       case .integer16, .integer32, .integer64, .double, .float, .date, .boolean: break
-      case .string where sortKey.options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive]): break
+      case .string
+      where sortKey.options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive]) && sortKey.textOrder == .scalars:
+        break
       default: return nil
       }
       keys.append(key)

@@ -30,16 +30,6 @@ indirect enum RowTest {
 
   enum Order { case less, lessOrEqual, equal, notEqual, greaterOrEqual, greater }
 
-  /// Whether it looks at the row alone, not at others through relationships.
-  var isLocal: Bool {
-    switch self {
-    case .and(let parts), .or(let parts): parts.allSatisfy(\.isLocal)
-    case .not(let part): part.isLocal
-    case .through, .some, .every: false
-    default: true
-    }
-  }
-
   // MARK: Running
 
   /// A byte for each row of the entity: 1 where the test holds.
@@ -185,7 +175,7 @@ struct TextTest {
   let other: [UInt8]
   private let original: String
   /// For IN.
-  private let others: [[UInt8]]
+  let others: [[UInt8]]
 
   init(_ comparator: FetchPredicate.Comparator, _ options: FetchPredicate.Options, _ text: String) {
     self.comparator = comparator

@@ -11,6 +11,7 @@ struct RowTestCompiler {
   func compile(_ predicate: FetchPredicate, _ entity: EntityPlan) -> RowTest? {
     switch predicate {
     case .value(let flag): return .constant(flag)
+    case .block: return nil
     case .and(let parts): return all(parts, entity).map { .and($0) }
     case .or(let parts): return all(parts, entity).map { .or($0) }
     case .not(let part): return compile(part, entity).map { .not($0) }

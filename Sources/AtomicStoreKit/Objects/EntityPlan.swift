@@ -58,6 +58,8 @@ final class EntityPlan: Sendable {
   let derived: [Int]
   let fetched: [Int]
   let constraints: [[Int]]
+  /// The slots of the attributes that the model has indexed: first in a fetch index, or in a uniqueness constraint.
+  let indexedSlots: Set<Int>
   let rules: [ValidationRule?]
   private let ancestors: Set<Int>
   private let names: NameTable
@@ -81,6 +83,18 @@ final class EntityPlan: Sendable {
     let names = NameTable(properties.map(\.name))
     self.names = names
     constraints = entity.uniquenessConstraints.map { $0.compactMap { names[$0] } }.filter { !$0.isEmpty }
+    var indexed = Set(entity.uniquenessConstraints.flatMap { $0 })
+    for property in properties where property.attribute?.isIndexed ?? false { indexed.insert(property.name) }
+    var holder: Entity? = entity
+    while let declared = holder?.declaration {
+      for index in declared.fetchIndexes {
+        if let first = index.elements.first, first.collationType != "RTree", let name = first.propertyName { indexed.insert(name) }
+      }
+      for names in declared.compoundIndexes { if let name = names.first { indexed.insert(name) } }
+      holder = holder?.superentity
+    }
+    indexedSlots = Set(
+      indexed.compactMap { names[$0] }.filter { properties[$0].slot >= 0 && properties[$0].attribute != nil }.map { properties[$0].slot })
     rules = properties.map { ValidationRule($0) }
     var ancestors: Set<Int> = [entity.index]
     var above = entity.superentity

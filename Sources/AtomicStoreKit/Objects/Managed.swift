@@ -33,10 +33,11 @@ public struct Managed<Value: ManagedPropertyValue> {
   }
 
   public static subscript<Object: ManagedObject>(
-    _enclosingInstance object: Object, wrapped _: ReferenceWritableKeyPath<Object, Value>,
+    _enclosingInstance object: Object, wrapped wrapped: ReferenceWritableKeyPath<Object, Value>,
     storage storage: ReferenceWritableKeyPath<Object, Managed<Value>>
   ) -> Value {
     get {
+      if object.flags.contains(.probing) { object.needExtras().probed = wrapped }
       let place = object[keyPath: storage]
       return Value.read(object, ManagedKey(key: place.key, count: Int(place.count)))
     }

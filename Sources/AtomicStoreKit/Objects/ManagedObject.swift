@@ -58,6 +58,8 @@ open class ManagedObject {
     static let deleting = Flags(rawValue: 1024)
     /// It is about to turn into a fault.
     static let faulting = Flags(rawValue: 2048)
+    /// It stands for its class, to be asked which keys its properties read.
+    static let probing = Flags(rawValue: 4096)
     static let changed: Flags = [.inserted, .updated, .deleted]
   }
 
@@ -164,6 +166,8 @@ open class ManagedObject {
 
 /// What few objects need.
 final class ObjectExtras {
+  /// The property that was read of an object that is asked for its keys.
+  var probed: AnyKeyPath?
   /// The temporary ID's name, once somebody asked for it.
   var temporaryName: UUID?
   /// In a child context, the object this one stands for.

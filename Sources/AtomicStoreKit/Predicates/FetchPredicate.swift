@@ -4,9 +4,11 @@ public import AtomicStoreSPI
 ///
 /// Made from Core Data's format language (``init(format:_:)``), or case by case. Two are equal when they are the same
 /// tree; ``predicateFormat`` is a text that gives the same tree again.
-public indirect enum FetchPredicate: Equatable, Sendable {
+public indirect enum FetchPredicate: Hashable, Sendable {
   /// `TRUEPREDICATE`, `FALSEPREDICATE`.
   case value(Bool)
+  /// A closure: see ``init(_:block:)``.
+  case block(FetchBlock)
   case comparison(Comparison)
   /// All of them; true for none.
   case and([FetchPredicate])
@@ -15,7 +17,7 @@ public indirect enum FetchPredicate: Equatable, Sendable {
   case not(FetchPredicate)
 
   /// One comparison of two expressions.
-  public struct Comparison: Equatable, Sendable {
+  public struct Comparison: Hashable, Sendable {
     public var left: FetchExpression
     public var comparator: Comparator
     public var right: FetchExpression
@@ -77,7 +79,7 @@ public indirect enum FetchPredicate: Equatable, Sendable {
 }
 
 /// A value in a predicate, or how to come by one: what `NSExpression` is elsewhere.
-public indirect enum FetchExpression: Equatable, Sendable {
+public indirect enum FetchExpression: Hashable, Sendable {
   case constant(StoredValue)
   case objectID(ManagedObjectID)
   /// `SELF`: the object, or value, that the predicate is asked of.
@@ -105,8 +107,10 @@ public indirect enum FetchExpression: Equatable, Sendable {
   case conditional(FetchPredicate, FetchExpression, FetchExpression)
   /// `FETCH(request, context, countOnly)`: parsed, and refused when it is run.
   case fetch([FetchExpression])
+  /// `$NAME := value`: parsed, and refused when it is run: variables are given by ``substituting(_:)``.
+  case assignment(String, FetchExpression)
 
-  public enum Element: Equatable, Sendable {
+  public indirect enum Element: Hashable, Sendable {
     case at(FetchExpression)
     case first
     case last
@@ -125,7 +129,7 @@ extension FetchPredicate {
   /// Variables that a `SUBQUERY` declares are its own and stay in it.
   public func substituting(_ variables: [String: FetchExpression]) -> FetchPredicate {
     switch self {
-    case .value: self
+    case .value, .block: self
     case .and(let parts): .and(parts.map { $0.substituting(variables) })
     case .or(let parts): .or(parts.map { $0.substituting(variables) })
     case .not(let part): .not(part.substituting(variables))
@@ -146,7 +150,7 @@ extension FetchPredicate {
 
   func visit(bound: Set<String>, _ found: (String) -> Void) {
     switch self {
-    case .value: break
+    case .value, .block: break
     case .and(let parts), .or(let parts): for part in parts { part.visit(bound: bound, found) }
     case .not(let part): part.visit(bound: bound, found)
     case .comparison(let comparison):
@@ -180,6 +184,7 @@ extension FetchExpression {
       return .conditional(
         predicate.substituting(variables), one.substituting(variables), other.substituting(variables))
     case .fetch(let list): return .fetch(all(list))
+    case .assignment(let name, let value): return .assignment(name, value.substituting(variables))
     }
   }
 
@@ -201,7 +206,7 @@ extension FetchExpression {
     case .set(_, let one, let other):
       one.visit(bound: bound, found)
       other.visit(bound: bound, found)
-    case .cast(let value, _): value.visit(bound: bound, found)
+    case .cast(let value, _), .assignment(_, let value): value.visit(bound: bound, found)
     case .conditional(let predicate, let one, let other):
       predicate.visit(bound: bound, found)
       one.visit(bound: bound, found)

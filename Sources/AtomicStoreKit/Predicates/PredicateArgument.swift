@@ -18,6 +18,13 @@ enum PredicateArgument {
     case let object as ManagedObject: self = .expression(.objectID(object.objectID))
     case let id as ManagedObjectID: self = .expression(.objectID(id))
     case let stored as StoredValue: self = .expression(.constant(stored))
+    case let number as UInt64 where number > UInt64(Int64.max):
+      guard let exact = DecimalNumber("\(number)") else { return nil }
+      self = .expression(.constant(.decimal(exact)))
+    case let number as UInt where number > UInt(Int.max):
+      guard let exact = DecimalNumber("\(number)") else { return nil }
+      self = .expression(.constant(.decimal(exact)))
+    case let character as Character: self = .expression(.constant(.string(String(character))))
     case let number as Decimal:
       guard let exact = DecimalNumber("\(number)") else { return nil }
       self = .expression(.constant(.decimal(exact)))
@@ -37,7 +44,7 @@ enum PredicateArgument {
     }
   }
 
-  private static func list(_ value: Any) -> [Any]? {
+  static func list(_ value: Any) -> [Any]? {
     switch value {
     case let list as [Any]: list
     case let objects as Set<ManagedObject>: objects.sorted(by: ManagedObject.precedes)

@@ -41,6 +41,16 @@ struct PredicateEvaluator {
     entityName = subject.plan.name
   }
 
+  /// Where functions are registered.
+  private var coordinator: PersistentStoreCoordinator? {
+    switch subject {
+    case .object(let object): object.context?.persistentStoreCoordinator
+    case .list(let list):
+      if case .object(let object)? = list.first { object.context?.persistentStoreCoordinator } else { nil }
+    default: nil
+    }
+  }
+
   /// In a group: what the keys that it was made by come to.
   var groupKeys: [(expression: FetchExpression, value: PredicateValue)] = []
 
@@ -60,6 +70,7 @@ struct PredicateEvaluator {
   func evaluate(_ predicate: FetchPredicate) throws(ManagedObjectError) -> Bool {
     switch predicate {
     case .value(let flag): return flag
+    case .block(let block): return try run(block)
     case .and(let parts):
       for part in parts where try !evaluate(part) { return false }
       return true
@@ -68,6 +79,15 @@ struct PredicateEvaluator {
       return false
     case .not(let part): return try !evaluate(part)
     case .comparison(let comparison): return try evaluate(comparison)
+    }
+  }
+
+  private func run(_ block: FetchBlock) throws(ManagedObjectError) -> Bool {
+    guard case .object(let object) = subject else { throw failure("the closure '\(block.name)' is asked of no object") }
+    do { return try block.body(object, variables.compactMapValues(\.any)) } catch let error as ManagedObjectError {
+      throw error
+    } catch {
+      throw failure("the closure '\(block.name)' failed: \(error)")
     }
   }
 
@@ -234,6 +254,8 @@ struct PredicateEvaluator {
     case .cast(let inner, let type): return try cast(try value(of: inner), type, inner)
     case .element(let base, let element): return try self.element(element, of: try value(of: base))
     case .custom(let target, let name, let arguments): return try custom(target, name, arguments)
+    case .assignment(let name, _):
+      throw failure("'$\(name) := …' is not carried out: give variables their values before the fetch")
     case .fetch: throw failure("FETCH is not carried out inside a predicate: fetch first, and compare with the result")
     }
   }
@@ -296,16 +318,30 @@ struct PredicateEvaluator {
     }
   }
 
-  /// `FUNCTION(value, 'selector:', …)` with the selectors that are functions of the language.
+  /// `FUNCTION(value, 'selector:', …)`: what the program registered, or a function of the language.
   private func custom(
     _ target: FetchExpression, _ name: String, _ arguments: [FetchExpression]
   ) throws(ManagedObjectError) -> PredicateValue {
+    let target = try value(of: target)
+    let values = try values(of: arguments)
+    if let function = coordinator?.function(named: name) {
+      let result: Any?
+      do { result = try function(target.any, values.map { $0.any }) } catch {
+        throw failure("the function '\(name)' failed: \(error)")
+      }
+      guard let made = PredicateValue(any: result) else {
+        throw failure("the function '\(name)' gave \(result.map { "a \(type(of: $0))" } ?? "nil"), which can stand in no predicate")
+      }
+      return made
+    }
     switch name {
-    case "length" where arguments.isEmpty: return try call("length:", [try value(of: target)])
-    case "uppercaseString", "uppercase": return try call("uppercase:", [try value(of: target)])
-    case "lowercaseString", "lowercase": return try call("lowercase:", [try value(of: target)])
-    case "self": return try value(of: target)
-    default: throw failure("no function '\(name)' is registered")
+    case "length" where values.isEmpty: return try call("length:", [target])
+    case "uppercaseString", "uppercase": return try call("uppercase:", [target])
+    case "lowercaseString", "lowercase": return try call("lowercase:", [target])
+    case "self": return target
+    default:
+      let names = coordinator?.functionNames ?? []
+      throw failure("no function '\(name)' is registered\(Suggestion.text(for: name, among: names))")
     }
   }
 

@@ -50,6 +50,8 @@ struct PredicateParser {
   static let maximumHeight = 300
   /// Of the tree that was read last.
   private var height = 0
+  /// The columns of the keys and comparisons, in the order in which ``PredicateChecker`` comes by them.
+  private(set) var marks: [Int] = []
 
   init(_ format: String, _ arguments: [Any?]) throws(PredicateFormatError) {
     self.format = format
@@ -243,11 +245,13 @@ struct PredicateParser {
       isNegated = true
       advance()
     }
+    let comparatorColumn = token.column
     guard let comparator = takeComparator() else {
       if modifier != .direct { throw unexpected("a comparison") }
       return left
     }
     let operand = try asExpression(left, column)
+    marks.append(comparatorColumn)
     let options = try takeOptions(comparator)
     let rightColumn = token.column
     let part = try bitwise()
@@ -483,6 +487,7 @@ struct PredicateParser {
     case .argument("K"): return try keyPathArgument()
     default: throw unexpected("a key")
     }
+    marks.append(token.column)
     advance()
     return keys
   }
@@ -500,11 +505,15 @@ struct PredicateParser {
       return .expression(.constant(.string(text)))
     case .variable(let name):
       advance()
-      return .expression(.variable(name))
+      guard take(":=") else { return .expression(.variable(name)) }
+      let valueColumn = token.column
+      let part = try deeper { parser throws(PredicateFormatError) in try parser.bitwise() }
+      try rise(above: 0, column)
+      return .expression(.assignment(name, try asExpression(part, valueColumn)))
     case .argument(let text): return try argument(text)
     case .keyword(let text):
       advance()
-      return .expression(.keyPath([text]))
+      return keyPath(text, column)
     case .symbol("("):
       advance()
       let part = try deeper { parser throws(PredicateFormatError) in try parser.or() }
@@ -541,10 +550,12 @@ struct PredicateParser {
     let column = token.column
     advance()
     let isCall = isSymbol("(")
-    if isReserved { return isCall ? try call(text, column) : .expression(.keyPath([text])) }
+    if isReserved { return isCall ? try call(text, column) : keyPath(text, column) }
     switch text.uppercased() {
     case "TRUEPREDICATE": return .predicate(.value(true))
     case "FALSEPREDICATE": return .predicate(.value(false))
+    case "BLOCKPREDICATE" where isCall:
+      throw error(column, "a closure cannot be read from text", "give it with %@")
     case "TRUE", "YES": return .expression(.constant(.boolean(true)))
     case "FALSE", "NO": return .expression(.constant(.boolean(false)))
     case "NIL", "NULL": return .expression(.constant(.null))
@@ -584,7 +595,7 @@ struct PredicateParser {
         place -= 1
         throw error(column, "a value is expected, not the keyword \(text)", "write #\(text) for a key of that name")
       }
-      return .expression(.keyPath([text]))
+      return keyPath(text, column)
     default: break
     }
     if isCall { return try call(text, column) }
@@ -601,7 +612,12 @@ struct PredicateParser {
       guard isSymbol("(") else { throw unexpected("'(' after the function's name '\(name)'") }
       return try call(name, column)
     }
-    return .expression(.keyPath([text]))
+    return keyPath(text, column)
+  }
+
+  private mutating func keyPath(_ key: String, _ column: Int) -> Part {
+    marks.append(column)
+    return .expression(.keyPath([key]))
   }
 
   private func startsComparison() -> Bool {
@@ -680,6 +696,7 @@ struct PredicateParser {
     }
     let keys = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     guard !keys.contains("") else { throw error(column, "the key path '\(text.prefix(40))' has an empty key") }
+    for _ in keys { marks.append(column) }
     return keys
   }
 
@@ -690,6 +707,7 @@ struct PredicateParser {
       let path = try keyPathArgument()
       // As it is read where it is written: SELF is the object, and SELF.name its name.
       guard path[0].uppercased() == "SELF" else { return .expression(.keyPath(path)) }
+      marks.removeLast()
       return .expression(path.count == 1 ? .evaluatedObject : .keyPath(Array(path.dropFirst())))
     case "@":
       let value = try takeArgument()
@@ -698,8 +716,12 @@ struct PredicateParser {
         throw error(column, "an argument of type \(value.map { "\(type(of: $0))" } ?? "nil") can stand in no predicate")
       }
       switch made {
-      case .expression(let expression): return .expression(expression)
-      case .predicate(let predicate): return .predicate(predicate)
+      case .expression(let expression):
+        for _ in 0..<PredicateChecker.markCount(expression) { marks.append(column) }
+        return .expression(expression)
+      case .predicate(let predicate):
+        for _ in 0..<PredicateChecker.markCount(predicate) { marks.append(column) }
+        return .predicate(predicate)
       }
     case "%": throw error(column, "'%%' stands for a per cent sign in texts; there is no operator of that name")
     case "s", "S":
@@ -707,6 +729,13 @@ struct PredicateParser {
       advance()
       guard let string = value as? String else { throw error(column, "%\(text) takes a text") }
       return .expression(.constant(.string(string)))
+    case "c", "C":
+      let value = StoredValue.unwrapped(try takeArgument())
+      advance()
+      if let character = value as? Character { return .expression(.constant(.string(String(character)))) }
+      if let text = value as? String, text.count == 1 { return .expression(.constant(.string(text))) }
+      if let value, case .integer(let number)? = StoredValue(guessing: value) { return .expression(.constant(.integer(number))) }
+      throw error(column, "%\(text) takes a character or its number")
     default:
       let value = StoredValue.unwrapped(try takeArgument())
       advance()

@@ -10,6 +10,7 @@ extension FetchPredicate: CustomStringConvertible {
   private func text(inside: Int) -> String {
     switch self {
     case .value(let flag): return flag ? "TRUEPREDICATE" : "FALSEPREDICATE"
+    case .block(let block): return "BLOCKPREDICATE(\(PredicateText.quoted(block.name)))"
     case .or(let parts):
       if parts.isEmpty { return "FALSEPREDICATE" }
       if parts.count == 1 { return "(" + parts[0].text(inside: 0) + ")" }
@@ -85,6 +86,7 @@ extension FetchExpression: CustomStringConvertible {
     case .conditional(let predicate, let one, let other):
       return "TERNARY(\(predicate.predicateFormat), \(one.text(inside: 0)), \(other.text(inside: 0)))"
     case .fetch(let parts): return "FETCH(\(list(parts)))"
+    case .assignment(let name, let value): return wrapped(1, "$\(name) := \(value.text(inside: 0))")
     }
   }
 }
@@ -137,7 +139,7 @@ enum PredicateText {
   private static let reserved: Set<String> = [
     "AND", "OR", "NOT", "IN", "BETWEEN", "CONTAINS", "BEGINSWITH", "ENDSWITH", "LIKE", "MATCHES", "ANY", "SOME", "ALL", "NONE",
     "TRUE", "YES", "FALSE", "NO", "NIL", "NULL", "SELF", "TRUEPREDICATE", "FALSEPREDICATE", "SUBQUERY", "CAST", "TERNARY",
-    "FUNCTION", "FETCH", "UNION", "INTERSECT", "MINUS", "FIRST", "LAST", "SIZE",
+    "FUNCTION", "FETCH", "BLOCKPREDICATE", "UNION", "INTERSECT", "MINUS", "FIRST", "LAST", "SIZE",
   ]
 
   static func path(_ keys: [String], isFirst: Bool) -> String {

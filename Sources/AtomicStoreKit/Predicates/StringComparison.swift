@@ -31,6 +31,35 @@ enum StringComparison {
     return result.precomposedStringWithCanonicalMapping
   }
 
+  /// A text whose scalars' order is the one that people expect of names: case and accents folded, each run of digits by its
+  /// value, and the text itself behind, for those that are alike.
+  static func standardKey(_ text: String) -> String {
+    var key = String.UnicodeScalarView()
+    var digits: [Unicode.Scalar] = []
+    func closeNumber() {
+      guard !digits.isEmpty else { return }
+      let value = digits.drop { $0 == "0" }
+      // Longer numbers are greater: the length stands first, as a scalar of its own, within the range of digits and letters.
+      key.append("0")
+      let length = min(value.count, 0x3FF)
+      key.append(Unicode.Scalar(UInt32(0x100 + length)) ?? "0")
+      key.append(contentsOf: value)
+      digits = []
+    }
+    for scalar in folded(text, [.caseInsensitive, .diacriticInsensitive]).unicodeScalars {
+      if scalar >= "0", scalar <= "9" {
+        digits.append(scalar)
+      } else {
+        closeNumber()
+        key.append(scalar)
+      }
+    }
+    closeNumber()
+    key.append("\0")
+    key.append(contentsOf: text.unicodeScalars)
+    return String(key)
+  }
+
   /// Below 0, 0, above.
   static func order(_ one: String, _ other: String, _ options: FetchPredicate.Options) -> Int {
     let a = folded(one, options)

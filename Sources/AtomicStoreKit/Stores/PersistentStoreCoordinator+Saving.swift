@@ -212,9 +212,11 @@ struct PendingSave {
 
   func publish(to store: PersistentStore) {
     staged.conclude()
+    let version = NodeVersion(snapshot.nodes)
+    RowIndexes.carry(from: store.version, to: version)
     store.state.withLock { open in
       open.format = format
-      open.version = NodeVersion(snapshot.nodes)
+      open.version = version
       open.suppliedValues = [:]
       // References handed out meanwhile stay used up.
       let last = max(open.metadata.lastReference, snapshot.metadata.lastReference)

@@ -17,6 +17,7 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
     var generation = 0
     var classes: [ScalarString: ManagedObject.Type] = [:]
     var transformers: [String: any AttributeTransformer] = [:]
+    var functions: [ScalarString: @Sendable (Any?, [Any?]) throws -> Any?] = [:]
     var observers: [Int: @Sendable (StoreEvent) -> Void] = [:]
     var nextObserver = 0
   }

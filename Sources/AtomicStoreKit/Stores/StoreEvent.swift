@@ -72,6 +72,22 @@ extension PersistentStoreCoordinator {
 
   func transformer(named name: String) -> (any AttributeTransformer)? { state.withLock { $0.transformers[name] } }
 
+  // MARK: Functions of predicates
+
+  /// Registers a function for `FUNCTION(target, 'name:', …)` in predicates and expressions.
+  ///
+  /// Values come as `value(forKey:)` gives them, lists as arrays; null is nil. What it throws makes the fetch fail.
+  ///
+  /// - Parameter name: As predicates write it, colons and all. One of an earlier function replaces it; nil takes it away.
+  public func setFunction(_ function: (@Sendable (_ target: Any?, _ arguments: [Any?]) throws -> Any?)?, forName name: String) {
+    state.withLock { $0.functions[ScalarString(name)] = function }
+  }
+
+  func function(named name: String) -> (@Sendable (Any?, [Any?]) throws -> Any?)? {
+    state.withLock { $0.functions[ScalarString(name)] }
+  }
+  var functionNames: [String] { state.withLock { $0.functions.keys.sorted().map(\.string) } }
+
   // MARK: Files as a whole
 
   /// Deletes the store at a path, after looking that it is one: nothing else is ever deleted. A store that is open in

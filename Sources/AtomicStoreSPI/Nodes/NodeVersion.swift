@@ -1,4 +1,5 @@
 import FoundationEssentials
+package import Synchronization
 
 /// A table of nodes that no longer changes, with the quickest way to single values: what a managed object reads from.
 ///
@@ -8,6 +9,8 @@ package final class NodeVersion: Sendable {
   private let columns: [Column]
   /// Where each entity's columns begin in ``columns``.
   private let starts: [Int]
+  /// What the stack keeps with a version: indexes.
+  package let attachment = Mutex<(any Sendable & AnyObject)?>(nil)
 
   package init(_ nodes: NodeTable) {
     self.nodes = nodes

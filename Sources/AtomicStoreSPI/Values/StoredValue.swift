@@ -78,7 +78,7 @@ public enum ReferenceObject: Sendable, Hashable, Comparable, CustomStringConvert
   }
 }
 
-extension StoredValue: Equatable {
+extension StoredValue: Hashable {
   public static func == (one: StoredValue, other: StoredValue) -> Bool {
     switch (one, other) {
     case (.null, .null): true
@@ -96,6 +96,23 @@ extension StoredValue: Equatable {
     case (.toOne(let a), .toOne(let b)): a == b
     case (.toMany(let a), .toMany(let b)): a == b
     default: false
+    }
+  }
+
+  public func hash(into hasher: inout Hasher) {
+    switch self {
+    case .null: hasher.combine(0)
+    case .boolean(let flag): hasher.combine(flag)
+    case .integer(let number): hasher.combine(number)
+    case .float(let number): hasher.combine(number.bitPattern)
+    case .double(let number): hasher.combine(number.bitPattern)
+    case .decimal(let number): hasher.combine(number)
+    case .string(let text), .uri(let text): hasher.combine(ScalarString(text))
+    case .data(let data): hasher.combine(data)
+    case .date(let date): hasher.combine(date.timeIntervalSinceReferenceDate.bitPattern)
+    case .uuid(let uuid): hasher.combine(uuid)
+    case .toOne(let reference): hasher.combine(reference)
+    case .toMany(let references): hasher.combine(references)
     }
   }
 }

@@ -1,0 +1,526 @@
+import AtomicStoreSPI
+
+/// Holds a predicate to an entity before it is run: its keys, where values are many, and what is compared with what.
+struct PredicateChecker {
+  /// What an expression comes to, as far as a model tells.
+  indirect enum Kind {
+    case unknown
+    case null
+    case attribute(AttributeType)
+    case object(EntityPlan)
+    case list(Kind)
+    /// A function's text, number and so on.
+    case text, number, boolean, date, data, uuid, uri
+    /// The name of an entity, as `entity` gives it.
+    case entityName
+  }
+
+  let model: ModelPlan
+  /// Whether what is compared is held to its kind too. A fetch leaves that to the comparison, which then is false.
+  var isStrict: Bool
+  private let format: String
+  private let marks: [Int]
+  private var next = 0
+  private var variables: [String: Kind] = [:]
+
+  init(_ model: ModelPlan, isStrict: Bool, format: String = "", marks: [Int] = []) {
+    self.model = model
+    self.isStrict = isStrict
+    self.format = format
+    self.marks = marks
+  }
+
+  // MARK: Columns
+
+  static func markCount(_ predicate: FetchPredicate) -> Int {
+    switch predicate {
+    case .value, .block: 0
+    case .and(let parts), .or(let parts): parts.reduce(0) { $0 + markCount($1) }
+    case .not(let part): markCount(part)
+    case .comparison(let comparison): markCount(comparison.left) + 1 + markCount(comparison.right)
+    }
+  }
+
+  static func markCount(_ expression: FetchExpression) -> Int {
+    func all(_ list: [FetchExpression]) -> Int { list.reduce(0) { $0 + markCount($1) } }
+    switch expression {
+    case .constant, .objectID, .evaluatedObject, .variable: return 0
+    case .keyPath(let path): return path.count
+    case .member(let base, let path): return markCount(base) + path.count
+    case .element(let base, .at(let index)): return markCount(base) + markCount(index)
+    case .element(let base, _): return markCount(base)
+    case .function(_, let list), .aggregate(let list), .fetch(let list): return all(list)
+    case .custom(let target, _, let list): return markCount(target) + all(list)
+    case .subquery(let list, _, let predicate): return markCount(list) + markCount(predicate)
+    case .set(_, let one, let other): return markCount(one) + markCount(other)
+    case .cast(let value, _), .assignment(_, let value): return markCount(value)
+    case .conditional(let predicate, let one, let other): return markCount(predicate) + markCount(one) + markCount(other)
+    }
+  }
+
+  private mutating func mark() -> Int {
+    defer { next += 1 }
+    return next < marks.count ? marks[next] : 1
+  }
+
+  private func error(_ column: Int, _ message: String, _ suggestion: String? = nil) -> PredicateFormatError {
+    PredicateFormatError(format, column, message, suggestion: suggestion)
+  }
+
+  // MARK: Predicates
+
+  mutating func check(_ predicate: FetchPredicate, _ subject: Kind) throws(PredicateFormatError) {
+    switch predicate {
+    case .value, .block: break
+    case .and(let parts), .or(let parts): for part in parts { try check(part, subject) }
+    case .not(let part): try check(part, subject)
+    case .comparison(let comparison): try check(comparison, subject)
+    }
+  }
+
+  private mutating func check(_ comparison: FetchPredicate.Comparison, _ subject: Kind) throws(PredicateFormatError) {
+    let start = next
+    let left = try kind(of: comparison.left, subject)
+    // Where the left side has no key, the comparison itself is the place.
+    let leftColumn = start < marks.count ? marks[start] : 1
+    let column = mark()
+    let right = try kind(of: comparison.right, subject)
+    if comparison.options.contains(.localeSensitive) {
+      throw error(column, "the option [l] asks for the reader's language, and there is none here", "take [cd]")
+    }
+    var element = left
+    switch comparison.modifier {
+    case .direct:
+      if case .list(let inner) = left {
+        switch (comparison.comparator, right) {
+        case (.contains, _): element = inner
+        case (.equal, .null), (.notEqual, .null), (.equal, .list), (.notEqual, .list), (_, .unknown): return
+        default:
+          throw error(
+            leftColumn, "'\(comparison.left)' has many values",
+            "a to-many key needs ANY, ALL or SUBQUERY: ANY \(FetchPredicate.comparison(comparison).predicateFormat)")
+        }
+      } else if case .list = right, ![.isIn, .between].contains(comparison.comparator), !left.isUnknownOrNull {
+        throw error(column, "'\(comparison.right)' has many values", "'\(comparison.left) IN \(comparison.right)' asks whether it is one of them")
+      }
+    case .any, .all:
+      if case .list(let inner) = left {
+        element = inner
+      } else if isStrict, !left.isUnknownOrNull {
+        throw error(leftColumn, "'\(comparison.left)' has one value", "\(comparison.modifier.rawValue) is for to-many keys")
+      }
+    }
+    guard isStrict else { return }
+    try checkKinds(comparison, element, right, column)
+  }
+
+  private func checkKinds(
+    _ comparison: FetchPredicate.Comparison, _ left: Kind, _ right: Kind, _ column: Int
+  ) throws(PredicateFormatError) {
+    func mismatch(_ other: Kind) -> PredicateFormatError {
+      var suggestion: String?
+      if left.group == .date, other.group == .number || other.group == .text {
+        suggestion = "CAST(\(comparison.right), \"NSDate\") is a date, of seconds since 2001"
+      } else if left.group == .number, other.group == .text, case .constant(.string(let text)) = comparison.right, Double(text) != nil {
+        suggestion = "write the number without quotes"
+      } else if left.group == .text, other.group == .number {
+        suggestion = "write a text in quotes"
+      } else if left.group == .boolean, other.group == .text {
+        suggestion = "write YES or NO"
+      }
+      return error(
+        column, "'\(comparison.left)' is \(left.title), and \(other.title) is no such thing", suggestion)
+    }
+    switch comparison.comparator {
+    case .equal, .notEqual:
+      guard left.isComparable(with: right) else { throw mismatch(right) }
+    case .less, .lessOrEqual, .greater, .greaterOrEqual:
+      for side in [left, right] where side.group == .object || side.group == .data {
+        throw error(column, "\(side.title) has no order; == and != are for those")
+      }
+      guard left.isComparable(with: right) else { throw mismatch(right) }
+    case .between:
+      guard case .aggregate(let bounds) = comparison.right else {
+        if case .list = right { return }
+        if right.isUnknownOrNull { return }
+        throw error(column, "BETWEEN takes two bounds, such as {1, 10}")
+      }
+      var inner = PredicateChecker(model, isStrict: false)
+      for bound in bounds {
+        guard let kind = try? inner.kind(of: bound, .unknown) else { continue }
+        guard left.isComparable(with: kind) else { throw mismatch(kind) }
+      }
+    case .isIn:
+      switch right {
+      case .list(let element): guard left.isComparable(with: element) else { throw mismatch(element) }
+      case .unknown, .null: break
+      default:
+        guard right.group == .text, left.group == .text || left.group == .unknown else {
+          throw error(column, "IN takes a list or a text, and '\(comparison.right)' is \(right.title)")
+        }
+      }
+    case .contains, .beginsWith, .endsWith, .like, .matches:
+      if comparison.comparator == .contains, left.group == .object || right.group == .object {
+        guard left.isComparable(with: right) else { throw mismatch(right) }
+        return
+      }
+      // An element of a to-many that CONTAINS looks for is compared as it is.
+      if comparison.comparator == .contains, comparison.modifier == .direct, left.isComparable(with: right) { return }
+      let isTextLike = [.text, .unknown, .uuid].contains(left.group) || comparison.comparator != .contains && left.group == .number
+      guard isTextLike else { throw error(column, "\(comparison.comparator.rawValue) is for texts, and '\(comparison.left)' is \(left.title)") }
+      guard [.text, .unknown].contains(right.group) else {
+        throw error(column, "\(comparison.comparator.rawValue) takes a text, and '\(comparison.right)' is \(right.title)")
+      }
+      if comparison.comparator == .matches, case .constant(.string(let pattern)) = comparison.right {
+        let problem = PatternCache.problem(pattern)
+        if !problem.isEmpty { throw error(column, "the pattern '\(pattern)' is no regular expression that is supported: \(problem)") }
+      }
+    }
+  }
+
+  // MARK: Expressions
+
+  mutating func kind(of expression: FetchExpression, _ subject: Kind) throws(PredicateFormatError) -> Kind {
+    switch expression {
+    case .constant(let value): return Kind(value)
+    case .objectID(let id):
+      return model.entities.first { $0.name.utf8.elementsEqual(id.entityName.utf8) }.map { .object($0) } ?? .unknown
+    case .evaluatedObject: return subject
+    case .variable(let name): return variables[name] ?? .unknown
+    case .keyPath(let path): return try kind(at: path[...], of: subject)
+    case .member(let base, let path):
+      let base = try kind(of: base, subject)
+      return try kind(at: path[...], of: base)
+    case .element(let base, let element):
+      let list = try kind(of: base, subject)
+      if case .at(let index) = element { _ = try kind(of: index, subject) }
+      if case .size = element { return .number }
+      if case .list(let inner) = list { return inner }
+      return list
+    case .function(let name, let arguments): return try function(name, arguments, subject)
+    case .custom(let target, _, let arguments):
+      _ = try kind(of: target, subject)
+      for argument in arguments { _ = try kind(of: argument, subject) }
+      return .unknown
+    case .aggregate(let parts):
+      var common: Kind?
+      for part in parts {
+        let kind = try kind(of: part, subject)
+        if let known = common, known.group != kind.group { common = .unknown } else if common == nil { common = kind }
+      }
+      return .list(common ?? .unknown)
+    case .subquery(let source, let variable, let predicate):
+      let list = try kind(of: source, subject)
+      let before = variables[variable]
+      if case .list(let inner) = list { variables[variable] = inner } else { variables[variable] = list }
+      try check(predicate, subject)
+      variables[variable] = before
+      if case .list = list { return list }
+      return .list(list)
+    case .set(_, let one, let other):
+      let left = try kind(of: one, subject)
+      _ = try kind(of: other, subject)
+      if case .list = left { return left }
+      return .list(left)
+    case .cast(let value, let type):
+      _ = try kind(of: value, subject)
+      return Kind(cast: type)
+    case .conditional(let predicate, let one, let other):
+      try check(predicate, subject)
+      let first = try kind(of: one, subject)
+      let second = try kind(of: other, subject)
+      return first.group == second.group ? first : .unknown
+    case .fetch(let parts):
+      for part in parts { _ = try kind(of: part, subject) }
+      return .unknown
+    case .assignment(_, let value): return try kind(of: value, subject)
+    }
+  }
+
+  private mutating func function(
+    _ name: String, _ arguments: [FetchExpression], _ subject: Kind
+  ) throws(PredicateFormatError) -> Kind {
+    let start = next
+    var kinds: [Kind] = []
+    for argument in arguments { kinds.append(try kind(of: argument, subject)) }
+    let column = start < marks.count ? marks[start] : 1
+    func element(_ kind: Kind) -> Kind { if case .list(let inner) = kind { inner } else { kind } }
+    func need(_ group: Kind.Group, _ what: String) throws(PredicateFormatError) {
+      guard isStrict else { return }
+      for (index, kind) in kinds.enumerated() {
+        let inner = element(kind)
+        if inner.group != group, inner.group != .unknown {
+          throw error(column, "\(name) takes \(what), and '\(arguments[index])' is \(inner.title)")
+        }
+      }
+    }
+    switch name {
+    case "now": return .date
+    case "uppercase:", "lowercase:", "canonical:":
+      try need(.text, "a text")
+      if case .list = kinds.first { return .list(.text) }
+      return .text
+    case "length:":
+      try need(.text, "a text")
+      return .number
+    case "count:": return .number
+    case "sum:", "average:", "median:", "mode:", "stddev:":
+      if isStrict {
+        for (index, kind) in kinds.enumerated() where ![.number, .unknown, .boolean].contains(element(kind).group) {
+          throw error(column, "\(name) takes numbers, and '\(arguments[index])' is \(element(kind).title)")
+        }
+      }
+      return .number
+    case "min:", "max:", "first:", "last:", "objectFrom:withIndex:", "noindex:":
+      return kinds.first.map(element) ?? .unknown
+    case "castObject:toType:": return .unknown
+    case "distanceToLocation:fromLocation:": return .number
+    default:
+      if kinds.contains(where: { element($0).group == .date }) { return .unknown }
+      try need(.number, "numbers")
+      return .number
+    }
+  }
+
+  // MARK: Key paths
+
+  private mutating func kind(at path: ArraySlice<String>, of kind: Kind) throws(PredicateFormatError) -> Kind {
+    var kind = kind
+    var index = path.startIndex
+    while index < path.endIndex {
+      let key = path[index]
+      let column = mark()
+      switch kind {
+      case .object(let plan) where !key.hasPrefix("@"):
+        if let p = plan.property(named: key) {
+          let property = plan.properties[p]
+          if property.kind == .composite, index + 1 < path.endIndex {
+            index += 1
+            let partColumn = mark()
+            let name = "\(key).\(path[index])"
+            guard let part = plan.property(named: name) else {
+              let names = plan.properties.map(\.name).filter { $0.hasPrefix(key + ".") }
+              throw unknown(name, plan, partColumn, names)
+            }
+            kind = self.kind(of: plan.properties[part])
+          } else {
+            kind = self.kind(of: property)
+          }
+        } else {
+          switch key {
+          case "self", "SELF", "objectID": break
+          case "entity": kind = .entityName
+          default: kind = try below(key, plan, column)
+          }
+        }
+      case .list(let inner):
+        if key.hasPrefix("@") {
+          // The rest of the path is asked of the elements.
+          return try aggregate(key, path[(index + 1)...], inner, column)
+        }
+        next -= 1
+        let rest = try self.kind(at: path[index...], of: inner)
+        if case .list = rest { return rest }
+        return .list(rest)
+      case .object: return try aggregate(key, path[(index + 1)...], kind, column)
+      case .unknown, .null:
+        for _ in (index + 1)..<path.endIndex { next += 1 }
+        return .unknown
+      case .entityName where key == "name": kind = .text
+      default:
+        if kind.group == .text, key == "length" {
+          kind = .number
+        } else if key.hasPrefix("@") {
+          return try aggregate(key, path[(index + 1)...], kind, column)
+        } else {
+          throw error(column, "the path goes on with '\(path[index...].joined(separator: "."))' after \(kind.title)")
+        }
+      }
+      index += 1
+    }
+    return kind
+  }
+
+  /// A key that sub-entities alone have.
+  private func below(_ key: String, _ plan: EntityPlan, _ column: Int) throws(PredicateFormatError) -> Kind {
+    let owners = plan.entity.hierarchy.map { model.entities[$0.index] }.filter { $0.property(named: key) != nil }
+    guard let owner = owners.first, let p = owner.property(named: key) else {
+      throw unknown(key, plan, column, plan.properties.map(\.name))
+    }
+    guard !isStrict else {
+      throw error(column, "\(plan.name) has no '\(key)'; its sub-entity \(owner.name) has", "fetch \(owner.name)")
+    }
+    return kind(of: owner.properties[p])
+  }
+
+  private func unknown(_ key: String, _ plan: EntityPlan, _ column: Int, _ names: [String]) -> PredicateFormatError {
+    let near = Suggestion.text(for: key, among: names)
+    return error(column, "unknown key '\(key)' on \(plan.name)", near.isEmpty ? nil : String(near.dropFirst(2)))
+  }
+
+  private mutating func aggregate(
+    _ name: String, _ rest: ArraySlice<String>, _ element: Kind, _ column: Int
+  ) throws(PredicateFormatError) -> Kind {
+    let names = [
+      "@count", "@sum", "@avg", "@min", "@max", "@unionOfObjects", "@distinctUnionOfObjects", "@unionOfArrays", "@unionOfSets",
+      "@distinctUnionOfArrays", "@distinctUnionOfSets",
+    ]
+    guard names.contains(name) else {
+      let near = Suggestion.text(for: name, among: names)
+      throw error(column, "there is no operator '\(name)'", near.isEmpty ? nil : String(near.dropFirst(2)))
+    }
+    if name == "@count" {
+      for _ in rest { next += 1 }
+      return .number
+    }
+    var values = try kind(at: rest, of: element)
+    if case .list(let inner) = values { values = inner }
+    switch name {
+    case "@sum", "@avg":
+      if isStrict, ![.number, .unknown, .boolean].contains(values.group) {
+        throw error(column, "\(name) takes numbers, not \(values.title)")
+      }
+      return .number
+    case "@min", "@max": return values
+    default: return .list(values)
+    }
+  }
+
+  private func kind(of property: PropertyPlan) -> Kind {
+    switch property.kind {
+    case .attribute(let type): .attribute(type)
+    case .composite: .unknown
+    case .toOne: .object(model.entities[property.destination])
+    case .toMany, .orderedToMany: .list(.object(model.entities[property.destination]))
+    case .fetched: .list(.unknown)
+    }
+  }
+}
+
+extension PredicateChecker.Kind {
+  enum Group { case unknown, text, number, boolean, date, data, uuid, object, list }
+
+  init(_ value: StoredValue) {
+    switch value {
+    case .null: self = .null
+    case .boolean: self = .boolean
+    case .integer, .float, .double, .decimal: self = .number
+    case .string: self = .text
+    case .data: self = .data
+    case .date: self = .date
+    case .uuid: self = .uuid
+    case .uri: self = .uri
+    case .toOne, .toMany: self = .unknown
+    }
+  }
+
+  init(cast type: String) {
+    switch (type.hasPrefix("NS") ? String(type.dropFirst(2)) : type).lowercased() {
+    case "date": self = .date
+    case "number", "double", "float", "decimalnumber", "decimal": self = .number
+    case "string": self = .text
+    case "uuid": self = .uuid
+    case "url": self = .uri
+    case "data": self = .data
+    default: self = .unknown
+    }
+  }
+
+  var group: Group {
+    switch self {
+    case .unknown, .null: .unknown
+    case .text, .uri, .entityName: .text
+    case .number: .number
+    case .boolean: .boolean
+    case .date: .date
+    case .data: .data
+    case .uuid: .uuid
+    case .object: .object
+    case .list: .list
+    case .attribute(let type):
+      switch type {
+      case .string, .uri: .text
+      case .integer16, .integer32, .integer64, .double, .float, .decimal: .number
+      case .boolean: .boolean
+      case .date: .date
+      case .binaryData: .data
+      case .uuid: .uuid
+      case .transformable, .undefined, .composite: .unknown
+      }
+    }
+  }
+
+  var isUnknownOrNull: Bool { group == .unknown }
+
+  var title: String {
+    switch group {
+    case .unknown: "something"
+    case .text: "a text"
+    case .number: "a number"
+    case .boolean: "a truth value"
+    case .date: "a date"
+    case .data: "binary data"
+    case .uuid: "a UUID"
+    case .object: if case .object(let plan) = self { "an object of \(plan.name)" } else { "an object" }
+    case .list: "a list"
+    }
+  }
+
+  func isComparable(with other: Self) -> Bool {
+    switch (group, other.group) {
+    case (.unknown, _), (_, .unknown): true
+    case (.number, .boolean), (.boolean, .number): true
+    case (.uuid, .text), (.text, .uuid): true
+    case (.object, .object):
+      if case .object(let one) = self, case .object(let two) = other { one.root == two.root } else { true }
+    default: group == other.group
+    }
+  }
+}
+
+extension FetchPredicate {
+  /// Reads a predicate, and holds it to an entity as ``check(against:)`` does.
+  public init(format: String, _ arguments: Any?..., for entity: Entity) throws(PredicateFormatError) {
+    try self.init(format: format, arguments: arguments, for: entity)
+  }
+
+  public init(format: String, arguments: [Any?], for entity: Entity) throws(PredicateFormatError) {
+    var parser = try PredicateParser(format, arguments)
+    self = try parser.predicate()
+    let model = ModelPlan.plan(of: entity.model)
+    var checker = PredicateChecker(model, isStrict: true, format: format, marks: parser.marks)
+    try checker.check(self, .object(model.entities[entity.index]))
+  }
+
+  /// Holds the predicate to an entity: unknown keys, to-many keys without ANY, ALL or SUBQUERY, and comparisons of kinds that are
+  /// never equal.
+  ///
+  /// - Throws: ``PredicateFormatError`` for the first thing that is wrong, with its column in ``predicateFormat``, what was
+  ///   expected, and a suggestion where there is one.
+  public func check(against entity: Entity) throws(PredicateFormatError) { try check(entity, isStrict: true) }
+
+  func check(_ entity: Entity, isStrict: Bool) throws(PredicateFormatError) {
+    let model = ModelPlan.plan(of: entity.model)
+    let subject = PredicateChecker.Kind.object(model.entities[entity.index])
+    var quick = PredicateChecker(model, isStrict: isStrict)
+    do throws(PredicateFormatError) { try quick.check(self, subject) } catch {
+      // With columns: those of the text that it prints as.
+      let text = predicateFormat
+      guard !holdsBlock, var parser = try? PredicateParser(text, []), let read = try? parser.predicate() else {
+        throw PredicateFormatError(text, 1, error.message, suggestion: error.suggestion)
+      }
+      var checker = PredicateChecker(model, isStrict: isStrict, format: text, marks: parser.marks)
+      try checker.check(read, subject)
+      throw PredicateFormatError(text, 1, error.message, suggestion: error.suggestion)
+    }
+  }
+}
+
+extension FetchExpression {
+  /// As a predicate is held to an entity before a fetch: a group of objects may stand for one of them.
+  func check(_ entity: Entity) throws(PredicateFormatError) {
+    let model = ModelPlan.plan(of: entity.model)
+    var checker = PredicateChecker(model, isStrict: false)
+    _ = try checker.kind(of: self, .object(model.entities[entity.index]))
+  }
+}
