@@ -1,0 +1,219 @@
+public import AtomicStoreSPI
+
+/// One rule that a store format must keep, and how to find out whether it does. A value: it can be listed, filtered, shown
+/// and run.
+public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible {
+  /// How much hangs on it.
+  public enum Level: String, Sendable, Codable, CaseIterable {
+    /// A store that fails it loses data, or breaks what callers rely on.
+    case must
+    /// A good store keeps it.
+    case should
+    /// A number for the report; it fails only where it is out of all proportion.
+    case measured
+  }
+  /// What a store may claim.
+  public enum Profile: String, Sendable, Codable, CaseIterable {
+    /// What the life cycle asks for: values, relationships, references, metadata.
+    case core
+    /// What a save that is cut short leaves behind.
+    case durable
+    /// What other stores, other readers and conversions make of it.
+    case interop
+    /// Files made to do harm.
+    case hostile
+    /// Many objects.
+    case scale
+  }
+
+  let definition: CheckDefinition
+  let subject: ConformanceSubject
+
+  /// Short and stable, such as `VAL-07`.
+  public var id: String { definition.id }
+  public var level: Level { definition.level }
+  public var profile: Profile { definition.profile }
+  /// The rule, in one sentence.
+  public var title: String { definition.title }
+  /// Where the rule comes from: document and section.
+  public var source: String { definition.source }
+  /// What is done to find out.
+  public var procedure: String { definition.procedure }
+  /// What is wrong most often where it fails.
+  public var likelyCauses: [String] { definition.causes }
+  public var description: String { "\(id): \(title)" }
+
+  /// Runs the check in a process of its own.
+  ///
+  /// What does not apply to the store, by its traits, is no failure; nor is what this machine cannot try.
+  ///
+  /// - Throws: ``ConformanceFailure``, which explains itself.
+  public func run() throws {
+    let result = outcome()
+    if result.outcome.isFailure { throw ConformanceFailure(result: result) }
+  }
+
+  /// Runs the check and tells how it went.
+  ///
+  /// - Parameter seed: What random choices are made by; the same seed makes the same ones.
+  public func outcome(seed: UInt64 = 1) -> ConformanceResult {
+    WorkerPool.shared(for: subject).run(definition, subject, seed: seed)
+  }
+}
+
+/// A check as the catalogue has it.
+struct CheckDefinition: Sendable {
+  /// Whether a store's traits let a check be run as it is.
+  enum Demand: Sendable {
+    case applies
+    /// The store declares that it cannot: then it must say so when it is asked.
+    case refuses(String)
+    case notApplicable(String)
+  }
+  let id: String
+  let level: ConformanceCheck.Level
+  let profile: ConformanceCheck.Profile
+  let title: String
+  let source: String
+  let procedure: String
+  let causes: [String]
+  /// The faults that it must catch, by their names in ``Faults``.
+  let catches: [String]
+  /// In seconds, before the check is given up.
+  let timeLimit: Int
+  let demand: @Sendable (StoreTraits) -> Demand
+  let body: @Sendable (Lab) throws -> Void
+
+  init(
+    _ id: String, _ level: ConformanceCheck.Level = .must, _ profile: ConformanceCheck.Profile = .core, _ title: String,
+    from source: String, by procedure: String, causes: [String] = [], catches: [String] = [], timeLimit: Int = 30,
+    demand: @escaping @Sendable (StoreTraits) -> Demand = { _ in .applies }, _ body: @escaping @Sendable (Lab) throws -> Void
+  ) {
+    self.id = id
+    self.level = level
+    self.profile = profile
+    self.title = title
+    self.source = source
+    self.procedure = procedure
+    self.causes = causes
+    self.catches = catches
+    self.timeLimit = timeLimit
+    self.demand = demand
+    self.body = body
+  }
+}
+
+/// A store format under test, and what its author supplies.
+public struct ConformanceSubject: Sendable {
+  public let type: any AtomicStore.Type
+  /// Other formats whose files this one must leave alone, and that it converts from and to.
+  public var others: [any AtomicStore.Type] = []
+  /// How to write the type on a command line, for the command that runs a check again.
+  public var arguments: String
+  /// The fault that is planted, when the harness is tested.
+  var fault: String?
+
+  public init(_ type: any AtomicStore.Type, others: [any AtomicStore.Type] = []) {
+    self.type = type
+    self.others = others
+    arguments = "--type \(type.storeType)"
+  }
+}
+
+/// What a run of a check came to.
+public struct ConformanceResult: Sendable, Codable {
+  public enum Outcome: String, Sendable, Codable, CaseIterable {
+    case passed
+    case failed
+    /// The store declares that it cannot, and says so properly when it is asked.
+    case refusalVerified
+    /// The store declares that it cannot, and nothing can be asked of it.
+    case gap
+    case notApplicable
+    /// This machine cannot try it.
+    case blocked
+    case crashed
+    case timedOut
+
+    public var isFailure: Bool { self == .failed || self == .crashed || self == .timedOut }
+  }
+  public var id: String
+  public var outcome: Outcome
+  /// The trait, the reason, or the environment, where there is one.
+  public var reason: String?
+  public var explanation: Explanation?
+  /// What was seen on the way: one line each.
+  public var notes: [String] = []
+  /// For sweeps over the calls of a save: what was found after each was cut.
+  public var strip: [String] = []
+  public var seconds: Double = 0
+  public var seed: UInt64 = 0
+
+  /// What a failure says for itself.
+  public struct Explanation: Sendable, Codable {
+    public var rule: String
+    public var source: String
+    public var done: [String]
+    public var expected: String
+    public var actual: String
+    public var causes: [String]
+    /// The folder with the files as they were.
+    public var files: String
+    /// What runs just this again.
+    public var command: String
+  }
+}
+
+/// A check that failed, as an error whose text is the whole story.
+public struct ConformanceFailure: Error, CustomStringConvertible {
+  public let result: ConformanceResult
+
+  public var description: String { ConformanceReport.text(of: result) }
+}
+
+/// The catalogue, and what makes an author's test file short.
+///
+/// ```swift
+/// @Test(arguments: Conformance.checks(for: MyStore.self))
+/// func conforms(_ check: ConformanceCheck) throws { try check.run() }
+/// ```
+///
+/// Each check runs in processes of its own, so that a crash or a hang is that check's and nobody else's. The harness finds its
+/// worker by itself: it starts the test program again, which comes by ``checks(for:profile:others:)`` as well, sees that it is
+/// to be a worker, and serves instead of testing.
+public enum Conformance {
+  /// The checks for a format, in the catalogue's order.
+  ///
+  /// - Parameters:
+  ///   - profile: Nil for those of every profile.
+  ///   - others: Other formats, for the checks that need some.
+  public static func checks(
+    for type: any AtomicStore.Type, profile: ConformanceCheck.Profile? = nil, others: [any AtomicStore.Type] = []
+  ) -> [ConformanceCheck] {
+    let subject = ConformanceSubject(type, others: others)
+    WorkerServer.serveIfAsked(subject)
+    return checks(for: subject).filter { profile == nil || $0.profile == profile }
+  }
+
+  public static func checks(for subject: ConformanceSubject) -> [ConformanceCheck] {
+    definitions.map { ConformanceCheck(definition: $0, subject: subject) }
+  }
+
+  /// About two dozen checks that take a few seconds: for while a format is being written.
+  public static func smoke(for type: any AtomicStore.Type) -> [ConformanceCheck] {
+    checks(for: type).filter { smokeIDs.contains($0.id) }
+  }
+
+  static let smokeIDs: Set<String> = [
+    "REG-02", "INI-01", "INI-02", "INI-03", "INI-16", "MET-01", "MET-03", "MET-05", "LOD-01", "VAL-01", "VAL-03", "VAL-07", "VAL-17",
+    "VAL-20", "VAL-28", "REL-01", "REL-03", "REL-07", "REF-04", "CHG-06", "CHG-10", "SAV-15", "SAV-16", "REM-01",
+  ]
+
+  static let definitions: [CheckDefinition] =
+    Checks.registration + Checks.initialisation + Checks.metadata + Checks.loading + Checks.values + Checks.relationships
+    + Checks.references + Checks.changes + Checks.saving + Checks.concurrency + Checks.removal + Checks.schema + Checks.hostile
+    + Checks.hostileXML + Checks.hostilePropertyList + Checks.hostileCSV + Checks.scale + Checks.conversion
+}
+
+/// The families of checks, one file each.
+enum Checks {}

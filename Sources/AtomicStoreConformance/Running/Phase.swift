@@ -1,0 +1,167 @@
+import AtomicStoreSPI
+import CStoreFaults
+import FoundationEssentials
+import Glibc
+
+/// How a part of a check that ran in a process of its own ended.
+enum PhaseEnd<Value: Codable & Sendable>: Sendable {
+  case value(Value)
+  /// An error was thrown, as errors should be.
+  case refused(PhaseError)
+  case crashed(signal: Int32)
+  case exited(code: Int32)
+  case timedOut
+}
+
+/// An error that crossed from one process to another.
+struct PhaseError: Codable, Sendable, Error {
+  /// The store error's code; nil for errors of another type.
+  var code: String?
+  var text: String
+  var hasFile = false
+  var hasPlace = false
+}
+
+/// A failed expectation: what ends a check.
+struct Disappointment: Error, Codable, Sendable {
+  var expected: String
+  var actual: String
+}
+/// A check that cannot be tried here.
+struct Blockage: Error, Codable, Sendable { var reason: String }
+
+private struct Envelope<Value: Codable & Sendable>: Codable {
+  var value: Value?
+  var error: PhaseError?
+  var disappointment: Disappointment?
+}
+
+/// Runs a closure in a process that has not touched the store: a copy of this one, which never does.
+enum Phase {
+  static func run<Value: Codable & Sendable>(
+    file: String, milliseconds: Int, faults: UnsafeMutablePointer<csf_state>?, memory: Int64 = 0, seconds: Int64 = 0,
+    _ body: () throws -> Value
+  ) throws -> PhaseEnd<Value> {
+    fflush(nil)
+    let child = csf_fork()
+    if child < 0 { throw Blockage(reason: "no process can be started: \(String(cString: strerror(errno)))") }
+    if child == 0 {
+      csf_limit(memory, seconds)
+      if let faults { csf_arm(faults) }
+      var envelope = Envelope<Value>()
+      do { envelope.value = try body() } catch let error as Disappointment {
+        envelope.disappointment = error
+      } catch let error as PersistentStoreError {
+        envelope.error = PhaseError(
+          code: error.code.description, text: "\(error)", hasFile: error.location.file != nil,
+          hasPlace: error.location.line != nil || error.location.offset != nil)
+      } catch {
+        envelope.error = PhaseError(code: nil, text: "\(error)")
+      }
+      csf_disarm()
+      let bytes = (try? JSONEncoder().encode(envelope)).map { Array($0) } ?? []
+      Files.write(bytes, to: file)
+      _exit(0)
+    }
+    var code: Int32 = 0
+    let end = csf_wait(child, Int32(clamping: milliseconds), &code)
+    switch end {
+    case 0:
+      kill(child, SIGKILL)
+      _ = csf_wait(child, 1000, &code)
+      return .timedOut
+    case 2: return .crashed(signal: code)
+    default:
+      let bytes = Files.read(file)
+      unlink(file)
+      guard code == 0, let bytes, let envelope = try? JSONDecoder().decode(Envelope<Value>.self, from: Data(bytes)) else {
+        return .exited(code: code)
+      }
+      if let disappointment = envelope.disappointment { throw disappointment }
+      if let error = envelope.error { return .refused(error) }
+      guard let value = envelope.value else { return .exited(code: code) }
+      return .value(value)
+    }
+  }
+}
+
+/// Files as the harness itself handles them: nothing of the kit, whose files are what is being tested.
+enum Files {
+  static func read(_ path: String) -> [UInt8]? {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 65536)
+    while true {
+      let got = Glibc.read(descriptor, &buffer, buffer.count)
+      if got < 0 { return nil }
+      if got == 0 { return bytes }
+      bytes += buffer[0..<got]
+    }
+  }
+
+  @discardableResult static func write(_ bytes: [UInt8], to path: String) -> Bool {
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+    guard descriptor >= 0 else { return false }
+    defer { close(descriptor) }
+    var place = 0
+    while place < bytes.count {
+      let put = bytes[place...].withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      guard put > 0 else { return false }
+      place += put
+    }
+    return true
+  }
+
+  static func names(in folder: String) -> [String] {
+    guard let stream = opendir(folder) else { return [] }
+    defer { closedir(stream) }
+    var names: [String] = []
+    while let entry = readdir(stream) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) {
+        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      if name != ".", name != ".." { names.append(name) }
+    }
+    return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+  }
+
+  static func status(_ path: String, followsLinks: Bool = false) -> stat? {
+    var info = stat()
+    return (followsLinks ? stat(path, &info) : lstat(path, &info)) == 0 ? info : nil
+  }
+  static func isFolder(_ path: String) -> Bool { status(path, followsLinks: true).map { $0.st_mode & S_IFMT == S_IFDIR } ?? false }
+  static func exists(_ path: String) -> Bool { status(path) != nil }
+
+  static func makeFolder(_ path: String) { mkdir(path, 0o755) }
+
+  static func remove(_ path: String) {
+    if let info = status(path), info.st_mode & S_IFMT == S_IFDIR {
+      for name in names(in: path) { remove(path + "/" + name) }
+      rmdir(path)
+    } else {
+      unlink(path)
+    }
+  }
+
+  static func copy(_ from: String, to: String) {
+    if isFolder(from) {
+      makeFolder(to)
+      for name in names(in: from) { copy(from + "/" + name, to: to + "/" + name) }
+    } else if let bytes = read(from) {
+      write(bytes, to: to)
+    }
+  }
+
+  /// Everything that lies at a path: names and bytes. Nil where nothing does.
+  static func content(_ path: String) -> [String: [UInt8]]? {
+    guard exists(path) else { return nil }
+    guard isFolder(path) else { return read(path).map { ["": $0] } }
+    var all: [String: [UInt8]] = [:]
+    for name in names(in: path) {
+      for (inner, bytes) in content(path + "/" + name) ?? [:] { all[inner.isEmpty ? name : name + "/" + inner] = bytes }
+    }
+    return all
+  }
+}

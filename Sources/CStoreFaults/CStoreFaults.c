@@ -1,0 +1,415 @@
+#define _GNU_SOURCE
+#include "CStoreFaults.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static csf_state *volatile state;
+
+// Which descriptors were opened for writing, or for reading, since it was armed, and under which path.
+#define DESCRIPTORS 1024
+static unsigned char role[DESCRIPTORS]; // 1: writing, 2: reading, 4: a folder
+static char *names[DESCRIPTORS];
+
+csf_state *csf_shared(void) {
+  void *memory = mmap(NULL, sizeof(csf_state), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return memory == MAP_FAILED ? NULL : memory;
+}
+
+void csf_arm(csf_state *shared) {
+  memset(role, 0, sizeof role);
+  shared->calls = 0;
+  shared->reads = 0;
+  shared->reached = 0;
+  shared->trace_length = 0;
+  shared->armed = 1;
+  state = shared;
+}
+
+void csf_disarm(void) {
+  if (state) state->armed = 0;
+  state = NULL;
+}
+
+static void note(const char *what, const char *path, const char *other) {
+  csf_state *s = state;
+  if (!s) return;
+  char line[PATH_MAX * 2 + 64];
+  int length = snprintf(line, sizeof line, "%s\t%s%s%s\n", what, path ? path : "", other ? "\t" : "", other ? other : "");
+  if (length <= 0) return;
+  if ((size_t)length >= sizeof line) length = sizeof line - 1;
+  if (s->trace_length + length >= CSF_TRACE_SIZE) return;
+  memcpy(s->trace + s->trace_length, line, (size_t)length);
+  s->trace_length += length;
+}
+
+/// Counts a call that changes something. 1: it is to fail, errno is set.
+static int meets(int kind, const char *what, const char *path, const char *other) {
+  csf_state *s = state;
+  if (!s || !s->armed) return 0;
+  note(what, path, other);
+  int64_t number = ++s->calls;
+  switch (s->mode) {
+  case CSF_FAIL:
+    if (number == s->at) {
+      s->reached = 1;
+      errno = s->error;
+      return 1;
+    }
+    break;
+  case CSF_KILL:
+    if (number == s->at) {
+      s->reached = 1;
+      syscall(SYS_kill, getpid(), SIGKILL);
+    }
+    break;
+  case CSF_STOP:
+    if (number == s->at) {
+      s->reached = 1;
+      while (!s->go) {
+        struct timespec pause = {0, 1000000};
+        nanosleep(&pause, NULL);
+      }
+    }
+    break;
+  case CSF_FAIL_KIND:
+    if (s->kinds & kind) {
+      s->reached = 1;
+      errno = s->error;
+      return 1;
+    }
+    break;
+  default: break;
+  }
+  return 0;
+}
+
+static int mistaken(int which) { return state && state->armed && (state->mistakes & which); }
+static const char *name_of(int descriptor) {
+  return descriptor >= 0 && descriptor < DESCRIPTORS && names[descriptor] ? names[descriptor] : "";
+}
+static int is_written(int descriptor) { return state && descriptor >= 0 && descriptor < DESCRIPTORS && (role[descriptor] & 1); }
+static int is_read(int descriptor) { return state && descriptor >= 0 && descriptor < DESCRIPTORS && (role[descriptor] & 2); }
+static int is_folder(int descriptor) { return state && descriptor >= 0 && descriptor < DESCRIPTORS && (role[descriptor] & 4); }
+
+// MARK: Opening and closing
+
+static int opened(int descriptor, const char *path, int flags) {
+  if (descriptor >= 0 && descriptor < DESCRIPTORS && state) {
+    struct stat info;
+    int folder = fstat(descriptor, &info) == 0 && S_ISDIR(info.st_mode);
+    int special = !folder && fstat(descriptor, &info) == 0 && !S_ISREG(info.st_mode);
+    role[descriptor] = special ? 0 : folder ? 4 : (flags & O_ACCMODE) == O_RDONLY ? 2 : 1;
+    free(names[descriptor]);
+    names[descriptor] = strdup(path);
+  }
+  return descriptor;
+}
+
+static int do_open(int at, const char *path, int flags, mode_t mode) {
+  if (state && state->armed) {
+    int changes = (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC));
+    if (strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0) {
+      // Devices and the kernel's own files are nobody's store.
+    } else if (changes) {
+      const char *how = flags & O_EXCL ? "create" : flags & O_TRUNC ? "truncate" : flags & O_CREAT ? "open or create" : "open to write";
+      if (meets(CSF_OPEN, how, path, NULL)) return -1;
+    } else {
+      note("read", path, NULL);
+      if (state->mode == CSF_FAIL_KIND && (state->kinds & CSF_READ_OPEN)) {
+        state->reached = 1;
+        errno = state->error;
+        return -1;
+      }
+    }
+  }
+  return opened((int)syscall(SYS_openat, at, path, flags, mode), path, flags);
+}
+
+#define MODE_OF(flags) \
+  mode_t mode = 0; \
+  if ((flags) & (O_CREAT | __O_TMPFILE)) { \
+    va_list list; \
+    va_start(list, flags); \
+    mode = (mode_t)va_arg(list, int); \
+    va_end(list); \
+  }
+
+int open(const char *path, int flags, ...) { MODE_OF(flags) return do_open(AT_FDCWD, path, flags, mode); }
+int open64(const char *path, int flags, ...) { MODE_OF(flags) return do_open(AT_FDCWD, path, flags, mode); }
+int openat(int at, const char *path, int flags, ...) { MODE_OF(flags) return do_open(at, path, flags, mode); }
+int openat64(int at, const char *path, int flags, ...) { MODE_OF(flags) return do_open(at, path, flags, mode); }
+int creat(const char *path, mode_t mode) { return do_open(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode); }
+
+int close(int descriptor) {
+  int fails = 0;
+  if (is_written(descriptor)) {
+    fails = meets(CSF_CLOSE, "close", name_of(descriptor), NULL);
+    if (fails && mistaken(CSF_IGNORE_CLOSE_ERROR)) fails = 0;
+  }
+  if (descriptor >= 0 && descriptor < DESCRIPTORS) role[descriptor] = 0;
+  int error = errno;
+  int result = (int)syscall(SYS_close, descriptor);
+  if (!fails) return result;
+  errno = error;
+  return -1;
+}
+
+// MARK: Writing
+
+static ssize_t written(int descriptor, size_t count, int *fails, size_t *length) {
+  *fails = 0;
+  *length = count;
+  if (!is_written(descriptor)) return 0;
+  if (meets(CSF_WRITE, "write", name_of(descriptor), NULL)) {
+    if (mistaken(CSF_IGNORE_WRITE_ERROR)) {
+      *fails = 2;
+      return (ssize_t)count;
+    }
+    *fails = 1;
+    return -1;
+  }
+  if (state->mode == CSF_SHORT) {
+    state->reached = 1;
+    if (state->calls % 2 == 0) {
+      errno = EINTR;
+      *fails = 1;
+      return -1;
+    }
+    if (count > 1) *length = count / 2;
+  }
+  return 0;
+}
+
+ssize_t write(int descriptor, const void *bytes, size_t count) {
+  int fails;
+  size_t length;
+  ssize_t answer = written(descriptor, count, &fails, &length);
+  if (fails) return answer;
+  ssize_t result = syscall(SYS_write, descriptor, bytes, length);
+  return length < count && mistaken(CSF_IGNORE_WRITE_ERROR) && result >= 0 ? (ssize_t)count : result;
+}
+
+static ssize_t do_pwrite(int descriptor, const void *bytes, size_t count, off_t offset) {
+  int fails;
+  size_t length;
+  ssize_t answer = written(descriptor, count, &fails, &length);
+  return fails ? answer : syscall(SYS_pwrite64, descriptor, bytes, length, offset);
+}
+ssize_t pwrite(int descriptor, const void *bytes, size_t count, off_t offset) { return do_pwrite(descriptor, bytes, count, offset); }
+ssize_t pwrite64(int descriptor, const void *bytes, size_t count, off_t offset) { return do_pwrite(descriptor, bytes, count, offset); }
+
+ssize_t writev(int descriptor, const struct iovec *parts, int count) {
+  int fails;
+  size_t length;
+  size_t total = 0;
+  for (int i = 0; i < count; i++) total += parts[i].iov_len;
+  ssize_t answer = written(descriptor, total, &fails, &length);
+  if (fails) return answer;
+  if (length < total && count > 0) return syscall(SYS_write, descriptor, parts[0].iov_base, parts[0].iov_len > 1 ? parts[0].iov_len / 2 : parts[0].iov_len);
+  return syscall(SYS_writev, descriptor, parts, count);
+}
+
+static int do_truncate(int descriptor, off_t length) {
+  if (is_written(descriptor) && meets(CSF_TRUNCATE, "truncate", name_of(descriptor), NULL)) return -1;
+  return (int)syscall(SYS_ftruncate, descriptor, length);
+}
+int ftruncate(int descriptor, off_t length) { return do_truncate(descriptor, length); }
+int ftruncate64(int descriptor, off_t length) { return do_truncate(descriptor, length); }
+
+static int do_sync(int descriptor, long number) {
+  int folder = is_folder(descriptor);
+  if (folder || is_written(descriptor)) {
+    if (mistaken(CSF_DROP_SYNC) || (folder && mistaken(CSF_DROP_FOLDER_SYNC))) return 0;
+    if (meets(CSF_SYNC, folder ? "sync folder" : "sync", name_of(descriptor), NULL)) return mistaken(CSF_IGNORE_SYNC_ERROR) ? 0 : -1;
+  }
+  return (int)syscall(number, descriptor);
+}
+int fsync(int descriptor) { return do_sync(descriptor, SYS_fsync); }
+int fdatasync(int descriptor) { return do_sync(descriptor, SYS_fdatasync); }
+
+// MARK: Names
+
+static int copy_over(const char *from, const char *to) {
+  int in = (int)syscall(SYS_openat, AT_FDCWD, from, O_RDONLY, 0);
+  if (in < 0) return -1;
+  int out = open(to, O_WRONLY | O_TRUNC | O_CREAT, 0644);
+  char buffer[4096];
+  ssize_t got;
+  int result = out < 0 ? -1 : 0;
+  while (result == 0 && (got = syscall(SYS_read, in, buffer, sizeof buffer)) > 0)
+    if (write(out, buffer, (size_t)got) != got) result = -1;
+  syscall(SYS_close, in);
+  if (out >= 0) close(out);
+  if (result == 0) syscall(SYS_unlinkat, AT_FDCWD, from, 0);
+  return result;
+}
+
+static int do_rename(int one, const char *from, int two, const char *to, unsigned flags) {
+  if (state && state->armed && mistaken(CSF_RENAME_BY_COPY)) {
+    struct stat info;
+    if (stat(from, &info) == 0 && S_ISREG(info.st_mode)) return copy_over(from, to);
+  }
+  if (meets(CSF_RENAME, flags & 2 ? "exchange" : "rename", from, to)) return -1;
+  return (int)syscall(SYS_renameat2, one, from, two, to, flags);
+}
+int rename(const char *from, const char *to) { return do_rename(AT_FDCWD, from, AT_FDCWD, to, 0); }
+int renameat(int one, const char *from, int two, const char *to) { return do_rename(one, from, two, to, 0); }
+int renameat2(int one, const char *from, int two, const char *to, unsigned flags) { return do_rename(one, from, two, to, flags); }
+
+static int do_unlink(int at, const char *path, int flags) {
+  if (mistaken(CSF_KEEP_TEMPORARY)) return 0;
+  if (meets(CSF_UNLINK, flags & AT_REMOVEDIR ? "remove folder" : "unlink", path, NULL)) return -1;
+  return (int)syscall(SYS_unlinkat, at, path, flags);
+}
+int unlink(const char *path) { return do_unlink(AT_FDCWD, path, 0); }
+int unlinkat(int at, const char *path, int flags) { return do_unlink(at, path, flags); }
+int rmdir(const char *path) { return do_unlink(AT_FDCWD, path, AT_REMOVEDIR); }
+
+int mkdir(const char *path, mode_t mode) {
+  if (meets(CSF_MKDIR, "make folder", path, NULL)) return -1;
+  return (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
+}
+int mkdirat(int at, const char *path, mode_t mode) {
+  if (meets(CSF_MKDIR, "make folder", path, NULL)) return -1;
+  return (int)syscall(SYS_mkdirat, at, path, mode);
+}
+int link(const char *from, const char *to) {
+  if (meets(CSF_LINK, "link", from, to)) return -1;
+  return (int)syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+int linkat(int one, const char *from, int two, const char *to, int flags) {
+  if (meets(CSF_LINK, "link", from, to)) return -1;
+  return (int)syscall(SYS_linkat, one, from, two, to, flags);
+}
+int symlink(const char *target, const char *path) {
+  if (meets(CSF_LINK, "link", target, path)) return -1;
+  return (int)syscall(SYS_symlinkat, target, AT_FDCWD, path);
+}
+int fchmod(int descriptor, mode_t mode) {
+  if (is_written(descriptor)) {
+    if (mistaken(CSF_RESET_MODE)) return 0;
+    if (meets(CSF_CHMOD, "change mode", name_of(descriptor), NULL)) return -1;
+  }
+  return (int)syscall(SYS_fchmod, descriptor, mode);
+}
+int chmod(const char *path, mode_t mode) {
+  if (mistaken(CSF_RESET_MODE)) return 0;
+  if (meets(CSF_CHMOD, "change mode", path, NULL)) return -1;
+  return (int)syscall(SYS_fchmodat, AT_FDCWD, path, mode, 0);
+}
+
+// MARK: Reading and networks
+
+static int read_fails(int descriptor) {
+  if (!is_read(descriptor) || !state->armed) return 0;
+  int64_t number = ++state->reads;
+  if ((state->mode == CSF_FAIL_READ && number == state->at) || (state->mode == CSF_FAIL_KIND && (state->kinds & CSF_READ))) {
+    state->reached = 1;
+    errno = state->error;
+    return mistaken(CSF_IGNORE_READ_ERROR) ? 2 : 1;
+  }
+  return 0;
+}
+ssize_t read(int descriptor, void *buffer, size_t count) {
+  int fails = read_fails(descriptor);
+  if (fails) return fails == 2 ? 0 : -1;
+  return syscall(SYS_read, descriptor, buffer, count);
+}
+static ssize_t do_pread(int descriptor, void *buffer, size_t count, off_t offset) {
+  int fails = read_fails(descriptor);
+  if (fails) return fails == 2 ? 0 : -1;
+  return syscall(SYS_pread64, descriptor, buffer, count, offset);
+}
+ssize_t pread(int descriptor, void *buffer, size_t count, off_t offset) { return do_pread(descriptor, buffer, count, offset); }
+ssize_t pread64(int descriptor, void *buffer, size_t count, off_t offset) { return do_pread(descriptor, buffer, count, offset); }
+
+int connect(int descriptor, const struct sockaddr *address, socklen_t length) {
+  if (state && state->armed) meets(CSF_NETWORK, "connect", "", NULL);
+  return (int)syscall(SYS_connect, descriptor, address, length);
+}
+
+// MARK: Processes
+
+pid_t csf_fork(void) { return fork(); }
+
+int csf_socketpair(int *pair) { return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair); }
+
+pid_t csf_spawn(const char *path, char *const *arguments, char *const *environment, int control) {
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawnattr_init(&attributes);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+  if (!getenv("ATOMICSTORE_CONFORMANCE_TALK")) posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, control, 3);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  pid_t child = -1;
+  int result = posix_spawn(&child, path, &actions, &attributes, arguments, environment);
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  if (result != 0) {
+    errno = result;
+    return -1;
+  }
+  return child;
+}
+
+static int64_t now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+int csf_wait(pid_t child, int milliseconds, int *code) {
+  int64_t end = now() + milliseconds;
+  long pause = 50000;
+  while (1) {
+    int status = 0;
+    pid_t result = waitpid(child, &status, WNOHANG);
+    if (result == child) {
+      *code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+      return WIFSIGNALED(status) ? 2 : 1;
+    }
+    if (result < 0 && errno != EINTR) {
+      *code = 0;
+      return 1;
+    }
+    if (now() >= end) return 0;
+    struct timespec time = {0, pause};
+    nanosleep(&time, NULL);
+    if (pause < 2000000) pause *= 2;
+  }
+}
+
+void csf_limit(int64_t memory, int64_t seconds) {
+  if (memory > 0) {
+    struct rlimit limit = {(rlim_t)memory, (rlim_t)memory};
+    setrlimit(RLIMIT_AS, &limit);
+  }
+  if (seconds > 0) {
+    struct rlimit limit = {(rlim_t)seconds, (rlim_t)seconds + 1};
+    setrlimit(RLIMIT_CPU, &limit);
+  }
+  struct rlimit none = {0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+}

@@ -1,0 +1,77 @@
+#ifndef CSTOREFAULTS_H
+#define CSTOREFAULTS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/// The system calls that a save is made of, seen on their way: counted, written down, and failed on demand.
+///
+/// The library defines the calls themselves (`write`, `rename` and so on), so that whoever makes them in this process comes
+/// by here: the kit, Foundation, a format's own code. While nothing is armed a call costs one look at a flag more.
+
+/// What is done to the calls while it is armed.
+typedef enum {
+  CSF_COUNT = 0,       ///< nothing: they are counted
+  CSF_FAIL = 1,        ///< call number `at` fails with `error`
+  CSF_KILL = 2,        ///< the process is killed instead of call number `at`
+  CSF_SHORT = 3,       ///< every write writes half of what it is given, and every second one is interrupted first
+  CSF_FAIL_KIND = 4,   ///< every call of the kinds in `kinds` fails with `error`
+  CSF_FAIL_READ = 5,   ///< read number `at` fails with `error`
+  CSF_STOP = 6,        ///< before call number `at` the process waits until `go` is set
+} csf_mode;
+
+/// Kinds of calls, as bits.
+typedef enum {
+  CSF_OPEN = 1, CSF_WRITE = 2, CSF_SYNC = 4, CSF_RENAME = 8, CSF_UNLINK = 16, CSF_MKDIR = 32, CSF_TRUNCATE = 64,
+  CSF_CLOSE = 128, CSF_CHMOD = 256, CSF_LINK = 512, CSF_NETWORK = 1024, CSF_READ_OPEN = 2048, CSF_READ = 4096,
+} csf_kind;
+
+/// Mistakes that the calls can be made to make by themselves, as bits: what a careless writer would do.
+typedef enum {
+  CSF_DROP_SYNC = 1,           ///< fsync says yes and does nothing
+  CSF_DROP_FOLDER_SYNC = 2,    ///< the same for folders alone
+  CSF_IGNORE_SYNC_ERROR = 4,   ///< a failing fsync is told as a success
+  CSF_IGNORE_WRITE_ERROR = 8,  ///< a failing or short write is told as a success
+  CSF_RENAME_BY_COPY = 16,     ///< rename writes into the target instead
+  CSF_KEEP_TEMPORARY = 32,     ///< unlink says yes and does nothing
+  CSF_RESET_MODE = 64,         ///< chmod and chown say yes and do nothing
+  CSF_IGNORE_CLOSE_ERROR = 128,
+  CSF_IGNORE_READ_ERROR = 256, ///< a failing read is told as the end of the file
+} csf_mistake;
+
+#define CSF_TRACE_SIZE 262144
+
+/// What the processes of one check share.
+typedef struct {
+  volatile int32_t armed;
+  volatile int32_t mode;
+  volatile int32_t error;
+  volatile int32_t kinds;
+  volatile int32_t mistakes;
+  volatile int32_t reached;
+  volatile int32_t go;
+  volatile int64_t at;
+  volatile int64_t calls;
+  volatile int64_t reads;
+  volatile int64_t trace_length;
+  char trace[CSF_TRACE_SIZE];
+} csf_state;
+
+/// Memory that this process and those that it forks share. Null where there is none to be had.
+csf_state *_Nullable csf_shared(void);
+/// Begins: what follows in this process and its children is counted, and treated as the state says.
+void csf_arm(csf_state *_Nonnull state);
+void csf_disarm(void);
+
+/// A copy of this process, as fork(2) gives.
+pid_t csf_fork(void);
+/// Starts a program with its own end of a stream at descriptor 3, standard input from nothing, in a process group of its own.
+/// -1 with errno on failure.
+pid_t csf_spawn(const char *_Nonnull path, char *_Nullable const *_Nonnull arguments, char *_Nullable const *_Nonnull environment,
+                int control);
+/// Waits for a child until a deadline in milliseconds. 0: still running; 1: it exited, with the code; 2: a signal ended it.
+int csf_wait(pid_t child, int milliseconds, int *_Nonnull code);
+int csf_socketpair(int *_Nonnull pair);
+void csf_limit(int64_t memory, int64_t seconds);
+
+#endif
