@@ -188,6 +188,9 @@ extension ManagedObjectContext {
       if wasSaved {
         object.reference = nil
         object.extras?.temporaryName = nil
+      } else if object.reference != nil {
+        object.flags.insert(.permanent)
+        object.home?.registerNew(object)
       }
       inserted.append(object)
     } else if object.flags.contains(.inserted) {
@@ -231,7 +234,7 @@ extension ManagedObjectContext {
     for object in unpropagated where object.flags.contains([.inserted, .deleted]) {
       // It was never saved: now nothing is left of it but what undo holds.
       if undoManager?.holds(object) ?? false {
-        object.flags.remove([.propagated])
+        object.home?.unregister(object)
         object.context = nil
         object.needExtras().gone = .neverSaved
         object.flags = []

@@ -129,17 +129,23 @@ extension ManagedObjectContext {
     for object in new { _ = try assignedHome(object) }
     try giveReferences(new)
     for object in new {
-      guard let home = object.home else { continue }
-      if home.object(root: object.plan.root, object.reference ?? .integer(0)) != nil {
-        let taken = object.reference.map(\.description) ?? ""
-        object.reference = nil
-        throw ManagedObjectError(
-          .persistentStoreOperation, "the store gave \(object.plan.name) the reference \(taken), which another object has",
-          entityName: object.plan.name)
-      }
-      object.flags.insert(.permanent)
-      home.register(object)
+      guard let home = object.home, let reference = object.reference, isTaken(reference, object, home) else { continue }
+      for other in new { other.reference = nil }
+      throw ManagedObjectError(
+        .persistentStoreOperation, "the store gave \(object.plan.name) the reference \(reference), which another object has",
+        entityName: object.plan.name)
     }
+    for object in new {
+      object.flags.insert(.permanent)
+      object.home?.registerNew(object)
+    }
+  }
+
+  /// Whether a row or an object with changes has the reference. A mere fault to nowhere does not.
+  private func isTaken(_ reference: ReferenceObject, _ object: ManagedObject, _ home: StoreHome) -> Bool {
+    if home.currentVersion()?.handle(for: reference, root: object.plan.root) != nil { return true }
+    guard let other = home.object(root: object.plan.root, reference), other !== object else { return false }
+    return other.hasChanges
   }
 
   /// Asks the stores what the objects without a reference will be known by.
@@ -296,7 +302,7 @@ extension ManagedObjectContext {
           object.base = now
           object.node = node
         }
-        if !object.flags.contains(.registered) { home.register(object) }
+        if !object.flags.contains(.registered) { home.registerNew(object) }
         if retainsRegisteredObjects { retained[ObjectIdentifier(object)] = object }
       }
       advance(home, from: before, to: now)

@@ -199,6 +199,8 @@ extension ManagedObjectContext {
     guard object.context === self else { return }
     if object.flags.contains(.inserted) {
       inserted.remove(object)
+      // It may have a permanent ID. Nobody takes it out of the table once it has no context.
+      object.home?.unregister(object)
       object.flags = []
       object.context = nil
       object.needExtras().gone = .neverSaved
