@@ -101,7 +101,7 @@ extension ManagedObjectContext {
       if let home = object.home { made.home = home.store.latest === home.store ? parent.homeAbove(home) : made.home }
       if let name {
         made.needExtras().temporaryName = name
-        parent.temporaries[name] = WeakObject(object: made)
+        parent.remember(made, as: name)
       }
     }
     for object in changes.inserted + changes.updated { handOver(object, to: parent) }

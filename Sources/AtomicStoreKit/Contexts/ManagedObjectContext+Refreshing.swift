@@ -171,7 +171,7 @@ extension ManagedObjectContext {
     retained = [:]
     byParent = [:]
     for object in objects where object.context === self { object.abandon(.contextReset) }
-    temporaries = [:]
+    forgetTemporaries()
     homes = []
     soleHomes = [:]
     soleHomesGeneration = -1

@@ -42,7 +42,9 @@ public final class ManagedObjectContext {
   var unpropagated: [ManagedObject] = []
   var notice = PendingNotice()
   /// Temporary IDs that somebody asked for, so that they go on being understood.
-  var temporaries: [UUID: WeakObject] = [:]
+  private var temporaries: [UUID: WeakObject] = [:]
+  private var temporariesLimit = 1024
+  package var knownTemporaryIDCount: Int { temporaries.count }
   /// In a child context: its objects by those of the parent.
   var byParent: [ObjectIdentifier: Unmanaged<ManagedObject>] = [:]
   var retained: [ObjectIdentifier: ManagedObject] = [:]
@@ -239,6 +241,18 @@ public final class ManagedObjectContext {
     if let name = object.extras?.temporaryName { temporaries[name] = nil }
   }
 
+  /// Keeps a temporary ID understood while its object lives. Those of objects that left the context before they ended are
+  /// swept out now and then.
+  func remember(_ object: ManagedObject, as name: UUID) {
+    if temporaries.count >= temporariesLimit {
+      temporaries = temporaries.filter { $0.value.object != nil }
+      temporariesLimit = max(1024, temporaries.count * 2)
+    }
+    temporaries[name] = WeakObject(object: object)
+  }
+
+  func forgetTemporaries() { temporaries = [:] }
+
   // MARK: Faults
 
   /// Fetches a fault's values.
@@ -333,6 +347,7 @@ extension ManagedObject {
       extras.lastID = objectID
     }
     home?.unregister(self)
+    if let context, !context.retained.isEmpty { context.retained[ObjectIdentifier(self)] = nil }
     context = nil
     home = nil
     base = nil

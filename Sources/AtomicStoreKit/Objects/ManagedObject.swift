@@ -99,7 +99,7 @@ open class ManagedObject {
     if let name = extras.temporaryName { return ManagedObjectID(temporary: name, entityName: plan.name) }
     let name = UUID()
     extras.temporaryName = name
-    context?.temporaries[name] = WeakObject(object: self)
+    context?.remember(self, as: name)
     return ManagedObjectID(temporary: name, entityName: plan.name)
   }
 
