@@ -106,10 +106,10 @@ extension ManagedObjectContext {
       soleHomes = [:]
       soleHomesGeneration = generation
     }
-    if let known = soleHomes[plan.index] { return known }
+    if let known = soleHomes[ObjectIdentifier(plan)] { return known }
     let stores = candidates(for: plan)
     let home: StoreHome? = stores.count == 1 ? home(of: stores[0]) : nil
-    soleHomes[plan.index] = .some(home)
+    soleHomes[ObjectIdentifier(plan)] = .some(home)
     return home
   }
 
@@ -128,8 +128,15 @@ extension ManagedObjectContext {
 
   /// The store of a new object.
   func assignedHome(_ object: ManagedObject) throws(ManagedObjectError) -> StoreHome {
-    if let home = object.home, home.currentVersion() != nil { return home }
-    if let home = soleHome(for: object.plan) {
+    if let home = object.home {
+      if home.currentVersion() != nil { return home }
+      guard !object.flags.contains(.permanent) else {
+        throw ManagedObjectError(
+          .storeAssignment, "\(object.plan.name)/\(object.reference.map(\.description) ?? "new") has an ID in \(home.store.path), "
+            + "which is not open any more", objectID: object.objectID, entityName: object.plan.name)
+      }
+    }
+    if let home = soleHome(for: object.plan), home.currentVersion() != nil {
       object.home = home
       return home
     }

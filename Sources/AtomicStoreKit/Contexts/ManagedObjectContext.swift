@@ -62,8 +62,8 @@ public final class ManagedObjectContext {
   var observers: [(id: Int, body: (ContextEvent) -> Void)] = []
   var nextObserver = 0
   var streams: [(isSaves: Bool, continuation: AsyncStream<ObjectIDChanges>.Continuation)] = []
-  /// By entity number: the only store that takes the entity's new objects.
-  var soleHomes: [Int: StoreHome?] = [:]
+  /// By the entity's plan, since stores may have models of their own: the only store that takes its new objects.
+  var soleHomes: [ObjectIdentifier: StoreHome?] = [:]
   var soleHomesGeneration = -1
   /// What property access met and could not throw, the latest hundred.
   public internal(set) var accessErrors: [ManagedObjectError] = []
@@ -193,13 +193,13 @@ public final class ManagedObjectContext {
   // MARK: Homes and making objects
 
   func home(identifier: UUID) -> StoreHome? {
-    if let home = homes.first(where: { $0.identifier == identifier }) { return home }
-    guard let store = persistentStoreCoordinator.persistentStore(identifier: identifier) else { return nil }
-    return home(of: store)
+    // The model tells stores apart that are one by their identity, of which the first was removed.
+    if let store = persistentStoreCoordinator.persistentStore(identifier: identifier) { return home(of: store) }
+    return homes.last { $0.identifier == identifier }
   }
 
   func home(of store: PersistentStore) -> StoreHome {
-    if let home = homes.first(where: { $0.identifier == store.identifier }) { return home }
+    if let home = homes.first(where: { $0.identifier == store.identifier && $0.store.model === store.model }) { return home }
     let home = StoreHome(store, persistentStoreCoordinator)
     homes.append(home)
     return home
