@@ -84,7 +84,7 @@ extension ManagedObjectContext {
           }
         } else if other.toOneObject(q) !== object {
           // Whoever took the place meanwhile is released.
-          if let taker = other.toOneObject(q) { taker.unlink(p, other) }
+          if let taker = other.toOneObject(q), taker.plan.shares(p, with: object.plan) { taker.unlink(p, other) }
           other.applyToOne(q, object)
           noteChange(of: other)
         }
