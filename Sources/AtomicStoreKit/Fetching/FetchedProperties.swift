@@ -60,8 +60,9 @@ extension ManagedObjectContext {
           objectID: object.objectID, entityName: object.plan.name, key: property.name, rule: text, underlying: cause)
       }
       // A time of the save is new each time: it is taken once for each save, when something else changed.
+      // Changes to transient properties alone are not saved, and no reason for a new time.
       if text.filter({ $0 != " " }) == "now()" {
-        guard !derivedNow.contains(object) else { continue }
+        guard object.hasPersistentChangedValues, !derivedNow.contains(object) else { continue }
         derivedNow.append(object)
       }
       let expression: FetchExpression
