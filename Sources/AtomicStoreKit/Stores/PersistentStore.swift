@@ -91,6 +91,9 @@ public final class PersistentStore: Sendable {
     }
     guard !isReadOnly else { throw .readOnly(path) }
     state.withLock {
+      // What common saves noted is the kit's, and stays unless the caller brings it.
+      var entries = entries
+      if entries[SaveSet.key] == nil { entries[SaveSet.key] = $0.metadata.entries[SaveSet.key] }
       guard $0.metadata.entries != entries else { return }
       $0.metadata.entries = entries
       $0.metadataChanged = true
