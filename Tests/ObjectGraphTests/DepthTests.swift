@@ -1,0 +1,69 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import BuiltInStoreFormats
+import Foundation
+import Testing
+
+@Suite("Long chains and many objects") struct DepthTests {
+  static let chain = ModelDescription(entities: [
+    EntityDescription(
+      name: "Link",
+      properties: [
+        .attribute(AttributeDescription(name: "number", type: .integer32)),
+        .relationship(RelationshipDescription(name: "next", destinationEntityName: "Link", inverseName: "previous", deleteRule: .cascade)),
+        .relationship(RelationshipDescription(name: "previous", destinationEntityName: "Link", inverseName: "next")),
+        .relationship(RelationshipDescription(name: "after", destinationEntityName: "Link", isTransient: true)),
+      ])
+  ])
+  static let length = 100_000
+
+  @Test("a chain of objects that only each other holds ends without running out of stack", arguments: ["undo", "transient", "child"])
+  func ends(_ way: String) throws {
+    let stack = try Stack(model: try ManagedObjectModel(Self.chain))
+    let undo = UndoHistory()
+    if way == "undo" { stack.context.undoManager = undo }
+    let key = way == "transient" ? "after" : "next"
+    var last: ManagedObject?
+    var count = 0
+    for _ in 0..<Self.length {
+      let link = try stack.context.insertNewObject(forEntityName: "Link")
+      if let last { try link.setValue(last, forKey: key) }
+      last = link
+      count += 1
+    }
+    switch way {
+    case "undo":
+      stack.context.processPendingChanges()
+      let all = try stack.fetch("Link")
+      for link in all { stack.context.delete(link) }
+      stack.context.processPendingChanges()
+      last = nil
+      undo.removeAllActions()
+    case "transient":
+      try stack.context.save()
+      last = nil
+    default:
+      try stack.context.save()
+      let child = ManagedObjectContext(parent: stack.context)
+      var mine: ManagedObject? = child.object(with: try #require(last).objectID)
+      last = mine
+      while let now = mine { mine = now["next"] as? ManagedObject }
+      last = nil
+    }
+    #expect(count == Self.length)
+    stack.context.reset()
+    #expect(stack.context.registeredObjects.isEmpty)
+  }
+
+  @Test("temporary IDs of objects that are gone are forgotten")
+  func temporaries() throws {
+    let stack = try Stack(model: try ManagedObjectModel(Self.chain))
+    for _ in 0..<10_000 {
+      let link = try stack.insert("Link")
+      #expect(link.objectID.isTemporaryID)
+      stack.context.delete(link)
+      stack.context.processPendingChanges()
+    }
+    #expect(stack.context.knownTemporaryIDCount < 3000)
+  }
+}
