@@ -55,6 +55,48 @@ import Testing
     #expect(stack.context.registeredObjects.isEmpty)
   }
 
+  @Test("the plan of a cascade through a long chain takes memory and time in proportion", .timeLimit(.minutes(1)))
+  func plan() throws {
+    let stack = try Stack(model: try ManagedObjectModel(Self.chain))
+    var last: ManagedObject?
+    for _ in 0..<Self.length {
+      let link = try stack.context.insertNewObject(forEntityName: "Link")
+      if let last { try link.setValue(last, forKey: "next") }
+      last = link
+    }
+    let plan = stack.context.deletionPlan(for: try #require(last))
+    #expect(plan.deleted.count == Self.length)
+    #expect(plan.deleted[2].path == "Link.next.next")
+  }
+
+  final class Eager: ManagedObject {
+    nonisolated(unsafe) static var ran = 0  // Read and written by the one test below.
+    override func didSave() { managedObjectContext?.perform { Eager.ran += 1 } }
+  }
+
+  @Test("a hundred thousand deferred blocks run in proportion, in order", .timeLimit(.minutes(1)))
+  func blocks() throws {
+    let stack = try Stack(model: try ManagedObjectModel(Self.chain), classes: ["Link": Eager.self])
+    for _ in 0..<Self.length { _ = try stack.insert("Link") }
+    let start = ContinuousClock.now
+    try stack.context.save()
+    #expect(Eager.ran == Self.length)
+    #expect(ContinuousClock.now - start < .seconds(15))
+    var order: [Int] = []
+    let observation = stack.context.observe { event in
+      guard case .didSave = event else { return }
+      stack.context.perform {
+        order.append(1)
+        stack.context.perform { order.append(2) }
+      }
+      stack.context.perform { order.append(3) }
+    }
+    _ = try stack.insert("Link")
+    try stack.context.save()
+    #expect(order == [1, 2, 3])
+    observation.cancel()
+  }
+
   @Test("temporary IDs of objects that are gone are forgotten")
   func temporaries() throws {
     let stack = try Stack(model: try ManagedObjectModel(Self.chain))

@@ -258,28 +258,30 @@ extension ManagedObjectContext {
   public func deletionPlan(for object: ManagedObject) -> DeletionPlan {
     var plan = DeletionPlan()
     var seen: Set<ObjectIdentifier> = [ObjectIdentifier(object)]
-    var rest: [(object: ManagedObject, path: String)] = [(object, object.plan.name)]
+    let trail = DeletionTrail()
+    var rest: [(object: ManagedObject, place: Int)] = [(object, trail.add(object.plan.name, after: nil))]
     var next = 0
     while next < rest.count {
-      let (current, path) = rest[next]
+      let (current, place) = rest[next]
       next += 1
-      plan.deleted.append(.init(object: current, path: path))
+      plan.deleted.append(.init(object: current, trail: trail, place: place))
       guard current.isReachable else { continue }
       for p in current.plan.relationships {
         let property = current.plan.properties[p]
         let rule = property.deleteRule
         let others = property.kind == .toOne ? current.toOneObject(p).map { [$0] } ?? [] : current.toManyObjects(p)
+        guard rule != .noAction, others.contains(where: { !$0.flags.contains(.deleted) }) else { continue }
+        let step = trail.add(property.name, after: place)
         for other in others where !other.flags.contains(.deleted) {
-          let step = "\(path).\(property.name)"
           switch rule {
           case .cascade:
             if seen.insert(ObjectIdentifier(other)).inserted { rest.append((other, step)) }
           case .nullify:
             if property.inverse >= 0 {
               plan.nullified.append(
-                .init(object: other, path: step, key: other.plan.properties[property.inverse].name))
+                .init(object: other, trail: trail, place: step, key: other.plan.properties[property.inverse].name))
             }
-          case .deny: plan.denied.append(.init(object: other, path: step, key: property.name))
+          case .deny: plan.denied.append(.init(object: other, trail: trail, place: step, key: property.name))
           case .noAction: break
           }
         }
@@ -365,10 +367,12 @@ private struct LostEnd: Hashable {
 public struct DeletionPlan {
   public struct Step: CustomStringConvertible {
     public let object: ManagedObject
-    /// How the deletion comes to it, such as `Department.employees`.
-    public let path: String
+    let trail: DeletionTrail
+    let place: Int
     /// The property that it concerns; empty for deletions.
     public var key = ""
+    /// How the deletion comes to it, such as `Department.employees`.
+    public var path: String { trail.path(to: place) }
     public var description: String { "\(path): \(object.objectID)" }
   }
   /// The object itself first, then what goes with it by Cascade.
@@ -381,4 +385,28 @@ public struct DeletionPlan {
   public var violated: [Step] = []
   /// Whether a save after the deletion could succeed, as far as delete rules and mandatory inverses go.
   public var isAllowed: Bool { denied.isEmpty && violated.isEmpty }
+}
+
+/// The ways that a deletion takes. All steps share it: the paths of a long chain, written out, would take room by the
+/// square of its length.
+final class DeletionTrail {
+  private var names: [String] = []
+  private var origins: [Int] = []
+
+  /// The place of a name that follows another one's; nil for the first.
+  func add(_ name: String, after place: Int?) -> Int {
+    names.append(name)
+    origins.append(place ?? -1)
+    return names.count - 1
+  }
+
+  func path(to place: Int) -> String {
+    var parts: [String] = []
+    var next = place
+    while next >= 0 {
+      parts.append(names[next])
+      next = origins[next]
+    }
+    return parts.reversed().joined(separator: ".")
+  }
 }

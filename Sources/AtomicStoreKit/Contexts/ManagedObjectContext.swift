@@ -58,7 +58,7 @@ public final class ManagedObjectContext {
   /// The moment of the save that runs, for derived attributes, and the objects that have been given it.
   var savingDate = Date()
   var derivedNow = ObjectList()
-  var deferredBlocks: [() -> Void] = []
+  var deferredBlocks = DeferredBlocks()
   var observers: [(id: Int, body: (ContextEvent) -> Void)] = []
   var nextObserver = 0
   var streams: [(isSaves: Bool, continuation: AsyncStream<ObjectIDChanges>.Continuation)] = []
@@ -326,10 +326,27 @@ public final class ManagedObjectContext {
   public func performAndWait<Result>(_ block: () throws -> Result) rethrows -> Result { try block() }
 
   func runDeferredBlocks() {
-    while calloutDepth == 0, !isProcessing, !isSaving, !deferredBlocks.isEmpty {
-      let block = deferredBlocks.removeFirst()
-      block()
+    while calloutDepth == 0, !isProcessing, !isSaving, let block = deferredBlocks.popFirst() { block() }
+  }
+}
+
+/// Blocks that wait for their turn. Taking one costs the same however many there are.
+struct DeferredBlocks {
+  private var blocks: ContiguousArray<(() -> Void)?> = []
+  private var first = 0
+
+  mutating func append(_ block: @escaping () -> Void) { blocks.append(block) }
+
+  mutating func popFirst() -> (() -> Void)? {
+    guard first < blocks.count else { return nil }
+    let block = blocks[first]
+    blocks[first] = nil
+    first += 1
+    if first * 2 >= blocks.count {
+      blocks.removeFirst(first)
+      first = 0
     }
+    return block
   }
 }
 
