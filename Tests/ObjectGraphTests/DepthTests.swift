@@ -108,4 +108,33 @@ import Testing
     }
     #expect(stack.context.knownTemporaryIDCount < 3000)
   }
+
+  @Test("a fetched property whose predicate asks for itself is an error, not an endless fetch")
+  func endlessFetch() throws {
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(
+          name: "Node",
+          properties: [
+            .attribute(AttributeDescription(name: "number", type: .integer32)),
+            .fetchedProperty(
+              FetchedPropertyDescription(
+                name: "similar",
+                fetchRequest: FetchRequestDescription(name: "", entityName: "Node", predicateString: "similar.@count >= 0"))),
+            .fetchedProperty(
+              FetchedPropertyDescription(
+                name: "below",
+                fetchRequest: FetchRequestDescription(
+                  name: "", entityName: "Node", predicateString: "number < $FETCH_SOURCE.number AND below.@count >= 0"))),
+          ])
+      ]))
+    let stack = try Stack(model: model)
+    for number in 0..<300 { _ = try stack.insert("Node", ["number": 300 - number]) }
+    try stack.context.save()
+    let nodes = try stack.fetch("Node")
+    let error = try #require(graphError { _ = try nodes[0].value(forKey: "similar") })
+    #expect(error.code == .invalidFetch)
+    #expect(graphError { _ = try nodes[0].value(forKey: "below") }?.code == .invalidFetch)
+    #expect(try (nodes[299].value(forKey: "below") as? [ManagedObject])?.isEmpty == true)
+  }
 }

@@ -59,6 +59,8 @@ public final class ManagedObjectContext {
   var savingDate = Date()
   var derivedNow = ObjectList()
   var deferredBlocks = DeferredBlocks()
+  /// How many fetched properties are being fetched within each other.
+  var fetchedPropertyDepth = 0
   var observers: [(id: Int, body: (ContextEvent) -> Void)] = []
   var nextObserver = 0
   var streams: [(isSaves: Bool, continuation: AsyncStream<ObjectIDChanges>.Continuation)] = []

@@ -17,6 +17,11 @@ extension ManagedObject {
         .invalidFetch, "the fetched property \(plan.name).\(property.name) \(message)", objectID: objectID,
         entityName: plan.name, key: property.name, underlying: cause)
     }
+    guard context.fetchedPropertyDepth < Self.fetchedPropertyLimit else {
+      throw failure("asks for fetched properties that ask for others, \(Self.fetchedPropertyLimit) deep", nil)
+    }
+    context.fetchedPropertyDepth += 1
+    defer { context.fetchedPropertyDepth -= 1 }
     let template: FetchPredicate?
     switch ParsedTexts.predicate(description.fetchRequest.predicateString ?? "") {
     case .success(let parsed): template = parsed
@@ -43,9 +48,14 @@ extension ManagedObject {
       needExtras().fetched[p] = found
       return found
     } catch {
+      // What went wrong far below is told once.
+      if context.fetchedPropertyDepth > 1, let error = error as? ManagedObjectError { throw error }
       throw failure("cannot be fetched", error)
     }
   }
+
+  /// A predicate that asks for the property it belongs to would have no end.
+  private static let fetchedPropertyLimit = 32
 }
 
 extension ManagedObjectContext {
