@@ -26,7 +26,10 @@ extension ManagedObjectContext {
   }
 
   /// Inserts an object that stands alone. One that is in a context already is left as it is.
-  public func insert(_ object: ManagedObject) {
+  public func insert(_ object: ManagedObject) { insert(object, awakens: true) }
+
+  /// - Parameter awakens: False for an object that a child context has awakened.
+  func insert(_ object: ManagedObject, awakens: Bool) {
     guard object.context == nil, object.extras?.gone == nil else { return }
     object.context = self
     // One that was given values while it stood alone has its defaults already.
@@ -38,7 +41,7 @@ extension ManagedObjectContext {
     inserted.append(object)
     undoManager?.log(.inserted(object))
     noteInserted(object)
-    guard type(of: object) != ManagedObject.self else { return }
+    guard awakens, type(of: object) != ManagedObject.self else { return }
     callout { object.awakeFromInsert() }
   }
 
@@ -86,13 +89,14 @@ extension ManagedObjectContext {
     guard store.takes(object.plan.entity) else {
       throw refused(.storeAssignment, "its configuration '\(store.configurationName ?? "")' does not have the entity")
     }
-    let home = home(of: store)
+    // Objects of a child context name the homes that the topmost one has.
+    let home = topmost.home(of: store)
     for p in object.plan.relationships where !object.plan.properties[p].isTransient {
       let others = object.plan.properties[p].kind == .toOne ? [object.toOneObject(p)].compactMap { $0 } : object.toManyObjects(p)
-      for other in others where other !== object && (other.home ?? home) !== home {
+      for other in others where other !== object && (homeForCheck(other) ?? home) !== home {
         throw refused(
           .managedObjectExternalRelationship,
-          "its \(object.plan.properties[p].name) leads to an object of \(other.home?.store.path ?? "another store")")
+          "its \(object.plan.properties[p].name) leads to an object of \(homeForCheck(other)?.store.path ?? "another store")")
       }
     }
     object.home = home

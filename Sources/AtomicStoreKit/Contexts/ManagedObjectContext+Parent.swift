@@ -97,8 +97,8 @@ extension ManagedObjectContext {
       let name = object.extras?.temporaryName
       object.needExtras().parentObject = made
       byParent[ObjectIdentifier(made)] = .passUnretained(object)
-      parent.insert(made)
-      if let home = object.home { made.home = home.store.latest === home.store ? parent.homeAbove(home) : made.home }
+      parent.insert(made, awakens: false)
+      if let home = object.home { made.home = home }
       if let name {
         made.needExtras().temporaryName = name
         parent.remember(made, as: name)
@@ -126,8 +126,6 @@ extension ManagedObjectContext {
     post(.didSave(changes))
     processPendingChanges()
   }
-
-  private func homeAbove(_ home: StoreHome) -> StoreHome? { parent == nil ? self.home(of: home.store) : home }
 
   private func handOver(_ object: ManagedObject, to parent: ManagedObjectContext) {
     guard let target = object.extras?.parentObject, let edits = object.edits else { return }
