@@ -164,6 +164,11 @@ struct OpenStore: Sendable {
   mutating func close(from coordinator: (any StoreCoordinating)?) {
     guard isOpen else { return }
     isOpen = false
+    endClosing(from: coordinator)
+  }
+
+  /// For one that is not open any more.
+  mutating func endClosing(from coordinator: (any StoreCoordinating)?) {
     format.willRemove(from: coordinator)
     reservation?.removeIfUnsaved()
     reservation = nil
