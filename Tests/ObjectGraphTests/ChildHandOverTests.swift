@@ -68,4 +68,41 @@ import Testing
     #expect(ada.objectID.storeIdentifier == one.identifier)
     #expect(try sorted(sales, "employees").count == 1)
   }
+
+  @Test("a child's save that leads to what the parent is deleting fails without an inverse too", arguments: ["one", "many", "ordered"])
+  func lostWithoutInverse(_ key: String) throws {
+    let stack = try Stack(
+      model: try ManagedObjectModel(
+        ModelDescription(entities: [
+          EntityDescription(
+            name: "Place",
+            properties: [
+              .attribute(AttributeDescription(name: "name", type: .string)),
+              .relationship(RelationshipDescription(name: "one", destinationEntityName: "Place")),
+              .relationship(RelationshipDescription(name: "many", destinationEntityName: "Place", maximumCount: 0)),
+              .relationship(
+                RelationshipDescription(name: "ordered", destinationEntityName: "Place", maximumCount: 0, isOrdered: true)),
+            ])
+        ])))
+    let here = try stack.insert("Place", ["name": "here"])
+    let there = try stack.insert("Place", ["name": "there"])
+    try stack.context.save()
+    let child = ManagedObjectContext(parent: stack.context)
+    let mine = try child.existingObject(with: here.objectID)
+    let other = try child.existingObject(with: there.objectID)
+    if key == "one" { try mine.setValue(other, forKey: key) } else { try mine.add(other, to: key) }
+    stack.context.delete(there)
+    stack.context.processPendingChanges()
+    let error = try #require(graphError { try child.save() })
+    #expect(error.code == .managedObjectMerge)
+    #expect(error.key == key)
+    #expect(child.updatedObjects == [mine])
+    #expect(!here.hasChanges)
+    // The change taken back, the rest is saved.
+    if key == "one" { try mine.setValue(nil, forKey: key) } else { try mine.remove(other, from: key) }
+    try mine.setValue("elsewhere", forKey: "name")
+    try child.save()
+    #expect(here["name"] as? String == "elsewhere")
+    #expect(stack.context.accessErrors.isEmpty)
+  }
 }
