@@ -174,17 +174,7 @@ extension ManagedObjectContext {
   private func saveToStores() throws(ManagedObjectError) {
     // Stores may change under us between the check for conflicts and the write: then both are done again.
     for _ in 0..<10 {
-      var touched: [StoreHome] = []
-      for object in inserted {
-        let home = try assignedHome(object)
-        if !touched.contains(where: { $0 === home }) { touched.append(home) }
-      }
-      for list in [updated, deleted] {
-        for object in list where object.hasPersistentChangedValues {
-          guard let home = object.home else { continue }
-          if !touched.contains(where: { $0 === home }) { touched.append(home) }
-        }
-      }
+      let touched = try touchedHomes()
       var versions: [(home: StoreHome, version: NodeVersion)] = []
       for home in touched {
         do throws(PersistentStoreError) {
@@ -200,9 +190,11 @@ extension ManagedObjectContext {
         versions.append((home, version))
       }
       try resolveConflicts()
-      try resolveConstraints(versions)
       // What the resolution changed or deleted is prepared and checked as well.
       try prepare()
+      try makeUnique(versions)
+      // Hooks may have reached for another store meanwhile.
+      if try touchedHomes().contains(where: { home in !versions.contains { $0.home === home } }) { continue }
       let fresh = inserted.elements.filter { $0.reference == nil }
       try checkReferences()
       let work: [(store: PersistentStore, changes: StoreChanges)]
@@ -224,6 +216,35 @@ extension ManagedObjectContext {
     }
     throw ManagedObjectError(
       .persistentStoreSave, "the save failed, nothing was changed: others saved the same stores ten times meanwhile")
+  }
+
+  /// The stores that the save concerns.
+  private func touchedHomes() throws(ManagedObjectError) -> [StoreHome] {
+    var touched: [StoreHome] = []
+    for object in inserted {
+      let home = try assignedHome(object)
+      if !touched.contains(where: { $0 === home }) { touched.append(home) }
+    }
+    for list in [updated, deleted] {
+      for object in list where object.hasPersistentChangedValues {
+        guard let home = object.home else { continue }
+        if !touched.contains(where: { $0 === home }) { touched.append(home) }
+      }
+    }
+    return touched
+  }
+
+  /// Resolves uniqueness constraints until none is broken: what one resolution takes back may be in another's way.
+  private func makeUnique(_ versions: [(home: StoreHome, version: NodeVersion)]) throws(ManagedObjectError) {
+    var passes = 0
+    while try resolveConstraints(versions) {
+      passes += 1
+      guard passes < 1000 else {
+        throw ManagedObjectError(
+          .endlessChanges, "objects go on breaking uniqueness constraints while the constraints are resolved")
+      }
+      try prepare()
+    }
   }
 
   /// No relationship of a new or changed object may lead to an object of another store.
