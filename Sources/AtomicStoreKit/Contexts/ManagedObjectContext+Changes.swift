@@ -26,7 +26,10 @@ extension ManagedObjectContext {
   }
 
   /// Inserts an object that stands alone. One that is in a context already is left as it is.
-  public func insert(_ object: ManagedObject) {
+  public func insert(_ object: ManagedObject) { insert(object, awakens: true) }
+
+  /// - Parameter awakens: False for an object that a child context has awakened.
+  func insert(_ object: ManagedObject, awakens: Bool) {
     guard object.context == nil, object.extras?.gone == nil else { return }
     object.context = self
     // One that was given values while it stood alone has its defaults already.
@@ -38,7 +41,7 @@ extension ManagedObjectContext {
     inserted.append(object)
     undoManager?.log(.inserted(object))
     noteInserted(object)
-    guard type(of: object) != ManagedObject.self else { return }
+    guard awakens, type(of: object) != ManagedObject.self else { return }
     callout { object.awakeFromInsert() }
   }
 
@@ -86,13 +89,14 @@ extension ManagedObjectContext {
     guard store.takes(object.plan.entity) else {
       throw refused(.storeAssignment, "its configuration '\(store.configurationName ?? "")' does not have the entity")
     }
-    let home = home(of: store)
+    // Objects of a child context name the homes that the topmost one has.
+    let home = topmost.home(of: store)
     for p in object.plan.relationships where !object.plan.properties[p].isTransient {
       let others = object.plan.properties[p].kind == .toOne ? [object.toOneObject(p)].compactMap { $0 } : object.toManyObjects(p)
-      for other in others where other !== object && (other.home ?? home) !== home {
+      for other in others where other !== object && (homeForCheck(other) ?? home) !== home {
         throw refused(
           .managedObjectExternalRelationship,
-          "its \(object.plan.properties[p].name) leads to an object of \(other.home?.store.path ?? "another store")")
+          "its \(object.plan.properties[p].name) leads to an object of \(homeForCheck(other)?.store.path ?? "another store")")
       }
     }
     object.home = home
@@ -106,10 +110,10 @@ extension ManagedObjectContext {
       soleHomes = [:]
       soleHomesGeneration = generation
     }
-    if let known = soleHomes[plan.index] { return known }
+    if let known = soleHomes[ObjectIdentifier(plan)] { return known }
     let stores = candidates(for: plan)
     let home: StoreHome? = stores.count == 1 ? home(of: stores[0]) : nil
-    soleHomes[plan.index] = .some(home)
+    soleHomes[ObjectIdentifier(plan)] = .some(home)
     return home
   }
 
@@ -128,8 +132,15 @@ extension ManagedObjectContext {
 
   /// The store of a new object.
   func assignedHome(_ object: ManagedObject) throws(ManagedObjectError) -> StoreHome {
-    if let home = object.home, home.currentVersion() != nil { return home }
-    if let home = soleHome(for: object.plan) {
+    if let home = object.home {
+      if home.currentVersion() != nil { return home }
+      guard !object.flags.contains(.permanent) else {
+        throw ManagedObjectError(
+          .storeAssignment, "\(object.plan.name)/\(object.reference.map(\.description) ?? "new") has an ID in \(home.store.path), "
+            + "which is not open any more", objectID: object.objectID, entityName: object.plan.name)
+      }
+    }
+    if let home = soleHome(for: object.plan), home.currentVersion() != nil {
       object.home = home
       return home
     }
@@ -188,6 +199,9 @@ extension ManagedObjectContext {
       if wasSaved {
         object.reference = nil
         object.extras?.temporaryName = nil
+      } else if object.reference != nil {
+        object.flags.insert(.permanent)
+        object.home?.registerNew(object)
       }
       inserted.append(object)
     } else if object.flags.contains(.inserted) {
@@ -231,7 +245,7 @@ extension ManagedObjectContext {
     for object in unpropagated where object.flags.contains([.inserted, .deleted]) {
       // It was never saved: now nothing is left of it but what undo holds.
       if undoManager?.holds(object) ?? false {
-        object.flags.remove([.propagated])
+        object.home?.unregister(object)
         object.context = nil
         object.needExtras().gone = .neverSaved
         object.flags = []
@@ -248,28 +262,30 @@ extension ManagedObjectContext {
   public func deletionPlan(for object: ManagedObject) -> DeletionPlan {
     var plan = DeletionPlan()
     var seen: Set<ObjectIdentifier> = [ObjectIdentifier(object)]
-    var rest: [(object: ManagedObject, path: String)] = [(object, object.plan.name)]
+    let trail = DeletionTrail()
+    var rest: [(object: ManagedObject, place: Int)] = [(object, trail.add(object.plan.name, after: nil))]
     var next = 0
     while next < rest.count {
-      let (current, path) = rest[next]
+      let (current, place) = rest[next]
       next += 1
-      plan.deleted.append(.init(object: current, path: path))
+      plan.deleted.append(.init(object: current, trail: trail, place: place))
       guard current.isReachable else { continue }
       for p in current.plan.relationships {
         let property = current.plan.properties[p]
         let rule = property.deleteRule
         let others = property.kind == .toOne ? current.toOneObject(p).map { [$0] } ?? [] : current.toManyObjects(p)
+        guard rule != .noAction, others.contains(where: { !$0.flags.contains(.deleted) }) else { continue }
+        let step = trail.add(property.name, after: place)
         for other in others where !other.flags.contains(.deleted) {
-          let step = "\(path).\(property.name)"
           switch rule {
           case .cascade:
             if seen.insert(ObjectIdentifier(other)).inserted { rest.append((other, step)) }
           case .nullify:
             if property.inverse >= 0 {
               plan.nullified.append(
-                .init(object: other, path: step, key: other.plan.properties[property.inverse].name))
+                .init(object: other, trail: trail, place: step, key: other.plan.properties[property.inverse].name))
             }
-          case .deny: plan.denied.append(.init(object: other, path: step, key: property.name))
+          case .deny: plan.denied.append(.init(object: other, trail: trail, place: step, key: property.name))
           case .noAction: break
           }
         }
@@ -355,10 +371,12 @@ private struct LostEnd: Hashable {
 public struct DeletionPlan {
   public struct Step: CustomStringConvertible {
     public let object: ManagedObject
-    /// How the deletion comes to it, such as `Department.employees`.
-    public let path: String
+    let trail: DeletionTrail
+    let place: Int
     /// The property that it concerns; empty for deletions.
     public var key = ""
+    /// How the deletion comes to it, such as `Department.employees`.
+    public var path: String { trail.path(to: place) }
     public var description: String { "\(path): \(object.objectID)" }
   }
   /// The object itself first, then what goes with it by Cascade.
@@ -371,4 +389,28 @@ public struct DeletionPlan {
   public var violated: [Step] = []
   /// Whether a save after the deletion could succeed, as far as delete rules and mandatory inverses go.
   public var isAllowed: Bool { denied.isEmpty && violated.isEmpty }
+}
+
+/// The ways that a deletion takes. All steps share it: the paths of a long chain, written out, would take room by the
+/// square of its length.
+final class DeletionTrail {
+  private var names: [String] = []
+  private var origins: [Int] = []
+
+  /// The place of a name that follows another one's; nil for the first.
+  func add(_ name: String, after place: Int?) -> Int {
+    names.append(name)
+    origins.append(place ?? -1)
+    return names.count - 1
+  }
+
+  func path(to place: Int) -> String {
+    var parts: [String] = []
+    var next = place
+    while next >= 0 {
+      parts.append(names[next])
+      next = origins[next]
+    }
+    return parts.reversed().joined(separator: ".")
+  }
 }

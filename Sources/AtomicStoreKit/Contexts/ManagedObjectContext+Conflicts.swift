@@ -135,7 +135,10 @@ extension ManagedObjectContext {
   // MARK: Uniqueness
 
   /// Finds objects that share the values of a uniqueness constraint. Null is equal to nothing.
-  func resolveConstraints(_ versions: [(home: StoreHome, version: NodeVersion)]) throws(ManagedObjectError) {
+  ///
+  /// - Returns: Whether there were any.
+  func resolveConstraints(_ versions: [(home: StoreHome, version: NodeVersion)]) throws(ManagedObjectError) -> Bool {
+    var hasResolved = false
     for (home, _) in versions {
       let changed = (inserted.elements + updated.elements).filter { $0.home === home && !$0.plan.constraints.isEmpty }
       guard !changed.isEmpty, let version = home.currentVersion() else { continue }
@@ -143,16 +146,20 @@ extension ManagedObjectContext {
       for holder in home.plan.entities where !holder.constraints.isEmpty {
         let inherited = holder.entity.superentity.map { home.plan.entities[$0.index].constraints.count } ?? 0
         for constraint in holder.constraints.dropFirst(inherited) {
-          try resolve(constraint, of: holder, home, version, changed.filter { $0.plan.isKind(of: holder.index) })
+          // Those that an earlier constraint took back are no more.
+          let concerned = changed.filter { $0.plan.isKind(of: holder.index) && $0.context === self && !$0.flags.contains(.deleted) }
+          if try resolve(constraint, of: holder, home, version, concerned) { hasResolved = true }
         }
       }
     }
+    return hasResolved
   }
 
   private func resolve(
     _ constraint: [Int], of holder: EntityPlan, _ home: StoreHome, _ version: NodeVersion, _ changed: [ManagedObject]
-  ) throws(ManagedObjectError) {
-    guard !changed.isEmpty else { return }
+  ) throws(ManagedObjectError) -> Bool {
+    guard !changed.isEmpty else { return false }
+    let hereWins = mergePolicy == .mergeByPropertyObjectTrump || mergePolicy == .overwrite
     var byKey: [[StoredValueKey]: ManagedObject] = [:]
     var pairs: [(newer: ManagedObject, older: ManagedObject)] = []
     func key(_ object: ManagedObject) -> [StoredValueKey]? {
@@ -165,9 +172,19 @@ extension ManagedObjectContext {
       }
       return values.contains { $0.isNull } ? nil : values.map { StoredValueKey(value: $0) }
     }
-    for object in changed {
+    // Objects that had their values before come first, whatever else of them changed.
+    func holdsItsKey(_ object: ManagedObject) -> Bool {
+      !object.flags.contains(.inserted) && (object.edits.map { edits in constraint.allSatisfy { edits[$0] == nil } } ?? true)
+    }
+    for object in changed.filter(holdsItsKey) + changed.filter({ !holdsItsKey($0) }) {
       guard let key = key(object) else { continue }
-      if let other = byKey[key] { pairs.append((object, other)) } else { byKey[key] = object }
+      guard let other = byKey[key] else {
+        byKey[key] = object
+        continue
+      }
+      pairs.append((object, other))
+      // Of several the one that stays goes on against the rest.
+      if hereWins { byKey[key] = object }
     }
     if !byKey.isEmpty {
       for entity in holder.entity.hierarchy {
@@ -199,7 +216,7 @@ extension ManagedObjectContext {
         }
       }
     }
-    guard !pairs.isEmpty else { return }
+    guard !pairs.isEmpty else { return false }
     let names = constraint.map { holder.properties[$0].name }.joined(separator: ", ")
     switch mergePolicy {
     case .error:
@@ -222,6 +239,7 @@ extension ManagedObjectContext {
       }
     }
     processPendingChanges()
+    return true
   }
 }
 

@@ -52,7 +52,9 @@ extension ManagedObjectContext {
     if object.plan.properties[p].isToMany, !other.plan.properties[q].isToMany {
       if leadsBack { join(object, p, other) } else { separate(object, p, other) }
     } else if leads {
-      if !other.plan.properties[q].isToMany, let previous = other.toOneObject(q), isThere(previous) {
+      if !other.plan.properties[q].isToMany, let previous = other.toOneObject(q), previous.plan.shares(p, with: object.plan),
+        isThere(previous)
+      {
         separate(previous, p, other)
       }
       join(other, q, object)

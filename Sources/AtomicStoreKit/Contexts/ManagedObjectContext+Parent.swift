@@ -92,16 +92,17 @@ extension ManagedObjectContext {
           objectID: object.objectID, entityName: object.plan.name, reason: .notInStore)
       }
     }
+    for object in changes.inserted + changes.updated { try checkDestinations(of: object) }
     for object in changes.inserted {
       let made = parent.make(object.plan)
       let name = object.extras?.temporaryName
       object.needExtras().parentObject = made
       byParent[ObjectIdentifier(made)] = .passUnretained(object)
-      parent.insert(made)
-      if let home = object.home { made.home = home.store.latest === home.store ? parent.homeAbove(home) : made.home }
+      parent.insert(made, awakens: false)
+      if let home = object.home { made.home = home }
       if let name {
         made.needExtras().temporaryName = name
-        parent.temporaries[name] = WeakObject(object: made)
+        parent.remember(made, as: name)
       }
     }
     for object in changes.inserted + changes.updated { handOver(object, to: parent) }
@@ -127,7 +128,32 @@ extension ManagedObjectContext {
     processPendingChanges()
   }
 
-  private func homeAbove(_ home: StoreHome) -> StoreHome? { parent == nil ? self.home(of: home.store) : home }
+  /// What a changed relationship leads to must be in the parent, or come there with this save.
+  private func checkDestinations(of object: ManagedObject) throws(ManagedObjectError) {
+    guard let edits = object.edits else { return }
+    for p in object.plan.relationships {
+      let others: [ManagedObject]
+      switch edits[p] {
+      case .object(let other?): others = [other]
+      case .changes(let changes):
+        var before = ObjectList()
+        if let overlay = object.overlay, case .changes(let under)? = overlay[p] { before = under.added }
+        others = changes.added.filter { !before.contains($0) }
+      case .ordered(let list): others = list.elements
+      default: continue
+      }
+      for other in others {
+        guard let parentOther = other.extras?.parentObject, !other.flags.contains(.deleted) else { continue }
+        guard parentOther.isReachable, !parentOther.flags.contains(.deleted) else {
+          throw ManagedObjectError(
+            .managedObjectMerge,
+            "\(object.plan.name).\(object.plan.properties[p].name) leads to \(other.plan.name)/"
+              + "\(other.reference.map(\.description) ?? "new"), which is gone from the parent context",
+            objectID: object.objectID, entityName: object.plan.name, key: object.plan.properties[p].name, reason: .notInStore)
+        }
+      }
+    }
+  }
 
   private func handOver(_ object: ManagedObject, to parent: ManagedObjectContext) {
     guard let target = object.extras?.parentObject, let edits = object.edits else { return }

@@ -84,7 +84,7 @@ extension ManagedObjectContext {
           }
         } else if other.toOneObject(q) !== object {
           // Whoever took the place meanwhile is released.
-          if let taker = other.toOneObject(q) { taker.unlink(p, other) }
+          if let taker = other.toOneObject(q), taker.plan.shares(p, with: object.plan) { taker.unlink(p, other) }
           other.applyToOne(q, object)
           noteChange(of: other)
         }
@@ -97,6 +97,7 @@ extension ManagedObjectContext {
   func rebase(_ object: ManagedObject) -> Bool {
     if let parentObject = object.extras?.parentObject {
       refreshFromParent(object, parentObject)
+      forgetTransformed(of: object)
       return true
     }
     guard let home = object.home, let reference = object.reference, let version = home.currentVersion() else { return false }
@@ -105,7 +106,14 @@ extension ManagedObjectContext {
       return false
     }
     move(object, to: version, node)
+    forgetTransformed(of: object)
     return true
+  }
+
+  /// What transformers made of the older version's bytes. Values that were set here stay.
+  private func forgetTransformed(of object: ManagedObject) {
+    guard let extras = object.extras, !extras.transformed.isEmpty else { return }
+    extras.transformed = extras.transformed.filter { object.edits?[$0.key] != nil }
   }
 
   /// Makes an object read another version, its changes translated.
@@ -171,7 +179,7 @@ extension ManagedObjectContext {
     retained = [:]
     byParent = [:]
     for object in objects where object.context === self { object.abandon(.contextReset) }
-    temporaries = [:]
+    forgetTemporaries()
     homes = []
     soleHomes = [:]
     soleHomesGeneration = -1

@@ -129,17 +129,23 @@ extension ManagedObjectContext {
     for object in new { _ = try assignedHome(object) }
     try giveReferences(new)
     for object in new {
-      guard let home = object.home else { continue }
-      if home.object(root: object.plan.root, object.reference ?? .integer(0)) != nil {
-        let taken = object.reference.map(\.description) ?? ""
-        object.reference = nil
-        throw ManagedObjectError(
-          .persistentStoreOperation, "the store gave \(object.plan.name) the reference \(taken), which another object has",
-          entityName: object.plan.name)
-      }
-      object.flags.insert(.permanent)
-      home.register(object)
+      guard let home = object.home, let reference = object.reference, isTaken(reference, object, home) else { continue }
+      for other in new { other.reference = nil }
+      throw ManagedObjectError(
+        .persistentStoreOperation, "the store gave \(object.plan.name) the reference \(reference), which another object has",
+        entityName: object.plan.name)
     }
+    for object in new {
+      object.flags.insert(.permanent)
+      object.home?.registerNew(object)
+    }
+  }
+
+  /// Whether a row or an object with changes has the reference. A mere fault to nowhere does not.
+  private func isTaken(_ reference: ReferenceObject, _ object: ManagedObject, _ home: StoreHome) -> Bool {
+    if home.currentVersion()?.handle(for: reference, root: object.plan.root) != nil { return true }
+    guard let other = home.object(root: object.plan.root, reference), other !== object else { return false }
+    return other.hasChanges
   }
 
   /// Asks the stores what the objects without a reference will be known by.
@@ -168,17 +174,7 @@ extension ManagedObjectContext {
   private func saveToStores() throws(ManagedObjectError) {
     // Stores may change under us between the check for conflicts and the write: then both are done again.
     for _ in 0..<10 {
-      var touched: [StoreHome] = []
-      for object in inserted {
-        let home = try assignedHome(object)
-        if !touched.contains(where: { $0 === home }) { touched.append(home) }
-      }
-      for list in [updated, deleted] {
-        for object in list where object.hasPersistentChangedValues {
-          guard let home = object.home else { continue }
-          if !touched.contains(where: { $0 === home }) { touched.append(home) }
-        }
-      }
+      let touched = try touchedHomes()
       var versions: [(home: StoreHome, version: NodeVersion)] = []
       for home in touched {
         do throws(PersistentStoreError) {
@@ -194,9 +190,11 @@ extension ManagedObjectContext {
         versions.append((home, version))
       }
       try resolveConflicts()
-      try resolveConstraints(versions)
       // What the resolution changed or deleted is prepared and checked as well.
       try prepare()
+      try makeUnique(versions)
+      // Hooks may have reached for another store meanwhile.
+      if try touchedHomes().contains(where: { home in !versions.contains { $0.home === home } }) { continue }
       let fresh = inserted.elements.filter { $0.reference == nil }
       try checkReferences()
       let work: [(store: PersistentStore, changes: StoreChanges)]
@@ -218,6 +216,35 @@ extension ManagedObjectContext {
     }
     throw ManagedObjectError(
       .persistentStoreSave, "the save failed, nothing was changed: others saved the same stores ten times meanwhile")
+  }
+
+  /// The stores that the save concerns.
+  private func touchedHomes() throws(ManagedObjectError) -> [StoreHome] {
+    var touched: [StoreHome] = []
+    for object in inserted {
+      let home = try assignedHome(object)
+      if !touched.contains(where: { $0 === home }) { touched.append(home) }
+    }
+    for list in [updated, deleted] {
+      for object in list where object.hasPersistentChangedValues {
+        guard let home = object.home else { continue }
+        if !touched.contains(where: { $0 === home }) { touched.append(home) }
+      }
+    }
+    return touched
+  }
+
+  /// Resolves uniqueness constraints until none is broken: what one resolution takes back may be in another's way.
+  private func makeUnique(_ versions: [(home: StoreHome, version: NodeVersion)]) throws(ManagedObjectError) {
+    var passes = 0
+    while try resolveConstraints(versions) {
+      passes += 1
+      guard passes < 1000 else {
+        throw ManagedObjectError(
+          .endlessChanges, "objects go on breaking uniqueness constraints while the constraints are resolved")
+      }
+      try prepare()
+    }
   }
 
   /// No relationship of a new or changed object may lead to an object of another store.
@@ -296,7 +323,7 @@ extension ManagedObjectContext {
           object.base = now
           object.node = node
         }
-        if !object.flags.contains(.registered) { home.register(object) }
+        if !object.flags.contains(.registered) { home.registerNew(object) }
         if retainsRegisteredObjects { retained[ObjectIdentifier(object)] = object }
       }
       advance(home, from: before, to: now)

@@ -42,7 +42,9 @@ public final class ManagedObjectContext {
   var unpropagated: [ManagedObject] = []
   var notice = PendingNotice()
   /// Temporary IDs that somebody asked for, so that they go on being understood.
-  var temporaries: [UUID: WeakObject] = [:]
+  private var temporaries: [UUID: WeakObject] = [:]
+  private var temporariesLimit = 1024
+  package var knownTemporaryIDCount: Int { temporaries.count }
   /// In a child context: its objects by those of the parent.
   var byParent: [ObjectIdentifier: Unmanaged<ManagedObject>] = [:]
   var retained: [ObjectIdentifier: ManagedObject] = [:]
@@ -56,12 +58,14 @@ public final class ManagedObjectContext {
   /// The moment of the save that runs, for derived attributes, and the objects that have been given it.
   var savingDate = Date()
   var derivedNow = ObjectList()
-  var deferredBlocks: [() -> Void] = []
+  var deferredBlocks = DeferredBlocks()
+  /// How many fetched properties are being fetched within each other.
+  var fetchedPropertyDepth = 0
   var observers: [(id: Int, body: (ContextEvent) -> Void)] = []
   var nextObserver = 0
   var streams: [(isSaves: Bool, continuation: AsyncStream<ObjectIDChanges>.Continuation)] = []
-  /// By entity number: the only store that takes the entity's new objects.
-  var soleHomes: [Int: StoreHome?] = [:]
+  /// By the entity's plan, since stores may have models of their own: the only store that takes its new objects.
+  var soleHomes: [ObjectIdentifier: StoreHome?] = [:]
   var soleHomesGeneration = -1
   /// What property access met and could not throw, the latest hundred.
   public internal(set) var accessErrors: [ManagedObjectError] = []
@@ -191,13 +195,13 @@ public final class ManagedObjectContext {
   // MARK: Homes and making objects
 
   func home(identifier: UUID) -> StoreHome? {
-    if let home = homes.first(where: { $0.identifier == identifier }) { return home }
-    guard let store = persistentStoreCoordinator.persistentStore(identifier: identifier) else { return nil }
-    return home(of: store)
+    // The model tells stores apart that are one by their identity, of which the first was removed.
+    if let store = persistentStoreCoordinator.persistentStore(identifier: identifier) { return home(of: store) }
+    return homes.last { $0.identifier == identifier }
   }
 
   func home(of store: PersistentStore) -> StoreHome {
-    if let home = homes.first(where: { $0.identifier == store.identifier }) { return home }
+    if let home = homes.first(where: { $0.identifier == store.identifier && $0.store.model === store.model }) { return home }
     let home = StoreHome(store, persistentStoreCoordinator)
     homes.append(home)
     return home
@@ -238,6 +242,18 @@ public final class ManagedObjectContext {
     if let parentObject = object.extras?.parentObject { byParent[ObjectIdentifier(parentObject)] = nil }
     if let name = object.extras?.temporaryName { temporaries[name] = nil }
   }
+
+  /// Keeps a temporary ID understood while its object lives. Those of objects that left the context before they ended are
+  /// swept out now and then.
+  func remember(_ object: ManagedObject, as name: UUID) {
+    if temporaries.count >= temporariesLimit {
+      temporaries = temporaries.filter { $0.value.object != nil }
+      temporariesLimit = max(1024, temporaries.count * 2)
+    }
+    temporaries[name] = WeakObject(object: object)
+  }
+
+  func forgetTemporaries() { temporaries = [:] }
 
   // MARK: Faults
 
@@ -312,10 +328,27 @@ public final class ManagedObjectContext {
   public func performAndWait<Result>(_ block: () throws -> Result) rethrows -> Result { try block() }
 
   func runDeferredBlocks() {
-    while calloutDepth == 0, !isProcessing, !isSaving, !deferredBlocks.isEmpty {
-      let block = deferredBlocks.removeFirst()
-      block()
+    while calloutDepth == 0, !isProcessing, !isSaving, let block = deferredBlocks.popFirst() { block() }
+  }
+}
+
+/// Blocks that wait for their turn. Taking one costs the same however many there are.
+struct DeferredBlocks {
+  private var blocks: ContiguousArray<(() -> Void)?> = []
+  private var first = 0
+
+  mutating func append(_ block: @escaping () -> Void) { blocks.append(block) }
+
+  mutating func popFirst() -> (() -> Void)? {
+    guard first < blocks.count else { return nil }
+    let block = blocks[first]
+    blocks[first] = nil
+    first += 1
+    if first * 2 >= blocks.count {
+      blocks.removeFirst(first)
+      first = 0
     }
+    return block
   }
 }
 
@@ -333,6 +366,7 @@ extension ManagedObject {
       extras.lastID = objectID
     }
     home?.unregister(self)
+    if let context, !context.retained.isEmpty { context.retained[ObjectIdentifier(self)] = nil }
     context = nil
     home = nil
     base = nil

@@ -44,6 +44,16 @@ final class StoreHome {
     identities[object.plan.root].insert(object, reference)
   }
 
+  /// Registers a new object under the reference that it was given. A fault that somebody asked for by that reference,
+  /// while nothing had it, gives way: there is one object for each row.
+  func registerNew(_ object: ManagedObject) {
+    if let reference = object.reference, let other = self.object(root: object.plan.root, reference), other !== object {
+      other.context?.notice.invalidated.append(other)
+      other.abandon(.notInStore)
+    }
+    register(object)
+  }
+
   func unregister(_ object: ManagedObject) {
     guard object.flags.contains(.registered), let reference = object.reference else { return }
     object.flags.remove(.registered)

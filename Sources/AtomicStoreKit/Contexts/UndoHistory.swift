@@ -50,7 +50,10 @@ public final class UndoHistory {
 
   func log(_ step: Step) {
     guard disabled == 0, !isWorking else { return }
-    if !redoGroups.isEmpty { redoGroups = [] }
+    if !redoGroups.isEmpty {
+      discard(redoGroups)
+      redoGroups = []
+    }
     open.steps.append(step)
   }
 
@@ -91,15 +94,32 @@ public final class UndoHistory {
   }
 
   private func trim() {
-    if levelsOfUndo > 0, undoGroups.count > levelsOfUndo { undoGroups.removeFirst(undoGroups.count - levelsOfUndo) }
+    guard levelsOfUndo > 0, undoGroups.count > levelsOfUndo else { return }
+    let surplus = undoGroups.count - levelsOfUndo
+    discard(undoGroups.prefix(surplus))
+    undoGroups.removeFirst(surplus)
   }
 
   /// Forgets everything, and with it the objects that only this kept alive.
   public func removeAllActions() {
+    discard(undoGroups)
+    discard(redoGroups)
+    discard(CollectionOfOne(open))
     undoGroups = []
     redoGroups = []
     open = Group()
     depth = 0
+  }
+
+  /// Objects that only these groups could have brought back let go of their values, and with them of each other.
+  private func discard(_ groups: some Collection<Group>) {
+    for group in groups {
+      for case .deleted(let object) in group.steps where object.context == nil {
+        object.edits = nil
+        object.overlay = nil
+        object.base = nil
+      }
+    }
   }
 
   // MARK: Undo and redo
@@ -199,6 +219,8 @@ extension ManagedObjectContext {
     guard object.context === self else { return }
     if object.flags.contains(.inserted) {
       inserted.remove(object)
+      // It may have a permanent ID. Nobody takes it out of the table once it has no context.
+      object.home?.unregister(object)
       object.flags = []
       object.context = nil
       object.needExtras().gone = .neverSaved

@@ -15,7 +15,7 @@ public struct StoreConverter: Sendable {
   public var targetType: String?
   public var readOptions: StoreOptions = [:]
   public var writeOptions: StoreOptions = [:]
-  /// Replace what lies at the target.
+  /// Replace what lies at the target. A folder that is no store is never replaced.
   public var replacesTarget = false
   /// Go on where the target cannot carry everything.
   public var allowsLoss = false
@@ -84,6 +84,15 @@ public struct StoreConverter: Sendable {
 
   /// Converts an open store to one at `target`.
   public func convert(_ store: PersistentStore, to target: String) throws -> Report {
+    let (report, staged) = try commit(store, to: target, keepsPrevious: false)
+    staged.discard()
+    return report
+  }
+
+  /// Converts, and leaves it to the caller to conclude or to roll back what was put in place.
+  func commit(
+    _ store: PersistentStore, to target: String, keepsPrevious: Bool
+  ) throws -> (report: Report, staged: StagedStore) {
     let place = try refuseTaken(target, source: store.path)
     let formatType = try targetFormat(place)
     try formatType.traits.check(writeOptions, of: formatType.storeType)
@@ -132,7 +141,7 @@ public struct StoreConverter: Sendable {
     let staged = try StagedStore(
       target: stagePath, layout: format.layout,
       policy: isDryRun ? .createNew : replacesTarget ? .replaceAny : .replaceOnlyIf(place.identity))
-    defer { staged.discard() }
+    // Staged files are gone with the value that stands for them, should anything fail.
     do throws(PersistentStoreError) {
       try format.save(snapshot, to: staged)
       try staged.finish()
@@ -148,10 +157,10 @@ public struct StoreConverter: Sendable {
       options: .init(comparesIdentity: keepsMetadata, comparesMetadata: keepsMetadata, limit: 100))
     guard differences.isEmpty || !losses.isEmpty else { throw VerificationError(differences: differences) }
 
-    guard !isDryRun else { return report }
+    guard !isDryRun else { return (report, staged) }
     progress?(.publishing)
-    try staged.commit()
-    return report
+    try staged.commit(keepsPrevious: keepsPrevious)
+    return (report, staged)
   }
 
   /// What lies at the target, if it may go there.
@@ -164,6 +173,14 @@ public struct StoreConverter: Sendable {
     }
     if place.kind != .nothing, place.kind != .zeroLength, place.kind != .emptyFolder, !replacesTarget {
       throw PersistentStoreError(.alreadyExists, "something is there already", at: StoreLocation(file: target))
+    }
+    // To replace a file is one thing, to replace a folder with whatever is in it another.
+    if place.kind == .folder {
+      do throws(PersistentStoreError) { _ = try registry.recognize(try place.probe()) } catch {
+        guard error.code == .unrecognizedFormat else { return place }
+        throw PersistentStoreError(
+          .alreadyExists, "a folder is there that is no store, and is not replaced", at: StoreLocation(file: target))
+      }
     }
     return place
   }

@@ -75,67 +75,55 @@ public final class PersistentDocument {
   /// - Throws: Where it fails the document goes on with the file that it had, changes still pending.
   public func save(to path: String, type: String? = nil, options: StoreOptions = [:], replaces: Bool = false) throws {
     let place = try StorePlace.inspect(path)
-    let wasThere = place.holdsContent
-    guard let old = store else {
-      guard !wasThere || replaces else {
-        throw PersistentStoreError(.alreadyExists, "something lies there already", at: StoreLocation(file: path))
-      }
-      return try saveNew(to: path, type: type, options: options, replaced: wasThere ? place : nil)
+    if let store, options.isEmpty, type ?? store.type == store.type, StorePlace.isSame(place, path: store.path) {
+      return try save()
     }
-    let moved = try persistentStoreCoordinator.migratePersistentStore(
-      old, to: path, type: type, options: options, replaces: replaces)
-    do {
-      try managedObjectContext.save()
-      store = moved
-    } catch {
-      try persistentStoreCoordinator.remove(moved)
-      if !wasThere { try? FileManager.default.removeItem(atPath: path) }
-      store = try persistentStoreCoordinator.addPersistentStore(
-        type: old.type, configurationName: old.configurationName, at: old.path, isReadOnly: old.isReadOnly)
-      throw error
+    guard !place.holdsContent || replaces else {
+      throw PersistentStoreError(.alreadyExists, "something lies there already", at: StoreLocation(file: path))
     }
+    guard let store else { return try saveNew(to: place, type: type, options: options) }
+    self.store = try persistentStoreCoordinator.migratePersistentStore(
+      store, to: path, type: type, options: options, replaces: replaces
+    ) { try managedObjectContext.save() }
   }
 
-  private func saveNew(to path: String, type: String?, options: StoreOptions, replaced: StorePlace?) throws {
-    var target = path
-    if let replaced {
-      // What is replaced stays until the new file is whole: it is written beside it and then moved over.
-      target = FilePaths.sibling(of: replaced.resolvedPath)
-    }
-    let made = try persistentStoreCoordinator.addPersistentStore(
-      type: type ?? (try typeName(for: path)), at: target, options: options)
+  private func saveNew(to place: StorePlace, type: String?, options: StoreOptions) throws {
+    let type = try type ?? typeName(for: place)
+    // What is replaced stays until the document is whole: an empty store beside it is saved over it like any other.
+    let path = place.holdsContent ? FilePaths.sibling(of: place.resolvedPath) : place.path
+    let made = try persistentStoreCoordinator.addPersistentStore(type: type, at: path, options: options)
     do {
-      try managedObjectContext.save()
-      try persistentStoreCoordinator.save(made)
-      store = made
-      if replaced != nil {
+      if place.holdsContent {
         store = try persistentStoreCoordinator.migratePersistentStore(
-          made, to: path, type: made.type, options: options, replaces: true)
-        try? FileManager.default.removeItem(atPath: target)
+          made, to: place.path, type: type, options: options, replaces: true
+        ) { try managedObjectContext.save() }
+      } else {
+        try managedObjectContext.save()
+        try persistentStoreCoordinator.save(made)
+        store = made
       }
     } catch {
-      store = nil
       try? persistentStoreCoordinator.remove(made)
-      if replaced != nil { try? FileManager.default.removeItem(atPath: target) }
       throw error
     }
   }
 
-  private func typeName(for path: String) throws(PersistentStoreError) -> String {
-    let place = try StorePlace.inspect(path)
+  private func typeName(for place: StorePlace) throws(PersistentStoreError) -> String {
     let types = persistentStoreCoordinator.registry.storeTypes(forFileExtension: place.fileExtension)
     guard types.count == 1 else {
       throw PersistentStoreError(
         .unrecognizedFormat, "the extension '\(place.fileExtension)' names no single type: give one",
-        at: StoreLocation(file: path))
+        at: StoreLocation(file: place.path))
     }
     return types[0].storeType
   }
 
   /// Drops all changes and reads the file again, with what others wrote to it. Undo is emptied.
+  ///
+  /// - Throws: Where the file cannot be read. Nothing is dropped then.
   public func revert() throws {
-    managedObjectContext.rollback()
     if let store { try persistentStoreCoordinator.reloadIfChanged(store) }
+    managedObjectContext.rollback()
     managedObjectContext.refreshAllObjects()
   }
 

@@ -17,6 +17,11 @@ extension ManagedObject {
         .invalidFetch, "the fetched property \(plan.name).\(property.name) \(message)", objectID: objectID,
         entityName: plan.name, key: property.name, underlying: cause)
     }
+    guard context.fetchedPropertyDepth < Self.fetchedPropertyLimit else {
+      throw failure("asks for fetched properties that ask for others, \(Self.fetchedPropertyLimit) deep", nil)
+    }
+    context.fetchedPropertyDepth += 1
+    defer { context.fetchedPropertyDepth -= 1 }
     let template: FetchPredicate?
     switch ParsedTexts.predicate(description.fetchRequest.predicateString ?? "") {
     case .success(let parsed): template = parsed
@@ -43,9 +48,14 @@ extension ManagedObject {
       needExtras().fetched[p] = found
       return found
     } catch {
+      // What went wrong far below is told once.
+      if context.fetchedPropertyDepth > 1, let error = error as? ManagedObjectError { throw error }
       throw failure("cannot be fetched", error)
     }
   }
+
+  /// A predicate that asks for the property it belongs to would have no end.
+  private static let fetchedPropertyLimit = 32
 }
 
 extension ManagedObjectContext {
@@ -60,8 +70,9 @@ extension ManagedObjectContext {
           objectID: object.objectID, entityName: object.plan.name, key: property.name, rule: text, underlying: cause)
       }
       // A time of the save is new each time: it is taken once for each save, when something else changed.
+      // Changes to transient properties alone are not saved, and no reason for a new time.
       if text.filter({ $0 != " " }) == "now()" {
-        guard !derivedNow.contains(object) else { continue }
+        guard object.hasPersistentChangedValues, !derivedNow.contains(object) else { continue }
         derivedNow.append(object)
       }
       let expression: FetchExpression

@@ -109,6 +109,15 @@ final class EntityPlan: Sendable {
 
   func isKind(of other: Int) -> Bool { other == index || ancestors.contains(other) }
 
+  /// Whether the property of that number is the one that the other entity has there: both have it from one above them.
+  func shares(_ p: Int, with other: EntityPlan) -> Bool {
+    if other === self { return true }
+    guard p < properties.count, p < other.properties.count else { return false }
+    let mine = properties[p]
+    let its = other.properties[p]
+    return mine.isRelationship && mine.destination == its.destination && mine.inverse == its.inverse && mine.name == its.name
+  }
+
   /// The number of the property of that name, or nil.
   func property(named name: String) -> Int? { names[name] }
   func property(named name: UnsafePointer<UInt8>, count: Int) -> Int? {

@@ -171,7 +171,8 @@ extension ManagedObject {
     }
     let previous = toOneObject(q)
     if previous === partner { return }
-    if let previous, previous.isReachable {
+    // The end may lead to objects of an entity above, which do not have the relationship.
+    if let previous, previous.plan.shares(p, with: partner.plan), previous.isReachable {
       if previous.plan.properties[p].isToMany {
         if previous.toManyContains(p, self) { previous.changeRemove(p, self) }
       } else if previous.toOneObject(p) === self {
@@ -183,7 +184,7 @@ extension ManagedObject {
 
   /// Makes this end no longer name `partner`. An object that cannot be had has nothing to change.
   final func unlink(_ q: Int, _ partner: ManagedObject) {
-    guard isReachable, q < plan.properties.count else { return }
+    guard q < plan.properties.count, plan.properties[q].isRelationship, isReachable else { return }
     if plan.properties[q].isToMany {
       if toManyContains(q, partner) { changeRemove(q, partner) }
     } else if toOneObject(q) === partner {
@@ -224,6 +225,14 @@ extension ManagedObject {
       throw refused(
         .invalidValue,
         "\(object.plan.name) is not \(property.relationship?.destinationEntityName ?? "the destination entity")")
+    }
+    if property.inverse >= 0 {
+      let back = object.plan.properties[property.inverse]
+      guard plan.isKind(of: back.destination) else {
+        throw refused(
+          .invalidValue,
+          "\(plan.name) is not \(back.relationship?.destinationEntityName ?? "the inverse's entity"), to which \(object.plan.name).\(back.name) leads back")
+      }
     }
     guard let context else {
       throw refused(.invalidValue, "an object without a context has no relationships; insert it first")

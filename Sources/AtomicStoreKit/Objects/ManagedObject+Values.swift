@@ -155,7 +155,7 @@ extension ManagedObject {
     try checkChangeable(p)
     var old: Any?
     if case .transient(let before)? = layered(p) { old = before }
-    if let one = old as? any Equatable, let two = value as? any Equatable, one.isEqual(to: two) { return }
+    if let old, let value, Comparison.areEqual(old, value) == true { return }
     if old == nil, value == nil { return }
     context?.undoManager?.log(.transient(self, p, old))
     setEdit(p, .transient(value))
@@ -227,6 +227,21 @@ extension ManagedObject {
   final func refuse(_ error: ManagedObjectError) {
     record(error)
     context?.refusedAssignments.append(error)
+  }
+}
+
+/// Values of any type, as transient properties and transformers have them.
+enum Comparison {
+  /// By value where the type knows of that, objects else by identity; nil for what cannot be compared.
+  static func areEqual(_ one: Any, _ other: Any) -> Bool? {
+    if let one = one as? any Equatable {
+      guard let other = other as? any Equatable else { return false }
+      return one.isEqual(to: other)
+    }
+    guard type(of: one) == type(of: other) else { return false }
+    // Asked of the type, since any value can be put in a box.
+    guard type(of: one) is AnyClass else { return nil }
+    return (one as AnyObject) === (other as AnyObject)
   }
 }
 

@@ -81,6 +81,35 @@ open class ManagedObject {
 
   deinit {
     if let context { context.forget(self) }
+    guard edits != nil || overlay != nil || extras?.fetched.isEmpty == false else { return }
+    // A chain of objects that only each other holds is taken apart here, link by link: left to themselves they would end
+    // within each other, and a long chain would need more stack than there is.
+    var rest: [ManagedObject] = []
+    handOverPartners(to: &rest)
+    while var next = rest.popLast() {
+      if isKnownUniquelyReferenced(&next) { next.handOverPartners(to: &rest) }
+    }
+  }
+
+  private final func handOverPartners(to list: inout [ManagedObject]) {
+    for layer in [edits, overlay] {
+      guard let layer else { continue }
+      for case let value? in layer {
+        switch value {
+        case .object(let object?): list.append(object)
+        case .changes(let changes):
+          list += changes.added.elements
+          list += changes.removed.values
+        case .ordered(let objects): list += objects.elements
+        case .object(nil), .stored, .transient: break
+        }
+      }
+    }
+    edits = nil
+    overlay = nil
+    guard let extras, !extras.fetched.isEmpty else { return }
+    for found in extras.fetched.values { list += found }
+    extras.fetched = [:]
   }
 
   // MARK: What it is
@@ -101,7 +130,7 @@ open class ManagedObject {
     if let name = extras.temporaryName { return ManagedObjectID(temporary: name, entityName: plan.name) }
     let name = UUID()
     extras.temporaryName = name
-    context?.temporaries[name] = WeakObject(object: self)
+    context?.remember(self, as: name)
     return ManagedObjectID(temporary: name, entityName: plan.name)
   }
 

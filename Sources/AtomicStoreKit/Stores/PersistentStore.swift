@@ -91,6 +91,9 @@ public final class PersistentStore: Sendable {
     }
     guard !isReadOnly else { throw .readOnly(path) }
     state.withLock {
+      // What common saves noted is the kit's, and stays unless the caller brings it.
+      var entries = entries
+      if entries[SaveSet.key] == nil { entries[SaveSet.key] = $0.metadata.entries[SaveSet.key] }
       guard $0.metadata.entries != entries else { return }
       $0.metadata.entries = entries
       $0.metadataChanged = true
@@ -161,6 +164,11 @@ struct OpenStore: Sendable {
   mutating func close(from coordinator: (any StoreCoordinating)?) {
     guard isOpen else { return }
     isOpen = false
+    endClosing(from: coordinator)
+  }
+
+  /// For one that is not open any more.
+  mutating func endClosing(from coordinator: (any StoreCoordinating)?) {
     format.willRemove(from: coordinator)
     reservation?.removeIfUnsaved()
     reservation = nil

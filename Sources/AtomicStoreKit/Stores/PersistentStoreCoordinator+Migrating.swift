@@ -1,4 +1,5 @@
 public import AtomicStoreSPI
+import Synchronization
 
 extension PersistentStoreCoordinator {
   /// Saves an open store under another path and perhaps type, and goes on with that one: Save As.
@@ -19,20 +20,59 @@ extension PersistentStoreCoordinator {
     _ store: PersistentStore, to path: String, type: String? = nil, options: StoreOptions = [:],
     replaces: Bool = false
   ) throws -> PersistentStore {
+    try migratePersistentStore(store, to: path, type: type, options: options, replaces: replaces) {}
+  }
+
+  /// Save As, with what belongs to it done before it counts: where `finish` fails the old store is the open one again,
+  /// and at `path` lies what lay there before.
+  func migratePersistentStore(
+    _ store: PersistentStore, to path: String, type: String?, options: StoreOptions, replaces: Bool,
+    finish: () throws -> Void
+  ) throws -> PersistentStore {
     try check(store)
+    try refuseTwice(try StorePlace.inspect(path), path, besides: store)
     var converter = StoreConverter(registry: registry)
     converter.targetType = type
     converter.writeOptions = options
     converter.replacesTarget = replaces
     converter.refusesSelections = true
-    let report = try converter.convert(store, to: path)
-    let opening = StoreOpening(
-      registry: registry, type: report.targetType, path: path, configurationName: store.configurationName,
-      options: options, isReadOnly: false, model: store.model)
-    let open = try opening.open(try opening.inspect())
-    let migrated = PersistentStore(
-      open, path: path, configurationName: store.configurationName, isReadOnly: false)
-    replace(store, with: migrated)
-    return migrated
+    let (report, staged) = try converter.commit(store, to: path, keepsPrevious: true)
+    do {
+      let opening = StoreOpening(
+        registry: registry, type: report.targetType, path: path, configurationName: store.configurationName,
+        options: options, isReadOnly: false, model: store.model)
+      let migrated = PersistentStore(
+        try opening.open(try opening.inspect()), path: path, configurationName: store.configurationName, isReadOnly: false)
+      exchange(store, for: migrated)
+      do { try finish() } catch {
+        exchange(migrated, for: store)
+        migrated.state.withLock { $0.endClosing(from: self) }
+        throw error
+      }
+      staged.conclude()
+      store.state.withLock { $0.endClosing(from: self) }
+      return migrated
+    } catch {
+      // What cannot be put back stays: the error that led here is the one to report.
+      try? staged.rollBack()
+      throw error
+    }
+  }
+
+  /// Puts one store in the place of another, which is not open any more but can be put back.
+  private func exchange(_ old: PersistentStore, for new: PersistentStore) {
+    state.withLock { state in
+      if let index = state.stores.firstIndex(where: { $0 === old }) { state.stores[index] = new }
+      state.generation += 1
+    }
+    new.state.withLock {
+      $0.isOpen = true
+      $0.successor = nil
+    }
+    old.state.withLock {
+      $0.isOpen = false
+      $0.successor = new
+    }
+    post(.didChange(StoreChange(added: [new], removed: [old], moved: [(from: old, to: new)])))
   }
 }

@@ -257,7 +257,11 @@ extension PersistentStore {
       let last = max(open.metadata.lastReference, fresh.metadata.lastReference)
       let entries = open.metadata.entries
       open.metadata = fresh.metadata
-      if open.metadataChanged { open.metadata.entries = entries }
+      if open.metadataChanged {
+        let common = open.metadata.entries[SaveSet.key]
+        open.metadata.entries = entries
+        open.metadata.entries[SaveSet.key] = common
+      }
       open.metadata.lastReference = last
       open.format = fresh.format
       open.fileIdentity = fresh.fileIdentity

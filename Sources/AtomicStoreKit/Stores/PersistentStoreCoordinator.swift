@@ -103,8 +103,10 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
       isReadOnly: isReadOnly, model: model)
   }
 
-  private func refuseTwice(_ place: StorePlace, _ path: String) throws(PersistentStoreError) {
-    for other in persistentStores where StorePlace.isSame(place, path: other.path) {
+  func refuseTwice(
+    _ place: StorePlace, _ path: String, besides known: PersistentStore? = nil
+  ) throws(PersistentStoreError) {
+    for other in persistentStores where other !== known && StorePlace.isSame(place, path: other.path) {
       throw PersistentStoreError(
         .storeAlreadyAdded, "the coordinator has this store open already", at: StoreLocation(file: path))
     }
@@ -128,18 +130,6 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
     }
     store.state.withLock { $0.close(from: self) }
     post(.didChange(StoreChange(removed: [store])))
-  }
-
-  func replace(_ old: PersistentStore, with new: PersistentStore) {
-    state.withLock { state in
-      if let index = state.stores.firstIndex(where: { $0 === old }) { state.stores[index] = new }
-      state.generation += 1
-    }
-    old.state.withLock {
-      $0.close(from: self)
-      $0.successor = new
-    }
-    post(.didChange(StoreChange(added: [new], removed: [old], moved: [(from: old, to: new)])))
   }
 
   func check(_ store: PersistentStore) throws(PersistentStoreError) {

@@ -115,8 +115,7 @@ extension ManagedObject {
       default: break
       }
       if case .transformable = type {
-        if before == nil, StoredValue.unwrapped(after) == nil { return }
-        if let one = before as? any Equatable, let two = after as? any Equatable, one.equals(two) { return }
+        if isAsBefore(before, after) { return }
         return try setValue(after, at: p)
       }
       return try setStoredValue(p, try converted(after, property, type))
@@ -124,8 +123,18 @@ extension ManagedObject {
     if property.kind == .toOne, let one = before as? ManagedObject, let two = after as? ManagedObject, one === two { return }
     if let one = before as? Set<ManagedObject>, let two = after as? Set<ManagedObject>, one == two { return }
     if property.isRelationship { return try setValue(after, at: p) }
-    if StoredValue.unwrapped(after) == nil, before == nil { return }
+    if isAsBefore(before, after) { return }
     try setValue(after, at: p)
+  }
+
+  /// Whether a check left a value alone. What cannot be compared counts as left alone: taken for a change it would be one
+  /// at every pass, and the object would never be ready.
+  private final func isAsBefore(_ before: Any?, _ after: Any?) -> Bool {
+    switch (StoredValue.unwrapped(before), StoredValue.unwrapped(after)) {
+    case (nil, nil): true
+    case (let one?, let other?): Comparison.areEqual(one, other) ?? true
+    default: false
+    }
   }
 
   final func wrapped(_ error: any Error, key: String?) -> ManagedObjectError {
@@ -156,8 +165,4 @@ extension ManagedObject {
     }
     if !errors.isEmpty { throw ManagedObjectError.combining(errors) }
   }
-}
-
-extension Equatable {
-  fileprivate func equals(_ other: any Equatable) -> Bool { (other as? Self) == self }
 }

@@ -1,0 +1,108 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import BuiltInStoreFormats
+import Foundation
+import Testing
+
+@Suite("What child contexts hand over") struct ChildHandOverTests {
+  /// Begins with a badge of its own.
+  final class Badged: ManagedObject {
+    override func awakeFromInsert() {
+      guard let badge = try? managedObjectContext?.insertNewObject(forEntityName: "Badge") else { return }
+      try? setValue(badge, forKey: "badge")
+    }
+  }
+
+  @Test("what an object does at its insertion in a child is not done again in the parent", arguments: [1, 2])
+  func awakenedOnce(_ depth: Int) throws {
+    let stack = try Stack("XML", classes: ["Employee": Badged.self])
+    var contexts = [stack.context]
+    for _ in 0..<depth { contexts.append(ManagedObjectContext(parent: try #require(contexts.last))) }
+    let ada = try #require(contexts.last).insertNewObject(forEntityName: "Employee")
+    for context in contexts.reversed() { try context.save() }
+    #expect(try stack.fetch("Badge").count == 1)
+    #expect(try stack.reopened().fetch("Badge").count == 1)
+    #expect(!ada.objectID.isTemporaryID)
+  }
+
+  @Test("a child's save that leads to what the parent is deleting fails, and both contexts are as before")
+  func lostDestination() throws {
+    let stack = try Stack("XML")
+    let sales = try stack.insert("Department", ["name": "Sales"])
+    let ada = try stack.insert("Employee", ["name": "Ada"])
+    try stack.context.save()
+    let child = ManagedObjectContext(parent: stack.context)
+    let mine = try child.existingObject(with: ada.objectID)
+    let bob = try child.insertNewObject(forEntityName: "Employee")
+    try mine.setValue(try child.existingObject(with: sales.objectID), forKey: "department")
+    // Its own end would be refused, so only the other one is left.
+    stack.context.delete(sales)
+    stack.context.processPendingChanges()
+    let error = try #require(graphError { try child.save() })
+    #expect(error.code == .managedObjectMerge)
+    #expect(child.insertedObjects == [bob])
+    #expect(child.hasChanges)
+    #expect(stack.context.insertedObjects.isEmpty)
+    #expect(stack.context.accessErrors.isEmpty)
+  }
+
+  @Test("a new object of a child is assigned to a store that has its partners")
+  func assigned() throws {
+    let model = try ManagedObjectModel(CompanyGraph.description)
+    let folder = try TestFolder()
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: .builtIn)
+    let one = try coordinator.addPersistentStore(at: folder.file("one.xml"))
+    let two = try coordinator.addPersistentStore(at: folder.file("two.xml"))
+    let context = ManagedObjectContext(coordinator)
+    let sales = try context.insertNewObject(forEntityName: "Department")
+    try context.assign(sales, to: one)
+    try context.save()
+    let child = ManagedObjectContext(parent: context)
+    let ada = try child.insertNewObject(forEntityName: "Employee")
+    try child.assign(ada, to: one)
+    try ada.setValue(try child.existingObject(with: sales.objectID), forKey: "department")
+    try child.assign(ada, to: one)
+    #expect(throws: ManagedObjectError.self) { try child.assign(ada, to: two) }
+    try child.save()
+    try context.save()
+    #expect(ada.objectID.storeIdentifier == one.identifier)
+    #expect(try sorted(sales, "employees").count == 1)
+  }
+
+  @Test("a child's save that leads to what the parent is deleting fails without an inverse too", arguments: ["one", "many", "ordered"])
+  func lostWithoutInverse(_ key: String) throws {
+    let stack = try Stack(
+      model: try ManagedObjectModel(
+        ModelDescription(entities: [
+          EntityDescription(
+            name: "Place",
+            properties: [
+              .attribute(AttributeDescription(name: "name", type: .string)),
+              .relationship(RelationshipDescription(name: "one", destinationEntityName: "Place")),
+              .relationship(RelationshipDescription(name: "many", destinationEntityName: "Place", maximumCount: 0)),
+              .relationship(
+                RelationshipDescription(name: "ordered", destinationEntityName: "Place", maximumCount: 0, isOrdered: true)),
+            ])
+        ])))
+    let here = try stack.insert("Place", ["name": "here"])
+    let there = try stack.insert("Place", ["name": "there"])
+    try stack.context.save()
+    let child = ManagedObjectContext(parent: stack.context)
+    let mine = try child.existingObject(with: here.objectID)
+    let other = try child.existingObject(with: there.objectID)
+    if key == "one" { try mine.setValue(other, forKey: key) } else { try mine.add(other, to: key) }
+    stack.context.delete(there)
+    stack.context.processPendingChanges()
+    let error = try #require(graphError { try child.save() })
+    #expect(error.code == .managedObjectMerge)
+    #expect(error.key == key)
+    #expect(child.updatedObjects == [mine])
+    #expect(!here.hasChanges)
+    // The change taken back, the rest is saved.
+    if key == "one" { try mine.setValue(nil, forKey: key) } else { try mine.remove(other, from: key) }
+    try mine.setValue("elsewhere", forKey: "name")
+    try child.save()
+    #expect(here["name"] as? String == "elsewhere")
+    #expect(stack.context.accessErrors.isEmpty)
+  }
+}

@@ -1,0 +1,140 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import BuiltInStoreFormats
+import Foundation
+import Testing
+
+@Suite("Long chains and many objects") struct DepthTests {
+  static let chain = ModelDescription(entities: [
+    EntityDescription(
+      name: "Link",
+      properties: [
+        .attribute(AttributeDescription(name: "number", type: .integer32)),
+        .relationship(RelationshipDescription(name: "next", destinationEntityName: "Link", inverseName: "previous", deleteRule: .cascade)),
+        .relationship(RelationshipDescription(name: "previous", destinationEntityName: "Link", inverseName: "next")),
+        .relationship(RelationshipDescription(name: "after", destinationEntityName: "Link", isTransient: true)),
+      ])
+  ])
+  static let length = 100_000
+
+  @Test("a chain of objects that only each other holds ends without running out of stack", arguments: ["undo", "transient", "child"])
+  func ends(_ way: String) throws {
+    let stack = try Stack(model: try ManagedObjectModel(Self.chain))
+    let undo = UndoHistory()
+    if way == "undo" { stack.context.undoManager = undo }
+    let key = way == "transient" ? "after" : "next"
+    var last: ManagedObject?
+    var count = 0
+    for _ in 0..<Self.length {
+      let link = try stack.context.insertNewObject(forEntityName: "Link")
+      if let last { try link.setValue(last, forKey: key) }
+      last = link
+      count += 1
+    }
+    switch way {
+    case "undo":
+      stack.context.processPendingChanges()
+      let all = try stack.fetch("Link")
+      for link in all { stack.context.delete(link) }
+      stack.context.processPendingChanges()
+      last = nil
+      undo.removeAllActions()
+    case "transient":
+      try stack.context.save()
+      last = nil
+    default:
+      try stack.context.save()
+      let child = ManagedObjectContext(parent: stack.context)
+      var mine: ManagedObject? = child.object(with: try #require(last).objectID)
+      last = mine
+      while let now = mine { mine = now["next"] as? ManagedObject }
+      last = nil
+    }
+    #expect(count == Self.length)
+    stack.context.reset()
+    #expect(stack.context.registeredObjects.isEmpty)
+  }
+
+  @Test("the plan of a cascade through a long chain takes memory and time in proportion", .timeLimit(.minutes(1)))
+  func plan() throws {
+    let stack = try Stack(model: try ManagedObjectModel(Self.chain))
+    var last: ManagedObject?
+    for _ in 0..<Self.length {
+      let link = try stack.context.insertNewObject(forEntityName: "Link")
+      if let last { try link.setValue(last, forKey: "next") }
+      last = link
+    }
+    let plan = stack.context.deletionPlan(for: try #require(last))
+    #expect(plan.deleted.count == Self.length)
+    #expect(plan.deleted[2].path == "Link.next.next")
+  }
+
+  final class Eager: ManagedObject {
+    nonisolated(unsafe) static var ran = 0  // Read and written by the one test below.
+    override func didSave() { managedObjectContext?.perform { Eager.ran += 1 } }
+  }
+
+  @Test("a hundred thousand deferred blocks run in proportion, in order", .timeLimit(.minutes(1)))
+  func blocks() throws {
+    let stack = try Stack(model: try ManagedObjectModel(Self.chain), classes: ["Link": Eager.self])
+    for _ in 0..<Self.length { _ = try stack.insert("Link") }
+    let start = ContinuousClock.now
+    try stack.context.save()
+    #expect(Eager.ran == Self.length)
+    #expect(ContinuousClock.now - start < .seconds(15))
+    var order: [Int] = []
+    let observation = stack.context.observe { event in
+      guard case .didSave = event else { return }
+      stack.context.perform {
+        order.append(1)
+        stack.context.perform { order.append(2) }
+      }
+      stack.context.perform { order.append(3) }
+    }
+    _ = try stack.insert("Link")
+    try stack.context.save()
+    #expect(order == [1, 2, 3])
+    observation.cancel()
+  }
+
+  @Test("temporary IDs of objects that are gone are forgotten")
+  func temporaries() throws {
+    let stack = try Stack(model: try ManagedObjectModel(Self.chain))
+    for _ in 0..<10_000 {
+      let link = try stack.insert("Link")
+      #expect(link.objectID.isTemporaryID)
+      stack.context.delete(link)
+      stack.context.processPendingChanges()
+    }
+    #expect(stack.context.knownTemporaryIDCount < 3000)
+  }
+
+  @Test("a fetched property whose predicate asks for itself is an error, not an endless fetch")
+  func endlessFetch() throws {
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(
+          name: "Node",
+          properties: [
+            .attribute(AttributeDescription(name: "number", type: .integer32)),
+            .fetchedProperty(
+              FetchedPropertyDescription(
+                name: "similar",
+                fetchRequest: FetchRequestDescription(name: "", entityName: "Node", predicateString: "similar.@count >= 0"))),
+            .fetchedProperty(
+              FetchedPropertyDescription(
+                name: "below",
+                fetchRequest: FetchRequestDescription(
+                  name: "", entityName: "Node", predicateString: "number < $FETCH_SOURCE.number AND below.@count >= 0"))),
+          ])
+      ]))
+    let stack = try Stack(model: model)
+    for number in 0..<300 { _ = try stack.insert("Node", ["number": 300 - number]) }
+    try stack.context.save()
+    let nodes = try stack.fetch("Node")
+    let error = try #require(graphError { _ = try nodes[0].value(forKey: "similar") })
+    #expect(error.code == .invalidFetch)
+    #expect(graphError { _ = try nodes[0].value(forKey: "below") }?.code == .invalidFetch)
+    #expect(try (nodes[299].value(forKey: "below") as? [ManagedObject])?.isEmpty == true)
+  }
+}

@@ -1,0 +1,124 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import BuiltInStoreFormats
+import Foundation
+import Testing
+
+@Suite("Uniqueness constraints that meet others") struct UniquenessChainTests {
+  func names(in stack: Stack) throws -> [String] {
+    let other = try stack.reopened()
+    return try other.fetch("Code").compactMap { $0["name"] as? String }.sorted()
+  }
+
+  static let unique = ModelDescription(entities: [
+    EntityDescription(
+      name: "Code",
+      properties: [
+        .attribute(AttributeDescription(name: "code", type: .integer32)),
+        .attribute(AttributeDescription(name: "name", type: .string)),
+        .relationship(RelationshipDescription(name: "notes", destinationEntityName: "Note", inverseName: "code", maximumCount: 0, deleteRule: .deny)),
+      ], uniquenessConstraints: [["code"]]),
+    EntityDescription(
+      name: "Note",
+      properties: [
+        .attribute(AttributeDescription(name: "name", type: .string)),
+        .relationship(RelationshipDescription(name: "code", destinationEntityName: "Code", inverseName: "notes")),
+      ]),
+  ])
+
+  @Test("of a changed saved object and a new one with its unique value, the store's stays where the store wins")
+  func changedAndNew() throws {
+    let stack = try Stack("XML", model: try ManagedObjectModel(Self.unique))
+    let old = try stack.insert("Code", ["code": 1, "name": "old"])
+    try stack.context.save()
+    stack.context.mergePolicy = .mergeByPropertyStoreTrump
+    try old.setValue("older", forKey: "name")
+    _ = try stack.insert("Code", ["code": 1, "name": "new"])
+    try stack.context.save()
+    #expect(try names(in: stack) == ["older"])
+  }
+
+  @Test("of a changed saved object and a new one with its unique value, the new one stays where the context wins")
+  func newOverChanged() throws {
+    let stack = try Stack("XML", model: try ManagedObjectModel(Self.unique))
+    let old = try stack.insert("Code", ["code": 1, "name": "old"])
+    try stack.context.save()
+    stack.context.mergePolicy = .mergeByPropertyObjectTrump
+    try old.setValue("older", forKey: "name")
+    _ = try stack.insert("Code", ["code": 1, "name": "new"])
+    try stack.context.save()
+    #expect(try names(in: stack) == ["new"])
+  }
+
+  /// Leaves something in another store when it goes.
+  final class Leaving: ManagedObject {
+    override func prepareForDeletion() {
+      _ = try? managedObjectContext?.insertNewObject(forEntityName: "Trace")
+    }
+  }
+
+  @Test("what a hook inserts into another store while a constraint is resolved is saved with the rest")
+  func insertedMeanwhile() throws {
+    let model = try ManagedObjectModel(
+      ModelDescription(
+        entities: [
+          EntityDescription(
+            name: "Leaving", properties: [.attribute(AttributeDescription(name: "code", type: .integer32))],
+            uniquenessConstraints: [["code"]]),
+          EntityDescription(name: "Trace", properties: [.attribute(AttributeDescription(name: "name", type: .string))]),
+        ],
+        configurations: [
+          ConfigurationDescription(name: "one", entityNames: ["Leaving"]),
+          ConfigurationDescription(name: "two", entityNames: ["Trace"]),
+        ]))
+    let folder = try TestFolder()
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: .builtIn)
+    coordinator.setManagedObjectClass(Leaving.self, forEntityName: "Leaving")
+    try coordinator.addPersistentStore(configurationName: "one", at: folder.file("one.xml"))
+    let two = try coordinator.addPersistentStore(configurationName: "two", at: folder.file("two.plist"))
+    let context = ManagedObjectContext(coordinator)
+    context.mergePolicy = .overwrite
+    try context.insertNewObject(forEntityName: "Leaving").setValue(1, forKey: "code")
+    try context.save()
+    try context.insertNewObject(forEntityName: "Leaving").setValue(1, forKey: "code")
+    try context.save()
+    #expect(!context.hasChanges)
+    #expect(two.nodes.count(of: try #require(model.entity(named: "Trace")).index) == 1)
+  }
+
+  /// The names that are left, by policy.
+  static let policies: [(MergePolicy, [String])] = [
+    (.mergeByPropertyObjectTrump, ["third"]), (.overwrite, ["third"]), (.mergeByPropertyStoreTrump, ["old"]), (.rollback, ["old"]),
+  ]
+
+  @Test("of many objects with one unique value one stays", arguments: policies, [true, false])
+  func many(_ policy: (MergePolicy, [String]), _ isChanged: Bool) throws {
+    let stack = try Stack("XML", model: try ManagedObjectModel(Self.unique))
+    let old = try stack.insert("Code", ["code": 1, "name": "old"])
+    try stack.context.save()
+    stack.context.mergePolicy = policy.0
+    if isChanged { try old.setValue([], forKey: "notes") }
+    if isChanged { try stack.insert("Note", ["name": "n"]).setValue(old, forKey: "code") }
+    for name in ["first", "second", "third"] { _ = try stack.insert("Code", ["code": 1, "name": name]) }
+    if isChanged, policy.1 == ["third"] {
+      // A note denies the deletion of what it belongs to.
+      #expect(graphError { try stack.context.save() }?.code == .validationRelationshipDeniedDelete)
+      return
+    }
+    try stack.context.save()
+    #expect(try names(in: stack) == policy.1)
+  }
+
+  @Test("a unique value that a refused change gives back is unique still")
+  func givenBack() throws {
+    let stack = try Stack("XML", model: try ManagedObjectModel(Self.unique))
+    let one = try stack.insert("Code", ["code": 1, "name": "one"])
+    _ = try stack.insert("Code", ["code": 2, "name": "two"])
+    try stack.context.save()
+    stack.context.mergePolicy = .mergeByPropertyStoreTrump
+    try one.setValue(2, forKey: "code")
+    _ = try stack.insert("Code", ["code": 1, "name": "new"])
+    try stack.context.save()
+    #expect(try names(in: stack) == ["one", "two"])
+  }
+}
