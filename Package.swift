@@ -20,6 +20,7 @@ let package = Package(
     .library(
       name: "AtomicStoreKit",
       targets: ["AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats"]),
+    .library(name: "AtomicStoreConformance", targets: ["AtomicStoreConformance"]),
     .executable(name: "atomicstore", targets: ["atomicstore"]),
     .executable(name: "iclass", targets: ["iclass"]),
   ],
@@ -62,11 +63,17 @@ let package = Package(
     // The stack. It knows the SPI, never a format.
     .target(name: "AtomicStoreKit", dependencies: ["AtomicStoreSPI"], swiftSettings: strict),
 
+    // The harness that proves a format. No test framework inside. Its C part defines the system calls of a save, to count and
+    // fail them.
+    .target(name: "CStoreFaults"),
+    .target(
+      name: "AtomicStoreConformance", dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "CStoreFaults"], swiftSettings: strict),
+
     // The command: everything meets here.
     .executableTarget(
       name: "atomicstore",
       dependencies: [
-        "AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats",
+        "AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats", "AtomicStoreConformance",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ], swiftSettings: strict),
 
@@ -96,6 +103,9 @@ let package = Package(
     .testTarget(
       name: "ObjectGraphTests",
       dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "ConformanceTests", dependencies: ["AtomicStoreConformance", "AtomicStoreSPI", "BuiltInStoreFormats"],
       swiftSettings: strict),
     .testTarget(
       name: "IClassTests",

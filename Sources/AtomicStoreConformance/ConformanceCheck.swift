@@ -42,6 +42,10 @@ public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible 
   /// What is wrong most often where it fails.
   public var likelyCauses: [String] { definition.causes }
   public var description: String { "\(id): \(title)" }
+  /// The faults that it is there to catch: their names, and what a store does that has them.
+  public var catches: [(name: String, text: String)] {
+    definition.catches.map { ($0, Faults.named($0)?.text ?? "cannot be planted") }
+  }
 
   /// Runs the check in a process of its own.
   ///
@@ -85,7 +89,7 @@ struct CheckDefinition: Sendable {
   let body: @Sendable (Lab) throws -> Void
 
   init(
-    _ id: String, _ level: ConformanceCheck.Level = .must, _ profile: ConformanceCheck.Profile = .core, _ title: String,
+    _ id: String, _ title: String, level: ConformanceCheck.Level = .must, profile: ConformanceCheck.Profile = .core,
     from source: String, by procedure: String, causes: [String] = [], catches: [String] = [], timeLimit: Int = 30,
     demand: @escaping @Sendable (StoreTraits) -> Demand = { _ in .applies }, _ body: @escaping @Sendable (Lab) throws -> Void
   ) {
@@ -204,6 +208,9 @@ public enum Conformance {
     checks(for: type).filter { smokeIDs.contains($0.id) }
   }
 
+  /// All checks, without a store to run them on: to be listed.
+  public static var catalogue: [ConformanceCheck] { checks(for: ConformanceSubject(NoStore.self)) }
+
   static let smokeIDs: Set<String> = [
     "REG-02", "INI-01", "INI-02", "INI-03", "INI-16", "MET-01", "MET-03", "MET-05", "LOD-01", "VAL-01", "VAL-03", "VAL-07", "VAL-17",
     "VAL-20", "VAL-28", "REL-01", "REL-03", "REL-07", "REF-04", "CHG-06", "CHG-10", "SAV-15", "SAV-16", "REM-01",
@@ -217,3 +224,20 @@ public enum Conformance {
 
 /// The families of checks, one file each.
 enum Checks {}
+
+/// Stands where a catalogue is listed and no store is at hand.
+private struct NoStore: AtomicStore {
+  static let storeType = "None"
+  static let traits = StoreTraits(summary: "No store", fileExtensions: [])
+  static func recognize(_ probe: StoreProbe) -> Recognition { .no }
+  init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {}
+  mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
+    throw PersistentStoreError(.notSupported, "there is no store")
+  }
+  mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
+    throw PersistentStoreError(.notSupported, "there is no store")
+  }
+  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedStore) throws(PersistentStoreError) {
+    throw PersistentStoreError(.notSupported, "there is no store")
+  }
+}

@@ -33,6 +33,8 @@ csf_state *csf_shared(void) {
   return memory == MAP_FAILED ? NULL : memory;
 }
 
+const char *csf_trace(const csf_state *shared) { return shared->trace; }
+
 void csf_arm(csf_state *shared) {
   memset(role, 0, sizeof role);
   shared->calls = 0;

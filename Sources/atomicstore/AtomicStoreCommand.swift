@@ -19,7 +19,7 @@ struct AtomicStoreCommand: ParsableCommand {
     version: "0.1.0",
     subcommands: [
       Formats.self, Inspect.self, Convert.self, Diff.self, Dump.self, Fetch.self, PredicateCommand.self, Metadata.self,
-      Model.self,
+      Model.self, Conform.self,
     ])
 
   static func main() {

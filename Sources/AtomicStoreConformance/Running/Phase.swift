@@ -1,3 +1,4 @@
+import AtomicStoreKit
 import AtomicStoreSPI
 import CStoreFaults
 import FoundationEssentials
@@ -20,6 +21,17 @@ struct PhaseError: Codable, Sendable, Error {
   var text: String
   var hasFile = false
   var hasPlace = false
+
+  init(code: String?, text: String) {
+    self.code = code
+    self.text = text
+  }
+  init(_ error: PersistentStoreError) {
+    code = error.code.description
+    text = "\(error)"
+    hasFile = error.location.file != nil
+    hasPlace = error.location.line != nil || error.location.offset != nil
+  }
 }
 
 /// A failed expectation: what ends a check.
@@ -52,9 +64,10 @@ enum Phase {
       do { envelope.value = try body() } catch let error as Disappointment {
         envelope.disappointment = error
       } catch let error as PersistentStoreError {
-        envelope.error = PhaseError(
-          code: error.code.description, text: "\(error)", hasFile: error.location.file != nil,
-          hasPlace: error.location.line != nil || error.location.offset != nil)
+        envelope.error = PhaseError(error)
+      } catch let error as ManagedObjectError {
+        // The stack's error has the store's below it, where it is one of a store.
+        envelope.error = (error.underlying as? PersistentStoreError).map { PhaseError($0) } ?? PhaseError(code: nil, text: "\(error)")
       } catch {
         envelope.error = PhaseError(code: nil, text: "\(error)")
       }

@@ -165,7 +165,7 @@ final class WorkerPool: Sendable {
 
   private func send(_ line: String, to worker: Worker) -> Bool {
     let bytes = Array((line + "\n").utf8)
-    return bytes.withUnsafeBytes { Glibc.send(worker.control, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL.rawValue)) } == bytes.count
+    return bytes.withUnsafeBytes { Glibc.send(worker.control, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) } == bytes.count
   }
 
   private func receive(from worker: Worker, milliseconds: Int) -> String? {

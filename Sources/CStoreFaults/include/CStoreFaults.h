@@ -59,6 +59,8 @@ typedef struct {
 
 /// Memory that this process and those that it forks share. Null where there is none to be had.
 csf_state *_Nullable csf_shared(void);
+/// The calls so far, a line each.
+const char *_Nonnull csf_trace(const csf_state *_Nonnull state);
 /// Begins: what follows in this process and its children is counted, and treated as the state says.
 void csf_arm(csf_state *_Nonnull state);
 void csf_disarm(void);

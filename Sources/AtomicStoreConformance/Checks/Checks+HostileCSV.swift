@@ -1,0 +1,3 @@
+extension Checks {
+  static let hostileCSV: [CheckDefinition] = []
+}

@@ -1,0 +1,3 @@
+extension Checks {
+  static let relationships: [CheckDefinition] = []
+}

@@ -1,0 +1,121 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import FoundationEssentials
+import Glibc
+
+/// What a check does with a store, inside a process of its own: through the kit, as a program would.
+struct Bench {
+  let subject: ConformanceSubject
+  let folder: String
+
+  /// A store that is open, with what holds it.
+  struct Open {
+    let coordinator: PersistentStoreCoordinator
+    let store: PersistentStore
+    let context: ManagedObjectContext
+  }
+
+  func registry() throws -> StoreRegistry {
+    var registry = StoreRegistry()
+    try registry.register(subject.type)
+    return registry
+  }
+
+  func coordinator(_ model: ModelDescription?) throws -> PersistentStoreCoordinator {
+    PersistentStoreCoordinator(managedObjectModel: try model.map { try Models.frozen($0) }, registry: try registry())
+  }
+
+  func open(
+    _ path: String, _ model: ModelDescription?, isReadOnly: Bool = false, options: StoreOptions = [:], configuration: String? = nil
+  ) throws -> Open {
+    let coordinator = try coordinator(model)
+    let store = try coordinator.addPersistentStore(
+      type: subject.type.storeType, configurationName: configuration, at: path, options: options, isReadOnly: isReadOnly)
+    return Open(coordinator: coordinator, store: store, context: ManagedObjectContext(coordinator))
+  }
+
+  /// Puts a graph into a context: its objects by label.
+  func insert(_ graph: Graph, into context: ManagedObjectContext) throws -> [String: ManagedObject] {
+    var made: [String: ManagedObject] = [:]
+    for object in graph.objects {
+      let new = try context.insertNewObject(forEntityName: object.entity)
+      for (name, value) in object.values.sorted(by: { $0.key < $1.key }) { try new.setValue(value, forKey: name) }
+      made[object.label] = new
+    }
+    for object in graph.objects {
+      guard let owner = made[object.label] else { continue }
+      for (name, labels) in object.links.sorted(by: { $0.key < $1.key }) {
+        let targets = labels.compactMap { made[$0] }
+        let isToMany = owner.entity.slots.first { $0.name == name }.map { if case .toMany = $0.kind { true } else { false } } ?? false
+        try owner.setValue(isToMany ? targets as Any : targets.first as Any?, forKey: name)
+      }
+    }
+    return made
+  }
+
+  static func name(_ object: ManagedObject) -> String {
+    let id = object.objectID
+    return "\(id.entityName)/\(id.reference.map(\.description) ?? "?")"
+  }
+
+  /// Makes a store that holds a graph; gives back what each object is called there.
+  @discardableResult func write(
+    _ graph: Graph, to path: String, metadata: PropertyListDictionary? = nil, options: StoreOptions = [:]
+  ) throws -> [String: String] {
+    let open = try open(path, graph.model, options: options)
+    return try withExtendedLifetime(open) {
+      let made = try insert(graph, into: open.context)
+      if let metadata { try open.store.setMetadata(metadata) }
+      try open.context.save()
+      return made.mapValues { Self.name($0) }
+    }
+  }
+
+  /// All that a store holds.
+  func read(_ path: String, _ model: ModelDescription?, options: StoreOptions = [:]) throws -> GraphText {
+    let open = try open(path, model, isReadOnly: true, options: options)
+    return try withExtendedLifetime(open) { try GraphText(open.store) }
+  }
+}
+
+extension Lab {
+  /// Writes a graph in one process, reads it in another, and compares what came back with what was asked for. "Kept" in every
+  /// rule means this.
+  func expectKept(_ graph: Graph, _ what: String, path: String? = nil) throws {
+    let path = path ?? self.path()
+    let references = try process("save \(graph.objects.count) objects") { try $0.write(graph, to: path) }
+    let expected = try graph.text(references)
+    let actual = try process("read them in another process") { try $0.read(path, graph.model) }
+    try expectSame(actual, expected, what)
+  }
+
+  /// Where the store declares that it cannot keep something: saving it must be refused, and what was there must stay.
+  func expectRefusedSave(_ graph: Graph, _ what: String) throws {
+    let path = self.path()
+    let first = Models.golden()
+    _ = try process("save a store") { try $0.write(first, to: path) }
+    let before = Files.content(path)
+    // Another model is another store: it takes the place of a new one.
+    let other = self.path("refused")
+    _ = try refusal(of: "save \(what)", codes: ["unsupportedByFormat", "invalidValue", "limitExceeded"]) { bench in
+      let open = try bench.open(other, graph.model)
+      return try withExtendedLifetime(open) {
+        _ = try bench.insert(graph, into: open.context)
+        try open.context.save()
+        return true
+      }
+    }
+    try expectUntouched(path, before, "after the refusal")
+    try expect(
+      Files.content(other).map { $0.values.allSatisfy(\.isEmpty) } ?? true, "nothing of what was refused is written",
+      "\(Files.content(other)?.mapValues(\.count) ?? [:]) bytes lie there")
+  }
+
+  /// A store that holds a graph of a little of everything, and what it holds.
+  func golden(_ name: String = "store") throws -> (path: String, graph: Graph, text: GraphText) {
+    let graph = Models.golden()
+    let path = self.path(name)
+    let references = try process("save a store of \(graph.objects.count) objects") { try $0.write(graph, to: path) }
+    return (path, graph, try graph.text(references))
+  }
+}

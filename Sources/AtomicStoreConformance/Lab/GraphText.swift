@@ -1,0 +1,99 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import FoundationEssentials
+
+/// A graph as text that tells every difference: values by bits and scalars, objects by entity and reference.
+struct GraphText: Codable, Sendable {
+  /// By `Entity/reference`, then by property. Null is absent.
+  var objects: [Key: [Key: String]] = [:]
+
+  /// Text that is compared by its scalars.
+  struct Key: Hashable, Codable, Sendable, Comparable {
+    let text: String
+    init(_ text: String) { self.text = text }
+    static func == (one: Key, other: Key) -> Bool { one.text.utf8.elementsEqual(other.text.utf8) }
+    static func < (one: Key, other: Key) -> Bool { one.text.utf8.lexicographicallyPrecedes(other.text.utf8) }
+    func hash(into hasher: inout Hasher) { for byte in text.utf8 { hasher.combine(byte) } }
+  }
+
+  var count: Int { objects.count }
+
+  func count(of entity: String) -> Int { objects.keys.filter { $0.text.hasPrefix(entity + "/") }.count }
+
+  struct Difference {
+    var expected: String
+    var actual: String
+  }
+
+  /// What this graph has otherwise than another.
+  func differences(from other: GraphText) -> [Difference] {
+    var found: [Difference] = []
+    for (object, values) in objects.sorted(by: { $0.key < $1.key }) {
+      guard let others = other.objects[object] else {
+        found.append(Difference(expected: "\(object.text) is there", actual: "\(object.text) is missing"))
+        continue
+      }
+      for name in Set(values.keys).union(others.keys).sorted() {
+        let one = values[name] ?? ""
+        let two = others[name] ?? ""
+        guard !one.utf8.elementsEqual(two.utf8) else { continue }
+        found.append(
+          Difference(
+            expected: "\(object.text).\(name.text) = \(Self.shown(one))", actual: "\(object.text).\(name.text) = \(Self.shown(two))"))
+      }
+    }
+    for object in other.objects.keys.sorted() where objects[object] == nil {
+      found.append(Difference(expected: "\(object.text) is not there", actual: "\(object.text) is there"))
+    }
+    return found
+  }
+
+  /// With what cannot be seen written out.
+  static func shown(_ text: String) -> String {
+    if text.isEmpty { return "nil" }
+    var result = ""
+    for scalar in text.unicodeScalars.prefix(80) {
+      if scalar.value >= 0x20, scalar.value < 0x7F { result.unicodeScalars.append(scalar) } else {
+        result += "\\u{\(String(scalar.value, radix: 16))}"
+      }
+    }
+    return result + (text.unicodeScalars.count > 80 ? "… (\(text.unicodeScalars.count) scalars)" : "")
+  }
+
+  static func value(_ value: StoredValue) -> String? {
+    switch value {
+    case .null: nil
+    case .toOne(let reference): "→ \(reference)"
+    case .toMany(let references): "→ " + references.map(\.description).joined(separator: " | ")
+    // Decimals that are equal may be written in two ways; bits of others are in their text.
+    case .double(let number): "double:\(number) bits \(String(number.bitPattern, radix: 16))"
+    case .float(let number): "float:\(number) bits \(String(number.bitPattern, radix: 16))"
+    case .date(let date): "date:\(date.timeIntervalSinceReferenceDate) bits \(String(date.timeIntervalSinceReferenceDate.bitPattern, radix: 16))"
+    default: value.typedText
+    }
+  }
+
+  /// The nodes of an open store.
+  init(_ store: PersistentStore) throws {
+    let nodes = store.nodes
+    for entity in nodes.model.entities where !entity.isAbstract {
+      let reader = nodes.reader(of: entity.index)
+      for row in 0..<reader.count {
+        let node = NodeHandle(entity: entity.index, row: row)
+        let name = Key("\(entity.name)/\(nodes.reference(of: node))")
+        var values: [Key: String] = [:]
+        for slot in entity.slots {
+          var value = try store.value(slot: slot.index, of: node)
+          if case .toMany(let list) = value {
+            if list.isEmpty { continue }
+            if !slot.isOrdered { value = .toMany(list.sorted { "\($0)".utf8.lexicographicallyPrecedes("\($1)".utf8) }) }
+          }
+          if let text = Self.value(value) { values[Key(slot.name)] = text }
+        }
+        objects[name] = values
+      }
+    }
+  }
+
+  init() {}
+}

@@ -1,0 +1,276 @@
+import FoundationEssentials
+
+/// Results as people and programs read them.
+public struct ConformanceReport: Sendable {
+  public let storeType: String
+  public let checks: [ConformanceCheck]
+  public let results: [ConformanceResult]
+
+  /// What a format may say of itself, after the checks of a profile that were run.
+  public enum Claim: Sendable, Equatable {
+    case full
+    /// With the checks that stand against it.
+    case partial([String])
+    /// None of its checks was run.
+    case none
+
+    public var word: String {
+      switch self {
+      case .full: "full"
+      case .partial: "partial"
+      case .none: "not claimed"
+      }
+    }
+  }
+
+  /// - Parameter results: In the order of the checks; each check has one.
+  public init(storeType: String, checks: [ConformanceCheck], results: [ConformanceResult]) {
+    self.storeType = storeType
+    self.checks = checks
+    self.results = results
+  }
+
+  public var failures: [ConformanceResult] { results.filter(\.outcome.isFailure) }
+  /// Nothing run is a failure too.
+  public var isSuccess: Bool { !results.isEmpty && failures.isEmpty && results.contains { $0.outcome != .blocked } }
+
+  public func count(_ outcome: ConformanceResult.Outcome) -> Int { results.filter { $0.outcome == outcome }.count }
+
+  public func claim(_ profile: ConformanceCheck.Profile) -> Claim {
+    let own = zip(checks, results).filter { $0.0.profile == profile }
+    if own.isEmpty { return .none }
+    let against = own.filter { $0.1.outcome.isFailure || $0.1.outcome == .blocked || $0.1.outcome == .gap }.map(\.0.id)
+    return against.isEmpty ? .full : .partial(against)
+  }
+
+  /// What a pass does not mean.
+  public static let caveat =
+    "A pass says that nothing was found by these checks: not that a disk keeps what it was told to, nor that values which were not tried are kept."
+
+  // MARK: Text
+
+  /// A failure's whole story.
+  public static func text(of result: ConformanceResult) -> String {
+    guard let story = result.explanation else { return "\(result.id): \(result.outcome.rawValue) \(result.reason ?? "")" }
+    func block(_ title: String, _ lines: [String]) -> String {
+      let margin = "  " + title + String(repeating: " ", count: max(1, 12 - title.count))
+      return margin + lines.joined(separator: "\n").replacing("\n", with: "\n              ") + "\n"
+    }
+    var text = "\(result.id) \(result.outcome.rawValue): \(story.rule)\n"
+    text += block("rule from", [story.source])
+    if !story.done.isEmpty { text += block("done", story.done) }
+    text += block("expected", [story.expected]) + block("actual", [story.actual])
+    if !story.causes.isEmpty { text += block("likely", story.causes) }
+    if !result.strip.isEmpty { text += block("strip", [result.strip.joined(separator: " ")]) }
+    return text + block("files", [story.files]) + block("again", [story.command])
+  }
+
+  public var text: String {
+    var text = ""
+    for (check, result) in zip(checks, results) {
+      switch result.outcome {
+      case .passed: text += "\(check.id)  pass      \(check.title)\n"
+      case .refusalVerified: text += "\(check.id)  refusal   \(check.title) (\(result.reason ?? ""))\n"
+      case .gap, .notApplicable, .blocked:
+        text += "\(check.id)  \(result.outcome.rawValue)  \(check.title) (\(result.reason ?? ""))\n"
+      case .failed, .crashed, .timedOut: text += Self.text(of: result)
+      }
+      if !result.strip.isEmpty, !result.outcome.isFailure { text += "           \(Self.drawn(result.strip))\n" }
+    }
+    return text + summary
+  }
+
+  public var summary: String {
+    var text = "\(storeType): "
+    text += ConformanceResult.Outcome.allCases.filter { count($0) > 0 }.map { "\(count($0)) \($0.rawValue)" }.joined(separator: ", ")
+    text += "\n"
+    for profile in ConformanceCheck.Profile.allCases {
+      switch claim(profile) {
+      case .full: text += "  \(profile.rawValue): full\n"
+      case .partial(let against): text += "  \(profile.rawValue): partial, against it \(against.joined(separator: ", "))\n"
+      case .none: break
+      }
+    }
+    return text + Self.caveat + "\n"
+  }
+
+  /// A strip with its runs counted: `OLD×12 NEW×3`.
+  public static func drawn(_ strip: [String]) -> String {
+    if strip.count <= 24 { return strip.joined(separator: " ") }
+    var runs: [(word: String, count: Int)] = []
+    for word in strip { if runs.last?.word == word { runs[runs.count - 1].count += 1 } else { runs.append((word, 1)) } }
+    return runs.map { $0.count == 1 ? $0.word : "\($0.word)×\($0.count)" }.joined(separator: " ")
+  }
+
+  // MARK: JSON
+
+  private struct Document: Codable {
+    struct Entry: Codable {
+      var id: String
+      var level: String
+      var profile: String
+      var title: String
+      var source: String
+      var result: ConformanceResult
+    }
+    var schema = "atomicstore-conformance-1"
+    var storeType: String
+    var total: Int
+    var counts: [String: Int]
+    var claims: [String: String]
+    var checks: [Entry]
+    var caveat = ConformanceReport.caveat
+  }
+
+  /// As JSON; `conform --schema` prints its schema.
+  public func json() throws -> [UInt8] {
+    let document = Document(
+      storeType: storeType, total: results.count,
+      counts: Dictionary(uniqueKeysWithValues: ConformanceResult.Outcome.allCases.map { ($0.rawValue, count($0)) }),
+      claims: Dictionary(uniqueKeysWithValues: ConformanceCheck.Profile.allCases.map { ($0.rawValue, claim($0).word) }),
+      checks: zip(checks, results).map {
+        .init(id: $0.id, level: $0.level.rawValue, profile: $0.profile.rawValue, title: $0.title, source: $0.source, result: $1)
+      })
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    return Array(try encoder.encode(document)) + [0x0A]
+  }
+
+  /// The JSON report's schema, itself JSON Schema.
+  public static let schema = """
+    {
+      "$schema": "https://json-schema.org/draft/2020-12/schema",
+      "title": "Conformance report of a store format",
+      "type": "object",
+      "required": ["schema", "storeType", "total", "counts", "claims", "checks", "caveat"],
+      "properties": {
+        "schema": {"const": "atomicstore-conformance-1"},
+        "storeType": {"type": "string"},
+        "total": {"type": "integer", "minimum": 0},
+        "counts": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "claims": {"type": "object", "additionalProperties": {"enum": ["full", "partial", "not claimed"]}},
+        "caveat": {"type": "string"},
+        "checks": {
+          "type": "array",
+          "items": {
+            "type": "object",
+            "required": ["id", "level", "profile", "title", "source", "result"],
+            "properties": {
+              "level": {"enum": ["must", "should", "measured"]},
+              "profile": {"enum": ["core", "durable", "interop", "hostile", "scale"]},
+              "result": {
+                "type": "object",
+                "required": ["id", "outcome", "notes", "strip", "seconds", "seed"],
+                "properties": {
+                  "outcome": {
+                    "enum": ["passed", "failed", "refusalVerified", "gap", "notApplicable", "blocked", "crashed", "timedOut"]
+                  }
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+
+    """
+
+  // MARK: JUnit and HTML
+
+  private static func escaped(_ text: String) -> String {
+    var result = ""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "&": result += "&amp;"
+      case "<": result += "&lt;"
+      case ">": result += "&gt;"
+      case "\"": result += "&quot;"
+      case "\n", "\t": result.unicodeScalars.append(scalar)
+      default:
+        // What XML cannot have, and what cannot be seen, by its number.
+        if scalar.value < 0x20 || scalar.value & 0xFFFE == 0xFFFE || scalar.value == 0x7F {
+          result += "\\u{\(String(scalar.value, radix: 16))}"
+        } else {
+          result.unicodeScalars.append(scalar)
+        }
+      }
+    }
+    return result
+  }
+
+  /// As JUnit's XML, which CI systems read.
+  public var junit: String {
+    let failed = count(.failed)
+    let broken = count(.crashed) + count(.timedOut)
+    let skipped = results.filter { [.gap, .notApplicable, .blocked].contains($0.outcome) }.count
+    var text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+    text +=
+      "<testsuite name=\"\(Self.escaped(storeType)) conformance\" tests=\"\(results.count)\" failures=\"\(failed)\" errors=\"\(broken)\" skipped=\"\(skipped)\">\n"
+    for (check, result) in zip(checks, results) {
+      let milliseconds = Int(result.seconds * 1000)
+      let seconds = "\(milliseconds / 1000)." + String(String(milliseconds % 1000 + 1000).dropFirst())
+      text += "  <testcase classname=\"\(check.profile.rawValue)\" name=\"\(Self.escaped("\(check.id) \(check.title)"))\" time=\"\(seconds)\""
+      switch result.outcome {
+      case .passed, .refusalVerified: text += "/>\n"
+      case .gap, .notApplicable, .blocked:
+        text += ">\n    <skipped message=\"\(Self.escaped("\(result.outcome.rawValue): \(result.reason ?? "")"))\"/>\n  </testcase>\n"
+      case .failed: text += ">\n    <failure message=\"\(Self.escaped(result.explanation?.actual ?? ""))\">\(Self.escaped(Self.text(of: result)))</failure>\n  </testcase>\n"
+      case .crashed, .timedOut:
+        text += ">\n    <error message=\"\(result.outcome.rawValue)\">\(Self.escaped(Self.text(of: result)))</error>\n  </testcase>\n"
+      }
+    }
+    return text + "</testsuite>\n"
+  }
+
+  /// As one page that needs nothing else.
+  public var html: String {
+    let colours: [ConformanceResult.Outcome: String] = [
+      .passed: "#2e7d32", .refusalVerified: "#00796b", .failed: "#c62828", .crashed: "#6a1b9a", .timedOut: "#e65100",
+    ]
+    var rows = ""
+    for profile in ConformanceCheck.Profile.allCases {
+      let own = zip(checks, results).filter { $0.0.profile == profile }
+      guard !own.isEmpty else { continue }
+      rows += "<tr class=\"profile\"><th colspan=\"4\">\(profile.rawValue): \(claim(profile).word)</th></tr>\n"
+      for (check, result) in own {
+        let colour = colours[result.outcome] ?? "#757575"
+        var detail = Self.escaped(check.title)
+        if let reason = result.reason { detail += " <small>\(Self.escaped(reason))</small>" }
+        if !result.strip.isEmpty {
+          detail += "<div class=\"strip\">" + result.strip.map { word in
+            "<span class=\"\(Self.escaped(word.lowercased()))\" title=\"\(Self.escaped(word))\"></span>"
+          }.joined() + "</div>"
+        }
+        if result.explanation != nil {
+          detail += "<details open><summary>\(result.outcome.rawValue)</summary><pre>\(Self.escaped(Self.text(of: result)))</pre></details>"
+        }
+        if !result.notes.isEmpty {
+          detail += "<details><summary>\(result.notes.count) notes</summary><pre>\(Self.escaped(result.notes.joined(separator: "\n")))</pre></details>"
+        }
+        rows +=
+          "<tr id=\"\(check.id)\"><td>\(check.id)</td><td>\(check.level.rawValue)</td><td style=\"color:\(colour)\">\(result.outcome.rawValue)</td><td>\(detail)</td></tr>\n"
+      }
+    }
+    return """
+      <!doctype html>
+      <html lang="en"><head><meta charset="utf-8"><title>\(Self.escaped(storeType)) conformance</title>
+      <style>
+      body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 70em; padding: 0 1em; color: #222; background: #fff }
+      table { border-collapse: collapse; width: 100% }
+      td, th { text-align: left; vertical-align: top; padding: .25em .7em; border-bottom: 1px solid #ddd }
+      tr.profile th { background: #f0f0f0; text-transform: capitalize }
+      pre { overflow-x: auto; background: #f7f7f7; padding: .7em; font-size: 13px }
+      .strip span { display: inline-block; width: .6em; height: 1em; margin-right: 1px; background: #c62828 }
+      .strip .old { background: #90a4ae } .strip .new { background: #2e7d32 }
+      small { color: #666 }
+      @media (prefers-color-scheme: dark) { body { color: #ddd; background: #1b1b1b } td, th { border-color: #444 }
+        tr.profile th { background: #2c2c2c } pre { background: #262626 } }
+      </style></head><body>
+      <h1>\(Self.escaped(storeType))</h1>
+      <pre>\(Self.escaped(summary))</pre>
+      <table><tr><th>Check</th><th>Level</th><th>Outcome</th><th>Rule</th></tr>
+      \(rows)</table></body></html>
+
+      """
+  }
+}

@@ -1,0 +1,187 @@
+import ArgumentParser
+import AtomicStoreConformance
+import AtomicStoreSPI
+import BuiltInStoreFormats
+import Foundation
+
+struct Conform: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "conform", abstract: "Find out whether a store format is right.",
+    discussion: """
+      atomicstore conform --type CSV --report report.html
+      atomicstore conform --type XML --only VAL-07 --seed 3
+      atomicstore conform --selftest                     # whether the checks find what they are for
+      atomicstore conform list
+      atomicstore conform explain VAL-07
+
+      Each check runs in processes of its own. Exit code 1 where one fails, or where none was run.
+      """,
+    subcommands: [Run.self, List.self, Explain.self], defaultSubcommand: Run.self)
+
+  struct Run: ParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "run", abstract: "Run checks.", shouldDisplay: false)
+    @Option(help: "The store type.") var type: String?
+    @Option(help: "One of core, durable, interop, hostile, scale; may be repeated. All by default.", transform: { text in
+      guard let profile = ConformanceCheck.Profile(rawValue: text) else {
+        throw ValidationError("'\(text)' is none of \(ConformanceCheck.Profile.allCases.map(\.rawValue).joined(separator: ", "))")
+      }
+      return profile
+    }) var profile: [ConformanceCheck.Profile] = []
+    @Option(help: "The check of this name alone; may be repeated.") var only: [String] = []
+    @Option(help: "What random choices are made by.") var seed: UInt64 = 1
+    @Option(help: "Write a report: a name that ends in .json, .xml (JUnit), .html or .txt. May be repeated.") var report: [String] = []
+    @Option(help: "How many checks run at a time.") var width: Int?
+    @Flag(help: "About two dozen checks that take a few seconds.") var smoke = false
+    @Flag(help: "Plant every known fault and see whether the checks find it.") var selftest = false
+    @Option(help: "For --selftest: this fault alone; may be repeated.") var fault: [String] = []
+    @Flag(help: "Replace reports that exist.") var force = false
+    @Flag(help: "Print the schema of the JSON report.") var schema = false
+    @OptionGroup var common: CommonOptions
+
+    func run() throws {
+      try guarded(json: common.json) {
+        if schema { return try Talk.put(ConformanceReport.schema) }
+        if selftest { return try test() }
+        guard let type else { throw CommandFailure("give a --type, or --selftest", exitCode: 64, json: common.json) }
+        try check(try StoreRegistry.builtIn.storeType(named: type))
+      }
+    }
+
+    private var lanes: Int { width ?? max(2, ProcessInfo.processInfo.activeProcessorCount) }
+
+    private func check(_ type: any AtomicStore.Type) throws {
+      let others = StoreRegistry.builtIn.storeTypes.compactMap { try? StoreRegistry.builtIn.storeType(named: $0) }
+        .filter { $0.storeType != type.storeType }
+      var checks = Conformance.checks(for: type, others: others)
+      if smoke { checks = checks.filter { Conformance.smoke(for: type).map(\.id).contains($0.id) } }
+      if !profile.isEmpty { checks = checks.filter { profile.contains($0.profile) } }
+      if !only.isEmpty {
+        for id in only where !checks.contains(where: { $0.id == id.uppercased() }) {
+          throw CommandFailure("there is no check '\(id)' among those asked for; see: atomicstore conform list", exitCode: 64, json: common.json)
+        }
+        checks = checks.filter { only.map { $0.uppercased() }.contains($0.id) }
+      }
+      for path in report {
+        guard ["json", "xml", "html", "txt"].contains((path as NSString).pathExtension) else {
+          throw CommandFailure("\(path): a report's name ends in .json, .xml, .html or .txt", exitCode: 64, json: common.json)
+        }
+        if !force, FileManager.default.fileExists(atPath: path) {
+          throw CommandFailure("\(path) exists; --force replaces it", exitCode: 73, json: common.json)
+        }
+      }
+      let total = checks.count
+      let isTerminal = isatty(2) == 1
+      let results = ConformanceRun(checks, seed: seed, width: lanes).results { done, result in
+        if isTerminal { FileHandle.standardError.write(Data("\r\(done) of \(total)  \(result.id)    ".utf8)) }
+      }
+      if isTerminal { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
+      let made = ConformanceReport(storeType: type.storeType, checks: checks, results: results)
+      for path in report {
+        let bytes: [UInt8]
+        switch (path as NSString).pathExtension {
+        case "json": bytes = try made.json()
+        case "xml": bytes = Array(made.junit.utf8)
+        case "html": bytes = Array(made.html.utf8)
+        default: bytes = Array(made.text.utf8)
+        }
+        do { try Data(bytes).write(to: URL(fileURLWithPath: path)) } catch {
+          throw CommandFailure("\(path): cannot be written: \(error.localizedDescription)", exitCode: 73, json: common.json)
+        }
+      }
+      try Talk.put(common.json ? String(decoding: try made.json(), as: UTF8.self) : made.text)
+      if !made.isSuccess { throw ExitCode(1) }
+    }
+
+    private func test() throws {
+      let types = StoreRegistry.builtIn.storeTypes.compactMap { try? StoreRegistry.builtIn.storeType(named: $0) }
+      for type in types { _ = Conformance.checks(for: type, others: types.filter { $0.storeType != type.storeType }) }
+      let order = ["XML", "BinaryPropertyList", "CSV"]
+      let subjects = types.sorted { (order.firstIndex(of: $0.storeType) ?? 9) < (order.firstIndex(of: $1.storeType) ?? 9) }.map { type in
+        ConformanceSubject(type, others: types.filter { $0.storeType != type.storeType })
+      }
+      let isTerminal = isatty(2) == 1
+      let outcome = ConformanceSelfTest.run(in: subjects, width: lanes, faults: fault) { done, total in
+        if isTerminal { FileHandle.standardError.write(Data("\r\(done) of \(total)".utf8)) }
+      }
+      if isTerminal { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
+      if common.json {
+        let list = outcome.findings.map { finding in
+          JSONValue.object([
+            ("fault", .string(finding.fault)), ("text", .string(finding.text)), ("caughtBy", .array(finding.caughtBy.map { .string($0) })),
+            ("missedBy", .array(finding.missedBy.map { .string($0) })), ("brokenIn", .array(finding.brokenIn.map { .string($0) })),
+            ("unrelated", .array(finding.unrelated.map { .string($0) })),
+          ])
+        }
+        try Talk.put(
+          JSONValue.object([
+            ("faults", .array(list)), ("caught", .integer(outcome.caught)), ("deadChecks", .array(outcome.deadChecks.map { .string($0) })),
+            ("unknownFaults", .array(outcome.unknownFaults.map { .string($0) })),
+          ]).text + "\n")
+      } else {
+        for finding in outcome.findings {
+          var line = finding.isSound ? "caught   " : "SURVIVED "
+          line += finding.fault + ": " + finding.text
+          if !finding.caughtBy.isEmpty { line += "; by " + finding.caughtBy.joined(separator: ", ") }
+          if !finding.missedBy.isEmpty { line += "; MISSED by " + finding.missedBy.joined(separator: ", ") }
+          if !finding.brokenIn.isEmpty { line += "; a crash or hang in " + finding.brokenIn.joined(separator: ", ") }
+          if !finding.unrelated.isEmpty { line += "; unrelated failures: " + finding.unrelated.joined(separator: ", ") }
+          try Talk.put(line + "\n")
+        }
+        for id in outcome.deadChecks { try Talk.put("DEAD     \(id): no fault makes it fail\n") }
+        for name in outcome.unknownFaults { try Talk.put("UNKNOWN  \(name): named by a check, and cannot be planted\n") }
+        try Talk.put("\(outcome.findings.count) faults, \(outcome.caught) caught, \(outcome.deadChecks.count) dead checks\n")
+      }
+      if !outcome.isSuccess { throw ExitCode(1) }
+    }
+  }
+
+  struct List: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "List the checks.")
+    @OptionGroup var common: CommonOptions
+
+    func run() throws {
+      let checks = Conformance.catalogue
+      if common.json {
+        try Talk.put(
+          JSONValue.array(
+            checks.map {
+              .object([
+                ("id", .string($0.id)), ("level", .string($0.level.rawValue)), ("profile", .string($0.profile.rawValue)),
+                ("title", .string($0.title)), ("source", .string($0.source)),
+              ])
+            }
+          ).text + "\n")
+      } else {
+        for check in checks {
+          try Talk.put("\(check.id)  \(check.level.rawValue.padding(toLength: 8, withPad: " ", startingAt: 0))  \(check.profile.rawValue.padding(toLength: 7, withPad: " ", startingAt: 0))  \(check.title)\n")
+        }
+        for (id, reason) in Conformance.leftOut { try Talk.put("\(id)  left out: \(reason)\n") }
+      }
+    }
+  }
+
+  struct Explain: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Tell what a check is about.")
+    @Argument(help: "The check, such as VAL-07.") var id: String
+
+    func run() throws {
+      try guarded(json: false) {
+        guard let check = Conformance.catalogue.first(where: { $0.id == id.uppercased() }) else {
+          if let reason = Conformance.leftOut.first(where: { $0.id == id.uppercased() })?.reason {
+            return try Talk.put("\(id.uppercased()) is left out: \(reason)\n")
+          }
+          throw CommandFailure("there is no check '\(id)'; see: atomicstore conform list", exitCode: 64)
+        }
+        var text = "\(check.id): \(check.title)\n"
+        text += "  level      \(check.level.rawValue), profile \(check.profile.rawValue)\n"
+        text += "  rule from  \(check.source)\n"
+        text += "  procedure  \(check.procedure)\n"
+        if !check.likelyCauses.isEmpty { text += "  likely     \(check.likelyCauses.joined(separator: "\n             "))\n" }
+        if !check.catches.isEmpty {
+          text += "  catches    " + check.catches.map { "\($0.name): \($0.text)" }.joined(separator: "\n             ") + "\n"
+        }
+        try Talk.put(text)
+      }
+    }
+  }
+}
