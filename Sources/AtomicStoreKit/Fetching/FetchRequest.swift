@@ -67,13 +67,15 @@ extension ManagedObjectContext {
   /// - Throws: `.invalidFetch` for an entity that the model does not have; what the filter throws.
   public func fetch<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [Result] {
     processPendingChanges()
-    if let nodes = try rows(of: request) {
+    if request.predicate != nil || !request.sortKeys.isEmpty || request.fetchLimit > 0, let found = try rows(of: request) {
       var results: [Result] = []
-      results.reserveCapacity(nodes.count)
-      for (home, version, node) in nodes {
-        let object = object(at: node, in: version, of: home)
-        guard let typed = object as? Result else { throw wrongClass(object, Result.self) }
-        results.append(typed)
+      results.reserveCapacity(found.reduce(0) { $0 + $1.nodes.count })
+      for (home, version, nodes) in found {
+        for node in nodes {
+          let object = object(at: node, in: version, of: home)
+          guard let typed = object as? Result else { throw wrongClass(object, Result.self) }
+          results.append(typed)
+        }
       }
       if !request.returnsObjectsAsFaults { for object in results { _ = object.isReachable } }
       return results
@@ -104,47 +106,76 @@ extension ManagedObjectContext {
     return results
   }
 
-  /// The nodes that a request finds, by its predicate and order run over columns; nil where that cannot be: a closure, keys that
-  /// are no columns, or changes in memory that the columns do not know.
-  private func rows<Result>(
-    of request: FetchRequest<Result>
-  ) throws(ManagedObjectError) -> [(home: StoreHome, version: NodeVersion, node: NodeHandle)]? {
-    guard parent == nil, request.filter == nil, request.predicate != nil || !request.sortKeys.isEmpty || request.fetchLimit > 0,
-      inserted.isEmpty, updated.isEmpty, deleted.isEmpty
-    else { return nil }
+  /// A store that a request is asked of by columns alone: its entities with what each row must fulfil, null for nothing.
+  private struct ColumnSearch {
+    let home: StoreHome
+    let version: NodeVersion
+    let entities: [(plan: EntityPlan, test: RowTest?)]
+  }
+
+  /// What to run over columns for a request; nil where that cannot be: a closure, keys that are no columns, or changes in memory
+  /// that the columns do not know.
+  private func columnSearches<Result>(_ request: FetchRequest<Result>) throws(ManagedObjectError) -> [ColumnSearch]? {
+    guard parent == nil, request.filter == nil, inserted.isEmpty, updated.isEmpty, deleted.isEmpty else { return nil }
     let entities = try entities(of: request)
     let homes = homesAsked(request)
     // Several stores in one order are sorted as objects.
     guard homes.count == 1 || request.sortKeys.isEmpty else { return nil }
-    var found: [(StoreHome, NodeVersion, NodeHandle)] = []
+    var searches: [ColumnSearch] = []
     for home in homes {
       guard let version = home.currentVersion(), !version.hasDeferredValues else { return nil }
-      let plans = entities.filter { $0.model === home.store.model }.map { home.plan.entities[$0.index] }
       // Objects that read an older version say something else than the columns.
       var isStale = false
       home.visit { if $0.flags.contains(.realized), $0.base !== version || $0.overlay != nil { isStale = true } }
       if isStale { return nil }
-      var nodes: [NodeHandle] = []
+      var asked: [(plan: EntityPlan, test: RowTest?)] = []
       let compiler = RowTestCompiler(plan: home.plan, version: version, store: home.identifier)
-      for plan in plans where !plan.entity.isAbstract {
-        let count = version.rowCount(of: plan.index)
+      for entity in entities where entity.model === home.store.model && !entity.isAbstract {
+        let plan = home.plan.entities[entity.index]
         guard let predicate = request.predicate else {
-          for row in 0..<count { nodes.append(NodeHandle(entity: plan.index, row: row)) }
+          asked.append((plan, nil))
           continue
         }
         guard let test = compiler.compile(predicate, plan) else { return nil }
-        let mask = test.run(version, entity: plan.index)
+        asked.append((plan, test))
+      }
+      searches.append(ColumnSearch(home: home, version: version, entities: asked))
+    }
+    return searches
+  }
+
+  /// The nodes that a request finds in each store, by its predicate and order run over columns; nil where that cannot be.
+  private func rows<Result>(
+    of request: FetchRequest<Result>
+  ) throws(ManagedObjectError) -> [(home: StoreHome, version: NodeVersion, nodes: ArraySlice<NodeHandle>)]? {
+    guard let searches = try columnSearches(request) else { return nil }
+    var skipped = max(0, request.fetchOffset)
+    var wanted = request.fetchLimit > 0 ? request.fetchLimit : .max
+    var found: [(home: StoreHome, version: NodeVersion, nodes: ArraySlice<NodeHandle>)] = []
+    for search in searches {
+      var nodes: [NodeHandle] = []
+      for (plan, test) in search.entities {
+        let count = search.version.rowCount(of: plan.index)
+        guard let test else {
+          nodes.reserveCapacity(nodes.count + count)
+          for row in 0..<count { nodes.append(NodeHandle(entity: plan.index, row: row)) }
+          continue
+        }
+        let mask = test.run(search.version, entity: plan.index)
         for row in 0..<count where mask[row] != 0 { nodes.append(NodeHandle(entity: plan.index, row: row)) }
       }
       if !request.sortKeys.isEmpty {
-        let concrete = plans.filter { !$0.entity.isAbstract }
-        guard let sort = RowSort(request.sortKeys, entities: concrete, home.plan, version) else { return nil }
-        nodes = sort.sorted(nodes)
+        guard let sort = RowSort(request.sortKeys, entities: search.entities.map(\.plan), search.home.plan, search.version) else {
+          return nil
+        }
+        let (end, overflow) = skipped.addingReportingOverflow(wanted)
+        nodes = sort.sorted(nodes, limit: overflow ? .max : end)
       }
-      for node in nodes { found.append((home, version, node)) }
+      let part = nodes.dropFirst(skipped).prefix(wanted)
+      skipped = max(0, skipped - nodes.count)
+      wanted -= wanted == .max ? 0 : part.count
+      found.append((search.home, search.version, part))
     }
-    if request.fetchOffset > 0 { found.removeFirst(min(request.fetchOffset, found.count)) }
-    if request.fetchLimit > 0 { found.removeLast(max(0, found.count - request.fetchLimit)) }
     return found
   }
 
@@ -155,9 +186,21 @@ extension ManagedObjectContext {
       entityName: object.plan.name)
   }
 
-  /// The IDs of the objects that a request asks for. Objects inserted and not saved have temporary ones.
+  /// The IDs of the objects that a request asks for, without making the objects where the stores' columns suffice. Objects
+  /// inserted and not saved have temporary ones.
   public func fetchObjectIDs<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [ManagedObjectID] {
-    try fetch(request).map(\.objectID)
+    processPendingChanges()
+    guard let found = try rows(of: request) else { return try fetch(request).map(\.objectID) }
+    var ids: [ManagedObjectID] = []
+    ids.reserveCapacity(found.reduce(0) { $0 + $1.nodes.count })
+    for (home, version, nodes) in found {
+      for node in nodes {
+        ids.append(
+          ManagedObjectID(
+            storeIdentifier: home.identifier, entityName: home.plan.entities[node.entity].name, reference: version.reference(of: node)))
+      }
+    }
+    return ids
   }
 
   /// The objects of a template of the model, its variables replaced.
@@ -195,8 +238,19 @@ extension ManagedObjectContext {
       count = max(0, count - max(0, request.fetchOffset))
       return request.fetchLimit > 0 ? min(count, request.fetchLimit) : count
     }
-    if let nodes = try rows(of: request) { return nodes.count }
-    return try fetch(request).count
+    // An order changes nothing, but its keys may be an error.
+    guard let searches = try columnSearches(request),
+      request.sortKeys.isEmpty
+        || searches.allSatisfy({ RowSort(request.sortKeys, entities: $0.entities.map(\.plan), $0.home.plan, $0.version) != nil })
+    else { return try fetch(request).count }
+    var count = 0
+    for search in searches {
+      for (plan, test) in search.entities {
+        count += test?.count(search.version, entity: plan.index) ?? search.version.rowCount(of: plan.index)
+      }
+    }
+    count = max(0, count - max(0, request.fetchOffset))
+    return request.fetchLimit > 0 ? min(count, request.fetchLimit) : count
   }
 
   private func entities<Result>(of request: FetchRequest<Result>) throws(ManagedObjectError) -> [Entity] {
