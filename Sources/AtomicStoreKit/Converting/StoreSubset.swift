@@ -4,7 +4,7 @@ import Synchronization
 
 /// A part of a store's objects: those of some entities that fulfil a predicate, and a rule for what they are related to.
 ///
-/// What is in it keeps its references and values. An object comes into it by itself, or by ``RelatedObjects/closure``.
+/// What is in it keeps its references and values, derived attributes too: those are worked out again when their object is next saved.
 public struct StoreSubset: Sendable {
   /// What becomes of a relationship that leads from an object of the subset to one that was not chosen.
   public enum RelatedObjects: String, Sendable, Hashable, CaseIterable {
