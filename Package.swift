@@ -105,7 +105,9 @@ let package = Package(
       dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles"],
       swiftSettings: strict),
     .testTarget(
-      name: "ConformanceTests", dependencies: ["AtomicStoreConformance", "AtomicStoreSPI", "BuiltInStoreFormats"],
+      name: "ConformanceTests", dependencies: [
+        "AtomicStoreConformance", "AtomicStoreSPI", "XMLStoreFormat", "BinaryPropertyListStoreFormat", "CSVStoreFormat",
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "IClassTests",

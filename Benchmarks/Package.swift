@@ -25,5 +25,11 @@ let package = Package(
         .product(name: "AtomicStoreKit", package: "atomic-store-kit"), .product(name: "GRDB", package: "GRDB.swift"),
       ],
       path: "Sources/GraphBenchmark"),
+    .executableTarget(
+      name: "query-benchmark",
+      dependencies: [
+        .product(name: "AtomicStoreKit", package: "atomic-store-kit"), .product(name: "GRDBSQLite", package: "GRDB.swift"),
+      ],
+      path: "Sources/QueryBenchmark"),
   ]
 )

@@ -62,7 +62,9 @@ struct CommandFailure: Error {
   init(_ error: any Error, json: Bool) {
     self.json = json
     switch error {
-    case let failure as CommandFailure: self = failure
+    case let failure as CommandFailure:
+      self = failure
+      self.json = json
     case let error as PersistentStoreError:
       message = error.description
       exitCode = Self.exitCode(error.code)

@@ -13,6 +13,11 @@ struct Convert: ParsableCommand {
 
         atomicstore convert Company.xml Company.csvstore
         atomicstore convert Company.xml - --to CSV --write-option entity=Employee
+
+      With --entity a subset is written: the objects of these entities, their sub-entities included, that fulfil --where.
+      They keep their references. --related says what becomes of a relationship that leads out of the subset.
+
+        atomicstore convert Company.xml Sales.xml --entity Employee --where "department.name == 'Sales'" --related closure
       """)
   @Argument(help: "The store to read; - for standard input.") var source: String
   @Argument(help: "The store to make; - for standard output.") var target: String
@@ -20,6 +25,15 @@ struct Convert: ParsableCommand {
   @Option(help: "The result's type, where the extension of DST does not name it.") var to: String?
   @Option(name: .customLong("write-option"), help: "An option of the format that is written, name=value. May be repeated.")
   var writeOptions: [String] = []
+  @Option(name: .customLong("entity"), help: "Write the objects of this entity and its sub-entities only. May be repeated.")
+  var entities: [String] = []
+  @Option(name: .customLong("where"), help: "The predicate that they fulfil, in Core Data's format language. Takes one --entity.")
+  var predicate: String?
+  @Option(
+    help: """
+      What becomes of a relationship that leads out of the subset. closure: everything that can be reached is taken along; \
+      nullify: it is cut; fail: it is an error, exit code 65. Without it: fail.
+      """) var related: Related?
   @Flag(help: "Replace what lies at DST.") var force = false
   @Flag(name: .customLong("dry-run"), help: "Do everything but put the result in its place.") var dryRun = false
   @Flag(name: .customLong("allow-loss"), help: "Convert even where the target cannot carry everything.")
@@ -27,6 +41,28 @@ struct Convert: ParsableCommand {
   @Flag(name: .customLong("new-uuid"), help: "Give the copy an identity of its own.") var newUUID = false
   @Flag(help: "Say what was done, also where standard error is no terminal.") var verbose = false
   @OptionGroup var common: CommonOptions
+
+  /// As the library's, in the words of the command line.
+  enum Related: String, ExpressibleByArgument, CaseIterable { case closure, nullify, fail }
+
+  private func subset() throws -> StoreSubset? {
+    guard let first = entities.first else {
+      guard predicate == nil, related == nil else {
+        throw CommandFailure("\(predicate == nil ? "--related" : "--where") needs --entity", exitCode: 64)
+      }
+      return nil
+    }
+    guard predicate == nil || entities.count == 1 else {
+      throw CommandFailure("--where is asked of one entity: give --entity once, '\(first)' or another", exitCode: 64)
+    }
+    let rule: StoreSubset.RelatedObjects =
+      switch related {
+      case .closure: .closure
+      case .nullify: .nullify
+      case .fail, nil: .fail
+      }
+    return StoreSubset(entityNames: entities, predicate: try predicate.map { try Fetch.parse($0) }, related: rule)
+  }
 
   func run() throws {
     try guarded(json: common.json) {
@@ -40,6 +76,7 @@ struct Convert: ParsableCommand {
       converter.allowsLoss = allowLoss
       converter.makesNewIdentifier = newUUID
       converter.isDryRun = dryRun
+      converter.subset = try subset()
       let bar = ProgressBar()
       converter.progress = { bar.show($0) }
       defer { bar.clear() }

@@ -158,3 +158,97 @@ import Testing
     #expect(folder.names.isEmpty)
   }
 }
+
+@Suite("atomicstore convert --entity") struct ConvertSubsetTests {
+  static func count(_ path: String, _ entity: String) throws -> String {
+    try Command.run("fetch", path, "--entity", entity, "--count").output
+  }
+
+  @Test("a subset keeps references and what is related within it, in all formats", arguments: ["a.xml", "a.plist", "a.csvstore"])
+  func formats(_ name: String) throws {
+    let folder = try Folder()
+    let result = try Command.run(
+      "convert", Command.company, folder(name), "--entity", "Employee", "--where", "department.name == 'Entwicklung'", "--related", "nullify", "--json")
+    #expect(result.code == 0, "\(result.errors)")
+    let report = try #require(try result.json() as? [String: Any])
+    #expect(report["objects"] as? Int == 4)
+    #expect(report["entities"] as? [String: Int] == ["Employee": 3, "Manager": 1])
+    let selections = try #require(report["selections"] as? [[String: Any]])
+    #expect(selections.contains { $0["subject"] as? String == "Employee.department" && $0["count"] as? Int == 3 })
+    let dump = try Command.run("dump", folder(name)).output
+    #expect(dump.contains("\nEmployee/3\n") && dump.contains("  buddy: Employee/4\n") && dump.contains("  manager: Manager/8\n"))
+    // The one report that stayed behind is cut on this side too.
+    #expect(dump.contains("  reports: Employee/4\n") && !dump.contains("Manager/7") && !dump.contains("department:"))
+    // What is left out is in neither, all else is equal.
+    let diff = try #require(try Command.run("diff", Command.company, folder(name), "--json").json() as? [[String: Any]])
+    #expect(diff.filter { $0["kind"] as? String == "deleted" }.count == 8)
+    #expect(!diff.contains { ["inserted", "identity", "metadata"].contains($0["kind"] as? String) })
+  }
+
+  @Test("a closure takes along what can be reached; an ordered relationship keeps its order")
+  func closure() throws {
+    let folder = try Folder()
+    let made = try Command.run("convert", Command.company, folder("a.xml"), "--entity", "Project", "--related", "closure")
+    #expect(made.code == 0)
+    // Everybody works on something, or for somebody who does.
+    #expect(try Command.run("diff", Command.company, folder("a.xml")).code == 0)
+    let part = try Command.run(
+      "convert", Command.company, folder("b.csvstore"), "--entity", "Project", "--where", "SELF != nil AND title != 'Landing'", "--related", "nullify")
+    #expect(part.code == 0, "\(part.errors)")
+    #expect(try Self.count(folder("b.csvstore"), "Project") == "3\n")
+    #expect(part.errors.contains("Project.milestones: cut"))
+  }
+
+  @Test("without --related the first relationship that leaves the subset is an error that names it, and nothing is made")
+  func failing() throws {
+    let folder = try Folder()
+    for arguments in [[], ["--related", "fail"]] {
+      let result = try Command.run(arguments: ["convert", Command.company, folder("a.xml"), "--entity", "Department"] + arguments)
+      #expect(result.code == 65)
+      #expect(result.errors.contains("Department") && result.errors.contains("'employees' leads to Employee/3"), "\(result.errors)")
+    }
+    let json = try Command.run("convert", Command.company, folder("a.xml"), "--entity", "Department", "--json")
+    let error = try #require((try JSONSerialization.jsonObject(with: Data(json.errors.utf8)) as? [String: Any])?["error"] as? [String: Any])
+    #expect(error["entity"] as? String == "Department" && error["property"] as? String == "employees" && error["reference"] as? String == "1")
+    #expect(folder.names.isEmpty)
+  }
+
+  @Test("a subset may be empty; a dry run and --force are as for the whole")
+  func empty() throws {
+    let folder = try Folder()
+    let arguments = ["convert", Command.company, folder("a.plist"), "--entity", "Employee", "--where", "badge < 0"]
+    #expect(try Command.run(arguments: arguments + ["--dry-run"]).code == 0)
+    #expect(folder.names.isEmpty)
+    #expect(try Command.run(arguments: arguments).code == 0)
+    #expect(try Self.count(folder("a.plist"), "Employee") == "0\n")
+    #expect(try Command.run(arguments: arguments).code == 73)
+    #expect(try Command.run(arguments: arguments + ["--force"]).code == 0)
+    let stream = try Command.run(
+      "convert", Command.company, "-", "--to", "XML", "--entity", "Manager", "--related", "nullify", "--new-uuid")
+    #expect(stream.code == 0 && stream.output.contains("type=\"MANAGER\""), "\(stream.output.prefix(200))")
+  }
+
+  @Test(
+    "what cannot be asked is refused with exit code 64",
+    arguments: [
+      (["--entity", "Employe"], "did you mean 'Employee'"), (["--entity", "Employee", "--where", "nmae == 1"], "did you mean 'name'"),
+      (["--entity", "Employee", "--where", "name ="], "column 7"), (["--entity", "Employee", "--entity", "Project", "--where", "TRUEPREDICATE"], "--entity once"),
+      (["--where", "badge == 1"], "--where needs --entity"), (["--related", "closure"], "--related needs --entity"),
+      (["--entity", "Employee", "--related", "all"], "closure"),
+    ])
+  func refusals(_ arguments: [String], _ word: String) throws {
+    let folder = try Folder()
+    let result = try Command.run(arguments: ["convert", Command.company, folder("a.xml")] + arguments)
+    #expect(result.code == 64)
+    #expect(result.errors.contains(word), "\(result.errors)")
+    #expect(folder.names.isEmpty)
+  }
+
+  @Test("errors are JSON where it is asked for, usage errors of a predicate too")
+  func jsonErrors() throws {
+    let folder = try Folder()
+    let result = try Command.run("convert", Command.company, folder("a.xml"), "--entity", "Employee", "--where", "name =", "--json")
+    let error = try #require(try JSONSerialization.jsonObject(with: Data(result.errors.utf8)) as? [String: Any])
+    #expect(result.code == 64 && error["exitCode"] as? Int == 64)
+  }
+}

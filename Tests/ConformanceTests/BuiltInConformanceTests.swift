@@ -1,8 +1,20 @@
 import AtomicStoreConformance
-import BuiltInStoreFormats
+import AtomicStoreSPI
+import BinaryPropertyListStoreFormat
+import CSVStoreFormat
 import Testing
+import XMLStoreFormat
 
+/// The whole file that an author needs, three times over: it never changes when checks are added.
 @Suite("The formats of the kit conform") struct BuiltInConformanceTests {
-  @Test(arguments: Conformance.checks(for: XMLStore.self))
+  static let all: [any AtomicStore.Type] = [XMLStore.self, BinaryPropertyListStore.self, CSVStore.self]
+
+  @Test(arguments: Conformance.checks(for: XMLStore.self, others: all))
   func xml(_ check: ConformanceCheck) throws { try check.run() }
+
+  @Test(arguments: Conformance.checks(for: BinaryPropertyListStore.self, others: all))
+  func propertyList(_ check: ConformanceCheck) throws { try check.run() }
+
+  @Test(arguments: Conformance.checks(for: CSVStore.self, others: all))
+  func csv(_ check: ConformanceCheck) throws { try check.run() }
 }

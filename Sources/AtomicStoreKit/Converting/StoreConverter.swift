@@ -25,6 +25,8 @@ public struct StoreConverter: Sendable {
   public var isDryRun = false
   /// Take it for an error where the target's options or layout ask for a part of the graph only.
   public var refusesSelections = false
+  /// Write a part of the objects only; nil for all. The copy keeps the store's UUID unless ``makesNewIdentifier``.
+  public var subset: StoreSubset?
   /// Called now and then with a word on what is being done.
   public var progress: (@Sendable (Stage) -> Void)?
 
@@ -43,7 +45,8 @@ public struct StoreConverter: Sendable {
     public var identifier: UUID
     /// What the target could not carry, and was allowed to lose.
     public var losses: [Loss]
-    /// What was left out on request, such as other entities of a one-entity file, or references that point outside.
+    /// What was left out on request, such as objects outside a subset, other entities of a one-entity file, or references that
+    /// point outside.
     public var selections: [StoreSelection.Note]
     public var bytesWritten: Int
     public var isDryRun: Bool
@@ -70,7 +73,8 @@ public struct StoreConverter: Sendable {
 
   /// Converts the store at `source` to one at `target`.
   ///
-  /// - Throws: `PersistentStoreError`, ``LossError``, ``VerificationError``. On any error the target is as it was.
+  /// - Throws: `PersistentStoreError`, ``LossError``, ``VerificationError``; for a subset that cannot be asked for
+  ///   ``ManagedObjectError``. On any error the target is as it was.
   public func convert(from source: String, to target: String) throws -> Report {
     // Before anything is read: a large source would be read in vain.
     try refuseTaken(target, source: source)
@@ -108,8 +112,8 @@ public struct StoreConverter: Sendable {
     }
 
     progress?(.forecasting)
-    var nodes = store.nodes
-    for (node, slot) in nodes.deferredSlots {
+    var (nodes, left) = try subset?.nodes(of: store) ?? (store.nodes, [])
+    for (node, slot) in nodes.deferredSlots where nodes.contains(node) {
       try nodes.set(try store.value(slot: slot, of: node), slot: slot, of: node)
     }
     var metadata = store.metadata
@@ -132,7 +136,7 @@ public struct StoreConverter: Sendable {
         let count = snapshot.nodes.count(of: entity.index)
         return count > 0 ? (entity.name, count) : nil
       },
-      identifier: metadata.uuid, losses: losses, selections: selection?.notes ?? [], bytesWritten: 0,
+      identifier: metadata.uuid, losses: losses, selections: left + (selection?.notes ?? []), bytesWritten: 0,
       isDryRun: isDryRun)
 
     progress?(.writing)

@@ -68,14 +68,18 @@ extension ManagedObjectContext {
   public func fetch<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [Result] {
     processPendingChanges()
     try check(request)
-    if !request.includesPendingChanges, parent == nil, !(inserted.isEmpty && updated.isEmpty && deleted.isEmpty) {
-      return try fetchStored(request)
-    }
-    if let found = try rows(of: request) {
+    if !request.includesPendingChanges, parent == nil, hasPendingChanges { return try fetchStored(request) }
+    if request.predicate != nil || !request.sortKeys.isEmpty || request.fetchLimit > 0, let found = try rows(of: request) {
       var results: [Result] = []
       results.reserveCapacity(found.count)
-      for place in found {
-        let object = object(at: place)
+      for (home, version, nodes) in found.parts {
+        for node in nodes {
+          let object = object(at: node, in: version, of: home)
+          guard let typed = object as? Result else { throw wrongClass(object, Result.self) }
+          results.append(typed)
+        }
+      }
+      for object in found.objects {
         guard let typed = object as? Result else { throw wrongClass(object, Result.self) }
         results.append(typed)
       }
@@ -148,99 +152,144 @@ extension ManagedObjectContext {
     }
   }
 
-  /// What a request found: a node, or an object that has changed since its node was saved.
-  private enum Found {
-    case node(NodeHandle, NodeVersion, StoreHome)
-    case object(ManagedObject)
+  private var hasPendingChanges: Bool { !(inserted.isEmpty && updated.isEmpty && deleted.isEmpty) }
+
+  /// A store that a request is asked of by columns: its entities with what each row must fulfil, nil for nothing.
+  private struct ColumnSearch {
+    let home: StoreHome
+    let version: NodeVersion
+    let entities: [(plan: EntityPlan, test: RowTest?)]
+    /// The objects that say something else than their rows do.
+    let changed: [NodeHandle: ManagedObject]
   }
 
-  private func object(at place: Found) -> ManagedObject {
-    switch place {
-    case .node(let node, let version, let home): object(at: node, in: version, of: home)
-    case .object(let object): object
-    }
-  }
-
-  /// What a request finds, by its predicate and order run over columns; nil where that cannot be: a closure, keys that are no
-  /// columns, or changes in memory that the columns do not know and the predicate may look at through a relationship.
-  private func rows<Result>(of request: FetchRequest<Result>) throws(ManagedObjectError) -> [Found]? {
-    guard parent == nil, request.filter == nil, request.predicate != nil || !request.sortKeys.isEmpty || request.fetchLimit > 0
-    else { return nil }
+  /// What to run over columns for a request; nil where that cannot be: a closure, keys that are no columns, or changes in memory
+  /// that the columns do not know and the predicate may look at through a relationship.
+  private func columnSearches<Result>(_ request: FetchRequest<Result>) throws(ManagedObjectError) -> [ColumnSearch]? {
+    guard parent == nil, request.filter == nil else { return nil }
     let entities = try entities(of: request)
     let homes = homesAsked(request)
     // Several stores in one order are sorted as objects.
     guard homes.count == 1 || request.sortKeys.isEmpty else { return nil }
-    let hasChanges = !(inserted.isEmpty && updated.isEmpty && deleted.isEmpty)
-    if hasChanges, !request.includesPendingChanges { return nil }
     var changedEntities: Set<Int> = []
-    if hasChanges {
-      guard managedObjectModel != nil else { return nil }
+    if hasPendingChanges {
+      guard request.includesPendingChanges, managedObjectModel != nil else { return nil }
       for list in [inserted, updated, deleted] { for object in list { changedEntities.insert(object.plan.index) } }
     }
-    let now = Date()
-    var found: [Found] = []
+    var searches: [ColumnSearch] = []
     for home in homes {
       guard let version = home.currentVersion(), !version.hasDeferredValues else { return nil }
-      let plans = entities.filter { $0.model === home.store.model }.map { home.plan.entities[$0.index] }
       // Objects that read an older version say something else than the columns.
       var isStale = false
       home.visit { if $0.flags.contains(.realized), $0.base !== version || $0.overlay != nil { isStale = true } }
       if isStale { return nil }
-      // The objects whose columns say something else than they do.
       var changed: [NodeHandle: ManagedObject] = [:]
-      for list in [updated, deleted] {
-        for object in list where object.home === home && object.base === version { changed[object.node] = object }
+      if hasPendingChanges {
+        for list in [updated, deleted] {
+          for object in list where object.home === home && object.base === version { changed[object.node] = object }
+        }
       }
-      var nodes: [NodeHandle] = []
+      var asked: [(plan: EntityPlan, test: RowTest?)] = []
       let compiler = RowTestCompiler(plan: home.plan, version: version, store: home.identifier)
-      for plan in plans where !plan.entity.isAbstract {
+      for entity in entities where entity.model === home.store.model && !entity.isAbstract {
+        let plan = home.plan.entities[entity.index]
         guard let predicate = request.predicate else {
-          for row in 0..<version.rowCount(of: plan.index) { nodes.append(NodeHandle(entity: plan.index, row: row)) }
+          asked.append((plan, nil))
           continue
         }
-        guard let test = compiler.compile(predicate, plan) else { return nil }
-        guard !hasChanges || test.entitiesLedTo.isDisjoint(with: changedEntities) else { return nil }
-        var rows = withExtendedLifetime(version) { test.rows(version, plan) }
-        if !changed.isEmpty {
-          rows.removeAll { changed[NodeHandle(entity: plan.index, row: $0)] != nil }
-          for (node, object) in changed where node.entity == plan.index && !object.flags.contains(.deleted) {
-            if try PredicateEvaluator(object, now: now).evaluate(predicate) { rows.append(node.row) }
+        guard let test = compiler.compile(predicate, plan), test.entitiesLedTo.isDisjoint(with: changedEntities) else { return nil }
+        asked.append((plan, test))
+      }
+      searches.append(ColumnSearch(home: home, version: version, entities: asked, changed: changed))
+    }
+    return searches
+  }
+
+  /// What a request finds: nodes of each store, and behind them the objects that have no node, or that stand in an order which
+  /// columns do not know.
+  private struct FoundRows {
+    var parts: [(home: StoreHome, version: NodeVersion, nodes: ArraySlice<NodeHandle>)] = []
+    var objects: [ManagedObject] = []
+    var count: Int { parts.reduce(objects.count) { $0 + $1.nodes.count } }
+  }
+
+  /// What a request finds by its predicate and order run over columns; nil where that cannot be.
+  private func rows<Result>(of request: FetchRequest<Result>) throws(ManagedObjectError) -> FoundRows? {
+    guard let searches = try columnSearches(request) else { return nil }
+    if hasPendingChanges { return try rowsWithChanges(of: request, searches) }
+    var skipped = max(0, request.fetchOffset)
+    var wanted = request.fetchLimit > 0 ? request.fetchLimit : .max
+    var found = FoundRows()
+    for search in searches {
+      var nodes: [NodeHandle] = []
+      for (plan, test) in search.entities {
+        guard let test else {
+          let count = search.version.rowCount(of: plan.index)
+          nodes.reserveCapacity(nodes.count + count)
+          for row in 0..<count { nodes.append(NodeHandle(entity: plan.index, row: row)) }
+          continue
+        }
+        test.rows(search.version, plan) { nodes.append(NodeHandle(entity: plan.index, row: $0)) }
+      }
+      if !request.sortKeys.isEmpty {
+        guard let sort = RowSort(request.sortKeys, entities: search.entities.map(\.plan), search.home.plan, search.version) else {
+          return nil
+        }
+        let (end, overflow) = skipped.addingReportingOverflow(wanted)
+        nodes = sort.sorted(nodes, limit: overflow ? .max : end)
+      }
+      let part = nodes.dropFirst(skipped).prefix(wanted)
+      skipped = max(0, skipped - nodes.count)
+      wanted -= wanted == .max ? 0 : part.count
+      found.parts.append((search.home, search.version, part))
+    }
+    return found
+  }
+
+  /// The same where there are unsaved changes: rows whose objects have changed are asked as objects, and so are new objects.
+  private func rowsWithChanges<Result>(
+    of request: FetchRequest<Result>, _ searches: [ColumnSearch]
+  ) throws(ManagedObjectError) -> FoundRows? {
+    let now = Date()
+    var found = FoundRows()
+    for search in searches {
+      var nodes: [NodeHandle] = []
+      for (plan, test) in search.entities {
+        var rows: [Int] = []
+        if let test { test.rows(search.version, plan) { rows.append($0) } } else { rows = Array(0..<search.version.rowCount(of: plan.index)) }
+        if !search.changed.isEmpty {
+          rows.removeAll { search.changed[NodeHandle(entity: plan.index, row: $0)] != nil }
+          for (node, object) in search.changed where node.entity == plan.index && !object.flags.contains(.deleted) {
+            if let predicate = request.predicate, try !PredicateEvaluator(object, now: now).evaluate(predicate) { continue }
+            rows.append(node.row)
           }
           rows.sort()
         }
         for row in rows { nodes.append(NodeHandle(entity: plan.index, row: row)) }
       }
-      if request.predicate == nil, !changed.isEmpty {
-        nodes.removeAll { changed[$0]?.flags.contains(.deleted) ?? false }
-      }
-      if !request.sortKeys.isEmpty, !hasChanges {
-        let concrete = plans.filter { !$0.entity.isAbstract }
-        guard let sort = RowSort(request.sortKeys, entities: concrete, home.plan, version) else { return nil }
-        nodes = sort.sorted(nodes)
-      }
-      found.reserveCapacity(found.count + nodes.count)
-      for node in nodes { found.append(.node(node, version, home)) }
+      found.parts.append((search.home, search.version, nodes[...]))
     }
-    if !inserted.isEmpty {
-      let names = Set(entities.map(\.index))
-      let stores = request.affectedStores.map { $0.map(\.latest) }
-      for object in inserted where names.contains(object.plan.index) && entities.contains(object.plan.entity) {
-        // One that came back after a conflict is in both lists.
-        guard !object.flags.contains(.deleted), object.base == nil else { return nil }
-        if let stores {
-          guard let home = homeForCheck(object), stores.contains(where: { $0 === home.store }) else { continue }
-        }
-        if let predicate = request.predicate, try !PredicateEvaluator(object, now: now).evaluate(predicate) { continue }
-        found.append(.object(object))
+    let entities = try entities(of: request)
+    let names = Set(entities.map(\.index))
+    let stores = request.affectedStores.map { $0.map(\.latest) }
+    for object in inserted where names.contains(object.plan.index) && entities.contains(object.plan.entity) {
+      // One that came back after a conflict is in both lists.
+      guard !object.flags.contains(.deleted), object.base == nil else { return nil }
+      if let stores {
+        guard let home = homeForCheck(object), stores.contains(where: { $0 === home.store }) else { continue }
       }
+      if let predicate = request.predicate, try !PredicateEvaluator(object, now: now).evaluate(predicate) { continue }
+      found.objects.append(object)
     }
-    if hasChanges, !request.sortKeys.isEmpty {
-      found = try SortKey.sort(found.map { object(at: $0) }, by: request.sortKeys)
-        .map { .object($0) }
-    }
-    if request.fetchOffset > 0 { found.removeFirst(min(request.fetchOffset, found.count)) }
-    if request.fetchLimit > 0 { found.removeLast(max(0, found.count - request.fetchLimit)) }
-    return found
+    let offset = max(0, request.fetchOffset)
+    let isWhole = offset == 0 && request.fetchLimit <= 0
+    if request.sortKeys.isEmpty, isWhole { return found }
+    var objects: [ManagedObject] = []
+    for (home, version, nodes) in found.parts { for node in nodes { objects.append(object(at: node, in: version, of: home)) } }
+    objects += found.objects
+    if !request.sortKeys.isEmpty { objects = try SortKey.sort(objects, by: request.sortKeys) }
+    let part = objects.dropFirst(offset)
+    return FoundRows(objects: Array(request.fetchLimit > 0 ? part.prefix(request.fetchLimit) : part))
   }
 
   private func wrongClass(_ object: ManagedObject, _ wanted: ManagedObject.Type) -> ManagedObjectError {
@@ -250,9 +299,23 @@ extension ManagedObjectContext {
       entityName: object.plan.name)
   }
 
-  /// The IDs of the objects that a request asks for. Objects inserted and not saved have temporary ones.
+  /// The IDs of the objects that a request asks for, without making the objects where the stores' columns suffice. Objects
+  /// inserted and not saved have temporary ones.
   public func fetchObjectIDs<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [ManagedObjectID] {
-    try fetch(request).map(\.objectID)
+    processPendingChanges()
+    try check(request)
+    guard let found = try rows(of: request) else { return try fetch(request).map(\.objectID) }
+    var ids: [ManagedObjectID] = []
+    ids.reserveCapacity(found.count)
+    for (home, version, nodes) in found.parts {
+      for node in nodes {
+        ids.append(
+          ManagedObjectID(
+            storeIdentifier: home.identifier, entityName: home.plan.entities[node.entity].name, reference: version.reference(of: node)))
+      }
+    }
+    ids += found.objects.map(\.objectID)
+    return ids
   }
 
   /// The objects of a template of the model, its variables replaced.
@@ -292,8 +355,20 @@ extension ManagedObjectContext {
       count = max(0, count - max(0, request.fetchOffset))
       return request.fetchLimit > 0 ? min(count, request.fetchLimit) : count
     }
-    if let nodes = try rows(of: request) { return nodes.count }
-    return try fetch(request).count
+    if hasPendingChanges { return try rows(of: request)?.count ?? fetch(request).count }
+    // An order changes nothing, but its keys may be an error.
+    guard let searches = try columnSearches(request),
+      request.sortKeys.isEmpty
+        || searches.allSatisfy({ RowSort(request.sortKeys, entities: $0.entities.map(\.plan), $0.home.plan, $0.version) != nil })
+    else { return try fetch(request).count }
+    var count = 0
+    for search in searches {
+      for (plan, test) in search.entities {
+        count += test?.count(search.version, plan) ?? search.version.rowCount(of: plan.index)
+      }
+    }
+    count = max(0, count - max(0, request.fetchOffset))
+    return request.fetchLimit > 0 ? min(count, request.fetchLimit) : count
   }
 
   private func entities<Result>(of request: FetchRequest<Result>) throws(ManagedObjectError) -> [Entity] {

@@ -311,13 +311,16 @@ final class RowIndexes: Sendable {
 extension RowTest {
   /// The rows that the test holds for, ascending. Where the entity has an index that narrows them down, only those that it
   /// leaves are looked at.
-  func rows(_ version: NodeVersion, _ plan: EntityPlan) -> [Int] {
-    let count = version.rowCount(of: plan.index)
-    if !plan.indexedSlots.isEmpty, count > 0, let rows = narrowed(version, plan, count) { return rows }
-    let mask = run(version, entity: plan.index)
-    var rows: [Int] = []
-    for row in 0..<count where mask[row] != 0 { rows.append(row) }
-    return rows
+  func rows(_ version: NodeVersion, _ plan: EntityPlan, _ body: (Int) -> Void) {
+    if let rows = withExtendedLifetime(version, { narrowed(version, plan) }) { return rows.forEach(body) }
+    run(version, entity: plan.index).withUnsafeBufferPointer { mask in
+      for row in 0..<mask.count where mask[row] != 0 { body(row) }
+    }
+  }
+
+  /// For how many rows of the entity the test holds.
+  func count(_ version: NodeVersion, _ plan: EntityPlan) -> Int {
+    withExtendedLifetime(version) { narrowed(version, plan) }?.count ?? count(version, entity: plan.index)
   }
 
   /// What must hold all together.
@@ -333,7 +336,9 @@ extension RowTest {
     }
   }
 
-  private func narrowed(_ version: NodeVersion, _ plan: EntityPlan, _ count: Int) -> [Int]? {
+  private func narrowed(_ version: NodeVersion, _ plan: EntityPlan) -> [Int]? {
+    let count = version.rowCount(of: plan.index)
+    guard !plan.indexedSlots.isEmpty, count > 0 else { return nil }
     let parts = conjuncts
     // Ranges of one column are cut with each other: from below and from above.
     var bySlot: [Int: [Range<Int>]] = [:]

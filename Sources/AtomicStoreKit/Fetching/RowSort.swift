@@ -55,58 +55,114 @@ struct RowSort {
     }
   }
 
-  /// A node and the first eight bytes of its first key, which decide most comparisons.
+  /// A node and its key, or the piece of it that counts at the moment.
   private struct Entry {
-    var prefix: UInt64
+    var key: UInt64
     var node: NodeHandle
-    var place: UInt32
   }
 
-  func sorted(_ nodes: [NodeHandle]) -> [NodeHandle] {
-    guard let first = keys.first else { return nodes }
-    var entries: [Entry] = []
-    entries.reserveCapacity(nodes.count)
-    for (place, node) in nodes.enumerated() {
-      let prefix = prefix(first, node)
-      entries.append(
-        Entry(prefix: first.isAscending ? prefix : ~prefix, node: node, place: UInt32(truncatingIfNeeded: place)))
+  /// Entries that are alike in everything looked at so far, and what to look at next: the piece of that number of a key.
+  private struct Group {
+    var start: Int
+    var end: Int
+    var key: Int
+    var piece: Int
+  }
+
+  /// The nodes in order; what is equal stays as it was. With a limit only so many at the beginning are sure to be in their
+  /// place.
+  ///
+  /// Keys are numbers in the order of their values, a text's one for each seven bytes: what is alike in one of them is
+  /// ordered by the next. So each text is read once for each of its pieces that decides something, and the rest is sorting
+  /// numbers.
+  func sorted(_ nodes: [NodeHandle], limit: Int = .max) -> [NodeHandle] {
+    guard !keys.isEmpty, nodes.count > 1 else { return nodes }
+    let entries = UnsafeMutableBufferPointer<Entry>.allocate(capacity: nodes.count)
+    let scratch = UnsafeMutableBufferPointer<Entry>.allocate(capacity: nodes.count)
+    defer {
+      entries.deallocate()
+      scratch.deallocate()
     }
-    entries.sort { one, other in
-      if one.prefix != other.prefix { return one.prefix < other.prefix }
-      for key in keys {
-        let order = compare(key, one.node, other.node)
-        if order != 0 { return key.isAscending ? order < 0 : order > 0 }
+    for place in nodes.indices { entries.initializeElement(at: place, to: Entry(key: 0, node: nodes[place])) }
+    scratch.initialize(repeating: Entry(key: 0, node: nodes[0]))
+    var groups = [Group(start: 0, end: nodes.count, key: 0, piece: 0)]
+    while let group = groups.popLast() {
+      fill(entries, group)
+      Self.sort(UnsafeMutableBufferPointer(rebasing: entries[group.start..<group.end]), scratch)
+      var start = group.start
+      while start < group.end, start < limit {
+        var end = start + 1
+        while end < group.end, entries[end].key == entries[start].key { end += 1 }
+        if end - start > 1, let (key, piece) = next(after: group, entries[start].key) {
+          groups.append(Group(start: start, end: end, key: key, piece: piece))
+        }
+        start = end
       }
-      return one.place < other.place
     }
-    return entries.map(\.node)
+    return entries.prefix(min(limit, nodes.count)).map(\.node)
   }
 
-  /// The column and row that hold the key of a node; nil for null on the way.
-  private func place(_ key: Key, _ node: NodeHandle) -> (ColumnView, Int)? {
-    if let through = key.through[node.entity] {
-      let bits = through.handle(node.row)
-      guard bits != .max, let column = key.own[Int(bits >> 32)] else { return nil }
-      return (column, Int(bits & 0xFFFF_FFFF))
+  /// What tells entries apart that are alike in a piece; nil where nothing does.
+  private func next(after group: Group, _ number: UInt64) -> (key: Int, piece: Int)? {
+    let key = keys[group.key]
+    let number = key.isAscending ? number : ~number
+    switch key.type {
+    // The last byte says whether the text goes on.
+    case .string where number & 0xFF == Self.goesOn: return (group.key, group.piece + 1)
+    // The least integer looks as null does.
+    case .integer64 where number == 0 && group.piece == 0: return (group.key, 1)
+    default: return group.key + 1 < keys.count ? (group.key + 1, 0) : nil
     }
-    return key.own[node.entity].map { ($0, node.row) }
   }
 
-  /// Numbers in the order of their values: null is 0, and so is the least integer, which the whole comparison tells apart.
-  private func prefix(_ key: Key, _ node: NodeHandle) -> UInt64 {
-    guard let (column, row) = place(key, node) else { return 0 }
-    if case .string = key.type {
+  private func fill(_ entries: UnsafeMutableBufferPointer<Entry>, _ group: Group) {
+    let key = keys[group.key]
+    let flip: UInt64 = key.isAscending ? 0 : .max
+    // Most often all rows are of one entity, and the key is in it.
+    if key.through.isEmpty, key.own.count == 1, let (entity, column) = key.own.first, entries[group.start].node.entity == entity {
+      for place in group.start..<group.end {
+        entries[place].key = Self.number(key.type, column, entries[place].node.row, group.piece) ^ flip
+      }
+      return
+    }
+    for place in group.start..<group.end {
+      let node = entries[place].node
+      var number: UInt64 = 0
+      if let through = key.through[node.entity] {
+        let bits = through.handle(node.row)
+        if bits != .max, let column = key.own[Int(bits >> 32)] {
+          number = Self.number(key.type, column, Int(bits & 0xFFFF_FFFF), group.piece)
+        }
+      } else if let column = key.own[node.entity] {
+        number = Self.number(key.type, column, node.row, group.piece)
+      }
+      entries[place].key = number ^ flip
+    }
+  }
+
+  private static let goesOn: UInt64 = 9
+
+  /// Numbers in the order of their values; null is 0.
+  @inline(__always) private static func number(_ type: AttributeType, _ column: ColumnView, _ row: Int, _ piece: Int) -> UInt64 {
+    if case .string = type {
       guard let bytes = column.bytes(row) else { return 0 }
+      let start = piece &* 7
+      let left = bytes.count &- start
       var value: UInt64 = 0
-      for place in 0..<8 { value = value << 8 | (place < bytes.count ? UInt64(bytes[place]) : 0) }
-      return value
+      if left >= 8, let base = bytes.baseAddress {
+        value = UInt64(bigEndian: UnsafeRawPointer(base).loadUnaligned(fromByteOffset: start, as: UInt64.self)) & ~0xFF
+      } else {
+        for place in 0..<max(0, min(7, left)) { value |= UInt64(bytes[start &+ place]) << UInt64(56 &- place &* 8) }
+      }
+      // How much there is beyond zeros: a text is less than one that goes on from it.
+      return value | UInt64(1 &+ max(0, min(8, left)))
     }
     guard column.isPresent(row) else { return 0 }
-    switch key.type {
+    switch type {
     case .boolean: return 1 + UInt64(column.cells.load(fromByteOffset: row, as: UInt8.self))
     case .integer16: return Self.ordered(Int64(column.cells.load(fromByteOffset: row &* 2, as: Int16.self)))
     case .integer32: return Self.ordered(Int64(column.cells.load(fromByteOffset: row &* 4, as: Int32.self)))
-    case .integer64: return Self.ordered(column.cells.load(fromByteOffset: row &* 8, as: Int64.self))
+    case .integer64: return piece > 0 ? 1 : Self.ordered(column.cells.load(fromByteOffset: row &* 8, as: Int64.self))
     case .float: return Self.ordered(Double(column.cells.load(fromByteOffset: row &* 4, as: Float.self)))
     default: return Self.ordered(column.cells.load(fromByteOffset: row &* 8, as: Double.self))
     }
@@ -120,25 +176,81 @@ struct RowSort {
     return bits >> 63 == 1 ? ~bits : bits | 1 << 63
   }
 
-  private func compare(_ key: Key, _ one: NodeHandle, _ other: NodeHandle) -> Int {
-    let a = place(key, one)
-    let b = place(key, other)
-    func isNull(_ place: (ColumnView, Int)?) -> Bool {
-      guard let (column, row) = place else { return true }
-      if case .string = key.type { return column.bytes(row) == nil }
-      return !column.isPresent(row)
+  /// By their keys, stably: a few by insertion, some by comparing, many byte by byte from the last one on, bytes in which all are
+  /// alike left out.
+  private static func sort(_ entries: UnsafeMutableBufferPointer<Entry>, _ scratch: UnsafeMutableBufferPointer<Entry>) {
+    let count = entries.count
+    if count <= 24 {
+      for place in 1..<max(count, 1) {
+        let entry = entries[place]
+        var hole = place
+        while hole > 0, entry.key < entries[hole - 1].key {
+          entries[hole] = entries[hole - 1]
+          hole -= 1
+        }
+        entries[hole] = entry
+      }
+      return
     }
-    let aIsNull = isNull(a)
-    let bIsNull = isNull(b)
-    if aIsNull || bIsNull { return aIsNull ? (bIsNull ? 0 : -1) : 1 }
-    if case .string = key.type {
-      guard let (column, row) = a, let (otherColumn, otherRow) = b, let x = column.bytes(row), let y = otherColumn.bytes(otherRow) else { return 0 }
-      let shared = min(x.count, y.count)
-      for place in 0..<shared where x[place] != y[place] { return x[place] < y[place] ? -1 : 1 }
-      return x.count < y.count ? -1 : x.count > y.count ? 1 : 0
+    var different: UInt64 = 0
+    for place in 1..<count { different |= entries[place].key ^ entries[0].key }
+    let bytes = (0..<8).filter { different >> UInt64($0 * 8) & 0xFF != 0 }
+    // A pass over the counts of 256 bytes does not pay for few.
+    if count < 256 * bytes.count / 4 {
+      mergeSort(entries, scratch)
+      return
     }
-    let x = prefix(key, one)
-    let y = prefix(key, other)
-    return x < y ? -1 : x > y ? 1 : 0
+    var from = entries
+    var to = UnsafeMutableBufferPointer(rebasing: scratch[..<count])
+    withUnsafeTemporaryAllocation(of: Int.self, capacity: 256) { places in
+      for byte in bytes {
+        let shift = UInt64(byte * 8)
+        places.initialize(repeating: 0)
+        for place in 0..<count { places[Int(truncatingIfNeeded: from[place].key >> shift & 0xFF)] += 1 }
+        var sum = 0
+        for value in 0..<256 {
+          let next = sum + places[value]
+          places[value] = sum
+          sum = next
+        }
+        for place in 0..<count {
+          let value = Int(truncatingIfNeeded: from[place].key >> shift & 0xFF)
+          to[places[value]] = from[place]
+          places[value] &+= 1
+        }
+        swap(&from, &to)
+      }
+    }
+    if from.baseAddress != entries.baseAddress { _ = entries.update(fromContentsOf: from) }
+  }
+
+  /// Runs of two, of four, of eight and so on, put together.
+  private static func mergeSort(_ entries: UnsafeMutableBufferPointer<Entry>, _ scratch: UnsafeMutableBufferPointer<Entry>) {
+    let count = entries.count
+    var from = entries
+    var to = UnsafeMutableBufferPointer(rebasing: scratch[..<count])
+    var width = 1
+    while width < count {
+      var start = 0
+      while start < count {
+        let middle = min(start + width, count)
+        let end = min(middle + width, count)
+        var one = start
+        var other = middle
+        for place in start..<end {
+          if one < middle, other >= end || from[one].key <= from[other].key {
+            to[place] = from[one]
+            one += 1
+          } else {
+            to[place] = from[other]
+            other += 1
+          }
+        }
+        start = end
+      }
+      swap(&from, &to)
+      width *= 2
+    }
+    if from.baseAddress != entries.baseAddress { _ = entries.update(fromContentsOf: from) }
   }
 }

@@ -34,123 +34,201 @@ indirect enum RowTest {
 
   /// A byte for each row of the entity: 1 where the test holds.
   func run(_ version: NodeVersion, entity: Int) -> [UInt8] {
-    let rows = version.rowCount(of: entity)
-    switch self {
-    case .constant(let flag): return [UInt8](repeating: flag ? 1 : 0, count: rows)
-    case .and(let parts):
-      guard var mask = parts.first?.run(version, entity: entity) else { return [UInt8](repeating: 1, count: rows) }
-      for part in parts.dropFirst() {
-        let next = part.run(version, entity: entity)
-        for row in 0..<rows { mask[row] &= next[row] }
+    var mask = [UInt8](repeating: 1, count: version.rowCount(of: entity))
+    mask.withUnsafeMutableBufferPointer { narrow($0, version, entity) }
+    return mask
+  }
+
+  /// For how many rows of the entity the test holds.
+  func count(_ version: NodeVersion, entity: Int) -> Int {
+    run(version, entity: entity).withUnsafeBufferPointer { mask in
+      var count = 0
+      var row = 0
+      // A byte each for 255 rounds at most: sums of bytes that the processor makes many at a time.
+      while row < mask.count {
+        let end = min(row + 255, mask.count)
+        var sum: UInt8 = 0
+        for place in row..<end { sum &+= mask[place] }
+        count += Int(sum)
+        row = end
       }
-      return mask
-    case .or(let parts):
-      guard var mask = parts.first?.run(version, entity: entity) else { return [UInt8](repeating: 0, count: rows) }
-      for part in parts.dropFirst() {
-        let next = part.run(version, entity: entity)
-        for row in 0..<rows { mask[row] |= next[row] }
-      }
-      return mask
-    case .not(let part):
-      var mask = part.run(version, entity: entity)
-      for row in 0..<rows { mask[row] ^= 1 }
-      return mask
-    default: return leaf(version, entity, rows)
+      return count
     }
   }
 
-  private func leaf(_ version: NodeVersion, _ entity: Int, _ rows: Int) -> [UInt8] {
+  /// Takes out the rows for which the test does not hold. Rows that are out already are not looked at where a look costs.
+  private func narrow(_ mask: UnsafeMutableBufferPointer<UInt8>, _ version: NodeVersion, _ entity: Int) {
+    switch self {
+    case .constant(let flag):
+      if !flag { mask.update(repeating: 0) }
+    case .and(let parts):
+      // No test can fail, so the order is free: what is cheap comes first and spares the others work.
+      for part in parts.sorted(by: { $0.cost < $1.cost }) { part.narrow(mask, version, entity) }
+    case .or(let parts):
+      withUnsafeTemporaryAllocation(of: UInt8.self, capacity: mask.count * 2) { scratch in
+        let open = UnsafeMutableBufferPointer(rebasing: scratch[..<mask.count])
+        let part = UnsafeMutableBufferPointer(rebasing: scratch[mask.count...])
+        _ = open.initialize(fromContentsOf: mask)
+        _ = part.initialize(fromContentsOf: mask)
+        for (place, test) in parts.sorted(by: { $0.cost < $1.cost }).enumerated() {
+          if place > 0 { _ = part.update(fromContentsOf: open) }
+          test.narrow(part, version, entity)
+          for row in 0..<mask.count { open[row] ^= part[row] }
+        }
+        // What no part took is left open.
+        for row in 0..<mask.count { mask[row] ^= open[row] }
+      }
+    case .not(let part):
+      withUnsafeTemporaryAllocation(of: UInt8.self, capacity: mask.count) { scratch in
+        _ = scratch.initialize(fromContentsOf: mask)
+        part.narrow(scratch, version, entity)
+        for row in 0..<mask.count { mask[row] ^= scratch[row] }
+      }
+    default: withExtendedLifetime(version) { leaf(mask, version, entity) }
+    }
+  }
+
+  /// Roughly what one row costs.
+  private var cost: Int {
+    switch self {
+    case .constant: 0
+    case .null, .integers, .doubles, .boolean, .destination: 1
+    case .count: 2
+    case .integerSet, .through: 4
+    case .text(_, let test, _): test.cost
+    case .some, .every: 30
+    case .and(let parts), .or(let parts): parts.reduce(1) { $0 + $1.cost }
+    case .not(let part): 1 + part.cost
+    }
+  }
+
+  private func leaf(_ mask: UnsafeMutableBufferPointer<UInt8>, _ version: NodeVersion, _ entity: Int) {
     func column(_ slot: Int) -> ColumnView { version.column(entity: entity, slot: slot) }
-    func fill(_ body: (Int) -> Bool) -> [UInt8] {
-      [UInt8](unsafeUninitializedCapacity: rows) { buffer, count in
-        for row in 0..<rows { buffer[row] = body(row) ? 1 : 0 }
-        count = rows
+    switch self {
+    case .constant, .and, .or, .not: return
+    case .null(let slot, let wanted):
+      let column = column(slot)
+      switch column.layout {
+      case .bytes: Self.every(mask) { (column.bytes($0) == nil) == wanted }
+      case .toOne: Self.every(mask) { (column.handle($0) == .max) == wanted }
+      case .toMany: Self.every(mask) { column.handles($0).isEmpty == wanted }
+      default: Self.every(mask) { column.isPresent($0) != wanted }
+      }
+    case .integers(let slot, let low, let high, let isOutside, let null):
+      let column = column(slot)
+      func test<Value: FixedWidthInteger & BitwiseCopyable>(_: Value.Type) {
+        Self.present(mask, column, null) { row in
+          let value = Int64(column.cells.load(fromByteOffset: row &* MemoryLayout<Value>.size, as: Value.self))
+          let isWithin: UInt8 = (value >= low ? 1 : 0) & (value <= high ? 1 : 0)
+          return isWithin ^ (isOutside ? 1 : 0)
+        }
+      }
+      switch column.layout {
+      case .integer16: test(Int16.self)
+      case .integer32: test(Int32.self)
+      default: test(Int64.self)
+      }
+    case .integerSet(let slot, let set, let null):
+      let column = column(slot)
+      Self.left(mask) { row in
+        guard column.isPresent(row) else { return null }
+        switch column.layout {
+        case .integer16: return set.contains(Int64(column.cells.load(fromByteOffset: row &* 2, as: Int16.self)))
+        case .integer32: return set.contains(Int64(column.cells.load(fromByteOffset: row &* 4, as: Int32.self)))
+        default: return set.contains(column.cells.load(fromByteOffset: row &* 8, as: Int64.self))
+        }
+      }
+    case .doubles(let slot, let order, let bound, let null):
+      let column = column(slot)
+      if column.layout == .float {
+        Self.compare(mask, column, order, bound, null) { Double(column.cells.load(fromByteOffset: $0 &* 4, as: Float.self)) }
+      } else {
+        Self.compare(mask, column, order, bound, null) { column.cells.load(fromByteOffset: $0 &* 8, as: Double.self) }
+      }
+    case .boolean(let slot, let wanted, let null):
+      let column = column(slot)
+      Self.present(mask, column, null) { row in
+        (column.cells.load(fromByteOffset: row, as: UInt8.self) == 0 ? 1 : 0) ^ (wanted ? 1 : 0)
+      }
+    case .text(let slot, let test, let null):
+      let column = column(slot)
+      if test.isSameness {
+        let isWanted = test.comparator == .equal
+        test.other.withUnsafeBufferPointer { other in
+          Self.left(mask) { row in column.bytes(row).map { TextTest.isSame($0, other) == isWanted } ?? null }
+        }
+      } else {
+        Self.left(mask) { row in column.bytes(row).map { test.holds($0) } ?? null }
+      }
+    case .destination(let slot, let bits, let isOther):
+      let column = column(slot)
+      Self.every(mask) { (column.handle($0) == bits) != isOther }
+    case .through(let slot, let tests, let null):
+      let column = column(slot)
+      let masks = Self.masks(tests, version)
+      Self.left(mask) { row in
+        let bits = column.handle(row)
+        guard bits != .max else { return null }
+        return Self.holds(masks, bits)
+      }
+    case .some(let slot, let tests), .every(let slot, let tests):
+      let column = column(slot)
+      let masks = Self.masks(tests, version)
+      let isSome = if case .some = self { true } else { false }
+      Self.left(mask) { row in
+        for bits in column.handles(row) where Self.holds(masks, bits) == isSome { return isSome }
+        return !isSome
+      }
+    case .count(let slot, let low, let high, let isOutside):
+      let column = column(slot)
+      Self.left(mask) { row in
+        let count = Int64(column.handles(row).count)
+        return (count >= low && count <= high) != isOutside
       }
     }
-    return withExtendedLifetime(version) {
-      switch self {
-      case .constant, .and, .or, .not: return []
-      case .null(let slot, let wanted):
-        let column = column(slot)
-        switch column.layout {
-        case .bytes: return fill { (column.bytes($0) == nil) == wanted }
-        case .toOne: return fill { (column.handle($0) == .max) == wanted }
-        case .toMany: return fill { column.handles($0).isEmpty == wanted }
-        default: return fill { column.isPresent($0) != wanted }
-        }
-      case .integers(let slot, let low, let high, let isOutside, let null):
-        let column = column(slot)
-        func test<Value: FixedWidthInteger & BitwiseCopyable>(_: Value.Type) -> [UInt8] {
-          fill { row in
-            guard column.isPresent(row) else { return null }
-            let value = Int64(column.cells.load(fromByteOffset: row &* MemoryLayout<Value>.size, as: Value.self))
-            return (value >= low && value <= high) != isOutside
-          }
-        }
-        switch column.layout {
-        case .integer16: return test(Int16.self)
-        case .integer32: return test(Int32.self)
-        default: return test(Int64.self)
-        }
-      case .integerSet(let slot, let set, let null):
-        let column = column(slot)
-        return fill { row in
-          guard column.isPresent(row) else { return null }
-          switch column.layout {
-          case .integer16: return set.contains(Int64(column.cells.load(fromByteOffset: row &* 2, as: Int16.self)))
-          case .integer32: return set.contains(Int64(column.cells.load(fromByteOffset: row &* 4, as: Int32.self)))
-          default: return set.contains(column.cells.load(fromByteOffset: row &* 8, as: Int64.self))
-          }
-        }
-      case .doubles(let slot, let order, let bound, let null):
-        let column = column(slot)
-        func value(_ row: Int) -> Double {
-          column.layout == .float
-            ? Double(column.cells.load(fromByteOffset: row &* 4, as: Float.self))
-            : column.cells.load(fromByteOffset: row &* 8, as: Double.self)
-        }
-        switch order {
-        case .less: return fill { column.isPresent($0) ? value($0) < bound : null }
-        case .lessOrEqual: return fill { column.isPresent($0) ? value($0) <= bound : null }
-        case .equal: return fill { column.isPresent($0) ? value($0) == bound : null }
-        case .notEqual: return fill { column.isPresent($0) ? value($0) != bound : null }
-        case .greaterOrEqual: return fill { column.isPresent($0) ? value($0) >= bound : null }
-        case .greater: return fill { column.isPresent($0) ? value($0) > bound : null }
-        }
-      case .boolean(let slot, let wanted, let null):
-        let column = column(slot)
-        return fill { row in
-          column.isPresent(row) ? (column.cells.load(fromByteOffset: row, as: UInt8.self) != 0) == wanted : null
-        }
-      case .text(let slot, let test, let null):
-        let column = column(slot)
-        return fill { row in column.bytes(row).map { test.holds($0) } ?? null }
-      case .destination(let slot, let bits, let isOther):
-        let column = column(slot)
-        return fill { (column.handle($0) == bits) != isOther }
-      case .through(let slot, let tests, let null):
-        let column = column(slot)
-        let masks = Self.masks(tests, version)
-        return fill { row in
-          let bits = column.handle(row)
-          guard bits != .max else { return null }
-          return Self.holds(masks, bits)
-        }
-      case .some(let slot, let tests), .every(let slot, let tests):
-        let column = column(slot)
-        let masks = Self.masks(tests, version)
-        let isSome = if case .some = self { true } else { false }
-        return fill { row in
-          for bits in column.handles(row) where Self.holds(masks, bits) == isSome { return isSome }
-          return !isSome
-        }
-      case .count(let slot, let low, let high, let isOutside):
-        let column = column(slot)
-        return fill { row in
-          let count = Int64(column.handles(row).count)
-          return (count >= low && count <= high) != isOutside
-        }
+  }
+
+  // MARK: Loops
+
+  /// All rows: for tests that cost less than asking whether the row is still in.
+  @inline(__always) private static func every(_ mask: UnsafeMutableBufferPointer<UInt8>, _ test: (Int) -> Bool) {
+    for row in 0..<mask.count { mask[row] &= test(row) ? 1 : 0 }
+  }
+
+  /// Rows that are still in.
+  @inline(__always) private static func left(_ mask: UnsafeMutableBufferPointer<UInt8>, _ test: (Int) -> Bool) {
+    for row in 0..<mask.count where mask[row] != 0 { mask[row] = test(row) ? 1 : 0 }
+  }
+
+  /// All rows of a column of fixed width, 64 at a time: without a null among them there is no branch in the loop.
+  @inline(__always) private static func present(
+    _ mask: UnsafeMutableBufferPointer<UInt8>, _ column: ColumnView, _ null: Bool, _ test: (Int) -> UInt8
+  ) {
+    var start = 0
+    while start < mask.count {
+      let end = min(start + 64, mask.count)
+      let present = column.presence[start >> 6]
+      let all = UInt64.max >> UInt64(64 - (end - start))
+      if present & all == all {
+        for row in start..<end { mask[row] &= test(row) }
+      } else {
+        for row in start..<end { mask[row] &= present >> UInt64(row - start) & 1 != 0 ? test(row) : null ? 1 : 0 }
       }
+      start = end
+    }
+  }
+
+  @inline(__always) private static func compare(
+    _ mask: UnsafeMutableBufferPointer<UInt8>, _ column: ColumnView, _ order: Order, _ bound: Double, _ null: Bool,
+    _ value: (Int) -> Double
+  ) {
+    switch order {
+    case .less: present(mask, column, null) { value($0) < bound ? 1 : 0 }
+    case .lessOrEqual: present(mask, column, null) { value($0) <= bound ? 1 : 0 }
+    case .equal: present(mask, column, null) { value($0) == bound ? 1 : 0 }
+    case .notEqual: present(mask, column, null) { value($0) != bound ? 1 : 0 }
+    case .greaterOrEqual: present(mask, column, null) { value($0) >= bound ? 1 : 0 }
+    case .greater: present(mask, column, null) { value($0) > bound ? 1 : 0 }
     }
   }
 
@@ -190,6 +268,37 @@ struct TextTest {
     original = ""
     other = []
     others = texts.map { Array(StringComparison.folded($0, options).utf8) }
+  }
+
+  /// Whether it asks for the same bytes, or for others, and nothing else.
+  var isSameness: Bool {
+    (comparator == .equal || comparator == .notEqual) && options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive])
+  }
+
+  /// Roughly what one row costs, beside the comparison of a number.
+  var cost: Int {
+    switch comparator {
+    case .like, .matches: 100
+    case .contains: 12
+    default: options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive]) ? 5 : 15
+    }
+  }
+
+  /// The same bytes: eight at a time.
+  @inline(__always) static func isSame(_ bytes: UnsafeBufferPointer<UInt8>, _ other: UnsafeBufferPointer<UInt8>) -> Bool {
+    guard bytes.count == other.count else { return false }
+    guard let one = UnsafeRawPointer(bytes.baseAddress), let two = UnsafeRawPointer(other.baseAddress) else { return true }
+    var place = 0
+    while place &+ 8 <= bytes.count {
+      guard one.loadUnaligned(fromByteOffset: place, as: UInt64.self) == two.loadUnaligned(fromByteOffset: place, as: UInt64.self)
+      else { return false }
+      place &+= 8
+    }
+    while place < bytes.count {
+      guard bytes[place] == other[place] else { return false }
+      place &+= 1
+    }
+    return true
   }
 
   func holds(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {

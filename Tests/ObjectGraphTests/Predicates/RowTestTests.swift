@@ -52,6 +52,8 @@ import Testing
     texts += ["department.name == nil", "department.name != nil", "age IN {1, 2, 3}", "age IN {1, nil}", "name IN {'Ada', ''}", "name IN {nil, 'Bob'}"]
     texts += ["age BETWEEN {-1, 1}", "NOT age > 0", "NOT (department.name == 'Sales' OR age < 0)", "ANY tasks.title == nil", "name != nil AND age != nil"]
     texts += ["TRUEPREDICATE AND age > 0", "FALSEPREDICATE OR age > 0", "department.employees.@count > 3"]
+    texts += ["age > 0 OR name CONTAINS 'a' OR department == nil", "NOT (age > 0 AND name LIKE '?d*') AND NOT (name == 'Bob' OR name == nil)"]
+    texts += ["name == 'Ada' AND (age > 0 OR ANY tasks.title == 'sum' OR NOT name CONTAINS 'd') AND department != nil"]
     return texts
   }()
 
@@ -128,5 +130,49 @@ import Testing
     var slow = request
     slow.filter = { _ in true }
     #expect(try columns.context.fetch(request).map(\.objectID) == stack.context.fetch(slow).map(\.objectID))
+  }
+
+  /// More rows than a word of presence bits, more than are inserted, merged or counted into their place.
+  @Test(
+    "many rows are found and sorted as objects are: texts that begin alike, zeros at an end, the least integer beside null",
+    arguments: [20, 64, 65, 200, 1500])
+  func many(_ count: Int) throws {
+    let stack = try Stack()
+    var random = SeededGenerator(seed: UInt64(count))
+    let pieces = ["", "a", "ab", "abcdefg", "abcdefgh", "\0", "b\0", "é", "zzzzzzzzzzzzzzz"]
+    for index in 0..<count {
+      let task = try stack.insert("Task")
+      if index % 9 != 4 {
+        let title = (0..<Int.random(in: 0...3, using: &random)).map { _ in pieces[Int.random(in: 0..<pieces.count, using: &random)] }.joined()
+        try task.setValue(title, forKey: "title")
+      }
+      let badge = try stack.insert("Badge")
+      let numbers: [Int64?] = [.min, nil, .max, 0, -1, 1, Int64(index), -Int64(index) << 40]
+      if let number = numbers[Int.random(in: 0..<8, using: &random)] { try badge.setValue(number, forKey: "number") }
+    }
+    try stack.context.save()
+    let columns = try stack.reopened()
+    func check(_ entity: String, _ keys: [SortKey], _ format: String?) throws {
+      var request = FetchRequest<ManagedObject>(entityName: entity, predicate: try format.map { try FetchPredicate(format: $0) }, sortKeys: keys)
+      let fast = try columns.context.fetchObjectIDs(request)
+      var slow = request
+      slow.filter = { _ in true }
+      let right = try stack.context.fetch(slow).map(\.objectID)
+      #expect(fast == right, "\(entity) \(keys) \(format ?? "")")
+      #expect(try columns.context.count(for: request) == right.count)
+      request.fetchOffset = 3
+      request.fetchLimit = 40
+      #expect(try columns.context.fetchObjectIDs(request) == Array(right.dropFirst(3).prefix(40)))
+      #expect(try columns.context.count(for: request) == right.dropFirst(3).prefix(40).count)
+    }
+    for isAscending in [true, false] {
+      try check("Task", [SortKey("title", isAscending: isAscending)], nil)
+      try check("Badge", [SortKey("number", isAscending: isAscending)], nil)
+      try check("Badge", [SortKey("number", isAscending: isAscending)], "number < 2 OR number == nil")
+    }
+    try check("Task", [], "title > 'abcdefg' AND NOT title ENDSWITH 'a'")
+    try check("Task", [], "title == 'abcdefgh' OR title == 'abcdefg' OR title == ''")
+    try check("Badge", [], "number != 0")
+    try check("Badge", [], "number BETWEEN {-1, 1} OR number == nil")
   }
 }
