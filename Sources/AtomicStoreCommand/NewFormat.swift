@@ -1,4 +1,5 @@
 import ArgumentParser
+import AtomicStoreSPI
 import Foundation
 
 struct NewFormat: ParsableCommand {
