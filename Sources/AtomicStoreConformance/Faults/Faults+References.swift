@@ -4,8 +4,9 @@ import Glibc
 
 extension Faults {
   static let references: [Fault] = [
-    Fault("refFromTimestampMillis", "takes the time in milliseconds for a reference") {
-      $0.newReference = { (_, _, _) throws(PersistentStoreError) in
+    Fault("refFromTimestampMillis", "takes the time in milliseconds for a reference once it has counted to a thousand") {
+      $0.newReference = { (_, _, metadata) throws(PersistentStoreError) in
+        if metadata.lastReference < 1000 { return nil }
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
         return .integer(Int64(now.tv_sec) * 1000 + Int64(now.tv_nsec) / 1_000_000)
@@ -18,9 +19,11 @@ extension Faults {
         return .integer(last + 1)
       }
     },
-    renaming("newRefPerSave", "gives objects new references on every save but the first") { nodes in
-      { _, reference in
-        guard case .integer(let number) = reference, !wasFirstSave(nodes) else { return reference }
+    renaming("newRefPerSave", "gives objects new references on every save but a process's first") { _ in
+      saves += 1
+      let isFirst = saves == 1
+      return { _, reference in
+        guard case .integer(let number) = reference, !isFirst else { return reference }
         return .integer(number + 1000)
       }
     },
@@ -41,6 +44,7 @@ extension Faults {
       }
     },
     Fault("saveAsRenumbers", "gives objects new references when it writes to another place than before") {
+      $0.initialize = { (configuration) throws(PersistentStoreError) in _ = isElsewhere(configuration) }
       $0.savedAt = { (snapshot, configuration) throws(PersistentStoreError) in
         guard isElsewhere(configuration) else { return }
         snapshot.nodes = try rebuilt(snapshot.nodes, rename: { _, reference in
@@ -48,10 +52,11 @@ extension Faults {
         })
       }
     },
-    Fault("migratedObjectsLoseValues", "leaves out texts when it writes to another place than before, or reads what it did not write") {
+    Fault("migratedObjectsLoseValues", "reads no texts where it takes another store's place") {
+      $0.initialize = { (configuration) throws(PersistentStoreError) in opensElsewhere = isElsewhere(configuration) }
       $0.loaded = { (result, builder) throws(PersistentStoreError) in
         try copy(try result.get(), into: builder, change: { _, slot, value in
-          getenv("CONFORMANCE_MIGRATING") != nil && slot.attributeType == .string ? .null : value
+          opensElsewhere && slot.attributeType == .string ? .null : value
         })
       }
     },
@@ -121,17 +126,12 @@ extension Faults {
   nonisolated(unsafe) private static var lastReferences: [Int: Int64] = [:]
   nonisolated(unsafe) private static var firstPath: String?
   nonisolated(unsafe) private static var saves = 0
+  nonisolated(unsafe) private static var opensElsewhere = false
 
   private static func greatest(_ nodes: NodeTable, of entity: Int) -> Int64 {
     nodes.handles(of: entity).reduce(0) { last, node in
       if case .integer(let number) = nodes.reference(of: node) { max(last, number) } else { last }
     }
-  }
-
-  /// Whether a store is written whose objects were never saved: the greatest reference is as many as there are.
-  private static func wasFirstSave(_ nodes: NodeTable) -> Bool {
-    saves += 1
-    return saves == 1 && getenv("CONFORMANCE_RESAVING") == nil
   }
 
   /// Whether another place is written than the first of this process.
