@@ -34,6 +34,15 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
     let hooks = FaultHooks.current
     if let replaced = hooks.load, try replaced(source, nodes) { return }
     let source = try hooks.source?(source) ?? source
+    if let loaded = hooks.loaded {
+      let inner = NodeTableBuilder(model: nodes.model, file: nodes.file)
+      let result: Result<NodeTable, PersistentStoreError>
+      do throws(PersistentStoreError) {
+        try base.load(source, into: inner)
+        result = .success(try inner.finish())
+      } catch { result = .failure(error) }
+      return try loaded(result, nodes)
+    }
     do throws(PersistentStoreError) { try base.load(source, into: nodes) } catch {
       guard hooks.swallowsLoadErrors else { throw error }
     }
@@ -54,7 +63,9 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
     for object: ManagedObjectSnapshot, in nodes: inout NodeTable
   ) throws(PersistentStoreError) -> NodeHandle {
     let object = FaultHooks.current.newObject?(object, nodes.model) ?? object
-    return try base.newCacheNode(for: object, in: &nodes)
+    let node = try base.newCacheNode(for: object, in: &nodes)
+    try FaultHooks.current.newNode?(object, node, &nodes)
+    return node
   }
 
   mutating func updateCacheNode(
@@ -78,6 +89,7 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
     var snapshot = snapshot
     if let change = hooks.savedValue { try Self.change(&snapshot.nodes, change) }
     try hooks.saved?(&snapshot)
+    try hooks.savedAt?(&snapshot, configuration)
     try hooks.beforeSave?(snapshot, configuration)
     if let change = hooks.bytes, base.layout == .file {
       // Written beside first, to have the bytes.
@@ -126,18 +138,25 @@ struct FaultHooks: Sendable {
   /// Loads in the format's stead; false to leave it to the format.
   var load: (@Sendable (StoreSource, NodeTableBuilder) throws(PersistentStoreError) -> Bool)?
   var swallowsLoadErrors = false
+  /// Puts what the format loaded, or failed to load, into the table that the kit gets.
+  var loaded: (@Sendable (Result<NodeTable, PersistentStoreError>, NodeTableBuilder) throws(PersistentStoreError) -> Void)?
   var newReference: (@Sendable (ManagedObjectSnapshot, NodeTable, inout StoreMetadata) throws(PersistentStoreError) -> ReferenceObject?)?
   var newObject: (@Sendable (ManagedObjectSnapshot, ManagedObjectModel) -> ManagedObjectSnapshot)?
+  /// What else happens when a node was made.
+  var newNode: (@Sendable (ManagedObjectSnapshot, NodeHandle, inout NodeTable) throws(PersistentStoreError) -> Void)?
   var updatedObject: (@Sendable (ManagedObjectSnapshot, ManagedObjectModel) -> ManagedObjectSnapshot)?
   var removed: (@Sendable ([NodeHandle], inout NodeTable) -> Void)?
   /// What each attribute's value is written as.
   var savedValue: (@Sendable (StoredValue, AttributeType) -> StoredValue)?
   var saved: (@Sendable (inout StoreSnapshot) throws(PersistentStoreError) -> Void)?
+  var savedAt: (@Sendable (inout StoreSnapshot, StoreConfiguration) throws(PersistentStoreError) -> Void)?
   var beforeSave: (@Sendable (StoreSnapshot, StoreConfiguration) throws(PersistentStoreError) -> Void)?
   var afterSave: (@Sendable (StoreSnapshot, StoreConfiguration) throws(PersistentStoreError) -> Void)?
   /// What the file's bytes become, for formats of one file.
   var bytes: (@Sendable ([UInt8]) -> [UInt8])?
   var willRemove: (@Sendable (StoreConfiguration) -> Void)?
+  /// For mistakes of the kit itself, which no store can make: what it would have called.
+  var calls: (@Sendable ([SpyCall]) -> [SpyCall])?
 
   // Set once, by the process that runs one check, before anything of the store is touched; that process has one thread that
   // looks at it.
@@ -163,7 +182,14 @@ struct Fault: Sendable {
 
 /// All the faults that can be planted: what the harness is held to.
 enum Faults {
-  static let all: [Fault] = values
+  static let all: [Fault] = [
+    values,
+    moreValues,
+    relationships,
+    references,
+    changes,
+    schema,
+  ].flatMap { $0 }
 
   static func named(_ name: String) -> Fault? { all.first { $0.name == name } }
 
