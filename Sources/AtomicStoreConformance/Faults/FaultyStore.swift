@@ -5,7 +5,7 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
   private var base: Base
   private let configuration: StoreConfiguration
 
-  static var storeType: String { Base.storeType }
+  static var storeType: String { FaultHooks.current.storeType?(Base.storeType) ?? Base.storeType }
   static var traits: StoreTraits { FaultHooks.current.traits?(Base.traits) ?? Base.traits }
   var traits: StoreTraits { FaultHooks.current.traits?(base.traits) ?? base.traits }
   var layout: StoreTraits.Layout { base.layout }
@@ -35,6 +35,7 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
     if let replaced = hooks.load, try replaced(source, nodes) { return }
     let source = try hooks.source?(source) ?? source
     do throws(PersistentStoreError) { try base.load(source, into: nodes) } catch {
+      hooks.loadFailed?(error)
       guard hooks.swallowsLoadErrors else { throw error }
     }
   }
@@ -112,6 +113,7 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
   mutating func willRemove(from coordinator: (any StoreCoordinating)?) {
     base.willRemove(from: coordinator)
     FaultHooks.current.willRemove?(configuration)
+    FaultHooks.current.removal?(configuration, coordinator != nil)
   }
 }
 
@@ -138,6 +140,11 @@ struct FaultHooks: Sendable {
   /// What the file's bytes become, for formats of one file.
   var bytes: (@Sendable ([UInt8]) -> [UInt8])?
   var willRemove: (@Sendable (StoreConfiguration) -> Void)?
+  /// The same, told whether there is a coordinator.
+  var removal: (@Sendable (StoreConfiguration, Bool) -> Void)?
+  var storeType: (@Sendable (String) -> String)?
+  /// Told of an error that ends a load.
+  var loadFailed: (@Sendable (PersistentStoreError) -> Void)?
 
   // Set once, by the process that runs one check, before anything of the store is touched; that process has one thread that
   // looks at it.
@@ -163,7 +170,9 @@ struct Fault: Sendable {
 
 /// All the faults that can be planted: what the harness is held to.
 enum Faults {
-  static let all: [Fault] = values
+  static let all: [Fault] =
+    values
+    + initialisation
 
   static func named(_ name: String) -> Fault? { all.first { $0.name == name } }
 
