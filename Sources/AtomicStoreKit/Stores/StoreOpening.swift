@@ -5,7 +5,7 @@ import FoundationEssentials
 struct StoreOpening: Sendable {
   let registry: StoreRegistry
   let type: String?
-  let path: String
+  var path: String
   let configurationName: String?
   let options: StoreOptions
   let isReadOnly: Bool
