@@ -379,6 +379,7 @@ extension Checks {
         _ = try lab.process("save another one") { try $0.write(two, to: other, metadata: entries(["Which": .string("second")])) }
         let end = try lab.attempt("open the one, and exchange it for the other: \(step)") { bench in
           let exchange: @Sendable () -> Void = {
+            guard Files.exists(other) else { return }
             Files.remove(path)
             rename(other, path)
           }
