@@ -318,6 +318,30 @@ int chmod(const char *path, mode_t mode) {
   return (int)syscall(SYS_fchmodat, AT_FDCWD, path, mode, 0);
 }
 
+// MARK: Looking
+
+static int looked(int result, struct stat *info) {
+  if (result != 0) {
+    if (errno == ELOOP && mistaken(CSF_BLIND_TO_LINKS)) errno = ENOENT;
+    return result;
+  }
+  if (!S_ISREG(info->st_mode) && !S_ISDIR(info->st_mode) && !S_ISLNK(info->st_mode) && mistaken(CSF_SPECIAL_IS_FILE)) {
+    info->st_mode = (info->st_mode & ~(mode_t)S_IFMT) | S_IFREG;
+    info->st_size = 0;
+  }
+  if (S_ISREG(info->st_mode) && mistaken(CSF_UNREADABLE_IS_EMPTY) && state->mode == CSF_FAIL_KIND && (state->kinds & CSF_READ_OPEN))
+    info->st_size = 0;
+  if (S_ISREG(info->st_mode) && info->st_size > 0 && mistaken(CSF_BLIND_TO_CHANGES)) {
+    info->st_mtim.tv_sec = info->st_mtim.tv_nsec = 0;
+    info->st_ino = 1;
+  }
+  return result;
+}
+int stat(const char *path, struct stat *info) { return looked(fstatat(AT_FDCWD, path, info, 0), info); }
+int lstat(const char *path, struct stat *info) {
+  return looked(fstatat(AT_FDCWD, path, info, mistaken(CSF_BLIND_TO_LINKS) ? 0 : AT_SYMLINK_NOFOLLOW), info);
+}
+
 // MARK: Reading and networks
 
 static int read_fails(int descriptor) {
