@@ -163,7 +163,11 @@ struct Fault: Sendable {
 
 /// All the faults that can be planted: what the harness is held to.
 enum Faults {
-  static let all: [Fault] = values
+  static let all: [Fault] =
+    values
+    + hostileXML
+    + hostilePropertyList
+    + hostileCSV
 
   static func named(_ name: String) -> Fault? { all.first { $0.name == name } }
 
