@@ -197,6 +197,10 @@ enum Faults {
     changes,
     schema,
     initialisation,
+    hostileXML,
+    hostilePropertyList,
+    hostileCSV,
+    saving,
   ].flatMap { $0 }
 
   static func named(_ name: String) -> Fault? { all.first { $0.name == name } }

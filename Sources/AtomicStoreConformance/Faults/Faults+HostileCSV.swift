@@ -1,0 +1,3 @@
+extension Faults {
+  static let hostileCSV: [Fault] = []
+}
