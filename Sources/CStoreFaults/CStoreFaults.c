@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "CStoreFaults.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -72,7 +73,7 @@ static int meets(int kind, const char *what, const char *path, const char *other
   case CSF_FAIL:
     if (number == s->at) {
       s->reached = 1;
-      errno = s->error;
+      errno = s->mistakes & CSF_GENERIC_ERROR ? EIO : s->error;
       return 1;
     }
     break;
@@ -206,7 +207,7 @@ ssize_t write(int descriptor, const void *bytes, size_t count) {
   ssize_t answer = written(descriptor, count, &fails, &length);
   if (fails) return answer;
   ssize_t result = syscall(SYS_write, descriptor, bytes, length);
-  return length < count && mistaken(CSF_IGNORE_WRITE_ERROR) && result >= 0 ? (ssize_t)count : result;
+  return length < count && mistaken(CSF_ASSUME_FULL_WRITE) && result >= 0 ? (ssize_t)count : result;
 }
 
 static ssize_t do_pwrite(int descriptor, const void *bytes, size_t count, off_t offset) {
@@ -268,6 +269,23 @@ static int do_rename(int one, const char *from, int two, const char *to, unsigne
   if (state && state->armed && mistaken(CSF_RENAME_BY_COPY)) {
     struct stat info;
     if (stat(from, &info) == 0 && S_ISREG(info.st_mode)) return copy_over(from, to);
+  }
+  if (state && state->armed && mistaken(CSF_FOLDER_BY_FILES)) {
+    struct stat info;
+    if (stat(from, &info) == 0 && S_ISDIR(info.st_mode) && stat(to, &info) == 0) {
+      DIR *folder = opendir(from);
+      struct dirent *entry;
+      int result = 0;
+      while (folder && result == 0 && (entry = readdir(folder))) {
+        if (entry->d_name[0] == '.') continue;
+        char one_name[PATH_MAX], other_name[PATH_MAX];
+        snprintf(one_name, sizeof one_name, "%s/%s", from, entry->d_name);
+        snprintf(other_name, sizeof other_name, "%s/%s", to, entry->d_name);
+        result = rename(one_name, other_name);
+      }
+      if (folder) closedir(folder);
+      return result;
+    }
   }
   if (meets(CSF_RENAME, flags & 2 ? "exchange" : "rename", from, to)) return -1;
   return (int)syscall(SYS_renameat2, one, from, two, to, flags);
