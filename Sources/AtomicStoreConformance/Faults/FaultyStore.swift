@@ -173,6 +173,8 @@ enum Faults {
   static let all: [Fault] =
     values
     + initialisation
+    + metadata
+    + loading
 
   static func named(_ name: String) -> Fault? { all.first { $0.name == name } }
 
