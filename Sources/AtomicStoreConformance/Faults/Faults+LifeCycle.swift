@@ -360,6 +360,159 @@ extension Faults {
     },
   ]
 
+  static let removal: [Fault] = [
+    Fault("leavesReservation", "lets the file stay that holds the place of a store") { hooks in
+      let made = Notebook<Set<String>>([])
+      hooks.initialize = { configuration in if !Files.exists(configuration.path) { made.change { $0.insert(configuration.path) } } }
+      hooks.removal = { configuration, _ in if made.value.contains(configuration.path) { makeAnew(configuration.path) } }
+    },
+    Fault("leavesReservationFromLoad", "lets a file stay beside a new store") { hooks in
+      hooks.initialize = { configuration in if !Files.exists(configuration.path) { Files.write([], to: configuration.path + ".reserved") } }
+    },
+    Fault("deletesSavedStore", "deletes a store without objects when it goes") { hooks in
+      let isEmpty = Notebook(false)
+      hooks.saved = { isEmpty.set($0.nodes.count == 0) }
+      hooks.removal = { configuration, _ in if isEmpty.value { Files.remove(configuration.path) } }
+    },
+    Fault("deletesCallersFile", "deletes an empty file when it goes, whose ever it is") { hooks in
+      hooks.removal = { configuration, _ in if Files.content(configuration.path) == ["": []] { Files.remove(configuration.path) } }
+    },
+    Fault("deletesExisting", "deletes a store that it did not save when it is removed") { hooks in
+      let isSaved = Notebook(false)
+      hooks.beforeSave = { _, _ in isSaved.set(true) }
+      hooks.removal = { configuration, hasCoordinator in
+        if hasCoordinator, !isSaved.value, !configuration.isReadOnly { Files.remove(configuration.path) }
+      }
+    },
+    Fault("noCleanupOnDealloc", "lets the file stay that holds a place where there is no coordinator") { hooks in
+      let made = Notebook<Set<String>>([])
+      hooks.initialize = { configuration in if !Files.exists(configuration.path) { made.change { $0.insert(configuration.path) } } }
+      hooks.removal = { configuration, hasCoordinator in
+        if !hasCoordinator, made.value.contains(configuration.path) { makeAnew(configuration.path) }
+      }
+    },
+    Fault("deletesAfterFailedSave", "deletes the store when it goes after a save that failed") { hooks in
+      let isSaving = Notebook(false)
+      hooks.beforeSave = { _, _ in isSaving.set(true) }
+      hooks.afterSave = { _, _ in isSaving.set(false) }
+      hooks.removal = { configuration, _ in if isSaving.value { Files.remove(configuration.path) } }
+    },
+    Fault("deletesNonEmptyReservation", "deletes the file of an unsaved store when it goes, whatever is in it") { hooks in
+      let made = Notebook<Set<String>>([])
+      hooks.initialize = { configuration in if !Files.exists(configuration.path) { made.change { $0.insert(configuration.path) } } }
+      hooks.beforeSave = { _, configuration in made.change { $0.remove(configuration.path) } }
+      hooks.removal = { configuration, _ in if made.value.contains(configuration.path) { Files.remove(configuration.path) } }
+    },
+    Fault("staleStateAfterRemove", "cannot be added again after it was removed") { hooks in
+      let removed = Notebook<Set<String>>([])
+      hooks.removal = { configuration, hasCoordinator in if hasCoordinator { removed.change { $0.insert(configuration.path) } } }
+      hooks.initialize = { configuration throws(PersistentStoreError) in
+        if removed.value.contains(configuration.path) { throw PersistentStoreError(.internalInconsistency, "the store is still there") }
+      }
+    },
+    Fault("storeLeaks", "keeps the file open for good") { hooks in
+      hooks.initialize = { configuration in _ = open(configuration.path, O_RDONLY | O_CLOEXEC) }
+    },
+    Fault("reservationFollowsSymlink", "makes the file that holds its place without asking whether there is one") { hooks in
+      hooks.initialize = { configuration in
+        guard !Files.exists(configuration.path) else { return }
+        close(open(configuration.path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o644))
+      }
+    },
+    Fault("destroyDeletesFolder", "takes files of like names away when it goes") { hooks in
+      hooks.removal = { configuration, hasCoordinator in if hasCoordinator { Files.remove(configuration.path + ".bak") } }
+    },
+  ]
+
+  static let registration: [Fault] = [
+    Fault("claimsEveryExtension", "takes new files for its own that have another extension") { hooks in
+      hooks.traits = { traits in
+        var traits = traits
+        traits.fileExtensions.append("nobodys-extension")
+        return traits
+      }
+    },
+    Fault("typeNameMismatch", "tells another type where there is metadata of the application") { hooks in
+      hooks.metadata = { metadata, _ in
+        var metadata = metadata
+        if metadata.entries["Origin"] != nil { metadata.storeType += "Store" }
+        return metadata
+      }
+    },
+    Fault("metadataTypeMissing", "tells no type where there is metadata of the application") { hooks in
+      hooks.metadata = { metadata, _ in
+        var metadata = metadata
+        if metadata.entries["Origin"] != nil { metadata.storeType = "" }
+        return metadata
+      }
+    },
+    Fault("typeNameChanges", "is called otherwise after it was asked often enough") { hooks in
+      let asked = Notebook(0)
+      hooks.storeType = { name in
+        asked.change { $0 += 1 }
+        return asked.value > 400 ? name + " \(asked.value)" : name
+      }
+    },
+    Fault("greedyProbe", "takes any text for its own") { hooks in
+      hooks.recognize = { probe, answer in
+        answer != .yes && !probe.isFolder && String(validating: probe.prefix, as: UTF8.self) != nil ? .yes : answer
+      }
+    },
+  ]
+
+  static let concurrency: [Fault] = [
+    Fault("lostUpdate", "does not see that a file was replaced", mistakes: Int32(CSF_BLIND_TO_CHANGES.rawValue)),
+    Fault("savesDeltaOnly", "writes what has changed to a new file where the old one is missing") { hooks in
+      let missing = Notebook<String?>(nil)
+      hooks.metadata = { metadata, source in
+        missing.set(source.name)
+        return metadata
+      }
+      hooks.updatedObject = { object, _ in
+        if let path = missing.value, !Files.exists(path) { Files.write(Array("delta".utf8), to: path) }
+        return object
+      }
+      hooks.removal = { configuration, _ in
+        if missing.value != nil, !Files.exists(configuration.path) { Files.write(Array("delta".utf8), to: configuration.path) }
+      }
+    },
+    Fault("removesOtherKind", "takes a folder away that lies in its place") { hooks in
+      hooks.removal = { configuration, _ in if Files.exists(configuration.path + "/note.txt") { Files.remove(configuration.path) } }
+    },
+    Fault("readerSeesTruncation", "writes into the file that is there", mistakes: Int32(CSF_RENAME_BY_COPY.rawValue)),
+    Fault("staticScratchBuffer", "keeps what it wrote last in one place for all stores") { hooks in
+      let last = Notebook<(store: UUID, name: StoredValue)?>(nil)
+      hooks.saved = { snapshot throws(PersistentStoreError) in
+        var isFirst = true
+        try eachNode(of: &snapshot.nodes) { nodes, node, entity throws(PersistentStoreError) in
+          guard isFirst, let slot = entity.slots.first(where: { $0.attribute?.type == .string }) else { return }
+          isFirst = false
+          let name = nodes.value(slot: slot.index, of: node)
+          if let other = last.value, other.store != snapshot.metadata.uuid { try nodes.set(other.name, slot: slot.index, of: node) }
+          last.set((snapshot.metadata.uuid, name))
+        }
+      }
+    },
+    Fault("staleLockBlocks", "makes a lock file, and is blocked by one that was left") { hooks in
+      hooks.initialize = { configuration throws(PersistentStoreError) in
+        guard !configuration.isReadOnly, Files.exists(configuration.path) else { return }
+        let lock = open(configuration.path + ".lock", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+        guard lock >= 0 else { throw PersistentStoreError(.permissionDenied, "the store is locked") }
+        close(lock)
+      }
+      hooks.removal = { configuration, _ in if !configuration.isReadOnly { unlink(configuration.path + ".lock") } }
+    },
+  ]
+
+  /// Another empty file in the place of one.
+  private static func makeAnew(_ path: String) {
+    guard Files.content(path) == ["": []] else { return }
+    // While the old one is there the new one is not given its number.
+    rename(path, path + ".old")
+    Files.write([], to: path)
+    unlink(path + ".old")
+  }
+
   /// Each node that a save is to write.
   static func eachNode(
     of nodes: inout NodeTable, _ body: (inout NodeTable, NodeHandle, Entity) throws(PersistentStoreError) -> Void

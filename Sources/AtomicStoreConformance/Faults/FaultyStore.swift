@@ -175,6 +175,9 @@ enum Faults {
     + initialisation
     + metadata
     + loading
+    + removal
+    + registration
+    + concurrency
 
   static func named(_ name: String) -> Fault? { all.first { $0.name == name } }
 
