@@ -245,13 +245,15 @@ extension Checks {
     ) { lab in
       let (path, graph, _) = try lab.golden()
       let name = String(path.dropFirst(lab.folder.count + 1))
-      for neighbour in [name + ".bak", "a" + name, "." + name, "store", "note.txt"] { Files.write([0x78], to: lab.folder + "/" + neighbour) }
+      for neighbour in [name + ".bak", "a" + name, "." + name, "store", "picture.png"] {
+        Files.write(foreign(seed: lab.seed)[0].1, to: lab.folder + "/" + neighbour)
+      }
       let others = Files.names(in: lab.folder).filter { $0 != name }
       _ = try lab.refusal(of: "destroying what is no store") { bench in
-        try bench.coordinator(graph.model).destroyPersistentStore(at: lab.folder + "/note.txt", type: bench.subject.type.storeType)
+        try bench.coordinator(graph.model).destroyPersistentStore(at: lab.folder + "/picture.png", type: bench.subject.type.storeType)
         return true
       }
-      try lab.expect(Files.exists(lab.folder + "/note.txt"), "it stays", "it is gone")
+      try lab.expect(Files.exists(lab.folder + "/picture.png"), "it stays", "it is gone")
       _ = try lab.process("open the store, remove and destroy it") { bench in
         let open = try bench.open(path, graph.model)
         try open.coordinator.remove(open.store)
