@@ -175,7 +175,7 @@ extension Checks {
       by: "models of up to four entities, graphs of up to 14 objects, two edits; the seed makes the same again", causes: ["a case that nobody thought of"],
       catches: ["swapsTwoAttributes", "offByOneRow"], timeLimit: 120
     ) { lab in
-      for run in 0..<20 {
+      for run in 0..<15 {
         var dice = LabRandom(lab.seed &* 1000 &+ UInt64(run))
         let graphs = try RandomGraphs.make(&dice, entities: lab.traits.maximumEntities ?? 4, isOrdered: lab.traits.keepsOrder, lab.traits)
         do { try lab.expectSteps(graphs, "run \(run)", path: lab.path("run\(run)")) } catch let error as Disappointment {
