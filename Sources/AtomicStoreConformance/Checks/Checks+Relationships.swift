@@ -81,7 +81,8 @@ extension Checks {
     },
     CheckDefinition(
       "REL-07", "An ordered relationship keeps its order over insertions, moves and removals", from: push,
-      by: "20 random scripts of such edits, saved and read in another process after each", causes: ["objects are read back in the order of their references"],
+      by: "20 random scripts of such edits, saved and read in another process after each",
+      causes: ["objects are read back in the order of their references"],
       catches: ["orderedSortedByReference"], demand: ordered
     ) { lab in
       var graph = Graph(Models.people, (0..<10).map { ("p\($0)", "Person") } + [("t", "Team")])
