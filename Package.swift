@@ -21,6 +21,13 @@ let package = Package(
       name: "AtomicStoreKit",
       targets: ["AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats"]),
     .library(name: "AtomicStoreConformance", targets: ["AtomicStoreConformance"]),
+    // One dynamic library with all of it: what plug-ins link, and whoever tests them, so that there is one copy of the kit.
+    .library(
+      name: "AtomicStoreKitDynamic", type: .dynamic,
+      targets: [
+        "AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats", "AtomicStoreConformance",
+        "AtomicStoreCommand", "CStorePlugin",
+      ]),
     .executable(name: "atomicstore", targets: ["atomicstore"]),
     .executable(name: "iclass", targets: ["iclass"]),
   ],
@@ -40,7 +47,8 @@ let package = Package(
     .target(name: "StoreCodecs", dependencies: ["StoreVocabulary", "CLibXML2"], swiftSettings: strict),
 
     // What a format author imports.
-    .target(name: "AtomicStoreSPI", dependencies: ["StoreVocabulary", "CStoreFiles"], swiftSettings: strict),
+    .target(name: "CStorePlugin"),
+    .target(name: "AtomicStoreSPI", dependencies: ["StoreVocabulary", "CStoreFiles", "CStorePlugin"], swiftSettings: strict),
 
     // Model files into a model, and back.
     .target(name: "ModelFiles", dependencies: ["AtomicStoreSPI", "StoreCodecs"], swiftSettings: strict),
@@ -69,13 +77,17 @@ let package = Package(
     .target(
       name: "AtomicStoreConformance", dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "CStoreFaults"], swiftSettings: strict),
 
-    // The command: everything meets here.
-    .executableTarget(
-      name: "atomicstore",
+    // The command, as a library for whoever has formats of their own: everything meets here.
+    .target(
+      name: "AtomicStoreCommand",
       dependencies: [
         "AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats", "AtomicStoreConformance",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ], swiftSettings: strict),
+    .executableTarget(
+      name: "atomicstore", dependencies: ["AtomicStoreCommand"], swiftSettings: strict,
+      // Plug-ins are bound to this program's copy of the kit, not to one of their own.
+      linkerSettings: [.unsafeFlags(["-Xlinker", "--export-dynamic"])]),
 
     // Samples that are programs: what the documentation quotes.
     .target(

@@ -194,13 +194,12 @@ public enum Conformance {
   public static func checks(
     for type: any AtomicStore.Type, profile: ConformanceCheck.Profile? = nil, others: [any AtomicStore.Type] = []
   ) -> [ConformanceCheck] {
-    let subject = ConformanceSubject(type, others: others)
-    WorkerServer.serveIfAsked(subject)
-    return checks(for: subject).filter { profile == nil || $0.profile == profile }
+    checks(for: ConformanceSubject(type, others: others)).filter { profile == nil || $0.profile == profile }
   }
 
   public static func checks(for subject: ConformanceSubject) -> [ConformanceCheck] {
-    definitions.map { ConformanceCheck(definition: $0, subject: subject) }
+    WorkerServer.serveIfAsked(subject)
+    return definitions.map { ConformanceCheck(definition: $0, subject: subject) }
   }
 
   /// About two dozen checks that take a few seconds: for while a format is being written.

@@ -129,17 +129,25 @@ public struct ConformanceSelfTest: Sendable {
         plans.append((fault, definition, false))
       }
     }
-    var checks: [ConformanceCheck] = []
-    for plan in plans {
-      let fit = subjects.first { subject in
+    let candidates = plans.map { plan in
+      let fit = subjects.filter { subject in
         if case .applies = plan.definition.demand(subject.type.traits) { true } else { false }
       }
-      var subject = fit ?? subjects[0]
-      subject.fault = plan.fault.name
-      checks.append(ConformanceCheck(definition: plan.definition, subject: subject))
+      return (fit.isEmpty ? Array(subjects.prefix(1)) : fit).map { subject in
+        var subject = subject
+        subject.fault = plan.fault.name
+        return ConformanceCheck(definition: plan.definition, subject: subject)
+      }
     }
-    let total = checks.count
-    let results = ConformanceRun(checks, width: width).results { done, _ in progress(done, total) }
+    let total = plans.count
+    var results = ConformanceRun(candidates.map { $0[0] }, width: width).results { done, _ in progress(done, total) }
+    // Checks of one kind of file find out by looking at what the store wrote: then the next format has its turn.
+    for turn in 1..<max(subjects.count, 1) {
+      let again = plans.indices.filter { results[$0].outcome == .notApplicable && candidates[$0].count > turn }
+      guard !again.isEmpty else { break }
+      let more = ConformanceRun(again.map { candidates[$0][turn] }, width: width).results()
+      for (place, result) in zip(again, more) { results[place] = result }
+    }
     var findings: [Finding] = []
     for fault in faults {
       var finding = Finding(fault: fault.name, text: fault.text, caughtBy: [], missedBy: [], brokenIn: [], unrelated: [], tried: 0)

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "CStoreFaults.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -72,7 +73,7 @@ static int meets(int kind, const char *what, const char *path, const char *other
   case CSF_FAIL:
     if (number == s->at) {
       s->reached = 1;
-      errno = s->error;
+      errno = s->mistakes & CSF_GENERIC_ERROR ? EIO : s->error;
       return 1;
     }
     break;
@@ -206,7 +207,7 @@ ssize_t write(int descriptor, const void *bytes, size_t count) {
   ssize_t answer = written(descriptor, count, &fails, &length);
   if (fails) return answer;
   ssize_t result = syscall(SYS_write, descriptor, bytes, length);
-  return length < count && mistaken(CSF_IGNORE_WRITE_ERROR) && result >= 0 ? (ssize_t)count : result;
+  return length < count && mistaken(CSF_ASSUME_FULL_WRITE) && result >= 0 ? (ssize_t)count : result;
 }
 
 static ssize_t do_pwrite(int descriptor, const void *bytes, size_t count, off_t offset) {
@@ -269,6 +270,23 @@ static int do_rename(int one, const char *from, int two, const char *to, unsigne
     struct stat info;
     if (stat(from, &info) == 0 && S_ISREG(info.st_mode)) return copy_over(from, to);
   }
+  if (state && state->armed && mistaken(CSF_FOLDER_BY_FILES)) {
+    struct stat info;
+    if (stat(from, &info) == 0 && S_ISDIR(info.st_mode) && stat(to, &info) == 0) {
+      DIR *folder = opendir(from);
+      struct dirent *entry;
+      int result = 0;
+      while (folder && result == 0 && (entry = readdir(folder))) {
+        if (entry->d_name[0] == '.') continue;
+        char one_name[PATH_MAX], other_name[PATH_MAX];
+        snprintf(one_name, sizeof one_name, "%s/%s", from, entry->d_name);
+        snprintf(other_name, sizeof other_name, "%s/%s", to, entry->d_name);
+        result = rename(one_name, other_name);
+      }
+      if (folder) closedir(folder);
+      return result;
+    }
+  }
   if (meets(CSF_RENAME, flags & 2 ? "exchange" : "rename", from, to)) return -1;
   return (int)syscall(SYS_renameat2, one, from, two, to, flags);
 }
@@ -316,6 +334,30 @@ int chmod(const char *path, mode_t mode) {
   if (mistaken(CSF_RESET_MODE)) return 0;
   if (meets(CSF_CHMOD, "change mode", path, NULL)) return -1;
   return (int)syscall(SYS_fchmodat, AT_FDCWD, path, mode, 0);
+}
+
+// MARK: Looking
+
+static int looked(int result, struct stat *info) {
+  if (result != 0) {
+    if (errno == ELOOP && mistaken(CSF_BLIND_TO_LINKS)) errno = ENOENT;
+    return result;
+  }
+  if (!S_ISREG(info->st_mode) && !S_ISDIR(info->st_mode) && !S_ISLNK(info->st_mode) && mistaken(CSF_SPECIAL_IS_FILE)) {
+    info->st_mode = (info->st_mode & ~(mode_t)S_IFMT) | S_IFREG;
+    info->st_size = 0;
+  }
+  if (S_ISREG(info->st_mode) && mistaken(CSF_UNREADABLE_IS_EMPTY) && state->mode == CSF_FAIL_KIND && (state->kinds & CSF_READ_OPEN))
+    info->st_size = 0;
+  if (S_ISREG(info->st_mode) && info->st_size > 0 && mistaken(CSF_BLIND_TO_CHANGES)) {
+    info->st_mtim.tv_sec = info->st_mtim.tv_nsec = 0;
+    info->st_ino = 1;
+  }
+  return result;
+}
+int stat(const char *path, struct stat *info) { return looked(fstatat(AT_FDCWD, path, info, 0), info); }
+int lstat(const char *path, struct stat *info) {
+  return looked(fstatat(AT_FDCWD, path, info, mistaken(CSF_BLIND_TO_LINKS) ? 0 : AT_SYMLINK_NOFOLLOW), info);
 }
 
 // MARK: Reading and networks

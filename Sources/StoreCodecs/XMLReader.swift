@@ -104,7 +104,7 @@ public struct XMLLimits: Sendable {
 
 /// Reads XML by libxml2's SAX2 interface, in chunks: no tree, no network, no entities but the five of XML itself.
 ///
-/// A document type declaration is passed over, what it names never fetched; one that declares entities is refused.
+/// A document type declaration is passed over, what it names never fetched; one that declares anything is refused.
 /// What is not well-formed is an error with line and column, at the latest in ``finish()``.
 public final class XMLReader {
   private let context: xmlParserCtxtPtr
@@ -201,6 +201,20 @@ public final class XMLReader {
     sax.unparsedEntityDecl = { context, _, _, _, _ in
       guard let state = XMLReader.state(context) else { return }
       XMLReader.stop(state, XMLReader.refusal("entity declarations are refused", state))
+    }
+    // Attributes may be given values here for elements that do not have them, any number of times: nothing that a store says.
+    sax.attributeDecl = { context, _, _, _, _, _, choices in
+      xmlFreeEnumeration(choices)
+      guard let state = XMLReader.state(context) else { return }
+      XMLReader.stop(state, XMLReader.refusal("attribute declarations are refused", state))
+    }
+    sax.elementDecl = { context, _, _, _ in
+      guard let state = XMLReader.state(context) else { return }
+      XMLReader.stop(state, XMLReader.refusal("element declarations are refused", state))
+    }
+    sax.notationDecl = { context, _, _, _ in
+      guard let state = XMLReader.state(context) else { return }
+      XMLReader.stop(state, XMLReader.refusal("notation declarations are refused", state))
     }
     sax.getParameterEntity = { context, _ in
       guard let state = XMLReader.state(context) else { return nil }

@@ -33,10 +33,15 @@ enum Command {
     try run(arguments: arguments, input: input, in: folder)
   }
 
-  static func run(arguments: [String], input: Data? = nil, in folder: String? = nil) throws -> Result {
+  static func run(
+    arguments: [String], input: Data? = nil, in folder: String? = nil, environment: [String: String] = [:]
+  ) throws -> Result {
     let process = Process()
     process.executableURL = URL(filePath: try #require(path, "the command was not built"))
     process.arguments = arguments
+    if !environment.isEmpty {
+      process.environment = ProcessInfo.processInfo.environment.merging(environment) { _, new in new }
+    }
     if let folder { process.currentDirectoryURL = URL(filePath: folder) }
     let work = NSTemporaryDirectory() + "command-\(UUID().uuidString)"
     // Files rather than pipes: nobody has to read while the command writes.

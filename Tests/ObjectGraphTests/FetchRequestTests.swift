@@ -131,4 +131,25 @@ import Testing
     // A variable that was not filled in is no value.
     #expect(throws: ManagedObjectError.self) { try context.fetch(FetchRequest<ManagedObject>(template)) }
   }
+
+  @Test("in batches a fetch gives the same objects in the same order, and holds one batch", arguments: [1, 7, 50, 0, 1000])
+  func batches(_ size: Int) throws {
+    let stack = try Stack()
+    for number in 0..<100 { _ = try stack.insert("Task", ["title": "\(number)"]) }
+    try stack.context.save()
+    let other = ManagedObjectContext(stack.coordinator)
+    var request = FetchRequest<ManagedObject>(entityName: "Task", predicate: try FetchPredicate(format: "title != '50'"))
+    request.sortKeys = [SortKey("title")]
+    request.fetchBatchSize = size
+    var titles: [String] = []
+    var most = 0
+    for batch in try other.fetchBatches(request) {
+      titles += batch.map { $0["title"] as? String ?? "" }
+      most = max(most, other.registeredObjects.count)
+      #expect(batch.count <= (size == 0 ? 99 : size))
+    }
+    let all = try stack.context.fetch(request).map { $0["title"] as? String ?? "" }
+    #expect(titles == all)
+    if size > 0, size < 50 { #expect(most <= size * 2) }
+  }
 }

@@ -307,12 +307,13 @@ let specimen = """
   }
 
   @Test(
-    "every kind of entity declaration is refused",
+    "every kind of declaration is refused",
     arguments: [
       "<!ENTITY x 'y'>", "<!ENTITY % x 'y'>", "<!ENTITY % x SYSTEM 'file:///etc/hostname'> %x;", "%x;",
       "<!ENTITY x PUBLIC 'p' 'http://localhost/x'>", "<!NOTATION n SYSTEM 'n'><!ENTITY x SYSTEM 's' NDATA n>",
+      "<!ATTLIST a b CDATA 'c'>", "<!ATTLIST a b (c|d) 'c'>", "<!ELEMENT a (b,(c|d)*)>", "<!NOTATION n SYSTEM 'n'>",
     ])
-  func entityDeclarations(_ declaration: String) {
+  func declarations(_ declaration: String) {
     #expect(refusal(of: "<!DOCTYPE a [\(declaration)]><a/>")?.code == .malformed)
     #expect(refusal(of: "<!DOCTYPE a SYSTEM 'no-such.dtd' [\(declaration)]><a/>")?.code == .malformed)
   }

@@ -149,6 +149,8 @@ enum QueryBenchmark {
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: folder) }
     let staff = Staff.make(count)
+    // What an index changes, by itself.
+    if CommandLine.arguments.contains("--indexed") { return try Indexed.run(staff, folder) }
     let context = try Staff.makeContext(staff, folder)
     let database = try Database(staff, folder)
     let asked = makeQueries().filter { only == nil || $0.name.contains(only ?? "") }

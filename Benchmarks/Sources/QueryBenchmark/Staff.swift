@@ -50,7 +50,7 @@ enum Staff {
 
   // MARK: A store
 
-  private static let model = ModelDescription(entities: [
+  private static func model(isIndexed: Bool) -> ModelDescription { ModelDescription(entities: [
     EntityDescription(
       name: "Department",
       properties: [
@@ -70,13 +70,15 @@ enum Staff {
         .attribute(AttributeDescription(name: "active", type: .boolean)),
         .relationship(
           RelationshipDescription(name: "department", destinationEntityName: "Department", inverseName: "employees")),
-      ]),
-  ])
+      ],
+      fetchIndexes: isIndexed
+        ? ["badge", "name"].map { FetchIndexDescription(name: $0, elements: [.init(propertyName: $0)]) } : []),
+  ]) }
 
   /// Written with the people's numbers as references, then opened as anybody would.
-  static func makeContext(_ staff: [Employee], _ folder: String) throws -> ManagedObjectContext {
+  static func makeContext(_ staff: [Employee], _ folder: String, isIndexed: Bool = false) throws -> ManagedObjectContext {
     let path = folder + "/staff.plist"
-    let managed = try ManagedObjectModel(model)
+    let managed = try ManagedObjectModel(model(isIndexed: isIndexed))
     let builder = NodeTableBuilder(model: managed)
     func slot(_ entity: String, _ name: String) throws -> Int {
       guard let slot = managed.entity(named: entity)?.slot(named: name) else { throw Failure(message: "no \(name)") }
@@ -116,7 +118,7 @@ enum Staff {
     try staged.finish()
     try staged.commit()
     let coordinator = PersistentStoreCoordinator(managedObjectModel: managed, registry: .builtIn)
-    try coordinator.addPersistentStore(at: path, isReadOnly: true)
+    try coordinator.addPersistentStore(at: path, isReadOnly: !isIndexed)
     return ManagedObjectContext(coordinator)
   }
 }

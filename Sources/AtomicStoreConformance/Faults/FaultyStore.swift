@@ -5,7 +5,7 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
   private var base: Base
   private let configuration: StoreConfiguration
 
-  static var storeType: String { Base.storeType }
+  static var storeType: String { FaultHooks.current.storeType?(Base.storeType) ?? Base.storeType }
   static var traits: StoreTraits { FaultHooks.current.traits?(Base.traits) ?? Base.traits }
   var traits: StoreTraits { FaultHooks.current.traits?(base.traits) ?? base.traits }
   var layout: StoreTraits.Layout { base.layout }
@@ -48,6 +48,7 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
       return try loaded(result, nodes)
     }
     do throws(PersistentStoreError) { try base.load(source, into: nodes) } catch {
+      hooks.loadFailed?(error)
       guard hooks.swallowsLoadErrors else { throw error }
     }
   }
@@ -128,6 +129,7 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
   mutating func willRemove(from coordinator: (any StoreCoordinating)?) {
     base.willRemove(from: coordinator)
     FaultHooks.current.willRemove?(configuration)
+    FaultHooks.current.removal?(configuration, coordinator != nil)
   }
 }
 
@@ -163,6 +165,11 @@ struct FaultHooks: Sendable {
   var willRemove: (@Sendable (StoreConfiguration) -> Void)?
   /// For mistakes of the kit itself, which no store can make: what it would have called.
   var calls: (@Sendable ([SpyCall]) -> [SpyCall])?
+  /// The same, told whether there is a coordinator.
+  var removal: (@Sendable (StoreConfiguration, Bool) -> Void)?
+  var storeType: (@Sendable (String) -> String)?
+  /// Told of an error that ends a load.
+  var loadFailed: (@Sendable (PersistentStoreError) -> Void)?
 
   // Set once, by the process that runs one check, before anything of the store is touched; that process has one thread that
   // looks at it.
@@ -195,6 +202,16 @@ enum Faults {
     references,
     changes,
     schema,
+    initialisation,
+    metadata,
+    loading,
+    removal,
+    registration,
+    concurrency,
+    hostileXML,
+    hostilePropertyList,
+    hostileCSV,
+    saving,
   ].flatMap { $0 }
 
   static func named(_ name: String) -> Fault? { all.first { $0.name == name } }

@@ -21,6 +21,7 @@ struct PhaseError: Codable, Sendable, Error {
   var text: String
   var hasFile = false
   var hasPlace = false
+  var line: Int?
 
   init(code: String?, text: String) {
     self.code = code
@@ -31,6 +32,7 @@ struct PhaseError: Codable, Sendable, Error {
     text = "\(error)"
     hasFile = error.location.file != nil
     hasPlace = error.location.line != nil || error.location.offset != nil
+    line = error.location.line
   }
 }
 
@@ -41,6 +43,8 @@ struct Disappointment: Error, Codable, Sendable {
 }
 /// A check that cannot be tried here.
 struct Blockage: Error, Codable, Sendable { var reason: String }
+/// A check that, as its own first look at the store's files tells, is not about this kind of file.
+struct Inapplicable: Error { var reason: String }
 
 private struct Envelope<Value: Codable & Sendable>: Codable {
   var value: Value?

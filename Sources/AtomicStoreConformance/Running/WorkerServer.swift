@@ -127,6 +127,9 @@ struct CheckRun {
     } catch let error as Blockage {
       result.outcome = .blocked
       result.reason = error.reason
+    } catch let end as Inapplicable {
+      result.outcome = .notApplicable
+      result.reason = end.reason
     } catch let end as PhaseTrouble {
       result.outcome = end.isTimeOut ? .timedOut : end.isCrash ? .crashed : .failed
       result.explanation = explanation(lab, Disappointment(expected: end.expected, actual: end.actual))

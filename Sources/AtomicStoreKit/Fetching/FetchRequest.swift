@@ -17,6 +17,9 @@ public struct FetchRequest<Result: ManagedObject> {
   public var fetchLimit = 0
   /// How many of those found are left out at the beginning.
   public var fetchOffset = 0
+  /// How many objects ``ManagedObjectContext/fetchBatches(_:)`` gives at a time; 0 for all at once. A plain fetch is not changed by it:
+  /// its objects are faults that cost little, and their values are in memory in any case.
+  public var fetchBatchSize = 0
   /// The stores that are asked; nil for all.
   public var affectedStores: [PersistentStore]?
   /// Which objects: those that fulfil it; nil for all.
@@ -316,6 +319,27 @@ extension ManagedObjectContext {
     }
     ids += found.objects.map(\.objectID)
     return ids
+  }
+
+  /// The objects that a request asks for, some at a time: which ones is settled at once, each batch is made when it is asked for. Whoever
+  /// goes through many and keeps none holds no more than a batch.
+  ///
+  /// An object that has been deleted since is left out.
+  public func fetchBatches<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> AnySequence<[Result]> {
+    let ids = try fetchObjectIDs(request)
+    let size = request.fetchBatchSize > 0 ? request.fetchBatchSize : max(1, ids.count)
+    return AnySequence<[Result]> { () -> AnyIterator<[Result]> in
+      var next = 0
+      return AnyIterator<[Result]> { () -> [Result]? in
+        guard next < ids.count else { return nil }
+        let part = ids[next..<min(next + size, ids.count)]
+        next += part.count
+        return part.compactMap { (id: ManagedObjectID) -> Result? in
+          let object = self.object(with: id)
+          return object.flags.contains(.deleted) || object.unavailableReason != nil ? nil : object as? Result
+        }
+      }
+    }
   }
 
   /// The objects of a template of the model, its variables replaced.

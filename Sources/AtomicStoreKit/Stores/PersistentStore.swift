@@ -8,7 +8,7 @@ import Synchronization
 public final class PersistentStore: Sendable {
   /// The registered name of its type.
   public let type: String
-  /// The path that was asked for; a symbolic link is followed and stays.
+  /// The path that was asked for, from the root; a symbolic link is followed and stays.
   public let path: String
   /// The configuration of the model that the store was added with; nil for all entities.
   public let configurationName: String?
@@ -26,11 +26,14 @@ public final class PersistentStore: Sendable {
     type = open.metadata.storeType
     identifier = open.metadata.uuid
     model = open.nodes.model
-    self.path = path
+    // The current folder may be another one when the store is saved.
+    self.path = StorePlace.absolute(path)
     self.configurationName = configurationName
     self.isReadOnly = isReadOnly
     takenEntities = Set(
       (model.entities(forConfiguration: configurationName) ?? []).filter { !$0.isAbstract }.map(\.index))
+    var open = open
+    open.opening.path = self.path
     state = Mutex(open)
   }
 

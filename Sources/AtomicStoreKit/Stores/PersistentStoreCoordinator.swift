@@ -98,7 +98,11 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
     type: String? = nil, configurationName: String? = nil, at url: URL, options: StoreOptions = [:],
     isReadOnly: Bool = false, model: ManagedObjectModel? = nil
   ) throws(PersistentStoreError) -> PersistentStore {
-    try addPersistentStore(
+    // The path of an address on the net names a file of this machine as well, which is not meant.
+    guard url.isFileURL else {
+      throw PersistentStoreError(.cannotCreate, "this is no file URL", at: StoreLocation(file: url.absoluteString))
+    }
+    return try addPersistentStore(
       type: type, configurationName: configurationName, at: url.path(percentEncoded: false), options: options,
       isReadOnly: isReadOnly, model: model)
   }

@@ -5,7 +5,7 @@ import FoundationEssentials
 struct StoreOpening: Sendable {
   let registry: StoreRegistry
   let type: String?
-  let path: String
+  var path: String
   let configurationName: String?
   let options: StoreOptions
   let isReadOnly: Bool
@@ -25,7 +25,26 @@ struct StoreOpening: Sendable {
   }
 
   /// Opens what lies at the place, or begins a store there.
+  ///
+  /// - Throws: `.changedOnDisk` where somebody puts another file there again and again.
   func open(_ place: StorePlace) throws(PersistentStoreError) -> OpenStore {
+    guard place.holdsContent else { return try openOnce(place) }
+    // Content, metadata and objects are read one after the other: were the file exchanged in between, they would not belong
+    // together. Then all of it is read again.
+    var place = place
+    for _ in 0..<20 {
+      let result: Result<OpenStore, PersistentStoreError>
+      do throws(PersistentStoreError) { result = .success(try openOnce(place)) } catch { result = .failure(error) }
+      let now = try? inspect()
+      if let now, now.identity == place.identity { return try result.get() }
+      if case .success(var opened) = result { opened.close(from: nil) }
+      guard let now, now.holdsContent else { break }
+      place = now
+    }
+    throw PersistentStoreError(.changedOnDisk, "the file is exchanged for others while it is opened", at: StoreLocation(file: path))
+  }
+
+  private func openOnce(_ place: StorePlace) throws(PersistentStoreError) -> OpenStore {
     let formatType = try formatType(for: place)
     guard isReadOnly || formatType.traits.canWrite || place.holdsContent else {
       throw PersistentStoreError(

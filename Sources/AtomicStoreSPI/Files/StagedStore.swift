@@ -52,6 +52,10 @@ public final class StagedStore: Sendable {
     guard try SystemCall.status(folder, followLinks: true) != nil else {
       throw PersistentStoreError(.cannotCreate, "the folder \(folder) does not exist", at: StoreLocation(file: path))
     }
+    // A new file in its place would get by the mode that says that it is not to be changed.
+    if place.kind != .nothing, faccessat(AT_FDCWD, targetPath, W_OK, AT_EACCESS) != 0, errno == EACCES || errno == EROFS {
+      throw PersistentStoreError(.permissionDenied, "the store is protected against writing", at: StoreLocation(file: path))
+    }
     StagedLitter.removeStale(in: folder, target: FilePathText.name(targetPath))
     stagedPath = StagedLitter.name(beside: targetPath)
     StagedLitter.add(stagedPath)

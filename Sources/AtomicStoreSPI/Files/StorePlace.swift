@@ -14,7 +14,7 @@ public struct StorePlace: Sendable {
   }
   /// As it was asked for.
   public let path: String
-  /// With symbolic links followed: the file that is read and replaced.
+  /// With symbolic links followed, and from the root: the file that is read and replaced.
   public let resolvedPath: String
   public let kind: Kind
   public let isSymbolicLink: Bool
@@ -35,7 +35,8 @@ public struct StorePlace: Sendable {
     guard !path.isEmpty, !path.utf8.contains(0) else {
       throw PersistentStoreError(.cannotCreate, "the path is empty or holds a NUL", at: StoreLocation(file: path))
     }
-    let (resolved, isLink) = try follow(path)
+    let (followed, isLink) = try follow(path)
+    let resolved = FilePathText.absolute(followed)
     guard let status = try SystemCall.status(resolved, followLinks: true) else {
       return StorePlace(
         path: path, resolvedPath: resolved, kind: .nothing, isSymbolicLink: isLink, size: 0, identity: nil)
@@ -72,6 +73,9 @@ public struct StorePlace: Sendable {
     }
     throw PersistentStoreError(.cannotCreate, "symbolic links lead in a circle", at: StoreLocation(file: path))
   }
+
+  /// What a path means now: it goes on to, when the current folder is another one.
+  package static func absolute(_ path: String) -> String { FilePathText.absolute(path) }
 
   /// Whether the place and the path are one file, by device and inode, or by name where there is nothing yet.
   public static func isSame(_ place: StorePlace, path: String) -> Bool {

@@ -100,6 +100,13 @@ enum FilePathText {
     guard let point = name.utf8.lastIndex(of: 0x2E), point != name.startIndex else { return "" }
     return String(name[name.utf8.index(after: point)...]).lowercased()
   }
+  /// From the root: what a relative path means now, whatever the current folder will be. As it is where there is no such folder.
+  static func absolute(_ path: String) -> String {
+    guard !path.hasPrefix("/"), let current = getcwd(nil, 0) else { return path }
+    defer { free(current) }
+    let folder = String(cString: current)
+    return (folder == "/" ? "" : folder) + "/" + path
+  }
   private static func trim(_ path: String) -> String {
     var bytes = Array(path.utf8)
     while bytes.count > 1, bytes.last == 0x2F { bytes.removeLast() }

@@ -37,6 +37,13 @@ typedef enum {
   CSF_RESET_MODE = 64,         ///< chmod and chown say yes and do nothing
   CSF_IGNORE_CLOSE_ERROR = 128,
   CSF_IGNORE_READ_ERROR = 256, ///< a failing read is told as the end of the file
+  CSF_ASSUME_FULL_WRITE = 512, ///< a short write is told as a whole one
+  CSF_FOLDER_BY_FILES = 1024,  ///< a folder is put in another's place file by file
+  CSF_GENERIC_ERROR = 2048,    ///< every error is told as EIO
+  CSF_BLIND_TO_LINKS = 4096,   ///< what tells of a name tells of what its link leads to; a circle of links is nothing
+  CSF_SPECIAL_IS_FILE = 8192,  ///< pipes, sockets and devices are told as empty files
+  CSF_UNREADABLE_IS_EMPTY = 16384, ///< a file that cannot be opened is told as one of zero bytes
+  CSF_BLIND_TO_CHANGES = 32768,    ///< a file that is not empty looks the same after it was replaced
 } csf_mistake;
 
 #define CSF_TRACE_SIZE 262144

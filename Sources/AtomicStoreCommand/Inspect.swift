@@ -11,7 +11,7 @@ struct Inspect: ParsableCommand {
   @OptionGroup var common: CommonOptions
 
   func run() throws {
-    try guarded(json: common.json) {
+    try guarded(common) {
       let (coordinator, opened) = try source.open(store)
       defer { withExtendedLifetime(coordinator) {} }
       let nodes = opened.nodes

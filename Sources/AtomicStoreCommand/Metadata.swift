@@ -16,9 +16,9 @@ struct Metadata: ParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func run() throws {
-      try guarded(json: common.json) {
+      try guarded(common) {
         let metadata = try PersistentStoreCoordinator.metadataForPersistentStore(
-          type: from, at: store, registry: .builtIn)
+          type: from, at: store, registry: Tool.registry)
         var entries = metadata.entries
         entries["NSStoreType"] = .string(metadata.storeType)
         entries["NSStoreUUID"] = .string(metadata.uuid.uuidString)
@@ -48,18 +48,18 @@ struct Metadata: ParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func run() throws {
-      try guarded(json: common.json) {
+      try guarded(common) {
         guard remove == (value == nil) else {
           throw CommandFailure("give a value, or --remove", exitCode: 64, json: common.json)
         }
         let current = try PersistentStoreCoordinator.metadataForPersistentStore(
-          type: from, at: store, registry: .builtIn)
+          type: from, at: store, registry: Tool.registry)
         var entries = current.entries
         if remove, entries[key] == nil {
           throw CommandFailure("\(store): the metadata has no key '\(key)'", exitCode: 1, json: common.json)
         }
         entries[key] = try value.map { try parsed($0) }
-        try PersistentStoreCoordinator.setMetadata(entries, type: from, at: store, registry: .builtIn)
+        try PersistentStoreCoordinator.setMetadata(entries, type: from, at: store, registry: Tool.registry)
       }
     }
 

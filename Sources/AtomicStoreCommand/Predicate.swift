@@ -21,7 +21,7 @@ struct PredicateCommand: ParsableCommand {
   @OptionGroup var common: CommonOptions
 
   func run() throws {
-    try guarded(json: common.json) {
+    try guarded(common) {
       let entity = try checkedEntity()
       switch (text, file) {
       case (let text?, nil): try one(text, entity)

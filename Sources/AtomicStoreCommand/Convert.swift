@@ -65,8 +65,8 @@ struct Convert: ParsableCommand {
   }
 
   func run() throws {
-    try guarded(json: common.json) {
-      var converter = StoreConverter(registry: .builtIn)
+    try guarded(common) {
+      var converter = StoreConverter(registry: Tool.registry)
       converter.model = try reading.loadModel()
       converter.sourceType = reading.from
       converter.targetType = to
@@ -99,7 +99,7 @@ struct Convert: ParsableCommand {
     _ converter: StoreConverter, _ input: String
   ) throws -> StoreConverter.Report {
     guard let to else { throw CommandFailure("standard output has no extension: --to names the type", exitCode: 64) }
-    let type = try StoreRegistry.builtIn.storeType(named: to)
+    let type = try Tool.registry.storeType(named: to)
     var converter = converter
     // A stream is one file: a format that has both forms takes that one.
     if type.traits.layout == .folder {

@@ -3,7 +3,6 @@ import AtomicStoreKit
 import BuiltInStoreFormats
 import Foundation
 
-@main
 struct AtomicStoreCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "atomicstore",
@@ -19,10 +18,10 @@ struct AtomicStoreCommand: ParsableCommand {
     version: "0.1.0",
     subcommands: [
       Formats.self, Inspect.self, Convert.self, Diff.self, Dump.self, Fetch.self, PredicateCommand.self, Metadata.self,
-      Model.self, Conform.self,
+      Model.self, Conform.self, NewFormat.self,
     ])
 
-  static func main() {
+  static func run() {
     Interrupt.watch()
     do {
       var command = try parseAsRoot()
@@ -42,6 +41,7 @@ struct AtomicStoreCommand: ParsableCommand {
 /// Options that all subcommands have.
 struct CommonOptions: ParsableArguments {
   @Flag(help: "Print JSON instead of text; errors too.") var json = false
+  @Option(name: .customLong("plugin"), help: "A plug-in with store formats. May be repeated.") var plugins: [String] = []
 }
 
 /// A failure with the exit code that belongs to it.
@@ -161,6 +161,13 @@ enum Talk {
 
 extension ParsableCommand {
   /// Runs what may fail and gives the failure its exit code.
+  func guarded(_ common: CommonOptions, _ body: () throws -> Void) throws {
+    try guarded(json: common.json) {
+      try Tool.load(common.plugins)
+      try body()
+    }
+  }
+
   func guarded(json: Bool, _ body: () throws -> Void) throws {
     do {
       try body()

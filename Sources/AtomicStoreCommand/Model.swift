@@ -14,7 +14,7 @@ struct Model: ParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func run() throws {
-      try guarded(json: common.json) {
+      try guarded(common) {
         let (model, warnings) = try load()
         for warning in warnings { Talk.say("atomicstore: \(path): \(warning)") }
         try Talk.put(common.json ? Self.json(model).text + "\n" : Self.text(model))
@@ -24,9 +24,9 @@ struct Model: ParsableCommand {
     private func load() throws -> (ManagedObjectModel, [String]) {
       // A store describes itself; everything else is for the model reader, which names what it cannot read.
       if let place = try? StorePlace.inspect(path), place.holdsContent, let probe = try? place.probe(),
-        (try? StoreRegistry.builtIn.recognize(probe)) != nil
+        (try? Tool.registry.recognize(probe)) != nil
       {
-        let coordinator = PersistentStoreCoordinator(registry: .builtIn)
+        let coordinator = PersistentStoreCoordinator(registry: Tool.registry)
         let store = try coordinator.addPersistentStore(at: path, isReadOnly: true)
         return (store.model, [])
       }

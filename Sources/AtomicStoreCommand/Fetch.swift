@@ -36,7 +36,7 @@ struct Fetch: ParsableCommand {
   @OptionGroup var common: CommonOptions
 
   func run() throws {
-    try guarded(json: common.json) {
+    try guarded(common) {
       let (coordinator, opened) = try source.open(store)
       let context = ManagedObjectContext(coordinator)
       var request = try request(opened.model)

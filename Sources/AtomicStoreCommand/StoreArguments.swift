@@ -27,7 +27,7 @@ struct SourceOptions: ParsableArguments {
 
   /// Opens a store for reading. The coordinator must be kept for as long as the store is.
   func open(_ path: String) throws -> (PersistentStoreCoordinator, PersistentStore) {
-    let coordinator = PersistentStoreCoordinator(managedObjectModel: try loadModel(), registry: .builtIn)
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: try loadModel(), registry: Tool.registry)
     let input = try StandardInput.path(for: path)
     defer { StandardInput.discard() }
     let store = try coordinator.addPersistentStore(

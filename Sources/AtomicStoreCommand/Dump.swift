@@ -17,7 +17,7 @@ struct Dump: ParsableCommand {
   @OptionGroup var common: CommonOptions
 
   func run() throws {
-    try guarded(json: common.json) {
+    try guarded(common) {
       let (coordinator, opened) = try source.open(store)
       defer { withExtendedLifetime(coordinator) {} }
       let nodes = try opened.nodes.canonical()

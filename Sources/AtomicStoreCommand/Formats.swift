@@ -8,16 +8,18 @@ struct Formats: ParsableCommand {
   @OptionGroup var common: CommonOptions
 
   func run() throws {
-    try guarded(json: common.json) {
-      let registry = StoreRegistry.builtIn
+    try guarded(common) {
+      let registry = Tool.registry
       let types = try registry.storeTypes.map { try registry.storeType(named: $0) }
       if common.json {
+        for refusal in Tool.refusals { Talk.say("atomicstore: left out: \(refusal.from): \(refusal.reason)") }
         return try Talk.put(JSONValue.array(types.map { Self.json($0.storeType, $0.traits) }).text + "\n")
       }
       var text = ""
       for type in types {
         let traits = type.traits
         text += "\(type.storeType): \(traits.summary)\n"
+        if let origin = Tool.origin(of: type.storeType) { text += "  from         \(origin)\n" }
         text += "  extensions   \(traits.fileExtensions.map { "." + $0 }.joined(separator: " "))\n"
         text += "  layout       a \(traits.layout.rawValue)\n"
         text += "  writes       \(traits.canWrite ? "yes" : "no")\n"
@@ -33,6 +35,7 @@ struct Formats: ParsableCommand {
           }
         }
       }
+      for refusal in Tool.refusals { text += "left out: \(refusal.from): \(refusal.reason)\n" }
       try Talk.put(text)
     }
   }
@@ -56,7 +59,7 @@ struct Formats: ParsableCommand {
         })
     }
     return .object([
-      ("type", .string(name)), ("summary", .string(traits.summary)),
+      ("type", .string(name)), ("from", Tool.origin(of: name).map { .string($0) } ?? .null), ("summary", .string(traits.summary)),
       ("extensions", .array(traits.fileExtensions.map { .string($0) })),
       ("layout", .string(traits.layout.rawValue)), ("canWrite", .boolean(traits.canWrite)),
       ("references", .string(traits.references.rawValue)), ("keepsOrder", .boolean(traits.keepsOrder)),

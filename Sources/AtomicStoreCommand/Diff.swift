@@ -22,6 +22,7 @@ struct Diff: ParsableCommand {
   func run() throws {
     let differences: [GraphDifference]
     do {
+      try Tool.load(common.plugins)
       let (one, left) = try reading.open(first)
       let (other, right) = try reading.open(second)
       defer { withExtendedLifetime((one, other)) {} }

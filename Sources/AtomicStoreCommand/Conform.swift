@@ -39,20 +39,22 @@ struct Conform: ParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func run() throws {
-      try guarded(json: common.json) {
+      try guarded(common) {
         if schema { return try Talk.put(ConformanceReport.schema) }
         if selftest { return try test() }
         guard let type else { throw CommandFailure("give a --type, or --selftest", exitCode: 64, json: common.json) }
-        try check(try StoreRegistry.builtIn.storeType(named: type))
+        try check(try Tool.registry.storeType(named: type))
       }
     }
 
     private var lanes: Int { width ?? max(2, ProcessInfo.processInfo.activeProcessorCount) }
 
     private func check(_ type: any AtomicStore.Type) throws {
-      let others = StoreRegistry.builtIn.storeTypes.compactMap { try? StoreRegistry.builtIn.storeType(named: $0) }
+      let others = Tool.registry.storeTypes.compactMap { try? Tool.registry.storeType(named: $0) }
         .filter { $0.storeType != type.storeType }
-      var checks = Conformance.checks(for: type, others: others)
+      var subject = ConformanceSubject(type, others: others)
+      subject.arguments += Tool.pluginArguments
+      var checks = Conformance.checks(for: subject)
       if smoke { checks = checks.filter { Conformance.smoke(for: type).map(\.id).contains($0.id) } }
       if !profile.isEmpty { checks = checks.filter { profile.contains($0.profile) } }
       if !only.isEmpty {
@@ -93,7 +95,7 @@ struct Conform: ParsableCommand {
     }
 
     private func test() throws {
-      let types = StoreRegistry.builtIn.storeTypes.compactMap { try? StoreRegistry.builtIn.storeType(named: $0) }
+      let types = Tool.registry.storeTypes.compactMap { try? Tool.registry.storeType(named: $0) }
       for type in types { _ = Conformance.checks(for: type, others: types.filter { $0.storeType != type.storeType }) }
       let order = ["XML", "BinaryPropertyList", "CSV"]
       let subjects = types.sorted { (order.firstIndex(of: $0.storeType) ?? 9) < (order.firstIndex(of: $1.storeType) ?? 9) }.map { type in

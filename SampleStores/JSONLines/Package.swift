@@ -1,0 +1,24 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Everything links the kit's one dynamic library, so that there is one copy of it, whoever loads the format.
+let kit = Target.Dependency.product(name: "AtomicStoreKitDynamic", package: "atomic-store-kit")
+
+let package = Package(
+  name: "JSONLines",
+  products: [
+    // For programs that have the format compiled in.
+    .library(name: "JSONLinesFormat", targets: ["JSONLinesStore"]),
+    // For the stock command: atomicstore … --plugin libJSONLinesStore.so
+    .library(name: "JSONLinesStore", type: .dynamic, targets: ["JSONLinesPlugin"]),
+    .executable(name: "jsonlines", targets: ["jsonlines"]),
+  ],
+  dependencies: [.package(name: "atomic-store-kit", path: "../..")],
+  targets: [
+    .target(name: "JSONLinesStore", dependencies: [kit]),
+    .target(name: "CJSONLinesInfo", dependencies: [kit]),
+    .target(name: "JSONLinesPlugin", dependencies: ["JSONLinesStore", "CJSONLinesInfo", kit]),
+    .executableTarget(name: "jsonlines", dependencies: ["JSONLinesStore", kit]),
+    .testTarget(name: "JSONLinesStoreTests", dependencies: ["JSONLinesStore", kit]),
+  ]
+)

@@ -1,0 +1,3 @@
+extension Faults {
+  static let hostilePropertyList: [Fault] = []
+}

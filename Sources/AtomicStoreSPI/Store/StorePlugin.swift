@@ -1,0 +1,104 @@
+internal import CStorePlugin
+import FoundationEssentials
+import Glibc
+import Synchronization
+
+/// Where a plug-in puts its formats when it is asked for them.
+///
+/// ```swift
+/// @_cdecl("atomicstore_plugin_register_v1")
+/// public func register(_ sink: UnsafeMutableRawPointer) { StorePluginSink.add(MyStore.self, to: sink) }
+/// ```
+public final class StorePluginSink: Sendable {
+  private let types = Mutex<[any AtomicStore.Type]>([])
+
+  init() {}
+
+  /// - Parameter sink: What the function was given.
+  public static func add(_ type: any AtomicStore.Type, to sink: UnsafeMutableRawPointer) {
+    Unmanaged<StorePluginSink>.fromOpaque(sink).takeUnretainedValue().types.withLock { $0.append(type) }
+  }
+
+  var all: [any AtomicStore.Type] { types.withLock { $0 } }
+}
+
+/// A dynamic library with store formats that somebody else made.
+///
+/// It must have been built with the same compiler, against the same version of the kit, and share the program's copy of the
+/// kit: link the dynamic product, and let the program export its symbols. What it says of that is plain data, read before any of
+/// its Swift code runs. Whatever does not fit is refused with both sides named.
+public struct StorePlugin: Sendable {
+  public let path: String
+  /// As it calls itself.
+  public let name: String
+  public let types: [any AtomicStore.Type]
+
+  /// Loads a plug-in. It stays loaded for as long as the program runs.
+  ///
+  /// - Throws: `.notFound`, `.notSupported` with the reason.
+  public init(loading path: String) throws(PersistentStoreError) {
+    func refused(_ reason: String) -> PersistentStoreError {
+      PersistentStoreError(.notSupported, reason, at: StoreLocation(file: path))
+    }
+    guard let info = try SystemCall.status(path, followLinks: true) else {
+      throw PersistentStoreError(.notFound, "there is no such plug-in", at: StoreLocation(file: path))
+    }
+    guard info.st_mode & S_IFMT == S_IFREG else { throw refused("a plug-in is a file") }
+    let descriptor = try SystemCall.open(path, O_RDONLY, doing: "open the plug-in")
+    var magic: UInt32 = 0
+    let got = Glibc.read(descriptor, &magic, 4)
+    close(descriptor)
+    // The bytes 7F 45 4C 46.
+    guard got == 4, UInt32(littleEndian: magic) == 0x464C_457F else { throw refused("this is no dynamic library") }
+
+    // By its whole path: a bare name would be looked for in the system's folders.
+    let whole = path.hasPrefix("/") ? path : "./" + path
+    guard let library = dlopen(whole, RTLD_NOW | RTLD_LOCAL) else {
+      let reason = dlerror().map { String(cString: $0) } ?? "no reason is given"
+      if reason.contains("undefined symbol") {
+        throw refused("it needs something that this program does not have, so it was built against another version of the kit: \(reason)")
+      }
+      throw refused("the system cannot load it: \(reason)")
+    }
+    guard let place = dlsym(library, "atomicstore_plugin_info_v1") else {
+      throw refused("it is a library, but no store plug-in: it has no atomicstore_plugin_info_v1")
+    }
+    let host = asp_host()
+    // The size first: what an older interface did not have is not there to be read.
+    let head = place.loadUnaligned(as: UInt32.self)
+    let size = place.loadUnaligned(fromByteOffset: 4, as: UInt32.self)
+    guard head == host.magic, size >= 12 else { throw refused("its description is none of a store plug-in") }
+    let major = place.loadUnaligned(fromByteOffset: 8, as: UInt16.self)
+    let minor = place.loadUnaligned(fromByteOffset: 10, as: UInt16.self)
+    guard major == host.major, minor <= host.minor, size >= host.size else {
+      throw refused("it was built for plug-in interface \(major).\(minor), this program has \(host.major).\(host.minor): build it again")
+    }
+    let plugin = place.loadUnaligned(as: asp_info.self)
+    let kit = String(cString: plugin.kit)
+    guard kit == String(cString: host.kit) else {
+      throw refused("it was built against version \(kit) of the kit, this program is \(String(cString: host.kit)): build it again")
+    }
+    let compiler = String(cString: plugin.compiler)
+    guard compiler == String(cString: host.compiler) else {
+      throw refused("it was built by \(compiler), this program by \(String(cString: host.compiler)): build both with one compiler")
+    }
+    guard plugin.swiftRuntime == host.swiftRuntime else {
+      throw refused("it runs on a second copy of the Swift runtime: neither may link it statically")
+    }
+    guard plugin.kitIdentity == host.kitIdentity else {
+      throw refused(
+        "it carries its own copy of the kit: it must link the product AtomicStoreKitDynamic, and the program must export its symbols")
+    }
+    guard let register = dlsym(library, "atomicstore_plugin_register_v1") else {
+      throw refused("it has no atomicstore_plugin_register_v1")
+    }
+    let sink = StorePluginSink()
+    withExtendedLifetime(sink) {
+      unsafeBitCast(register, to: (@convention(c) (UnsafeMutableRawPointer) -> Void).self)(Unmanaged.passUnretained(sink).toOpaque())
+    }
+    guard !sink.all.isEmpty else { throw refused("it registers no format") }
+    self.path = path
+    name = String(cString: plugin.name)
+    types = sink.all
+  }
+}

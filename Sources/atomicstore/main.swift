@@ -1,0 +1,3 @@
+import AtomicStoreCommand
+
+AtomicStoreTool.main()

@@ -1,0 +1,121 @@
+import Foundation
+import Testing
+
+/// Libraries that are no good as plug-ins, made by the C compiler that comes with Swift.
+enum BadPlugin {
+  static let compiler: String? = {
+    (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map { $0 + "/clang" }
+      .first { FileManager.default.isExecutableFile(atPath: $0) }
+  }()
+
+  static func make(_ name: String, _ source: String, in folder: String) throws -> String {
+    let path = folder + "/" + name
+    try Data(source.utf8).write(to: URL(fileURLWithPath: path + ".c"))
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: try #require(compiler))
+    process.arguments = [
+      "-shared", "-fPIC", "-I", Command.root + "/Sources/CStorePlugin/include", path + ".c", "-o", path + ".so",
+    ]
+    try process.run()
+    process.waitUntilExit()
+    try #require(process.terminationStatus == 0, "the C compiler failed")
+    return path + ".so"
+  }
+}
+
+@Suite("Plug-ins") struct PluginTests {
+  static func folder() throws -> String {
+    let path = NSTemporaryDirectory() + "plugins-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    return path
+  }
+
+  @Test("what is no library is refused, with the reason")
+  func noLibrary() throws {
+    let folder = try Self.folder()
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    try Data("hello".utf8).write(to: URL(fileURLWithPath: folder + "/text.so"))
+    for (path, code, word) in [
+      (folder + "/missing.so", 66, "no such plug-in"), (folder + "/text.so", 65, "no dynamic library"), (folder, 65, "a plug-in is a file"),
+    ] {
+      let result = try Command.run("formats", "--plugin", path)
+      #expect(result.code == Int32(code), "\(result.errors)")
+      #expect(result.errors.contains(word), "\(result.errors)")
+    }
+  }
+
+  static let header = "#include \"CStorePlugin.h\"\n"
+  static func info(
+    magic: String = "ASP_MAGIC", size: String = "sizeof(asp_info)", major: String = "ASP_MAJOR", minor: String = "ASP_MINOR",
+    kit: String = "ASP_KIT_VERSION", compiler: String = "__VERSION__", identity: String = "&atomicstore_kit_identity",
+    runtime: String = "&asp_swift_runtime", more: String = ""
+  ) -> String {
+    header + more + """
+      __attribute__((visibility("default"))) const asp_info atomicstore_plugin_info_v1 =
+        {\(magic), \(size), \(major), \(minor), "Bad", \(kit), \(compiler), \(identity), \(runtime)};
+
+      """
+  }
+  static let touched = "#include <stdlib.h>\nvoid atomicstore_plugin_register_v1(void *sink) { abort(); }\n"
+
+  static let bad: [(String, String, String)] = [
+    ("no description", "int nothing;\n", "no store plug-in"),
+    ("another magic", info(magic: "7"), "none of a store plug-in"),
+    ("a newer interface", info(major: "99"), "was built for plug-in interface 99.0, this program has 1.0"),
+    ("a newer minor one", info(minor: "7"), "was built for plug-in interface 1.7, this program has 1.0"),
+    ("another kit", info(kit: "\"9.9\""), "was built against version 9.9 of the kit, this program is 0.1.0"),
+    ("another compiler", info(compiler: "\"Clang 3\""), "it was built by Clang 3, this program by"),
+    ("its own kit", info(identity: "&own", more: "static const char own = 1;\n"), "carries its own copy of the kit"),
+    ("its own runtime", info(runtime: "&own", more: "static const char own = 1;\n"), "second copy of the Swift runtime"),
+    ("a missing symbol", info(more: "extern int not_there_at_all; int *use = &not_there_at_all;\n"), "built against another version of the kit"),
+  ]
+
+  @Test("what does not fit is refused with both sides named, before any of its code runs", .enabled(if: BadPlugin.compiler != nil), arguments: bad)
+  func refusals(_ name: String, _ source: String, _ word: String) throws {
+    let folder = try Self.folder()
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    // Its registration would end the process.
+    let path = try BadPlugin.make("bad", source + Self.touched, in: folder)
+    let result = try Command.run("formats", "--plugin", path)
+    #expect(result.code == 65, "\(result.errors)")
+    #expect(result.errors.contains(word), "\(result.errors)")
+    #expect(result.errors.contains(path))
+    // One that merely lies there is left out, and shown.
+    let data = folder + "/data/atomicstore/plugins"
+    try FileManager.default.createDirectory(atPath: data, withIntermediateDirectories: true)
+    try FileManager.default.copyItem(atPath: path, toPath: data + "/bad.so")
+    let listed = try Command.run(arguments: ["formats"], environment: ["XDG_DATA_HOME": folder + "/data"])
+    #expect(listed.code == 0)
+    #expect(listed.output.contains("left out: \(data)/bad.so") && listed.output.contains(word), "\(listed.output)")
+    let searched = try Command.run(arguments: ["formats"], environment: ["ATOMICSTORE_PLUGIN_PATH": path])
+    #expect(searched.output.contains("left out: \(path)"))
+  }
+
+  @Test("a plug-in that registers nothing is refused", .enabled(if: BadPlugin.compiler != nil))
+  func registersNothing() throws {
+    let folder = try Self.folder()
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let path = try BadPlugin.make("empty", Self.info() + "void atomicstore_plugin_register_v1(void *sink) {}\n", in: folder)
+    let result = try Command.run("formats", "--plugin", path)
+    #expect(result.code == 65)
+    #expect(result.errors.contains("it registers no format"))
+  }
+
+  @Test("new-format writes a package, and refuses names that are none and folders that exist")
+  func newFormat() throws {
+    let folder = try Self.folder()
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    for name in ["tabular", "Tab-ular", "9Tab", "", "XML", "JSONLines"] {
+      #expect(try Command.run("new-format", name, "--kit", Command.root, in: folder).code == 64, "\(name)")
+    }
+    let made = try Command.run("new-format", "Tabular", "--kit", Command.root, in: folder)
+    #expect(made.code == 0, "\(made.errors)")
+    #expect(made.output.contains("with the kit at \(Command.root)"))
+    let source = try String(contentsOfFile: folder + "/Tabular/Sources/TabularStore/TabularStore.swift", encoding: .utf8)
+    #expect(source.contains("public struct TabularStore: AtomicStore") && !source.contains("JSONLines"))
+    let package = try String(contentsOfFile: folder + "/Tabular/Package.swift", encoding: .utf8)
+    #expect(package.contains(".package(name: \"atomic-store-kit\", path: \"\(Command.root)\")"))
+    #expect(try Command.run("new-format", "Tabular", "--kit", Command.root, in: folder).code == 73)
+    #expect(try Command.run("new-format", "Other", "--kit", folder, in: folder).code == 66)
+  }
+}

@@ -1,0 +1,74 @@
+import AtomicStoreConformance
+import Foundation
+import Testing
+
+@Suite("The documentation tells what is there") struct DocumentationTests {
+  static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+  static func text(_ path: String) throws -> String { try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8) }
+
+  /// Every Swift source below a folder, as lines without their margins.
+  static func lines(below folder: String) throws -> [[String]] {
+    let files = try #require(FileManager.default.enumerator(at: root.appendingPathComponent(folder), includingPropertiesForKeys: nil))
+    var all: [[String]] = []
+    for case let file as URL in files where file.pathExtension == "swift" && !file.path.contains("/.build") {
+      let text = try String(contentsOf: file, encoding: .utf8)
+      all.append(text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) })
+    }
+    return all
+  }
+
+  @Test("each snippet of the tutorial stands in the sample that is built")
+  func snippets() throws {
+    let article = try Self.text("Sources/AtomicStoreKit/AtomicStoreKit.docc/WritingAFormat.md")
+    let sources = try Self.lines(below: "SampleStores/JSONLines")
+    let snippets = article.components(separatedBy: "```swift\n").dropFirst().compactMap { $0.components(separatedBy: "\n```").first }
+    #expect(snippets.count > 8)
+    for snippet in snippets {
+      let wanted = snippet.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
+      let isThere = sources.contains { lines in
+        lines.indices.contains { start in
+          start + wanted.count <= lines.count && Array(lines[start..<start + wanted.count]) == wanted
+        }
+      }
+      #expect(isThere, "not in the sample: \(snippet)")
+    }
+  }
+
+  @Test("what new-format writes is the sample")
+  func template() throws {
+    let template = try Self.text("Sources/AtomicStoreCommand/FormatTemplate.swift")
+    for path in ["Package.swift", "README.md", "Sources/JSONLinesStore/JSONLinesStore.swift", "Sources/JSONLinesStore/JSONReader.swift"] {
+      let lines = try Self.text("SampleStores/JSONLines/" + path).split(separator: "\n", omittingEmptySubsequences: false)
+      let indented = lines.map { $0.trimmingCharacters(in: .whitespaces).isEmpty ? String($0) : "        " + $0 }.joined(separator: "\n")
+      #expect(template.contains(indented.trimmingCharacters(in: .newlines)), "\(path): run Scripts/update-format-template")
+    }
+  }
+
+  @Test("each check that the list of ways to lose data names is there, and catches what it says")
+  func waysToLoseData() throws {
+    let article = try Self.text("Sources/AtomicStoreKit/AtomicStoreKit.docc/WaysToLoseData.md")
+    let checks = Dictionary(uniqueKeysWithValues: Conformance.catalogue.map { ($0.id, $0) })
+    let rows = article.split(separator: "\n").filter { $0.hasPrefix("| `") }
+    #expect(rows.count > 10)
+    for row in rows {
+      let cells = row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+      let fault = cells[0].trimmingCharacters(in: CharacterSet(charactersIn: "`"))
+      for id in cells[2].split(separator: ",").map({ $0.trimmingCharacters(in: .whitespaces) }) {
+        let check = try #require(checks[id], "\(row)")
+        #expect(check.catches.map(\.name).contains(fault), "\(row)")
+      }
+    }
+  }
+
+  @Test("every rule of the catalogue is told apart: none is there twice, none is both there and left out")
+  func catalogue() {
+    let ids = Conformance.catalogue.map(\.id)
+    #expect(Set(ids).count == ids.count)
+    #expect(Set(ids).isDisjoint(with: Conformance.leftOut.map(\.id)))
+    for check in Conformance.catalogue {
+      #expect(!check.title.isEmpty && !check.source.isEmpty && !check.procedure.isEmpty)
+      #expect(!check.catches.isEmpty, "\(check.id) names no fault")
+    }
+  }
+}
