@@ -11,7 +11,8 @@ extension Checks {
       demand: several
     ) { graph in graph.objects = [.init(label: "a", entity: "Sample"), .init(label: "b", entity: "Other")] },
     forged(
-      "SCH-02", "An attribute that the model does not have is an error that names it", holds: Models.attributes([("name", .string), ("extra", .string)]),
+      "SCH-02", "An attribute that the model does not have is an error that names it",
+      holds: Models.attributes([("name", .string), ("extra", .string)]),
       naming: ["extra"], catches: ["dropsUnknownAttribute"], causes: ["what is not known is passed over, and lost with the next save"],
       claims: Models.attributes([("name", .string)])
     ) { graph in graph.objects = [.init(label: "a", entity: "Sample", values: ["name": .string("x"), "extra": .string("y")])] },
@@ -50,18 +51,21 @@ extension Checks {
     },
     CheckDefinition(
       "SCH-04", "A value of another type than the model's is an error that names the attribute", from: kit,
-      by: "files with texts where integers, truth values and dates are expected, and the other way round", causes: ["what cannot be read is taken for zero"],
+      by: "files with texts where integers, truth values and dates are expected, and the other way round",
+      causes: ["what cannot be read is taken for zero"],
       catches: ["coercesToZero"]
     ) { lab in
       // Text where data is expected is none of these: a format may well keep both as the same bytes.
       let cases: [(AttributeType, StoredValue, AttributeType)] = [
         (.string, .string("abc"), .integer32), (.string, .string("maybe"), .boolean), (.string, .string("2020-13-45"), .date),
-        (.string, .string("zz"), .uuid), (.string, .string("1.5"), .integer64), (.string, .string("x"), .decimal), (.double, .double(1.5), .integer16),
+        (.string, .string("zz"), .uuid), (.string, .string("1.5"), .integer64), (.string, .string("x"), .decimal),
+        (.double, .double(1.5), .integer16),
         (.string, .string("abc"), .double),
       ]
       for (held, value, wanted) in cases {
         try lab.expectForgeryRefused(
-          Graph.values(held, [value]), claims: Models.attributes([("value", wanted)]), "\(held.modelName) where the model says \(wanted.modelName)",
+          Graph.values(held, [value]), claims: Models.attributes([("value", wanted)]),
+            "\(held.modelName) where the model says \(wanted.modelName)",
           naming: ["value"])
       }
     },
@@ -77,7 +81,8 @@ extension Checks {
     ) { graph in graph.objects = [.init(label: "a", entity: "Sample", values: ["name": .string("x")])] },
     CheckDefinition(
       "SCH-06", "A store that is opened with a configuration holds objects of its entities alone",
-      from: "NSPersistentStore: “must respect the configuration specified”", by: "a store for one of two entities; an object of the other; a file that has both",
+      from: "NSPersistentStore: “must respect the configuration specified”",
+      by: "a store for one of two entities; an object of the other; a file that has both",
       causes: ["the configuration is not looked at"], catches: ["ignoresConfiguration"], demand: several
     ) { lab in
       let path = lab.path()
@@ -121,10 +126,12 @@ extension Checks {
     },
     CheckDefinition(
       "SCH-07", "Without a configuration a store holds objects of all entities", from: "NSPersistentStore, configurationName",
-      by: "a model with two configurations, opened without one", causes: ["no name is looked up as a name"], catches: ["nilConfigurationEmpty"], demand: several
+      by: "a model with two configurations, opened without one", causes: ["no name is looked up as a name"],
+      catches: ["nilConfigurationEmpty"], demand: several
     ) { lab in try lab.expectKept(Graph(Models.configured, [("l", "Left"), ("r", "Right")]), "objects of both configurations") },
     CheckDefinition(
-      "SCH-08", "That a store was written with another model shows before its objects are read", from: "NSPersistentStoreCoordinator, version hashes",
+      "SCH-08", "That a store was written with another model shows before its objects are read",
+      from: "NSPersistentStoreCoordinator, version hashes",
       by: "a store opened with a model in which an attribute is of another type, the calls written down",
       causes: ["models are compared after the load"], catches: ["loadsBeforeHashCheck"], demand: { traits in
         traits.isSelfDescribing ? .applies : .notApplicable("isSelfDescribing is false")
@@ -149,7 +156,8 @@ extension Checks {
     },
     CheckDefinition(
       "SCH-10", "Objects of sub-entities keep their own attributes and those they inherit, over three levels",
-      from: "Atomic Store Life-cycle, Loading", by: "objects of each level with all attributes; then changed", causes: ["only an entity's own properties are written"],
+      from: "Atomic Store Life-cycle, Loading", by: "objects of each level with all attributes; then changed",
+      causes: ["only an entity's own properties are written"],
       catches: ["inheritedAttributesLost"], demand: several
     ) { lab in
       var graph = Graph(Models.people, [("p", "Person"), ("e", "Employee"), ("m", "Manager"), ("n", "Manager")])
@@ -190,7 +198,8 @@ extension Checks {
     },
     CheckDefinition(
       "SCH-12", "Values that the model's rules forbid are refused, or read as they stand; never made to fit", level: .should, from: kit,
-      by: "a file with a number beyond its bounds and a text too long; then such a value saved by a context", causes: ["values are cut to the bounds"],
+      by: "a file with a number beyond its bounds and a text too long; then such a value saved by a context",
+      causes: ["values are cut to the bounds"],
       catches: ["validationBypassed"]
     ) { lab in
       var model = Models.attributes([("name", .string)])
@@ -200,7 +209,8 @@ extension Checks {
       ]
       let rules = model
       let graph = Graph(
-        rules, [.init(label: "a", entity: "Sample", values: ["number": .integer(11), "text": .string("long")]), .init(label: "b", entity: "Sample")])
+        rules, [.init(label: "a", entity: "Sample", values: ["number": .integer(11), "text": .string("long")]),
+          .init(label: "b", entity: "Sample")])
       try lab.expectReadAsItStandsOrRefused(graph, "values beyond their bounds") { $0.set("b", "number", .integer(5)) }
       let path = lab.path("valid")
       let refused = try lab.process("save a value beyond its bounds") { bench in
@@ -229,7 +239,8 @@ extension Checks {
         let copy = lab.path("newer\(number)")
         Files.copy(path, to: copy)
         Files.write(edit.bytes, to: edit.file.isEmpty ? copy : copy + "/" + edit.file)
-        switch try lab.attempt("read it with the number at byte \(edit.offset) made greater", { try $0.read(copy, Models.nodes, options: lab.handmade) }) {
+        switch try lab.attempt("read it with the number at byte \(edit.offset) made greater", { try $0.read(copy, Models.nodes,
+          options: lab.handmade) }) {
         case .refused(let error):
           try lab.expect(error.code == "unsupportedVersion", "refused as unsupportedVersion", "\(error.code ?? "another error"): \(error.text)")
           lab.note(error.text)
@@ -242,7 +253,8 @@ extension Checks {
     },
     CheckDefinition(
       "SCH-15", "What a file holds under the name of a transient or derived attribute is an error or passed over; it never shows", from: kit,
-      by: "a file with a value where the model says transient; one where it says derived", causes: ["values are set by name, whatever the model says"],
+      by: "a file with a value where the model says transient; one where it says derived",
+      causes: ["values are set by name, whatever the model says"],
       catches: ["derivedOverwritten"]
     ) { lab in
       let graph = Graph(
@@ -284,7 +296,8 @@ extension Checks {
     demand: @escaping @Sendable (StoreTraits) -> CheckDefinition.Demand = { _ in .applies }, _ fill: @escaping @Sendable (inout Graph) -> Void
   ) -> CheckDefinition {
     CheckDefinition(
-      id, title, from: kit, by: "a file that says it follows one model, with objects of another", causes: causes, catches: catches, demand: demand
+      id, title, from: kit, by: "a file that says it follows one model, with objects of another", causes: causes, catches: catches,
+        demand: demand
     ) { lab in
       var graph = Graph(holds)
       fill(&graph)
