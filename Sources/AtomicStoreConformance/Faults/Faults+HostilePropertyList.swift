@@ -53,6 +53,16 @@ extension Faults {
     return isChanged
   }
 
+  private static var versionIgnored: Fault {
+    var fault = reader("versionIgnored", "reads lists of every version as if they were of the one it knows", members: ".plist") { bytes, _ in
+      guard bytes.starts(with: "bplist".utf8), bytes.count > 8, !bytes.starts(with: "bplist00".utf8) else { return nil }
+      return Array("bplist00".utf8) + bytes.dropFirst(8)
+    }
+    // Otherwise the store is not asked to read it at all.
+    fault.hooks.recognize = { probe, answer in probe.prefix.starts(with: "bplist".utf8) ? .yes : answer }
+    return fault
+  }
+
   static let hostilePropertyList: [Fault] = [
     list("followsCycles", "passes over references that lead back to where they came from") { cutCycles(&$0) },
     list("expandsSharedReferences", "decodes shared objects each time, and gives up where they become too many") { craft in
@@ -61,7 +71,8 @@ extension Faults {
         return list.count > 1 && list.allSatisfy { $0 == first }
       }
       guard shared.count > 20 else { return false }
-      craft.items[shared[shared.count / 2]] = PropertyListCraft.nothing
+      // The last ones are the outer ones.
+      craft.items[shared[shared.count - 8]] = PropertyListCraft.nothing
       return true
     },
     list("allocatesDeclaredCount", "takes as much as there is of what a count says", mendsCounts: true) { $0.mended > 0 },
@@ -99,10 +110,7 @@ extension Faults {
       }
       return isChanged
     },
-    reader("versionIgnored", "reads lists of every version as if they were of the one it knows", members: ".plist") { bytes, _ in
-      guard bytes.starts(with: "bplist".utf8), bytes.count > 8, !bytes.starts(with: "bplist00".utf8) else { return nil }
-      return Array("bplist00".utf8) + bytes.dropFirst(8)
-    },
+    versionIgnored,
     list("acceptsWhatOthersReject", "mends whatever is wrong with offsets and counts", mendsOffsets: true, mendsCounts: true) { $0.mended > 0 },
     objects("nanDateTrap", "reads dates that are not a number as the first one of the calendar") { bytes in
       guard bytes.count == 9, bytes[0] == 0x33 else { return nil }
