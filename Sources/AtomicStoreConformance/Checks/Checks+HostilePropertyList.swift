@@ -5,7 +5,8 @@ import FoundationEssentials
 /// metadata entry, or with other offsets.
 extension Checks {
   static let hostilePropertyList: [CheckDefinition] = [
-    list("HBP-01", "An object that holds itself is refused", by: "an array and a dictionary that hold themselves, two arrays that hold each other, an array that holds the whole",
+    list("HBP-01", "An object that holds itself is refused",
+      by: "an array and a dictionary that hold themselves, two arrays that hold each other, an array that holds the whole",
       causes: ["references are followed without a look at where they came from"], catches: ["followsCycles"]
     ) { lab, store in
       try lab.expectRefused(store.with(.array([store.place])).bytes(), "with an array that holds itself", in: store)
@@ -49,7 +50,8 @@ extension Checks {
       }
     },
     list("HBP-04", "Offsets, references and a trailer that lead out of the file are refused",
-      by: "an object in the header, in the offset table, in the trailer and behind the end; references to objects that are not there; each number of the trailer too small and too great",
+      by: "an object in the header, in the offset table, in the trailer and behind the end; "
+        + "references to objects that are not there; each number of the trailer too small and too great",
       causes: ["offsets are trusted"], catches: ["offsetUnchecked"]
     ) { lab, store in
       let bytes = store.craft.bytes()
@@ -98,7 +100,8 @@ extension Checks {
         try lab.expectRefused(Array(bytes.prefix(end)), "of its first \(end) bytes", in: store)
       }
     },
-    list("HBP-05", "Arrays very deep inside each other are refused, not followed until the stack ends", by: "200,000 arrays, each in the next",
+    list("HBP-05", "Arrays very deep inside each other are refused, not followed until the stack ends",
+      by: "200,000 arrays, each in the next",
       causes: ["a reader calls itself for each level"], catches: ["recursiveDecode"]
     ) { lab, store in
       var craft = store.craft
@@ -130,14 +133,19 @@ extension Checks {
         try lab.expectValue(
           store.with(.raw(bytes)).bytes(), "with \(number), which no list should hold", in: store, "integer \(number)", mayBeRefused: true)
       }
-      for marker: UInt8 in [0x15, 0x17, 0x1F, 0x20, 0x21, 0x24, 0x2F, 0x30, 0x32, 0x34, 0x3F, 0x70, 0x7F, 0x90, 0x9F, 0x01, 0x0A, 0x0F, 0xE0, 0xFF] {
+      let markers: [UInt8] = [
+        0x15, 0x17, 0x1F, 0x20, 0x21, 0x24, 0x2F, 0x30, 0x32, 0x34, 0x3F, 0x70, 0x7F, 0x90, 0x9F, 0x01, 0x0A, 0x0F, 0xE0, 0xFF,
+      ]
+      for marker in markers {
         try lab.expectRefused(store.with(.raw([marker] + Array(repeating: 0, count: 16))).bytes(), "with the marker \(marker)", in: store)
       }
     },
-    list("HBP-07", "Half a surrogate pair is refused", level: .should, by: "one alone, one at the end, the two in the wrong order; as a value and as a key",
+    list("HBP-07", "Half a surrogate pair is refused", level: .should,
+      by: "one alone, one at the end, the two in the wrong order; as a value and as a key",
       causes: ["half a pair was replaced by U+FFFD"], catches: ["surrogateReplaced"]
     ) { lab, store in
-      for units: [UInt16] in [[0xD800], [0xDC00], [0x61, 0xD83D], [0xD83D, 0x61], [0xDE00, 0xD83D], [0xD83D, 0xD83D, 0xDE00], [0xDBFF, 0xDBFF]] {
+      let halves: [[UInt16]] = [[0xD800], [0xDC00], [0x61, 0xD83D], [0xD83D, 0x61], [0xDE00, 0xD83D], [0xD83D, 0xD83D, 0xDE00], [0xDBFF, 0xDBFF]]
+      for units in halves {
         let item = PropertyListCraft.Item.raw([0x60 | UInt8(units.count)] + units.flatMap { PropertyListCraft.big(UInt64($0), 2) })
         try lab.expectRefused(store.with(item).bytes(), "with half a pair", in: store)
         var craft = store.craft
@@ -149,7 +157,8 @@ extension Checks {
       try lab.expectRefused(store.with(.raw([0x53, 0x61, 0x80, 0x62])).bytes(), "with a byte that is not ASCII", in: store)
     },
     list("HBP-08", "A key that comes twice, and a key that is no string, are refused",
-      by: "one key object twice, two of the same text, one of them in two bytes a letter; keys that are numbers, data, lists; in a metadata entry and in the top dictionary",
+      by: "one key object twice, two of the same text, one of them in two bytes a letter; keys that are numbers, data, lists; "
+        + "in a metadata entry and in the top dictionary",
       causes: ["of two values for a key the last one won"], catches: ["duplicateKeyLastWins"]
     ) { lab, store in
       var craft = store.craft
@@ -212,7 +221,7 @@ extension Checks {
       }
       let whole = store.craft.bytes()
       let table = whole.count - 32 - store.craft.items.count * 8
-      var crafted: [[UInt8]] = [whole, store.craft.bytes(moved: [store.place: UInt64(whole.count)]), store.craft.bytes(moved: [store.place: 1 << 40])]
+      var crafted = [whole] + [UInt64(whole.count), 1 << 40].map { store.craft.bytes(moved: [store.place: $0]) }
       while crafted.count < 240 {
         var bytes = whole
         switch crafted.count % 4 {
@@ -262,20 +271,18 @@ extension Checks {
       by: "reals of four and eight bytes, also not-a-number; dates that are not a number, infinite, or farther than any calendar",
       causes: ["a date that is not a number stops the process when it is shown"], catches: ["nanDateTrap"]
     ) { lab, store in
-      try lab.expectValue(store.with(.raw([0x22] + PropertyListCraft.big(UInt64(Float(0.5).bitPattern), 4))).bytes(), "with a half", in: store, "real 0.5")
-      try lab.expectValue(
-        store.with(.raw([0x22] + PropertyListCraft.big(UInt64(Float(0.1).bitPattern), 4))).bytes(), "with a tenth in four bytes", in: store,
-        "real \(Double(Float(0.1)))")
-      try lab.expectValue(store.with(.raw([0x23] + PropertyListCraft.big(0.1.bitPattern, 8))).bytes(), "with a tenth", in: store, "real 0.1")
-      try lab.expectValue(
-        store.with(.raw([0x23] + PropertyListCraft.big(Double.nan.bitPattern, 8))).bytes(), "with not-a-number", in: store, "real nan", mayBeRefused: true)
+      func list(_ marker: UInt8, _ bits: UInt64, _ size: Int = 8) -> [UInt8] {
+        store.with(.raw([marker] + PropertyListCraft.big(bits, size))).bytes()
+      }
+      try lab.expectValue(list(0x22, UInt64(Float(0.5).bitPattern), 4), "with a half", in: store, "real 0.5")
+      try lab.expectValue(list(0x22, UInt64(Float(0.1).bitPattern), 4), "with a tenth in four bytes", in: store, "real \(Double(Float(0.1)))")
+      try lab.expectValue(list(0x23, 0.1.bitPattern), "with a tenth", in: store, "real 0.1")
+      try lab.expectValue(list(0x23, Double.nan.bitPattern), "with not-a-number", in: store, "real nan", mayBeRefused: true)
       for seconds in [Double.nan, .infinity, -.infinity, .signalingNaN] {
-        try lab.expectRefused(store.with(.raw([0x33] + PropertyListCraft.big(seconds.bitPattern, 8))).bytes(), "with a date of \(seconds)", in: store)
+        try lab.expectRefused(list(0x33, seconds.bitPattern), "with a date of \(seconds)", in: store)
       }
       for seconds in [Double.greatestFiniteMagnitude, -1e300, 1e18] {
-        try lab.expectValue(
-          store.with(.raw([0x33] + PropertyListCraft.big(seconds.bitPattern, 8))).bytes(), "with a date of \(seconds)", in: store, "date \(seconds)",
-          mayBeRefused: true)
+        try lab.expectValue(list(0x33, seconds.bitPattern), "with a date of \(seconds)", in: store, "date \(seconds)", mayBeRefused: true)
       }
     },
   ]

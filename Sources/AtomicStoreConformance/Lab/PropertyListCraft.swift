@@ -33,7 +33,8 @@ struct PropertyListCraft: Sendable {
     let count = number(trailer + 8, 8)
     top = number(trailer + 16, 8)
     let table = number(trailer + 24, 8)
-    guard count > 0, count < bytes.count, top >= 0, top < count, table > 0, table <= trailer, count * offsetSize <= trailer - table else { return nil }
+    guard count > 0, count < bytes.count, top >= 0, top < count, table > 0, table <= trailer, count * offsetSize <= trailer - table
+    else { return nil }
     for index in 0..<count {
       let offset = number(table + index * offsetSize, offsetSize)
       guard offset >= 8, offset < table else {
@@ -161,7 +162,8 @@ extension Lab {
     var metadata = PropertyListDictionary()
     metadata["craft"] = .string("CRAFT-HERE")
     metadata["other"] = .array([.string("one"), .integer(2)])
-    guard traits.keepsMetadata else { throw Inapplicable(reason: "keepsMetadata is false: there is no place for an object of another's making") }
+    guard traits.keepsMetadata
+    else { throw Inapplicable(reason: "keepsMetadata is false: there is no place for an object of another's making") }
     let references = try process("save a store of \(graph.objects.count) objects") { try $0.write(graph, to: path, metadata: metadata) }
     guard !Files.isFolder(path), let bytes = Files.read(path), bytes.starts(with: "bplist00".utf8) else {
       throw Inapplicable(reason: "the store is no binary property list")
