@@ -6,17 +6,20 @@ import FoundationEssentials
 /// gives the same graph.
 extension Checks {
   static let hostileCSV: [CheckDefinition] = [
-    csv("HCS-01", "A quote that is never closed is refused, with the line that it opens on", by: "a quote before the last field, before one in the middle, and in the header",
+    csv("HCS-01", "A quote that is never closed is refused, with the line that it opens on",
+      by: "a quote before the last field, before one in the middle, and in the header",
       causes: ["the end of the file was taken for the end of the field"], catches: ["unterminatedQuoteAccepted"]
     ) { lab, store in
       let last = store.records.records.count - 1
-      for (record, column) in [(last, store.records.records[last].count - 1), (store.needle.record, store.needle.column), (0, store.needle.column)] {
+      let places = [(last, store.records.records[last].count - 1), (store.needle.record, store.needle.column), (0, store.needle.column)]
+      for (record, column) in places {
         var crafted = store.records
         crafted.records[record][column].insert(0x22, at: 0)
         try lab.expectRefused(crafted.bytes, in: store, "with an open quote in record \(record)", line: record + 1)
       }
     },
-    csv("HCS-02", "A record with too few or too many fields is refused, with its line and both counts", by: "one field less, one only, one more, five more",
+    csv("HCS-02", "A record with too few or too many fields is refused, with its line and both counts",
+      by: "one field less, one only, one more, five more",
       causes: ["missing fields were filled up, or fields too many left out"], catches: ["padsShortRows"]
     ) { lab, store in
       let width = store.records.records[0].count
@@ -32,7 +35,8 @@ extension Checks {
         }
       }
     },
-    csv("HCS-03", "A quote within an unquoted field, and text behind a closing quote, are refused", by: "four such fields, and an equal one in the header",
+    csv("HCS-03", "A quote within an unquoted field, and text behind a closing quote, are refused",
+      by: "four such fields, and an equal one in the header",
       causes: ["quotes were taken as they come"], catches: ["lenientQuotes"]
     ) { lab, store in
       for field in ["nee\"dle", "\"needle\" x", "\"needle\"x", " \"needle\"", "\"nee\"dle\""] {
@@ -43,7 +47,8 @@ extension Checks {
         }
       }
     },
-    csv("HCS-04", "Records may end in a line feed, a carriage return, or both, and each in its own way", by: "all four, with and without the last line end",
+    csv("HCS-04", "Records may end in a line feed, a carriage return, or both, and each in its own way",
+      by: "all four, with and without the last line end",
       causes: ["lines were split by characters: Swift takes both together for one"], catches: ["splitsOnCharacterNewline"]
     ) { lab, store in
       let kinds: [[UInt8]] = [[0x0A], [0x0D, 0x0A], [0x0D]]
@@ -153,10 +158,12 @@ extension Checks {
       let graph = Graph.values(.string, [.string("needle 2")] + texts.map { .string($0) })
       let store = try lab.csvSubject(graph)
       try lab.expectSameGraph(store.records.bytes, in: store, "with formulas")
-      let contents = Set(store.records.records.compactMap { $0.count > store.needle.column ? CSVRecords.content($0[store.needle.column]) : nil }.map { Array($0.utf8) })
+      let column = store.needle.column
+      let contents = Set(store.records.records.filter { $0.count > column }.map { Array(CSVRecords.content($0[column]).utf8) })
       for text in texts { try lab.expect(contents.contains(Array(text.utf8)), "a field holds just \(GraphText.shown(text))", "none does") }
     },
-    csv("HCS-10", "U+0000 never ends a field", by: "within quotes, where it is kept or refused; outside of them, in the header and between records, where it is refused",
+    csv("HCS-10", "U+0000 never ends a field",
+      by: "within quotes, where it is kept or refused; outside of them, in the header and between records, where it is refused",
       causes: ["text was handed on as a C string"], catches: ["nulEndsField"]
     ) { lab, store in
       try lab.expectKeptOrRefused(Graph.values(.string, ["a\0b", "\0", "\0\0,\"\0"].map { .string($0) }), "texts with U+0000")
@@ -222,7 +229,8 @@ extension Checks {
       }
       try lab.expectEqual(count, store.graph.objects.count + 50_000, "the objects")
     },
-    csv("HCS-13", "No record is lost, or made, by how the file ends", by: "no last line end, several, a header alone with and without one, nothing at all",
+    csv("HCS-13", "No record is lost, or made, by how the file ends",
+      by: "no last line end, several, a header alone with and without one, nothing at all",
       causes: ["a last line without its end was left out"], catches: ["lastRowLost"]
     ) { lab, store in
       var crafted = store.records
@@ -231,14 +239,15 @@ extension Checks {
       try lab.expectSameGraph(bytes, in: store, "without a last line end")
       for count in 2...4 {
         try lab.expectRefusedOrSame(bytes + Array(repeating: 0x0A, count: count), in: store, "with \(count) line ends behind them")
-        try lab.expectRefusedOrSame(bytes + Array(repeating: [0x0D, 0x0A], count: count).flatMap { $0 }, in: store, "with \(count) CRLF behind them")
+        let ends = [[UInt8]](repeating: [0x0D, 0x0A], count: count).joined()
+        try lab.expectRefusedOrSame(bytes + ends, in: store, "with \(count) CRLF behind them")
       }
       crafted.records.removeLast(crafted.records.count - 1)
       try lab.expectSameGraph(crafted.bytes, in: store, "that are a header without its line end", GraphText())
       try lab.expectSameGraph(crafted.bytes + [0x0A], in: store, "that are a header", GraphText())
-      for (what, bytes): (String, [UInt8]) in [("of no bytes", []), ("that are a line end", [0x0A]), ("that are a byte order mark", [0xEF, 0xBB, 0xBF])] {
-        try lab.expectRefused(bytes, in: store, what)
-      }
+      try lab.expectRefused([], in: store, "of no bytes")
+      try lab.expectRefused([0x0A], in: store, "that are a line end")
+      try lab.expectRefused([0xEF, 0xBB, 0xBF], in: store, "that are a byte order mark")
     },
     CheckDefinition(
       "HCS-14", "Files that other programs wrote are read field for field, and what is no CSV is refused", level: .should, profile: .hostile, from: kit,
@@ -258,10 +267,11 @@ extension Checks {
           continue
         }
         let text = try lab.settle(end, "read \(GraphText.shown(sample.text))")
-        let actual = text.objects.values.map { Self.lines($0.map { ($0.key.text, $0.value) }) }.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
-        let expected = records.map { record in
-          lines(zip(sample.header, record).compactMap { name, value in value.flatMap { GraphText.value(.string($0)) }.map { (name, $0) } })
-        }.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+        let actual = sorted(text.objects.values.map { lines($0.map { ($0.key.text, $0.value) }) })
+        let expected = sorted(
+          records.map { record in
+            lines(zip(sample.header, record).compactMap { name, value in value.flatMap { GraphText.value(.string($0)) }.map { (name, $0) } })
+          })
         try lab.expect(
           actual.elementsEqual(expected) { $0.utf8.elementsEqual($1.utf8) }, "\(GraphText.shown(sample.text)): \(expected)", "\(actual)")
       }
@@ -289,8 +299,8 @@ extension Checks {
       let delimiter = String(decoding: [store.records.delimiter], as: UTF8.self)
       let rows = try OtherReader.python(script, [path, delimiter], in: lab.folder, as: [[String]].self)
       try lab.expectEqual(rows.count, texts.count + 2, "the records that Python reads")
-      let read = rows.dropFirst().map { $0.count > store.needle.column ? $0[store.needle.column] : "?" }.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
-      let meant = (texts + ["needle 2"]).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+      let read = sorted(rows.dropFirst().map { $0.count > store.needle.column ? $0[store.needle.column] : "?" })
+      let meant = sorted(texts + ["needle 2"])
       for (one, two) in zip(read, meant) {
         try lab.expect(one.utf8.elementsEqual(two.utf8), "Python reads \(GraphText.shown(two))", GraphText.shown(one))
       }
@@ -298,8 +308,11 @@ extension Checks {
   ]
 
   private static func lines(_ values: [(String, String)]) -> String {
-    values.map { "\($0.0) = \($0.1)" }.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }.joined(separator: "; ")
+    sorted(values.map { "\($0.0) = \($0.1)" }).joined(separator: "; ")
   }
+
+  /// By their bytes.
+  private static func sorted(_ texts: [String]) -> [String] { texts.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) } }
 
   private static func csv(
     _ id: String, _ title: String, level: ConformanceCheck.Level = .must, profile: ConformanceCheck.Profile = .hostile, by procedure: String,

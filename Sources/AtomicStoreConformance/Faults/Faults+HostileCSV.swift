@@ -105,7 +105,8 @@ extension Faults {
       return copy[0] == bytes[0] ? nil : bytes
     },
     raw("lastRowLost", "loses the last record where no line end follows it") { bytes in
-      guard let last = bytes.last, last != 0x0A, last != 0x0D, let end = bytes.lastIndex(where: { $0 == 0x0A || $0 == 0x0D }) else { return nil }
+      guard let last = bytes.last, last != 0x0A, last != 0x0D, let end = bytes.lastIndex(where: { $0 == 0x0A || $0 == 0x0D })
+      else { return nil }
       return Array(bytes[...end])
     },
     fields("leadingSpaceTrimmed", "takes blanks around fields away") { field in
