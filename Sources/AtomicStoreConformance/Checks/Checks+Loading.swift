@@ -77,7 +77,8 @@ extension Checks {
       try lab.expectEqual(names, uris, "names by URI")
     },
     CheckDefinition(
-      "LOD-04", "Each node’s values are its own, and can be set again and again", from: "Atomic Store Life-cycle, Loading: “a mutable property cache”",
+      "LOD-04", "Each node’s values are its own, and can be set again and again",
+      from: "Atomic Store Life-cycle, Loading: “a mutable property cache”",
       by: "one object is changed, to nothing, and to a value, with a save after each; the others are compared",
       causes: ["nodes shared a table of values", "a value that was taken away came back"], catches: ["sharedCache", "immutableCache"]
     ) { lab in
@@ -101,7 +102,8 @@ extension Checks {
     },
     CheckDefinition(
       "LOD-05", "Every node can be found by its ID", from: "Atomic Store Life-cycle, Loading: “register them with the store”",
-      by: "a thousand objects; each reference that was given is looked up in another process", causes: ["the last part of a batch was left out"],
+      by: "a thousand objects; each reference that was given is looked up in another process",
+      causes: ["the last part of a batch was left out"],
       catches: ["forgetsToRegister"]
     ) { lab in
       let path = lab.path()
@@ -121,7 +123,8 @@ extension Checks {
     },
     CheckDefinition(
       "LOD-06", "Two objects of one reference are an error", profile: .hostile, from: loadDocument,
-      by: "one object’s reference is written over another’s in the file, wherever it stands", causes: ["the later one took the place of the earlier one"],
+      by: "one object’s reference is written over another’s in the file, wherever it stands",
+      causes: ["the later one took the place of the earlier one"],
       catches: ["renumbersDuplicates"], demand: { traits in
         traits.references == .derived ? .notApplicable("references are derived") : .applies
       }
@@ -163,7 +166,8 @@ extension Checks {
     },
     CheckDefinition(
       "LOD-07", "Loading a store again gives its objects once", from: "Atomic Store Life-cycle, Initialization: load: follows",
-      by: "a store that another one saved meanwhile is read again by the save of the first", causes: ["nodes of the first load were still there"],
+      by: "a store that another one saved meanwhile is read again by the save of the first",
+      causes: ["nodes of the first load were still there"],
       catches: ["loadTwiceDoubles"]
     ) { lab in
       let (path, graph, _) = try lab.golden()
@@ -186,7 +190,8 @@ extension Checks {
     },
     CheckDefinition(
       "LOD-09", "Every property can be read and set by its name, inherited ones too; another name is an error",
-      from: "Atomic Store Life-cycle, Loading: “key-value coding compliant access”", by: "each property of an entity of the third generation",
+      from: "Atomic Store Life-cycle, Loading: “key-value coding compliant access”",
+      by: "each property of an entity of the third generation",
       causes: ["properties of entities above were left out"], catches: ["kvcMissesInherited"], demand: manyEntities
     ) { lab in
       let path = lab.path()
@@ -218,8 +223,10 @@ extension Checks {
       try lab.expectEqual(seen, ["age=40", "age=40", "name=n0", "name=n1", "salary=1.5", "salary=1.5", "title=t", "title=t"], "values by name")
     },
     CheckDefinition(
-      "LOD-10", "A load that fails leaves the coordinator without the store, and the error tells the file", from: "Atomic Store Life-cycle, Removal",
-      by: "a store that was cut short is added; coordinator and error are looked at", causes: ["the error was written to a log and forgotten"],
+      "LOD-10", "A load that fails leaves the coordinator without the store, and the error tells the file",
+      from: "Atomic Store Life-cycle, Removal",
+      by: "a store that was cut short is added; coordinator and error are looked at",
+      causes: ["the error was written to a log and forgotten"],
       catches: ["swallowsLoadError"]
     ) { lab in
       let (path, graph, _) = try lab.unlinked()
@@ -298,7 +305,9 @@ extension Lab {
     for (entity, count) in counts.sorted(by: { $0.key < $1.key }) {
       for number in 0..<count {
         graph.objects.append(
-          .init(label: "\(entity) \(number)", entity: entity, values: entity == "Desk" ? ["number": .integer(Int64(number))] : ["name": .string("\(entity) \(number)")]))
+          .init(
+            label: "\(entity) \(number)", entity: entity,
+            values: entity == "Desk" ? ["number": .integer(Int64(number))] : ["name": .string("\(entity) \(number)")]))
       }
     }
     return graph

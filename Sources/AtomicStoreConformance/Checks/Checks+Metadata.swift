@@ -42,7 +42,8 @@ extension Checks {
     },
     CheckDefinition(
       "MET-02", "New stores have UUIDs of their own", from: metadataDocument, by: "a hundred stores are saved; their metadata is read",
-      causes: ["a UUID was written into the program", "what it is made from is the same for all"], catches: ["constantUUID"], demand: Lab.metadataIsKept
+      causes: ["a UUID was written into the program", "what it is made from is the same for all"], catches: ["constantUUID"],
+      demand: Lab.metadataIsKept
     ) { lab in
       let uuids = try lab.process("save a hundred stores") { bench in
         try (0..<100).map { number in
@@ -56,7 +57,8 @@ extension Checks {
     },
     CheckDefinition(
       "MET-03", "A store keeps its UUID, whoever opens and saves it", from: metadataDocument,
-      by: "saved three times, each time in another process; the UUID is noted each time", causes: ["a UUID was made where one was to be read"],
+      by: "saved three times, each time in another process; the UUID is noted each time",
+      causes: ["a UUID was made where one was to be read"],
       catches: ["newUUIDEachOpen"], demand: Lab.metadataIsKept
     ) { lab in
       let (path, graph, _) = try lab.golden()
@@ -77,7 +79,8 @@ extension Checks {
     },
     CheckDefinition(
       "MET-04", "The UUID that a new store tells is the one that is written", from: metadataDocument,
-      by: "noted before the first save, after it, and in another process", causes: ["the first save made one"], catches: ["uuidChangesAtFirstSave"],
+      by: "noted before the first save, after it, and in another process", causes: ["the first save made one"],
+      catches: ["uuidChangesAtFirstSave"],
       demand: Lab.metadataIsKept
     ) { lab in
       let path = lab.path()
@@ -96,7 +99,8 @@ extension Checks {
     CheckDefinition(
       "MET-05", "Metadata of the application comes back by type and to the bit", from: savingDocument,
       by: "texts, integers, doubles, truth values, dates, bytes, lists and tables; empty ones too; read in another process",
-      causes: ["a value became a text", "empty and missing were taken for one"], catches: ["dropsCustomMetadata"], demand: Lab.metadataIsKept
+      causes: ["a value became a text", "empty and missing were taken for one"], catches: ["dropsCustomMetadata"],
+      demand: Lab.metadataIsKept
     ) { lab in
       let path = lab.path()
       let wanted = sampleEntries
@@ -109,7 +113,8 @@ extension Checks {
     CheckDefinition(
       "MET-06", "Metadata can be read alone: no model, no objects, nothing written, and what was saved last",
       from: "NSPersistentStore, metadataForPersistentStoreWithURL", by: "read alone under a watch; and after a save in the same process",
-      causes: ["the store was opened for it", "an earlier answer was kept"], catches: ["writesUnderReadOnly", "mixesTwoVersions"], demand: Lab.metadataIsKept
+      causes: ["the store was opened for it", "an earlier answer was kept"], catches: ["writesUnderReadOnly", "mixesTwoVersions"],
+      demand: Lab.metadataIsKept
     ) { lab in
       let path = lab.path()
       let graph = Models.golden()
@@ -132,7 +137,7 @@ extension Checks {
       try lab.expectEqual(read["Which"], "string first", "the entry")
       try lab.expectEqual(read["type"], lab.subject.type.storeType, "the type")
       try lab.expectEqual(read["loads"], "0", "loads")
-      try lab.expect(plan.changes.isEmpty, "no call that changes something", plan.changes.map { "\($0.what) \($0.path)" }.joined(separator: ", "))
+      try lab.expectNoChanges(plan)
       try lab.expectEqual(Files.stamps(lab.folder), before, "inodes, sizes and times of change")
       let both = try lab.process("read it alone, save other metadata, read it alone") { bench in
         _ = try bench.metadata(path)
@@ -180,7 +185,8 @@ extension Checks {
     },
     CheckDefinition(
       "MET-09", "Metadata that is set on an open store is saved, even where no object changed", from: savingDocument,
-      by: "set, saved, read in another process", causes: ["a save without changed objects was left out"], catches: ["metadataLostWithoutChanges"],
+      by: "set, saved, read in another process", causes: ["a save without changed objects was left out"],
+      catches: ["metadataLostWithoutChanges"],
       demand: Lab.metadataIsKept
     ) { lab in
       let (path, graph, text) = try lab.golden()
@@ -203,7 +209,8 @@ extension Checks {
     ) { lab in
       let path = lab.path()
       let hashes = entries([
-        "Node": .data(Data((0..<32).map { UInt8($0 * 7) })), "Other": .data(Data(repeating: 0xFF, count: 32)), "Third": .data(Data(repeating: 0, count: 32)),
+        "Node": .data(Data((0..<32).map { UInt8($0 * 7) })), "Other": .data(Data(repeating: 0xFF, count: 32)),
+        "Third": .data(Data(repeating: 0, count: 32)),
       ])
       let wanted = entries([
         "NSStoreModelVersionHashes": .dictionary(hashes), "NSStoreModelVersionHashesVersion": .integer(3),
@@ -236,7 +243,8 @@ extension Checks {
     },
     CheckDefinition(
       "MET-13", "Setting metadata is done whole or not at all", profile: .durable, from: kit,
-      by: "the process is killed before each of its calls in turn; the store is read after each", causes: ["the file was written in its place"],
+      by: "the process is killed before each of its calls in turn; the store is read after each",
+      causes: ["the file was written in its place"],
       catches: ["metadataNonAtomic"], demand: Lab.metadataIsKept
     ) { lab in
       let (path, graph, text) = try lab.golden()

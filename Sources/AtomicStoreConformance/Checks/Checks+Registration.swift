@@ -9,7 +9,8 @@ extension Checks {
   static let registration: [CheckDefinition] = [
     CheckDefinition(
       "REG-01", "A type is known once it was registered, by its name or its extensions, and not otherwise",
-      from: "Atomic Store Life-cycle, Registration", by: "a store is added with a name, and with an extension, that nobody registered; then with those of the type",
+      from: "Atomic Store Life-cycle, Registration",
+      by: "a store is added with a name, and with an extension, that nobody registered; then with those of the type",
       causes: ["where no type was found one was taken"], catches: ["claimsEveryExtension"]
     ) { lab in
       let type = lab.subject.type.storeType
@@ -22,14 +23,16 @@ extension Checks {
         try bench.coordinator(Models.nodes).addPersistentStore(at: lab.folder + "/store.nobodys-extension").type
       }
       _ = try lab.refusal(of: "the same with no type registered at all", codes: ["unknownStoreType"]) { _ in
-        try PersistentStoreCoordinator(managedObjectModel: try Models.frozen(Models.nodes), registry: StoreRegistry()).addPersistentStore(type: type, at: path).type
+        try PersistentStoreCoordinator(managedObjectModel: try Models.frozen(Models.nodes), registry: StoreRegistry())
+          .addPersistentStore(type: type, at: path).type
       }
       try lab.expectEqual(Files.names(in: lab.folder), [], "what was made")
       try lab.expectKept(Models.golden(), "a store of the registered type")
     },
     CheckDefinition(
       "REG-02", "A store tells the registered name of its type, whenever it is asked", from: "NSAtomicStore, type",
-      by: "after it was added, saved, and opened in another process, with metadata of the application", causes: ["the class’s name was told"],
+      by: "after it was added, saved, and opened in another process, with metadata of the application",
+      causes: ["the class’s name was told"],
       catches: ["typeNameMismatch"]
     ) { lab in
       let type = lab.subject.type.storeType
@@ -79,7 +82,8 @@ extension Checks {
     },
     CheckDefinition(
       "REG-04", "Registering a format again changes nothing; another one under its name is refused", level: .should, from: kit,
-      by: "registered three hundred times; then another format of the same name", causes: ["the name was not the same each time it was asked for"],
+      by: "registered three hundred times; then another format of the same name",
+      causes: ["the name was not the same each time it was asked for"],
       catches: ["typeNameChanges"]
     ) { lab in
       let count = try lab.process("register it three hundred times") { bench in
@@ -106,7 +110,9 @@ extension Checks {
         let suffix = other.traits.fileExtensions.first.map { "." + $0 } ?? ""
         let at = lab.folder + "/other\(number)\(suffix)"
         let subject = ConformanceSubject(other)
-        _ = try lab.process("save a store of type \(other.storeType)") { try Bench(subject: subject, folder: $0.folder).write(Models.golden(), to: at) }
+        _ = try lab.process("save a store of type \(other.storeType)") { bench in
+          try Bench(subject: subject, folder: bench.folder).write(Models.golden(), to: at)
+        }
         places.append(("a store of type \(other.storeType)", at, false))
       }
       for (name, bytes) in foreign(seed: lab.seed) {
@@ -123,7 +129,7 @@ extension Checks {
         guard case .value(let answers) = end else { throw Disappointment(expected: "\(what): an answer", actual: "\(end)") }
         try lab.expectEqual(answers[1], answers[0], "\(what): the answer when asked again")
         if isOwn { try lab.expectEqual(answers[0], "yes", what) } else { try lab.expect(answers[0] != "yes", "\(what): not its own", "yes") }
-        try lab.expect(plan.changes.isEmpty, "no call that changes something", plan.changes.map { "\($0.what) \($0.path)" }.joined(separator: ", "))
+        try lab.expectNoChanges(plan)
       }
       try lab.expectEqual(Files.stamps(lab.folder), before, "inodes, sizes and times of change")
     },

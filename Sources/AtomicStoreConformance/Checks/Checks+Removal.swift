@@ -9,7 +9,8 @@ extension Checks {
   static let removal: [CheckDefinition] = [
     CheckDefinition(
       "REM-01", "A new store that is removed before it is saved leaves no file", from: reservationDocument,
-      by: "a store is added where nothing lies, and removed; with objects in it, too", causes: ["the file that held the place was forgotten"],
+      by: "a store is added where nothing lies, and removed; with objects in it, too",
+      causes: ["the file that held the place was forgotten"],
       catches: ["leavesReservation"]
     ) { lab in
       for hasObjects in [false, true] {
@@ -25,7 +26,8 @@ extension Checks {
     },
     CheckDefinition(
       "REM-02", "Nothing else that was made for an unsaved store stays", from: reservationDocument,
-      by: "what lies in the folder, after a store that was filled and asked for references is removed", causes: ["a file beside the store was forgotten"],
+      by: "what lies in the folder, after a store that was filled and asked for references is removed",
+      causes: ["a file beside the store was forgotten"],
       catches: ["leavesReservationFromLoad"]
     ) { lab in
       let before = Files.names(in: lab.folder)
@@ -40,7 +42,8 @@ extension Checks {
       try lab.expectEqual(Files.names(in: lab.folder), before, "what lies in the folder")
     },
     CheckDefinition(
-      "REM-03", "A store that was saved stays, also one without objects", from: reservationDocument, by: "saved and removed; read in another process",
+      "REM-03", "A store that was saved stays, also one without objects", from: reservationDocument,
+      by: "saved and removed; read in another process",
       causes: ["a store without objects was taken for an unsaved one"], catches: ["deletesSavedStore"]
     ) { lab in
       for graph in [Graph(Models.nodes), Models.golden()] {
@@ -94,7 +97,8 @@ extension Checks {
     },
     CheckDefinition(
       "REM-06", "A store whose load fails is told that it goes, once and without a coordinator, and cleans up",
-      from: "Atomic Store Life-cycle, Removal: “may be nil”", by: "a store that was cut short is added under a watch; the folder is compared",
+      from: "Atomic Store Life-cycle, Removal: “may be nil”",
+      by: "a store that was cut short is added under a watch; the folder is compared",
       causes: ["there was thought to be a coordinator always"], catches: ["cleansUpForCoordinatorsOnly"]
     ) { lab in
       let (path, graph, _) = try lab.golden()
@@ -120,7 +124,8 @@ extension Checks {
       try lab.expectEqual(Files.names(in: lab.folder), names, "what lies in the folder")
     },
     CheckDefinition(
-      "REM-07", "When the coordinator goes, its stores clean up as if they had been removed", from: "Atomic Store Life-cycle, Removal: “being deallocated”",
+      "REM-07", "When the coordinator goes, its stores clean up as if they had been removed",
+      from: "Atomic Store Life-cycle, Removal: “being deallocated”",
       by: "an unsaved store, and one that was saved, by coordinators that are let go of", causes: ["clean-up hung on being removed"],
       catches: ["noCleanupOnDealloc"]
     ) { lab in
@@ -138,7 +143,8 @@ extension Checks {
       try lab.expectSame(try lab.process("read the other one") { try $0.read(path, graph.model) }, text, "the graph")
     },
     CheckDefinition(
-      "REM-08", "After a save that failed a new store leaves no file, and an old one its old content", profile: .durable, from: reservationDocument,
+      "REM-08", "After a save that failed a new store leaves no file, and an old one its old content", profile: .durable,
+      from: reservationDocument,
       by: "every write fails with ENOSPC; the store is removed", causes: ["a save that was begun was taken for one that was done"],
       catches: ["deletesAfterFailedSave"]
     ) { lab in
@@ -163,7 +169,8 @@ extension Checks {
     },
     CheckDefinition(
       "REM-09", "A file that somebody else has filled meanwhile is not deleted", from: kit,
-      by: "a new store is added; a byte is written into its file from outside; the store is removed", causes: ["the name alone was remembered"],
+      by: "a new store is added; a byte is written into its file from outside; the store is removed",
+      causes: ["the name alone was remembered"],
       catches: ["deletesNonEmptyReservation"]
     ) { lab in
       let path = lab.path()
@@ -197,8 +204,10 @@ extension Checks {
       try lab.expectEqual(Set(seen.map { $0.split(separator: " ").first ?? "" }).count, lab.traits.keepsMetadata ? 1 : 3, "different UUIDs")
     },
     CheckDefinition(
-      "REM-12", "A store that was removed gives back its memory and its descriptors", from: "Atomic Store Life-cycle, Removal: “resource cleanup”",
-      by: "descriptors and a weak reference after twenty rounds", causes: ["the file was kept open", "two objects held each other"], catches: ["storeLeaks"]
+      "REM-12", "A store that was removed gives back its memory and its descriptors",
+      from: "Atomic Store Life-cycle, Removal: “resource cleanup”",
+      by: "descriptors and a weak reference after twenty rounds", causes: ["the file was kept open", "two objects held each other"],
+      catches: ["storeLeaks"]
     ) { lab in
       let (path, graph, _) = try lab.golden()
       let seen = try lab.process("open, save and remove it twenty times") { bench in
@@ -224,7 +233,8 @@ extension Checks {
     CheckDefinition(
       "REM-14", "The file that holds a place is made by whoever finds nothing there, and by nobody else",
       from: "Atomic Store Life-cycle, Zero-length files: “securely create reservation files”",
-      by: "the calls of adding a new store are looked at: the file is made with O_EXCL, and only once", causes: ["it was looked first and made then"],
+      by: "the calls of adding a new store are looked at: the file is made with O_EXCL, and only once",
+      causes: ["it was looked first and made then"],
       catches: ["reservationFollowsSymlink"]
     ) { lab in
       let path = lab.path()

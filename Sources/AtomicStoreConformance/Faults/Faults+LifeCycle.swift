@@ -31,7 +31,9 @@ extension Faults {
     Fault("truncatesExisting", "cuts an existing file to nothing in init, and writes it anew") { hooks in
       hooks.initialize = { configuration in
         guard !configuration.isReadOnly, let content = Files.content(configuration.path) else { return }
-        for (name, bytes) in content where !bytes.isEmpty { Files.write(bytes, to: name.isEmpty ? configuration.path : configuration.path + "/" + name) }
+        for (name, bytes) in content where !bytes.isEmpty {
+          Files.write(bytes, to: name.isEmpty ? configuration.path : configuration.path + "/" + name)
+        }
       }
     },
     Fault("createsParents", "makes the folders that are missing") { hooks in
@@ -77,8 +79,11 @@ extension Faults {
     Fault("inventsFromDamage", "makes an object of what it cannot read") { hooks in
       hooks.swallowsLoadErrors = true
       hooks.load = { source, nodes throws(PersistentStoreError) in
-        guard !source.isFolder, let bytes = try? source.bytes().withUnsafeBytes({ Array($0) }), bytes.contains(0xFF) || bytes.contains(0) else { return false }
-        for entity in nodes.model.entities.prefix(1) { for number in 0..<100 { try nodes.beginNode(entity: entity.index, reference: Int64(1_000_000 + number)) } }
+        guard !source.isFolder, let bytes = try? source.bytes().withUnsafeBytes({ Array($0) }), bytes.contains(0xFF) || bytes.contains(0)
+        else { return false }
+        for entity in nodes.model.entities.prefix(1) {
+          for number in 0..<100 { try nodes.beginNode(entity: entity.index, reference: Int64(1_000_000 + number)) }
+        }
         return true
       }
     },
@@ -142,7 +147,9 @@ extension Faults {
       }
     },
     Fault("cleansUpForCoordinatorsOnly", "cleans up where a coordinator removes it, and at no other time") { hooks in
-      hooks.initialize = { configuration in if !configuration.isReadOnly, Files.exists(configuration.path) { Files.write([], to: configuration.path + ".work") } }
+      hooks.initialize = { configuration in
+        if !configuration.isReadOnly, Files.exists(configuration.path) { Files.write([], to: configuration.path + ".work") }
+      }
       hooks.removal = { configuration, hasCoordinator in if hasCoordinator { Files.remove(configuration.path + ".work") } }
     },
   ]
@@ -320,7 +327,8 @@ extension Faults {
         let count = loads.value[source.name] ?? 0
         loads.change { $0[source.name] = count + 1 }
         // Two stores of one file are two loads.
-        if count > 1 { for entity in nodes.model.entities.prefix(1) { try nodes.beginNode(entity: entity.index, reference: Int64(1_000_000 + count)) } }
+        guard count > 1 else { return false }
+        for entity in nodes.model.entities.prefix(1) { try nodes.beginNode(entity: entity.index, reference: Int64(1_000_000 + count)) }
         return false
       }
     },
