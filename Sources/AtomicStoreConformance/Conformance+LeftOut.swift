@@ -13,5 +13,9 @@ extension Conformance {
     ("CON-08", "the coordinator makes saves wait for each other; no format can undo that"),
     ("REM-10", "the kit's clean-up does not depend on the format's: there is nothing that could be left out"),
     ("REM-13", "what objects of a removed store do is the context's, and no format's"),
+    ("REL-17", "The context refuses a relationship between two stores before either is asked: no store can do otherwise."),
+    ("REF-09", "No format here derives all its references from values; those that read other programs' tables do it for one file."),
+    ("SCH-09", "The kit does not migrate from one model to another, so that nothing is renamed."),
+    ("SCH-14", "Needs files of earlier releases: the kit's own tests keep them, and a format's author has others."),
   ]
 }
