@@ -289,4 +289,21 @@ import Testing
     try stack.context.save()
     #expect(try stack.reread("Visitor").isEmpty)
   }
+
+  @Test("what was moved away before its owner was deleted elsewhere stays", arguments: [true, false])
+  func movedBeforeCascade(_ isFault: Bool) throws {
+    let two = try Two()
+    let sales = try two.stack.insert("Department", ["name": "Sales"])
+    let other = try two.stack.insert("Department", ["name": "Other"])
+    let room = try two.stack.insert("Room", ["number": 7, "department": sales])
+    try two.here.save()
+    if isFault { two.here.refresh(room, mergeChanges: false) }
+    try two.theirs(room)["department"] = try two.theirs(other)
+    two.there.delete(try two.theirs(sales))
+    try two.merge()
+    #expect(!room.isDeleted)
+    try two.here.save()
+    #expect(try two.stack.reread("Room").count == 1)
+    #expect(room["department"] as? ManagedObject === other)
+  }
 }

@@ -245,7 +245,13 @@ extension ManagedObjectContext {
         guard rule == .cascade || rule == .nullify && property.inverse >= 0 else { continue }
         let others = property.kind == .toOne ? object.toOneObject(p).map { [$0] } ?? [] : object.toManyObjects(p)
         for other in others where other !== object && other.context === self && !other.flags.contains(.deleted) {
-          if rule == .cascade { delete(other) } else { other.unlink(property.inverse, object) }
+          guard rule == .cascade else {
+            other.unlink(property.inverse, object)
+            continue
+          }
+          // Of two that read different versions of the store the other may have been moved away since.
+          guard other.isReachable else { continue }
+          if other.base === object.base || property.inverse < 0 || isEnd(other, property.inverse, object) { delete(other) }
         }
       }
     }

@@ -70,7 +70,8 @@ extension ManagedObjectContext {
     return object.flags.contains(.realized) ? rebase(object) : object.isReachable
   }
 
-  private func isEnd(_ object: ManagedObject, _ p: Int, _ other: ManagedObject) -> Bool {
+  /// Whether a relationship of the object leads to the other one.
+  func isEnd(_ object: ManagedObject, _ p: Int, _ other: ManagedObject) -> Bool {
     object.plan.properties[p].isToMany ? object.toManyContains(p, other) : object.toOneObject(p) === other
   }
 
