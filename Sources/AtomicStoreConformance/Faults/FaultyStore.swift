@@ -101,7 +101,7 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
       let bytes = try beside.sourceForVerification(name: "faulty").bytes().withUnsafeBytes { Array($0) }
       try staged.file().write(change(bytes))
     } else {
-      try base.save(snapshot, to: staged)
+      do throws(PersistentStoreError) { try base.save(snapshot, to: staged) } catch { throw hooks.saveError?(error) ?? error }
     }
     try hooks.afterSave?(snapshot, configuration)
   }
@@ -154,6 +154,8 @@ struct FaultHooks: Sendable {
   var savedAt: (@Sendable (inout StoreSnapshot, StoreConfiguration) throws(PersistentStoreError) -> Void)?
   var beforeSave: (@Sendable (StoreSnapshot, StoreConfiguration) throws(PersistentStoreError) -> Void)?
   var afterSave: (@Sendable (StoreSnapshot, StoreConfiguration) throws(PersistentStoreError) -> Void)?
+  /// What an error of the format's save is told as.
+  var saveError: (@Sendable (PersistentStoreError) -> PersistentStoreError)?
   /// What the file's bytes become, for formats of one file.
   var bytes: (@Sendable ([UInt8]) -> [UInt8])?
   var willRemove: (@Sendable (StoreConfiguration) -> Void)?
@@ -201,6 +203,8 @@ enum Faults {
     hostilePropertyList,
     hostileCSV,
     saving,
+    hostile,
+    scale,
   ].flatMap { $0 }
 
   static func named(_ name: String) -> Fault? { all.first { $0.name == name } }
