@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -467,6 +468,8 @@ int csf_has_attribute(const char *path, const char *name, const char *value) {
   ssize_t length = getxattr(path, name, found, sizeof found);
   return length >= 0 && (size_t)length == strlen(value) && memcmp(found, value, (size_t)length) == 0;
 }
+
+void csf_trim(void) { malloc_trim(0); }
 
 void csf_limit(int64_t memory, int64_t seconds) {
   if (memory > 0) {

@@ -376,7 +376,8 @@ extension Checks {
       _ = try lab.process("build") { try $0.buildGolden(path, order: Array(Models.golden().objects.indices.reversed())) }
       lab.note(Files.digest(path))
       lab.record.expected()
-    }
+    },
+    conversionPart,
   ]
 }
 

@@ -205,6 +205,7 @@ enum Faults {
     saving,
     hostile,
     scale,
+    conversion,
   ].flatMap { $0 }
 
   static func named(_ name: String) -> Fault? { all.first { $0.name == name } }

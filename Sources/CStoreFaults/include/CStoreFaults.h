@@ -85,6 +85,8 @@ int csf_socketpair(int *_Nonnull pair);
 int csf_set_attribute(const char *_Nonnull path, const char *_Nonnull name, const char *_Nonnull value);
 /// Whether a file has an attribute of this value.
 int csf_has_attribute(const char *_Nonnull path, const char *_Nonnull name, const char *_Nonnull value);
+/// Gives the system back what was freed.
+void csf_trim(void);
 void csf_limit(int64_t memory, int64_t seconds);
 
 #endif
