@@ -8,7 +8,7 @@ import Glibc
 extension Checks {
   #if DEBUG
   /// Fewer where the code under test is ten times slower.
-  private static let mutations = 2_000
+  private static let mutations = 1_000
   #else
   private static let mutations = 10_000
   #endif
@@ -81,9 +81,9 @@ extension Checks {
         try lab.expect(last < 0.1 || last <= first * 24, "\(what): eight times the size takes at most 24 times as long", "\(Int(first * 1000)) ms became \(Int(last * 1000)) ms")
       }
       #if DEBUG
-      let unit = 250
+      let unit = 1_000
       #else
-      let unit = 2_000
+      let unit = 4_000
       #endif
       let factors = [1, 2, 4, 8]
       try judge(
@@ -98,7 +98,7 @@ extension Checks {
         try judge(
           what,
           try factors.map { factor in
-            let graph = Graph.values(.string, [.string(String(repeating: piece, count: unit * 20 * factor)), .string("end")])
+            let graph = Graph.values(.string, [.string(String(repeating: piece, count: unit * 50 * factor)), .string("end")])
             let path = lab.path("text\(factor)")
             _ = try lab.process("write \(what)") { try $0.forge(graph, to: path) }
             return try time(path, graph.model)
@@ -110,7 +110,7 @@ extension Checks {
       for byte in "<&\"',;{[( \n\0".utf8 {
         var times: [Double] = []
         for factor in factors {
-          let crafted = Array(bytes.prefix(bytes.count / 2)) + Array(repeating: byte, count: unit * 40 * factor) + bytes.suffix(bytes.count / 2)
+          let crafted = Array(bytes.prefix(bytes.count / 2)) + Array(repeating: byte, count: unit * 100 * factor) + bytes.suffix(bytes.count / 2)
           Files.write(crafted, to: member.isEmpty ? store.path : store.path + "/" + member)
           times.append(try time(store.path, store.graph.model))
         }

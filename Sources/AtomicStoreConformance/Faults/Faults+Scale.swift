@@ -4,6 +4,12 @@ import Glibc
 
 /// What only shows with many objects, or after many saves.
 extension Faults {
+  #if DEBUG
+  private static let step = 1
+  #else
+  private static let step = 16
+  #endif
+
   /// Work that grows with the square of a number.
   private static func toil(_ count: Int) {
     var sum = 0
@@ -11,7 +17,7 @@ extension Faults {
       var other = 0
       while other < count {
         sum &+= one ^ other
-        other += 8
+        other += step
       }
     }
     withExtendedLifetime(sum) {}

@@ -1,3 +1,4 @@
+import AtomicStoreKit
 import AtomicStoreSPI
 
 /// A store with a mistake planted in it: round any other, doing everything as that one does but for the mistake.
@@ -161,7 +162,9 @@ struct FaultHooks: Sendable {
   var willRemove: (@Sendable (StoreConfiguration) -> Void)?
   /// For mistakes of the kit itself, which no store can make: what it would have called.
   var calls: (@Sendable ([SpyCall]) -> [SpyCall])?
-  /// The same, told whether there is a coordinator.
+  /// The same, for what its comparison would have found.
+  var compared: (@Sendable ([GraphDifference]) -> [GraphDifference])?
+  /// Told whether there is a coordinator.
   var removal: (@Sendable (StoreConfiguration, Bool) -> Void)?
   var storeType: (@Sendable (String) -> String)?
   /// Told of an error that ends a load.
