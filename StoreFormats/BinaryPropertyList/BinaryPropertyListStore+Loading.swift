@@ -8,10 +8,40 @@ extension BinaryPropertyListStore {
       do throws(PersistentStoreError) {
         let reader = try BinaryPropertyListReader(raw)
         let entities = try PropertyListNode(reader, reader.top, "top").require("entities")
+        try Self.checkNothingIsLost(reader)
         try Self.load(entities, into: nodes)
       } catch {
         throw error.located(StoreLocation(file: source.name))
       }
+    }
+  }
+
+  /// Refuses a file with objects that nothing leads to: one damaged count, and all that a dictionary held would be passed over.
+  private static func checkNothingIsLost(_ reader: BinaryPropertyListReader) throws(PersistentStoreError) {
+    var isReached = [Bool](repeating: false, count: reader.objectCount)
+    var reached = 1
+    var waiting = [reader.top]
+    isReached[reader.top.index] = true
+    func reach(_ object: BinaryPropertyListReader.Object) {
+      guard !isReached[object.index] else { return }
+      isReached[object.index] = true
+      reached += 1
+      waiting.append(object)
+    }
+    while let object = waiting.popLast() {
+      switch try reader.kind(of: object) {
+      case .array: for position in 0..<(try reader.count(of: object)) { reach(try reader.element(position, of: object)) }
+      case .dictionary:
+        for position in 0..<(try reader.count(of: object)) {
+          let (key, value) = try reader.entry(position, of: object)
+          reach(key)
+          reach(value)
+        }
+      default: break
+      }
+    }
+    guard reached == reader.objectCount else {
+      throw PersistentStoreError(.malformed, "\(reader.objectCount - reached) objects of the property list are in none of its containers")
     }
   }
 

@@ -105,4 +105,32 @@ import Testing
     #expect(here["name"] as? String == "elsewhere")
     #expect(stack.context.accessErrors.isEmpty)
   }
+
+  @Test("a full undo in a child leaves no changes, whatever was changed", arguments: ["name", "department", "cousins", "tasks", "mood"])
+  func undone(_ key: String) throws {
+    let stack = try Stack("XML")
+    let people = try ["Ada", "Bob"].map { try stack.insert("Employee", ["name": $0]) }
+    let sales = try stack.insert("Department", ["name": "Sales"])
+    let task = try stack.insert("Task", ["title": "T"])
+    try people[0].setValue(sales, forKey: "department")
+    try people[0].add(people[1], to: "cousins")
+    try stack.context.save()
+    let child = ManagedObjectContext(parent: stack.context)
+    child.undoManager = UndoHistory()
+    let ada = try child.existingObject(with: people[0].objectID)
+    switch key {
+    case "name": try ada.setValue("Eve", forKey: key)
+    case "department": try ada.setValue(nil, forKey: key)
+    case "cousins": try ada.setValue(Set<ManagedObject>(), forKey: key)
+    case "tasks": try ada.add(try child.existingObject(with: task.objectID), to: key)
+    default: try ada.setValue("merry", forKey: key)
+    }
+    #expect(child.hasChanges)
+    child.undo()
+    #expect(!child.hasChanges)
+    child.redo()
+    #expect(child.hasChanges)
+    child.undo()
+    #expect(!child.hasChanges)
+  }
 }

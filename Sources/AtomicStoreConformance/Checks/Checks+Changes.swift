@@ -21,7 +21,8 @@ extension Checks {
       try lab.expectEqual(Set(order), [0, 1, 2, 3], "kinds of calls")
     },
     CheckDefinition(
-      "CHG-02", "A new object has its reference before its node is made", from: "Atomic Store Life-cycle, Inserting: “After the reference data is returned”",
+      "CHG-02", "A new object has its reference before its node is made",
+      from: "Atomic Store Life-cycle, Inserting: “After the reference data is returned”",
       by: "a save of 100 new objects of two entities, the calls written down", causes: ["references are given out while the file is written"],
       catches: ["nodeBeforeReference"], demand: several
     ) { lab in
@@ -83,7 +84,8 @@ extension Checks {
       try lab.expect(!updated.contains { new.contains($0) || $0.hasSuffix("unchanged") }, "no other object is updated", "\(updated)")
     },
     CheckDefinition(
-      "CHG-08", "The values of transient attributes never reach the file", from: kit, by: "a marker in a transient attribute; the file is searched for it",
+      "CHG-08", "The values of transient attributes never reach the file", from: kit,
+      by: "a marker in a transient attribute; the file is searched for it",
       causes: ["all attributes of the entity are written"], catches: ["persistsTransient"], demand: { traits in
         // Some fault must be able to write it somewhere.
         traits.keepsMetadata ? .applies : .notApplicable("keepsMetadata is false")
@@ -118,14 +120,17 @@ extension Checks {
       let (calls, _) = try lab.mixedSave()
       let told = calls.filter { $0.what == .willRemove }
       try lab.expectEqual(told.flatMap(\.objects).count, 2, "nodes told of")
-      try lab.expect(told.allSatisfy { $0.problem == nil }, "the nodes are there and can be read", told.compactMap(\.problem).joined(separator: "; "))
+      try lab.expect(
+        told.allSatisfy { $0.problem == nil },
+        "the nodes are there and can be read", told.compactMap(\.problem).joined(separator: "; "))
       let last = calls.lastIndex { $0.what == .willRemove } ?? .max
       let save = calls.firstIndex { $0.what == .save } ?? -1
       try lab.expect(last < save, "told before the file is written", calls.map(\.what.rawValue).joined(separator: ", "))
     },
     CheckDefinition(
       "CHG-10", "A deleted object is gone when the store is opened again", from: "Atomic Store Life-cycle, Deleting",
-      by: "objects deleted one by one, then all; read in another process after each", causes: ["nodes are taken out of the lookup, and not of what is written"],
+      by: "objects deleted one by one, then all; read in another process after each",
+      causes: ["nodes are taken out of the lookup, and not of what is written"],
       catches: ["deletedNodeResurrected"]
     ) { lab in
       var graph = Models.golden()
@@ -139,7 +144,8 @@ extension Checks {
     },
     CheckDefinition(
       "CHG-11", "An object made and deleted before the save leaves nothing; one changed and deleted is deleted", from: kit,
-      by: "both in one save, with permanent IDs asked for before", causes: ["a deletion cancels the update, and not the insertion"], catches: ["ghostInsert"]
+      by: "both in one save, with permanent IDs asked for before", causes: ["a deletion cancels the update, and not the insertion"],
+      catches: ["ghostInsert"]
     ) { lab in
       let path = lab.path()
       let graph = Models.golden()
@@ -193,7 +199,8 @@ extension Checks {
     },
     CheckDefinition(
       "CHG-13", "Of two stores each is given its own objects alone", from: "Atomic Store Life-cycle, Saving: “assigned to it”",
-      by: "objects of one entity assigned to two stores, saved at once, changed, and saved again", causes: ["a store asks its coordinator for all objects"],
+      by: "objects of one entity assigned to two stores, saved at once, changed, and saved again",
+      causes: ["a store asks its coordinator for all objects"],
       catches: ["writesForeignObjects"]
     ) { lab in
       let paths = [lab.path("one"), lab.path("two")]
@@ -240,7 +247,8 @@ extension Checks {
         for at in [1, 2, 3] {
           let path = lab.path("at\(at)\(isRollback)")
           let names = try lab.process("save \(start.objects.count) objects") { try $0.write(start, to: path) }
-          let end = try lab.attempt("save changes with call \(at) failing, then \(isRollback ? "roll back and save another" : "the same again")") { bench in
+          let then = isRollback ? "roll back and save another" : "the same again"
+          let end = try lab.attempt("save changes with call \(at) failing, then \(then)") { bench in
             let open = try bench.open(path, start.model)
             return try withExtendedLifetime(open) {
               let made = try bench.change(open, from: start, to: next, names: names)

@@ -70,7 +70,7 @@ extension Checks {
       func time(_ path: String, _ model: ModelDescription?) throws -> Double {
         try lab.process("open \(path.split(separator: "/").last ?? "")", seconds: 60) { bench in
           (0..<2).map { _ in
-            Clock.seconds { _ = try? bench.read(path, model, options: options) }
+            Stopwatch.seconds { _ = try? bench.read(path, model, options: options) }
           }.min() ?? 0
         }
       }
@@ -320,7 +320,7 @@ enum Memory {
 }
 
 /// The processor's time that this process used.
-enum Clock {
+enum Stopwatch {
   static func seconds(_ body: () throws -> Void) rethrows -> Double {
     func now() -> Double {
       var time = timespec()

@@ -6,13 +6,17 @@ import FoundationEssentials
 extension Checks {
   static let hostileXML: [CheckDefinition] = [
     xml("HXM-01", "What an entity names outside of the document is never opened",
-      by: "entities that name a file by its address and by its relative path, used in text and in an attribute; the files opened are written down",
+      by: "entities that name a file by its address and by its relative path, used in text and in an attribute; "
+        + "the files opened are written down",
       causes: ["a parser was left to its own settings, with external entities on"], catches: ["xmlDocumentDefaultOptions"]
     ) { lab, store in
       let secret = lab.folder + "/secret.txt"
       Files.write(Array("the secret of the house".utf8), to: secret)
       for address in ["file://" + secret, "secret.txt", "./secret.txt"] {
-        for declaration in ["<!ENTITY x SYSTEM \"\(address)\">", "<!ENTITY x PUBLIC \"-//X//Y\" \"\(address)\">", "<!ENTITY % x SYSTEM \"\(address)\"> %x;"] {
+        let declarations = [
+          "<!ENTITY x SYSTEM \"\(address)\">", "<!ENTITY x PUBLIC \"-//X//Y\" \"\(address)\">", "<!ENTITY % x SYSTEM \"\(address)\"> %x;",
+        ]
+        for declaration in declarations {
           for inAttribute in [false, true] {
             var crafted = store.pieces
             if inAttribute, let place = crafted.tags.last(where: { (XMLPieces.Tag(crafted.pieces[$0])?.attributes.isEmpty) == false }),
@@ -33,7 +37,8 @@ extension Checks {
       }
     },
     xml("HXM-02", "No document makes the reader go to the network, or to other files",
-      by: "a document type, a parameter entity, an XInclude, a schema's place and a style sheet, each at an address; connections and files opened are written down",
+      by: "a document type, a parameter entity, an XInclude, a schema's place and a style sheet, each at an address; "
+        + "connections and files opened are written down",
       causes: ["a parser fetches document types"], catches: ["loadsExternalDTD"]
     ) { lab, store in
       let address = "http://127.0.0.1:9/conformance"
@@ -79,7 +84,8 @@ extension Checks {
       try refuseEntities(lab, store, declarations, use: "&e9;", "that would be three thousand million characters")
       try refuseEntities(lab, store, "<!ENTITY a \"&b;\"><!ENTITY b \"&a;\">", use: "&a;", "with entities that hold each other")
     },
-    xml("HXM-04", "A long entity that is used very often is refused at once", by: "50,000 characters, used 20,000 times; within 3 GB and 15 s",
+    xml("HXM-04", "A long entity that is used very often is refused at once",
+      by: "50,000 characters, used 20,000 times; within 3 GB and 15 s",
       causes: ["only nested entities are counted"], catches: ["expandsFlatEntities"]
     ) { lab, store in
       let long = String(repeating: "x", count: 50_000)
@@ -103,7 +109,8 @@ extension Checks {
       }
     },
     xml("HXM-06", "Elements very deep inside each other are refused, not followed until the stack ends",
-      by: "300,000 levels: of an element that nobody knows, of the outermost one, and wherever the store itself writes an element into one of the same name",
+      by: "300,000 levels: of an element that nobody knows, of the outermost one, "
+        + "and wherever the store itself writes an element into one of the same name",
       causes: ["a reader calls itself for each level", "no bound on depth"], catches: ["recursiveParse"]
     ) { lab, store in
       let levels = 300_000
@@ -132,7 +139,8 @@ extension Checks {
       crafted.pieces.insert(.init(.text, nest(piece.bytes, end)), at: inner)
       try lab.expectRefused(crafted.bytes, "with 300,000 \(piece.text) inside each other", model: store.graph.model)
     },
-    xml("HXM-07", "What is not well-formed is refused, wherever it stands", by: "some ninety changes that XML forbids, each in a document of the store's own; the document cut at many places",
+    xml("HXM-07", "What is not well-formed is refused, wherever it stands",
+      by: "some ninety changes that XML forbids, each in a document of the store's own; the document cut at many places",
       causes: ["an error was reported after the fact, and nobody looked", "a lenient parser mended the document"],
       catches: ["trustsParseBool", "xmlDocumentReader"], timeLimit: 90
     ) { lab, store in
@@ -163,8 +171,7 @@ extension Checks {
         crafted.pieces[place] = tag.piece()
         try lab.expectRefused(crafted.bytes, "with an attribute twice", model: store.graph.model)
       }
-      let last = pieces.leaves.last { _ in true }
-      for place in [store.leaf, last].compactMap({ $0 }) {
+      for place in [store.leaf, pieces.leaves.last].compactMap({ $0 }) {
         guard var tag = XMLPieces.Tag(pieces.pieces[place - 1]) else { continue }
         tag.name = "p:" + tag.name
         var crafted = pieces
@@ -174,15 +181,16 @@ extension Checks {
       }
       for place in [pieces.root + 1, pieces.rootEnd, (pieces.rootEnd + pieces.root) / 2] {
         // Right behind an end tag, or between the outermost tags: never within a leaf.
-        guard let here = (place...pieces.rootEnd).first(where: { $0 == pieces.root + 1 || $0 == pieces.rootEnd || pieces.pieces[$0 - 1].kind == .end })
-        else { continue }
+        let here = (place...pieces.rootEnd).first { $0 == pieces.root + 1 || $0 == pieces.rootEnd || pieces.pieces[$0 - 1].kind == .end }
+        guard let here else { continue }
         var crafted = pieces
         crafted.pieces.insert(.init(.text, "stray"), at: here)
         try lab.expectRefused(crafted.bytes, "with text between elements", model: store.graph.model)
       }
     },
     xml("HXM-09", "However XML lets the same be written, it is read as the same",
-      by: "sections of character data, comments and instructions inside of texts, references to characters, other quotes, blanks, order and line ends, a mark at the start, UTF-16",
+      by: "sections of character data, comments and instructions inside of texts, references to characters, other quotes, "
+        + "blanks, order and line ends, a mark at the start, UTF-16",
       causes: ["the first piece of a text was taken for all of it", "bytes were compared where XML has several spellings"],
       catches: ["commentSplitsText"]
     ) { lab, store in

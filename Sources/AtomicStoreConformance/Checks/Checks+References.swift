@@ -81,7 +81,8 @@ extension Checks {
       }, "references", path: lab.path("steps"))
     },
     CheckDefinition(
-      "REF-04", "An object keeps its reference when the store is opened again and others were deleted", from: "Atomic Store Life-cycle, Reference objects",
+      "REF-04", "An object keeps its reference when the store is opened again and others were deleted",
+      from: "Atomic Store Life-cycle, Reference objects",
       by: "ten objects; the second and the fifth deleted; the IDs of the others, as URIs, looked up in another process",
       causes: ["a row's place is taken for its reference"], catches: ["rowNumberRefs"]
     ) { lab in
@@ -124,7 +125,8 @@ extension Checks {
       }
     },
     CheckDefinition(
-      "REF-05", "References without any order, once given, are kept in the file", from: "Atomic Store Life-cycle, Reference objects: “if you save the value together with”",
+      "REF-05", "References without any order, once given, are kept in the file",
+      from: "Atomic Store Life-cycle, Reference objects: “if you save the value together with”",
       by: "random integers, and UUIDs where references may be texts; read in two processes", causes: ["a made-up reference is not written"],
       catches: ["uuidNotPersisted"], demand: texts
     ) { lab in
@@ -137,7 +139,8 @@ extension Checks {
     },
     CheckDefinition(
       "REF-06", "Save As keeps every object that a context holds: identity, values and relationships", from: "Atomic Store Life-cycle, Save As",
-      by: "objects in memory while the store moves to another place; then edited and saved there", causes: ["references are given out anew in the new file"],
+      by: "objects in memory while the store moves to another place; then edited and saved there",
+      causes: ["references are given out anew in the new file"],
       catches: ["saveAsRenumbers"]
     ) { lab in try lab.expectMoved(["store", "elsewhere"], types: [lab.subject.type, lab.subject.type]) },
     CheckDefinition(
@@ -154,7 +157,8 @@ extension Checks {
     },
     CheckDefinition(
       "REF-08", "The reference of a deleted object is never given out again", level: .should, from: "Atomic Store Life-cycle, Reference objects",
-      by: "the newest object deleted and saved; in another process a new one made", causes: ["the next reference is worked out from those in use"],
+      by: "the newest object deleted and saved; in another process a new one made",
+      causes: ["the next reference is worked out from those in use"],
       catches: ["maxPlusOne"]
     ) { lab in
       let path = lab.path()
@@ -170,7 +174,9 @@ extension Checks {
       let now = try lab.process("make a new one in another process") { bench in
         try bench.edit(path, from: left, to: more, names: names.filter { $0.key != newest })
       }
-      try lab.expect(!names.values.contains(now["new"] ?? ""), "the new object gets a reference that was never used", "it is \(now["new"] ?? "none")")
+      try lab.expect(
+        !names.values.contains(now["new"] ?? ""), "the new object gets a reference that was never used",
+        "it is \(now["new"] ?? "none")")
     },
     CheckDefinition(
       "REF-10", "What a new object is called before it is saved never reaches the file", from: "NSManagedObjectID: “temporary ID”",
@@ -210,7 +216,8 @@ extension Checks {
         let looksTemporary = reference.hasPrefix("t") && UUID(uuidString: String(reference.dropFirst())) != nil
         try lab.expect(!looksTemporary, "\(object.text) has a permanent reference", "it is a temporary one")
         try lab.expect(
-          values[GraphText.Key("next")] != nil && values[GraphText.Key("parent")] != nil, "\(object.text) has its relationships", "\(values.count) values")
+          values[GraphText.Key("next")] != nil && values[GraphText.Key("parent")] != nil, "\(object.text) has its relationships",
+            "\(values.count) values")
       }
     },
     CheckDefinition(
@@ -218,11 +225,13 @@ extension Checks {
       by: "composed and decomposed letters, upper and lower case, 1, 01 and “1”, with blanks; with relationships among them",
       causes: ["Swift's == on texts takes canonically equal ones for one"], catches: ["referenceKeyCanonical"], demand: texts
     ) { lab in
-      let strings = ["\u{E9}", "e\u{301}", "A", "a", "1", "01", "1 ", " 1", "\u{212B}", "\u{C5}", "A\u{30A}", "p1", "-1", "1.0", "\u{FB01}", "fi"]
+      let strings = ["\u{E9}", "e\u{301}", "A", "a", "1", "01", "1 ", " 1", "\u{212B}", "\u{C5}", "A\u{30A}", "p1", "-1", "1.0", "\u{FB01}",
+        "fi"]
       try lab.expectReferencesKept([.integer(1), .integer(-1)] + strings.map { .string($0) }, "references that look alike")
     },
     CheckDefinition(
-      "REF-12", "An object ID made from a reference gives that reference; its URI leads back to the object", from: "Atomic Store Life-cycle, Loading: “objectIDForEntity:referenceObject:”",
+      "REF-12", "An object ID made from a reference gives that reference; its URI leads back to the object",
+      from: "Atomic Store Life-cycle, Loading: “objectIDForEntity:referenceObject:”",
       by: "the URIs of objects with integers and texts for references, resolved in another process",
       causes: ["references are put into URIs without escapes"], catches: ["uriDropsReference"], demand: texts
     ) { lab in
@@ -253,11 +262,14 @@ extension Checks {
         }
       }
       for (place, reference) in references.enumerated() {
-        try lab.expect(found[place].utf8.elementsEqual("name of \(reference)".utf8), "\(uris[place]) leads to “name of \(reference)”", found[place])
+        try lab.expect(
+          found[place].utf8.elementsEqual("name of \(reference)".utf8),
+          "\(uris[place]) leads to “name of \(reference)”", found[place])
       }
     },
     CheckDefinition(
-      "REF-13", "The store is asked for a reference once for each new object, and for no other", from: "NSAtomicStore, newReferenceObjectForManagedObject:",
+      "REF-13", "The store is asked for a reference once for each new object, and for no other",
+      from: "NSAtomicStore, newReferenceObjectForManagedObject:",
       by: "a save with new, changed and deleted objects, the calls written down", causes: ["the kit asks again for what it has"],
       catches: ["askedPerAttribute"]
     ) { lab in
@@ -301,7 +313,8 @@ extension Checks {
     ) { lab in
       let strings = [
         "a,b", "say \"hi\"", "line\nend", "<tag/>", "a&amp;b", "&", "#1", "/etc/passwd", "../../up", "..", ".", "'quoted'", "😀👩‍👩‍👧", "]]>",
-        "*[@id='x']", "' or 1=1 --", "=1+1", "@SUM(A1)", "a;b\tc", "\\n", "%s%n%@", "$(id)", "`id`", "{}", "null", "true", "z101", " lead", "trail ",
+        "*[@id='x']", "' or 1=1 --", "=1+1", "@SUM(A1)", "a;b\tc", "\\n", "%s%n%@", "$(id)", "`id`", "{}", "null", "true", "z101", " lead",
+        "trail ",
         String(repeating: "long reference ", count: 273),
       ]
       let before = Set(Files.names(in: lab.folder))
@@ -310,7 +323,8 @@ extension Checks {
       try lab.expectEqual(Set(Files.names(in: lab.folder)).subtracting(before).subtracting([name]), [], "files beside the store")
     },
     CheckDefinition(
-      "REF-16", "Equal references in two stores belong to different objects", from: "Atomic Store Life-cycle, Reference objects: “for the store”",
+      "REF-16", "Equal references in two stores belong to different objects",
+      from: "Atomic Store Life-cycle, Reference objects: “for the store”",
       by: "two stores with equal references, open in one coordinator", causes: ["the identity of the store is left out of object IDs"],
       catches: ["idIgnoresStoreUUID"]
     ) { lab in
@@ -444,6 +458,7 @@ extension Lab {
         .read(paths[last], graph.model)
     }
     try expectSame(actual, try moved.text(names), "the last store")
-    try expectSame(try process("read the first store") { try $0.read(paths[0], graph.model) }, try graph.text(names), "the first store, as it was")
+    try expectSame(try process("read the first store") { try $0.read(paths[0], graph.model) }, try graph.text(names),
+      "the first store, as it was")
   }
 }

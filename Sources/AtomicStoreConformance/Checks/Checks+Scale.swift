@@ -56,7 +56,7 @@ extension Checks {
     CheckDefinition(
       "SCL-03", "Memory comes back when stores are removed", profile: .scale, from: kit,
       by: "a store is opened, read and removed 24 times in one process; from the 8th to the last, what is in use grows by less than 3 MB",
-      causes: ["nodes, or the file's bytes, are held by something that stays"], catches: ["storeLeaks"], timeLimit: 60
+      causes: ["nodes, or the file's bytes, are held by something that stays"], catches: ["holdsWhatItRead"], timeLimit: 60
     ) { lab in
       let graph = Graph.values(.string, (0..<1_000).map { .string("text of object \($0), which is not that short") })
       let path = lab.path()
@@ -125,11 +125,11 @@ extension Lab {
       let graph = make(size)
       let path = self.path("size\(size)")
       let save = try process("save \(size) \(what)", seconds: 120) { bench in
-        try (0..<2).map { _ in try Clock.seconds { _ = try bench.forge(graph, to: path) } }.min() ?? 0
+        try (0..<2).map { _ in try Stopwatch.seconds { _ = try bench.forge(graph, to: path) } }.min() ?? 0
       }
       let open = try process("open \(size) \(what)", seconds: 120) { bench in
         try (0..<2).map { _ in
-          try Clock.seconds { _ = try bench.open(path, graph.model, isReadOnly: true).store.nodes.count }
+          try Stopwatch.seconds { _ = try bench.open(path, graph.model, isReadOnly: true).store.nodes.count }
         }.min() ?? 0
       }
       all.append((size, Times(save: save, open: open)))

@@ -100,13 +100,14 @@ extension Checks {
     CheckDefinition(
       "VAL-27", "Long texts are kept, also where characters of several bytes lie across the edges of buffers", from: push,
       by: "16 MiB of text; texts around 4 KiB, 64 KiB and 1 MiB, shifted byte by byte",
-      causes: ["a character was cut where a buffer ends"], catches: ["chunkBoundarySplit"]
+      causes: ["a character was cut where a buffer ends"], catches: ["chunkBoundarySplit"],
+      timeLimit: 120
     ) { lab in
       var texts: [StoredValue] = [.string(String(repeating: "äöü€𝄞 ", count: 1_100_000))]
       for size in [4096, 65536, 1_048_576] {
         for shift in -3...3 { texts.append(.string(String(repeating: "x", count: size + shift) + "€𝄞é")) }
       }
-      try lab.expectKept(Graph.values(.string, texts), "long texts")
+      try lab.expectKept(Graph.values(.string, texts), "long texts", seconds: 60)
     },
     CheckDefinition(
       "VAL-28", "Bytes are kept: none, nothing, all values, every short length, 10 MiB", from: push, by: "data values of these lengths",

@@ -19,9 +19,8 @@ extension Faults {
       $0.newObject = { object, model in
         var object = object
         var links = SlotValues()
-        for (slot, value) in object.values where model.isRelationship(slot: slot, of: object.entity) || model.entity(at: object.entity).slots[slot].name != "weight" {
-          links[slot] = value
-        }
+        let slots = model.entity(at: object.entity).slots
+        for (slot, value) in object.values where slots[slot].isRelationship || slots[slot].name != "weight" { links[slot] = value }
         object.values = links
         return object
       }

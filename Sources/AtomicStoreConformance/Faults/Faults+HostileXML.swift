@@ -161,14 +161,16 @@ extension Faults {
     document("commentSplitsText", "takes a text to end where a comment begins") { pieces, _ in
       var isChanged = false
       for place in pieces.pieces.indices.dropLast().dropFirst() where pieces.pieces[place].kind == .comment {
-        guard pieces.pieces[place - 1].kind == .text, !pieces.pieces[place - 1].isBlank, pieces.pieces[place + 1].kind == .text else { continue }
+        guard pieces.pieces[place - 1].kind == .text, !pieces.pieces[place - 1].isBlank, pieces.pieces[place + 1].kind == .text
+        else { continue }
         pieces.pieces[place + 1].bytes = []
         isChanged = true
       }
       return isChanged
     },
     markup("ignoresEncoding", "does not look at the encoding that a document declares") { text in
-      guard let from = text.firstRange(of: " encoding=\""), let end = text.firstRange(of: "?>"), from.upperBound < end.lowerBound else { return nil }
+      guard let from = text.firstRange(of: " encoding=\""), let end = text.firstRange(of: "?>"), from.upperBound < end.lowerBound
+      else { return nil }
       guard let to = text[from.upperBound...].firstIndex(of: "\"") else { return nil }
       return String(text[..<from.lowerBound]) + String(text[text.index(after: to)...])
     },

@@ -77,7 +77,8 @@ extension Faults {
       return number > 10_000 ? .null : value
     },
     silent("danglingBecomesNil", "reads nothing where a relationship leads nowhere", about: [.danglingReference, .malformed]),
-    silent("wrongEntityAccepted", "reads nothing where a relationship leads to an object of another entity", about: [.danglingReference, .malformed, .modelMismatch]),
+    silent("wrongEntityAccepted",
+      "reads nothing where a relationship leads to an object of another entity", about: [.danglingReference, .malformed, .modelMismatch]),
     reading("asymmetricGraph", "reads to-many relationships without what their other ends do not confirm") { _, slot, value in
       if slot.name == "children", case .toMany(let list) = value { return .toMany(Array(list.dropLast())) }
       return value
@@ -90,7 +91,8 @@ extension Faults {
       $0.removed = { removed, nodes in
         deleted = removed.map { node in
           let entity = nodes.model.entity(at: node.entity)
-          return (entity.index, nodes.reference(of: node), entity.slots.filter { !$0.isRelationship }.map { ($0.index, nodes.value(slot: $0.index, of: node)) })
+          let attributes = entity.slots.filter { !$0.isRelationship }
+          return (entity.index, nodes.reference(of: node), attributes.map { ($0.index, nodes.value(slot: $0.index, of: node)) })
         }
       }
       $0.saved = { (snapshot) throws(PersistentStoreError) in
@@ -105,7 +107,8 @@ extension Faults {
     slots("needsInverse", "leaves out relationships without inverse") { _, slot, value in
       slot.isRelationship && slot.relationship?.inverseName == nil ? .null : value
     },
-    silent("duplicateMembersKept", "reads nothing where an object stands twice", about: [.malformed, .duplicateReference, .danglingReference, .invalidValue]),
+    silent("duplicateMembersKept",
+      "reads nothing where an object stands twice", about: [.malformed, .duplicateReference, .danglingReference, .invalidValue]),
   ]
 
   /// What was deleted last, in this process.

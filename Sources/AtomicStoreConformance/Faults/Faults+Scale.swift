@@ -40,7 +40,7 @@ extension Faults {
         if links >= 900 { toil(links) }
       }
     },
-    Fault("storeLeaks", "holds on to what it read") { hooks in
+    Fault("holdsWhatItRead", "holds on to what it read") { hooks in
       let held = Notebook<[[UInt8]]>([])
       hooks.load = { _, _ in
         held.change { $0.append([UInt8](repeating: 1, count: 1 << 20)) }

@@ -23,7 +23,11 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
   }
 
   mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
-    let read = try base.metadata(in: try FaultHooks.current.source?(source) ?? source)
+    let read: StoreMetadata
+    do throws(PersistentStoreError) { read = try base.metadata(in: try FaultHooks.current.source?(source) ?? source) } catch {
+      guard FaultHooks.current.forgives.contains(error.code) else { throw error }
+      return StoreMetadata(storeType: Base.storeType)
+    }
     return try FaultHooks.current.metadata?(read, source) ?? read
   }
 
@@ -136,6 +140,8 @@ struct FaultHooks: Sendable {
   var recognize: (@Sendable (StoreProbe, Recognition) -> Recognition)?
   var initialize: (@Sendable (StoreConfiguration) throws(PersistentStoreError) -> Void)?
   var metadata: (@Sendable (StoreMetadata, StoreSource) throws(PersistentStoreError) -> StoreMetadata)?
+  /// Errors about the metadata that are passed over: it is made up then.
+  var forgives: Set<PersistentStoreError.Code> = []
   /// What is read instead of the file.
   var source: (@Sendable (StoreSource) throws(PersistentStoreError) -> StoreSource)?
   /// Loads in the format's stead; false to leave it to the format.
@@ -202,6 +208,11 @@ enum Faults {
     changes,
     schema,
     initialisation,
+    metadata,
+    loading,
+    removal,
+    registration,
+    concurrency,
     hostileXML,
     hostilePropertyList,
     hostileCSV,

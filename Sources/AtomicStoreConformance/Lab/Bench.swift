@@ -81,11 +81,11 @@ struct Bench {
 extension Lab {
   /// Writes a graph in one process, reads it in another, and compares what came back with what was asked for. "Kept" in every
   /// rule means this.
-  func expectKept(_ graph: Graph, _ what: String, path: String? = nil) throws {
+  func expectKept(_ graph: Graph, _ what: String, path: String? = nil, seconds: Int = 20) throws {
     let path = path ?? self.path()
-    let references = try process("save \(graph.objects.count) objects") { try $0.write(graph, to: path) }
+    let references = try process("save \(graph.objects.count) objects", seconds: seconds) { try $0.write(graph, to: path) }
     let expected = try graph.text(references)
-    let actual = try process("read them in another process") { try $0.read(path, graph.model) }
+    let actual = try process("read them in another process", seconds: seconds) { try $0.read(path, graph.model) }
     try expectSame(actual, expected, what)
   }
 

@@ -68,7 +68,7 @@ extension Lab {
     let before = Files.content(path)
     let error = try refusal(of: "open \(what)") { bench in try bench.read(path, claims, options: handmade) }
     for word in words {
-      try expect(error.text.contains(word), "\(what): the error names '\(word)'", error.text)
+      try expect(error.text.lowercased().contains(word), "\(what): the error names '\(word)'", error.text)
     }
     note("\(what): \(error.text)")
     try expectUntouched(path, before, "after the refusal")

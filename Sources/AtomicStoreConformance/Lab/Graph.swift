@@ -11,6 +11,12 @@ struct Graph: Sendable {
     var values: [String: StoredValue] = [:]
     /// By relationship, the labels of the objects that it leads to, in order.
     var links: [String: [String]] = [:]
+
+    /// The value under the very name: a dictionary takes canonically equal ones for one.
+    func value(_ name: String) -> StoredValue? {
+      guard let place = values.index(forKey: name), values[place].key.utf8.elementsEqual(name.utf8) else { return nil }
+      return values[place].value
+    }
   }
   var model: ModelDescription
   var objects: [Object] = []
@@ -48,7 +54,7 @@ struct Graph: Sendable {
           }
           let list = slot.isOrdered ? targets : targets.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
           values[GraphText.Key(slot.name)] = "→ " + list.joined(separator: " | ")
-        } else if let value = object.values[slot.name] ?? slot.attribute?.defaultValue, let shown = GraphText.value(value) {
+        } else if let value = object.value(slot.name) ?? slot.attribute?.defaultValue, let shown = GraphText.value(value) {
           values[GraphText.Key(slot.name)] = shown
         }
       }

@@ -90,6 +90,11 @@ extension Bench {
 extension Lab {
   func path(plain name: String) -> String { folder + "/" + name }
 
+  func expectNoChanges(_ plan: FaultPlan) throws {
+    let changes = plan.changes.map { "\($0.what) \($0.path)" }.joined(separator: ", ")
+    try expect(changes.isEmpty, "no call that changes something", changes)
+  }
+
   static let metadataIsKept: @Sendable (StoreTraits) -> CheckDefinition.Demand = { traits in
     traits.keepsMetadata ? .applies : .notApplicable("keepsMetadata is false")
   }
@@ -127,7 +132,8 @@ extension Lab {
     defer { Files.put(intact, at: path) }
     var ends: [(Damage, DamageEnd)] = []
     func run(_ part: ArraySlice<Damage>, seconds: Int) throws -> PhaseEnd<[DamageEnd]> {
-      try attempt("open it with \(part.first?.label ?? "")" + (part.count > 1 ? ", and \(part.count - 1) others" : ""), seconds: seconds) { bench in
+      let what = "open it with \(part.first?.label ?? "")" + (part.count > 1 ? ", and \(part.count - 1) others" : "")
+      return try attempt(what, seconds: seconds) { bench in
         part.map { damage in
           Files.write(damage.bytes, to: damage.member.isEmpty ? path : path + "/" + damage.member)
           defer { if !damage.member.isEmpty, let old = intact[damage.member] { Files.write(old, to: path + "/" + damage.member) } }

@@ -67,7 +67,8 @@ struct XMLPieces: Sendable {
       }
       pieces.append(Piece(kind, Array(bytes[start..<place])))
     }
-    guard pieces.contains(where: { $0.kind == .start }), let last = pieces.last(where: { $0.kind != .text }), last.kind == .end else { return nil }
+    guard pieces.contains(where: { $0.kind == .start }), let last = pieces.last(where: { $0.kind != .text }), last.kind == .end
+    else { return nil }
   }
 
   // MARK: Where things are

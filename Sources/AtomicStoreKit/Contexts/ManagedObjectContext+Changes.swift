@@ -32,6 +32,7 @@ extension ManagedObjectContext {
   func insert(_ object: ManagedObject, awakens: Bool) {
     guard object.context == nil, object.extras?.gone == nil else { return }
     object.context = self
+    knowTemporaryID(of: object)
     // One that was given values while it stood alone has its defaults already.
     if !object.flags.contains(.realized) {
       for (p, value) in object.plan.defaults { object.setEdit(p, .stored(value)) }
@@ -43,6 +44,11 @@ extension ManagedObjectContext {
     noteInserted(object)
     guard awakens, type(of: object) != ManagedObject.self else { return }
     callout { object.awakeFromInsert() }
+  }
+
+  /// Its temporary ID may have been asked for while it was in no context.
+  private func knowTemporaryID(of object: ManagedObject) {
+    if let name = object.extras?.temporaryName { remember(object, as: name) }
   }
 
   /// The entity that a class is registered for.
@@ -203,6 +209,7 @@ extension ManagedObjectContext {
         object.flags.insert(.permanent)
         object.home?.registerNew(object)
       }
+      knowTemporaryID(of: object)
       inserted.append(object)
     } else if object.flags.contains(.inserted) {
       object.flags.remove([.deleted, .propagated])

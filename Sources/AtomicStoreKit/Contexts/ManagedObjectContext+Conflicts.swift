@@ -61,6 +61,7 @@ extension ManagedObjectContext {
           + names.joined(separator: ", ") + (found.count > 3 ? "…" : ""),
         objectID: found[0].conflict.objectID, entityName: found[0].object.plan.name, conflicts: found.map(\.conflict))
     }
+    keepRestorePoint()
     undoManager?.disableUndoRegistration()
     for (object, conflict) in found { resolve(object, conflict) }
     mendInverses(found)
@@ -218,6 +219,7 @@ extension ManagedObjectContext {
     }
     guard !pairs.isEmpty else { return false }
     let names = constraint.map { holder.properties[$0].name }.joined(separator: ", ")
+    if mergePolicy != .error { keepRestorePoint() }
     switch mergePolicy {
     case .error:
       let errors = pairs.map { pair in

@@ -105,7 +105,7 @@ extension ManagedObjectContext {
         parent.remember(made, as: name)
       }
     }
-    for object in changes.inserted + changes.updated { handOver(object, to: parent) }
+    for object in changes.deleted + changes.inserted + changes.updated { handOver(object, to: parent) }
     for object in changes.deleted {
       if let parentObject = object.extras?.parentObject, !parentObject.flags.contains(.deleted) { parent.delete(parentObject) }
     }
@@ -156,10 +156,12 @@ extension ManagedObjectContext {
   }
 
   private func handOver(_ object: ManagedObject, to parent: ManagedObjectContext) {
-    guard let target = object.extras?.parentObject, let edits = object.edits else { return }
+    guard let target = object.extras?.parentObject, !target.flags.contains(.deleted), let edits = object.edits else { return }
     func above(_ other: ManagedObject) -> ManagedObject? { other.extras?.parentObject }
     for p in edits.indices {
       guard let edit = edits[p] else { continue }
+      // Of a deleted object only what could forbid the deletion is of interest.
+      if object.flags.contains(.deleted), object.plan.properties[p].deleteRule != .deny { continue }
       // The values were checked here: what the parent refuses could only be an object that is gone from it.
       do throws(ManagedObjectError) {
         switch edit {

@@ -9,15 +9,44 @@ extension ManagedObjectContext {
   ///   ends, so that nothing is left half done. An object inserted or deleted here keeps its state.
   public func refresh(_ object: ManagedObject, mergeChanges: Bool) {
     guard object.context === self, !object.flags.contains(.inserted) else { return }
-    if mergeChanges {
-      if object.flags.contains(.realized) { rebase(object) }
+    if mergeChanges { return mergeNewer(into: [object]) }
+    takeBackRelationships(of: object)
+    turnIntoFault(object)
+    notice.refreshed.append(object)
+  }
+
+  /// Lays the objects' changes over the newer values of their stores. Where a relationship was changed on both sides the
+  /// change made here holds, at both ends.
+  private func mergeNewer(into objects: [ManagedObject]) {
+    var found: [(object: ManagedObject, conflict: MergeConflict)] = []
+    var deletedBefore: [ManagedObject] = []
+    for object in objects where object.context === self && !object.flags.contains(.inserted) {
+      let conflict = object.hasChanges ? conflict(of: object) : nil
+      if object.flags.contains(.realized), rebase(object) {
+        if object.flags.contains(.updated) {
+          object.dropIdleEdits()
+          noteChange(of: object)
+          if let conflict { found.append((object, conflict)) }
+        } else if object.flags.contains(.deleted), let conflict {
+          // Its delete rules hold for what it leads to now, in the store.
+          for name in conflict.keysChangedInStore {
+            if let p = object.plan.property(named: name), object.plan.properties[p].isRelationship { object.setEdit(p, nil) }
+          }
+          if object.flags.contains(.propagated) { deletedBefore.append(object) }
+        }
+      }
       object.extras?.fetched = [:]
       object.extras?.accessError = nil
-    } else {
-      takeBackRelationships(of: object)
-      turnIntoFault(object)
+      notice.refreshed.append(object)
     }
-    notice.refreshed.append(object)
+    if found.isEmpty, deletedBefore.isEmpty { return }
+    propagateDeletes()
+    undoManager?.disableUndoRegistration()
+    for object in deletedBefore { object.flags.remove(.propagated) }
+    unpropagated += deletedBefore
+    propagateDeletes()
+    mendInverses(found)
+    undoManager?.enableUndoRegistration()
   }
 
   /// Refreshes a fetched property alone: it is fetched anew when it is next asked for.
@@ -28,9 +57,9 @@ extension ManagedObjectContext {
 
   /// Refreshes every object, changes kept; those without changes turn into faults.
   public func refreshAllObjects() {
-    for object in registeredObjects where !object.flags.contains(.inserted) {
-      refresh(object, mergeChanges: object.hasChanges)
-    }
+    let objects = registeredObjects
+    for object in objects where !object.hasChanges { refresh(object, mergeChanges: false) }
+    mergeNewer(into: objects.filter { $0.hasChanges })
   }
 
   /// Turns an object into a fault. Its changes are dropped.
@@ -189,13 +218,13 @@ extension ManagedObjectContext {
   }
 
   /// Takes over what another context on the same stores saved: changed objects are refreshed, changes of this context
-  /// kept; new ones are known; deleted ones are deleted here, so that what leads to them is mended.
+  /// kept; new ones are known; deleted ones are deleted here, so that what leads to them is mended. Undo takes back none
+  /// of it.
   public func mergeChanges(fromDidSave changes: ObjectIDChanges) {
     for id in changes.inserted { notice.refreshed.append(object(with: id)) }
-    for id in changes.updated {
-      guard let object = registeredObject(for: id) else { continue }
-      refresh(object, mergeChanges: true)
-    }
+    mergeNewer(into: changes.updated.compactMap { registeredObject(for: $0) } + cutOff(by: changes.deleted))
+    propagateDeletes()
+    undoManager?.disableUndoRegistration()
     for id in changes.deleted {
       guard let object = registeredObject(for: id), !object.flags.contains(.deleted) else { continue }
       if object.isFault {
@@ -204,7 +233,27 @@ extension ManagedObjectContext {
         delete(object)
       }
     }
+    propagateDeletes()
+    undoManager?.enableUndoRegistration()
     processPendingChanges()
+  }
+
+  /// Objects with changes here, in which the store itself cut relationships to the deleted ones, for want of an inverse:
+  /// no save names them as updated.
+  private func cutOff(by deletedIDs: [ManagedObjectID]) -> [ManagedObject] {
+    guard !deletedIDs.isEmpty else { return [] }
+    let gone = Set(deletedIDs)
+    return (updated.elements + deleted.elements).filter { object in
+      guard let conflict = conflict(of: object), let after = conflict.persistedSnapshot, let home = object.home else { return false }
+      func isGone(_ reference: ObjectReference) -> Bool { gone.contains(home.store.objectID(for: reference)) }
+      return conflict.keysChangedInStore.allSatisfy { name in
+        switch (conflict.cachedSnapshot[name], after[name]) {
+        case (.toOne(let old), .null): isGone(old)
+        case (.toMany(let old), .toMany(let new)): old.filter { !isGone($0) } == new
+        default: false
+        }
+      }
+    }
   }
 
   /// As ``mergeChanges(fromDidSave:)``, into several contexts.

@@ -36,7 +36,12 @@ extension ManagedObjectContext {
     }
     post(.willSave(pendingChanges()))
     try prepare()
-    if parent == nil { try saveToStores() } else { try saveToParent() }
+    guard parent == nil else { return try saveToParent() }
+    defer { restorePoint = nil }
+    do throws(ManagedObjectError) { try saveToStores() } catch {
+      if let restorePoint { restore(restorePoint) }
+      throw error
+    }
   }
 
   func pendingChanges() -> ObjectChanges {
@@ -90,6 +95,12 @@ extension ManagedObjectContext {
     defer { calloutDepth -= 1 }
     do {
       if object.flags.contains(.deleted) {
+        // What somebody else deleted as well is gone, whatever forbids it here.
+        if let reference = object.reference, let version = object.home?.currentVersion(),
+          version.handle(for: reference, root: object.plan.root) == nil
+        {
+          return
+        }
         try object.validateForDelete()
       } else if object.flags.contains(.inserted) {
         guard !object.entity.isAbstract else {

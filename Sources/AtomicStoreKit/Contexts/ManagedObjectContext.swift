@@ -58,6 +58,8 @@ public final class ManagedObjectContext {
   /// The moment of the save that runs, for derived attributes, and the objects that have been given it.
   var savingDate = Date()
   var derivedNow = ObjectList()
+  /// What a merge policy is about to change, for a save that fails after all.
+  var restorePoint: RestorePoint?
   var deferredBlocks = DeferredBlocks()
   /// How many fetched properties are being fetched within each other.
   var fetchedPropertyDepth = 0

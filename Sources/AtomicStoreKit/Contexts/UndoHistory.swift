@@ -46,6 +46,17 @@ public final class UndoHistory {
     context = nil
   }
 
+  /// All that is recorded.
+  struct Contents {
+    fileprivate var undoGroups: [Group]
+    fileprivate var redoGroups: [Group]
+    fileprivate var open: Group
+  }
+  var contents: Contents {
+    get { Contents(undoGroups: undoGroups, redoGroups: redoGroups, open: open) }
+    set { (undoGroups, redoGroups, open) = (newValue.undoGroups, newValue.redoGroups, newValue.open) }
+  }
+
   // MARK: Recording
 
   func log(_ step: Step) {
@@ -169,42 +180,51 @@ public final class UndoHistory {
       context.applyUndelete(object)
       return .inserted(object)
     case .attribute(let object, let p, let value):
-      guard object.isReachable else { return nil }
+      guard isChangeable(object) else { return nil }
       let now = object.storedValue(p)
       object.applyStoredValue(p, value)
       object.extras?.transformed[p] = nil
-      context.noteChange(of: object)
+      note(object, context)
       return .attribute(object, p, now)
     case .transient(let object, let p, let value):
-      guard object.isReachable else { return nil }
+      guard isChangeable(object) else { return nil }
       var now: Any?
       if case .transient(let before)? = object.layered(p) { now = before }
       if value == nil, object.overlayIsEmpty(at: p) { object.setEdit(p, nil) } else { object.setEdit(p, .transient(value)) }
-      context.noteChange(of: object)
+      note(object, context)
       return .transient(object, p, now)
     case .toOne(let object, let p, let value):
-      guard object.isReachable else { return nil }
+      guard isChangeable(object) else { return nil }
       let now = object.toOneObject(p)
       object.applyToOne(p, value)
-      context.noteChange(of: object)
+      note(object, context)
       return .toOne(object, p, now)
     case .added(let object, let p, let member, _):
-      guard object.isReachable else { return nil }
+      guard isChangeable(object) else { return nil }
       let place = object.applyRemove(p, member)
-      context.noteChange(of: object)
+      note(object, context)
       return .removed(object, p, member, place)
     case .removed(let object, let p, let member, let place):
-      guard object.isReachable else { return nil }
+      guard isChangeable(object) else { return nil }
       object.applyAdd(p, member, at: place)
-      context.noteChange(of: object)
+      note(object, context)
       return .added(object, p, member, place)
     case .order(let object, let p, let list):
-      guard object.isReachable else { return nil }
+      guard isChangeable(object) else { return nil }
       let now = object.toManyObjects(p)
       object.applyOrder(p, list)
-      context.noteChange(of: object)
+      note(object, context)
       return .order(object, p, now)
     }
+  }
+
+  /// Whether an object's values are at hand. One that was deleted and saved keeps them for the undo that brings it back.
+  private func isChangeable(_ object: ManagedObject) -> Bool {
+    let gone = object.extras?.gone
+    return object.context == nil && (gone == .deletedHere || gone == .neverSaved) || object.isReachable
+  }
+  private func note(_ object: ManagedObject, _ context: ManagedObjectContext) {
+    if object.context === context { context.noteChange(of: object) }
   }
 }
 

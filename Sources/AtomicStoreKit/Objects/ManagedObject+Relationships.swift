@@ -118,7 +118,8 @@ extension ManagedObject {
       if let old { old.unlink(inverse, self) }
       if let new { try new.link(inverse, self, inverseOf: p) }
     }
-    changeToOne(p, new)
+    // For a relationship that is its own inverse, and an object that is its own partner, the other end was this one.
+    if toOneObject(p) !== new { changeToOne(p, new) }
   }
 
   final func setToMany(_ p: Int, _ objects: [ManagedObject]) throws(ManagedObjectError) {

@@ -127,10 +127,17 @@ extension ManagedObject {
 
   /// The part of a change that undo does as well.
   final func applyStoredValue(_ p: Int, _ value: StoredValue) {
-    let isBack =
-      base != nil && !flags.contains(.inserted) && overlayIsEmpty(at: p) && committedStoredValue(p) == value
+    let isBack: Bool
+    if isOverParent {
+      if case .stored(let under)? = overlay?[p] { isBack = under == value } else { isBack = value.isNull }
+    } else {
+      isBack = base != nil && !flags.contains(.inserted) && overlayIsEmpty(at: p) && committedStoredValue(p) == value
+    }
     setEdit(p, isBack ? nil : .stored(value))
   }
+
+  /// Whether its values without its changes are those of an object of the parent context.
+  final var isOverParent: Bool { extras?.parentObject != nil && !flags.contains(.inserted) }
 
   final func overlayIsEmpty(at p: Int) -> Bool { overlay.map { $0[p] == nil } ?? true }
 
@@ -261,6 +268,11 @@ extension ManagedObject {
   // MARK: Raw changes to one end, which undo does as well
 
   final func applyToOne(_ p: Int, _ object: ManagedObject?) {
+    if isOverParent {
+      var under: ManagedObject?
+      if case .object(let known)? = overlay?[p] { under = known }
+      return setEdit(p, under === object ? nil : .object(object))
+    }
     let slot = plan.properties[p].slot
     if let base, !flags.contains(.inserted), slot >= 0, overlayIsEmpty(at: p) {
       let stored = base.toOne(slot: slot, of: node)
@@ -280,7 +292,16 @@ extension ManagedObject {
     }
     let changes = needChanges(p)
     changes.add(object, base: baseBits(of: object))
-    if changes.isEmpty, !flags.contains(.inserted), overlayIsEmpty(at: p) { setEdit(p, nil) }
+    if isBack(p, changes) { setEdit(p, nil) }
+  }
+
+  /// Whether the changes to a to-many add up to none.
+  private final func isBack(_ p: Int, _ changes: ToManyChanges) -> Bool {
+    if isOverParent {
+      guard case .changes(let under)? = overlay?[p] else { return changes.isEmpty }
+      return changes.added.count == under.added.count && changes.added.allSatisfy { under.added.contains($0) }
+    }
+    return changes.isEmpty && !flags.contains(.inserted) && overlayIsEmpty(at: p)
   }
 
   /// Takes an object out. The place it stood at, for an ordered relationship.
@@ -295,7 +316,7 @@ extension ManagedObject {
     let changes = needChanges(p)
     let bits = baseBits(of: object)
     changes.remove(object, base: bits.flatMap { storedContains(p, $0, changes) ? $0 : nil })
-    if changes.isEmpty, !flags.contains(.inserted), overlayIsEmpty(at: p) { setEdit(p, nil) }
+    if isBack(p, changes) { setEdit(p, nil) }
     return nil
   }
 
@@ -311,6 +332,11 @@ extension ManagedObject {
   }
 
   private final func putOrdered(_ p: Int, _ list: OrderedObjectList) {
+    if isOverParent {
+      var under: [ManagedObject] = []
+      if case .ordered(let known)? = overlay?[p] { under = known.elements }
+      return setEdit(p, list.elements.elementsEqual(under, by: ===) ? nil : .ordered(list))
+    }
     let slot = plan.properties[p].slot
     if let base, !flags.contains(.inserted), slot >= 0, overlayIsEmpty(at: p),
       base.toManyCount(slot: slot, of: node) == list.count
@@ -321,5 +347,19 @@ extension ManagedObject {
       if isBack { return setEdit(p, nil) }
     }
     setEdit(p, .ordered(list))
+  }
+
+  /// Forgets changes that say what lies under them anyway, now that something else does.
+  final func dropIdleEdits() {
+    guard let edits else { return }
+    for p in edits.indices {
+      switch edits[p] {
+      case .stored(let value)?: applyStoredValue(p, value)
+      case .object(let object)?: applyToOne(p, object)
+      case .changes(let changes)?: if isBack(p, changes) { setEdit(p, nil) }
+      case .ordered(let list)?: putOrdered(p, list)
+      case .transient?, nil: break
+      }
+    }
   }
 }

@@ -232,13 +232,16 @@ struct PendingSave {
 extension PersistentStore {
   /// Loads the file again if it is not the one that was last read or written.
   ///
-  /// - Throws: `.changedOnDisk` where it is gone or is another store now.
+  /// - Throws: `.changedOnDisk` where it is gone or is another store now. A store that was never saved cannot be gone.
   func reloadIfChanged() throws(PersistentStoreError) {
     let (opening, known, uuid) = state.withLock { ($0.opening, $0.fileIdentity, $0.metadata.uuid) }
-    guard let known, !known.isEmpty else { return }
     let place = try opening.inspect()
     guard place.identity != known else { return }
     guard place.holdsContent else {
+      if known?.isEmpty != false {
+        // Never saved, it only has a place, which whoever made the reservation may have given up.
+        return state.withLock { $0.fileIdentity = place.identity }
+      }
       throw PersistentStoreError(
         .changedOnDisk, "the store's file was taken away since it was read; save it elsewhere, or put it back",
         at: StoreLocation(file: path))

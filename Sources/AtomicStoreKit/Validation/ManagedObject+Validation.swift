@@ -152,7 +152,7 @@ extension ManagedObject {
     for p in plan.relationships where plan.properties[p].relationship?.deleteRule == .deny {
       let property = plan.properties[p]
       let others = property.kind == .toOne ? [toOneObject(p)].compactMap { $0 } : toManyObjects(p)
-      let staying = others.filter { !$0.flags.contains(.deleted) && $0.context != nil }
+      let staying = others.filter { !$0.flags.contains(.deleted) && $0.context != nil && $0.isReachable }
       guard !staying.isEmpty else { continue }
       let names = staying.prefix(5).map { "\($0.plan.name)/\($0.reference.map(\.description) ?? "new")" }
       errors.append(

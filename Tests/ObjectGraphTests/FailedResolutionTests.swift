@@ -1,0 +1,99 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import BuiltInStoreFormats
+import Foundation
+import Testing
+
+@Suite("Saves that fail after a merge policy decided") struct FailedResolutionTests {
+  /// A stack whose next save fails while the store is told, since a new relationship leads to a room that is gone.
+  func stack() throws -> (stack: Stack, there: ManagedObjectContext, visitor: ManagedObject, people: [ManagedObject]) {
+    let stack = try Stack("XML")
+    let room = try stack.insert("Room", ["number": 1])
+    let visitor = try stack.insert("Visitor", ["name": "V"])
+    let people = try ["A", "B", "C"].map { try stack.insert("Employee", ["name": $0, "age": 1]) }
+    try stack.context.save()
+    try visitor.setValue(room, forKey: "room")
+    let there = ManagedObjectContext(stack.coordinator)
+    there.delete(try there.existingObject(with: room.objectID))
+    return (stack, there, visitor, people)
+  }
+
+  static let deciding: [MergePolicy] = [.mergeByPropertyStoreTrump, .mergeByPropertyObjectTrump, .overwrite, .rollback]
+
+  @Test("the context keeps every change that the policy had dropped, and meets the same conflicts again", arguments: deciding)
+  func restores(_ policy: MergePolicy) throws {
+    let (stack, there, visitor, people) = try stack()
+    let (a, b, c) = (people[0], people[1], people[2])
+    try a.setValue(2, forKey: "age")
+    try a.setValue(b, forKey: "spouse")
+    try b.setValue(5, forKey: "age")
+    stack.context.delete(c)
+    stack.context.processPendingChanges()
+    let theirA = try there.existingObject(with: a.objectID)
+    try theirA.setValue(3, forKey: "age")
+    try theirA.setValue("Anna", forKey: "name")
+    there.delete(try there.existingObject(with: b.objectID))
+    try there.existingObject(with: c.objectID).setValue("Carl", forKey: "name")
+    try there.save()
+
+    let before = stack.context.conflicts().map(\.keysChangedHere)
+    stack.context.mergePolicy = policy
+    let error = try #require(graphError { try stack.context.save() })
+    #expect(error.code == .persistentStoreSave)
+    #expect(a["age"] as? Int == 2)
+    #expect(a["name"] as? String == "A")
+    #expect(a["spouse"] as? ManagedObject === b)
+    #expect(b["age"] as? Int == 5)
+    #expect(b["spouse"] as? ManagedObject === a)
+    #expect(b.managedObjectContext === stack.context)
+    #expect(stack.context.updatedObjects == [a, b, visitor])
+    #expect(stack.context.deletedObjects == [c])
+    #expect(stack.context.insertedObjects.isEmpty)
+    #expect(stack.context.conflicts().map(\.keysChangedHere) == before)
+
+    // The cause mended, the same save succeeds.
+    try visitor.setValue(nil, forKey: "room")
+    try stack.context.save()
+    #expect(!stack.context.hasChanges)
+    let other = try stack.reopened()
+    let age = try #require(try other.fetch("Employee").first)["age"] as? Int
+    let isOurs = policy == .mergeByPropertyObjectTrump || policy == .overwrite
+    #expect(age == (isOurs ? 2 : 3))
+    #expect(try other.first("Employee", "B") != nil || !isOurs)
+  }
+
+  static let unique = ModelDescription(entities: [
+    EntityDescription(
+      name: "Code",
+      properties: [
+        .attribute(AttributeDescription(name: "code", type: .integer32)),
+        .attribute(AttributeDescription(name: "name", type: .string)),
+        .relationship(RelationshipDescription(name: "notes", destinationEntityName: "Note", inverseName: "code", maximumCount: 0, deleteRule: .deny)),
+      ], uniquenessConstraints: [["code"]]),
+    EntityDescription(
+      name: "Note",
+      properties: [
+        .attribute(AttributeDescription(name: "name", type: .string)),
+        .relationship(RelationshipDescription(name: "code", destinationEntityName: "Code", inverseName: "notes")),
+      ]),
+  ])
+
+  @Test("an object that a uniqueness constraint would have removed stays when its deletion is refused", arguments: [true, false])
+  func deniedReplacement(_ withUndo: Bool) throws {
+    let stack = try Stack("XML", model: try ManagedObjectModel(Self.unique))
+    let old = try stack.insert("Code", ["code": 1, "name": "old"])
+    try stack.insert("Note", ["name": "n"]).setValue(old, forKey: "code")
+    try stack.context.save()
+    if withUndo { stack.context.undoManager = UndoHistory() }
+    stack.context.mergePolicy = .overwrite
+    let new = try stack.insert("Code", ["code": 1, "name": "new"])
+    let error = try #require(graphError { try stack.context.save() })
+    #expect(error.code == .validationRelationshipDeniedDelete)
+    #expect(!old.isDeleted)
+    #expect(stack.context.deletedObjects.isEmpty)
+    #expect(stack.context.insertedObjects == [new])
+    stack.context.undo()
+    #expect(stack.context.hasChanges == !withUndo)
+    #expect(old["name"] as? String == "old")
+  }
+}
