@@ -81,7 +81,7 @@ extension Checks {
         try lab.expect(last < 0.1 || last <= first * 24, "\(what): eight times the size takes at most 24 times as long", "\(Int(first * 1000)) ms became \(Int(last * 1000)) ms")
       }
       #if DEBUG
-      let unit = 1_000
+      let unit = 500
       #else
       let unit = 4_000
       #endif
@@ -110,7 +110,7 @@ extension Checks {
       for byte in "<&\"',;{[( \n\0".utf8 {
         var times: [Double] = []
         for factor in factors {
-          let crafted = Array(bytes.prefix(bytes.count / 2)) + Array(repeating: byte, count: unit * 100 * factor) + bytes.suffix(bytes.count / 2)
+          let crafted = Array(bytes.prefix(bytes.count / 2)) + Array(repeating: byte, count: unit * 50 * factor) + bytes.suffix(bytes.count / 2)
           Files.write(crafted, to: member.isEmpty ? store.path : store.path + "/" + member)
           times.append(try time(store.path, store.graph.model))
         }

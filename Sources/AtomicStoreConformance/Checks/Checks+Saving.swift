@@ -111,8 +111,8 @@ extension Checks {
       let saving = try lab.saveCase(old: old, new: new)
       let files = saving.oldFiles.keys.filter { !$0.isEmpty }
       try lab.expect(files.count > 2, "objects of several entities lie in several files", files.sorted().joined(separator: ", "))
-      try lab.sweep(saving, CSF_KILL, "killed")
-      try lab.sweep(saving, CSF_FAIL, error: ENOSPC, "a full disk")
+      try lab.sweep(saving, CSF_KILL, "killed", savesAgain: false)
+      try lab.sweep(saving, CSF_FAIL, error: ENOSPC, "a full disk", savesAgain: false)
     },
   ]
 

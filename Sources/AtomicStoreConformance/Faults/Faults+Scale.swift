@@ -5,22 +5,16 @@ import Glibc
 /// What only shows with many objects, or after many saves.
 extension Faults {
   #if DEBUG
-  private static let step = 1
+  private static let unit = 1e-8
   #else
-  private static let step = 16
+  private static let unit = 1e-10
   #endif
 
-  /// Work that grows with the square of a number.
+  /// Keeps the processor busy for a time that grows with the square of a number.
   private static func toil(_ count: Int) {
-    var sum = 0
-    for one in 0..<count {
-      var other = 0
-      while other < count {
-        sum &+= one ^ other
-        other += step
-      }
-    }
-    withExtendedLifetime(sum) {}
+    let wanted = Double(count) * Double(count) * unit
+    var spent = 0.0
+    while spent < wanted { spent += max(1e-7, Stopwatch.seconds { for byte in 0..<1000 { withExtendedLifetime(byte) {} } }) }
   }
 
   static let scale: [Fault] = [
