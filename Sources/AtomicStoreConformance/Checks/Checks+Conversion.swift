@@ -28,7 +28,8 @@ extension Checks {
           let home = try lab.convert(there, subjectName: partner.name, back, lab.name)
           lab.note("graph \(place) to \(partner.name) and back: \((out.losses + home.losses).isEmpty ? "no losses" : (out.losses + home.losses).joined(separator: "; "))")
           guard out.losses.isEmpty, home.losses.isEmpty else { continue }
-          try lab.expectSame(try lab.process("read what came back") { try $0.read(back, graph.model) }, text, "through \(partner.name) and back")
+          try lab.expectSame(try lab.process("read what came back") { try $0.read(back, graph.model) }, text,
+            "through \(partner.name) and back")
           if lab.traits.keepsMetadata {
             let one = try lab.process("look at the metadata before") { try $0.identity(source) }
             let other = try lab.process("look at the metadata after") { try $0.identity(back) }
@@ -56,11 +57,13 @@ extension Checks {
       for (object, values) in before.objects {
         let others = after.objects[object] ?? [:]
         try lab.expect(after.objects[object] != nil, "\(object.text) is in the result", "it is missing")
-        for name in Set(values.keys).union(others.keys) where values[name] != others[name] { differing["Sample.\(name.text)", default: 0] += 1 }
+        for name in Set(values.keys).union(others.keys) where values[name] != others[name] { differing["Sample.\(name.text)",
+          default: 0] += 1 }
       }
       let found = differing.map { "\($0.key), \($0.value)" }.sorted()
       let told = report.losses.map { $0.split(separator: "|").dropFirst().joined(separator: ", ") }.sorted()
-      try lab.expect(found == told, "the report names what differs: \(found.joined(separator: "; "))", "it names: \(told.joined(separator: "; "))")
+      try lab.expect(found == told, "the report names what differs: \(found.joined(separator: "; "))",
+        "it names: \(told.joined(separator: "; "))")
     },
     conversion(
       "CNV-03", "Where something would be lost and nobody allowed it, nothing is made", by: "as CNV-02, without permission",
@@ -74,7 +77,8 @@ extension Checks {
         try bench.withoutSpecialNumbers.convert(losing.path, lab.name, target, lab.name)
       }
       guard case .refused(let error) = end else { throw Disappointment(expected: "the conversion is refused", actual: "\(end)") }
-      try lab.expect(error.text.contains("special-float") && error.text.contains("Sample.value"), "the error names what would be lost", error.text)
+      try lab.expect(error.text.contains("special-float") && error.text.contains("Sample.value"), "the error names what would be lost",
+        error.text)
       try lab.expect(Files.names(in: home).isEmpty, "nothing is made", Files.names(in: home).joined(separator: ", "))
     },
     conversion(
@@ -85,11 +89,13 @@ extension Checks {
     conversion(
       "CNV-05", "A conversion that is cut short leaves the target as it was; the source is never opened for writing",
       by: "a store is replaced by a converted one: ENOSPC at each call in turn, and a kill; the source's state is looked at",
-      causes: ["the result is written in its place", "a store is opened for writing where reading would do"], catches: ["convertsInPlace"], timeLimit: 120
+      causes: ["the result is written in its place", "a store is opened for writing where reading would do"],
+        catches: ["convertsInPlace"], timeLimit: 120
     ) { lab in try lab.expectConversionWhole() },
     conversion(
       "CNV-06", "A converted store has the source's UUID, or a new one where that is asked for; references stay in both", level: .must,
-      by: "converted within the format and to others, both ways", causes: ["a copy keeps an identity that is to be its own"], catches: ["copySharesUUID"],
+      by: "converted within the format and to others, both ways", causes: ["a copy keeps an identity that is to be its own"],
+        catches: ["copySharesUUID"],
       demand: Lab.metadataIsKept
     ) { lab in
       let golden = try lab.golden("source")
@@ -104,7 +110,8 @@ extension Checks {
             }
           }
           guard report.losses.isEmpty else { continue }
-          let (after, text) = try lab.process("read the copy") { bench in Pair(try bench.identity(target), try bench.read(target, golden.graph.model, as: partner.0)) }.parts
+          let (after, text) = try lab.process("read the copy") { bench in Pair(try bench.identity(target), try bench.read(target,
+            golden.graph.model, as: partner.0)) }.parts
           let same = after.split(separator: " ").first == before.split(separator: " ").first
           try lab.expect(same != isNew, isNew ? "the copy has a UUID of its own" : "the copy has the source's UUID", after)
           try lab.expectSame(text, golden.text, "the copy")
@@ -112,7 +119,8 @@ extension Checks {
       }
     },
     conversion(
-      "CNV-07", "Two conversions of a store give the same bytes", by: "in two processes, to two folders, and in a program that was started anew",
+      "CNV-07", "Two conversions of a store give the same bytes",
+        by: "in two processes, to two folders, and in a program that was started anew",
       causes: ["something is written in the order of a dictionary or a set", "the path or the time is written"], catches: ["hashOrderOutput"]
     ) { lab in
       let golden = try lab.golden("source")
@@ -142,12 +150,14 @@ extension Checks {
     ) { lab in try lab.expectInferredValuesKept() },
     conversion(
       "CNV-10", "A part of a store refers to nothing outside, and what was cut is told", level: .must,
-      by: "the objects that fulfil a predicate: related ones cut away, taken along, or refused", causes: ["references are copied as they are"],
+      by: "the objects that fulfil a predicate: related ones cut away, taken along, or refused",
+        causes: ["references are copied as they are"],
       catches: ["filterDangles"]
     ) { lab in try lab.expectSubsetsWhole() },
     conversion(
       "CNV-11", "A comparison of two stores finds one bit, one object, one place in an order, one metadata key",
-      by: "a dozen pairs of stores that differ in one thing", causes: ["only numbers of objects are compared"], catches: ["verifyComparesCountsOnly"]
+      by: "a dozen pairs of stores that differ in one thing", causes: ["only numbers of objects are compared"],
+        catches: ["verifyComparesCountsOnly"]
     ) { lab in try lab.expectDifferencesFound() },
   ]
 
@@ -261,7 +271,8 @@ extension Lab {
   var suffix: String { traits.fileExtensions.first.map { "." + $0 } ?? "" }
   /// The other formats that can be written.
   var partners: [Partner] {
-    subject.others.filter { $0.traits.canWrite }.map { Partner(name: $0.storeType, suffix: $0.traits.fileExtensions.first.map { "." + $0 } ?? "") }
+    subject.others.filter { $0.traits.canWrite }.map { Partner(name: $0.storeType,
+      suffix: $0.traits.fileExtensions.first.map { "." + $0 } ?? "") }
   }
 
   func convert(_ source: String, subjectName: String, _ target: String, _ targetName: String) throws -> ConversionReport {
@@ -272,7 +283,8 @@ extension Lab {
 
   /// Relationships of several kinds, one of them in an order that no sort gives.
   static func people() throws -> Graph {
-    var graph = Graph(Models.people, [("ann", "Person"), ("eve", "Manager"), ("one", "Team"), ("two", "Team"), ("three", "Team"), ("desk", "Desk")])
+    var graph = Graph(Models.people, [("ann", "Person"), ("eve", "Manager"), ("one", "Team"), ("two", "Team"), ("three", "Team"), ("desk",
+      "Desk")])
     for label in ["ann", "eve", "one", "two", "three"] { graph.set(label, "name", .string(label)) }
     graph.set("eve", "salary", .double(0.1))
     try graph.relate("ann", "team", to: ["one"])
@@ -286,7 +298,8 @@ extension Lab {
     var graph = Graph(Models.attributes([("value", .double), ("note", .string), ("number", .integer64)]))
     for (place, value) in [1.5, .nan, .infinity, -.infinity, -0.0, 0].enumerated() {
       graph.objects.append(
-        .init(label: "\(place)", entity: "Sample", values: ["value": .double(value), "note": .string(place == 0 ? "" : "note"), "number": .integer(5)]))
+        .init(label: "\(place)", entity: "Sample", values: ["value": .double(value), "note": .string(place == 0 ? "" : "note"),
+          "number": .integer(5)]))
     }
     let path = self.path("source")
     let made = graph
@@ -319,7 +332,8 @@ extension Lab {
     Files.remove(target)
     Files.makeFolder(target)
     Files.write(Array("mine".utf8), to: target + "/letter.txt")
-    for replacing in [false, true] { try refused("a folder that is no store", target, replacing: replacing, keeps: ["letter.txt": Array("mine".utf8)]) }
+    for replacing in [false, true] { try refused("a folder that is no store", target, replacing: replacing,
+      keeps: ["letter.txt": Array("mine".utf8)]) }
     // The source, by any name.
     let whole = Files.content(golden.path)
     var names = [golden.path, folder + "/./source" + suffix, home + "/../source" + suffix]
@@ -330,7 +344,8 @@ extension Lab {
     for (place, path) in names.enumerated() {
       for replacing in [false, true] {
         let now = Files.content(path)
-        _ = try refusal(of: "convert to the source itself, by name \(place)\(replacing ? ", with leave to replace" : "")", codes: ["alreadyExists"]) { bench in
+        _ = try refusal(of: "convert to the source itself, by name \(place)\(replacing ? ", with leave to replace" : "")",
+          codes: ["alreadyExists"]) { bench in
           try bench.convert(golden.path, name, path, name) { $0.replacesTarget = replacing }
         }
         try expect(Files.content(path) == now, "nothing changes", "it does")
@@ -434,7 +449,8 @@ extension Lab {
       try expectSame(try process("read the part") { try $0.read(target, part.model, as: partner.name) }, try part.text(names), "the part")
       try expectEqual(report.objects, chosen.count, "objects that the report counts")
       for word in ["previous", "parent", "left out"] {
-        try expect(report.selections.contains { $0.contains(word) }, "the report tells what became of '\(word)'", report.selections.joined(separator: "; "))
+        try expect(report.selections.contains { $0.contains(word) }, "the report tells what became of '\(word)'",
+          report.selections.joined(separator: "; "))
       }
       let all = folder + "/all-\(partner.name)" + partner.suffix
       _ = try process("write a part to \(partner.name), with all that it leads to") { bench in
@@ -460,7 +476,8 @@ extension Lab {
     let one = path("one")
     func forge(_ graph: Graph, _ path: String, _ uuid: UUID) throws {
       let numbers = graph.objects.map { references[$0.label] ?? 99 }
-      _ = try process("write \(path.split(separator: "/").last ?? "")") { try $0.forge(graph, to: path, uuid: uuid) { .integer(numbers[$0]) } }
+      _ = try process("write \(path.split(separator: "/").last ?? "")") { try $0.forge(graph, to: path,
+        uuid: uuid) { .integer(numbers[$0]) } }
     }
     try forge(base, one, uuid)
     var cases: [(what: String, names: String, graph: Graph, uuid: UUID)] = []
@@ -498,7 +515,8 @@ extension Lab {
       let other = path("other\(place)")
       try forge(item.graph, other, item.uuid)
       let found = try differences(other)
-      try expect(found.contains { $0.contains(item.names) }, "\(item.what) is found, at \(item.names)", found.isEmpty ? "nothing is found" : found.joined(separator: "; "))
+      try expect(found.contains { $0.contains(item.names) }, "\(item.what) is found, at \(item.names)",
+        found.isEmpty ? "nothing is found" : found.joined(separator: "; "))
     }
     if traits.keepsMetadata {
       _ = try process("set one metadata key") { bench in

@@ -78,7 +78,8 @@ extension Checks {
         lab.note("\(what): " + times.map { "\(Int($0 * 1000)) ms" }.joined(separator: ", "))
         guard let first = times.first, let last = times.last else { return }
         // Less than that is noise.
-        try lab.expect(last < 0.1 || last <= first * 24, "\(what): eight times the size takes at most 24 times as long", "\(Int(first * 1000)) ms became \(Int(last * 1000)) ms")
+        try lab.expect(last < 0.1 || last <= first * 24, "\(what): eight times the size takes at most 24 times as long",
+          "\(Int(first * 1000)) ms became \(Int(last * 1000)) ms")
       }
       #if DEBUG
       let unit = 500
@@ -110,7 +111,8 @@ extension Checks {
       for byte in "<&\"',;{[( \n\0".utf8 {
         var times: [Double] = []
         for factor in factors {
-          let crafted = Array(bytes.prefix(bytes.count / 2)) + Array(repeating: byte, count: unit * 50 * factor) + bytes.suffix(bytes.count / 2)
+          let crafted = Array(bytes.prefix(bytes.count / 2)) + Array(repeating: byte,
+            count: unit * 50 * factor) + bytes.suffix(bytes.count / 2)
           Files.write(crafted, to: member.isEmpty ? store.path : store.path + "/" + member)
           times.append(try time(store.path, store.graph.model))
         }
@@ -126,7 +128,8 @@ extension Checks {
       var model = Models.attributes([("text", .string), ("place", .uri), ("bytes", .binaryData)])
       if lab.traits.unsupportedTypes.contains("URI") || lab.traits.unsupportedTypes.contains("Binary") { model = Models.attributes([("text", .string)]) }
       var graph = Graph(model)
-      let paths = ["secret.txt", "../secret.txt", lab.folder + "/secret.txt", "file://" + lab.folder + "/secret.txt", "/etc/hostname", "@/etc/hostname", "|cat /etc/hostname"]
+      let paths = ["secret.txt", "../secret.txt", lab.folder + "/secret.txt", "file://" + lab.folder + "/secret.txt", "/etc/hostname",
+        "@/etc/hostname", "|cat /etc/hostname"]
       for path in paths {
         var object = Graph.Object(label: path, entity: "Sample", values: ["text": .string(path)])
         if model.entities.first?.properties.count ?? 0 > 1 {
@@ -196,7 +199,8 @@ enum Mutation {
     return all
   }
 
-  private static let numbers = ["0", "-1", "1", "255", "65536", "2147483648", "4294967296", "9223372036854775807", "-9223372036854775808", "1e999", "999999999999", "00", ""]
+  private static let numbers = ["0", "-1", "1", "255", "65536", "2147483648", "4294967296", "9223372036854775807", "-9223372036854775808",
+    "1e999", "999999999999", "00", ""]
   private static let bytes: [UInt8] = [0, 1, 0x7F, 0x80, 0xC0, 0xFE, 0xFF, 0x22, 0x27, 0x3C, 0x3E, 0x26, 0x2C, 0x0A, 0x0D, 0x5C]
 
   static func some(_ count: Int, of files: [String: [UInt8]], _ random: inout LabRandom) -> [Lab.Damage] {
@@ -281,7 +285,8 @@ enum Mutation {
       }
       for value in [UInt8(0xFF), 0x7F] {
         for width in [1, 4, 8] {
-          for start in Array(0..<min(48, intact.count)) + Array(max(0, intact.count - 48)..<intact.count) where start + width <= intact.count {
+          for start in Array(0..<min(48, intact.count)) + Array(max(0,
+            intact.count - 48)..<intact.count) where start + width <= intact.count {
             var bytes = intact
             for place in start..<start + width { bytes[place] = value }
             all.append(.init(label: "bytes \(start)..<\(start + width) are \(value)", member: member, bytes: bytes))

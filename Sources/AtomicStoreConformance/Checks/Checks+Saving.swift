@@ -66,7 +66,8 @@ extension Checks {
       catches: ["inPlaceEdit"], timeLimit: 90
     ) { lab in try lab.sweep(try lab.saveCase(), CSF_KILL, "killed") },
     CheckDefinition(
-      "SAV-06", "When the power goes at any call of a save, the old store or the new one is there", level: .should, profile: .durable, from: kit,
+      "SAV-06", "When the power goes at any call of a save, the old store or the new one is there", level: .should, profile: .durable,
+        from: kit,
       by: "the process is killed instead of each call; what was written and not synced by then is emptied, or made zeros",
       causes: ["a file is renamed before its content is synced"], catches: ["noFsync"], timeLimit: 90
     ) { lab in
@@ -121,7 +122,8 @@ extension Checks {
       "SAV-07", "A sync that fails makes the save fail", profile: .durable, from: kit, by: "every fsync fails with EIO",
       causes: ["the result of fsync is not looked at"], catches: ["ignoresFsyncError"]
     ) { lab in
-      _ = try lab.refusedSave(try lab.saveCase(), "each fsync fails", try FaultPlan(CSF_FAIL_KIND, error: EIO, kinds: Int32(CSF_SYNC.rawValue)))
+      _ = try lab.refusedSave(try lab.saveCase(), "each fsync fails", try FaultPlan(CSF_FAIL_KIND, error: EIO,
+        kinds: Int32(CSF_SYNC.rawValue)))
     },
     CheckDefinition(
       "SAV-08", "The folder is synced when the store has its name, and before what it replaces goes", level: .should, profile: .durable,
@@ -138,7 +140,8 @@ extension Checks {
     },
     CheckDefinition(
       "SAV-09", "Writes that take a part, and interrupted ones, are gone on with", profile: .durable, from: kit,
-      by: "every write takes half of what it is given, and every second one is interrupted", causes: ["a short write is taken for a whole one"],
+      by: "every write takes half of what it is given, and every second one is interrupted",
+        causes: ["a short write is taken for a whole one"],
       catches: ["assumesFullWrite"]
     ) { lab in
       let saving = try lab.saveCase()
@@ -158,7 +161,8 @@ extension Checks {
       let saving = try lab.saveCase()
       for number in [EIO, ENOSPC, EDQUOT] {
         let error = try lab.refusedSave(
-          saving, "close fails with \(String(cString: strerror(number)))", try FaultPlan(CSF_FAIL_KIND, error: number, kinds: Int32(CSF_CLOSE.rawValue)))
+          saving, "close fails with \(String(cString: strerror(number)))", try FaultPlan(CSF_FAIL_KIND, error: number,
+            kinds: Int32(CSF_CLOSE.rawValue)))
         lab.note(error.text)
       }
     },
@@ -188,7 +192,8 @@ extension Checks {
       try lab.expectUntouched(other, saving.oldFiles, "the other name")
     },
     CheckDefinition(
-      "SAV-14", "A disk that may not be written, a folder that may not, a file too large and a used-up quota are told apart", profile: .durable,
+      "SAV-14", "A disk that may not be written, a folder that may not, a file too large and a used-up quota are told apart",
+        profile: .durable,
       from: kit, by: "EROFS, EACCES, EFBIG, EDQUOT, ENOSPC and EIO at the first call that changes something; the texts must differ",
       causes: ["every error becomes “cannot be saved”"], catches: ["genericError"]
     ) { lab in
@@ -221,7 +226,8 @@ extension Checks {
   private static let sameBytes: [CheckDefinition] = [
     CheckDefinition(
       "SAV-15", "A save of what is there already leaves the same bytes", profile: .durable, from: kit,
-      by: "opened and saved unchanged; then changed, saved, changed back, and saved", causes: ["the time of the save, or a random number, is written"],
+      by: "opened and saved unchanged; then changed, saved, changed back, and saved",
+        causes: ["the time of the save, or a random number, is written"],
       catches: ["timestampInBytes"]
     ) { lab in
       let golden = try lab.golden()
@@ -285,13 +291,15 @@ extension Checks {
     },
     CheckDefinition(
       "SAV-18", "A small change changes little of the file", level: .measured, profile: .durable, from: kit,
-      by: "one number of one of 200 objects; the pieces of the file that differ, in their order", causes: ["rows are written in another order each time"],
+      by: "one number of one of 200 objects; the pieces of the file that differ, in their order",
+        causes: ["rows are written in another order each time"],
       catches: ["reordersOnEdit"]
     ) { lab in
       var graph = Graph(Models.attributes([("name", .string), ("number", .integer64)]))
       for place in 0..<200 {
         graph.objects.append(
-          .init(label: "\(place)", entity: "Sample", values: ["name": .string("object of the name \(place)"), "number": .integer(Int64(1000 + place))]))
+          .init(label: "\(place)", entity: "Sample", values: ["name": .string("object of the name \(place)"),
+            "number": .integer(Int64(1000 + place))]))
       }
       let path = lab.path()
       let old = graph
@@ -323,7 +331,8 @@ extension Checks {
       saving.reset()
       _ = try lab.refusal(of: "save with a writer that gives up at the end") { bench in
         let failing = bench.watched { hooks in
-          hooks.afterSave = { (_, _) throws(PersistentStoreError) in throw PersistentStoreError(.unsupportedByFormat, "the last value cannot be written") }
+          hooks.afterSave = { (_, _) throws(PersistentStoreError) in throw PersistentStoreError(.unsupportedByFormat,
+            "the last value cannot be written") }
         }
         return try saving.save(failing)
       }
@@ -359,7 +368,8 @@ extension Checks {
           try lab.expectUntouched(file, saving.oldFiles, "the store that was moved")
           lab.note("the save throws: \(error.text)")
         case .value:
-          try lab.expectSame(try lab.process("read the store that was moved") { try $0.read(file, saving.new.model) }, saving.newText, "the store that was moved")
+          try lab.expectSame(try lab.process("read the store that was moved") { try $0.read(file, saving.new.model) }, saving.newText,
+            "the store that was moved")
           lab.note("the save follows")
         default: throw PhaseTrouble(expected: "the save follows, or throws a store error", actual: "\(end)")
         }
@@ -466,12 +476,14 @@ extension Lab {
     for process in 1...2 {
       let plan = try FaultPlan(CSF_COUNT)
       saving.reset()
-      guard case .value(let number) = try attempt("save in process \(process)", faults: plan, { bench in try saving.save(bench) ? Int(getpid()) : 0 })
+      guard case .value(let number) = try attempt("save in process \(process)", faults: plan,
+        { bench in try saving.save(bench) ? Int(getpid()) : 0 })
       else { throw Disappointment(expected: "the save succeeds", actual: "it does not") }
       var made: [String] = []
       for call in plan.changes where ["create", "truncate", "open or create", "open to write", "make folder"].contains(call.what) {
         try expect(
-          call.what == "create" || call.what == "make folder", "each file that is written is a new one", "\(call.what) \(shortened(call.path, saving))")
+          call.what == "create" || call.what == "make folder", "each file that is written is a new one",
+            "\(call.what) \(shortened(call.path, saving))")
         let folder = call.path.split(separator: "/").dropLast().reduce("") { $0 + "/" + $1 }
         if folder == saving.home { made.append(call.path) } else {
           try expect(made.contains(folder), "each file that is written lies beside the store", call.path)
@@ -490,14 +502,16 @@ extension Lab {
       _ = try attempt("be killed at call \(place)", faults: try FaultPlan(CSF_KILL, at: place)) { try saving.save($0) }
       for name in saving.litter {
         let mode = (Files.status(saving.home + "/" + name)?.st_mode ?? 0) & 0o777
-        try expect(mode & 0o077 == 0, "a working file of a store with mode 0600 is its owner's alone", "\(name) has mode 0\(String(mode, radix: 8))")
+        try expect(mode & 0o077 == 0, "a working file of a store with mode 0600 is its owner's alone",
+          "\(name) has mode 0\(String(mode, radix: 8))")
       }
     }
     for place in 1...count {
       let plan = try FaultPlan(CSF_FAIL, at: place, error: ENOSPC)
       let end = try save(saving, "a full disk at call \(place)", plan)
       guard case .refused = end else { continue }
-      try expect(saving.litter.isEmpty, "nothing lies beside the store after an error at call \(place)", saving.litter.joined(separator: ", "))
+      try expect(saving.litter.isEmpty, "nothing lies beside the store after an error at call \(place)",
+        saving.litter.joined(separator: ", "))
     }
   }
 

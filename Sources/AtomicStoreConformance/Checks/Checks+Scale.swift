@@ -34,7 +34,8 @@ extension Checks {
       }
     },
     CheckDefinition(
-      "SCL-02", "Time to save and to open grows with the number of objects where each leads to many", level: .should, profile: .scale, from: kit,
+      "SCL-02", "Time to save and to open grows with the number of objects where each leads to many", level: .should, profile: .scale,
+        from: kit,
       by: "as SCL-01, with lists of 1 to \(greatestList) objects", causes: ["lists are searched, or built one by one"],
       catches: ["quadraticRelationships"], timeLimit: 300
     ) { lab in
@@ -90,7 +91,8 @@ extension Checks {
       try lab.expect(grown <= 40 * size + 32 << 20, "at most \((40 * size + 32 << 20) >> 20) MB", "\(grown >> 20) MB")
     },
     CheckDefinition(
-      "SCL-05", "Saves leave no files open", profile: .scale, from: kit, by: "\(saves) saves in one process; open files after the 10th and the last",
+      "SCL-05", "Saves leave no files open", profile: .scale, from: kit,
+        by: "\(saves) saves in one process; open files after the 10th and the last",
       causes: ["a file, or the folder that is synced, is not closed"], catches: ["leaksDescriptorOnSave"], timeLimit: 120
     ) { lab in
       let golden = try lab.golden()

@@ -186,11 +186,13 @@ extension Lab {
         if case .other = found { problems.append(.init(expected: "\(label): the old store or the new one", actual: "it is \(found.text)")) }
       case (_, CSF_KILL): problems.append(.init(expected: "\(label): the process is gone", actual: "it ended otherwise: \(end)"))
       case (.value, _):
-        if found != .new { problems.append(.init(expected: "\(label): the save succeeds, and the new store is there", actual: "it succeeds, and there is \(found.text)")) }
+        if found != .new { problems.append(.init(expected: "\(label): the save succeeds, and the new store is there",
+          actual: "it succeeds, and there is \(found.text)")) }
       case (.refused(let error), _):
         errors.insert(error.text)
         if error.code == nil { problems.append(.init(expected: "\(label): a store error", actual: error.text)) }
-        if found != .old { problems.append(.init(expected: "\(label): the save fails, and the old store is there", actual: "it fails, and there is \(found.text)")) }
+        if found != .old { problems.append(.init(expected: "\(label): the save fails, and the old store is there",
+          actual: "it fails, and there is \(found.text)")) }
         // What cannot be taken away because just that call fails is not held against it.
         if !litter.isEmpty, call?.what != "unlink", call?.what != "remove folder" {
           problems.append(.init(expected: "\(label): nothing lies beside the store", actual: litter.joined(separator: ", ")))
