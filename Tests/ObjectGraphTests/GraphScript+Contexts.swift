@@ -56,7 +56,8 @@ extension GraphScript {
         parent.objects[key] = object
       }
       // What was made and deleted in the child alone is nothing that an object of the parent could lead to.
-      child.graph.forget { parent.objects[$0] == nil }
+      let (known, here) = (parent.objects, child.objects)
+      child.graph.forget { known[$0] == nil && here[$0] != nil }
       parent.graph = child.graph
       child.base = child.graph
       try compare(parent, "in the parent ")
