@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -19,6 +20,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -73,7 +75,7 @@ static int meets(int kind, const char *what, const char *path, const char *other
   case CSF_FAIL:
     if (number == s->at) {
       s->reached = 1;
-      errno = s->mistakes & CSF_GENERIC_ERROR ? EIO : s->error;
+      errno = s->error;
       return 1;
     }
     break;
@@ -207,7 +209,7 @@ ssize_t write(int descriptor, const void *bytes, size_t count) {
   ssize_t answer = written(descriptor, count, &fails, &length);
   if (fails) return answer;
   ssize_t result = syscall(SYS_write, descriptor, bytes, length);
-  return length < count && mistaken(CSF_ASSUME_FULL_WRITE) && result >= 0 ? (ssize_t)count : result;
+  return length < count && mistaken(CSF_IGNORE_WRITE_ERROR | CSF_ASSUME_FULL_WRITE) && result >= 0 ? (ssize_t)count : result;
 }
 
 static ssize_t do_pwrite(int descriptor, const void *bytes, size_t count, off_t offset) {
@@ -265,28 +267,38 @@ static int copy_over(const char *from, const char *to) {
   return result;
 }
 
+// What a store of several files does that replaces each by itself: the calls are counted one by one.
+static int exchange_by_member(const char *from, const char *to) {
+  DIR *folder = opendir(from);
+  if (!folder) return -1;
+  struct dirent *entry;
+  int result = 0;
+  while (result == 0 && (entry = readdir(folder))) {
+    if (entry->d_name[0] == '.') continue;
+    char one[PATH_MAX], other[PATH_MAX];
+    if (snprintf(one, sizeof one, "%s/%s", from, entry->d_name) >= PATH_MAX) continue;
+    if (snprintf(other, sizeof other, "%s/%s", to, entry->d_name) >= PATH_MAX) continue;
+    result = meets(CSF_RENAME, "rename", one, other) ? -1 : (int)syscall(SYS_renameat2, AT_FDCWD, one, AT_FDCWD, other, 0);
+  }
+  closedir(folder);
+  return result;
+}
+
+static int is_taken(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return mistaken(CSF_OVERWRITE) && strncmp(slash ? slash + 1 : path, "taken", 5) == 0;
+}
+
 static int do_rename(int one, const char *from, int two, const char *to, unsigned flags) {
   if (state && state->armed && mistaken(CSF_RENAME_BY_COPY)) {
     struct stat info;
     if (stat(from, &info) == 0 && S_ISREG(info.st_mode)) return copy_over(from, to);
   }
-  if (state && state->armed && mistaken(CSF_FOLDER_BY_FILES)) {
+  if (mistaken(CSF_EXCHANGE_BY_MEMBER) && (flags & 2)) {
     struct stat info;
-    if (stat(from, &info) == 0 && S_ISDIR(info.st_mode) && stat(to, &info) == 0) {
-      DIR *folder = opendir(from);
-      struct dirent *entry;
-      int result = 0;
-      while (folder && result == 0 && (entry = readdir(folder))) {
-        if (entry->d_name[0] == '.') continue;
-        char one_name[PATH_MAX], other_name[PATH_MAX];
-        snprintf(one_name, sizeof one_name, "%s/%s", from, entry->d_name);
-        snprintf(other_name, sizeof other_name, "%s/%s", to, entry->d_name);
-        result = rename(one_name, other_name);
-      }
-      if (folder) closedir(folder);
-      return result;
-    }
+    if (fstatat(AT_FDCWD, from, &info, 0) == 0 && S_ISDIR(info.st_mode)) return exchange_by_member(from, to);
   }
+  if (is_taken(to)) flags = 0;
   if (meets(CSF_RENAME, flags & 2 ? "exchange" : "rename", from, to)) return -1;
   return (int)syscall(SYS_renameat2, one, from, two, to, flags);
 }
@@ -355,9 +367,14 @@ static int looked(int result, struct stat *info) {
   }
   return result;
 }
-int stat(const char *path, struct stat *info) { return looked(fstatat(AT_FDCWD, path, info, 0), info); }
+static int unseen(const char *path) {
+  if (!is_taken(path)) return 0;
+  errno = ENOENT;
+  return 1;
+}
+int stat(const char *path, struct stat *info) { return unseen(path) ? -1 : looked(fstatat(AT_FDCWD, path, info, 0), info); }
 int lstat(const char *path, struct stat *info) {
-  return looked(fstatat(AT_FDCWD, path, info, mistaken(CSF_BLIND_TO_LINKS) ? 0 : AT_SYMLINK_NOFOLLOW), info);
+  return unseen(path) ? -1 : looked(fstatat(AT_FDCWD, path, info, mistaken(CSF_BLIND_TO_LINKS) ? 0 : AT_SYMLINK_NOFOLLOW), info);
 }
 
 // MARK: Reading and networks
@@ -444,6 +461,15 @@ int csf_wait(pid_t child, int milliseconds, int *code) {
     if (pause < 2000000) pause *= 2;
   }
 }
+
+int csf_set_attribute(const char *path, const char *name, const char *value) { return setxattr(path, name, value, strlen(value), 0); }
+int csf_has_attribute(const char *path, const char *name, const char *value) {
+  char found[256];
+  ssize_t length = getxattr(path, name, found, sizeof found);
+  return length >= 0 && (size_t)length == strlen(value) && memcmp(found, value, (size_t)length) == 0;
+}
+
+void csf_trim(void) { malloc_trim(0); }
 
 void csf_limit(int64_t memory, int64_t seconds) {
   if (memory > 0) {

@@ -4,345 +4,611 @@ import CStoreFaults
 import FoundationEssentials
 import Glibc
 
-/// SAV: what a save leaves behind, when it succeeds and when it is cut.
+/// SAV: what a save leaves behind, also one that is cut short at any of its calls.
 extension Checks {
-  private static let commit = "Atomic Store Life-cycle, Saving: write the data and the metadata to the URL"
+  static let saving: [CheckDefinition] = whereSavesWrite + cutShort + trouble + sameBytes + otherSaves
 
-  static let saving: [CheckDefinition] = [
+  private static let cutCauses = [
+    "the file is emptied, or written in its place, before the new content is safe",
+    "the result of a call is not looked at",
+  ]
+
+  private static let whereSavesWrite: [CheckDefinition] = [
     CheckDefinition(
-      "SAV-01", "A save writes to the store’s place and to short-lived files beside it, and nowhere else", profile: .durable, from: commit,
-      by: "every call that changes something is listed, and its path looked at", causes: ["a cache is kept elsewhere"],
-      catches: ["writesElsewhere"]
+      "SAV-01", "A save writes to the store, and for a short time beside it; nowhere else", profile: .durable,
+      from: "Atomic Store Life-cycle, Saving: “to the URL specified”",
+      by: "every call that changes something is written down; its path lies in the store's folder; nothing is left there but the store",
+      causes: ["a cache or a working copy was put elsewhere"], catches: ["writesElsewhere"]
     ) { lab in
-      let sweep = try Sweep(lab)
-      let folder = URL(fileURLWithPath: sweep.path).deletingLastPathComponent().path
-      let plan = try sweep.count()
+      let saving = try lab.saveCase()
+      let plan = try lab.calls(of: saving)
       for call in plan.changes {
-        for path in [call.path, call.other ?? folder] where path.hasPrefix("/") {
-          try lab.expect(path.hasPrefix(folder), "\(call.what) stays in the store’s folder", path)
+        for path in [call.path] + (call.other.map { [$0] } ?? []) {
+          try lab.expect(
+            path == saving.home || path.hasPrefix(saving.home + "/"), "every call stays in the store's folder", "\(call.what) \(path)")
         }
       }
-      try lab.expect(sweep.litter.isEmpty, "nothing is left beside the store", sweep.litter.joined(separator: ", "))
+      try lab.expect(saving.litter.isEmpty, "nothing lies beside the store", saving.litter.joined(separator: ", "))
+      lab.note("\(plan.calls) calls: " + plan.changes.map { "\($0.what) \(lab.shortened($0.path, saving))" }.joined(separator: "; "))
     },
     CheckDefinition(
-      "SAV-02", "One save writes data and metadata together", profile: .durable, from: commit,
-      by: "a value and a metadata entry are changed; the process is killed as soon as the save returns",
-      causes: ["metadata is written in a step of its own"], catches: ["metadataInSecondWrite"],
-      demand: { $0.keepsMetadata ? .applies : .notApplicable("keepsMetadata is false") }
-    ) { lab in
-      let (path, graph, _) = try lab.golden()
-      let end = try lab.attempt("save a value and an entry, and be killed") { bench -> Bool in
-        let open = try bench.open(path, graph.model)
-        return try withExtendedLifetime(open) {
-          let object = try open.context.fetch(FetchRequest<ManagedObject>(entityName: "Node", sortKeys: [SortKey("number")]))[0]
-          try object.setValue("together", forKey: "name")
-          try open.store.setMetadata(["note": "together"])
-          try open.context.save()
-          kill(getpid(), SIGKILL)
-          return true
-        }
-      }
-      guard case .crashed(SIGKILL) = end else { throw Disappointment(expected: "the process is killed after its save", actual: "\(end)") }
-      let note = try lab.process("read the entry") { bench -> String in
-        let open = try bench.open(path, graph.model)
-        return withExtendedLifetime(open) { open.store.metadata.entries["note"]?.stringValue ?? "nothing" }
-      }
-      try lab.expectEqual(note, "together", "the entry")
-      let text = try lab.process("read the value") { try $0.read(path, graph.model) }
-      try lab.expect(
-        text.objects.values.contains { $0[GraphText.Key("name")] == "string:together" }, "the value is there", "it is not")
-    },
-    sweep("SAV-03", "No space on the disk, wherever in a save, leaves the store as it was", CSF_FAIL, ENOSPC, catches: ["inPlaceEdit"],
-      causes: ["the store itself is written into", "a temporary file takes its place before it is whole"]),
-    sweep("SAV-04", "An error of the disk, wherever in a save, leaves the store as it was", CSF_FAIL, EIO, catches: ["ignoresWriteResult"],
-      causes: ["what a call gives back is not looked at"]),
+      "SAV-02", "One save brings objects and metadata to the file together", profile: .durable, from: committed,
+      by: "both are changed; the process is killed when the save has returned; another process finds both",
+      causes: ["metadata is written by a second write, later"], catches: ["metadataOneSaveLate"], demand: Lab.metadataIsKept
+    ) { lab in try lab.expectSavedWhenReturned(try lab.saveCase()) },
     CheckDefinition(
-      "SAV-05", "A process that is killed, wherever in a save, leaves the old store or the new one", profile: .durable, from: kit,
-      by: "the process is killed before each call of a save in turn; another one reads what lies there, and saves again",
-      causes: ["the store itself is written into", "what a killed process left is in the way, or is never cleared away"],
-      catches: ["inPlaceEdit"], timeLimit: 120
+      "SAV-19", "When a save returns, another process sees it", profile: .durable, from: committed,
+      by: "the process is killed when the save has returned, so that nothing can follow; another process finds the new store",
+      causes: ["the write is left to a later moment"], catches: ["deferredWrite"]
+    ) { lab in try lab.expectSavedWhenReturned(try lab.saveCase()) },
+  ]
+
+  private static let cutShort: [CheckDefinition] = [
+    CheckDefinition(
+      "SAV-03", "A full disk at any call of a save ends it with an error, and the old store stays", profile: .durable, from: kit,
+      by: "ENOSPC at each call in turn; another process reads; the next save must work", causes: cutCauses, catches: ["truncateThenWrite"],
+      timeLimit: 90
+    ) { lab in try lab.sweep(try lab.saveCase(), CSF_FAIL, error: ENOSPC, "a full disk") },
+    CheckDefinition(
+      "SAV-04", "A disk error at any call of a save ends it with an error, another one than a full disk", profile: .durable, from: kit,
+      by: "EIO at each call in turn, as SAV-03; the error at the first call is compared with that of a full disk",
+      causes: cutCauses, catches: ["ignoresWriteResult"], timeLimit: 90
     ) { lab in
-      try Sweep(lab).run(CSF_KILL, leavesLitter: true) { found, _ in found == "OLD" || found == "NEW" }
+      let saving = try lab.saveCase()
+      try lab.sweep(saving, CSF_FAIL, error: EIO, "a disk error")
+      let broken = try lab.refusedSave(saving, "a disk error at the first call", try FaultPlan(CSF_FAIL, at: 1, error: EIO))
+      let full = try lab.refusedSave(saving, "a full disk at the first call", try FaultPlan(CSF_FAIL, at: 1, error: ENOSPC))
+      try lab.expect(broken.text != full.text && broken.code != full.code, "the two errors tell which it was", broken.text)
     },
     CheckDefinition(
-      "SAV-06", "What is renamed into place has been synced", level: .should, profile: .durable, from: kit,
-      by: "the calls of a save are listed: each file that is written is synced after its last write, before the store is renamed",
-      causes: ["a rename can reach the disk before the data do"], catches: ["renameWithoutFsync"]
-    ) { lab in
-      let sweep = try Sweep(lab)
-      let trace = try sweep.count().changes
-      guard let rename = trace.lastIndex(where: { ["rename", "exchange"].contains($0.what) }) else {
-        throw Disappointment(expected: "a save ends with a rename", actual: trace.map(\.what).joined(separator: ", "))
-      }
-      for path in Set(trace[..<rename].filter { $0.what == "write" }.map(\.path)) {
-        let last = trace[..<rename].lastIndex { $0.what == "write" && $0.path == path } ?? 0
-        try lab.expect(
-          trace[last..<rename].contains { $0.what == "sync" && $0.path == path }, "\(path) is synced before the rename", "it is not")
-      }
-    },
+      "SAV-05", "Killed at any call of a save, it leaves the old store or the new one", profile: .durable, from: kit,
+      by: "the process is killed instead of each call in turn; another process reads; the next save must work", causes: cutCauses,
+      catches: ["inPlaceEdit"], timeLimit: 90
+    ) { lab in try lab.sweep(try lab.saveCase(), CSF_KILL, "killed") },
     CheckDefinition(
-      "SAV-07", "A sync that fails fails the save", profile: .durable, from: kit, by: "every fsync fails with EIO",
-      causes: ["the result of fsync is not looked at"], catches: ["ignoresFsyncError"]
+      "SAV-06", "When the power goes at any call of a save, the old store or the new one is there", level: .should, profile: .durable,
+        from: kit,
+      by: "the process is killed instead of each call; what was written and not synced by then is emptied, or made zeros",
+      causes: ["a file is renamed before its content is synced"], catches: ["noFsync"], timeLimit: 90
     ) { lab in
-      let sweep = try Sweep(lab)
-      sweep.restore()
-      let path = sweep.path
-      let plan = try FaultPlan(CSF_FAIL_KIND, error: EIO, kinds: Int32(CSF_SYNC.rawValue))
-      let end = try lab.attempt("save, every sync failing", faults: plan) { try Sweep.change($0, path) }
-      try lab.expect(plan.wasReached, "a save syncs something", "it never does")
-      guard case .refused = end else { throw Disappointment(expected: "the save fails", actual: "it says that it succeeded") }
-      try lab.expectEqual(try sweep.judge(), "OLD", "the store")
-    },
-    CheckDefinition(
-      "SAV-08", "The folder is synced after the rename", level: .should, profile: .durable, from: kit, by: "the calls of a save are listed",
-      causes: ["a new name can be lost with the power"], catches: ["noDirectoryFsync"]
-    ) { lab in
-      let trace = try Sweep(lab).count().changes
-      guard let rename = trace.lastIndex(where: { ["rename", "exchange"].contains($0.what) }) else {
-        throw Disappointment(expected: "a save ends with a rename", actual: trace.map(\.what).joined(separator: ", "))
-      }
-      try lab.expect(
-        trace[rename...].contains { $0.what == "sync folder" }, "the folder is synced after the rename",
-        trace[rename...].map(\.what).joined(separator: ", "))
-    },
-    CheckDefinition(
-      "SAV-09", "Short and interrupted writes lose nothing", profile: .durable, from: kit,
-      by: "every write writes half of what it is given, every second one is interrupted first",
-      causes: ["a write is taken to have written all"], catches: ["assumesFullWrite"]
-    ) { lab in
-      let sweep = try Sweep(lab)
-      sweep.restore()
-      let path = sweep.path
-      let plan = try FaultPlan(CSF_SHORT)
-      let end = try lab.attempt("save, every write cut short", faults: plan) { try Sweep.change($0, path) }
-      try lab.expect(plan.wasReached, "a save writes something", "it never does")
-      let found = try sweep.judge()
-      if case .value = end { try lab.expectEqual(found, "NEW", "the store") } else { try lab.expectEqual(found, "OLD", "the store") }
-    },
-    CheckDefinition(
-      "SAV-11", "Files on the way are made anew, nobody else’s to read, and go when a save fails", profile: .durable, from: kit,
-      by: "the calls of a save that fails at its last write; what lies beside the store afterwards",
-      causes: ["a temporary file is left behind", "a temporary name can be guessed, and taken before"], catches: ["leavesTempOnError"]
-    ) { lab in
-      let sweep = try Sweep(lab)
-      let trace = try sweep.count().changes
-      for call in trace where call.what == "truncate" || call.what == "open or create" {
-        try lab.expect(false, "files are made with O_EXCL", "\(call.what): \(call.path)")
-      }
-      guard let last = trace.lastIndex(where: { $0.what == "write" }) else {
-        throw Disappointment(expected: "a save writes", actual: "it never does")
-      }
-      sweep.restore()
-      let path = sweep.path
-      let plan = try FaultPlan(CSF_FAIL, at: last + 1, error: ENOSPC)
-      _ = try lab.attempt("save, the last write failing", faults: plan) { try Sweep.change($0, path) }
-      try lab.expect(plan.wasReached, "the write is reached", "it is not")
-      try lab.expect(sweep.litter.isEmpty, "nothing is left beside the store", sweep.litter.joined(separator: ", "))
-    },
-    CheckDefinition(
-      "SAV-12", "A file’s mode survives a save", level: .should, profile: .durable, from: kit, by: "0600, 0640 and 0755 before a save; looked at after it",
-      causes: ["the new file has the mode that new files have"], catches: ["resetsMode"],
-      demand: { $0.layout == .file ? .applies : .notApplicable("the layout is a folder") }
-    ) { lab in
-      let sweep = try Sweep(lab)
-      let path = sweep.path
-      for mode in [0o600, 0o640, 0o755] as [mode_t] {
-        sweep.restore()
-        chmod(path, mode)
-        _ = try lab.process("save a store of mode \(String(mode, radix: 8))") { try Sweep.change($0, path) }
-        let now = Files.status(path).map { $0.st_mode & 0o7777 } ?? 0
-        try lab.expectEqual(String(now, radix: 8), String(mode, radix: 8), "the mode after the save")
-      }
-    },
-    CheckDefinition(
-      "SAV-14", "Different troubles are different errors", profile: .durable, from: kit,
-      by: "the first call of a save fails with EROFS, EACCES, EFBIG, EDQUOT, EIO, ENOSPC in turn",
-      causes: ["every error is told as one"], catches: ["genericError"]
-    ) { lab in
-      let sweep = try Sweep(lab)
-      let path = sweep.path
-      var texts: [String] = []
-      for number in [EROFS, EACCES, EFBIG, EDQUOT, EIO, ENOSPC] {
-        sweep.restore()
-        let plan = try FaultPlan(CSF_FAIL, at: 1, error: number)
-        guard case .refused(let error) = try lab.attempt("save, errno \(number)", faults: plan, { try Sweep.change($0, path) }) else {
-          throw Disappointment(expected: "the save fails", actual: "it says that it succeeded")
-        }
-        try lab.expect(!texts.contains(error.text), "errno \(number) has a text of its own", error.text)
-        texts.append(error.text)
-        try lab.expectEqual(try sweep.judge(), "OLD", "the store after errno \(number)")
-      }
-    },
-    CheckDefinition(
-      "SAV-15", "A save without changes leaves the same bytes", from: kit, by: "opened, saved, compared; then with a change and its undoing",
-      causes: ["the time of the save is written into the file"], catches: ["timestampInBytes"]
-    ) { lab in
-      let (path, graph, _) = try lab.golden()
-      let before = Files.content(path)
-      _ = try lab.process("save without changes") { bench -> Bool in
-        let open = try bench.open(path, graph.model)
-        return try withExtendedLifetime(open) {
-          try open.context.save()
-          let object = try open.context.fetch(FetchRequest<ManagedObject>(entityName: "Node", sortKeys: [SortKey("number")]))[0]
-          let name = object["name"]
-          try object.setValue("another", forKey: "name")
-          try open.context.save()
-          try object.setValue(name, forKey: "name")
-          try open.context.save()
-          return true
-        }
-      }
-      try lab.expectUntouched(path, before, "after three saves that change nothing in the end")
-    },
-    CheckDefinition(
-      "SAV-16", "Equal graphs make equal bytes", from: kit,
-      by: "the same graph is inserted in five orders, in five processes; the files are compared, but for the UUID that is copied over",
-      causes: ["rows are written in the order of a dictionary or a set"], catches: ["hashOrderOutput"]
-    ) { lab in
-      var first: [String: [UInt8]]?
-      for round in 0..<5 {
-        let path = lab.path("same\(round)")
-        let model = Models.nodes
-        _ = try lab.process("save the graph, in order \(round)") { bench -> Bool in
-          let open = try bench.open(path, model)
-          return try withExtendedLifetime(open) {
-            // Objects first, for references that do not depend on what follows.
-            let objects = try (0..<12).map { _ in try open.context.insertNewObject(forEntityName: "Node") }
-            try open.context.obtainPermanentIDs(for: objects)
-            for step in 0..<12 {
-              let place = (step * 5 + round) % 12
-              try objects[place].setValue("node \(place)", forKey: "name")
-              try objects[place].setValue(place * 3, forKey: "number")
-              if place > 0 { try objects[place].setValue(objects[0], forKey: "parent") }
-            }
-            try open.context.save()
-            return true
+      let saving = try lab.saveCase()
+      let count = try lab.calls(of: saving).calls
+      for place in 1...count + 1 {
+        for zeros in [false, true] {
+          let plan = try FaultPlan(CSF_KILL, at: place)
+          _ = try lab.save(saving, "the power goes at call \(place) of \(count)", plan)
+          let lost = Lab.unsynced(plan.wasReached ? Array(plan.changes.dropLast()) : plan.changes)
+          for path in lost {
+            let size = Files.read(path)?.count ?? 0
+            if Files.exists(path), !Files.isFolder(path) { Files.write(Array(repeating: 0, count: zeros ? size : 0), to: path) }
           }
-        }
-        // Each store has a UUID of its own, wherever that stands: it is made one and the same.
-        let uuid = try lab.process("read its UUID") { bench -> String in
-          let open = try bench.open(path, model)
-          return withExtendedLifetime(open) { open.store.metadata.uuid.uuidString }
-        }
-        let content = Files.content(path)?.mapValues { Self.without(uuid, $0) }
-        if let first {
-          try lab.expect(content?.mapValues(\.count) == first.mapValues(\.count), "the files have equal lengths", Lab.difference(first, content))
-          // Digests of members cover the UUID, so these may differ, and nothing else.
-          for (name, bytes) in first {
-            let others = content?[name] ?? []
-            let count = zip(bytes, others).filter { $0 != $1 }.count
-            try lab.expect(count <= 64 * max(1, first.count), "\(name): equal bytes, but for digests", "\(count) bytes differ")
+          let found = try lab.verdict(saving)
+          lab.record.mark(found.word)
+          if case .other(let text) = found {
+            try lab.expect(
+              false, "without power at call \(place) of \(count): the old store or the new one",
+              "\(text), as \(lost.map { lab.shortened($0, saving) }.joined(separator: ", ")) was not synced")
           }
-        } else {
-          first = content
+          lab.record.expected()
         }
       }
     },
     CheckDefinition(
-      "SAV-17", "Saving what was loaded comes to rest", from: kit, by: "loaded and saved four times, in four processes; the bytes of the last ones are equal",
-      causes: ["something grows, or is counted up, with each save"], catches: ["driftsEachSave"]
+      "SAV-20", "Stores of several files change as a whole", profile: .durable, from: kit,
+      by: "a store with objects of three entities in as many files, swept as SAV-03 and SAV-05", causes: ["each file is replaced by itself"],
+      catches: ["perFileAtomicOnly"], timeLimit: 120,
+      demand: { $0.layout == .folder ? .applies : .notApplicable("layout is file") }
     ) { lab in
-      let (path, graph, _) = try lab.golden()
-      var contents: [[String: [UInt8]]?] = []
-      for round in 0..<4 {
-        _ = try lab.process("load and save, round \(round)") { bench -> Bool in
-          let open = try bench.open(path, graph.model)
-          return try withExtendedLifetime(open) {
-            // Something has to be saved, or no file is touched.
-            let object = try open.context.fetch(FetchRequest<ManagedObject>(entityName: "Node", sortKeys: [SortKey("number")]))[0]
-            try object.setValue(round % 2 == 0 ? "even" : "odd", forKey: "name")
-            try open.context.save()
-            return true
-          }
-        }
-        contents.append(Files.content(path))
+      var old = Graph(Models.people)
+      for (label, entity) in [("ann", "Person"), ("bob", "Employee"), ("red", "Team"), ("desk", "Desk")] {
+        old.objects.append(.init(label: label, entity: entity, values: entity == "Desk" ? ["number": .integer(1)] : ["name": .string(label)]))
       }
-      try lab.expect(contents[3] == contents[1], "the second and the fourth save leave equal bytes", Lab.difference(contents[1], contents[3]))
-      try lab.expect(contents[2] == contents[0], "the first and the third save leave equal bytes", Lab.difference(contents[0], contents[2]))
-    },
-    CheckDefinition(
-      "SAV-19", "When a save returns, others see it", from: "Atomic Store Life-cycle, Saving: “commit”",
-      by: "two saves in one process; what lies there right after each is read by another process",
-      causes: ["the writing is put off"], catches: ["deferredWrite"]
-    ) { lab in
-      let (path, graph, _) = try lab.golden()
-      let copies = (0..<2).map { lab.path("seen\($0)") }
-      _ = try lab.process("save twice, and copy what lies there after each, as another program would") { bench -> Bool in
-        let open = try bench.open(path, graph.model)
-        return try withExtendedLifetime(open) {
-          for round in 0..<2 {
-            let object = try open.context.fetch(FetchRequest<ManagedObject>(entityName: "Node", sortKeys: [SortKey("number")]))[0]
-            try object.setValue("round \(round)", forKey: "name")
-            try open.context.save()
-            Files.copy(path, to: copies[round])
-          }
-          return true
-        }
-      }
-      for round in 0..<2 {
-        let text = try lab.process("read the copy made after save \(round)") { try $0.read(copies[round], graph.model) }
-        try lab.expect(
-          text.objects.values.contains { $0[GraphText.Key("name")] == "string:round \(round)" }, "what lies there is what save \(round) wrote",
-          "it is what was before")
-      }
-    },
-    CheckDefinition(
-      "SAV-20", "A store of several files is saved as one", profile: .durable, from: kit,
-      by: "the process is killed before each call; what lies there is the old folder or the new one, never some of each",
-      causes: ["the files are renamed one by one"], catches: ["perFileAtomicOnly"], timeLimit: 120,
-      demand: { $0.layout == .folder ? .applies : .notApplicable("the layout is a file") }
-    ) { lab in
-      try Sweep(lab).run(CSF_KILL, leavesLitter: true) { found, _ in found == "OLD" || found == "NEW" }
-    },
-    CheckDefinition(
-      "SAV-24", "A folder that is moved away while a store is open gets no second store in its old place", profile: .durable,
-      from: "Atomic Store Life-cycle, Loading: “from the URL specified”", by: "the folder is renamed between load and save",
-      causes: ["missing folders are made"], catches: ["resurrectsOldPath"]
-    ) { lab in
-      let home = lab.folder + "/home"
-      Files.makeFolder(home)
-      let path = home + "/" + URL(fileURLWithPath: lab.path()).lastPathComponent
-      let graph = Models.golden()
-      _ = try lab.process("save a store") { try $0.write(graph, to: path) }
-      let before = Files.content(path)
-      let moved = lab.folder + "/moved"
-      _ = try lab.attempt("move its folder, and save") { bench -> Bool in
-        let open = try bench.open(path, graph.model)
-        return try withExtendedLifetime(open) {
-          let object = try open.context.fetch(FetchRequest<ManagedObject>(entityName: "Node"))[0]
-          try object.setValue("moved", forKey: "name")
-          guard rename(home, moved) == 0 else { throw Blockage(reason: "a folder cannot be renamed here") }
-          try open.context.save()
-          return true
-        }
-      }
-      try lab.expect(!Files.exists(path), "there is no second store in the old place", "there is one")
-      try lab.expect(Files.content(moved + "/" + URL(fileURLWithPath: path).lastPathComponent) == before || !Files.exists(home), "the store is whole", "it is not")
+      try old.relate("ann", "team", to: ["red"])
+      var new = old
+      new.set("ann", "name", .string("Ann, and more of her"))
+      new.set("red", "name", .string("Red, and more of it"))
+      new.set("desk", "number", .integer(2))
+      try new.relate("bob", "desk", to: ["desk"])
+      let saving = try lab.saveCase(old: old, new: new)
+      let files = saving.oldFiles.keys.filter { !$0.isEmpty }
+      try lab.expect(files.count > 2, "objects of several entities lie in several files", files.sorted().joined(separator: ", "))
+      try lab.sweep(saving, CSF_KILL, "killed", savesAgain: false)
+      try lab.sweep(saving, CSF_FAIL, error: ENOSPC, "a full disk", savesAgain: false)
     },
   ]
 
-  private static func sweep(
-    _ id: String, _ title: String, _ mode: csf_mode, _ error: Int32, catches: [String], causes: [String]
-  ) -> CheckDefinition {
+  private static let trouble: [CheckDefinition] = [
     CheckDefinition(
-      id, title, profile: .durable, from: kit,
-      by: "each call of a save that changes something fails in turn with errno \(error); another process reads what lies there, and saves again",
-      causes: causes, catches: catches, timeLimit: 120
+      "SAV-07", "A sync that fails makes the save fail", profile: .durable, from: kit, by: "every fsync fails with EIO",
+      causes: ["the result of fsync is not looked at"], catches: ["ignoresFsyncError"]
     ) { lab in
-      try Sweep(lab).run(mode, error: error) { found, failed in failed ? found == "OLD" : found == "NEW" }
+      _ = try lab.refusedSave(try lab.saveCase(), "each fsync fails", try FaultPlan(CSF_FAIL_KIND, error: EIO,
+        kinds: Int32(CSF_SYNC.rawValue)))
+    },
+    CheckDefinition(
+      "SAV-08", "The folder is synced when the store has its name, and before what it replaces goes", level: .should, profile: .durable,
+      from: kit, by: "the calls of a first save and of a later one, in their order", causes: ["a rename is taken to be durable by itself"],
+      catches: ["noFolderSync"]
+    ) { lab in
+      let saving = try lab.saveCase()
+      var first = try FaultPlan(CSF_COUNT)
+      let fresh = saving.home + "/first" + saving.path.dropFirst(saving.home.count + 6)
+      _ = try lab.attempt("save a first time", faults: first) { try $0.write(saving.old, to: fresh) }
+      try lab.expectFolderSynced(first.changes, fresh, saving.home, "a first save")
+      first = try lab.calls(of: saving)
+      try lab.expectFolderSynced(first.changes, saving.path, saving.home, "a later save")
+    },
+    CheckDefinition(
+      "SAV-09", "Writes that take a part, and interrupted ones, are gone on with", profile: .durable, from: kit,
+      by: "every write takes half of what it is given, and every second one is interrupted",
+        causes: ["a short write is taken for a whole one"],
+      catches: ["assumesFullWrite"]
+    ) { lab in
+      let saving = try lab.saveCase()
+      let plan = try FaultPlan(CSF_SHORT)
+      let end = try lab.save(saving, "save with short writes", plan)
+      guard case .value = end else { throw Disappointment(expected: "the save succeeds", actual: "\(end)") }
+      try lab.expect(plan.wasReached, "a save writes", "no write was seen")
+      let found = try lab.verdict(saving)
+      lab.record.mark(found.word)
+      try lab.expect(found == .new, "the new store is there", found.text)
+    },
+    CheckDefinition(
+      "SAV-10", "An error that closing tells of makes the save fail", level: .should, profile: .durable, from: kit,
+      by: "close fails for each file that was written, with EIO, ENOSPC and EDQUOT", causes: ["the result of close is not looked at"],
+      catches: ["ignoresCloseError"]
+    ) { lab in
+      let saving = try lab.saveCase()
+      for number in [EIO, ENOSPC, EDQUOT] {
+        let error = try lab.refusedSave(
+          saving, "close fails with \(String(cString: strerror(number)))", try FaultPlan(CSF_FAIL_KIND, error: number,
+            kinds: Int32(CSF_CLOSE.rawValue)))
+        lab.note(error.text)
+      }
+    },
+    CheckDefinition(
+      "SAV-11", "Working files lie beside the store, are new and the process's own, no wider than the store, and go with an error",
+      profile: .durable, from: kit,
+      by: "the calls of two processes; a store that only its owner may read, and a kill at each call; a full disk at each write",
+      causes: ["a working file has a fixed name, or takes one that is there", "a working file is left"],
+      catches: ["fixedTempName", "leavesTempOnError"], timeLimit: 60
+    ) { lab in try lab.expectGoodWorkingFiles(try lab.saveCase()) },
+    CheckDefinition(
+      "SAV-12", "Mode, owner and extended attributes stay through a save", level: .should, profile: .durable, from: kit,
+      by: "modes 0600, 0640 and 0664; another owner, where this process may give one; an attribute, where the file system has them",
+      causes: ["the new file gets the mode of any new file"], catches: ["resetsMode"]
+    ) { lab in try lab.expectAttributesKept(try lab.saveCase()) },
+    CheckDefinition(
+      "SAV-13", "Another name of the same file (a hard link) keeps the old store, whole", level: .should, profile: .durable, from: kit,
+      by: "link, save, read both", causes: ["the file is written in its place"], catches: ["inPlaceEdit"],
+      demand: { $0.layout == .file ? .applies : .notApplicable("layout is folder: there are no hard links to folders") }
+    ) { lab in
+      let saving = try lab.saveCase()
+      saving.reset()
+      let other = lab.path("other-name")
+      try lab.expect(link(saving.path, other) == 0, "a link can be made", String(cString: strerror(errno)))
+      _ = try lab.process("save") { try saving.save($0) }
+      try lab.expectEqual(try lab.verdict(saving).word, "NEW", "the store")
+      try lab.expectUntouched(other, saving.oldFiles, "the other name")
+    },
+    CheckDefinition(
+      "SAV-14", "A disk that may not be written, a folder that may not, a file too large and a used-up quota are told apart",
+        profile: .durable,
+      from: kit, by: "EROFS, EACCES, EFBIG, EDQUOT, ENOSPC and EIO at the first call that changes something; the texts must differ",
+      causes: ["every error becomes “cannot be saved”"], catches: ["genericError"]
+    ) { lab in
+      let saving = try lab.saveCase()
+      var texts: [String: Int32] = [:]
+      for number in [EROFS, EACCES, EFBIG, EDQUOT, ENOSPC, EIO] {
+        let system = String(cString: strerror(number))
+        let error = try lab.refusedSave(saving, "\(system), at the first call", try FaultPlan(CSF_FAIL, at: 1, error: number))
+        lab.note("\(error.code ?? ""): \(error.text)")
+        try lab.expect(texts.updateValue(number, forKey: error.text) == nil, "\(system): an error of its own", error.text)
+      }
+    },
+    CheckDefinition(
+      "SAV-22", "Errors of a save name the file, have a code, and say what the system said", profile: .durable, from: kit,
+      by: "each call fails in turn; each error is looked at", causes: ["an error is wrapped and what it said is lost"],
+      catches: ["errorWithoutContext"], timeLimit: 60
+    ) { lab in
+      let saving = try lab.saveCase()
+      let count = try lab.calls(of: saving).calls
+      for place in 1...count {
+        let end = try lab.save(saving, "a disk error at call \(place)", try FaultPlan(CSF_FAIL, at: place, error: EIO))
+        guard case .refused(let error) = end else { continue }
+        try lab.expect(error.code != nil, "a store error", error.text)
+        try lab.expect(error.hasFile && error.text.contains(saving.path), "the error names \(saving.path)", error.text)
+        try lab.expect(error.text.contains(String(cString: strerror(EIO))), "the error says what the system said", error.text)
+      }
+    },
+  ]
+
+  private static let sameBytes: [CheckDefinition] = [
+    CheckDefinition(
+      "SAV-15", "A save of what is there already leaves the same bytes", profile: .durable, from: kit,
+      by: "opened and saved unchanged; then changed, saved, changed back, and saved",
+        causes: ["the time of the save, or a random number, is written"],
+      catches: ["timestampInBytes"]
+    ) { lab in
+      let golden = try lab.golden()
+      let before = Files.content(golden.path)
+      _ = try lab.process("open and save without a change") { bench in
+        let open = try bench.open(golden.path, golden.graph.model)
+        return try withExtendedLifetime(open) {
+          try open.context.save()
+          try open.coordinator.save(open.store)
+          return true
+        }
+      }
+      try lab.expectUntouched(golden.path, before, "after a save without a change")
+      for round in 1...2 {
+        try lab.rewrite(golden.path, golden.graph.model)
+        try lab.expectUntouched(golden.path, before, "after a change that was taken back, the \(round). time")
+      }
+    },
+    CheckDefinition(
+      "SAV-16", "The same objects give the same bytes, in whatever order they came and in whichever process", profile: .durable, from: kit,
+      by: "ten builds in as many orders, three of them in programs that were started anew, with other hash seeds",
+      causes: ["something is written in the order of a dictionary or a set"], catches: ["hashOrderOutput"]
+    ) { lab in
+      let path = lab.path("build")
+      var random = LabRandom(lab.seed)
+      var first: String?
+      for build in 0..<7 {
+        var order = Array(Models.golden().objects.indices)
+        order.shuffle(using: &random)
+        let shuffled = build == 0 ? Array(order.indices) : order
+        _ = try lab.process("build \(build + 1)") { try $0.buildGolden(path, order: shuffled) }
+        let digest = Files.digest(path)
+        try lab.expectEqual(digest, first ?? digest, "build \(build + 1), in another order")
+        first = first ?? digest
+      }
+      for build in 0..<3 {
+        let notes = try lab.elsewhere("SAV-16 build")
+        try lab.expectEqual(notes.first, first, "build \(build + 8), in a program that was started anew")
+      }
+    },
+    CheckDefinition(
+      "SAV-17", "What was loaded and saved once stays the same, however often it is loaded and saved again", profile: .durable, from: kit,
+      by: "two graphs, loaded and written anew four times each in as many processes; the bytes are compared from the second on",
+      causes: ["something is added at each save", "a value drifts between two of its texts"], catches: ["driftsEachSave"]
+    ) { lab in
+      var people = Graph(Models.people, [("ann", "Person"), ("eve", "Manager"), ("team", "Team"), ("second", "Team"), ("desk", "Desk")])
+      people.set("eve", "salary", .double(0.1))
+      try people.relate("ann", "team", to: ["team"])
+      try people.relate("ann", "queue", to: ["second", "team"])
+      try people.relate("eve", "tags", to: ["second", "team"])
+      for (place, graph) in [Models.golden(), people].enumerated() {
+        let path = lab.path("graph\(place)")
+        _ = try lab.process("save graph \(place)") { try $0.write(graph, to: path) }
+        var before: [String: [UInt8]]?
+        for round in 1...4 {
+          try lab.rewrite(path, graph.model)
+          if let before { try lab.expectUntouched(path, before, "graph \(place), written the \(round). time") }
+          before = Files.content(path)
+        }
+      }
+    },
+    CheckDefinition(
+      "SAV-18", "A small change changes little of the file", level: .measured, profile: .durable, from: kit,
+      by: "one number of one of 200 objects; the pieces of the file that differ, in their order",
+        causes: ["rows are written in another order each time"],
+      catches: ["reordersOnEdit"]
+    ) { lab in
+      var graph = Graph(Models.attributes([("name", .string), ("number", .integer64)]))
+      for place in 0..<200 {
+        graph.objects.append(
+          .init(label: "\(place)", entity: "Sample", values: ["name": .string("object of the name \(place)"),
+            "number": .integer(Int64(1000 + place))]))
+      }
+      let path = lab.path()
+      let old = graph
+      let names = try lab.process("save 200 objects") { try $0.write(old, to: path) }
+      let before = Files.content(path) ?? [:]
+      graph.set("100", "number", .integer(9999))
+      let new = graph
+      _ = try lab.process("change one number") { try $0.edit(path, from: old, to: new, names: names) }
+      let after = Files.content(path) ?? [:]
+      let size = after.values.reduce(0) { $0 + $1.count }
+      let changed = after.reduce(0) { $0 + Lab.changedBytes(before[$1.key] ?? [], $1.value) }
+      lab.note("\(changed) of \(size) bytes differ in pieces")
+      try lab.expect(changed * 2 < size, "less than half of the file differs", "\(changed) of \(size) bytes")
+    },
+  ]
+
+  private static let otherSaves: [CheckDefinition] = [
+    CheckDefinition(
+      "SAV-21", "What cannot be written is found out before the store is touched", profile: .durable, from: kit,
+      by: "a writer that gives up with its last byte; and the calls of a good save: the store itself is touched once, by a rename, after all writes",
+      causes: ["the file is opened first, and its content made then"], catches: ["failsMidWrite"]
+    ) { lab in
+      let saving = try lab.saveCase()
+      let plan = try lab.calls(of: saving)
+      let own = plan.changes.filter { [$0.path, $0.other ?? ""].contains { $0 == saving.path || $0.hasPrefix(saving.path + "/") } }
+      try lab.expect(
+        own.count == 1 && (own[0].what == "rename" || own[0].what == "exchange"), "the store is touched once, by a rename",
+        own.map { "\($0.what) \(lab.shortened($0.path, saving))" }.joined(separator: "; "))
+      saving.reset()
+      _ = try lab.refusal(of: "save with a writer that gives up at the end") { bench in
+        let failing = bench.watched { hooks in
+          hooks.afterSave = { (_, _) throws(PersistentStoreError) in throw PersistentStoreError(.unsupportedByFormat,
+            "the last value cannot be written") }
+        }
+        return try saving.save(failing)
+      }
+      try lab.expectUntouched(saving.path, saving.oldFiles, "after the failed save")
+      try lab.expect(saving.litter.isEmpty, "nothing lies beside the store", saving.litter.joined(separator: ", "))
+    },
+    CheckDefinition(
+      "SAV-24", "When the store's folder was moved away, a save fails or follows; it makes no second store", profile: .durable,
+      from: "Atomic Store Life-cycle, Loading: “from the URL specified”",
+      by: "the folder is renamed while the store is open, without and with a new folder in its place; then the store is saved",
+      causes: ["missing folders are made at a save"], catches: ["resurrectsOldPath"]
+    ) { lab in
+      for replaced in [false, true] {
+        let saving = try lab.saveCase("home\(replaced)")
+        let moved = lab.folder + "/moved\(replaced)"
+        let home = saving.home
+        let end = try lab.attempt("open, move the folder\(replaced ? ", make another" : ""), change, save") { bench in
+          let open = try bench.open(saving.path, saving.new.model)
+          return try withExtendedLifetime(open) {
+            rename(home, moved)
+            if replaced { Files.makeFolder(home) }
+            _ = try bench.change(open, from: saving.old, to: saving.new, names: saving.names)
+            try open.context.save()
+            return true
+          }
+        }
+        let there = Files.names(in: home)
+        try lab.expect(there.isEmpty && Files.exists(home) == replaced, "nothing is at the old place", there.joined(separator: ", "))
+        let file = moved + saving.path.dropFirst(home.count)
+        switch end {
+        case .refused(let error):
+          try lab.expect(error.code != nil, "the save follows, or throws a store error", error.text)
+          try lab.expectUntouched(file, saving.oldFiles, "the store that was moved")
+          lab.note("the save throws: \(error.text)")
+        case .value:
+          try lab.expectSame(try lab.process("read the store that was moved") { try $0.read(file, saving.new.model) }, saving.newText,
+            "the store that was moved")
+          lab.note("the save follows")
+        default: throw PhaseTrouble(expected: "the save follows, or throws a store error", actual: "\(end)")
+        }
+      }
+    },
+  ]
+
+  static let committed = "Atomic Store Life-cycle, Saving: “Finally, the store receives a save: message to commit”"
+
+  /// Parts of checks, for programs that are started anew.
+  static let parts: [CheckDefinition] = [
+    CheckDefinition("SAV-16 build", "", from: "", by: "") { lab in
+      let path = lab.path("build")
+      _ = try lab.process("build") { try $0.buildGolden(path, order: Array(Models.golden().objects.indices.reversed())) }
+      lab.note(Files.digest(path))
+      lab.record.expected()
+    },
+    conversionPart,
+  ]
+}
+
+extension Bench {
+  /// A store that is the same each time, but for the order in which its objects come.
+  func buildGolden(_ path: String, order: [Int]) throws -> Bool {
+    let golden = Models.golden()
+    var graph = golden
+    graph.objects = order.map { golden.objects[$0] }
+    guard let uuid = UUID(uuidString: "0F8FAD5B-D9CB-469F-A165-70867728950E") else { return false }
+    try forge(graph, to: path, uuid: uuid) { .integer(Int64(order[$0]) + 1) }
+    return true
+  }
+}
+
+extension Files {
+  /// What lies at a path, as a short text (64 bits of FNV-1a).
+  static func digest(_ path: String) -> String {
+    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+    func add(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+    var size = 0
+    for (name, bytes) in (content(path) ?? [:]).sorted(by: { $0.key < $1.key }) {
+      for byte in name.utf8 { add(byte) }
+      for byte in bytes { add(byte) }
+      size += bytes.count
+    }
+    return "\(String(hash, radix: 16)), \(size) bytes"
+  }
+}
+
+extension Lab {
+  /// Saves, and is killed at once.
+  func expectSavedWhenReturned(_ saving: SaveCase) throws {
+    saving.reset()
+    let end = try attempt("save, and be killed") { bench in
+      let done = try saving.save(bench)
+      kill(getpid(), SIGKILL)
+      return done
+    }
+    guard case .crashed(SIGKILL) = end else { throw Disappointment(expected: "the save returns", actual: "\(end)") }
+    let found = try verdict(saving)
+    record.mark(found.word)
+    try expect(found == .new, "the new store is there", "there is \(found.text)")
+  }
+
+  /// The files that were written and not synced when the last of these calls had been made.
+  static func unsynced(_ calls: [FaultPlan.Call]) -> [String] {
+    var dirty: [String: Bool] = [:]
+    func moved(_ path: String, _ from: String, _ to: String) -> String? {
+      path == from ? to : path.hasPrefix(from + "/") ? to + path.dropFirst(from.count) : nil
+    }
+    for call in calls {
+      switch call.what {
+      case "create", "truncate", "open or create", "write": dirty[call.path] = true
+      case "sync": dirty[call.path] = false
+      case "unlink": dirty[call.path] = nil
+      case "rename", "exchange":
+        guard let other = call.other else { continue }
+        var next: [String: Bool] = [:]
+        for (path, isDirty) in dirty {
+          let back = call.what == "exchange" ? moved(path, other, call.path) : nil
+          next[moved(path, call.path, other) ?? back ?? path] = isDirty
+        }
+        dirty = next
+      default: break
+      }
+    }
+    return dirty.filter(\.value).keys.sorted()
+  }
+
+  func expectFolderSynced(_ calls: [FaultPlan.Call], _ path: String, _ home: String, _ what: String) throws {
+    guard let place = calls.lastIndex(where: { ($0.what == "rename" || $0.what == "exchange") && ($0.other == path || $0.path == path) }) else {
+      throw Disappointment(expected: "\(what): the store gets its name by a rename", actual: calls.map(\.what).joined(separator: ", "))
+    }
+    let rest = calls[(place + 1)...]
+    let sync = rest.firstIndex { $0.what == "sync folder" && $0.path == home }
+    let removal = rest.firstIndex { $0.what == "unlink" || $0.what == "remove folder" }
+    try expect(
+      sync.map { $0 < removal ?? .max } ?? false, "\(what): the folder is synced after the rename, and before anything goes",
+      rest.isEmpty ? "nothing follows the rename" : rest.map(\.what).joined(separator: ", "))
+  }
+
+  func expectGoodWorkingFiles(_ saving: SaveCase) throws {
+    // The calls of two processes.
+    var shapes: [[String]] = []
+    for process in 1...2 {
+      let plan = try FaultPlan(CSF_COUNT)
+      saving.reset()
+      guard case .value(let number) = try attempt("save in process \(process)", faults: plan,
+        { bench in try saving.save(bench) ? Int(getpid()) : 0 })
+      else { throw Disappointment(expected: "the save succeeds", actual: "it does not") }
+      var made: [String] = []
+      for call in plan.changes where ["create", "truncate", "open or create", "open to write", "make folder"].contains(call.what) {
+        try expect(
+          call.what == "create" || call.what == "make folder", "each file that is written is a new one",
+            "\(call.what) \(shortened(call.path, saving))")
+        let folder = call.path.split(separator: "/").dropLast().reduce("") { $0 + "/" + $1 }
+        if folder == saving.home { made.append(call.path) } else {
+          try expect(made.contains(folder), "each file that is written lies beside the store", call.path)
+        }
+      }
+      shapes.append(made.map { Self.without(number, in: $0) })
+    }
+    if !shapes[0].isEmpty {
+      try expect(shapes[0] != shapes[1], "two processes take names that neither can foresee", shapes[0].joined(separator: ", "))
+    }
+    // A store for its owner's eyes.
+    let count = try calls(of: saving).calls
+    for place in 1...count {
+      saving.reset()
+      protect(saving.path, folder: 0o700, file: 0o600)
+      _ = try attempt("be killed at call \(place)", faults: try FaultPlan(CSF_KILL, at: place)) { try saving.save($0) }
+      for name in saving.litter {
+        let mode = (Files.status(saving.home + "/" + name)?.st_mode ?? 0) & 0o777
+        try expect(mode & 0o077 == 0, "a working file of a store with mode 0600 is its owner's alone",
+          "\(name) has mode 0\(String(mode, radix: 8))")
+      }
+    }
+    for place in 1...count {
+      let plan = try FaultPlan(CSF_FAIL, at: place, error: ENOSPC)
+      let end = try save(saving, "a full disk at call \(place)", plan)
+      guard case .refused = end else { continue }
+      try expect(saving.litter.isEmpty, "nothing lies beside the store after an error at call \(place)",
+        saving.litter.joined(separator: ", "))
     }
   }
 
-  /// Bytes with a UUID blanked, in each of the spellings that files have.
-  private static func without(_ uuid: String, _ bytes: [UInt8]) -> [UInt8] {
-    var result = bytes
-    var spellings = [Array(uuid.utf8), Array(uuid.lowercased().utf8)]
-    if let value = UUID(uuidString: uuid) { spellings.append(withUnsafeBytes(of: value.uuid) { Array($0) }) }
-    for spelling in spellings where bytes.count >= spelling.count {
-      for start in 0...(result.count - spelling.count) where result[start] == spelling[0] && result[start..<start + spelling.count].elementsEqual(spelling) {
-        for place in start..<start + spelling.count { result[place] = 0 }
+  private static func without(_ number: Int, in path: String) -> String {
+    path.split(separator: "-", omittingEmptySubsequences: false).map { $0 == "\(number)" ? "PID" : String($0) }.joined(separator: "-")
+  }
+
+  private func protect(_ path: String, folder: mode_t, file: mode_t) {
+    if Files.isFolder(path) {
+      chmod(path, folder)
+      for name in Files.names(in: path) { chmod(path + "/" + name, file) }
+    } else {
+      chmod(path, file)
+    }
+  }
+
+  func expectAttributesKept(_ saving: SaveCase) throws {
+    let attribute = "user.conformance"
+    let isFolder = saving.oldFiles[""] == nil
+    for (file, directory) in [(mode_t(0o600), mode_t(0o700)), (0o640, 0o750), (0o664, 0o775)] {
+      saving.reset()
+      protect(saving.path, folder: directory, file: file)
+      let owner: uid_t = geteuid() == 0 ? 4242 : geteuid()
+      if geteuid() == 0 { chown(saving.path, owner, owner) } else { note("owners cannot be changed here") }
+      let hasAttributes = csf_set_attribute(saving.path, attribute, "kept") == 0
+      if !hasAttributes { note("this file system has no attributes of users") }
+      _ = try process("save") { try saving.save($0) }
+      let paths = [saving.path] + (isFolder ? saving.oldFiles.keys.sorted().map { saving.path + "/" + $0 } : [])
+      for path in paths where Files.exists(path) {
+        let wanted = Files.isFolder(path) ? directory : file
+        let mode = (Files.status(path)?.st_mode ?? 0) & 0o7777
+        try expect(
+          mode == wanted, "\(shortened(path, saving)) keeps mode 0\(String(wanted, radix: 8))", "it has 0\(String(mode, radix: 8))")
+      }
+      try expect(Files.status(saving.path)?.st_uid == owner, "the owner stays", "it is \(Files.status(saving.path)?.st_uid ?? 0)")
+      if hasAttributes {
+        try expect(csf_has_attribute(saving.path, attribute, "kept") != 0, "the attribute \(attribute) stays", "it is gone")
       }
     }
-    return result
+  }
+
+  /// Makes a store be written twice without changing what it holds.
+  func rewrite(_ path: String, _ model: ModelDescription) throws {
+    _ = try process("change it, save, change it back, save") { bench in
+      let open = try bench.open(path, model)
+      return try withExtendedLifetime(open) {
+        guard let entity = open.store.model.entities.first(where: { entity in
+          !entity.isAbstract && open.store.nodes.count(of: entity.index) > 0 && entity.slots.contains { $0.name == "name" }
+        }), let node = open.store.nodes.handles(of: entity.index).first
+        else { return false }
+        let object = try open.context.existingObject(with: open.store.objectID(for: open.store.nodes.objectReference(of: node)))
+        let before: Any? = try object.value(forKey: "name")
+        try object.setValue("something else", forKey: "name")
+        try open.context.save()
+        try object.setValue(before, forKey: "name")
+        try open.context.save()
+        return true
+      }
+    }
+  }
+
+  /// How many bytes lie in pieces of the second that are not, in that order, in the first. Pieces end where the content says so:
+  /// an insertion changes those round it alone.
+  static func changedBytes(_ one: [UInt8], _ other: [UInt8]) -> Int {
+    func pieces(_ bytes: [UInt8]) -> [ArraySlice<UInt8>] {
+      var all: [ArraySlice<UInt8>] = []
+      var start = 0
+      for place in bytes.indices {
+        var mix: UInt32 = 0
+        for back in 0..<4 where place >= back { mix = (mix ^ UInt32(bytes[place - back])) &* 0x0100_0193 }
+        if (mix >> 7) % 24 == 0 || place - start >= 256 {
+          all.append(bytes[start...place])
+          start = place + 1
+        }
+      }
+      if start < bytes.count { all.append(bytes[start...]) }
+      return all
+    }
+    return pieces(other).difference(from: pieces(one)).insertions.reduce(0) { sum, change in
+      if case .insert(_, let piece, _) = change { sum + piece.count } else { sum }
+    }
+  }
+
+  /// Runs a part of this check in a program that was started anew, with a hash seed of its own. Gives back what it noted.
+  func elsewhere(_ id: String) throws -> [String] {
+    guard let part = Checks.parts.first(where: { $0.id == id }), let served = WorkerServer.served else {
+      throw Blockage(reason: "this check runs in worker processes only")
+    }
+    record.did("run \(id) in a program that is started anew")
+    let pool = WorkerPool(.again, WorkerServer.name(of: served.type))
+    var other = served
+    other.fault = subject.fault
+    let result = pool.run(part, other, seed: seed)
+    pool.conclude()
+    guard result.outcome == .passed else {
+      throw Disappointment(expected: "\(id) comes to its end", actual: result.explanation?.actual ?? result.reason ?? result.outcome.rawValue)
+    }
+    return result.notes
   }
 }

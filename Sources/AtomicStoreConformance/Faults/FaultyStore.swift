@@ -1,3 +1,4 @@
+import AtomicStoreKit
 import AtomicStoreSPI
 
 /// A store with a mistake planted in it: round any other, doing everything as that one does but for the mistake.
@@ -105,7 +106,7 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
       let bytes = try beside.sourceForVerification(name: "faulty").bytes().withUnsafeBytes { Array($0) }
       try staged.file().write(change(bytes))
     } else {
-      try base.save(snapshot, to: staged)
+      do throws(PersistentStoreError) { try base.save(snapshot, to: staged) } catch { throw hooks.saveError?(error) ?? error }
     }
     try hooks.afterSave?(snapshot, configuration)
   }
@@ -160,12 +161,16 @@ struct FaultHooks: Sendable {
   var savedAt: (@Sendable (inout StoreSnapshot, StoreConfiguration) throws(PersistentStoreError) -> Void)?
   var beforeSave: (@Sendable (StoreSnapshot, StoreConfiguration) throws(PersistentStoreError) -> Void)?
   var afterSave: (@Sendable (StoreSnapshot, StoreConfiguration) throws(PersistentStoreError) -> Void)?
+  /// What an error of the format's save is told as.
+  var saveError: (@Sendable (PersistentStoreError) -> PersistentStoreError)?
   /// What the file's bytes become, for formats of one file.
   var bytes: (@Sendable ([UInt8]) -> [UInt8])?
   var willRemove: (@Sendable (StoreConfiguration) -> Void)?
   /// For mistakes of the kit itself, which no store can make: what it would have called.
   var calls: (@Sendable ([SpyCall]) -> [SpyCall])?
-  /// The same, told whether there is a coordinator.
+  /// The same, for what its comparison would have found.
+  var compared: (@Sendable ([GraphDifference]) -> [GraphDifference])?
+  /// Told whether there is a coordinator.
   var removal: (@Sendable (StoreConfiguration, Bool) -> Void)?
   var storeType: (@Sendable (String) -> String)?
   /// Told of an error that ends a load.
@@ -212,6 +217,9 @@ enum Faults {
     hostilePropertyList,
     hostileCSV,
     saving,
+    hostile,
+    scale,
+    conversion,
   ].flatMap { $0 }
 
   static func named(_ name: String) -> Fault? { all.first { $0.name == name } }

@@ -17,7 +17,11 @@ enum WorkerServer {
     serve(subject)
   }
 
+  /// What this process was started to serve; nil in any other. Set once, before the first check.
+  nonisolated(unsafe) private(set) static var served: ConformanceSubject?
+
   static func serve(_ subject: ConformanceSubject) -> Never {
+    served = subject
     unsetenv(variable)
     signal(SIGPIPE, SIG_IGN)
     var pending: [UInt8] = []
@@ -44,7 +48,7 @@ enum WorkerServer {
   private static func handle(_ line: String, _ subject: ConformanceSubject) -> String {
     let fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
     guard fields.count == 6, fields[0] == "RUN", let seed = UInt64(fields[2]), let milliseconds = Int32(fields[5]),
-      let definition = Conformance.definitions.first(where: { $0.id == fields[1] })
+      let definition = (Conformance.definitions + Checks.parts).first(where: { $0.id == fields[1] })
     else { return "BAD" }
     let folder = fields[3]
     fflush(nil)

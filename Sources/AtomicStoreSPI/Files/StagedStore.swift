@@ -121,15 +121,24 @@ public final class StagedStore: Sendable {
     let mask = umask(0)
     umask(mask)
     for member in members {
-      var mode = 0o666 & ~mask
-      if layout == .file, let old, !oldIsFolder { mode = old.st_mode & 0o7777 }
-      try member.seal(mode: mode, owner: layout == .file && !oldIsFolder ? old : nil)
+      // What is replaced gives its mode, owner and attributes to what takes its place; members do so one by one.
+      let replaced = layout == .file ? targetPath : oldIsFolder ? member.path : nil
+      let known = try replaced.flatMap { path throws(PersistentStoreError) in try SystemCall.status(path, followLinks: false) }
+      let model = known.flatMap { $0.st_mode & S_IFMT == S_IFREG ? $0 : nil }
+      try member.seal(mode: model.map { $0.st_mode & 0o7777 } ?? 0o666 & ~mask, like: model == nil ? nil : replaced, owner: model)
     }
     if layout == .folder {
-      chmod(stagedPath, oldIsFolder ? (old?.st_mode ?? 0o777) & 0o7777 : 0o777 & ~mask)
-      if let old, oldIsFolder { _ = chown(stagedPath, old.st_uid, old.st_gid) }
+      if let old, oldIsFolder {
+        _ = chown(stagedPath, old.st_uid, old.st_gid)
+        let descriptor = try SystemCall.open(stagedPath, O_RDONLY | O_DIRECTORY, doing: "open the folder")
+        asf_copy_attributes(targetPath, descriptor)
+        close(descriptor)
+      }
+      guard chmod(stagedPath, oldIsFolder ? (old?.st_mode ?? 0o777) & 0o7777 : 0o777 & ~mask) == 0 else {
+        throw SystemCall.error(errno, "set the mode", targetPath)
+      }
       if let error = faults?.next(.sync) { throw SystemCall.error(error, "sync the folder", targetPath) }
-      try SystemCall.syncFolder(stagedPath)
+      try SystemCall.syncFolder(stagedPath, of: targetPath)
     }
     state.withLock { $0.phase = .finished }
   }
@@ -200,7 +209,7 @@ public final class StagedStore: Sendable {
     state.withLock { $0.phase = .committed(previous: previous) }
     do throws(PersistentStoreError) {
       if let error = faults?.next(.sync) { throw SystemCall.error(error, "sync the folder", targetPath) }
-      try SystemCall.syncFolder(FilePathText.folder(targetPath))
+      try SystemCall.syncFolder(FilePathText.folder(targetPath), of: targetPath)
       guard let status = try SystemCall.status(targetPath, followLinks: false) else {
         throw PersistentStoreError(.changedOnDisk, "the store vanished", at: StoreLocation(file: targetPath))
       }
@@ -245,7 +254,7 @@ public final class StagedStore: Sendable {
     } else {
       SystemCall.removeTree(targetPath)
     }
-    try SystemCall.syncFolder(FilePathText.folder(targetPath))
+    try SystemCall.syncFolder(FilePathText.folder(targetPath), of: targetPath)
   }
 
   /// Forgets what was staged. The target is as it was.
@@ -321,18 +330,25 @@ public final class StagedFile: Sendable {
   /// Nothing to do for formats: the kit closes what it opened. Here for those who like to say it.
   public func close() throws(PersistentStoreError) {}
 
-  func seal(mode: mode_t, owner: stat?) throws(PersistentStoreError) {
+  /// - Parameter like: The file whose extended attributes it gets.
+  func seal(mode: mode_t, like: String?, owner: stat?) throws(PersistentStoreError) {
     try state.withLock { state throws(PersistentStoreError) in
-      guard state.descriptor >= 0 else { return }
-      defer {
-        Glibc.close(state.descriptor)
-        state.descriptor = -1
+      let descriptor = state.descriptor
+      guard descriptor >= 0 else { return }
+      state.descriptor = -1
+      do throws(PersistentStoreError) {
+        // The owner first: changing it clears the set-user bits of the mode.
+        if let owner { _ = fchown(descriptor, owner.st_uid, owner.st_gid) }
+        if let like { asf_copy_attributes(like, descriptor) }
+        guard fchmod(descriptor, mode) == 0 else { throw SystemCall.error(errno, "set the mode", path) }
+        if let error = faults?.next(.sync) { throw SystemCall.error(error, "sync", path) }
+        guard fsync(descriptor) == 0 else { throw SystemCall.error(errno, "sync", path) }
+      } catch {
+        Glibc.close(descriptor)
+        throw error
       }
-      // The owner first: changing it clears the set-user bits of the mode.
-      if let owner { _ = fchown(state.descriptor, owner.st_uid, owner.st_gid) }
-      guard fchmod(state.descriptor, mode) == 0 else { throw SystemCall.error(errno, "set the mode", path) }
-      if let error = faults?.next(.sync) { throw SystemCall.error(error, "sync", path) }
-      guard fsync(state.descriptor) == 0 else { throw SystemCall.error(errno, "sync", path) }
+      // Some file systems tell only now that a write failed.
+      guard Glibc.close(descriptor) == 0 || errno == EINTR else { throw SystemCall.error(errno, "close", path) }
     }
   }
 
@@ -378,7 +394,6 @@ package final class FaultPlan: Sendable {
 /// The names of what is staged, so that a program that is told to stop can clean up, and a later one after a crash.
 enum StagedLitter {
   private static let pending = Mutex<Set<String>>([])
-  private static let counter = Atomic<Int>(0)
   private static let marker = ".atomicstore-"
 
   static func add(_ path: String) { pending.withLock { _ = $0.insert(path) } }
@@ -387,10 +402,12 @@ enum StagedLitter {
     for path in pending.withLock({ $0 }) { SystemCall.removeTree(path) }
   }
 
-  /// `.NAME.atomicstore-PID-N.tmp` beside the target, NAME cut where the whole would pass 255 bytes.
+  /// `.NAME.atomicstore-PID-RANDOM.tmp` beside the target, NAME cut where the whole would pass 255 bytes.
+  ///
+  /// Nobody can foresee it; and a process that gets the number of one that was killed, as the first ones of a container do, does
+  /// not take the name of what that one left.
   static func name(beside target: String) -> String {
-    let serial = counter.wrappingAdd(1, ordering: .relaxed).oldValue
-    let tail = "\(marker)\(getpid())-\(serial).tmp"
+    let tail = "\(marker)\(getpid())-\(String(UInt64.random(in: 0...UInt64.max), radix: 36)).tmp"
     var stem = Array(FilePathText.name(target).utf8.prefix(254 - tail.utf8.count))
     // Cut between scalars, not inside one.
     while !stem.isEmpty, String(validating: stem, as: UTF8.self) == nil { stem.removeLast() }
@@ -402,8 +419,12 @@ enum StagedLitter {
     let prefix = "." + target + marker
     for name in (try? SystemCall.names(in: folder)) ?? [] where name.hasPrefix(prefix) && name.hasSuffix(".tmp") {
       let tail = name.dropFirst(prefix.count).dropLast(4).split(separator: "-")
-      guard tail.count == 2, let process = pid_t(tail[0]), process > 0, process != getpid() else { continue }
-      if kill(process, 0) != 0, errno == ESRCH { SystemCall.removeTree(folder + "/" + name) }
+      guard tail.count == 2, let process = pid_t(tail[0]), process > 0 else { continue }
+      let path = folder + "/" + name
+      // Ours by the name alone: the folder may have been reached by another path.
+      let isOurs = process == getpid() && pending.withLock { $0.contains { FilePathText.name($0) == name } }
+      let isStale = process == getpid() ? !isOurs : kill(process, 0) != 0 && errno == ESRCH
+      if isStale { SystemCall.removeTree(path) }
     }
   }
 }

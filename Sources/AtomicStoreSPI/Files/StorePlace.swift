@@ -104,7 +104,8 @@ public struct StorePlace: Sendable {
       var prefixes: [ScalarString: [UInt8]] = [:]
       for name in names.prefix(64) {
         let member = resolvedPath + "/" + name
-        if let status = try SystemCall.status(member, followLinks: true), status.st_mode & S_IFMT == S_IFREG {
+        // A link could lead anywhere: what it leads to is not the store's.
+        if let status = try SystemCall.status(member, followLinks: false), status.st_mode & S_IFMT == S_IFREG {
           prefixes[ScalarString(name)] = try Self.prefix(member)
         }
       }
@@ -174,7 +175,7 @@ public struct StoreProbe: Sendable {
     if let prefix = prefixes[ScalarString(name)] { return prefix }
     guard let folderPath, memberNames.contains(where: { ScalarString($0) == ScalarString(name) }) else { return [] }
     let path = folderPath + "/" + name
-    guard let status = try? SystemCall.status(path, followLinks: true), status.st_mode & S_IFMT == S_IFREG else {
+    guard let status = try? SystemCall.status(path, followLinks: false), status.st_mode & S_IFMT == S_IFREG else {
       return []
     }
     return (try? StorePlace.prefix(path)) ?? []

@@ -44,11 +44,13 @@ enum SystemCall {
     }
   }
 
-  static func syncFolder(_ path: String) throws(PersistentStoreError) {
-    let descriptor = try open(path, O_RDONLY | O_DIRECTORY, doing: "open the folder")
+  /// - Parameter store: What an error names: nobody knows the folder of a store that is being written.
+  static func syncFolder(_ path: String, of store: String) throws(PersistentStoreError) {
+    let descriptor = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw error(errno, "open the folder", store) }
     defer { close(descriptor) }
     // Some file systems cannot sync a folder and say so with EINVAL.
-    if fsync(descriptor) != 0, errno != EINVAL, errno != EROFS { throw error(errno, "sync the folder", path) }
+    if fsync(descriptor) != 0, errno != EINVAL, errno != EROFS { throw error(errno, "sync the folder", store) }
   }
 
   /// Names in a folder but `.` and `..`, in the order of their bytes.

@@ -38,8 +38,8 @@ typedef enum {
   CSF_IGNORE_CLOSE_ERROR = 128,
   CSF_IGNORE_READ_ERROR = 256, ///< a failing read is told as the end of the file
   CSF_ASSUME_FULL_WRITE = 512, ///< a short write is told as a whole one
-  CSF_FOLDER_BY_FILES = 1024,  ///< a folder is put in another's place file by file
-  CSF_GENERIC_ERROR = 2048,    ///< every error is told as EIO
+  CSF_EXCHANGE_BY_MEMBER = 1024, ///< folders are exchanged file by file
+  CSF_OVERWRITE = 2048,        ///< a file whose name begins with "taken" is not seen, and a new one takes its place
   CSF_BLIND_TO_LINKS = 4096,   ///< what tells of a name tells of what its link leads to; a circle of links is nothing
   CSF_SPECIAL_IS_FILE = 8192,  ///< pipes, sockets and devices are told as empty files
   CSF_UNREADABLE_IS_EMPTY = 16384, ///< a file that cannot be opened is told as one of zero bytes
@@ -81,6 +81,12 @@ pid_t csf_spawn(const char *_Nonnull path, char *_Nullable const *_Nonnull argum
 /// Waits for a child until a deadline in milliseconds. 0: still running; 1: it exited, with the code; 2: a signal ended it.
 int csf_wait(pid_t child, int milliseconds, int *_Nonnull code);
 int csf_socketpair(int *_Nonnull pair);
+/// 0 for success, as setxattr(2).
+int csf_set_attribute(const char *_Nonnull path, const char *_Nonnull name, const char *_Nonnull value);
+/// Whether a file has an attribute of this value.
+int csf_has_attribute(const char *_Nonnull path, const char *_Nonnull name, const char *_Nonnull value);
+/// Gives the system back what was freed.
+void csf_trim(void);
 void csf_limit(int64_t memory, int64_t seconds);
 
 #endif
