@@ -82,13 +82,13 @@ extension Checks {
     },
     CheckDefinition(
       "REG-04", "Registering a format again changes nothing; another one under its name is refused", level: .should, from: kit,
-      by: "registered three hundred times; then another format of the same name",
+      by: "registered ten thousand times; then another format of the same name",
       causes: ["the name was not the same each time it was asked for"],
       catches: ["typeNameChanges"]
     ) { lab in
-      let count = try lab.process("register it three hundred times") { bench in
+      let count = try lab.process("register it ten thousand times") { bench in
         var registry = StoreRegistry()
-        for _ in 0..<300 { try registry.register(bench.subject.type) }
+        for _ in 0..<10_000 { try registry.register(bench.subject.type) }
         return registry.storeTypes.count
       }
       try lab.expectEqual(count, 1, "registered types")

@@ -73,6 +73,7 @@ extension Faults {
       guard shared.count > 20 else { return false }
       // The last ones are the outer ones.
       craft.items[shared[shared.count - 8]] = PropertyListCraft.nothing
+      craft.dropUnreached()
       return true
     },
     list("allocatesDeclaredCount", "takes as much as there is of what a count says", mendsCounts: true) { $0.mended > 0 },
@@ -82,6 +83,7 @@ extension Faults {
       guard nested.count > 1000 else { return false }
       // The last ones are the outer ones.
       craft.items[nested[nested.count - 30]] = PropertyListCraft.nothing
+      craft.dropUnreached()
       return true
     },
     objects("int8Unsigned", "takes integers of one byte for signed ones") { bytes in

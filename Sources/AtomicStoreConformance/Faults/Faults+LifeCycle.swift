@@ -458,7 +458,7 @@ extension Faults {
       let asked = Notebook(0)
       hooks.storeType = { name in
         asked.change { $0 += 1 }
-        return asked.value > 400 ? name + " \(asked.value)" : name
+        return asked.value > 8000 ? name + " \(asked.value)" : name
       }
     },
     Fault("greedyProbe", "takes any text for its own") { hooks in

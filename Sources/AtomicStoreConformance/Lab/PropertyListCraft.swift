@@ -119,6 +119,40 @@ struct PropertyListCraft: Sendable {
     return result + Self.big(UInt64(items.count), 8) + Self.big(UInt64(top), 8) + Self.big(UInt64(table), 8)
   }
 
+  /// Takes out what nothing leads to: a list that holds such objects is broken in another way than was meant.
+  mutating func dropUnreached() {
+    var places: [Int?] = Array(repeating: nil, count: items.count)
+    var order = [top]
+    places[top] = 0
+    var next = 0
+    func reach(_ index: Int) {
+      guard places[index] == nil else { return }
+      places[index] = order.count
+      order.append(index)
+    }
+    while next < order.count {
+      switch items[order[next]] {
+      case .raw: break
+      case .array(let list): list.forEach(reach)
+      case .dictionary(let entries):
+        for entry in entries {
+          reach(entry.key)
+          reach(entry.value)
+        }
+      }
+      next += 1
+    }
+    func moved(_ index: Int) -> Int { places[index] ?? 0 }
+    items = order.map { index in
+      switch items[index] {
+      case .raw(let bytes): .raw(bytes)
+      case .array(let list): .array(list.map(moved))
+      case .dictionary(let entries): .dictionary(entries.map { (moved($0.key), moved($0.value)) })
+      }
+    }
+    top = 0
+  }
+
   /// The text of a string of ASCII.
   func text(_ index: Int) -> String? {
     guard case .raw(let bytes) = items[index], bytes[0] & 0xF0 == 0x50 else { return nil }
