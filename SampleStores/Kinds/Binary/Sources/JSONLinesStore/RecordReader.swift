@@ -51,7 +51,10 @@ struct RecordReader {
     return offset
   }
 
-  private mutating func byte() throws(PersistentStoreError) -> UInt8 { bytes.span[try take(1)] }
+  private mutating func byte() throws(PersistentStoreError) -> UInt8 {
+    let place = try take(1)
+    return bytes.span[place]
+  }
 
   private mutating func word() throws(PersistentStoreError) -> UInt64 {
     let start = try take(8)
