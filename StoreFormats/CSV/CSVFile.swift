@@ -43,7 +43,9 @@ struct CSVFile {
     let first = try result.get()
     header = hasHeader ? first : first.indices.map { "column\($0 + 1)" }
     isTyped = hasHeader && first.first == Header.identifier
-    guard !first.isEmpty else { throw PersistentStoreError(.malformed, "the file is empty", at: place) }
+    guard !first.isEmpty else {
+      throw PersistentStoreError(.malformed, "the file is empty", at: place.filled(from: StoreLocation(line: 1)))
+    }
   }
 
   /// Whether the bytes begin with the first column of our own files and a comma.

@@ -112,7 +112,9 @@ extension CSVStore {
     _ foreign: ForeignLayout, _ entity: Entity, _ nodes: NodeTable, to file: StagedFile
   ) throws(PersistentStoreError) {
     let writer = ByteWriter { (bytes) throws(PersistentStoreError) in try file.write(bytes) }
-    let cells = CellWriter(writer, dialect: foreign.dialect)
+    var cells = CellWriter(writer, dialect: foreign.dialect)
+    // The delimiter is found out from the first record: no other may stand there bare.
+    cells.quotesEveryDelimiter = true
     if foreign.columns.contains(nil) {
       throw PersistentStoreError(
         .unsupportedByFormat, "columns were left out on reading, and a save would lose them", at: StoreLocation(file: path))
@@ -130,6 +132,7 @@ extension CSVStore {
     func endRecord() {
       if foreign.dialect.lineEnding == .carriageReturnLineFeed { writer.append(byte: 0x0D) }
       writer.append(byte: 0x0A)
+      cells.quotesEveryDelimiter = false
     }
     if foreign.hasHeader {
       for (index, name) in foreign.header.enumerated() {
@@ -241,6 +244,8 @@ final class RunningDigest {
 struct CellWriter {
   private let writer: ByteWriter
   private let delimiter: UInt8
+  /// Quotes a text also for the delimiters that other files have.
+  var quotesEveryDelimiter = false
 
   init(_ writer: ByteWriter, dialect: CSVDialect) {
     self.writer = writer
@@ -271,6 +276,7 @@ struct CellWriter {
       return true
     }
     let delimiter = delimiter
+    if quotesEveryDelimiter, bytes.withUnsafeBufferPointer({ $0.contains { [0x2C, 0x3B, 0x09, 0x7C].contains($0) } }) { return true }
     return bytes.withUnsafeBufferPointer { buffer in
       for byte in buffer where byte <= 0x7C {
         if byte == delimiter || byte == 0x22 || byte == 0x0A || byte == 0x0D || byte == 0 { return true }
