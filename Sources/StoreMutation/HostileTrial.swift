@@ -109,8 +109,8 @@ public final class HostileTrial {
     }
     let bytes = try PropertyList.encodeBinary(value)
     guard try PropertyList.decodeBinary(bytes) == value else { throw finding("another list after a round trip") }
-    // XML cannot hold all that the binary form can, and says so.
-    if (try? PropertyList.encodeXML(value)) != nil { try compareXML(value) }
+    // XML cannot hold all that the binary form can: which not-a-number it is, parts of a second. What it gives must be a list.
+    if let text = try? PropertyList.encodeXML(value) { _ = try PropertyList.decodeXML(text.span) }
     _ = try store("BinaryPropertyList", StoreSource(bytes: input, name: "store.plist"), [:], nil)
     return .value
   }
