@@ -81,7 +81,7 @@ import Testing
     let path = try folder.write("=key,note\n=a,-1\n'b,@c\n", to: "Rows.csv")
     let options = ["formulas": "defuse", "key": "=key"]
     let open = try OpenCSV(path, options)
-    #expect(open.references == [.string("'b"), .string("=a")])
+    #expect(open.references == [.string("=a"), .string("'b")])
     try open.set("note", .string("+x"), of: .string("=a"))
     #expect(try folder.text("Rows.csv").contains("\"''b\",\"'@c\"\n\"'=a\",\"'+x\""))
     let again = try OpenCSV(path, options)
