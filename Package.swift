@@ -118,7 +118,8 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "ConformanceTests", dependencies: [
-        "AtomicStoreConformance", "AtomicStoreSPI", "XMLStoreFormat", "BinaryPropertyListStoreFormat", "CSVStoreFormat",
+        "AtomicStoreConformance", "AtomicStoreKit", "AtomicStoreSPI", "CStoreFaults", "XMLStoreFormat",
+        "BinaryPropertyListStoreFormat", "CSVStoreFormat",
       ],
       swiftSettings: strict),
     .testTarget(
