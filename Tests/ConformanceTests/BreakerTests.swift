@@ -9,6 +9,7 @@ import Testing
     /// What the story must tell.
     var words: String
     var testDescription: String { fault }
+    var id: String { outcome == .failed ? "PRO-01" : "REG-02" }
   }
 
   static let breakers: [Breaker] = [
@@ -25,17 +26,35 @@ import Testing
     Breaker(fault: "floodsOutput", outcome: .failed, words: "more than 60000 bytes to standard output"),
   ]
 
-  @Test("what breaks is told as what it is, on its own check, and the next check is run", arguments: breakers)
-  func pinned(_ breaker: Breaker) throws {
-    let id = breaker.outcome == .failed ? "PRO-01" : "REG-02"
-    let limit = breaker.outcome == .timedOut ? 1 : nil
-    let checks = [try Harness.check(id, fault: breaker.fault, seconds: limit), try Harness.check("REG-02")]
-    let results = ConformanceRun(checks, width: 1).results()
-    #expect(results.map(\.id) == [id, "REG-02"])
-    #expect(results.map(\.outcome) == [breaker.outcome, .passed])
-    let story = try #require(results.first?.explanation)
-    #expect(story.actual.contains(breaker.words), "\(story.actual)")
-    #expect(ConformanceReport(storeType: "Calm", checks: checks, results: results).isSuccess == false)
+  /// One run: each breaker, and a check of a store with nothing wrong after it.
+  static let run: (checks: [ConformanceCheck], results: [ConformanceResult])? = {
+    let checks = try? breakers.flatMap { breaker in
+      [
+        try Harness.check(breaker.id, fault: breaker.fault, seconds: breaker.outcome == .timedOut ? 1 : nil), try Harness.check("REG-02"),
+      ]
+    }
+    return checks.map { ($0, ConformanceRun($0).results()) }
+  }()
+
+  @Test("what breaks is told as what it is, on its own check, and the next check is run", arguments: breakers.indices)
+  func pinned(_ place: Int) throws {
+    let breaker = Self.breakers[place]
+    let results = try #require(Self.run?.results)
+    #expect(results.count == Self.breakers.count * 2)
+    let (broken, next) = (results[place * 2], results[place * 2 + 1])
+    #expect(broken.id == breaker.id && broken.outcome == breaker.outcome, "\(breaker): \(broken.outcome)")
+    #expect(broken.explanation?.actual.contains(breaker.words) == true, "\(breaker): \(broken.explanation?.actual ?? "")")
+    #expect(next.id == "REG-02" && next.outcome == .passed)
+  }
+
+  @Test("a run with one of them is no success, and counts each as what it is")
+  func counted() throws {
+    let run = try #require(Self.run)
+    let report = ConformanceReport(storeType: "Calm", checks: run.checks, results: run.results)
+    #expect(!report.isSuccess && report.count(.passed) == Self.breakers.count)
+    for outcome in [ConformanceResult.Outcome.crashed, .timedOut, .failed] {
+      #expect(report.count(outcome) == Self.breakers.filter { $0.outcome == outcome }.count)
+    }
   }
 
   @Test("what a store writes to standard output harms no other check, and is noted there")

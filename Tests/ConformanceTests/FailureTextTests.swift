@@ -38,11 +38,11 @@ import Testing
     let folder = try #require(failed.explanation?.files)
     #expect(try !FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
     try FileManager.default.removeItem(atPath: folder)
-    let passed = try Harness.check("VAL-07").outcome()
+    let passed = try Harness.check("VAL-09").outcome()
     #expect(passed.outcome == .passed && passed.explanation == nil)
     let root = (folder as NSString).deletingLastPathComponent
     let left = (try? FileManager.default.contentsOfDirectory(atPath: root)) ?? []
-    #expect(!left.contains { $0.hasSuffix("-VAL-07") }, "\(left)")
+    #expect(!left.contains { $0.hasSuffix("-VAL-09") }, "\(left)")
   }
 
   @Test("every check has a rule, a source, a procedure and a likely cause")
@@ -59,7 +59,7 @@ import Testing
     #expect(inTest == "ATOMICSTORE_CONFORMANCE_ONLY=VAL-07 ATOMICSTORE_CONFORMANCE_SEED=18446744073709551615 swift test")
     subject.fault = "shortDoubleFormat"
     #expect(subject.again("VAL-07", seed: 3) == "atomicstore conform --selftest --fault shortDoubleFormat")
-    let check = try Harness.check("HOS-01", fault: "acceptsTruncated")
+    let check = try Harness.check("INI-16", fault: "acceptsTruncated")
     let first = check.outcome(seed: 9)
     let again = check.outcome(seed: first.seed)
     #expect(first.seed == 9 && first.outcome == again.outcome && first.explanation?.actual == again.explanation?.actual)

@@ -77,7 +77,7 @@ struct Lab: Sendable {
     case .refused(let error): throw PhaseTrouble(expected: "\(what): it succeeds", actual: error.text)
     case .crashed(let signal): throw PhaseTrouble(expected: "\(what): it ends", actual: Self.crash(signal), isCrash: true)
     case .exited(let code): throw PhaseTrouble(expected: "\(what): it ends", actual: "the process ended by itself, with \(code)", isCrash: true)
-    case .timedOut: throw PhaseTrouble(expected: "\(what): it ends", actual: "it was stopped after \(seconds) s", isTimeOut: true)
+    case .timedOut: throw PhaseTrouble(expected: "\(what): it ends", actual: "it was stopped after \(limit(seconds)) s", isTimeOut: true)
     }
   }
 
@@ -102,7 +102,7 @@ struct Lab: Sendable {
     case .exited(let code):
       throw PhaseTrouble(expected: "\(what): refused, with an error", actual: "the process ended by itself, with \(code)", isCrash: true)
     case .timedOut:
-      throw PhaseTrouble(expected: "\(what): refused, with an error", actual: "it was stopped after \(seconds) s", isTimeOut: true)
+      throw PhaseTrouble(expected: "\(what): refused, with an error", actual: "it was stopped after \(limit(seconds)) s", isTimeOut: true)
     }
   }
 
@@ -118,11 +118,13 @@ struct Lab: Sendable {
     if plan == nil, planted != 0 { plan = try FaultPlan() }
     if let plan { plan.state.pointee.mistakes = planted }
     return try Phase.run(
-      file: "\(folder).phase\(record.nextFile())", milliseconds: min(seconds, subject.timeLimit ?? seconds) * 1000,
+      file: "\(folder).phase\(record.nextFile())", milliseconds: limit(seconds) * 1000,
       faults: plan?.state, memory: memory, seconds: cpuSeconds,
       output: { said in if let text = said.text { record.talked("\(what): \(text)") } }
     ) { try body(bench) }
   }
+
+  private func limit(_ seconds: Int) -> Int { min(seconds, subject.timeLimit ?? seconds) }
 
   private static func crash(_ signal: Int32) -> String {
     let name: String
