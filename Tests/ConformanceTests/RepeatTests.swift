@@ -5,8 +5,8 @@ import Testing
   /// Checks that choose at random, checks that do not, one that sweeps, and some on stores that are wrong.
   static func checks() throws -> [ConformanceCheck] {
     try [
-      ("VAL-34", nil), ("REL-03", nil), ("REF-08", nil), ("INI-18", nil), ("REG-09", nil), ("VAL-01", nil), ("SAV-03", nil),
-      ("VAL-07", "shortDoubleFormat"), ("INI-16", "acceptsTruncated"), ("TRA-01", "silentOrder"),
+      ("REL-03", nil), ("REF-08", nil), ("INI-18", nil), ("REG-09", nil), ("VAL-01", nil), ("SAV-03", nil),
+      ("VAL-07", "shortDoubleFormat"), ("VAL-35", "swapsTwoAttributes"), ("TRA-01", "silentOrder"),
     ].map { try Harness.check($0.0, fault: $0.1) }
   }
 
@@ -23,8 +23,9 @@ import Testing
       id = result.id
       outcome = result.outcome
       reason = result.reason
-      expected = result.explanation?.expected
-      actual = result.explanation?.actual
+      func withoutFolder(_ text: String?) -> String? { text?.replacing(result.explanation?.files ?? "/", with: "") }
+      expected = withoutFolder(result.explanation?.expected)
+      actual = withoutFolder(result.explanation?.actual)
       strip = result.strip
       notes = result.notes.count
     }
@@ -43,7 +44,7 @@ import Testing
     var random = LabRandom(5)
     let shuffled = checks.shuffled(using: &random)
     #expect(shuffled.map(\.id) != checks.map(\.id))
-    #expect(Self.told(shuffled, seed: 11, width: 2) == first)
+    for (one, other) in zip(first, Self.told(shuffled, seed: 11, width: 2)) { #expect(one == other) }
   }
 
   @Test("results come in the order of the checks, whichever ends first")

@@ -141,6 +141,8 @@ final class WorkerPool: Sendable {
     defer { close(pair[1]) }
     var environment = ProcessInfo.processInfo.environment
     environment[WorkerServer.variable] = name
+    // Where a crash is told by its signal, nobody waits for a backtrace; that takes seconds.
+    environment["SWIFT_BACKTRACE"] = "enable=no"
     var arguments = launch.arguments.map { strdup($0) }
     arguments.append(nil)
     var variables = environment.map { strdup("\($0.key)=\($0.value)") }
