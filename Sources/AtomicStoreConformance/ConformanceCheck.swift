@@ -282,8 +282,8 @@ enum ConformanceFilter {
   static var askedSeed: UInt64? { getenv(seed).flatMap { UInt64(String(cString: $0)) } }
 
   /// All, where no check is asked for, or one that is not there: nothing run would pass.
-  static func asked(of checks: [ConformanceCheck]) -> [ConformanceCheck] {
-    guard let name = getenv(check).map({ String(cString: $0) }) else { return checks }
+  static func asked(of checks: [ConformanceCheck], named name: String? = getenv(check).map { String(cString: $0) }) -> [ConformanceCheck] {
+    guard let name else { return checks }
     let asked = checks.filter { $0.id == name }
     return asked.isEmpty ? checks : asked
   }

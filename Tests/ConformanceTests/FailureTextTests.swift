@@ -63,8 +63,17 @@ import Testing
     let first = check.outcome(seed: 11)
     let again = check.outcome(seed: first.seed)
     #expect(first.seed == 11 && first.outcome == .failed && again.outcome == .failed)
+    // Made smaller, and still the same failure: not another that comes of having nothing left.
+    #expect(first.explanation?.expected.contains("objects are left") == true, "\(first.explanation?.expected ?? "")")
     #expect(first.explanation?.expected == again.explanation?.expected)
     #expect(first.explanation?.actual == again.explanation?.actual)
+  }
+
+  @Test("a test program that is asked for one check runs that; asked for one that is not there, it runs all")
+  func asked() {
+    let all = Conformance.catalogue
+    #expect(ConformanceFilter.asked(of: all, named: "VAL-07").map(\.id) == ["VAL-07"])
+    for name in ["VAL-99", "", nil] { #expect(ConformanceFilter.asked(of: all, named: name).count == all.count) }
   }
 
   @Test(

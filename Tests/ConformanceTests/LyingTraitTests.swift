@@ -3,7 +3,9 @@ import AtomicStoreSPI
 import Testing
 
 extension Harness {
-  private static func refuse(_ isBad: @escaping @Sendable (NodeTable) -> Bool) -> @Sendable (inout StoreSnapshot) throws(PersistentStoreError) -> Void {
+  private typealias Saving = @Sendable (inout StoreSnapshot) throws(PersistentStoreError) -> Void
+
+  private static func refuse(_ isBad: @escaping @Sendable (NodeTable) -> Bool) -> Saving {
     { snapshot throws(PersistentStoreError) in
       if isBad(snapshot.nodes) { throw PersistentStoreError(.unsupportedByFormat, "this format has no such thing") }
     }
@@ -23,7 +25,7 @@ extension Harness {
 
   private static func fault(
     _ name: String, _ change: @escaping @Sendable (inout StoreTraits) -> Void,
-    saved: (@Sendable (inout StoreSnapshot) throws(PersistentStoreError) -> Void)? = nil
+    saved: Saving? = nil
   ) -> Fault {
     Fault(name, name) { hooks in
       hooks.traits = { traits in
@@ -135,7 +137,7 @@ extension Harness {
   @Test("every trait that promises something is lied about here, both ways")
   func complete() {
     let traits = Mirror(reflecting: CalmStore.traits).children.compactMap(\.label)
-    // What people read, and options and extensions, which INI-19 and INI-20 ask for one by one, are no promises about values.
+    // What people read, and options and extensions, which INI-23 and REG-01 ask for, are no promises about values.
     let told: Set = ["summary", "fileExtensions", "readOptions", "writeOptions"]
     for trait in traits where !told.contains(trait) {
       // A layout has but two words, each a lie about the other.
