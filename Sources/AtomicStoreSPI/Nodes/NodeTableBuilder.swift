@@ -75,16 +75,40 @@ public final class NodeTableBuilder {
       let slots = model.records[index].slots
       let headers = UnsafeMutablePointer<UnsafeMutablePointer<ColumnHeader>>.allocate(capacity: slots.count + 1)
       let classes = UnsafeMutablePointer<ValueClass>.allocate(capacity: max(slots.count, 1))
-      for slot in slots {
-        (headers + slot.index).initialize(to: table.columns[slot.index].header)
-        (classes + slot.index).initialize(to: ValueClass(slot.kind))
-      }
-      (headers + slots.count).initialize(to: table.referenceNumbers.header)
+      for slot in slots { (classes + slot.index).initialize(to: ValueClass(slot.kind)) }
+      Self.point(headers, to: table)
       (building + index).initialize(
         to: Building(
           slotCount: slots.count, headers: headers, classes: classes, lines: nil,
           isAbstract: model.records[index].description.isAbstract))
     }
+  }
+
+  private static func point(_ headers: UnsafeMutablePointer<UnsafeMutablePointer<ColumnHeader>>, to table: EntityTable) {
+    for (index, column) in table.columns.enumerated() { (headers + index).initialize(to: column.header) }
+    (headers + table.columns.count).initialize(to: table.referenceNumbers.header)
+  }
+
+  /// Forgets everything it was told, so that a load may start again: a format that tried a quick way and found that
+  /// the file is not for it takes the other way with this.
+  public func removeAll() {
+    for index in tables.indices {
+      tables[index] = EntityTable(slots: model.records[index].slots)
+      let entry = building + index
+      Self.point(entry.pointee.headers, to: tables[index])
+      entry.pointee.count = 0
+      entry.pointee.capacity = 0
+      entry.pointee.lines?.deallocate()
+      entry.pointee.lines = nil
+      texts[index] = []
+      members[index] = nil
+      payloads[index] = [:]
+      deferred[index] = []
+    }
+    listed = []
+    listIndex = [:]
+    state.pointee.entity = -1
+    state.pointee.row = -1
   }
 
   deinit {
