@@ -58,6 +58,9 @@ class DocumentReader: XMLEventHandler {
   private(set) var header: StoreHeader?
   private var building = StoreHeader()
 
+  /// Of the metadata: set by whoever reads them first, which every opening does.
+  final var maximumDepth = StoreLimits.greatestDepth
+
   private let wantsHeadOnly: Bool
   private var hasHeader = false
 
@@ -164,7 +167,7 @@ class DocumentReader: XMLEventHandler {
     case .info: try startInfo(name, attributes, names)
     case .metadata:
       guard name == names.pointee.plist, list == nil else { throw unexpected(name, in: "<metadata>") }
-      list = PropertyListXMLBuilder()
+      list = PropertyListXMLBuilder(maximumDepth: maximumDepth)
       state = .list
       listDepth = 0
       try startListElement(name)

@@ -33,6 +33,7 @@ public struct XMLStore: AtomicStore {
   enum SchemaChoice: String, CaseIterable { case auto, embed, omit }
 
   private let path: String
+  private let maximumDepth: Int
   private let parser: ParserChoice
   private let schema: SchemaChoice
   /// As the file that was read has it.
@@ -40,6 +41,7 @@ public struct XMLStore: AtomicStore {
 
   public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
     path = configuration.path
+    maximumDepth = configuration.limits.depth
     parser = try Self.choice(Self.parserOption, in: configuration) ?? .auto
     schema = try Self.choice(Self.schemaOption, in: configuration) ?? .auto
   }
@@ -60,6 +62,7 @@ public struct XMLStore: AtomicStore {
 
   public mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
     let reader = HeaderReader(file: source.name)
+    reader.maximumDepth = maximumDepth
     // The head is a few kilobytes, whatever the size of the file.
     try reader.read(source, chunk: 16 * 1024)
     guard let header = reader.header, let uuid = header.uuid else {
