@@ -28,6 +28,8 @@ let package = Package(
         "AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats", "AtomicStoreConformance",
         "AtomicStoreCommand", "CStorePlugin",
       ]),
+    // For Fuzzing/, which is a package of its own: inputs made to do harm, and the judge of what comes of them.
+    .library(name: "StoreMutation", targets: ["StoreMutation"]),
     .executable(name: "atomicstore", targets: ["atomicstore"]),
     .executable(name: "iclass", targets: ["iclass"]),
   ],
@@ -77,6 +79,11 @@ let package = Package(
     .target(
       name: "AtomicStoreConformance", dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "CStoreFaults"], swiftSettings: strict),
 
+    // Inputs made to do harm, and what each reader must make of them: for the tests here and for Fuzzing/.
+    .target(
+      name: "StoreMutation", dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats"],
+      swiftSettings: strict),
+
     // The command, as a library for whoever has formats of their own: everything meets here.
     .target(
       name: "AtomicStoreCommand",
@@ -116,6 +123,10 @@ let package = Package(
     .testTarget(
       name: "StoreFormatsTests",
       dependencies: ["BuiltInStoreFormats", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "StoreCodecs"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "HostileInputTests",
+      dependencies: ["StoreMutation", "AtomicStoreKit", "BuiltInStoreFormats", "ModelFiles", "StoreCodecs"],
       swiftSettings: strict),
     .testTarget(name: "AtomicStoreKitTests", dependencies: ["AtomicStoreKit", "AtomicStoreSPI"], swiftSettings: strict),
     .testTarget(

@@ -83,6 +83,9 @@ public struct BinaryPropertyListReader {
 }
 
 extension BinaryPropertyListReader {
+  /// An object by its number, in the order of the file's table; nil beyond ``objectCount``.
+  public func object(at index: Int) -> Object? { index >= 0 && index < objectCount ? Object(index: index) : nil }
+
   /// Where the object's marker lies in the file, for messages.
   public func offset(of object: Object) throws(PersistentStoreError) -> Int {
     guard object.index >= 0, object.index < objectCount else {
@@ -140,7 +143,13 @@ extension BinaryPropertyListReader {
     case 16:
       let high = Self.unsigned(bytes, at: start, size: 8)
       let low = Self.unsigned(bytes, at: start + 8, size: 8)
-      return Int128(truncatingIfNeeded: high) << 64 | Int128(low)
+      let value = Int128(truncatingIfNeeded: high) << 64 | Int128(low)
+      // What could be read and not written again would be lost at the next save.
+      guard value >= Int128(Int64.min), value <= Int128(UInt64.max) else {
+        throw PersistentStoreError(
+          .invalidValue, "\(value) is beyond the integers of a property list", at: StoreLocation(offset: offset))
+      }
+      return value
     case 8: return Int128(Int64(bitPattern: Self.unsigned(bytes, at: start, size: 8)))
     default: return Int128(Self.unsigned(bytes, at: start, size: size))
     }

@@ -16,7 +16,7 @@ extension PropertyList {
       throw PersistentStoreError(
         .malformed, bytes.count == start
           ? "the property list is empty" : "this is no property list in XML; the old text form is not read",
-        at: StoreLocation(file: file))
+        at: StoreLocation(file: file, line: 1))
     }
     let root = try XMLElement.parse(bytes, file: file, limits: XMLLimits(depth: PropertyList.maximumDepth + 4, attributes: 16))
     return try decodeXML(root, file: file, maximumDepth: maximumDepth)

@@ -39,7 +39,7 @@ public final class XMLElement: Sendable {
     builder.locate = { [unowned reader] in reader.location }
     try reader.parse(bytes)
     guard let root = builder.root else {
-      throw PersistentStoreError(.malformed, "the document has no element", at: StoreLocation(file: file))
+      throw PersistentStoreError(.malformed, "the document has no element", at: reader.location)
     }
     return root
   }

@@ -41,7 +41,10 @@ extension BinaryPropertyListStore {
       }
     }
     guard reached == reader.objectCount else {
-      throw PersistentStoreError(.malformed, "\(reader.objectCount - reached) objects of the property list are in none of its containers")
+      let first = isReached.firstIndex(of: false).flatMap { reader.object(at: $0) }
+      throw PersistentStoreError(
+        .malformed, "\(reader.objectCount - reached) objects of the property list are in none of its containers",
+        at: StoreLocation(offset: try first.map { (object) throws(PersistentStoreError) in try reader.offset(of: object) }))
     }
   }
 

@@ -77,9 +77,14 @@ public struct BinaryPropertyListStore: AtomicStore {
     guard let last = Int64(exactly: try top.require("lastReference").integer()) else {
       throw top.malformed("has a last reference beyond 64 bits")
     }
-    return StoreMetadata(
-      storeType: storeType, uuid: uuid, entries: entries, lastReference: last,
-      model: try ModelDescription(propertyList: try top.require("model").whole()))
+    return StoreMetadata(storeType: storeType, uuid: uuid, entries: entries, lastReference: last, model: try model(top.require("model")))
+  }
+
+  private static func model(_ node: PropertyListNode) throws(PersistentStoreError) -> ModelDescription {
+    let list = try node.whole()
+    do throws(PersistentStoreError) { return try ModelDescription(propertyList: list) } catch {
+      throw error.located(StoreLocation(offset: try node.reader.offset(of: node.object)))
+    }
   }
 }
 

@@ -12,6 +12,8 @@ struct CSVFile {
   let hasHeader: Bool
   /// Whether the file is of our own making, typed and with references.
   let isTyped: Bool
+  /// Whether texts that spreadsheets would run as formulas have an apostrophe before them.
+  let isDefused: Bool
 
   init(_ source: StoreSource, member: String?, options: StoreOptions) throws(PersistentStoreError) {
     name = source.displayName(ofMember: member)
@@ -41,15 +43,19 @@ struct CSVFile {
       }
     }
     let first = try result.get()
-    header = hasHeader ? first : first.indices.map { "column\($0 + 1)" }
-    isTyped = hasHeader && first.first == Header.identifier
-    guard !first.isEmpty else { throw PersistentStoreError(.malformed, "the file is empty", at: place) }
+    isTyped = hasHeader && (first.first == Header.identifier || first.first == Header.defusedIdentifier)
+    isDefused = isTyped ? first.first == Header.defusedIdentifier : options[CSVStore.formulasOption] == "defuse"
+    let names = isDefused ? first.map { Formula.restored($0) } : first
+    header = hasHeader ? names : first.indices.map { "column\($0 + 1)" }
+    guard !first.isEmpty else {
+      throw PersistentStoreError(.malformed, "the file is empty", at: place.filled(from: StoreLocation(line: 1)))
+    }
   }
 
   /// Whether the bytes begin with the first column of our own files and a comma.
   private static func isOurs(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    let wanted = Array((Header.identifier + ",").utf8)
-    return bytes.dropFirst(bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0).starts(with: wanted)
+    let text = bytes.dropFirst(bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0)
+    return text.starts(with: (Header.identifier + ",").utf8) || text.starts(with: (Header.defusedIdentifier + ",").utf8)
   }
 
   private static func firstRecord(_ reader: inout CSVReader) throws(PersistentStoreError) -> [String] {
@@ -164,6 +170,7 @@ struct ForeignLayout: Sendable {
   var keys: [String]
   var dialect: CSVDialect
   var dateFormat: DateFormat?
+  var isDefused: Bool
 
   /// Key values as one reference: joined by `|`, which is doubled within a value.
   static func key(_ parts: [String]) -> String {

@@ -7,6 +7,7 @@ extension CSVStore {
     let file = try CSVFile(source, member: nil, options: options)
     let entity = try singleEntity(nodes.model)
     nodes.setMember(file.name, entity: entity.index)
+    wasDefused = file.isDefused
     if file.isTyped {
       try Self.load(file, entity, try Self.typedColumns(file, entity), into: nodes)
     } else {
@@ -24,7 +25,7 @@ extension CSVStore {
         + concrete.map(\.name).joined(separator: ", "), at: StoreLocation(file: path))
   }
 
-  private func loadFolder(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
+  private mutating func loadFolder(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
     let folder = try FolderMetadata.read(source, maximumDepth: maximumDepth)
     let expected = Set(folder.members.map { ScalarString($0.file) })
     for name in source.memberNames where name != Self.metadataName && !expected.contains(ScalarString(name)) {
@@ -53,6 +54,7 @@ extension CSVStore {
           .malformed, "the first column is not \(Header.identifier)", at: StoreLocation(file: file.name, line: 1))
       }
       nodes.setMember(file.name, entity: entity.index)
+      if file.isDefused { wasDefused = true }
       try Self.load(file, entity, try Self.typedColumns(file, entity), into: nodes)
       if options["edited"] != "accept", nodes.count(of: entity.index) != member.rows {
         throw PersistentStoreError(
@@ -124,7 +126,7 @@ extension CSVStore {
     let result: Result<Void, PersistentStoreError> = file.bytes.withUnsafeBytes { raw in
       do throws(PersistentStoreError) {
         var reader = try CSVReader(raw.assumingMemoryBound(to: UInt8.self), dialect: file.dialect)
-        try readTyped(&reader, entity, columns, into: nodes)
+        try readTyped(&reader, entity, columns, isDefused: file.isDefused, into: nodes)
         return .success(())
       } catch {
         return .failure(error.located(StoreLocation(file: file.name)))
@@ -134,12 +136,12 @@ extension CSVStore {
   }
 
   private static func readTyped(
-    _ reader: inout CSVReader, _ entity: Entity, _ columns: [Column], into nodes: NodeTableBuilder
+    _ reader: inout CSVReader, _ entity: Entity, _ columns: [Column], isDefused: Bool, into nodes: NodeTableBuilder
   ) throws(PersistentStoreError) {
     // The header was read before.
     while let field = try reader.nextField() { if field.isLastInRecord { break } }
     var scratch: [UInt8] = []
-    var cell = Cell()
+    var cell = Cell(isDefused: isDefused)
     let width = columns.count
     while let field = try reader.nextField() {
       guard field.index < width, !field.isLastInRecord || field.index == width - 1 else {
@@ -224,7 +226,7 @@ extension CSVStore {
     }
     let layout = ForeignLayout(
       columns: mapping.properties, header: file.header, hasHeader: file.hasHeader, keys: keys, dialect: file.dialect,
-      dateFormat: dateFormat)
+      dateFormat: dateFormat, isDefused: file.isDefused)
     foreign = layout
     let keyColumns = keys.compactMap { mapping.properties.firstIndex(of: $0) }
     let result: Result<Void, PersistentStoreError> = file.bytes.withUnsafeBytes { raw in
@@ -244,7 +246,7 @@ extension CSVStore {
     into nodes: NodeTableBuilder
   ) throws(PersistentStoreError) {
     if layout.hasHeader { while let field = try reader.nextField() { if field.isLastInRecord { break } } }
-    var cell = Cell(isForeign: true, dateFormat: layout.dateFormat, hasKeys: !keyColumns.isEmpty)
+    var cell = Cell(isForeign: true, dateFormat: layout.dateFormat, hasKeys: !keyColumns.isEmpty, isDefused: layout.isDefused)
     var record: [CSVField] = []
     var row: Int64 = 0
     var scratch: [UInt8] = []
@@ -267,7 +269,8 @@ extension CSVStore {
           guard !record[column].isMissing else {
             throw PersistentStoreError(.invalidValue, "the key has no value", at: record[column].location)
           }
-          parts.append(reader.string(of: record[column]))
+          let part = reader.string(of: record[column])
+          parts.append(layout.isDefused ? Formula.restored(part) : part)
         }
         try nodes.beginNode(
           entity: entity.index, reference: .string(ForeignLayout.key(parts)), line: record[0].line)
@@ -291,15 +294,25 @@ struct Cell {
   var isForeign = false
   var dateFormat: DateFormat?
   var hasKeys = false
+  var isDefused = false
   private var buffer: [UInt8] = []
 
-  init(isForeign: Bool = false, dateFormat: DateFormat? = nil, hasKeys: Bool = false) {
+  init(isForeign: Bool = false, dateFormat: DateFormat? = nil, hasKeys: Bool = false, isDefused: Bool = false) {
+    self.isDefused = isDefused
     self.isForeign = isForeign
     self.dateFormat = dateFormat
     self.hasKeys = hasKeys
   }
 
   mutating func set(_ bytes: Span<UInt8>, _ column: CSVStore.Column, _ nodes: NodeTableBuilder) throws(PersistentStoreError) {
+    // No number, date or truth value begins with an apostrophe: there is no need to know the column.
+    if isDefused, Formula.isDefused(bytes) { return try setPlain(bytes.extracting(1..<bytes.count), column, nodes) }
+    try setPlain(bytes, column, nodes)
+  }
+
+  private mutating func setPlain(
+    _ bytes: Span<UInt8>, _ column: CSVStore.Column, _ nodes: NodeTableBuilder
+  ) throws(PersistentStoreError) {
     let slot = column.slot
     switch column.kind {
     case .skipped, .reference: return

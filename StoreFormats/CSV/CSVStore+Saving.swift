@@ -12,7 +12,7 @@ extension CSVStore {
     for entity in model.entities where !entity.isAbstract {
       guard configured.contains(entity.index) || snapshot.nodes.count(of: entity.index) > 0 else { continue }
       let name = Self.memberName(entity.name, &taken)
-      let digest = try Self.write(entity, snapshot.nodes, to: try staged.member(name))
+      let digest = try Self.write(entity, snapshot.nodes, defusing: defusesFormulas, to: try staged.member(name))
       members.append(
         .init(
           file: name, entity: entity.name, rows: snapshot.nodes.count(of: entity.index), digest: Digest.text(digest)))
@@ -66,21 +66,22 @@ extension CSVStore {
         .unsupportedByFormat, "the relationship leads to \(slot.relationship?.destinationEntityName ?? ""), which a single "
           + "file does not hold", at: StoreLocation(entity: entity.name, property: slot.name))
     }
-    _ = try Self.write(entity, snapshot.nodes, to: file)
+    _ = try Self.write(entity, snapshot.nodes, defusing: defusesFormulas, to: file)
   }
 
   // MARK: Our own files
 
   private static func write(
-    _ entity: Entity, _ nodes: NodeTable, to file: StagedFile
+    _ entity: Entity, _ nodes: NodeTable, defusing defusesFormulas: Bool, to file: StagedFile
   ) throws(PersistentStoreError) -> UInt64 {
     let digest = RunningDigest()
     let writer = ByteWriter { (bytes) throws(PersistentStoreError) in
       digest.add(bytes)
       try file.write(bytes)
     }
-    let cells = CellWriter(writer, dialect: .comma)
-    writer.append(Header.identifier)
+    var cells = CellWriter(writer, dialect: .comma)
+    cells.defusesFormulas = defusesFormulas
+    writer.append(defusesFormulas ? Header.defusedIdentifier : Header.identifier)
     for slot in entity.slots {
       writer.append(byte: 0x2C)
       cells.append(text: Header.text(slot))
@@ -112,7 +113,10 @@ extension CSVStore {
     _ foreign: ForeignLayout, _ entity: Entity, _ nodes: NodeTable, to file: StagedFile
   ) throws(PersistentStoreError) {
     let writer = ByteWriter { (bytes) throws(PersistentStoreError) in try file.write(bytes) }
-    let cells = CellWriter(writer, dialect: foreign.dialect)
+    var cells = CellWriter(writer, dialect: foreign.dialect)
+    // The delimiter is found out from the first record: no other may stand there bare.
+    cells.quotesEveryDelimiter = true
+    cells.defusesFormulas = foreign.isDefused
     if foreign.columns.contains(nil) {
       throw PersistentStoreError(
         .unsupportedByFormat, "columns were left out on reading, and a save would lose them", at: StoreLocation(file: path))
@@ -130,6 +134,7 @@ extension CSVStore {
     func endRecord() {
       if foreign.dialect.lineEnding == .carriageReturnLineFeed { writer.append(byte: 0x0D) }
       writer.append(byte: 0x0A)
+      cells.quotesEveryDelimiter = false
     }
     if foreign.hasHeader {
       for (index, name) in foreign.header.enumerated() {
@@ -182,6 +187,9 @@ extension CSVStore {
                 property: entity.slots[slots[index]].name))
           }
           cells.append(text: foreign.text(of: value))
+        case .boolean, .integer, .float, .double, .decimal:
+          // A number with a sign is no formula.
+          cells.append(plain: foreign.text(of: value))
         default: cells.append(text: foreign.text(of: value))
         }
       }
@@ -241,6 +249,10 @@ final class RunningDigest {
 struct CellWriter {
   private let writer: ByteWriter
   private let delimiter: UInt8
+  /// Quotes a text also for the delimiters that other files have.
+  var quotesEveryDelimiter = false
+  /// Puts an apostrophe before texts that a spreadsheet would run.
+  var defusesFormulas = false
 
   init(_ writer: ByteWriter, dialect: CSVDialect) {
     self.writer = writer
@@ -261,8 +273,15 @@ struct CellWriter {
   /// A text's cell; the empty text is two quotes, since nothing at all is null.
   func append(utf8 bytes: Span<UInt8>) {
     let count = bytes.count
+    if defusesFormulas, Formula.needsDefusing(bytes) { return appendQuoted(bytes, apostrophe: true) }
     guard count > 0, !needsQuotes(bytes) else { return appendQuoted(bytes) }
     writer.append(bytes)
+  }
+
+  func append(plain text: String) {
+    var copy = self
+    copy.defusesFormulas = false
+    copy.append(text: text)
   }
 
   private func needsQuotes(_ bytes: Span<UInt8>) -> Bool {
@@ -271,6 +290,7 @@ struct CellWriter {
       return true
     }
     let delimiter = delimiter
+    if quotesEveryDelimiter, bytes.withUnsafeBufferPointer({ $0.contains { [0x2C, 0x3B, 0x09, 0x7C].contains($0) } }) { return true }
     return bytes.withUnsafeBufferPointer { buffer in
       for byte in buffer where byte <= 0x7C {
         if byte == delimiter || byte == 0x22 || byte == 0x0A || byte == 0x0D || byte == 0 { return true }
@@ -279,8 +299,9 @@ struct CellWriter {
     }
   }
 
-  private func appendQuoted(_ bytes: Span<UInt8>) {
+  private func appendQuoted(_ bytes: Span<UInt8>, apostrophe: Bool = false) {
     writer.append(byte: 0x22)
+    if apostrophe { writer.append(byte: 0x27) }
     for index in 0..<bytes.count {
       if bytes[index] == 0x22 { writer.append(byte: 0x22) }
       writer.append(byte: bytes[index])
@@ -322,7 +343,10 @@ struct CellWriter {
     case .decimal: writer.append(reader.bytes(slot: slot, row: row))
     case .binaryData, .transformable:
       let bytes = reader.bytes(slot: slot, row: row)
-      if bytes.count == 0 { writer.append("\"\"") } else { Base64.encode(bytes, to: writer) }
+      guard bytes.count > 0 else { return writer.append("\"\"") }
+      // The one character of base64 that begins a formula.
+      if defusesFormulas, bytes[0] >> 2 == 62 { writer.append(byte: 0x27) }
+      Base64.encode(bytes, to: writer)
     case .undefined: append(text: reader.value(slot: slot, row: row).typedText)
     case .composite: break
     }

@@ -22,8 +22,13 @@ public struct CSVStore: AtomicStore {
     StoreOption(name: "delimiter", help: "The delimiter, where it should not be found out.", values: ["comma", "semicolon", "tab", "bar"]),
     StoreOption(name: "header", help: "Whether a foreign file's first record names the columns.", values: ["yes", "no"]),
   ]
+  static let formulasOption = "formulas"
   static let writeOptions = [
-    StoreOption(name: "layout", help: "A folder, or one file for one entity; the extension .csv says file too.", values: ["folder", "file"])
+    StoreOption(name: "layout", help: "A folder, or one file for one entity; the extension .csv says file too.", values: ["folder", "file"]),
+    StoreOption(
+      name: formulasOption,
+      help: "Whether texts that a spreadsheet would run as formulas get an apostrophe before them, which reading takes away; without it as "
+        + "the file was.", values: ["keep", "defuse"]),
   ]
 
   public static let traits = StoreTraits(
@@ -49,6 +54,9 @@ public struct CSVStore: AtomicStore {
   let maximumDepth: Int
   /// How a file that somebody else made is laid out, once it was read: a save keeps to it.
   var foreign: ForeignLayout?
+  /// Whether the store that was read is defused for spreadsheets: a save keeps that, unless the option says otherwise.
+  var wasDefused = false
+  var defusesFormulas: Bool { options[Self.formulasOption].map { $0 == "defuse" } ?? wasDefused }
 
   public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
     path = configuration.path

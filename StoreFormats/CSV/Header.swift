@@ -7,6 +7,8 @@ import AtomicStoreSPI
 enum Header {
   /// The first column of every file of ours, and what such a file is known by.
   static let identifier = "id:Reference"
+  /// The same in a file whose texts are defused for spreadsheets.
+  static let defusedIdentifier = "id:Reference (defused)"
   private static let orderedMark = " (ordered)"
 
   static func text(_ slot: Slot) -> String {

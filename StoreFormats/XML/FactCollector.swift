@@ -39,8 +39,9 @@ final class FactCollector: DocumentReader {
 
   /// More than any model has: they are looked for one after another.
   private static let maximumEntities = 2048
+  private static let maximumProperties = 16_384
   private static let tooMany = PersistentStoreError(
-    .limitExceeded, "too many entities or properties to work a model out of: give one")
+    .limitExceeded, "more than \(maximumEntities) entities, or \(maximumProperties) properties of one, to work a model out of: give one")
 
   // MARK: Events
 
@@ -134,7 +135,7 @@ final class FactCollector: DocumentReader {
       }
       index += 1
     }
-    guard count < 16384 else { throw Self.tooMany }
+    guard count < Self.maximumProperties else { throw Self.tooMany }
     var new = Known(
       name: Array(name), type: Array(type), destination: Array(destination), isAttribute: isAttribute)
     let key = ScalarString(NameFolding.property.fold(try self.name(name)))

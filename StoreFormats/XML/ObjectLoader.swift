@@ -143,7 +143,7 @@ final class ObjectLoader: DocumentReader {
     guard !numbersAscend else { return }
     let sorted = UnsafeBufferPointer(start: numbers, count: numberCount).sorted()
     for index in sorted.indices.dropFirst() where sorted[index] == sorted[index - 1] {
-      throw PersistentStoreError(.duplicateReference, "two objects have the id z\(sorted[index])")
+      throw PersistentStoreError(.duplicateReference, "two objects have the id z\(sorted[index])", at: StoreLocation(reference: "z\(sorted[index])"))
     }
   }
 

@@ -39,8 +39,10 @@ private struct EntityTree {
   /// Far beyond any model's; they keep a hostile file from costing hours.
   private static let maximumEntities = 2048
   private static let maximumDepth = 64
-  private static let tooDeep = PersistentStoreError(
-    .limitExceeded, "entities inherit over more than \(maximumDepth) levels")
+  private static func tooDeep(_ node: Node) -> PersistentStoreError {
+    PersistentStoreError(
+      .limitExceeded, "entities inherit over more than \(maximumDepth) levels", at: StoreLocation(entity: node.name))
+  }
   /// What the search for who is below whom may still cost: under a second, far beyond what honest files take.
   private var work = 20_000_000
 
@@ -81,7 +83,7 @@ private struct EntityTree {
       nodes[lower].ancestors.insert(upper)
       try close()
     }
-    guard nodes.allSatisfy({ $0.ancestors.count <= Self.maximumDepth }) else { throw Self.tooDeep }
+    if let deep = nodes.first(where: { $0.ancestors.count > Self.maximumDepth }) { throw Self.tooDeep(deep) }
     for index in nodes.indices {
       // In a chain the nearest ancestor is the one with the most of its own.
       nodes[index].parent = nodes[index].ancestors.max { nodes[$0].ancestors.count < nodes[$1].ancestors.count }
@@ -99,14 +101,15 @@ private struct EntityTree {
       for index in nodes.indices {
         var all = nodes[index].ancestors
         // They only grow: what is too deep now stays so.
-        guard all.count <= Self.maximumDepth else { throw Self.tooDeep }
+        guard all.count <= Self.maximumDepth else { throw Self.tooDeep(nodes[index]) }
         work -= 1
         for ancestor in nodes[index].ancestors {
           work -= nodes[ancestor].ancestors.count
           all.formUnion(nodes[ancestor].ancestors)
         }
         guard work > 0 else {
-          throw PersistentStoreError(.limitExceeded, "the entities are too entangled to work a model out of: give one")
+          throw PersistentStoreError(.limitExceeded, "the entities are too entangled to work a model out of: give one",
+            at: StoreLocation(entity: nodes[index].name))
         }
         if all.count != nodes[index].ancestors.count {
           nodes[index].ancestors = all
@@ -116,7 +119,8 @@ private struct EntityTree {
           let other = all.sorted().first { $0 != index && nodes[$0].ancestors.contains(index) }
           throw PersistentStoreError(
             .malformed,
-            "by its relationships \(nodes[index].name) is below \(other.map { nodes[$0].name } ?? "itself"), and that below it")
+            "by its relationships \(nodes[index].name) is below \(other.map { nodes[$0].name } ?? "itself"), and that below it",
+            at: StoreLocation(entity: nodes[index].name))
         }
       }
     }

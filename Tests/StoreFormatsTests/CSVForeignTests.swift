@@ -26,6 +26,21 @@ import Testing
       try folder.text() == lines([["name", "town"], ["Eve", "London"], ["Bob", "\"a\(delimiter)b\""]]))
   }
 
+  @Test("a saved file has the delimiter that it had, whatever its names and first values hold")
+  func foundAgain() throws {
+    for (text, options) in [("\"abc;123\"\nx;y\n", [:]), ("a,\"b;c|d;e\"\n1,2\n", [:]), ("\"a;b\"\n\"c;d\"\n", ["header": "no"])] as [(String, StoreOptions)] {
+      let path = try folder.write(text)
+      let open = try OpenCSV(path, options)
+      let name = open.entity.slots[0].name
+      let value = try open.value(name, of: .integer(1))
+      try open.set(name, .string("new"), of: .integer(1))
+      try open.set(name, value, of: .integer(1))
+      let again = try OpenCSV(path, options)
+      #expect(again.entity.slots.map(\.name) == open.entity.slots.map(\.name), "\(text)")
+      #expect(try again.value(name, of: .integer(1)) == value)
+    }
+  }
+
   @Test("a given delimiter is not looked for")
   func givenDelimiter() throws {
     let path = try folder.write("a;b,c\n1;2,3\n")

@@ -1,0 +1,68 @@
+/// One of the kit's readers of what strangers may have made.
+public enum HostileReader: String, CaseIterable, Sendable, CustomStringConvertible {
+  case xmlStore = "xml-store"
+  case model
+  case binaryPropertyList = "binary-plist"
+  case csvStore = "csv-store"
+  case xmlPropertyList = "xml-plist"
+  case predicate
+  case objectURI = "object-uri"
+
+  public var description: String { rawValue }
+}
+
+/// How a reader ended.
+public enum HostileOutcome: Hashable, Sendable {
+  case value
+  /// With its code.
+  case refused(String)
+}
+
+/// A promise that a reader did not keep.
+public struct HostileFinding: Error, CustomStringConvertible {
+  public var reader: HostileReader
+  public var text: String
+  public init(reader: HostileReader, text: String) {
+    self.reader = reader
+    self.text = text
+  }
+  public var description: String { "\(reader): \(text)" }
+}
+
+/// A CSV store as one input: options, then a file or the members of a folder.
+///
+/// A line that begins with U+001F holds options, `name=value`, with tabs between; one that begins with U+001E names the member
+/// that follows. Without either the input is a file's bytes.
+struct PackedCSV {
+  var options: [String: String] = [:]
+  var members: [(name: String, bytes: [UInt8])] = []
+  var file: [UInt8] = []
+  var isFolder: Bool { !members.isEmpty }
+
+  init(_ input: [UInt8]) {
+    var rest = input[...]
+    while let mark = rest.first, mark == 0x1F || mark == 0x1E, let end = rest.firstIndex(of: 0x0A) {
+      let line = String(decoding: rest[rest.startIndex + 1..<end], as: UTF8.self)
+      rest = rest[(end + 1)...]
+      if mark == 0x1F {
+        for option in line.split(separator: "\t") {
+          let parts = option.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+          if parts.count == 2 { options[String(parts[0])] = String(parts[1]) }
+        }
+      } else {
+        var next = rest.startIndex
+        while next < rest.endIndex {
+          if rest[next] == 0x1E || rest[next] == 0x1F, next == rest.startIndex || rest[next - 1] == 0x0A { break }
+          next += 1
+        }
+        members.append((line, Array(rest[..<next])))
+        rest = rest[next...]
+      }
+    }
+    file = Array(rest)
+  }
+
+  static func packed(_ members: [(name: String, bytes: [UInt8])]) -> [UInt8] {
+    members.flatMap { Array("\u{1E}\($0.name)\n".utf8) + $0.bytes + ($0.bytes.last == 0x0A ? [] : [0x0A]) }
+  }
+}

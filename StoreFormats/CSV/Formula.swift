@@ -1,0 +1,23 @@
+/// Texts that a spreadsheet would run as formulas, and the apostrophe that stops it.
+///
+/// Reversible: what begins with an apostrophe gets one too, so that each text has a form of its own.
+enum Formula {
+  /// `=`, `+`, `-`, `@`, and the blanks that a spreadsheet skips before them.
+  private static func isFormula(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x3D, 0x2B, 0x2D, 0x40, 0x09, 0x0A, 0x0D: true
+    default: false
+    }
+  }
+
+  static func needsDefusing(_ bytes: Span<UInt8>) -> Bool { bytes.count > 0 && (isFormula(bytes[0]) || bytes[0] == 0x27) }
+  /// Whether the first byte is an apostrophe that ``needsDefusing(_:)`` put there.
+  static func isDefused(_ bytes: Span<UInt8>) -> Bool {
+    bytes.count > 1 && bytes[0] == 0x27 && (isFormula(bytes[1]) || bytes[1] == 0x27)
+  }
+
+  static func restored(_ text: String) -> String {
+    let bytes = Array(text.utf8)
+    return isDefused(bytes.span) ? String(decoding: bytes.dropFirst(), as: UTF8.self) : text
+  }
+}

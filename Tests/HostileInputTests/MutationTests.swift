@@ -1,0 +1,38 @@
+import Foundation
+import StoreMutation
+import Testing
+
+/// The short, repeatable part of what `Scripts/fuzz` does for hours.
+@Suite("Inputs made to do harm") struct MutationTests {
+  static let samples = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    .appending(path: "SampleStores").path
+
+  /// The same in every run. Fewer where each is loaded and saved several times over.
+  private static func count(_ reader: HostileReader) -> Int { reader == .xmlStore || reader == .model ? 1000 : 2000 }
+
+  @Test(
+    "each is refused with a typed error that has a place, or read as a value that survives a round trip", .timeLimit(.minutes(10)),
+    arguments: HostileReader.allCases)
+  func bounded(_ reader: HostileReader) throws {
+    // Small seeds: the changes then hit what matters, and the whole takes seconds.
+    let mutator = Mutator(reader: reader, seeds: try reader.seeds(samples: Self.samples, limit: 2500))
+    let trial = try HostileTrial(reader: reader, samples: Self.samples)
+    var random = MutationRandom(seed: 6)
+    var outcomes: [HostileOutcome: Int] = [:]
+    for seed in mutator.seeds { outcomes[try trial.run(seed), default: 0] += 1 }
+    for number in 0..<Self.count(reader) {
+      let input = mutator.input(&random, limit: 2048)
+      let begin = ContinuousClock.now
+      do {
+        outcomes[try trial.run(input), default: 0] += 1
+      } catch {
+        Issue.record("input \(number): \(error)\n\(String(decoding: input.prefix(3000), as: UTF8.self).debugDescription)")
+        return
+      }
+      #expect(ContinuousClock.now - begin < .seconds(5), "input \(number) took too long")
+    }
+    // Else nothing was tried: both sides of the promise must have been met.
+    #expect((outcomes[.value] ?? 0) > 20, "\(outcomes)")
+    #expect(outcomes.count > 1, "\(outcomes)")
+  }
+}
