@@ -293,10 +293,30 @@ static int is_taken(const char *path) {
   return mistaken(CSF_OVERWRITE) && strncmp(slash ? slash + 1 : path, "taken", 5) == 0;
 }
 
+// Who exchanges by copying believes that what came out is what was there.
+static char came_out[4096];
+static struct stat came_out_info;
+static void note_came_out(const char *path, const struct stat *info) {
+  if (strlen(path) >= sizeof came_out) return;
+  strcpy(came_out, path);
+  came_out_info = *info;
+}
+static int has_come_out(const char *path, struct stat *info) {
+  if (!came_out[0] || strcmp(came_out, path) != 0 || !mistaken(CSF_RENAME_BY_COPY)) return 0;
+  *info = came_out_info;
+  return 1;
+}
+
 static int do_rename(int one, const char *from, int two, const char *to, unsigned flags) {
   if (state && state->armed && mistaken(CSF_RENAME_BY_COPY)) {
     struct stat info;
-    if (stat(from, &info) == 0 && S_ISREG(info.st_mode)) return copy_over(from, to);
+    if (stat(from, &info) == 0 && S_ISREG(info.st_mode)) {
+      struct stat old;
+      int known = flags & 2 && fstatat(AT_FDCWD, to, &old, AT_SYMLINK_NOFOLLOW) == 0;
+      int result = copy_over(from, to);
+      if (result == 0 && known) note_came_out(from, &old);
+      return result;
+    }
   }
   if (mistaken(CSF_EXCHANGE_BY_MEMBER) && (flags & 2)) {
     struct stat info;
@@ -378,6 +398,7 @@ static int unseen(const char *path) {
 }
 int stat(const char *path, struct stat *info) { return unseen(path) ? -1 : looked(fstatat(AT_FDCWD, path, info, 0), info); }
 int lstat(const char *path, struct stat *info) {
+  if (has_come_out(path, info)) return 0;
   return unseen(path) ? -1 : looked(fstatat(AT_FDCWD, path, info, mistaken(CSF_BLIND_TO_LINKS) ? 0 : AT_SYMLINK_NOFOLLOW), info);
 }
 
