@@ -110,6 +110,12 @@ let package = Package(
       name: "friendinfo", dependencies: ["AtomicStoreKit", "BuiltInStoreFormats", "ModelFiles"],
       path: "SampleStores/FriendInfo/Command", packageAccess: false, swiftSettings: strict),
 
+    // Counts how often memory is asked for: a test holds the numbers to bounds.
+    .target(name: "CAllocationCount", path: "Benchmarks/AllocationGuard/CAllocationCount"),
+    .executableTarget(
+      name: "allocation-guard", dependencies: ["CAllocationCount", "AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats"],
+      path: "Benchmarks/AllocationGuard/Command", swiftSettings: strict),
+
     .testTarget(name: "StoreVocabularyTests", dependencies: ["StoreVocabulary"], swiftSettings: strict),
     .testTarget(name: "StoreCodecsTests", dependencies: ["StoreCodecs"], swiftSettings: strict),
     .testTarget(name: "AtomicStoreSPITests", dependencies: ["AtomicStoreSPI"], swiftSettings: strict),
@@ -138,7 +144,7 @@ let package = Package(
       path: "SampleStores/iClass/Tests", swiftSettings: strict),
     .testTarget(
       name: "CommandTests",
-      dependencies: ["atomicstore", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "BuiltInStoreFormats"],
+      dependencies: ["atomicstore", "allocation-guard", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "BuiltInStoreFormats"],
       swiftSettings: strict),
   ]
 )

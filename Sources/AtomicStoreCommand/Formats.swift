@@ -35,6 +35,8 @@ struct Formats: ParsableCommand {
           }
         }
       }
+      text += "Every format:\n"
+      for option in StoreLimits.options { text += "  --read-option \(option.name)=…: \(option.help)\n" }
       for refusal in Tool.refusals { text += "left out: \(refusal.from): \(refusal.reason)\n" }
       try Talk.put(text)
     }
@@ -67,7 +69,7 @@ struct Formats: ParsableCommand {
       ("keepsSpecialFloats", .boolean(traits.keepsSpecialFloats)),
       ("keepsMetadata", .boolean(traits.keepsMetadata)), ("isSelfDescribing", .boolean(traits.isSelfDescribing)),
       ("unsupportedTypes", .array(traits.unsupportedTypes.map { .string($0) })),
-      ("readOptions", options(traits.readOptions)), ("writeOptions", options(traits.writeOptions)),
+      ("readOptions", options(traits.readOptions + StoreLimits.options)), ("writeOptions", options(traits.writeOptions)),
     ])
   }
 }

@@ -3,15 +3,33 @@ import AtomicStoreSPI
 import Foundation
 
 struct NewFormat: ParsableCommand {
+  enum Kind: String, ExpressibleByArgument, CaseIterable {
+    case text, binary, folder
+
+    /// The folder whose files stand in the sample's place.
+    var folder: String? {
+      switch self {
+      case .text: nil
+      case .binary: "Binary"
+      case .folder: "Folder"
+      }
+    }
+    /// Whether it has other records than lines of JSON, and none of the sample's code for those.
+    var hasOwnRecords: Bool { self == .binary }
+  }
+
   static let configuration = CommandConfiguration(
     commandName: "new-format", abstract: "Write a package with a store format of your own, to be changed piece by piece.",
     discussion: """
       atomicstore new-format Tabular && cd Tabular && swift test
 
-      The package builds and passes the conformance checks as it is: a store of JSON lines, with its tests, a plug-in, a command
-      and a README with the traits. The kit is the one that this command was built from, or the one that --kit names.
+      The package builds and passes the conformance checks as it is: with its tests, a plug-in, a command and a README with the
+      traits. It is the sample SampleStores/JSONLines of the kit under another name, and the kit is the one that this command was
+      built from, or the one that --kit names.
       """)
   @Argument(help: "The format's name: letters and digits, the first one a capital.") var name: String
+  @Option(help: "What its stores are: lines of text in a file, records of bytes in a file, or a folder with a file for each entity.")
+  var kind: Kind = .text
   @Option(help: "Where the kit is: a folder, or the address of its repository.") var kit: String?
   @Option(help: "The folder to write; by default one of the format's name, here.") var output: String?
   @OptionGroup var common: CommonOptions
@@ -29,16 +47,20 @@ struct NewFormat: ParsableCommand {
       guard !FileManager.default.fileExists(atPath: folder) else {
         throw CommandFailure("\(folder) exists; nothing is written into it", exitCode: 73)
       }
-      let (dependency, place) = try dependency()
+      let (checkout, dependency, place) = try findKit()
+      let files = try sampleFiles(in: checkout)
       var written: [String] = []
       do {
-        for file in FormatTemplate.files {
+        for file in files {
           let path = folder + "/" + renamed(file.path)
           try FileManager.default.createDirectory(
             atPath: (path as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
-          let text = renamed(file.text).replacingOccurrences(of: ".package(name: \"atomic-store-kit\", path: \"../..\")", with: dependency)
+          let text = renamed(try String(contentsOfFile: file.source, encoding: .utf8))
+            .replacingOccurrences(of: ".package(name: \"atomic-store-kit\", path: \"../..\")", with: dependency)
           try Data(text.utf8).write(to: URL(fileURLWithPath: path))
-          if file.path == ".ci/run" { try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path) }
+          if FileManager.default.isExecutableFile(atPath: file.source) {
+            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
+          }
           written.append(path)
         }
       } catch {
@@ -62,24 +84,52 @@ struct NewFormat: ParsableCommand {
       .replacingOccurrences(of: "c.jsonl", with: "c.\(name.lowercased())")
   }
 
-  /// How the package names the kit, and where it is.
-  private func dependency() throws -> (String, String) {
-    if let kit {
-      if kit.contains("://") {
-        return (".package(url: \"\(kit)\", branch: \"main\")", kit)
+  /// What the package is made from: the files of the sample, those of the kind before them, in the order of their paths.
+  private func sampleFiles(in checkout: String) throws -> [(path: String, source: String)] {
+    var found: [String: String] = [:]
+    let samples = checkout + "/SampleStores/"
+    for (sample, isBase) in [("JSONLines", true), (kind.folder.map { "Kinds/" + $0 }, false)] {
+      guard let sample else { continue }
+      guard let all = FileManager.default.enumerator(atPath: samples + sample) else { continue }
+      while let path = all.nextObject() as? String {
+        let first = path.split(separator: "/").first ?? ""
+        if first.hasPrefix(".build") || first == ".swiftpm" {
+          all.skipDescendants()
+          continue
+        }
+        var isFolder: ObjCBool = false
+        guard FileManager.default.fileExists(atPath: samples + sample + "/" + path, isDirectory: &isFolder), !isFolder.boolValue,
+          path != "Package.resolved", !(isBase && kind.hasOwnRecords && path.hasPrefix("Sources/JSONLinesStore/"))
+        else { continue }
+        found[path] = samples + sample + "/" + path
       }
+    }
+    guard found["Package.swift"] != nil else {
+      throw CommandFailure("\(samples)JSONLines: the sample that the package is made from is not there", exitCode: 66)
+    }
+    return found.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+  }
+
+  /// Where the kit's files lie, how the package names the kit, and what that is for people.
+  private func findKit() throws -> (checkout: String, dependency: String, place: String) {
+    if let kit, !kit.contains("://") {
       let path = URL(fileURLWithPath: kit).standardizedFileURL.path
       guard Self.isKit(path) else { throw CommandFailure("\(kit): the kit is not there", exitCode: 66) }
-      return (".package(name: \"atomic-store-kit\", path: \"\(path)\")", path)
+      return (path, Self.package(at: path), path)
     }
     // The command lies in the build folder of the checkout that it was built from.
     var folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
     while folder.path != "/" {
-      if Self.isKit(folder.path) { return (".package(name: \"atomic-store-kit\", path: \"\(folder.path)\")", folder.path) }
+      if Self.isKit(folder.path) {
+        guard let kit else { return (folder.path, Self.package(at: folder.path), folder.path) }
+        return (folder.path, ".package(url: \"\(kit)\", branch: \"main\")", kit)
+      }
       folder.deleteLastPathComponent()
     }
-    throw CommandFailure("this command does not lie in a checkout of the kit: say where the kit is, with --kit", exitCode: 66)
+    throw CommandFailure("this command does not lie in a checkout of the kit: say where one is, with --kit FOLDER", exitCode: 66)
   }
+
+  private static func package(at path: String) -> String { ".package(name: \"atomic-store-kit\", path: \"\(path)\")" }
 
   private static func isKit(_ folder: String) -> Bool {
     guard let text = try? String(contentsOfFile: folder + "/Package.swift", encoding: .utf8) else { return false }

@@ -27,6 +27,8 @@ public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible 
   }
 
   let definition: CheckDefinition
+  /// The store type that it is about.
+  public var storeType: String { subject.type.storeType }
   let subject: ConformanceSubject
 
   /// Short and stable, such as `VAL-07`.

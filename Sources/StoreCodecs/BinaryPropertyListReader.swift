@@ -24,6 +24,12 @@ public struct BinaryPropertyListReader {
   public let objectCount: Int
   /// The object that the file stands for.
   public let top: Object
+  /// How deep arrays and dictionaries may lie in each other where a value is made of an object; at most, and by default,
+  /// ``PropertyList/maximumDepth``.
+  public var maximumDepth = PropertyList.maximumDepth {
+    didSet { maximumDepth = min(maximumDepth, PropertyList.maximumDepth) }
+  }
+
   /// The file's size: what a list that is walked may be measured by.
   public var byteCount: Int { bytes.count }
 

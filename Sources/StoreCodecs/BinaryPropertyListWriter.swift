@@ -313,9 +313,7 @@ extension PropertyList {
   }
 
   static func check(depth: Int) throws(PersistentStoreError) {
-    guard depth <= maximumDepth else {
-      throw PersistentStoreError(.limitExceeded, "arrays and dictionaries lie more than \(maximumDepth) deep")
-    }
+    guard depth <= maximumDepth else { throw tooDeep(maximumDepth) }
   }
 
   private final class ByteCollector {

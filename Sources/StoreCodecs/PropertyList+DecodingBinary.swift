@@ -75,10 +75,8 @@ private struct BinaryPropertyListDecoder {
         .malformed, "object \(object.index) contains itself", at: StoreLocation(offset: try reader.offset(of: object)))
     case .untouched: break
     }
-    guard depth <= PropertyList.maximumDepth else {
-      throw PersistentStoreError(
-        .limitExceeded, "arrays and dictionaries lie more than \(PropertyList.maximumDepth) deep",
-        at: StoreLocation(offset: try reader.offset(of: object)))
+    guard depth <= reader.maximumDepth else {
+      throw PropertyList.tooDeep(reader.maximumDepth, at: StoreLocation(offset: try reader.offset(of: object)))
     }
     bytesLeft -= try reader.size(of: object)
     guard bytesLeft >= 0 else {

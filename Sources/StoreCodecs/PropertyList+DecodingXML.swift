@@ -5,7 +5,9 @@ extension PropertyList {
   ///
   /// - Throws: `.malformed` with the line for what is not well-formed or no property list; for the old text formats and
   ///   for other encodings than UTF-8 and UTF-16 with the reason.
-  public static func decodeXML(_ bytes: Span<UInt8>, file: String? = nil) throws(PersistentStoreError) -> PropertyListValue {
+  public static func decodeXML(
+    _ bytes: Span<UInt8>, file: String? = nil, maximumDepth: Int = PropertyList.maximumDepth
+  ) throws(PersistentStoreError) -> PropertyListValue {
     var start = 0
     if bytes.count >= 3, bytes[0] == 0xEF, bytes[1] == 0xBB, bytes[2] == 0xBF { start = 3 }
     while start < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[start]) { start += 1 }
@@ -16,13 +18,15 @@ extension PropertyList {
           ? "the property list is empty" : "this is no property list in XML; the old text form is not read",
         at: StoreLocation(file: file, line: 1))
     }
-    let root = try XMLElement.parse(bytes, file: file, limits: XMLLimits(depth: maximumDepth + 4, attributes: 16))
-    return try decodeXML(root, file: file)
+    let root = try XMLElement.parse(bytes, file: file, limits: XMLLimits(depth: PropertyList.maximumDepth + 4, attributes: 16))
+    return try decodeXML(root, file: file, maximumDepth: maximumDepth)
   }
 
   /// Reads a property list from an element: `plist`, or the value's own.
-  public static func decodeXML(_ element: XMLElement, file: String? = nil) throws(PersistentStoreError) -> PropertyListValue {
-    var builder = PropertyListXMLBuilder()
+  public static func decodeXML(
+    _ element: XMLElement, file: String? = nil, maximumDepth: Int = PropertyList.maximumDepth
+  ) throws(PersistentStoreError) -> PropertyListValue {
+    var builder = PropertyListXMLBuilder(maximumDepth: maximumDepth)
     do throws(PersistentStoreError) {
       // Walked with a list of its own: how deep a file goes is the file's affair.
       enum Step {

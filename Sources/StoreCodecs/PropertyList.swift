@@ -4,6 +4,11 @@ import StoreVocabulary
 public enum PropertyList {
   /// How deep arrays and dictionaries may lie in one another, read or written.
   public static let maximumDepth = 512
+
+  static func tooDeep(_ limit: Int, at location: StoreLocation = StoreLocation()) -> PersistentStoreError {
+    PersistentStoreError(
+      .limitExceeded, "arrays and dictionaries lie more than \(limit) deep in each other, the limit 'maximumDepth'", at: location)
+  }
 }
 
 /// Text told apart by its bytes: Swift's own `==` takes the composed and the decomposed form for one.

@@ -26,7 +26,12 @@ public struct PropertyListXMLBuilder {
   private var text: [UInt8] = []
   private var result: PropertyListValue?
 
-  public init() {}
+  private let maximumDepth: Int
+
+  /// - Parameter maximumDepth: How deep arrays and dictionaries may lie in each other: at most ``PropertyList/maximumDepth``.
+  public init(maximumDepth: Int = PropertyList.maximumDepth) {
+    self.maximumDepth = min(maximumDepth, PropertyList.maximumDepth)
+  }
 
   /// An element starts. Attributes do not matter to a property list.
   public mutating func begin(_ name: String, line: Int) throws(PersistentStoreError) {
@@ -100,9 +105,7 @@ extension PropertyListXMLBuilder {
       leaf = element
       return
     }
-    do throws(PersistentStoreError) { try PropertyList.check(depth: containers.count) } catch {
-      throw error.located(StoreLocation(line: line))
-    }
+    guard containers.count <= maximumDepth else { throw PropertyList.tooDeep(maximumDepth, at: StoreLocation(line: line)) }
     containers.append(Container(isDictionary: element == .dictionary, line: line))
   }
 

@@ -19,7 +19,9 @@ public struct BinaryPropertyListStore: AtomicStore {
   /// much as decoding it.
   private var read: (source: StoreSource, bytes: StoreBytes)?
 
-  public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {}
+  private let depth: Int
+
+  public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) { depth = configuration.limits.depth }
 
   /// The bytes of a source; those that were read for its metadata are handed out once.
   mutating func takeBytes(of source: StoreSource) throws(PersistentStoreError) -> StoreBytes {
@@ -50,7 +52,9 @@ public struct BinaryPropertyListStore: AtomicStore {
     read = (source, bytes)
     return try bytes.withUnsafeBytes { raw throws(PersistentStoreError) in
       do throws(PersistentStoreError) {
-        return try Self.metadata(try BinaryPropertyListReader(raw))
+        var reader = try BinaryPropertyListReader(raw)
+        reader.maximumDepth = depth
+        return try Self.metadata(reader)
       } catch {
         throw error.located(StoreLocation(file: source.name))
       }

@@ -26,7 +26,7 @@ extension CSVStore {
   }
 
   private mutating func loadFolder(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
-    let folder = try FolderMetadata.read(source)
+    let folder = try FolderMetadata.read(source, maximumDepth: maximumDepth)
     let expected = Set(folder.members.map { ScalarString($0.file) })
     for name in source.memberNames where name != Self.metadataName && !expected.contains(ScalarString(name)) {
       guard options["edited"] == "accept" else {

@@ -50,6 +50,8 @@ public struct CSVStore: AtomicStore {
   let options: StoreOptions
   /// A store opened with a configuration has files for that configuration's entities only.
   let configurationName: String?
+  /// Of the metadata.
+  let maximumDepth: Int
   /// How a file that somebody else made is laid out, once it was read: a save keeps to it.
   var foreign: ForeignLayout?
   /// Whether the store that was read is defused for spreadsheets: a save keeps that, unless the option says otherwise.
@@ -59,6 +61,7 @@ public struct CSVStore: AtomicStore {
   public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
     path = configuration.path
     options = configuration.options
+    maximumDepth = configuration.limits.depth
     configurationName = configuration.configurationName
     let name = path.lowercased()
     switch configuration.options["layout"] {
@@ -106,7 +109,7 @@ public struct CSVStore: AtomicStore {
 
   public mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
     layout = source.isFolder ? .folder : .file
-    if source.isFolder { return try FolderMetadata.read(source).metadata }
+    if source.isFolder { return try FolderMetadata.read(source, maximumDepth: maximumDepth).metadata }
     let file = try CSVFile(source, member: nil, options: options)
     var metadata = StoreMetadata(storeType: Self.storeType, uuid: Self.identifier(ofPath: path))
     if file.isTyped {

@@ -15,11 +15,11 @@ struct FolderMetadata {
 
   static let version = 1
 
-  static func read(_ source: StoreSource) throws(PersistentStoreError) -> FolderMetadata {
+  static func read(_ source: StoreSource, maximumDepth: Int) throws(PersistentStoreError) -> FolderMetadata {
     let name = source.displayName(ofMember: CSVStore.metadataName)
     do throws(PersistentStoreError) {
       let bytes = try source.bytes(ofMember: CSVStore.metadataName)
-      let list = try PropertyList.decodeXML(bytes.span, file: name)
+      let list = try PropertyList.decodeXML(bytes.span, file: name, maximumDepth: maximumDepth)
       return try FolderMetadata(list)
     } catch {
       throw error.located(StoreLocation(file: name))

@@ -58,6 +58,9 @@ class DocumentReader: XMLEventHandler {
   private(set) var header: StoreHeader?
   private var building = StoreHeader()
 
+  /// Of the metadata: set by whoever reads them first, which every opening does.
+  final var maximumDepth = StoreLimits.greatestDepth
+
   private let wantsHeadOnly: Bool
   private var hasHeader = false
 
@@ -91,13 +94,15 @@ class DocumentReader: XMLEventHandler {
   private(set) final var isSatisfied = false
 
   /// The line that the parser is at.
-  final var line: Int { reader?.line ?? 0 }
+  final var line: Int { reader?.line ?? scannedLine }
+  /// The line of the object that begins, where a ``CanonicalScanner`` reads.
+  final var scannedLine = 0
 
   // MARK: Reading
 
   /// Reads the document, or as much of it as is wanted.
   final func read(_ source: StoreSource, chunk: Int) throws(PersistentStoreError) {
-    let reader = try XMLReader(handler: self, limits: XMLLimits(depth: 600, attributes: 16), file: file)
+    let reader = try XMLReader(handler: self, limits: Self.limits, file: file)
     self.reader = reader
     defer { self.reader = nil }
     names.initialize(to: Names(reader))
@@ -118,6 +123,34 @@ class DocumentReader: XMLEventHandler {
     try endDocument()
   }
 
+  private static let limits = XMLLimits(depth: 600, attributes: 16)
+
+  /// Reads the document the quick way, if all of it has the shape that Core Data and this format write.
+  ///
+  /// - Returns: False after any surprise, be it an error or only unusual. Then this reader, and what it filled, is of no
+  ///   use any more: a new one has to ``read(_:chunk:)`` the document.
+  ///
+  /// - Throws: only what reading the file throws, never what stands in it.
+  final func readCanonical(_ source: StoreSource) throws(PersistentStoreError) -> Bool {
+    let scanner = CanonicalScanner(self)
+    try source.readChunks(size: 256 * 1024) { bytes throws(PersistentStoreError) in scanner.take(bytes) }
+    guard scanner.isComplete() else { return false }
+    do throws(PersistentStoreError) { try endDocument() } catch { return false }
+    return true
+  }
+
+  /// Reads the bytes up to the end of the `<databaseInfo>`, and says on which line that is; nil where they are not so.
+  final func readHead(_ bytes: UnsafeRawBufferPointer) -> Int? {
+    guard let reader = try? XMLReader(handler: self, limits: Self.limits, file: file) else { return nil }
+    self.reader = reader
+    defer { self.reader = nil }
+    names.initialize(to: Names(reader))
+    hasNames = true
+    building.declaration = XMLDeclaration(bytes)
+    guard (try? reader.feed(bytes)) != nil, hasHeader, state == .database else { return nil }
+    return reader.line
+  }
+
   final func startElement(_ name: XMLName, _ attributes: borrowing XMLAttributes) throws(PersistentStoreError) {
     guard hasNames else { return }
     switch state {
@@ -134,7 +167,7 @@ class DocumentReader: XMLEventHandler {
     case .info: try startInfo(name, attributes, names)
     case .metadata:
       guard name == names.pointee.plist, list == nil else { throw unexpected(name, in: "<metadata>") }
-      list = PropertyListXMLBuilder()
+      list = PropertyListXMLBuilder(maximumDepth: maximumDepth)
       state = .list
       listDepth = 0
       try startListElement(name)

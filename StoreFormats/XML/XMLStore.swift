@@ -11,7 +11,12 @@ public struct XMLStore: AtomicStore {
 
   public static let traits = StoreTraits(
     summary: "Core Data's XML store, in one file", fileExtensions: ["xml", "storedata"],
-    readOptions: [],
+    readOptions: [
+      StoreOption(
+        name: parserOption,
+        help: "libxml2 for all of the document, or auto: a scanner for files as Core Data writes them, libxml2 for the rest",
+        values: ParserChoice.allCases.map(\.rawValue))
+    ],
     writeOptions: [
       StoreOption(
         name: schemaOption,
@@ -19,30 +24,45 @@ public struct XMLStore: AtomicStore {
         values: SchemaChoice.allCases.map(\.rawValue))
     ])
 
+  static let parserOption = "parser"
   static let schemaOption = "schema"
+
+  /// Which one reads changes nothing but the time it takes.
+  enum ParserChoice: String, CaseIterable { case auto, libxml2 }
 
   enum SchemaChoice: String, CaseIterable { case auto, embed, omit }
 
   private let path: String
+  private let maximumDepth: Int
+  private let parser: ParserChoice
   private let schema: SchemaChoice
   /// As the file that was read has it.
   private var declaration = XMLDeclaration.standaloneYes
 
   public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
     path = configuration.path
-    let choice = configuration.options[Self.schemaOption] ?? SchemaChoice.auto.rawValue
-    guard let schema = SchemaChoice(rawValue: choice) else {
+    maximumDepth = configuration.limits.depth
+    parser = try Self.choice(Self.parserOption, in: configuration) ?? .auto
+    schema = try Self.choice(Self.schemaOption, in: configuration) ?? .auto
+  }
+
+  private static func choice<Choice: RawRepresentable<String> & CaseIterable>(
+    _ name: String, in configuration: StoreConfiguration
+  ) throws(PersistentStoreError) -> Choice? {
+    guard let text = configuration.options[name] else { return nil }
+    guard let choice = Choice(rawValue: text) else {
       throw PersistentStoreError(
-        .invalidOption, "the option \(Self.schemaOption) is auto, embed or omit, not '\(choice)'",
-        at: StoreLocation(file: path))
+        .invalidOption, "the option \(name) is \(Choice.allCases.map(\.rawValue).joined(separator: " or ")), not '\(text)'",
+        at: StoreLocation(file: configuration.path))
     }
-    self.schema = schema
+    return choice
   }
 
   // MARK: Reading
 
   public mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
     let reader = HeaderReader(file: source.name)
+    reader.maximumDepth = maximumDepth
     // The head is a few kilobytes, whatever the size of the file.
     try reader.read(source, chunk: 16 * 1024)
     guard let header = reader.header, let uuid = header.uuid else {
@@ -57,12 +77,21 @@ public struct XMLStore: AtomicStore {
   }
 
   public mutating func inferModel(from source: StoreSource) throws(PersistentStoreError) -> ModelDescription {
-    let collector = FactCollector(file: source.name)
-    try collector.read(source, chunk: 256 * 1024)
+    var collector = FactCollector(file: source.name)
+    let isRead = parser == .auto ? try collector.readCanonical(source) : false
+    if !isRead {
+      collector = FactCollector(file: source.name)
+      try collector.read(source, chunk: 256 * 1024)
+    }
     return try collector.facts().model()
   }
 
   public mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
+    if parser == .auto {
+      if try ObjectLoader(nodes, file: source.name).readCanonical(source) { return }
+      // Whatever the surprise was: libxml2 starts with nothing of what the scanner made of the file.
+      nodes.removeAll()
+    }
     try ObjectLoader(nodes, file: source.name).read(source, chunk: 64 * 1024)
   }
 

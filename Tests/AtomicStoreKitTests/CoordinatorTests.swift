@@ -66,6 +66,50 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     #expect(again.metadata.lastReference == 4)
   }
 
+  @Test("a whole life is what the life-cycle article has written down")
+  func article() throws {
+    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    let text = try String(
+      contentsOf: root.appendingPathComponent("Sources/AtomicStoreKit/AtomicStoreKit.docc/LifeCycle.md"), encoding: .utf8)
+    let folder = try Folder()
+    let journal = LinesStore.Journal()
+    var known = 0
+    var lines: [String] = []
+    func step(_ title: String) {
+      let calls = journal.all.dropFirst(known)
+      known = journal.all.count
+      lines.append(title.padding(toLength: 41, withPad: " ", startingAt: 0) + (calls.isEmpty ? "(nothing)" : calls.joined(separator: ", ")))
+    }
+    try LinesStore.$journal.withValue(journal) {
+      do {
+        let coordinator = try coordinator()
+        var store = try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"))
+        step("a new store is added")
+        try coordinator.save(store, changes: StoreChanges(inserted: [person("Ada"), person("Bob"), person("Cyd")]))
+        step("three objects are inserted and saved")
+        var changed = person("Ada L")
+        changed.reference = .integer(1)
+        let gone = ObjectReference(entityName: "Person", reference: .integer(2))
+        try coordinator.save(
+          store, changes: StoreChanges(inserted: [person("Dan", friend: 1)], updated: [changed], deleted: [gone]))
+        step("one inserted, one changed, one deleted")
+        try coordinator.remove(store)
+        step("the store is removed")
+        store = try coordinator.addPersistentStore(at: folder("a.lines"))
+        step("it is added again")
+        try coordinator.save(store)
+        step("nothing is changed and it is saved")
+        #expect(throws: PersistentStoreError.self) {
+          let other = PersistentStoreCoordinator(managedObjectModel: coordinator.managedObjectModel, registry: try registry())
+          try other.addPersistentStore(at: folder("a.lines"), options: ["fail": "load"])
+        }
+        step("it is added again and the load fails")
+      }
+      step("the coordinator goes with a store")
+    }
+    #expect(text.contains("```text\n" + lines.joined(separator: "\n") + "\n```"), "\(lines.joined(separator: "\n"))")
+  }
+
   @Test("metadata is asked for before load, and a failed load ends with willRemove and no coordinator")
   func failedLoad() throws {
     let folder = try Folder()

@@ -299,4 +299,35 @@ let sampleValues: [(String, StoredValue)] = [
         entity: base.index, slot: 7, lengths: [UInt32](repeating: 1, count: 100).span, heap: [0x61].span)
     }
   }
+
+  @Test("a builder that forgets all is as it was made")
+  func startsAgain() throws {
+    let model = try everything()
+    let builder = NodeTableBuilder(model: model, file: "a")
+    let base = try #require(model.entity(named: "Base"))
+    let text = try #require(base.slot(named: "string"))
+    let one = try #require(base.slot(named: "one"))
+    let many = try #require(base.slot(named: "many"))
+    for number in 0..<200 {
+      try builder.beginNode(entity: base.index, reference: .string("key \(number)"), line: number + 1)
+      try builder.set(.string("old"), slot: text)
+      // Nobody has this reference: it must not be asked for any more.
+      try builder.set(toOne: .string("nobody"), slot: one)
+      try builder.append(toMany: Int64.max, slot: many)
+      builder.attach(number)
+      builder.defer(slot: text)
+    }
+    builder.removeAll()
+    #expect(builder.count(of: base.index) == 0)
+    #expect(builder.location() == StoreLocation(file: "a"))
+    try builder.beginNode(entity: base.index, reference: 7)
+    try builder.set(toOne: 7, slot: one)
+    let nodes = try builder.finish()
+    #expect(nodes.count == 1)
+    let node = NodeHandle(entity: base.index, row: 0)
+    #expect(nodes.reference(of: node) == .integer(7))
+    #expect(nodes.value(forKey: "string", of: node) == .null)
+    #expect(nodes.value(forKey: "many", of: node) == .toMany([]))
+    #expect(nodes.reader(of: base.index).toOne(slot: one, row: 0) == node)
+  }
 }

@@ -12,13 +12,15 @@ enum Command {
   static let company = samples + "/Company/Company.xml"
 
   /// The executable that was built with these tests: it stands beside them.
-  static let path: String? = {
+  static let path: String? = built("atomicstore")
+
+  static func built(_ name: String) -> String? {
     let folders = [
       (CommandLine.arguments.first.map { ($0 as NSString).deletingLastPathComponent }) ?? "", Bundle.main.bundlePath,
       root + "/.build/debug",
     ]
-    return folders.map { $0 + "/atomicstore" }.first { FileManager.default.isExecutableFile(atPath: $0) }
-  }()
+    return folders.map { $0 + "/" + name }.first { FileManager.default.isExecutableFile(atPath: $0) }
+  }
 
   struct Result {
     var code: Int32

@@ -118,4 +118,22 @@ enum BadPlugin {
     #expect(try Command.run("new-format", "Tabular", "--kit", Command.root, in: folder).code == 73)
     #expect(try Command.run("new-format", "Other", "--kit", folder, in: folder).code == 66)
   }
+
+  @Test("each kind of package has the sample's frame and records of its own", arguments: [
+    ("text", "LineWriter.swift", "layout | one file"), ("binary", "RecordWriter.swift", "layout | one file"),
+    ("folder", "ObjectLine.swift", "layout | a folder"),
+  ])
+  func kinds(_ kind: String, _ file: String, _ trait: String) throws {
+    let folder = try Self.folder()
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let made = try Command.run("new-format", "Tabular", "--kind", kind, "--kit", Command.root, "--json", in: folder)
+    #expect(made.code == 0, "\(made.errors)")
+    let names = try FileManager.default.subpathsOfDirectory(atPath: folder + "/Tabular")
+    #expect(names.contains("Sources/TabularStore/\(file)") && names.contains("Sources/TabularStore/TabularStore.swift"))
+    #expect(names.contains("Tests/TabularStoreTests/ConformanceTests.swift") && names.contains("Sources/CTabularInfo/info.c"))
+    #expect(names.contains("Sources/TabularStore/LineWriter.swift") == (kind != "binary"))
+    #expect(!names.contains { $0.contains(".build") || $0.contains("JSONLines") || $0 == "Package.resolved" })
+    #expect(FileManager.default.isExecutableFile(atPath: folder + "/Tabular/.ci/run"))
+    #expect(try String(contentsOfFile: folder + "/Tabular/README.md", encoding: .utf8).contains(trait))
+  }
 }

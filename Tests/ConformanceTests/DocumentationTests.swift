@@ -35,16 +35,6 @@ import Testing
     }
   }
 
-  @Test("what new-format writes is the sample")
-  func template() throws {
-    let template = try Self.text("Sources/AtomicStoreCommand/FormatTemplate.swift")
-    for path in ["Package.swift", "README.md", "Sources/JSONLinesStore/JSONLinesStore.swift", "Sources/JSONLinesStore/JSONReader.swift"] {
-      let lines = try Self.text("SampleStores/JSONLines/" + path).split(separator: "\n", omittingEmptySubsequences: false)
-      let indented = lines.map { $0.trimmingCharacters(in: .whitespaces).isEmpty ? String($0) : "        " + $0 }.joined(separator: "\n")
-      #expect(template.contains(indented.trimmingCharacters(in: .newlines)), "\(path): run Scripts/update-format-template")
-    }
-  }
-
   @Test("each check that the list of ways to lose data names is there, and catches what it says")
   func waysToLoseData() throws {
     let article = try Self.text("Sources/AtomicStoreKit/AtomicStoreKit.docc/WaysToLoseData.md")

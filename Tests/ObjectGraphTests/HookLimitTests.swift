@@ -3,27 +3,7 @@ import AtomicStoreSPI
 import Foundation
 import Testing
 
-@Suite("What hooks may not do, and what is done later") struct HookLimitTests {
-  let stack: Stack
-  let log: HookLog
-  var context: ManagedObjectContext { stack.context }
-
-  init() throws {
-    stack = try Stack(classes: ["Employee": HookedEmployee.self])
-    let name = UUID().uuidString
-    stack.context.name = name
-    log = HookedEmployee.log(name)
-  }
-
-  /// A saved employee, its hooks so far forgotten.
-  private func saved() throws -> HookedEmployee {
-    let employee = HookedEmployee(context: context)
-    employee.name = "Ada"
-    try context.save()
-    _ = log.take()
-    return employee
-  }
-
+@Suite("What hooks may not do, and what is done later") final class HookLimitTests: HookedSuite {
   @Test("objects that change again at each save are given a bounded number of rounds, then an error that names them", arguments: [1, 2, 25])
   func endless(_ passes: Int) throws {
     let employee = try saved()

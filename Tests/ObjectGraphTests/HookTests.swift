@@ -3,27 +3,7 @@ import AtomicStoreSPI
 import Foundation
 import Testing
 
-@Suite("Hooks") struct HookTests {
-  let stack: Stack
-  let log: HookLog
-  var context: ManagedObjectContext { stack.context }
-
-  init() throws {
-    stack = try Stack(classes: ["Employee": HookedEmployee.self])
-    let name = UUID().uuidString
-    stack.context.name = name
-    log = HookedEmployee.log(name)
-  }
-
-  /// A saved employee, its hooks so far forgotten.
-  private func saved() throws -> HookedEmployee {
-    let employee = HookedEmployee(context: context)
-    employee.name = "Ada"
-    try context.save()
-    _ = log.take()
-    return employee
-  }
-
+@Suite("Hooks") final class HookTests: HookedSuite {
   @Test("over an object's life each hook is called once, in order")
   func order() throws {
     let employee = HookedEmployee(context: context)

@@ -47,3 +47,26 @@ final class HookedEmployee: ManagedObject {
     try super.validateForUpdate()
   }
 }
+
+/// What the suites about hooks start from: employees that tell which of their hooks were called.
+class HookedSuite {
+  let stack: Stack
+  let log: HookLog
+  var context: ManagedObjectContext { stack.context }
+
+  init() throws {
+    stack = try Stack(classes: ["Employee": HookedEmployee.self])
+    let name = UUID().uuidString
+    stack.context.name = name
+    log = HookedEmployee.log(name)
+  }
+
+  /// A saved employee, its hooks so far forgotten.
+  func saved() throws -> HookedEmployee {
+    let employee = HookedEmployee(context: context)
+    employee.name = "Ada"
+    try context.save()
+    _ = log.take()
+    return employee
+  }
+}

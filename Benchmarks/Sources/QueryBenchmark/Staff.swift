@@ -50,30 +50,24 @@ enum Staff {
 
   // MARK: A store
 
-  private static func model(isIndexed: Bool) -> ModelDescription { ModelDescription(entities: [
-    EntityDescription(
-      name: "Department",
-      properties: [
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .relationship(
-          RelationshipDescription(
-            name: "employees", destinationEntityName: "Employee", inverseName: "department", maximumCount: 0)),
-      ]),
-    EntityDescription(
-      name: "Employee",
-      properties: [
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .attribute(AttributeDescription(name: "title", type: .string)),
-        .attribute(AttributeDescription(name: "office", type: .string)),
-        .attribute(AttributeDescription(name: "badge", type: .integer64)),
-        .attribute(AttributeDescription(name: "rating", type: .double)),
-        .attribute(AttributeDescription(name: "active", type: .boolean)),
-        .relationship(
-          RelationshipDescription(name: "department", destinationEntityName: "Department", inverseName: "employees")),
-      ],
-      fetchIndexes: isIndexed
-        ? ["badge", "name"].map { FetchIndexDescription(name: $0, elements: [.init(propertyName: $0)]) } : []),
-  ]) }
+  private static let columns: KeyValuePairs<String, AttributeType> = [
+    "name": .string, "title": .string, "office": .string, "badge": .integer64, "rating": .double, "active": .boolean,
+  ]
+
+  private static func model(isIndexed: Bool) -> ModelDescription {
+    let indexed = isIndexed ? ["badge", "name"] : []
+    let department = RelationshipDescription(name: "department", destinationEntityName: "Department", inverseName: "employees")
+    let employees = RelationshipDescription(
+      name: "employees", destinationEntityName: "Employee", inverseName: "department", maximumCount: 0)
+    return ModelDescription(entities: [
+      EntityDescription(
+        name: "Department", properties: [.attribute(AttributeDescription(name: "name", type: .string)), .relationship(employees)]),
+      EntityDescription(
+        name: "Employee",
+        properties: columns.map { .attribute(AttributeDescription(name: $0.key, type: $0.value)) } + [.relationship(department)],
+        fetchIndexes: indexed.map { FetchIndexDescription(name: $0, elements: [.init(propertyName: $0)]) }),
+    ])
+  }
 
   /// Written with the people's numbers as references, then opened as anybody would.
   static func makeContext(_ staff: [Employee], _ folder: String, isIndexed: Bool = false) throws -> ManagedObjectContext {

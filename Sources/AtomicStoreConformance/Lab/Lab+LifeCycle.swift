@@ -69,6 +69,12 @@ final class Notebook<Value: Sendable>: Sendable {
   func change(_ body: (inout Value) -> Void) { state.withLock { body(&$0) } }
 }
 
+/// Counts without a lock, so that it counts on in a copy of the process.
+final class Tally: Sendable {
+  private let count = Atomic(0)
+  func next() -> Int { count.wrappingAdd(1, ordering: .relaxed).newValue }
+}
+
 extension Bench {
   /// The same bench with a format that can be looked into: for the rest of this process. What a planted fault does at a step
   /// stays, where the hook calls the one before it.

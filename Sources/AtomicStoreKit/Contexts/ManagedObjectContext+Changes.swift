@@ -51,16 +51,15 @@ extension ManagedObjectContext {
     if let name = object.extras?.temporaryName { remember(object, as: name) }
   }
 
-  /// The entity that a class is registered for.
-  func entity(for type: ManagedObject.Type) -> Entity {
+  /// The entity that a class is registered for; nil where it is for none.
+  func entity(for type: ManagedObject.Type) -> Entity? {
     if let known = entitiesByClass[ObjectIdentifier(type)] { return known }
-    let found = findEntity(for: type)
+    guard let found = findEntity(for: type, String(describing: type)) else { return nil }
     entitiesByClass[ObjectIdentifier(type)] = found
     return found
   }
 
-  private func findEntity(for type: ManagedObject.Type) -> Entity {
-    let name = String(describing: type)
+  private func findEntity(for type: ManagedObject.Type, _ name: String) -> Entity? {
     if let model = managedObjectModel {
       if let own = classes[ScalarString(name)], own == type, let entity = model.entity(named: name) { return entity }
       for key in classes.keys.sorted() where classes[key] == type {
@@ -68,8 +67,20 @@ extension ManagedObjectContext {
       }
       if let entity = model.entity(named: name) { return entity }
     }
-    preconditionFailure(
-      "\(name) is registered for no entity: call setManagedObjectClass(_:forEntityName:) on the coordinator first")
+    return nil
+  }
+
+  /// An object of a class that is registered for no entity: it can be held and not saved, and the next save says so.
+  func refuseUnregistered(_ object: ManagedObject) {
+    let name = String(describing: type(of: object))
+    let error = ManagedObjectError(
+      .managedObjectValidation,
+      "\(name) is registered for no entity: call "
+        + "setManagedObjectClass(\(name).self, forEntityName:) on the coordinator "
+        + "before contexts are made")
+    object.refuse(error)
+    object.needExtras().gone = .neverSaved
+    refusedAssignments.append(error)
   }
 
   // MARK: Which store

@@ -164,10 +164,7 @@ public final class ManagedObjectContext {
 
   /// A stand-in for an object of a model that nobody knows.
   private func orphan(_ id: ManagedObjectID) -> ManagedObject {
-    let description = ModelDescription(entities: [EntityDescription(name: "Unknown")])
-    // One entity without properties is a valid model.
-    guard let model = try? ManagedObjectModel(description) else { preconditionFailure("the empty entity is valid") }
-    let object = ManagedObject(entity: model.entity(at: 0), insertInto: nil)
+    let object = ManagedObject(entity: ManagedObject.standInModel.entity(at: 0), insertInto: nil)
     markUnknown(object, id)
     return object
   }

@@ -26,6 +26,8 @@ public struct Managed<Value: ManagedPropertyValue> {
     count = Int32(truncatingIfNeeded: key.utf8CodeUnitCount)
   }
 
+  // Property wrappers must have this property, and nobody can come to its body: the attribute makes the compiler refuse every
+  // use, in a class or elsewhere; in subclasses of ManagedObject the static subscript below is taken in its stead.
   @available(*, unavailable, message: "only properties of ManagedObject subclasses are managed")
   public var wrappedValue: Value {
     get { preconditionFailure("not reachable: the compiler refuses it") }

@@ -74,10 +74,19 @@ open class ManagedObject {
   /// Creates an object of the entity that this class is registered for, and inserts it.
   ///
   /// Where the class is registered for none, or for several, the object is of the first entity of that name, or of the
-  /// first one it is registered for.
+  /// first one it is registered for. Where the model has no entity of that name either, it stands alone, and the context's next
+  /// save fails with the class and what to do.
   public convenience init(context: ManagedObjectContext) {
-    self.init(entity: context.entity(for: Self.self), insertInto: context)
+    if let entity = context.entity(for: Self.self) {
+      self.init(entity: entity, insertInto: context)
+    } else {
+      self.init(entity: Self.standInModel.entity(at: 0), insertInto: nil)
+      context.refuseUnregistered(self)
+    }
   }
+
+  /// What objects are of that no model knows: one entity without properties, which is a valid model.
+  static let standInModel = ManagedObjectModel(unchecked: ModelDescription(entities: [EntityDescription(name: "Unknown")]))
 
   deinit {
     if let context { context.forget(self) }

@@ -81,8 +81,8 @@ struct PredicateConverter {
 
   /// The name of the property that a key path reads: asked of an object that has none, which then says what it missed.
   static func name<Root, Value>(_ keyPath: KeyPath<Root, Value>) -> String? {
-    guard let type = Root.self as? ManagedObject.Type, let model = probeModel, let entity = model.entities.first else { return nil }
-    let object = type.init(entity: entity, insertInto: nil)
+    guard let type = Root.self as? ManagedObject.Type else { return nil }
+    let object = type.init(entity: ManagedObject.standInModel.entity(at: 0), insertInto: nil)
     guard let root = object as? Root else { return nil }
     object.flags.insert(.probing)
     object.extras?.accessError = nil
@@ -94,8 +94,6 @@ struct PredicateConverter {
     else { return nil }
     return object.accessError?.key
   }
-
-  private static let probeModel = try? ManagedObjectModel(ModelDescription(entities: [EntityDescription(name: "Probe")]))
 }
 
 protocol ConvertiblePredicateNode {

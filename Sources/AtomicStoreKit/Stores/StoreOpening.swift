@@ -55,10 +55,12 @@ struct StoreOpening: Sendable {
 
     do throws(PersistentStoreError) {
       let source = try StoreSource(opening: place)
+      let limits = try limits()
+      try checkSize(of: source, limits)
       var metadata = try readMetadata(&format, source, formatType)
       let model = try resolveModel(&format, source, metadata)
       metadata.model = model.description
-      let builder = NodeTableBuilder(model: model, file: path)
+      let builder = NodeTableBuilder(model: model, file: path, limits: limits)
       try format.load(source, into: builder)
       let nodes = try builder.finish()
       try checkConfiguration(nodes)
@@ -130,13 +132,28 @@ struct StoreOpening: Sendable {
   private func make(
     _ formatType: any AtomicStore.Type, _ place: StorePlace
   ) throws(PersistentStoreError) -> any AtomicStore {
-    try formatType.traits.check(options, of: formatType.storeType)
+    var own = options
+    let limits = try StoreLimits(taking: &own)
+    try formatType.traits.check(own, of: formatType.storeType)
     do {
       return try formatType.init(
         StoreConfiguration(
-          path: place.resolvedPath, configurationName: configurationName, options: options, isReadOnly: isReadOnly))
+          path: place.resolvedPath, configurationName: configurationName, options: own, isReadOnly: isReadOnly, limits: limits))
     } catch {
       throw error.located(StoreLocation(file: path))
+    }
+  }
+
+  private func limits() throws(PersistentStoreError) -> StoreLimits {
+    var options = options
+    return try StoreLimits(taking: &options)
+  }
+
+  private func checkSize(of source: StoreSource, _ limits: StoreLimits) throws(PersistentStoreError) {
+    guard limits.bytes < .max else { return }
+    let size = try source.totalSize()
+    guard size <= limits.bytes else {
+      throw limits.exceeded("maximumBytes", limits.bytes, "the store has \(size) bytes", at: StoreLocation(file: path))
     }
   }
 

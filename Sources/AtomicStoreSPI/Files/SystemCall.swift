@@ -54,20 +54,30 @@ enum SystemCall {
   }
 
   /// Names in a folder but `.` and `..`, in the order of their bytes.
+  ///
+  /// - Throws: `.changedOnDisk` where the folder is replaced again and again while it is looked at.
   static func names(in path: String) throws(PersistentStoreError) -> [String] {
-    guard let folder = opendir(path) else { throw error(errno, "list the folder", path) }
-    defer { closedir(folder) }
-    var names: [ScalarString] = []
-    errno = 0
-    while let entry = readdir(folder) {
-      let name = withUnsafePointer(to: &entry.pointee.d_name) {
-        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-      }
-      if name != ".", name != ".." { names.append(ScalarString(name)) }
+    // A save puts another folder in the place of this one and empties this one then: what was listed meanwhile is neither.
+    for _ in 0..<20 {
+      guard let folder = opendir(path) else { throw error(errno, "list the folder", path) }
+      defer { closedir(folder) }
+      var names: [ScalarString] = []
       errno = 0
+      while let entry = readdir(folder) {
+        let name = withUnsafePointer(to: &entry.pointee.d_name) {
+          $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+        }
+        if name != ".", name != ".." { names.append(ScalarString(name)) }
+        errno = 0
+      }
+      if errno != 0 { throw error(errno, "list the folder", path) }
+      var listed = stat()
+      guard fstat(dirfd(folder), &listed) == 0 else { throw error(errno, "look at the folder", path) }
+      if let there = try status(path, followLinks: true), there.st_dev == listed.st_dev, there.st_ino == listed.st_ino {
+        return names.sorted().map(\.string)
+      }
     }
-    if errno != 0 { throw error(errno, "list the folder", path) }
-    return names.sorted().map(\.string)
+    throw PersistentStoreError(.changedOnDisk, "the folder is replaced again and again", at: StoreLocation(file: path))
   }
 
   /// Removes a file, or a folder with everything in it. Links are removed, not followed. What resists is left.

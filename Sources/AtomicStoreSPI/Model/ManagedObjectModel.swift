@@ -18,11 +18,16 @@ public final class ManagedObjectModel: Sendable {
   /// Checks a description and freezes it.
   ///
   /// - Throws: ``InvalidModelError`` with every problem in one list.
-  public init(_ description: ModelDescription) throws(InvalidModelError) {
+  public convenience init(_ description: ModelDescription) throws(InvalidModelError) {
     let problems = description.problems()
     guard !problems.contains(where: { $0.severity == .error }) else { throw InvalidModelError(problems: problems) }
+    self.init(unchecked: description, warnings: problems)
+  }
+
+  /// For a description that is known to be valid.
+  package init(unchecked description: ModelDescription, warnings: [ModelProblem] = []) {
     self.description = description
-    self.warnings = problems
+    self.warnings = warnings
     var compositesByName: [ScalarString: CompositeDescription] = [:]
     for composite in description.composites { compositesByName[ScalarString(composite.name)] = composite }
     self.compositesByName = compositesByName

@@ -12,6 +12,8 @@ public final class NodeTableBuilder {
   public let model: ManagedObjectModel
   /// The file's name for errors, unless the format names a member itself.
   public let file: String?
+  /// What a load is refused beyond.
+  package let limits: StoreLimits
 
   private struct Building {
     var count = 0
@@ -58,9 +60,10 @@ public final class NodeTableBuilder {
   private var deferred: [Set<UInt64>]
 
   /// An empty table's builder. `file` names the source in errors.
-  public init(model: ManagedObjectModel, file: String? = nil) {
+  public init(model: ManagedObjectModel, file: String? = nil, limits: StoreLimits = StoreLimits()) {
     self.model = model
     self.file = file
+    self.limits = limits
     let tables = model.records.map { EntityTable(slots: $0.slots) }
     self.tables = tables
     texts = Array(repeating: [], count: tables.count)
@@ -75,16 +78,40 @@ public final class NodeTableBuilder {
       let slots = model.records[index].slots
       let headers = UnsafeMutablePointer<UnsafeMutablePointer<ColumnHeader>>.allocate(capacity: slots.count + 1)
       let classes = UnsafeMutablePointer<ValueClass>.allocate(capacity: max(slots.count, 1))
-      for slot in slots {
-        (headers + slot.index).initialize(to: table.columns[slot.index].header)
-        (classes + slot.index).initialize(to: ValueClass(slot.kind))
-      }
-      (headers + slots.count).initialize(to: table.referenceNumbers.header)
+      for slot in slots { (classes + slot.index).initialize(to: ValueClass(slot.kind)) }
+      Self.point(headers, to: table)
       (building + index).initialize(
         to: Building(
           slotCount: slots.count, headers: headers, classes: classes, lines: nil,
           isAbstract: model.records[index].description.isAbstract))
     }
+  }
+
+  private static func point(_ headers: UnsafeMutablePointer<UnsafeMutablePointer<ColumnHeader>>, to table: EntityTable) {
+    for (index, column) in table.columns.enumerated() { (headers + index).initialize(to: column.header) }
+    (headers + table.columns.count).initialize(to: table.referenceNumbers.header)
+  }
+
+  /// Forgets everything it was told, so that a load may start again: a format that tried a quick way and found that
+  /// the file is not for it takes the other way with this.
+  public func removeAll() {
+    for index in tables.indices {
+      tables[index] = EntityTable(slots: model.records[index].slots)
+      let entry = building + index
+      Self.point(entry.pointee.headers, to: tables[index])
+      entry.pointee.count = 0
+      entry.pointee.capacity = 0
+      entry.pointee.lines?.deallocate()
+      entry.pointee.lines = nil
+      texts[index] = []
+      members[index] = nil
+      payloads[index] = [:]
+      deferred[index] = []
+    }
+    listed = []
+    listIndex = [:]
+    state.pointee.entity = -1
+    state.pointee.row = -1
   }
 
   deinit {
@@ -134,7 +161,7 @@ public final class NodeTableBuilder {
     precondition(entity >= 0 && entity < tables.count, "no such entity")
     let entry = building + entity
     let row = entry.pointee.count
-    if row >= entry.pointee.capacity { try grow(entity, to: max(row + row / 2, 64)) }
+    if row >= entry.pointee.capacity { try grow(entity, to: max(row + row / 2, 64), adding: 1) }
     if line > 0 || entry.pointee.lines != nil { noteLine(entry, row, line) }
     entry.pointee.count = row + 1
     state.pointee.entity = entity
@@ -143,7 +170,7 @@ public final class NodeTableBuilder {
     current.initialize(to: entry.pointee)
   }
 
-  private func grow(_ entity: Int, to rows: Int) throws(PersistentStoreError) {
+  private func grow(_ entity: Int, to rows: Int, adding more: Int) throws(PersistentStoreError) {
     let entry = building + entity
     let name = model.records[entity].description.name
     guard !entry.pointee.isAbstract else {
@@ -153,6 +180,8 @@ public final class NodeTableBuilder {
     guard rows < Int(Int32.max) else {
       throw PersistentStoreError(.limitExceeded, "more than 2^31 objects of \(name)", at: StoreLocation(file: file))
     }
+    // Room is made for many at a time: the last ones over the limit are found when all are there.
+    try checkCount(adding: more)
     for slot in 0...entry.pointee.slotCount { entry.pointee.headers[slot].pointee.grow(to: rows) }
     if let lines = entry.pointee.lines {
       let bigger = UnsafeMutablePointer<UInt32>.allocate(capacity: rows)
@@ -162,6 +191,14 @@ public final class NodeTableBuilder {
       entry.pointee.lines = bigger
     }
     entry.pointee.capacity = rows
+  }
+
+  /// - Throws: `.limitExceeded` for more objects than there may be, with so many to come.
+  private func checkCount(adding more: Int) throws(PersistentStoreError) {
+    let count = tables.indices.reduce(more) { $0 + building[$1].count }
+    guard count <= limits.objects else {
+      throw limits.exceeded("maximumObjects", limits.objects, "there are \(count) objects", at: StoreLocation(file: file))
+    }
   }
 
   private func noteLine(_ entry: UnsafeMutablePointer<Building>, _ row: Int, _ line: Int) {
@@ -447,7 +484,7 @@ extension NodeTableBuilder {
         .internalInconsistency, "columns are filled before rows are added", at: StoreLocation(file: file))
     }
     guard references.count > 0 else { return }
-    try grow(entity, to: references.count)
+    try grow(entity, to: references.count, adding: references.count)
     entry.pointee.count = references.count
     let header = entry.pointee.headers[entry.pointee.slotCount]
     references.withUnsafeBytes { source in
@@ -621,6 +658,8 @@ extension NodeTableBuilder {
   ///
   /// - Throws: `.duplicateReference`, or `.danglingReference` naming the row and property.
   public func finish() throws(PersistentStoreError) -> NodeTable {
+    try checkCount(adding: 0)
+    if limits.valueBytes < StoreLimits().valueBytes { try checkValues() }
     for index in tables.indices { sealReferences(index) }
     var result = NodeTable(model: model)
     for root in tables.indices where model.records[root].root == root {
@@ -634,6 +673,21 @@ extension NodeTableBuilder {
     result.entities = tables
     tables = []
     return result
+  }
+
+  /// - Throws: `.limitExceeded` for the first value that is longer than values may be.
+  private func checkValues() throws(PersistentStoreError) {
+    for entity in tables.indices {
+      for slot in model.records[entity].slots {
+        let column = building[entity].headers[slot.index]
+        guard column.pointee.layout == .bytes else { continue }
+        for row in 0..<building[entity].count where column.pointee.isPresent(row) && column.pointee.bytes(row).count > limits.valueBytes {
+          throw limits.exceeded(
+            "maximumValueBytes", limits.valueBytes, "the value has \(column.pointee.bytes(row).count) bytes",
+            at: location(entity: entity, row: row, slot: slot.index))
+        }
+      }
+    }
   }
 
   private func sealReferences(_ index: Int) {

@@ -42,8 +42,14 @@ public struct StoreConfiguration: Sendable {
   /// Checked by the kit against ``StoreTraits/options``: unknown names never arrive here.
   public var options: StoreOptions
   public var isReadOnly: Bool
+  /// The kit holds a load to those of bytes, objects and values; a format that reads nested things holds itself to the depth.
+  public var limits: StoreLimits
 
-  public init(path: String, configurationName: String? = nil, options: StoreOptions = [:], isReadOnly: Bool = false) {
+  public init(
+    path: String, configurationName: String? = nil, options: StoreOptions = [:], isReadOnly: Bool = false,
+    limits: StoreLimits = StoreLimits()
+  ) {
+    self.limits = limits
     self.path = path
     self.configurationName = configurationName
     self.options = options

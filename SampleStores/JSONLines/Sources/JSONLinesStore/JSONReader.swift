@@ -20,9 +20,10 @@ struct LineReader {
   /// Objects and lists in each other.
   static let maximumDepth = 200
 
-  init(_ source: StoreSource) throws(PersistentStoreError) {
-    bytes = try source.bytes()
-    file = source.name
+  /// - Parameter member: The file of a store that is a folder.
+  init(_ source: StoreSource, member: String? = nil) throws(PersistentStoreError) {
+    bytes = try source.bytes(ofMember: member)
+    file = source.displayName(ofMember: member)
   }
 
   var isAtEnd: Bool { offset == bytes.count }

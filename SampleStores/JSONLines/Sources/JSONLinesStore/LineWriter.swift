@@ -18,7 +18,21 @@ struct LineWriter {
     put("}\n")
   }
 
-  mutating func object(_ entity: Entity, _ reader: EntityReader, _ row: Int, _ nodes: NodeTable) {
+  /// All objects of an entity, a line each.
+  mutating func objects(of entity: Entity, in nodes: NodeTable, to file: StagedFile) throws(PersistentStoreError) {
+    let reader = nodes.reader(of: entity.index)
+    for row in 0..<reader.count {
+      object(entity, reader, row, nodes)
+      if bytes.count > 1 << 18 { try flush(to: file) }
+    }
+  }
+
+  mutating func flush(to file: StagedFile) throws(PersistentStoreError) {
+    try file.write(bytes)
+    bytes.removeAll(keepingCapacity: true)
+  }
+
+  private mutating func object(_ entity: Entity, _ reader: EntityReader, _ row: Int, _ nodes: NodeTable) {
     put("{\"entity\":")
     string(entity.name)
     put(",\"id\":")

@@ -1,0 +1,48 @@
+/// How much a store may be: what a load is refused beyond, before or as soon as it is met.
+///
+/// Callers set them as options by the names below, whatever the format; the kit takes them out before the format sees its own.
+/// An error (`.limitExceeded`) names the limit. The defaults are what the kit can hold at all: lower them for files of strangers.
+public struct StoreLimits: Sendable, Hashable {
+  /// `maximumBytes`: of the file, or of all files of a folder. By default what the memory takes.
+  public var bytes = Int.max
+  /// `maximumObjects`: of all entities together. By default 2^31 - 1.
+  public var objects = Int(Int32.max)
+  /// `maximumValueBytes`: of one text, or of the bytes of one value. By default 2^32 - 2, and so much for all values of a property.
+  public var valueBytes = Int(UInt32.max) - 1
+  /// `maximumDepth`: arrays and dictionaries in each other, in metadata and models. By default 512, which is the most.
+  public var depth = Self.greatestDepth
+
+  /// Readers go down by calling themselves: more would take more stack than a thread has.
+  public static let greatestDepth = 512
+
+  public init() {}
+
+  /// The limits as options, for whoever lists those of a format.
+  public static let options: [StoreOption] = [
+    StoreOption(name: "maximumBytes", help: "The most bytes that the file may have, or all files of a folder."),
+    StoreOption(name: "maximumObjects", help: "The most objects (2147483647)."),
+    StoreOption(name: "maximumValueBytes", help: "The most bytes of one text or one value (4294967294)."),
+    StoreOption(name: "maximumDepth", help: "The most arrays and dictionaries in each other, in metadata (512)."),
+  ]
+
+  /// Takes the limits out of the options.
+  ///
+  /// - Throws: `.invalidOption` for what is no whole number from 0, or over the greatest depth.
+  public init(taking options: inout StoreOptions) throws(PersistentStoreError) {
+    func number(_ name: String, _ most: Int) throws(PersistentStoreError) -> Int? {
+      guard let text = options.removeValue(forKey: name) else { return nil }
+      guard let value = Int(text), value >= 0, value <= most else {
+        throw PersistentStoreError(.invalidOption, "the option '\(name)' takes a whole number from 0 to \(most), not '\(text)'")
+      }
+      return value
+    }
+    bytes = try number("maximumBytes", .max) ?? bytes
+    objects = try number("maximumObjects", objects) ?? objects
+    valueBytes = try number("maximumValueBytes", valueBytes) ?? valueBytes
+    depth = try number("maximumDepth", Self.greatestDepth) ?? depth
+  }
+
+  package func exceeded(_ name: String, _ limit: Int, _ what: String, at location: StoreLocation) -> PersistentStoreError {
+    PersistentStoreError(.limitExceeded, "\(what): more than the limit '\(name)' of \(limit)", at: location)
+  }
+}
