@@ -118,7 +118,7 @@ let package = Package(
 
     .testTarget(name: "StoreVocabularyTests", dependencies: ["StoreVocabulary"], swiftSettings: strict),
     .testTarget(name: "StoreCodecsTests", dependencies: ["StoreCodecs"], swiftSettings: strict),
-    .testTarget(name: "AtomicStoreSPITests", dependencies: ["AtomicStoreSPI"], swiftSettings: strict),
+    .testTarget(name: "AtomicStoreSPITests", dependencies: ["AtomicStoreSPI", "CStoreFaults"], swiftSettings: strict),
     .testTarget(name: "ModelFilesTests", dependencies: ["ModelFiles", "AtomicStoreSPI"], swiftSettings: strict),
     .testTarget(
       name: "StoreFormatsTests",
@@ -135,7 +135,8 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "ConformanceTests", dependencies: [
-        "AtomicStoreConformance", "AtomicStoreSPI", "XMLStoreFormat", "BinaryPropertyListStoreFormat", "CSVStoreFormat",
+        "AtomicStoreConformance", "AtomicStoreKit", "AtomicStoreSPI", "CStoreFaults", "XMLStoreFormat",
+        "BinaryPropertyListStoreFormat", "CSVStoreFormat",
       ],
       swiftSettings: strict),
     .testTarget(

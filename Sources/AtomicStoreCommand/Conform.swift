@@ -63,6 +63,10 @@ struct Conform: ParsableCommand {
         }
         checks = checks.filter { only.map { $0.uppercased() }.contains($0.id) }
       }
+      // A run of nothing finds nothing.
+      guard !checks.isEmpty else {
+        throw CommandFailure("no check is both of what was asked for; see: atomicstore conform list", exitCode: 64, json: common.json)
+      }
       for path in report {
         guard ["json", "xml", "html", "txt"].contains((path as NSString).pathExtension) else {
           throw CommandFailure("\(path): a report's name ends in .json, .xml, .html or .txt", exitCode: 64, json: common.json)
@@ -100,6 +104,9 @@ struct Conform: ParsableCommand {
       let order = ["XML", "BinaryPropertyList", "CSV"]
       let subjects = types.sorted { (order.firstIndex(of: $0.storeType) ?? 9) < (order.firstIndex(of: $1.storeType) ?? 9) }.map { type in
         ConformanceSubject(type, others: types.filter { $0.storeType != type.storeType })
+      }
+      for name in fault where !Conformance.faults.contains(where: { $0.name == name }) {
+        throw CommandFailure("there is no fault '\(name)'; see: atomicstore conform explain", exitCode: 64, json: common.json)
       }
       let isTerminal = isatty(2) == 1
       let outcome = ConformanceSelfTest.run(in: subjects, width: lanes, faults: fault) { done, total in

@@ -1,4 +1,6 @@
 public import AtomicStoreSPI
+import FoundationEssentials
+import Glibc
 
 /// One rule that a store format must keep, and how to find out whether it does. A value: it can be listed, filtered, shown
 /// and run.
@@ -42,11 +44,11 @@ public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible 
   /// What is done to find out.
   public var procedure: String { definition.procedure }
   /// What is wrong most often where it fails.
-  public var likelyCauses: [String] { definition.causes }
+  public var likelyCauses: [String] { definition.likelyCauses }
   public var description: String { "\(id): \(title)" }
   /// The faults that it is there to catch: their names, and what a store does that has them.
   public var catches: [(name: String, text: String)] {
-    definition.catches.map { ($0, Faults.named($0)?.text ?? "cannot be planted") }
+    definition.catches.map { ($0, Faults.named($0, subject)?.text ?? "cannot be planted") }
   }
 
   /// Runs the check in a process of its own.
@@ -55,7 +57,7 @@ public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible 
   ///
   /// - Throws: ``ConformanceFailure``, which explains itself.
   public func run() throws {
-    let result = outcome()
+    let result = outcome(seed: ConformanceFilter.askedSeed ?? 1)
     if result.outcome.isFailure { throw ConformanceFailure(result: result) }
   }
 
@@ -64,6 +66,13 @@ public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible 
   /// - Parameter seed: What random choices are made by; the same seed makes the same ones.
   public func outcome(seed: UInt64 = 1) -> ConformanceResult {
     WorkerPool.shared(for: subject).run(definition, subject, seed: seed)
+  }
+
+  /// The same check of the same store under other circumstances.
+  package func limited(toSeconds seconds: Int) -> ConformanceCheck {
+    var subject = subject
+    subject.timeLimit = seconds
+    return ConformanceCheck(definition: definition, subject: subject)
   }
 }
 
@@ -87,12 +96,14 @@ struct CheckDefinition: Sendable {
   let catches: [String]
   /// In seconds, before the check is given up.
   let timeLimit: Int
+  /// Whether it needs a store that can be written, as nearly all do.
+  let needsWriting: Bool
   let demand: @Sendable (StoreTraits) -> Demand
   let body: @Sendable (Lab) throws -> Void
 
   init(
     _ id: String, _ title: String, level: ConformanceCheck.Level = .must, profile: ConformanceCheck.Profile = .core,
-    from source: String, by procedure: String, causes: [String] = [], catches: [String] = [], timeLimit: Int = 30,
+    from source: String, by procedure: String, causes: [String] = [], catches: [String] = [], timeLimit: Int = 30, needsWriting: Bool = true,
     demand: @escaping @Sendable (StoreTraits) -> Demand = { _ in .applies }, _ body: @escaping @Sendable (Lab) throws -> Void
   ) {
     self.id = id
@@ -104,26 +115,63 @@ struct CheckDefinition: Sendable {
     self.causes = causes
     self.catches = catches
     self.timeLimit = timeLimit
+    self.needsWriting = needsWriting
     self.demand = demand
     self.body = body
   }
+
+  /// Where none is given: what the stores do that it is there to find.
+  var likelyCauses: [String] { causes.isEmpty ? catches.compactMap { Faults.named($0)?.text } : causes }
 }
 
 /// A store format under test, and what its author supplies.
 public struct ConformanceSubject: Sendable {
-  public let type: any AtomicStore.Type
+  public internal(set) var type: any AtomicStore.Type
   /// Other formats whose files this one must leave alone, and that it converts from and to.
   public var others: [any AtomicStore.Type] = []
   /// How to write the type on a command line, for the command that runs a check again.
   public var arguments: String
   /// The fault that is planted, when the harness is tested.
   var fault: String?
+  /// For the harness's own tests: checks and faults besides the catalogue's.
+  var ownChecks: [CheckDefinition] = []
+  var ownFaults: [Fault] = []
+  /// In seconds: nothing in a check may take longer, whatever the check allows. Nil for the checks' own limits.
+  package var timeLimit: Int?
+  /// For the harness's own tests: as where the calls of a process cannot be seen.
+  var isBlind = false
 
   public init(_ type: any AtomicStore.Type, others: [any AtomicStore.Type] = []) {
     self.type = type
     // A list of all of one's formats is what is at hand.
     self.others = others.filter { ObjectIdentifier($0) != ObjectIdentifier(type) }
-    arguments = "--type \(type.storeType)"
+    arguments = "--type \(Self.quoted(type.storeType))"
+  }
+
+  /// What runs one check again, with the same choices.
+  func again(_ id: String, seed: UInt64) -> String {
+    if let fault { return "\(Self.program) conform --selftest --fault \(fault)" }
+    // A test program is not asked by arguments.
+    if Self.isTest { return "\(ConformanceFilter.check)=\(id) \(ConformanceFilter.seed)=\(seed) swift test" }
+    return "\(Self.program) conform \(arguments) --only \(id) --seed \(seed)"
+  }
+
+  private static let program: String = {
+    let name = CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? ""
+    return name.isEmpty || isTest ? "atomicstore" : quoted(name)
+  }()
+
+  private static let isTest: Bool = {
+    guard let path = CommandLine.arguments.first else { return false }
+    return path.hasSuffix(".xctest") || path.hasSuffix("/swiftpm-testing-helper") || CommandLine.arguments.contains("--testing-library")
+  }()
+
+  /// As a shell takes it for one word.
+  static func quoted(_ text: String) -> String {
+    let isPlain = !text.isEmpty && text.utf8.allSatisfy { byte in
+      byte >= 0x30 && byte <= 0x39 || byte | 0x20 >= 0x61 && byte | 0x20 <= 0x7A || "-_./+,:@".utf8.contains(byte)
+    }
+    return isPlain ? text : "'" + text.replacing("'", with: "'\\''") + "'"
   }
 }
 
@@ -202,7 +250,8 @@ public enum Conformance {
 
   public static func checks(for subject: ConformanceSubject) -> [ConformanceCheck] {
     WorkerServer.serveIfAsked(subject)
-    return definitions.map { ConformanceCheck(definition: $0, subject: subject) }
+    let all = (definitions + subject.ownChecks).map { ConformanceCheck(definition: $0, subject: subject) }
+    return ConformanceFilter.asked(of: all)
   }
 
   /// About two dozen checks that take a few seconds: for while a format is being written.
@@ -213,6 +262,9 @@ public enum Conformance {
   /// All checks, without a store to run them on: to be listed.
   public static var catalogue: [ConformanceCheck] { checks(for: ConformanceSubject(NoStore.self)) }
 
+  /// All faults that can be planted: their names, and what a store does that has them.
+  package static var faults: [(name: String, text: String)] { Faults.all.map { ($0.name, $0.text) } }
+
   static let smokeIDs: Set<String> = [
     "REG-02", "INI-01", "INI-02", "INI-03", "INI-16", "MET-01", "MET-03", "MET-05", "LOD-01", "VAL-01", "VAL-03", "VAL-07", "VAL-17",
     "VAL-20", "VAL-28", "REL-01", "REL-03", "REL-07", "REF-04", "CHG-06", "CHG-10", "SAV-15", "SAV-16", "REM-01",
@@ -221,7 +273,22 @@ public enum Conformance {
   static let definitions: [CheckDefinition] =
     Checks.registration + Checks.initialisation + Checks.metadata + Checks.loading + Checks.values + Checks.furtherValues
     + Checks.relationships + Checks.references + Checks.changes + Checks.saving + Checks.concurrency + Checks.removal + Checks.schema + Checks.hostile
-    + Checks.hostileXML + Checks.hostilePropertyList + Checks.hostileCSV + Checks.scale + Checks.conversion
+    + Checks.hostileXML + Checks.hostilePropertyList + Checks.hostileCSV + Checks.scale + Checks.conversion + Checks.traits
+}
+
+/// What a failed test's command asks for: just that check, with the same seed. A program that tests has no arguments of its own.
+enum ConformanceFilter {
+  static let check = "ATOMICSTORE_CONFORMANCE_ONLY"
+  static let seed = "ATOMICSTORE_CONFORMANCE_SEED"
+
+  static var askedSeed: UInt64? { getenv(seed).flatMap { UInt64(String(cString: $0)) } }
+
+  /// All, where no check is asked for, or one that is not there: nothing run would pass.
+  static func asked(of checks: [ConformanceCheck], named name: String? = getenv(check).map { String(cString: $0) }) -> [ConformanceCheck] {
+    guard let name else { return checks }
+    let asked = checks.filter { $0.id == name }
+    return asked.isEmpty ? checks : asked
+  }
 }
 
 /// The families of checks, one file each.

@@ -119,8 +119,15 @@ public struct ConformanceSelfTest: Sendable {
     in subjects: [ConformanceSubject], width: Int = 2, faults names: [String] = [],
     progress: @escaping @Sendable (Int, Int) -> Void = { _, _ in }
   ) -> ConformanceSelfTest {
-    let definitions = Conformance.definitions
-    let faults = Faults.all.filter { names.isEmpty || names.contains($0.name) }
+    run(in: subjects, Conformance.definitions, Faults.all, width: width, faults: names, progress: progress)
+  }
+
+  /// The same with other checks and faults: what judges the harness is tested too.
+  static func run(
+    in subjects: [ConformanceSubject], _ definitions: [CheckDefinition], _ all: [Fault], width: Int = 2, faults names: [String] = [],
+    progress: @escaping @Sendable (Int, Int) -> Void = { _, _ in }
+  ) -> ConformanceSelfTest {
+    let faults = all.filter { names.isEmpty || names.contains($0.name) }
     var plans: [(fault: Fault, definition: CheckDefinition, isNamed: Bool)] = []
     for fault in faults {
       let own = definitions.filter { $0.catches.contains(fault.name) }
@@ -169,7 +176,7 @@ public struct ConformanceSelfTest: Sendable {
     return ConformanceSelfTest(
       findings: findings,
       deadChecks: names.isEmpty ? definitions.map(\.id).filter { !caughtSomething.contains($0) } : [],
-      unknownFaults: Set(definitions.flatMap(\.catches)).filter { Faults.named($0) == nil }.sorted())
+      unknownFaults: Set(definitions.flatMap(\.catches) + names).subtracting(all.map(\.name)).sorted())
   }
 
   /// Checks far apart from each other: a fault that fails most of them is more than one.

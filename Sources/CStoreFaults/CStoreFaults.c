@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -25,6 +26,7 @@
 #include <unistd.h>
 
 static csf_state *volatile state;
+static volatile int blind;
 
 // Which descriptors were opened for writing, or for reading, since it was armed, and under which path.
 #define DESCRIPTORS 1024
@@ -53,6 +55,8 @@ void csf_disarm(void) {
   state = NULL;
 }
 
+void csf_blind(int on) { blind = on; }
+
 static void note(const char *what, const char *path, const char *other) {
   csf_state *s = state;
   if (!s) return;
@@ -68,7 +72,7 @@ static void note(const char *what, const char *path, const char *other) {
 /// Counts a call that changes something. 1: it is to fail, errno is set.
 static int meets(int kind, const char *what, const char *path, const char *other) {
   csf_state *s = state;
-  if (!s || !s->armed) return 0;
+  if (!s || !s->armed || blind) return 0;
   note(what, path, other);
   int64_t number = ++s->calls;
   switch (s->mode) {
@@ -412,6 +416,20 @@ int connect(int descriptor, const struct sockaddr *address, socklen_t length) {
 pid_t csf_fork(void) { return fork(); }
 
 int csf_socketpair(int *pair) { return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair); }
+
+int csf_output(int *pair) { return pipe2(pair, O_NONBLOCK | O_CLOEXEC); }
+
+void csf_take_output(int end) { dup2(end, 1); }
+
+int csf_has_output(int end) {
+  struct stat one, other;
+  return fstat(1, &one) == 0 && fstat(end, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+int csf_waiting(int end) {
+  int count = 0;
+  return ioctl(end, FIONREAD, &count) == 0 ? count : 0;
+}
 
 pid_t csf_spawn(const char *path, char *const *arguments, char *const *environment, int control) {
   posix_spawn_file_actions_t actions;

@@ -32,3 +32,8 @@ void asf_copy_attributes(const char *from, int to) {
   }
   free(names);
 }
+
+void asf_begin_writing(int descriptor, int64_t offset, int64_t length) {
+  // Not waited for, and what may go wrong is for fsync to say.
+  sync_file_range(descriptor, offset, length, SYNC_FILE_RANGE_WRITE);
+}

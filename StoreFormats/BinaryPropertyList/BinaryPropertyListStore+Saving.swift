@@ -157,8 +157,7 @@ extension BinaryPropertyListStore {
     _ slot: Slot, _ reader: EntityReader, _ nodes: NodeTable, _ writer: inout BinaryPropertyListWriter,
     _ entries: inout [Entry]
   ) throws(PersistentStoreError) {
-    // One reader for each entity that may stand at the other end, so that a reference costs one look.
-    let readers = nodes.model.entities.map { nodes.reader(of: $0.index) }
+    let numbers = ReferenceNumbers(of: slot, in: nodes)
     var references: [Int64] = []
     if slot.isToMany {
       var counts = [UInt32](repeating: 0, count: reader.count)
@@ -166,7 +165,7 @@ extension BinaryPropertyListStore {
         let list = reader.toMany(slot: slot.index, row: row)
         counts[row] = UInt32(truncatingIfNeeded: list.count)
         for place in 0..<list.count {
-          references.append(readers[list[place].entity].integerReference(row: list[place].row) ?? 0)
+          references.append(numbers[list[place]])
         }
       }
       entries.append((try writer.string("counts"), try writer.numbers(counts)))
@@ -176,7 +175,7 @@ extension BinaryPropertyListStore {
       for row in 0..<reader.count {
         guard let node = reader.toOne(slot: slot.index, row: row) else { continue }
         bits[row >> 3] |= 1 << UInt8(row & 7)
-        references[row] = readers[node.entity].integerReference(row: node.row) ?? 0
+        references[row] = numbers[node]
       }
       if !isFull(bits.span, reader.count) {
         entries.append((try writer.string("presence"), try writer.numbers(bits)))
@@ -226,5 +225,29 @@ extension BinaryPropertyListWriter {
       do throws(PersistentStoreError) { return .success(try append(raw)) } catch { return .failure(error) }
     }
     try result.get()
+  }
+}
+
+/// The integer references of all nodes that a relationship may lead to, in one array: to ask an entity's reader for each
+/// of them would count references to all that it holds, which took longer than the rest of a save.
+private struct ReferenceNumbers {
+  private var all: [Int64] = []
+  /// Where an entity's begin.
+  private var starts: [Int]
+
+  init(of slot: Slot, in nodes: NodeTable) {
+    starts = [Int](repeating: 0, count: nodes.model.entities.count)
+    guard slot.destination >= 0 else { return }
+    for entity in nodes.model.entity(at: slot.destination).root.hierarchy {
+      starts[entity.index] = all.count
+      let reader = nodes.reader(of: entity.index)
+      all.reserveCapacity(all.count + reader.count)
+      for row in 0..<reader.count { all.append(reader.integerReference(row: row) ?? 0) }
+    }
+  }
+
+  subscript(node: NodeHandle) -> Int64 {
+    let place = starts[node.entity] + node.row
+    return all.indices.contains(place) ? all[place] : 0
   }
 }

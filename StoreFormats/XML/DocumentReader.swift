@@ -133,7 +133,7 @@ class DocumentReader: XMLEventHandler {
   /// - Throws: only what reading the file throws, never what stands in it.
   final func readCanonical(_ source: StoreSource) throws(PersistentStoreError) -> Bool {
     let scanner = CanonicalScanner(self)
-    try source.readChunks(size: 256 * 1024) { bytes throws(PersistentStoreError) in scanner.take(bytes) }
+    try source.readChunks(size: 64 * 1024) { bytes throws(PersistentStoreError) in scanner.take(bytes) }
     guard scanner.isComplete() else { return false }
     do throws(PersistentStoreError) { try endDocument() } catch { return false }
     return true
@@ -220,13 +220,12 @@ class DocumentReader: XMLEventHandler {
         try list?.characters(buffer, line: line)
       }
     default:
-      // XML itself allows no characters below the space but the blanks, so the greatest byte tells.
-      let greatest = bytes.withUnsafeBufferPointer { buffer in
-        var greatest: UInt8 = 0
-        for byte in buffer { greatest = max(greatest, byte) }
-        return greatest
+      // XML itself allows no characters below the space but the blanks.
+      let isBlank = bytes.withUnsafeBufferPointer { buffer in
+        for byte in buffer where byte > 0x20 { return false }
+        return true
       }
-      if greatest > 0x20 { throw malformed("text where there should be elements only") }
+      guard isBlank else { throw malformed("text where there should be elements only") }
     }
   }
 

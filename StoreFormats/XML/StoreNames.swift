@@ -106,6 +106,20 @@ final class NameTable {
     guard starts[index + 1] - start == count, let here = bytes.baseAddress, let there = name.baseAddress else {
       return false
     }
+    let one = UnsafeRawPointer(here + start)
+    let other = UnsafeRawPointer(there)
+    // Eight bytes at a time, the last eight perhaps for the second time.
+    if count >= 8 {
+      var offset = 0
+      while offset < count {
+        let place = min(offset, count - 8)
+        if one.loadUnaligned(fromByteOffset: place, as: UInt64.self) != other.loadUnaligned(fromByteOffset: place, as: UInt64.self) {
+          return false
+        }
+        offset += 8
+      }
+      return true
+    }
     var offset = 0
     while offset < count {
       if here[start + offset] != there[offset] { return false }

@@ -92,7 +92,7 @@ public struct XMLStore: AtomicStore {
       // Whatever the surprise was: libxml2 starts with nothing of what the scanner made of the file.
       nodes.removeAll()
     }
-    try ObjectLoader(nodes, file: source.name).read(source, chunk: 64 * 1024)
+    try ObjectLoader(nodes, file: source.name).read(source, chunk: 32 * 1024)
   }
 
   // MARK: Writing

@@ -36,7 +36,16 @@ import Testing
   static func expectSame(_ bytes: [UInt8], _ model: ManagedObjectModel?, _ what: @autoclosure () -> String = "") {
     let quick = outcome(bytes, model, "auto")
     let plain = outcome(bytes, model, "libxml2")
-    #expect(quick == plain, "\(what()): \(String(decoding: bytes.suffix(4000), as: UTF8.self))")
+    if quick == plain { return }
+    // Not by #expect, which would print all values: Foundation ends the process at dates far away.
+    Issue.record("\(what()): \(summary(quick)) is not libxml2's \(summary(plain)): \(String(decoding: bytes.suffix(4000), as: UTF8.self))")
+  }
+
+  private static func summary(_ outcome: Outcome) -> String {
+    switch outcome {
+    case .store(let values, _, _): "a store of \(values.count) values"
+    case .error(_, let text): text
+    }
   }
 
   // MARK: What it takes

@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import CStoreFaults
 import FoundationEssentials
 import Glibc
 

@@ -32,7 +32,8 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
   }
 
   mutating func inferModel(from source: StoreSource) throws(PersistentStoreError) -> ModelDescription {
-    try base.inferModel(from: source)
+    try FaultHooks.current.inferModel?(source)
+    return try base.inferModel(from: source)
   }
 
   mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
@@ -140,6 +141,7 @@ struct FaultHooks: Sendable {
   var recognize: (@Sendable (StoreProbe, Recognition) -> Recognition)?
   var initialize: (@Sendable (StoreConfiguration) throws(PersistentStoreError) -> Void)?
   var metadata: (@Sendable (StoreMetadata, StoreSource) throws(PersistentStoreError) -> StoreMetadata)?
+  var inferModel: (@Sendable (StoreSource) throws(PersistentStoreError) -> Void)?
   /// Errors about the metadata that are passed over: it is made up then.
   var forgives: Set<PersistentStoreError.Code> = []
   /// What is read instead of the file.
@@ -220,15 +222,19 @@ enum Faults {
     hostile,
     scale,
     conversion,
+    traits,
   ].flatMap { $0 }
 
-  static func named(_ name: String) -> Fault? { all.first { $0.name == name } }
+  /// - Parameter subject: What has faults of its own; nil for what this process serves.
+  static func named(_ name: String, _ subject: ConformanceSubject? = nil) -> Fault? {
+    all.first { $0.name == name } ?? (subject ?? WorkerServer.served)?.ownFaults.first { $0.name == name }
+  }
 
   /// The format with the fault in it; nil for a name that is none.
-  static func plant(_ name: String, in type: any AtomicStore.Type) -> (any AtomicStore.Type)? {
-    guard let fault = named(name) else { return nil }
+  static func plant(_ name: String, in subject: ConformanceSubject) -> (any AtomicStore.Type)? {
+    guard let fault = named(name, subject) else { return nil }
     FaultHooks.current = fault.hooks
     func wrapped<Base: AtomicStore>(_: Base.Type) -> any AtomicStore.Type { FaultyStore<Base>.self }
-    return wrapped(type)
+    return wrapped(subject.type)
   }
 }

@@ -55,7 +55,7 @@ struct Bench {
 
   static func name(_ object: ManagedObject) -> String {
     let id = object.objectID
-    return "\(id.entityName)/\(id.reference.map(\.description) ?? "?")"
+    return id.reference.map { GraphText.name(id.entityName, $0) } ?? "\(id.entityName)/?"
   }
 
   /// Makes a store that holds a graph; gives back what each object is called there.

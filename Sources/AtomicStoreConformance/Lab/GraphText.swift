@@ -60,11 +60,22 @@ struct GraphText: Codable, Sendable {
     return result + (text.unicodeScalars.count > 80 ? "… (\(text.unicodeScalars.count) scalars)" : "")
   }
 
+  /// What an object is called. The text 7 is another reference than the number 7, and no text looks like two.
+  static func name(_ entity: String, _ reference: ReferenceObject) -> String {
+    guard case .string(let text) = reference else { return "\(entity)/\(reference)" }
+    let isPlain = Int64(text) == nil && !text.utf8.contains { $0 == 0x7C || $0 == 0x22 }
+    return entity + "/" + (isPlain ? text : "\"" + text.replacing("\"", with: "\"\"") + "\"")
+  }
+
+  private static func before(_ one: ObjectReference, _ other: ObjectReference) -> Bool {
+    name(one.entityName, one.reference).utf8.lexicographicallyPrecedes(name(other.entityName, other.reference).utf8)
+  }
+
   static func value(_ value: StoredValue) -> String? {
     switch value {
     case .null: nil
-    case .toOne(let reference): "→ \(reference)"
-    case .toMany(let references): "→ " + references.map(\.description).joined(separator: " | ")
+    case .toOne(let object): "→ " + name(object.entityName, object.reference)
+    case .toMany(let objects): "→ " + objects.map { name($0.entityName, $0.reference) }.joined(separator: " | ")
     // Decimals that are equal may be written in two ways; bits of others are in their text.
     case .double(let number): "double:\(number) bits \(String(number.bitPattern, radix: 16))"
     case .float(let number): "float:\(number) bits \(String(number.bitPattern, radix: 16))"
@@ -80,13 +91,13 @@ struct GraphText: Codable, Sendable {
       let reader = nodes.reader(of: entity.index)
       for row in 0..<reader.count {
         let node = NodeHandle(entity: entity.index, row: row)
-        let name = Key("\(entity.name)/\(nodes.reference(of: node))")
+        let name = Key(Self.name(entity.name, nodes.reference(of: node)))
         var values: [Key: String] = [:]
         for slot in entity.slots {
           var value = try store.value(slot: slot.index, of: node)
           if case .toMany(let list) = value {
             if list.isEmpty { continue }
-            if !slot.isOrdered { value = .toMany(list.sorted { "\($0)".utf8.lexicographicallyPrecedes("\($1)".utf8) }) }
+            if !slot.isOrdered { value = .toMany(list.sorted { Self.before($0, $1) }) }
           }
           if let text = Self.value(value) { values[Key(slot.name)] = text }
         }

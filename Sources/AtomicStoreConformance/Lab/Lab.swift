@@ -26,6 +26,7 @@ struct Lab: Sendable {
       var done: [String] = []
       var notes: [String] = []
       var strip: [String] = []
+      var output: [String] = []
       var expectations = 0
       var files = 0
     }
@@ -33,6 +34,9 @@ struct Lab: Sendable {
     var done: [String] { state.withLock { $0.done } }
     var notes: [String] { state.withLock { $0.notes } }
     var strip: [String] { state.withLock { $0.strip } }
+    /// What the store did to standard output, and when.
+    var output: [String] { state.withLock { $0.output } }
+    func talked(_ line: String) { state.withLock { if $0.output.count < 10 { $0.output.append(line) } } }
     var expectations: Int { state.withLock { $0.expectations } }
     func did(_ line: String) {
       state.withLock { state in
@@ -73,7 +77,7 @@ struct Lab: Sendable {
     case .refused(let error): throw PhaseTrouble(expected: "\(what): it succeeds", actual: error.text)
     case .crashed(let signal): throw PhaseTrouble(expected: "\(what): it ends", actual: Self.crash(signal), isCrash: true)
     case .exited(let code): throw PhaseTrouble(expected: "\(what): it ends", actual: "the process ended by itself, with \(code)", isCrash: true)
-    case .timedOut: throw PhaseTrouble(expected: "\(what): it ends", actual: "it was stopped after \(seconds) s", isTimeOut: true)
+    case .timedOut: throw PhaseTrouble(expected: "\(what): it ends", actual: "it was stopped after \(limit(seconds)) s", isTimeOut: true)
     }
   }
 
@@ -98,7 +102,7 @@ struct Lab: Sendable {
     case .exited(let code):
       throw PhaseTrouble(expected: "\(what): refused, with an error", actual: "the process ended by itself, with \(code)", isCrash: true)
     case .timedOut:
-      throw PhaseTrouble(expected: "\(what): refused, with an error", actual: "it was stopped after \(seconds) s", isTimeOut: true)
+      throw PhaseTrouble(expected: "\(what): refused, with an error", actual: "it was stopped after \(limit(seconds)) s", isTimeOut: true)
     }
   }
 
@@ -114,10 +118,13 @@ struct Lab: Sendable {
     if plan == nil, planted != 0 { plan = try FaultPlan() }
     if let plan { plan.state.pointee.mistakes = planted }
     return try Phase.run(
-      file: "\(folder).phase\(record.nextFile())", milliseconds: seconds * 1000, faults: plan?.state, memory: memory,
-      seconds: cpuSeconds
+      file: "\(folder).phase\(record.nextFile())", milliseconds: limit(seconds) * 1000,
+      faults: plan?.state, memory: memory, seconds: cpuSeconds,
+      output: { said in if let text = said.text { record.talked("\(what): \(text)") } }
     ) { try body(bench) }
   }
+
+  private func limit(_ seconds: Int) -> Int { min(seconds, subject.timeLimit ?? seconds) }
 
   private static func crash(_ signal: Int32) -> String {
     let name: String
@@ -187,6 +194,7 @@ final class FaultPlan {
   let state: UnsafeMutablePointer<csf_state>
 
   init(_ mode: csf_mode = CSF_COUNT, at: Int = 0, error: Int32 = 0, kinds: Int32 = 0) throws {
+    try Self.expectInForce()
     guard let state = csf_shared() else { throw Blockage(reason: "no memory can be shared between processes") }
     self.state = state
     state.pointee.mode = Int32(mode.rawValue)
@@ -194,6 +202,25 @@ final class FaultPlan {
     state.pointee.error = error
     state.pointee.kinds = kinds
   }
+  /// Two calls that come to nothing are seen here, and the second is failed: what looks for calls that are not made, or fails
+  /// some, would pass where none can be seen.
+  private static func expectInForce() throws {
+    guard let state = csf_shared() else { throw Blockage(reason: "no memory can be shared between processes") }
+    defer { munmap(state, MemoryLayout<csf_state>.size) }
+    state.pointee.mode = Int32(CSF_FAIL.rawValue)
+    state.pointee.at = 2
+    state.pointee.error = EDOM
+    csf_arm(state)
+    _ = unlink("/nothing/lies/here")
+    let isFailed = rename("/nothing/lies/here", "/nor/here") != 0 && errno == EDOM
+    csf_disarm()
+    guard state.pointee.calls == 2, isFailed else {
+      throw Disappointment(
+        expected: "the harness sees the calls of its processes, and can fail them",
+        actual: "\(state.pointee.calls) of 2 were seen: the program is bound to the system's calls past the harness's")
+    }
+  }
+
   deinit { munmap(state, MemoryLayout<csf_state>.size) }
 
   /// How many calls there were that change something.

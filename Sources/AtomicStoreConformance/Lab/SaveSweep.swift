@@ -176,7 +176,10 @@ extension Lab {
       let label = "\(what) at call \(place) of \(counted.calls)" + (call.map { " (\($0.what) \(shortened($0.path, saving)))" } ?? "")
       let plan = try FaultPlan(mode, at: place, error: number)
       let end = try save(saving, label, plan)
-      guard plan.wasReached else { break }
+      // The same save makes the same calls: a fault that did not happen proves nothing.
+      guard plan.wasReached else {
+        throw Disappointment(expected: "\(label): the call is made again", actual: "the save ends before it: \(end)")
+      }
       let found = try verdict(saving)
       record.mark(found.word)
       let litter = saving.litter

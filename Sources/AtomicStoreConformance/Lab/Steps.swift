@@ -68,7 +68,7 @@ extension Bench {
     for entity in open.store.model.entities where name.hasPrefix(entity.name + "/") {
       for node in open.store.nodes.handles(of: entity.index) {
         let reference = open.store.nodes.objectReference(of: node)
-        if reference.description.utf8.elementsEqual(name.utf8) {
+        if GraphText.name(reference.entityName, reference.reference).utf8.elementsEqual(name.utf8) {
           return try open.context.existingObject(with: open.store.objectID(for: reference))
         }
       }
@@ -82,7 +82,7 @@ extension Bench {
     for entity in open.store.model.entities where !entity.isAbstract {
       for node in open.store.nodes.handles(of: entity.index) {
         let reference = open.store.nodes.objectReference(of: node)
-        all[GraphText.Key(reference.description)] = try open.context.existingObject(with: open.store.objectID(for: reference))
+        all[GraphText.Key(GraphText.name(reference.entityName, reference.reference))] = try open.context.existingObject(with: open.store.objectID(for: reference))
       }
     }
     return all

@@ -11,7 +11,7 @@ public struct ConformanceReport: Sendable {
     case full
     /// With the checks that stand against it.
     case partial([String])
-    /// None of its checks was run.
+    /// None of its checks was run, or none applies.
     case none
 
     public var word: String {
@@ -38,7 +38,8 @@ public struct ConformanceReport: Sendable {
 
   public func claim(_ profile: ConformanceCheck.Profile) -> Claim {
     let own = zip(checks, results).filter { $0.0.profile == profile }
-    if own.isEmpty { return .none }
+    // What does not apply, applies to nothing.
+    if own.allSatisfy({ $0.1.outcome == .notApplicable }) { return .none }
     let against = own.filter { $0.1.outcome.isFailure || $0.1.outcome == .blocked || $0.1.outcome == .gap }.map(\.0.id)
     return against.isEmpty ? .full : .partial(against)
   }

@@ -50,18 +50,42 @@ private struct Envelope<Value: Codable & Sendable>: Codable {
   var value: Value?
   var error: PhaseError?
   var disappointment: Disappointment?
+  var lostOutput = false
+}
+
+/// What a process did to its standard output, which is not a store's to use.
+struct PhaseOutput {
+  /// As many as the stream holds, at most.
+  var bytes = 0
+  /// Closed, or made something else.
+  var isLost = false
+
+  var text: String? {
+    if isLost { return "it closed standard output" }
+    return bytes > 0 ? "it wrote \(bytes > 60_000 ? "more than 60000" : "\(bytes)") bytes to standard output" : nil
+  }
 }
 
 /// Runs a closure in a process that has not touched the store: a copy of this one, which never does.
 enum Phase {
   static func run<Value: Codable & Sendable>(
     file: String, milliseconds: Int, faults: UnsafeMutablePointer<csf_state>?, memory: Int64 = 0, seconds: Int64 = 0,
-    _ body: () throws -> Value
+    output: (PhaseOutput) -> Void = { _ in }, _ body: () throws -> Value
   ) throws -> PhaseEnd<Value> {
     fflush(nil)
+    var pipe: [Int32] = [-1, -1]
+    guard csf_output(&pipe) == 0 else { throw Blockage(reason: "no pipe can be made: \(String(cString: strerror(errno)))") }
+    var said = PhaseOutput()
+    defer {
+      said.bytes = Int(csf_waiting(pipe[0]))
+      close(pipe[0])
+      close(pipe[1])
+      output(said)
+    }
     let child = csf_fork()
     if child < 0 { throw Blockage(reason: "no process can be started: \(String(cString: strerror(errno)))") }
     if child == 0 {
+      csf_take_output(pipe[1])
       csf_limit(memory, seconds)
       if let faults { csf_arm(faults) }
       var envelope = Envelope<Value>()
@@ -76,6 +100,8 @@ enum Phase {
         envelope.error = PhaseError(code: nil, text: "\(error)")
       }
       csf_disarm()
+      fflush(nil)
+      envelope.lostOutput = csf_has_output(pipe[1]) == 0
       let bytes = (try? JSONEncoder().encode(envelope)).map { Array($0) } ?? []
       Files.write(bytes, to: file)
       _exit(0)
@@ -94,6 +120,7 @@ enum Phase {
       guard code == 0, let bytes, let envelope = try? JSONDecoder().decode(Envelope<Value>.self, from: Data(bytes)) else {
         return .exited(code: code)
       }
+      said.isLost = envelope.lostOutput
       if let disappointment = envelope.disappointment { throw disappointment }
       if let error = envelope.error { return .refused(error) }
       guard let value = envelope.value else { return .exited(code: code) }

@@ -73,6 +73,8 @@ final class WorkerPool: Sendable {
       state.last += 1
       return state.last
     }
+    // It may have been taken away after an earlier run.
+    Files.makeFolder(root)
     let folder = "\(root)/\(number)-\(definition.id)"
     var result = attempt(definition, subject, seed, folder)
     let spent = ContinuousClock.now - start
@@ -87,14 +89,18 @@ final class WorkerPool: Sendable {
     _ definition: CheckDefinition, _ subject: ConformanceSubject, _ seed: UInt64, _ folder: String
   ) -> ConformanceResult {
     var result = ConformanceResult(id: definition.id, outcome: .blocked)
+    let limit = subject.timeLimit.map { min($0 * 2, definition.timeLimit) } ?? definition.timeLimit
     // A worker that is lost is not the check's fault: another one is tried, once.
     for _ in 0..<2 {
       guard let worker = take() else {
         result.reason = "no worker process could be started: \(launch.path)"
         return result
       }
-      let line = ["RUN", definition.id, "\(seed)", folder, subject.fault ?? "", "\(definition.timeLimit * 1000)"].joined(separator: "\t")
-      guard send(line, to: worker), let answer = receive(from: worker, milliseconds: definition.timeLimit * 1000 + 10_000) else {
+      let line = [
+        "RUN", definition.id, "\(seed)", folder, subject.fault ?? "", "\(limit * 1000)", subject.timeLimit.map { "\($0)" } ?? "",
+        subject.isBlind ? "1" : "0",
+      ].joined(separator: "\t")
+      guard send(line, to: worker), let answer = receive(from: worker, milliseconds: limit * 1000 + 10_000) else {
         discard(worker)
         result.reason = "the worker process ended or says nothing"
         continue
@@ -116,12 +122,11 @@ final class WorkerPool: Sendable {
       }
       let what =
         result.outcome == .timedOut
-        ? "it was stopped after \(definition.timeLimit) seconds"
+        ? "it was stopped after \(limit) seconds"
         : parts.first == "CRASHED" ? "its process was ended by signal \(parts.last ?? "?")" : "its process ended by itself (\(answer))"
       result.explanation = .init(
         rule: definition.title, source: definition.source, done: [], expected: "the check comes to its end", actual: what,
-        causes: definition.causes, files: folder,
-        command: "atomicstore conform \(subject.arguments) --only \(definition.id) --seed \(seed)")
+        causes: definition.likelyCauses, files: folder, command: subject.again(definition.id, seed: seed))
       return result
     }
     return result
@@ -136,6 +141,8 @@ final class WorkerPool: Sendable {
     defer { close(pair[1]) }
     var environment = ProcessInfo.processInfo.environment
     environment[WorkerServer.variable] = name
+    // Where a crash is told by its signal, nobody waits for a backtrace; that takes seconds.
+    environment["SWIFT_BACKTRACE"] = "enable=no"
     var arguments = launch.arguments.map { strdup($0) }
     arguments.append(nil)
     var variables = environment.map { strdup("\($0.key)=\($0.value)") }

@@ -44,11 +44,11 @@ enum WorkerServer {
     _ = bytes.withUnsafeBytes { Glibc.write(control, $0.baseAddress, $0.count) }
   }
 
-  /// `RUN check seed folder fault milliseconds`, separated by tabs.
+  /// `RUN check seed folder fault milliseconds limit blind`, separated by tabs.
   private static func handle(_ line: String, _ subject: ConformanceSubject) -> String {
     let fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
-    guard fields.count == 6, fields[0] == "RUN", let seed = UInt64(fields[2]), let milliseconds = Int32(fields[5]),
-      let definition = (Conformance.definitions + Checks.parts).first(where: { $0.id == fields[1] })
+    guard fields.count == 8, fields[0] == "RUN", let seed = UInt64(fields[2]), let milliseconds = Int32(fields[5]),
+      let definition = (Conformance.definitions + Checks.parts + subject.ownChecks).first(where: { $0.id == fields[1] })
     else { return "BAD" }
     let folder = fields[3]
     fflush(nil)
@@ -59,6 +59,8 @@ enum WorkerServer {
       close(control)
       var subject = subject
       if !fields[4].isEmpty { subject.fault = fields[4] }
+      subject.timeLimit = Int(fields[6])
+      subject.isBlind = fields[7] == "1"
       let result = CheckRun(definition, subject, seed: seed, folder: folder).run()
       if let bytes = try? JSONEncoder().encode(result) { Files.write(Array(bytes), to: folder + ".result") }
       _exit(0)
@@ -97,13 +99,18 @@ struct CheckRun {
     result.seed = seed
     var subject = subject
     if let name = subject.fault {
-      guard let faulty = Faults.plant(name, in: subject.type) else {
+      guard let faulty = Faults.plant(name, in: subject) else {
         result.outcome = .blocked
         result.reason = "there is no fault '\(name)'"
         return result
       }
-      subject = ConformanceSubject(faulty, others: subject.others)
-      subject.fault = name
+      subject.type = faulty
+    }
+    if subject.isBlind { csf_blind(1) }
+    if definition.needsWriting, !subject.type.traits.canWrite {
+      result.outcome = .notApplicable
+      result.reason = "canWrite is false"
+      return result
     }
     let isRefusal: Bool
     switch definition.demand(subject.type.traits) {
@@ -141,7 +148,7 @@ struct CheckRun {
       result.outcome = .failed
       result.explanation = explanation(lab, Disappointment(expected: "no error", actual: "\(error)"))
     }
-    result.notes = lab.record.notes
+    result.notes = lab.record.notes + lab.record.output
     result.strip = lab.record.strip
     return result
   }
@@ -149,8 +156,7 @@ struct CheckRun {
   private func explanation(_ lab: Lab, _ error: Disappointment) -> ConformanceResult.Explanation {
     ConformanceResult.Explanation(
       rule: definition.title, source: definition.source, done: lab.record.done, expected: error.expected, actual: error.actual,
-      causes: definition.causes, files: folder,
-      command: "atomicstore conform \(subject.arguments) --only \(definition.id) --seed \(seed)")
+      causes: definition.likelyCauses, files: folder, command: subject.again(definition.id, seed: seed))
   }
 }
 

@@ -160,7 +160,7 @@ public struct StoreConverter: Sendable {
       snapshot, readBack.snapshot,
       options: .init(comparesIdentity: keepsMetadata, comparesMetadata: keepsMetadata, limit: losses.isEmpty ? 100 : nil))
     // Leave to lose one thing is no leave to lose another.
-    let unexplained = losses.isEmpty ? differences : differences.filter { !Self.explains(losses, $0) }
+    let unexplained = losses.isEmpty ? differences : differences.filter { !Self.explains(losses, $0, snapshot.nodes, readBack.snapshot.nodes) }
     guard unexplained.isEmpty else { throw VerificationError(differences: Array(unexplained.prefix(100))) }
 
     guard !isDryRun else { return (report, staged) }
@@ -170,8 +170,14 @@ public struct StoreConverter: Sendable {
   }
 
   /// Whether a difference is one of the losses that were declared.
-  private static func explains(_ losses: [Loss], _ difference: GraphDifference) -> Bool {
-    losses.contains { loss in
+  private static func explains(_ losses: [Loss], _ difference: GraphDifference, _ before: NodeTable, _ after: NodeTable) -> Bool {
+    func value(_ nodes: NodeTable) -> StoredValue? {
+      guard let object = difference.object, let node = nodes.handle(for: object), let key = difference.key,
+        let slot = nodes.model.entity(at: node.entity).slot(named: key)
+      else { return nil }
+      return nodes.value(slot: slot, of: node)
+    }
+    return losses.contains { loss in
       switch loss.kind {
       // Objects under other references, or that are missing, change what leads to them as well.
       case .referenceRenumbered, .entityDropped: difference.kind != .metadata && difference.kind != .identity
@@ -179,6 +185,7 @@ public struct StoreConverter: Sendable {
       case .storeIdentity: difference.kind == .identity
       case .typeUnsupported, .specialFloat, .nilVersusEmpty, .order, .relationshipDropped:
         difference.kind == .changed && loss.subject == "\(difference.object?.entityName ?? "").\(difference.key ?? "")"
+          && loss.kind.explains(value(before) ?? .null, value(after) ?? .null)
       }
     }
   }
@@ -245,5 +252,23 @@ public struct StoreConverter: Sendable {
   private static func temporaryPath(for target: String) -> String {
     let name = target.split(separator: "/").last.map(String.init) ?? "store"
     return FileManager.default.temporaryDirectory.path(percentEncoded: false) + "/dry-run-\(UUID().uuidString)-\(name)"
+  }
+}
+
+extension Loss.Kind {
+  /// Whether a property that lost this has the second value instead of the first: other values of it are as they were.
+  fileprivate func explains(_ before: StoredValue, _ after: StoredValue) -> Bool {
+    switch (self, before, after) {
+    case (.specialFloat, .double(let number), _): !number.isFinite || (number == 0 && number.sign == .minus)
+    case (.specialFloat, .float(let number), _): !number.isFinite || (number == 0 && number.sign == .minus)
+    case (.specialFloat, .date(let date), _):
+      !date.timeIntervalSinceReferenceDate.isFinite
+        || (date.timeIntervalSinceReferenceDate == 0 && date.timeIntervalSinceReferenceDate.sign == .minus)
+    case (.nilVersusEmpty, .string(let text), .null): text.isEmpty
+    case (.order, .toMany(let old), .toMany(let new)): old.count == new.count && Set(old) == Set(new)
+    case (.typeUnsupported, _, .null), (.relationshipDropped, _, .null): true
+    case (.relationshipDropped, _, .toMany(let list)): list.isEmpty
+    default: false
+    }
   }
 }

@@ -282,7 +282,10 @@ public final class StagedFile: Sendable {
   private struct State {
     var descriptor: Int32
     var written = 0
+    /// How much the disk was told to begin with.
+    var handedOver = 0
   }
+  private static let handOver = 8 << 20
   private let state: Mutex<State>
   /// As it will be called.
   public let path: String
@@ -316,6 +319,12 @@ public final class StagedFile: Sendable {
           throw SystemCall.error(errno, "write", path)
         }
         state.written += done
+        // The disk begins with what is there while the format makes the rest, and the sync at the end waits for less. Only
+        // a wish: whether it is heard does not matter.
+        if state.written - state.handedOver >= Self.handOver {
+          asf_begin_writing(state.descriptor, Int64(state.handedOver), Int64(state.written - state.handedOver))
+          state.handedOver = state.written
+        }
         rest = UnsafeRawBufferPointer(rebasing: rest[done...])
       }
     }

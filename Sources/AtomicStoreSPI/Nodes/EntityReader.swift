@@ -6,37 +6,51 @@ public import FoundationEssentials
 /// to-many lists ascend by reference too: writing them as they come makes equal graphs equal bytes.
 /// Ask a slot only for what its ``Slot/kind`` holds: another question is answered with zero or nothing.
 public struct EntityReader: Sendable {
-  let table: EntityTable
+  /// What is read. Behind one reference, since formats keep readers in arrays, and a copy of all that a table holds would
+  /// count a dozen.
+  private final class Content: Sendable {
+    let table: EntityTable
+    let owner: NodeTable
+    init(_ table: EntityTable, _ owner: NodeTable) {
+      self.table = table
+      self.owner = owner
+    }
+  }
+  private let content: Content
   public let entity: Int
-  let owner: NodeTable
+
+  init(_ table: EntityTable, entity: Int, owner: NodeTable) {
+    content = Content(table, owner)
+    self.entity = entity
+  }
 
   /// Rows, which in a snapshot are nodes.
-  public var count: Int { table.count }
+  public var count: Int { content.table.count }
 
   /// Whether the row was deleted; never in a snapshot.
-  public func isDeleted(row: Int) -> Bool { table.isDeleted(row) }
+  public func isDeleted(row: Int) -> Bool { content.table.isDeleted(row) }
 
   @inline(__always) private func header(_ slot: Int, _ row: Int) -> UnsafeMutablePointer<ColumnHeader> {
-    precondition(row >= 0 && row < table.count, "row out of range")
-    return table.columns[slot].header
+    precondition(row >= 0 && row < content.table.count, "row out of range")
+    return content.table.columns[slot].header
   }
 
   public func reference(row: Int) -> ReferenceObject {
-    precondition(row >= 0 && row < table.count, "row out of range")
-    return table.reference(row)
+    precondition(row >= 0 && row < content.table.count, "row out of range")
+    return content.table.reference(row)
   }
 
   /// The integer reference, or nil where it is a string.
   public func integerReference(row: Int) -> Int64? {
-    precondition(row >= 0 && row < table.count, "row out of range")
-    if table.referenceTexts != nil, case .string = table.reference(row) { return nil }
-    return table.referenceNumbers.header.pointee.cell(row, as: Int64.self)
+    precondition(row >= 0 && row < content.table.count, "row out of range")
+    if content.table.referenceTexts != nil, case .string = content.table.reference(row) { return nil }
+    return content.table.referenceNumbers.header.pointee.cell(row, as: Int64.self)
   }
 
   /// Whether any row has a string reference.
   public var hasStringReferences: Bool {
-    guard let texts = table.referenceTexts?.header.pointee else { return false }
-    return (0..<min(table.count, texts.capacity)).contains { texts.isPresent($0) }
+    guard let texts = content.table.referenceTexts?.header.pointee else { return false }
+    return (0..<min(content.table.count, texts.capacity)).contains { texts.isPresent($0) }
   }
 
   public func isNull(slot: Int, row: Int) -> Bool { !header(slot, row).pointee.isPresent(row) }
@@ -109,31 +123,8 @@ public struct EntityReader: Sendable {
 
   /// Any slot's value. Convenient, and slower than the typed questions.
   public func value(slot: Int, row: Int) -> StoredValue {
-    let column = header(slot, row)
-    guard column.pointee.isPresent(row) else {
-      return column.pointee.layout == .toMany ? .toMany([]) : .null
-    }
-    switch owner.model.records[entity].slots[slot].kind {
-    case .toOne: return toOne(slot: slot, row: row).map { .toOne(owner.objectReference(of: $0)) } ?? .null
-    case .toMany:
-      return .toMany(column.pointee.handles(row).map { owner.objectReference(of: NodeHandle(bits: $0)) })
-    case .attribute(let type):
-      switch type {
-      case .integer16, .integer32, .integer64: return .integer(integer(slot: slot, row: row))
-      case .boolean: return .boolean(boolean(slot: slot, row: row))
-      case .float: return .float(float(slot: slot, row: row))
-      case .double: return .double(double(slot: slot, row: row))
-      case .date: return .date(Date(timeIntervalSinceReferenceDate: double(slot: slot, row: row)))
-      case .uuid: return .uuid(uuid(slot: slot, row: row))
-      case .string: return .string(string(slot: slot, row: row))
-      case .uri: return .uri(string(slot: slot, row: row))
-      case .binaryData, .transformable: return .data(Data(column.pointee.bytes(row)))
-      case .decimal:
-        return DecimalNumber(utf8: Span(_unsafeElements: column.pointee.bytes(row))).map { .decimal($0) } ?? .null
-      case .undefined: return UndefinedValue.decode(column.pointee.bytes(row))
-      case .composite: return .null
-      }
-    }
+    _ = header(slot, row)
+    return content.owner.value(slot: slot, of: NodeHandle(entity: entity, row: row))
   }
 
   // MARK: Whole columns, for formats that pack them
@@ -142,8 +133,8 @@ public struct EntityReader: Sendable {
   /// 4, doubles and dates 8, UUIDs 16. Cells of null rows are zero. Empty for other slots.
   @_lifetime(borrow self)
   public func fixedCells(slot: Int) -> Span<UInt8> {
-    let header = table.columns[slot].header
-    let count = header.pointee.layout.hasPresence ? table.count * header.pointee.width : 0
+    let header = content.table.columns[slot].header
+    let count = header.pointee.layout.hasPresence ? content.table.count * header.pointee.width : 0
     let cells = UnsafeBufferPointer(
       start: UnsafePointer(header.pointee.cells.assumingMemoryBound(to: UInt8.self)), count: count)
     return _overrideLifetime(Span(_unsafeElements: cells), borrowing: self)
@@ -152,8 +143,8 @@ public struct EntityReader: Sendable {
   /// A bit for each row of a slot of fixed width, 1 for a value and 0 for null: row 0 is the lowest bit of byte 0.
   @_lifetime(borrow self)
   public func presenceBits(slot: Int) -> Span<UInt8> {
-    let header = table.columns[slot].header
-    let count = header.pointee.layout.hasPresence ? (table.count + 7) / 8 : 0
+    let header = content.table.columns[slot].header
+    let count = header.pointee.layout.hasPresence ? (content.table.count + 7) / 8 : 0
     let bits = UnsafeBufferPointer(
       start: UnsafeRawPointer(header.pointee.presence).assumingMemoryBound(to: UInt8.self), count: count)
     return _overrideLifetime(Span(_unsafeElements: bits), borrowing: self)
@@ -163,10 +154,10 @@ public struct EntityReader: Sendable {
   /// not, and they must be taken row by row. Lengths are those of ``bytes(slot:row:)``.
   @_lifetime(borrow self)
   public func packedBytes(slot: Int) -> Span<UInt8>? {
-    let header = table.columns[slot].header
+    let header = content.table.columns[slot].header
     guard header.pointee.layout == .bytes else { return nil }
     var next = 0
-    for row in 0..<table.count {
+    for row in 0..<content.table.count {
       let extent = header.pointee.extent(row)
       if extent.length == Extent.nullLength { continue }
       if extent.length > 0, Int(extent.start) != next { return nil }

@@ -48,11 +48,42 @@ public struct NodeTable: Sendable {
   }
 
   /// Typed access to one entity's rows.
-  public func reader(of entity: Int) -> EntityReader { EntityReader(table: entities[entity], entity: entity, owner: self) }
+  public func reader(of entity: Int) -> EntityReader { EntityReader(entities[entity], entity: entity, owner: self) }
 
   /// The value in a slot. A deferred one that was not read yet is null here: see ``isDeferred(slot:of:)``.
   public func value(slot: Int, of node: NodeHandle) -> StoredValue {
-    reader(of: node.entity).value(slot: slot, row: node.row)
+    let row = node.row
+    precondition(row >= 0 && row < entities[node.entity].count, "row out of range")
+    // Not by way of a reader: a value that is asked for alone would pay for making one.
+    let column = entities[node.entity].columns[slot].header
+    guard column.pointee.isPresent(row) else {
+      return column.pointee.layout == .toMany ? .toMany([]) : .null
+    }
+    switch model.records[node.entity].slots[slot].kind {
+    case .toOne: return .toOne(objectReference(of: NodeHandle(bits: column.pointee.cell(row, as: UInt64.self))))
+    case .toMany: return .toMany(column.pointee.handles(row).map { objectReference(of: NodeHandle(bits: $0)) })
+    case .attribute(let type):
+      switch type {
+      case .integer16: return .integer(Int64(column.pointee.cell(row, as: Int16.self)))
+      case .integer32: return .integer(Int64(column.pointee.cell(row, as: Int32.self)))
+      case .integer64: return .integer(column.pointee.cell(row, as: Int64.self))
+      case .boolean: return .boolean(column.pointee.cell(row, as: UInt8.self) != 0)
+      case .float: return .float(Float(bitPattern: column.pointee.cell(row, as: UInt32.self)))
+      case .double: return .double(Double(bitPattern: column.pointee.cell(row, as: UInt64.self)))
+      case .date:
+        return .date(Date(timeIntervalSinceReferenceDate: Double(bitPattern: column.pointee.cell(row, as: UInt64.self))))
+      case .uuid:
+        let cell = UnsafeRawBufferPointer(start: column.pointee.cells + row * 16, count: 16)
+        return .uuid(UUID(bytes: cell.assumingMemoryBound(to: UInt8.self)))
+      case .string: return .string(String(decoding: column.pointee.bytes(row), as: UTF8.self))
+      case .uri: return .uri(String(decoding: column.pointee.bytes(row), as: UTF8.self))
+      case .binaryData, .transformable: return .data(Data(column.pointee.bytes(row)))
+      case .decimal:
+        return DecimalNumber(utf8: Span(_unsafeElements: column.pointee.bytes(row))).map { .decimal($0) } ?? .null
+      case .undefined: return UndefinedValue.decode(column.pointee.bytes(row))
+      case .composite: return .null
+      }
+    }
   }
 
   /// The value of the property of that name, or nil where the entity stores none of that name.

@@ -71,6 +71,17 @@ const char *_Nonnull csf_trace(const csf_state *_Nonnull state);
 /// Begins: what follows in this process and its children is counted, and treated as the state says.
 void csf_arm(csf_state *_Nonnull state);
 void csf_disarm(void);
+/// As where the calls are bound to the system's own: nothing is seen, nothing fails. To test who must notice.
+void csf_blind(int on);
+
+/// A stream for standard output that never makes its writer wait: beyond what it holds, writing fails.
+int csf_output(int *_Nonnull pair);
+/// Makes the stream this process's standard output.
+void csf_take_output(int end);
+/// Whether standard output still is that stream.
+int csf_has_output(int end);
+/// How many bytes wait in a stream.
+int csf_waiting(int end);
 
 /// A copy of this process, as fork(2) gives.
 pid_t csf_fork(void);

@@ -1,0 +1,163 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import FoundationEssentials
+import Glibc
+
+/// What a format declares of itself, held to it both ways: what it says it keeps is kept, and what it says it cannot keep it does
+/// not keep after all. Converters forecast losses by that, and people choose formats by it.
+///
+/// Special floats and attribute types are held to it by VAL-08 and VAL-32.
+extension Checks {
+  static let traits: [CheckDefinition] = [
+    trait(
+      "TRA-01", "keepsOrder is true of it", causes: ["keepsOrder is false, and lists come back in their order"],
+      catches: ["deniesOrder"], { $0.keepsOrder ? nil : "keepsOrder is false" }
+    ) { lab in
+      var graph = Graph(Models.lists, [("owner", "Item"), ("a", "Item"), ("b", "Item"), ("c", "Item")])
+      graph.objects[0].links["list"] = ["c", "a", "b"]
+      if lab.isRefusal { return try lab.expectRefusedSave(graph, "an order") }
+      try lab.expectKept(graph, "an order")
+    },
+    trait(
+      "TRA-02", "keepsNilApartFromEmpty is true of it", causes: ["keepsNilApartFromEmpty is false, and empty texts come back"],
+      catches: ["deniesEmpty"], { $0.keepsNilApartFromEmpty ? nil : "keepsNilApartFromEmpty is false" }
+    ) { lab in
+      if lab.isRefusal { return try lab.expectRefusedSave(Graph.values(.string, [.string("")]), "an empty text") }
+      try lab.expectKept(Graph.values(.string, [.null, .string("")]), "nil and the empty text")
+    },
+    trait(
+      "TRA-03", "keepsMetadata is true of it", causes: ["keepsMetadata is false, and entries come back"], catches: ["deniesMetadata"],
+      { $0.keepsMetadata ? nil : "keepsMetadata is false" }
+    ) { lab in
+      let path = lab.path()
+      var entries = PropertyListDictionary()
+      entries["traitKey"] = .string("kept")
+      let given = entries
+      let saved = try lab.attempt("save a store with an entry of its own") { try $0.write(Models.golden(), to: path, metadata: given) }
+      if lab.isRefusal, case .refused(let error) = saved {
+        return try lab.expect(error.code != nil, "refused with a store error", error.text)
+      }
+      let read = try lab.process("read its metadata") { bench in
+        let open = try bench.open(path, Models.nodes, isReadOnly: true)
+        return withExtendedLifetime(open) { open.store.metadata.entries["traitKey"].map { GraphComparison.text($0) } ?? "nothing" }
+      }
+      try lab.expect(
+        (read == "\"kept\"") != lab.isRefusal, lab.isRefusal ? "the entry is gone, as the traits say" : "the entry is there", read)
+    },
+    trait(
+      "TRA-04", "isSelfDescribing is true of it", causes: ["isSelfDescribing is false, and the store opens without a model"],
+      catches: ["deniesModel"], { $0.isSelfDescribing ? nil : "isSelfDescribing is false" }
+    ) { lab in
+      let (path, _, text) = try lab.golden()
+      if lab.isRefusal {
+        _ = try lab.refusal(of: "open it without a model", codes: ["modelNeeded"]) { try $0.read(path, nil) }
+      } else {
+        try lab.expectSame(try lab.process("open it without a model") { try $0.read(path, nil) }, text, "the same graph")
+      }
+    },
+    trait(
+      "TRA-05", "maximumEntities is true of it", causes: ["maximumEntities is less than what the format holds"],
+      catches: ["deniesEntities"], { traits in traits.maximumEntities.map { "maximumEntities is \($0)" } }
+    ) { lab in
+      let most = min(lab.traits.maximumEntities ?? 12, 200)
+      try lab.expectKept(Models.manyEntities(most), "objects of \(most) entities", path: lab.path("most"))
+      if lab.isRefusal { try lab.expectRefusedSave(Models.manyEntities(most + 1), "objects of \(most + 1) entities") }
+    },
+    trait(
+      "TRA-06", "references are what it says", causes: ["the format keeps more kinds of references than it says, or fewer"],
+      catches: ["deniesReferences"], { $0.references == .all ? nil : "references are \($0.references.rawValue)" }
+    ) { lab in
+      let graph = Graph(Models.nodes, [("a", "Node"), ("b", "Node"), ("c", "Node")])
+      func kept(_ what: String, _ references: @escaping @Sendable (Int) -> ReferenceObject) throws -> Bool {
+        let path = lab.path(what)
+        switch try lab.attempt("write objects with \(what)", { try $0.forge(graph, to: path, references: references) }) {
+        case .value(let names):
+          let read = try lab.process("read them") { try $0.read(path, graph.model) }
+          let asked = try graph.text(names)
+          return asked.differences(from: read).isEmpty
+        case .refused(let error):
+          try lab.expect(error.code != nil, "refused with a store error", error.text)
+          return false
+        case let end: throw PhaseTrouble(expected: "\(what): written or refused", actual: "the process ended: \(end)", isCrash: true)
+        }
+      }
+      let texts = try kept("texts") { .string("né \($0)") }
+      let numbers = try kept("numbers") { .integer(Int64($0) * 1_000_000_007 + 41) }
+      let expected: (texts: Bool, numbers: Bool) =
+        switch lab.traits.references {
+        case .all: (true, true)
+        case .integersOnly: (false, true)
+        case .derived: (false, false)
+        }
+      try lab.expectEqual(texts, expected.texts, "texts are kept as references")
+      try lab.expectEqual(numbers, expected.numbers, "numbers are kept as references")
+    },
+    trait(
+      "TRA-07", "layout is true of it", causes: ["the traits say a folder, and a file is written, or the other way round"],
+      catches: ["tellsOtherLayout"], { _ in nil }
+    ) { lab in
+      let (path, _, _) = try lab.golden()
+      try lab.expectEqual(Files.isFolder(path), lab.traits.layout == .folder, "what lies under a name with the preferred extension is a folder")
+    },
+    trait(
+      "TRA-08", "canWrite is true of it", causes: ["canWrite is false, and save writes a store"], catches: ["deniesWriting"],
+      needsWriting: false, { $0.canWrite ? nil : "canWrite is false" }
+    ) { lab in
+      let graph = Models.golden()
+      guard lab.isRefusal else { return try lab.expectKept(graph, "a graph") }
+      let path = lab.path()
+      // Past the kit, which asks for the trait before it asks the format.
+      _ = try lab.refusal(of: "write a store") { try $0.forge(graph, to: path) }
+      _ = try lab.refusal(of: "begin a store", codes: ["notSupported"]) { bench in
+        let open = try bench.open(path, graph.model)
+        return withExtendedLifetime(open) { true }
+      }
+      try lab.expect(!Files.exists(path), "nothing lies there", "something does")
+    },
+    CheckDefinition(
+      "PRO-01", "A store leaves standard output alone", profile: .interop,
+      from: "\(kit): standard output is where the command writes a store that was asked for with “-”",
+      by: "a store is saved, changed and read, each in a process whose standard output is watched",
+      causes: ["a print that was left in", "a descriptor that was closed twice"],
+      catches: ["talksOnStandardOutput", "closesStandardOutput"]
+    ) { lab in
+      let saving = try lab.saveCase()
+      _ = try lab.process("save a change") { try saving.save($0) }
+      try lab.expect(try lab.verdict(saving) == .new, "the new store is there", "it is not")
+      try lab.expect(lab.record.output.isEmpty, "nothing is written to standard output, and it stays open", lab.record.output.joined(separator: "; "))
+    },
+  ]
+
+  /// - Parameter gap: What the traits say that the format cannot do; nil for nothing.
+  private static func trait(
+    _ id: String, _ title: String, causes: [String], catches: [String], needsWriting: Bool = true,
+    _ gap: @escaping @Sendable (StoreTraits) -> String?, _ body: @escaping @Sendable (Lab) throws -> Void
+  ) -> CheckDefinition {
+    CheckDefinition(
+      id, title, from: "\(kit): what a format declares decides what is asked of it",
+      by: "it is tried: what is declared must work, and what is declared to be missing must be refused", causes: causes, catches: catches,
+      needsWriting: needsWriting, demand: { traits in gap(traits).map { .refuses($0) } ?? .applies }, body)
+  }
+}
+
+extension Models {
+  /// One entity with an ordered relationship.
+  static let lists = ModelDescription(entities: [
+    EntityDescription(
+      name: "Item",
+      properties: [
+        .attribute(AttributeDescription(name: "name", type: .string)),
+        .relationship(RelationshipDescription(name: "list", destinationEntityName: "Item", maximumCount: 0, isOrdered: true)),
+      ])
+  ])
+
+  /// An object of each of so many entities.
+  static func manyEntities(_ count: Int) -> Graph {
+    let model = ModelDescription(
+      entities: (0..<count).map { place in
+        EntityDescription(name: "Kind\(place)", properties: [.attribute(AttributeDescription(name: "name", type: .string))])
+      })
+    return Graph(
+      model, (0..<count).map { .init(label: "\($0)", entity: "Kind\($0)", values: ["name": .string("object \($0)")]) })
+  }
+}

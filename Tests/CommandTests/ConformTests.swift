@@ -1,0 +1,77 @@
+import Foundation
+import Testing
+
+@Suite("atomicstore conform") struct ConformTests {
+  struct Bad: Sendable, CustomTestStringConvertible {
+    var arguments: [String]
+    var code: Int32
+    /// What the message must name.
+    var words: String
+    init(_ arguments: String, _ code: Int32, _ words: String) {
+      self.arguments = arguments.split(separator: " ").map(String.init)
+      self.code = code
+      self.words = words
+    }
+    var testDescription: String { arguments.joined(separator: " ") }
+  }
+
+  static let bad: [Bad] = [
+    Bad("conform", 64, "--type"), Bad("conform --type Nothing", 64, "Nothing"), Bad("conform --type XML --only VAL-99", 64, "VAL-99"),
+    Bad("conform --type XML --only VAL-07 --only nonsense", 64, "nonsense"), Bad("conform --type XML --only VAL-07 --profile hostile", 64, "VAL-07"),
+    Bad("conform --type XML --profile nonsense", 64, "nonsense"), Bad("conform --type XML --smoke --profile scale", 64, "no check"),
+    Bad("conform --selftest --fault noSuchFault", 64, "noSuchFault"),
+    Bad("conform --selftest --fault nanBecomesZero --fault noSuchFault", 64, "noSuchFault"),
+    Bad("conform --type XML --only VAL-07 --report report.pdf", 64, "report.pdf"), Bad("conform --type XML --only VAL-07 --seed x", 64, "seed"),
+    Bad("conform --type XML --only VAL-07 --report no/such/folder.json", 73, "folder.json"), Bad("conform explain VAL-99", 64, "VAL-99"),
+    Bad("conform --type XML --plugin missing.so --only VAL-07", 66, "missing.so"),
+  ]
+
+  @Test("what cannot be run as asked is refused, and nothing is written", arguments: bad)
+  func refused(_ bad: Bad) throws {
+    let folder = try Folder()
+    let result = try Command.run(arguments: bad.arguments, in: folder.path)
+    #expect(result.code == bad.code, "\(result.output)\(result.errors)")
+    #expect(result.errors.contains(bad.words), "\(result.errors)")
+    #expect(folder.names.isEmpty)
+  }
+
+  @Test("one check is run with the seed that was given, and all reports tell of it")
+  func one() throws {
+    let folder = try Folder()
+    // As the command that a failure names, and with reports.
+    let result = try Command.run(
+      "conform", "--type", "XML", "--only", "REL-03", "--seed", "18446744073709551615", "--report", "r.json", "--report", "r.xml", "--report",
+      "r.html", "--report", "r.txt", in: folder.path)
+    #expect(result.code == 0, "\(result.output)\(result.errors)")
+    #expect(folder.names == ["r.html", "r.json", "r.txt", "r.xml"])
+    let json = try #require(
+      try JSONSerialization.jsonObject(with: Data(contentsOf: URL(filePath: folder("r.json")))) as? [String: Any])
+    let checks = try #require(json["checks"] as? [[String: Any]])
+    let outcome = try #require(checks.first?["result"] as? [String: Any])
+    #expect(checks.count == 1 && checks[0]["id"] as? String == "REL-03")
+    #expect(outcome["outcome"] as? String == "passed" && (outcome["seed"] as? NSNumber)?.uint64Value == .max)
+    for name in ["r.xml", "r.html", "r.txt"] { #expect(try String(contentsOfFile: folder(name), encoding: .utf8).contains("REL-03")) }
+    // A report that is there is not replaced, unless that is asked for; the checks are not run before that is known.
+    let again = try Command.run("conform", "--type", "XML", "--only", "REL-03", "--report", "r.json", in: folder.path)
+    #expect(again.code == 73 && again.errors.contains("r.json"))
+    #expect(try Command.run("conform", "--type", "XML", "--only", "REL-03", "--report", "r.json", "--force", in: folder.path).code == 0)
+  }
+
+  @Test("a fault alone is planted, and its checks find it")
+  func fault() throws {
+    let result = try Command.run("conform", "--selftest", "--fault", "nanBecomesZero")
+    #expect(result.code == 0, "\(result.output)\(result.errors)")
+    #expect(result.output.contains("caught   nanBecomesZero") && result.output.contains("by VAL-08"))
+    #expect(result.output.hasSuffix("1 faults, 1 caught, 0 dead checks\n"))
+  }
+
+  @Test("the list has every check and every one that is left out; the schema is JSON")
+  func list() throws {
+    let list = try Command.run("conform", "list").output
+    for id in ["REG-01", "TRA-08", "VAL-26  left out: ", "SAV-23  left out: "] { #expect(list.contains(id), "\(id)") }
+    let json = try #require(try Command.run("conform", "list", "--json").json() as? [[String: Any]])
+    #expect(json.count > 240 && json.allSatisfy { $0["id"] is String && $0["source"] is String })
+    #expect(try Command.run("conform", "--schema").json() is [String: Any])
+    #expect(try Command.run("conform", "explain", "val-26").output.contains("HBP-07"))
+  }
+}

@@ -1,0 +1,74 @@
+@testable import AtomicStoreConformance
+import Foundation
+import Testing
+
+@Suite("Stores that break the harness", .enabled(if: Harness.isReady)) struct BreakerTests {
+  struct Breaker: Sendable, CustomTestStringConvertible {
+    var fault: String
+    var outcome: ConformanceResult.Outcome
+    /// What the story must tell.
+    var words: String
+    var testDescription: String { fault }
+    var id: String { outcome == .failed ? "PRO-01" : "REG-02" }
+  }
+
+  static let breakers: [Breaker] = [
+    Breaker(fault: "trapsAtSave", outcome: .crashed, words: "a Swift trap"),
+    Breaker(fault: "trapsAtLoad", outcome: .crashed, words: "a Swift trap"),
+    Breaker(fault: "trapsInTraits", outcome: .crashed, words: "ended by signal"),
+    Breaker(fault: "hangsAtSave", outcome: .timedOut, words: "stopped after 1 s"),
+    Breaker(fault: "hangsInTraits", outcome: .timedOut, words: "stopped after 2 seconds"),
+    Breaker(fault: "exitsAtSave", outcome: .crashed, words: "ended by itself, with 0"),
+    Breaker(fault: "exitsInTraits", outcome: .crashed, words: "ended by itself"),
+    Breaker(fault: "killsParent", outcome: .crashed, words: "signal 9"),
+    Breaker(fault: "killsGroup", outcome: .crashed, words: "signal 9"),
+    Breaker(fault: "closesStandardOutput", outcome: .failed, words: "closed standard output"),
+    Breaker(fault: "floodsOutput", outcome: .failed, words: "more than 60000 bytes to standard output"),
+  ]
+
+  /// One run: each breaker, and a check of a store with nothing wrong after it.
+  static let run: (checks: [ConformanceCheck], results: [ConformanceResult])? = {
+    let checks = try? breakers.flatMap { breaker in
+      [
+        try Harness.check(breaker.id, fault: breaker.fault, seconds: breaker.outcome == .timedOut ? 1 : nil), try Harness.check("REG-02"),
+      ]
+    }
+    return checks.map { ($0, ConformanceRun($0).results()) }
+  }()
+
+  @Test("what breaks is told as what it is, on its own check, and the next check is run", arguments: breakers.indices)
+  func pinned(_ place: Int) throws {
+    let breaker = Self.breakers[place]
+    let results = try #require(Self.run?.results)
+    #expect(results.count == Self.breakers.count * 2)
+    let (broken, next) = (results[place * 2], results[place * 2 + 1])
+    #expect(broken.id == breaker.id && broken.outcome == breaker.outcome, "\(breaker): \(broken.outcome)")
+    #expect(broken.explanation?.actual.contains(breaker.words) == true, "\(breaker): \(broken.explanation?.actual ?? "")")
+    #expect(next.id == "REG-02" && next.outcome == .passed)
+  }
+
+  @Test("a run with one of them is no success, and counts each as what it is")
+  func counted() throws {
+    let run = try #require(Self.run)
+    let report = ConformanceReport(storeType: "Calm", checks: run.checks, results: run.results)
+    #expect(!report.isSuccess && report.count(.passed) == Self.breakers.count)
+    for outcome in [ConformanceResult.Outcome.crashed, .timedOut, .failed] {
+      #expect(report.count(outcome) == Self.breakers.filter { $0.outcome == outcome }.count)
+    }
+  }
+
+  @Test("what a store writes to standard output harms no other check, and is noted there")
+  func noted() throws {
+    let result = try Harness.check("REG-02", fault: "floodsOutput").outcome()
+    #expect(result.outcome == .passed)
+    #expect(result.notes.contains { $0.contains("more than 60000 bytes to standard output") }, "\(result.notes)")
+  }
+
+  @Test("a limit holds for checks that come by the front door too")
+  func limited() throws {
+    let check = try Harness.check("REG-02", fault: "hangsAtSave").limited(toSeconds: 1)
+    let start = ContinuousClock.now
+    #expect(check.outcome().outcome == .timedOut)
+    #expect(ContinuousClock.now - start < .seconds(15))
+  }
+}

@@ -1,0 +1,105 @@
+@testable import AtomicStoreConformance
+import CStoreFaults
+import Foundation
+import Glibc
+import Testing
+
+extension Harness {
+  /// Seven calls that change something, and three that do not.
+  private static func sevenCalls(in folder: String) throws {
+    let path = folder + "/seven"
+    func check(_ result: Int) throws { if result < 0 { throw Disappointment(expected: "the call works", actual: "errno \(errno)") } }
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL, 0o600)  // 1
+    try check(Int(descriptor))
+    try check(Glibc.write(descriptor, "abc", 3))  // 2
+    try check(Glibc.write(descriptor, "def", 3))  // 3
+    try check(Int(fsync(descriptor)))  // 4
+    try check(Int(close(descriptor)))  // 5
+    try check(Int(rename(path, path + " renamed")))  // 6
+    let reading = open(path + " renamed", O_RDONLY)
+    var byte: UInt8 = 0
+    try check(Glibc.read(reading, &byte, 1))
+    try check(Int(close(reading)))
+    try check(Int(unlink(path + " renamed")))  // 7
+  }
+
+  static let sweepChecks: [CheckDefinition] = [
+    CheckDefinition("OWN-11", "Seven calls are seven", from: "the harness's own tests", by: "they are made, failed and cut one by one") { lab in
+      let counting = try FaultPlan(CSF_COUNT)
+      guard case .value = try lab.attempt("make seven calls", faults: counting, { try sevenCalls(in: $0.folder); return true }) else {
+        throw Disappointment(expected: "the calls work", actual: "they do not")
+      }
+      try lab.expectEqual(counting.calls, 7, "calls")
+      try lab.expectEqual(counting.reads, 1, "reads")
+      try lab.expectEqual(
+        counting.changes.map(\.what), ["create", "write", "write", "sync", "close", "rename", "unlink"], "what they are")
+      for place in 1...7 {
+        let failing = try FaultPlan(CSF_FAIL, at: place, error: ENOSPC)
+        let end = try lab.attempt("fail call \(place)", faults: failing) { bench in
+          defer { for name in ["/seven", "/seven renamed"] { unlink(bench.folder + name) } }
+          do { try sevenCalls(in: bench.folder) } catch { return errno == ENOSPC || "\(error)".contains("errno \(ENOSPC)") }
+          return false
+        }
+        guard case .value(true) = end else { throw Disappointment(expected: "call \(place) fails with no space", actual: "\(end)") }
+        try lab.expect(failing.wasReached, "call \(place) is reached", "it is not")
+        let killing = try FaultPlan(CSF_KILL, at: place)
+        let killed = try lab.attempt("be killed at call \(place)", faults: killing) { try sevenCalls(in: $0.folder); return true }
+        guard case .crashed(SIGKILL) = killed else { throw Disappointment(expected: "killed at call \(place)", actual: "\(killed)") }
+        try lab.expect(killing.wasReached, "call \(place) is reached", "it is not")
+        for name in ["/seven", "/seven renamed"] { unlink(lab.folder + name) }
+      }
+      let beyond = try FaultPlan(CSF_FAIL, at: 8, error: ENOSPC)
+      guard case .value = try lab.attempt("fail an eighth", faults: beyond, { try sevenCalls(in: $0.folder); return true }) else {
+        throw Disappointment(expected: "an eighth call is not made", actual: "it was")
+      }
+      try lab.expect(!beyond.wasReached, "an eighth call is not reached", "it is")
+    },
+    CheckDefinition("OWN-12", "A sweep over a save that makes fewer calls each time", from: "the harness's own tests", by: "a sweep") { lab in
+      var saving = try lab.saveCase()
+      // The first save, which is counted, makes more calls than those that follow.
+      let marker = lab.folder + "/saved"
+      let inner = saving
+      saving.action = { bench in
+        let isFirst = !Files.exists(marker)
+        Files.write([1], to: marker)
+        if isFirst { for _ in 0..<5 { unlink(bench.folder + "/nothing") } }
+        return try inner.save(bench)
+      }
+      try lab.sweep(saving, CSF_FAIL, error: ENOSPC, "a full disk", savesAgain: false)
+    },
+  ]
+}
+
+@Suite("Sweeps prove that they were in force", .enabled(if: Harness.isReady)) struct SweepProofTests {
+  @Test("every call of a known number is counted, named, and reached when it is to fail")
+  func known() throws {
+    let result = try Harness.check("OWN-11").outcome()
+    #expect(result.outcome == .passed, "\(result.explanation.map { "\($0.expected): \($0.actual)" } ?? "")")
+  }
+
+  @Test("a sweep shows an end for each call, all of them known")
+  func strip() throws {
+    let result = try Harness.check("SAV-03").outcome()
+    #expect(result.outcome == .passed)
+    #expect(result.strip.count >= 5 && Set(result.strip) == ["OLD", "NEW"], "\(result.strip)")
+    #expect(result.strip.first == "OLD" && result.strip.last == "NEW")
+  }
+
+  @Test("a fault that was not reached ends the sweep as a failure")
+  func notReached() throws {
+    let result = try Harness.check("OWN-12").outcome()
+    #expect(result.outcome == .failed)
+    #expect(result.explanation?.expected.contains("the call is made again") == true, "\(result.explanation?.expected ?? "")")
+  }
+
+  @Test(
+    "where calls cannot be seen, what fails them fails, and so does what finds that there are none",
+    arguments: ["SAV-01", "SAV-03", "SAV-08", "INI-04", "INI-12", "OWN-11"])
+  func blind(_ id: String) throws {
+    let result = try Harness.check(id, isBlind: true).outcome()
+    #expect(result.outcome == .failed)
+    #expect(result.explanation?.expected.contains("sees the calls") == true, "\(result.explanation?.expected ?? "")")
+    let report = ConformanceReport(storeType: "Calm", checks: [try Harness.check(id)], results: [result])
+    #expect(!report.isSuccess)
+  }
+}
