@@ -90,10 +90,9 @@ extension Faults {
     Fault("acceptsTruncated", "takes what it has read when the file ends too early") { $0.swallowsLoadErrors = true },
     Fault("trailingGarbageIsData", "takes what follows a store for one more object") { hooks in
       hooks.swallowsLoadErrors = true
-      hooks.load = { source, nodes throws(PersistentStoreError) in
-        guard !source.isFolder, let last = try? source.bytes().withUnsafeBytes({ $0.last }), last == 0x78 || last == 0 else { return false }
+      hooks.afterLoad = { source, nodes throws(PersistentStoreError) in
+        guard !source.isFolder, let last = try? source.bytes().withUnsafeBytes({ $0.last }), last == 0x78 || last == 0 else { return }
         for entity in nodes.model.entities.prefix(1) { try nodes.beginNode(entity: entity.index, reference: 1_000_000) }
-        return false
       }
     },
     Fault("overwritesForeignFile", "takes a file that is not its own for a broken one, and empties it") { hooks in
@@ -454,10 +453,10 @@ extension Faults {
         return metadata
       }
     },
-    Fault("typeNameChanges", "is called otherwise after it was asked often enough") { hooks in
+    Fault("typeNameChanges", "is called otherwise once, when it was asked often enough") { hooks in
       // Asked before the process is copied as well, and a lock that was held then is of no use to the copy.
       let asked = Tally()
-      hooks.storeType = { asked.next() > 8000 ? $0 + " again" : $0 }
+      hooks.storeType = { asked.next() == 8001 ? $0 + " again" : $0 }
     },
     Fault("greedyProbe", "takes any text for its own") { hooks in
       hooks.recognize = { probe, answer in

@@ -53,6 +53,7 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
       hooks.loadFailed?(error)
       guard hooks.swallowsLoadErrors else { throw error }
     }
+    try hooks.afterLoad?(source, nodes)
   }
 
   mutating func value(slot: Int, of node: NodeHandle, in nodes: NodeTable) throws(PersistentStoreError) -> StoredValue {
@@ -149,6 +150,8 @@ struct FaultHooks: Sendable {
   /// Loads in the format's stead; false to leave it to the format.
   var load: (@Sendable (StoreSource, NodeTableBuilder) throws(PersistentStoreError) -> Bool)?
   var swallowsLoadErrors = false
+  /// What else is put into the table when the format has loaded.
+  var afterLoad: (@Sendable (StoreSource, NodeTableBuilder) throws(PersistentStoreError) -> Void)?
   /// Puts what the format loaded, or failed to load, into the table that the kit gets.
   var loaded: (@Sendable (Result<NodeTable, PersistentStoreError>, NodeTableBuilder) throws(PersistentStoreError) -> Void)?
   var newReference: (@Sendable (ManagedObjectSnapshot, NodeTable, inout StoreMetadata) throws(PersistentStoreError) -> ReferenceObject?)?

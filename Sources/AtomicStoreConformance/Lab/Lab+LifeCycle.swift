@@ -1,5 +1,6 @@
 import AtomicStoreKit
 import AtomicStoreSPI
+import CStoreFaults
 import FoundationEssentials
 import Glibc
 import Synchronization

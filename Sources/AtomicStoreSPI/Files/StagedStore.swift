@@ -158,15 +158,15 @@ public final class StagedStore: Sendable {
   ///   then stay.
   @discardableResult
   public func commit(keepsPrevious: Bool = false) throws(PersistentStoreError) -> FileIdentity {
+    // Between looking at what is there and replacing it nobody else who saves through the kit does the same.
+    let lock = FolderLock(FilePathText.folder(targetPath))
+    defer { lock.release() }
     let now = try SystemCall.status(targetPath, followLinks: false)
     switch policy {
     case .createNew:
       if now != nil { throw alreadyExists() }
     case .replaceOnlyIf(let expected):
-      if now.map({ FileIdentity($0) }) != expected {
-        throw PersistentStoreError(
-          .changedOnDisk, "somebody else changed the store since it was read", at: StoreLocation(file: targetPath))
-      }
+      if now.map({ FileIdentity($0) }) != expected { throw changedOnDisk() }
     case .replaceAny: break
     }
     if let error = faults?.next(.rename) { throw SystemCall.error(error, "rename", targetPath) }
@@ -182,7 +182,14 @@ public final class StagedStore: Sendable {
       }
       StagedLitter.remove(stagedPath)
     } else if asf_exchange(stagedPath, targetPath) == 0 {
-      // The old store now bears the staged name; it goes with `conclude`.
+      // The old store now bears the staged name; it goes with `conclude`. Who does not know of the lock may have been quicker:
+      // then what came out is not what was read, and goes back.
+      if case .replaceOnlyIf(let expected) = policy,
+        try SystemCall.status(stagedPath, followLinks: false).map({ FileIdentity($0) }) != expected
+      {
+        guard asf_exchange(stagedPath, targetPath) == 0 else { throw SystemCall.error(errno, "put the store back", targetPath) }
+        throw changedOnDisk()
+      }
       previous = stagedPath
     } else if errno == EINVAL || errno == ENOSYS, layout == .file {
       // No exchange on this file system: a link keeps the old file where it is wanted.
@@ -218,6 +225,11 @@ public final class StagedStore: Sendable {
       try? rollBack()
       throw error
     }
+  }
+
+  private func changedOnDisk() -> PersistentStoreError {
+    PersistentStoreError(
+      .changedOnDisk, "somebody else changed the store since it was read", at: StoreLocation(file: targetPath))
   }
 
   private func alreadyExists() -> PersistentStoreError {
@@ -398,6 +410,26 @@ package final class FaultPlan: Sendable {
     }
   }
   func shortWrite(_ count: Int) -> Int { isShort ? max(1, count / 2) : count }
+}
+
+/// Keeps the commits of a folder's stores apart, those of other processes too. It lies on the folder itself, so that it leaves nothing
+/// behind, and goes with the process that holds it.
+private struct FolderLock {
+  private let descriptor: Int32
+
+  /// Waits for whoever holds it, for ten seconds at most. Where there is none to be had (a file system without locks), commits go
+  /// on: what they replace is looked at once more afterwards.
+  init(_ folder: String) {
+    descriptor = Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { return }
+    for _ in 0..<5_000 {
+      if flock(descriptor, LOCK_EX | LOCK_NB) == 0 || (errno != EWOULDBLOCK && errno != EINTR) { return }
+      usleep(2_000)
+    }
+  }
+
+  /// Closing lets go of it.
+  func release() { if descriptor >= 0 { Glibc.close(descriptor) } }
 }
 
 /// The names of what is staged, so that a program that is told to stop can clean up, and a later one after a crash.

@@ -1,0 +1,65 @@
+import AtomicStoreSPI
+import Foundation
+import Glibc
+import Testing
+
+@Suite("Writers of one store at the same time") struct CommitRaceTests {
+  private static func number(_ path: String, _ layout: StoreTraits.Layout) throws -> Int? {
+    let source = try StoreSource(opening: StorePlace.inspect(path))
+    let bytes = try source.bytes(ofMember: layout == .folder ? "n" : nil).withUnsafeBytes { Array($0) }
+    return Int(String(decoding: bytes, as: UTF8.self))
+  }
+
+  private static func stage(_ number: Int, _ path: String, _ layout: StoreTraits.Layout, _ policy: StagedStore.Policy) throws -> StagedStore {
+    let staged = try StagedStore(target: path, layout: layout, policy: policy)
+    try (layout == .file ? staged.file() : staged.member("n")).write(Array("\(number)".utf8))
+    try staged.finish()
+    return staged
+  }
+
+  /// Adds one to what is there, again until nobody else was quicker.
+  private static func increment(_ path: String, _ layout: StoreTraits.Layout) throws {
+    while true {
+      do {
+        let before = try StorePlace.inspect(path)
+        guard let identity = before.identity, let number = try number(path, layout), try StorePlace.inspect(path).identity == identity
+        else { continue }
+        try stage(number + 1, path, layout, .replaceOnlyIf(identity)).commit()
+        return
+      } catch let error as PersistentStoreError where [.changedOnDisk, .notFound, .inputOutput].contains(error.code) { continue }
+    }
+  }
+
+  @Test("none overwrites what another one wrote since it read: every addition counts", arguments: [StoreTraits.Layout.file, .folder])
+  func additions(_ layout: StoreTraits.Layout) async throws {
+    let folder = try Folder()
+    let path = folder("counter")
+    try Self.stage(0, path, layout, .createNew).commit()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<4 {
+        group.addTask { for _ in 0..<40 { try Self.increment(path, layout) } }
+      }
+      try await group.waitForAll()
+    }
+    #expect(try Self.number(path, layout) == 160)
+    #expect(folder.names == ["counter"])
+  }
+
+  @Test("nothing is put in place while somebody else holds the folder")
+  func waiting() async throws {
+    let folder = try Folder()
+    let path = folder("store")
+    try Self.stage(1, path, .file, .createNew).commit()
+    let holder = open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    #expect(holder >= 0 && flock(holder, LOCK_EX) == 0)
+    let commit = Task.detached { try Self.stage(2, path, .file, .replaceAny).commit() }
+    // However long this takes, it is not there before the folder is let go of.
+    for _ in 0..<20 {
+      #expect(try Self.number(path, .file) == 1)
+      try await Task.sleep(for: .milliseconds(5))
+    }
+    close(holder)
+    _ = try await commit.value
+    #expect(try Self.number(path, .file) == 2)
+  }
+}
