@@ -258,6 +258,11 @@ public final class XMLReader {
   }
 
   deinit {
+    // libxml2 makes a document of its own to keep a declared entity in, even where no tree is asked for, and leaves it behind.
+    if let document = context.pointee.myDoc {
+      xmlFreeDoc(document)
+      context.pointee.myDoc = nil
+    }
     xmlFreeParserCtxt(context)
     state.deinitialize(count: 1)
     state.deallocate()

@@ -20,15 +20,17 @@ struct CSVFile {
     bytes = try source.bytes(ofMember: member)
     let place = StoreLocation(file: name)
     var dialect = CSVDialect.comma
+    // Our own files have commas, whatever their names hold, and whatever the file had that they were made from: everything
+    // else is as the option says, or looked at.
+    let isOurs = bytes.withUnsafeBytes { Self.isOurs($0) }
     switch options["delimiter"] {
     case "comma": break
+    case _ where isOurs: break
     case "semicolon": dialect = .semicolon
     case "tab": dialect = .tab
     case "bar": dialect = .bar
     default:
-      // Our own files have commas, whatever their names hold; everything else is looked at.
-      let isOurs = bytes.withUnsafeBytes { Self.isOurs($0) }
-      if member == nil, !isOurs {
+      if member == nil {
         dialect = bytes.withUnsafeBytes { CSVDialect.detect($0.assumingMemoryBound(to: UInt8.self)) }
       }
     }

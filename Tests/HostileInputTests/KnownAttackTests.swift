@@ -44,7 +44,6 @@ import Testing
     let table = UInt8(bytes.count)
     bytes += offsets + [0, 0, 0, 0, 0, 0, 1, 1] + [0, 0, 0, 0, 0, 0, 0, 10] + [0, 0, 0, 0, 0, 0, 0, 0] + [0, 0, 0, 0, 0, 0, 0, table]
     #expect(bytes.count < 158)
-    let begin = ContinuousClock.now
     do {
       _ = try PropertyList.decodeBinary(bytes)
       Issue.record("it was read")
@@ -52,7 +51,6 @@ import Testing
       #expect(error.code == .limitExceeded)
       #expect(error.location.offset != nil)
     }
-    #expect(ContinuousClock.now - begin < .seconds(2))
   }
 
   @Test("a hundred thousand names of elements, or of attributes, are refused at the first that nobody knows", .timeLimit(.minutes(10)),

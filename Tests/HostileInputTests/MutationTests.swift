@@ -29,7 +29,8 @@ import Testing
         Issue.record("input \(number): \(error)\n\(String(decoding: input.prefix(3000), as: UTF8.self).debugDescription)")
         return
       }
-      #expect(ContinuousClock.now - begin < .seconds(5), "input \(number) took too long")
+      // A watchdog, far beyond what a busy machine needs.
+      #expect(ContinuousClock.now - begin < .seconds(30), "input \(number) took too long")
     }
     // Else nothing was tried: both sides of the promise must have been met.
     #expect((outcomes[.value] ?? 0) > 20, "\(outcomes)")

@@ -2,6 +2,7 @@ import AtomicStoreKit
 import BuiltInStoreFormats
 import Foundation
 import StoreCodecs
+import StoreMutation
 import Testing
 
 /// Errors that fuzzing found to lack a place, and values that could be read and not written.
@@ -34,6 +35,25 @@ import Testing
     // UTF-16 of which half is missing: the parser gives up without a word.
     let text = Array("<?xml version=\"1.0\" encoding=\"UTF-16\"?>".utf8).flatMap { [$0, 0] } + Array("<?xml".utf8)
     #expect(try Self.failure { _ = try XMLElement.parse(text.span) }.location.line != nil)
+  }
+
+  @Test("a refused document leaves no memory behind")
+  func leak() async {
+    // In a process of its own, where no other test takes memory meanwhile.
+    await #expect(processExitsWith: .success) { if !PlaceTests.refusalsLeaveNothing() { exit(1) } }
+  }
+
+  static func refusalsLeaveNothing() -> Bool {
+    let documents = ["<!DOCTYPE a [<!ENTITY b \"c\">]><plist><true/></plist>", "<plist><array>", "<plist a='1' a='1'/>"].map { Array($0.utf8) }
+    func refuse(_ times: Int) {
+      for number in 0..<times {
+        let document = documents[number % 3]
+        _ = try? PropertyList.decodeXML(document.span)
+      }
+    }
+    refuse(300)
+    // Thirty-seven million bytes, where each document with an entity kept what it had.
+    return PeakMemory.growth { refuse(9000) } < 16 << 20
   }
 
   @Test("a store with a part that cannot be understood says where it begins", arguments: ["model", "spare"])

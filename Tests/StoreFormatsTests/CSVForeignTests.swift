@@ -41,6 +41,18 @@ import Testing
     }
   }
 
+  @Test("a typed file with another delimiter is saved with commas, and read so with the same option")
+  func typedWithTabs() throws {
+    let path = try folder.write("id:Reference\tname:String\tage:Integer 16\n1\tAnn\t20\n")
+    for _ in 0..<2 {
+      let open = try OpenCSV(path, ["delimiter": "tab"])
+      #expect(open.entity.slots.map(\.name) == ["name", "age"])
+      #expect(try open.value("name", of: .integer(1)) == .string("Ann"))
+      try open.set("age", .integer(21), of: .integer(1))
+      #expect(try folder.text() == "id:Reference,name:String,age:Integer 16\n1,Ann,21\n")
+    }
+  }
+
   @Test("a given delimiter is not looked for")
   func givenDelimiter() throws {
     let path = try folder.write("a;b,c\n1;2,3\n")
