@@ -129,6 +129,8 @@ public struct ConformanceSubject: Sendable {
   public internal(set) var type: any AtomicStore.Type
   /// Other formats whose files this one must leave alone, and that it converts from and to.
   public var others: [any AtomicStore.Type] = []
+  /// Makes more stores to try, from one that the format wrote itself: its files by name, one file under the empty name.
+  public var crafted: (@Sendable ([String: [UInt8]]) -> [CraftedStore])?
   /// How to write the type on a command line, for the command that runs a check again.
   public var arguments: String
   /// The fault that is planted, when the harness is tested.
@@ -274,6 +276,7 @@ public enum Conformance {
     Checks.registration + Checks.initialisation + Checks.metadata + Checks.loading + Checks.values + Checks.furtherValues
     + Checks.relationships + Checks.references + Checks.changes + Checks.saving + Checks.concurrency + Checks.removal + Checks.schema + Checks.hostile
     + Checks.hostileXML + Checks.hostilePropertyList + Checks.hostileCSV + Checks.scale + Checks.conversion + Checks.traits
+    + Checks.crafted
 }
 
 /// What a failed test's command asks for: just that check, with the same seed. A program that tests has no arguments of its own.

@@ -226,6 +226,7 @@ enum Faults {
     scale,
     conversion,
     traits,
+    crafted,
   ].flatMap { $0 }
 
   /// - Parameter subject: What has faults of its own; nil for what this process serves.
