@@ -233,7 +233,7 @@ extension Checks {
     ) { lab in
       let (path, _, text) = try lab.golden()
       let edits = lab.versions(at: path)
-      if edits.isEmpty { throw Blockage(reason: "the file shows no version that could be made a newer one") }
+      if edits.isEmpty { throw Inapplicable(reason: "its files show no version that could be made a newer one") }
       var refusals = 0
       for (number, edit) in edits.enumerated() {
         let copy = lab.path("newer\(number)")
@@ -328,9 +328,14 @@ extension Lab {
       let start = place.offset + 7
       for offset in start..<min(start + 60, bytes.count - 1) {
         let isBinary = offset == start + 1 && bytes[offset - 1] == 0x10 && bytes[offset] == 1
+        // An element's text, or a number as other texts have it: `version: 1`, `"version":1`. Not the 1.0 of a declaration.
+        let next = bytes[offset + 1]
+        let isDigit = (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(next)
+        let isAlone = !isDigit && next != UInt8(ascii: ".") && !(UInt8(ascii: "a")...UInt8(ascii: "z")).contains(next | 0x20)
+        let before = bytes[offset - 1]
         let isText =
-          bytes[offset - 1] == UInt8(ascii: ">") && bytes[offset] == UInt8(ascii: "1")
-          && (bytes[offset + 1] == UInt8(ascii: "<") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(bytes[offset + 1]))
+          bytes[offset] == UInt8(ascii: "1")
+          && (before == UInt8(ascii: ">") && (next == UInt8(ascii: "<") || isDigit) || ":= \t".utf8.contains(before) && isAlone)
         guard isBinary || isText else { continue }
         bytes[offset] = isText ? UInt8(ascii: "9") : 9
         found.append((place.file, offset, bytes))
