@@ -1,6 +1,7 @@
 import AtomicStoreSPI
 import Foundation
 import Glibc
+import Synchronization
 import Testing
 
 @Suite("Writers of one store at the same time") struct CommitRaceTests {
@@ -45,21 +46,31 @@ import Testing
     #expect(folder.names == ["counter"])
   }
 
+  /// Threads and sleeps of the system: those of tasks can take longer than a commit waits where many tests run at once.
   @Test("nothing is put in place while somebody else holds the folder")
-  func waiting() async throws {
+  func waiting() throws {
     let folder = try Folder()
     let path = folder("store")
     try Self.stage(1, path, .file, .createNew).commit()
     let holder = open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     #expect(holder >= 0 && flock(holder, LOCK_EX) == 0)
-    let commit = Task.detached { try Self.stage(2, path, .file, .replaceAny).commit() }
-    // However long this takes, it is not there before the folder is let go of.
+    let staged = try Self.stage(2, path, .file, .replaceAny)
+    let started = DispatchSemaphore(value: 0)
+    let ended = DispatchSemaphore(value: 0)
+    let outcome = Mutex<Result<FileIdentity, any Error>?>(nil)
+    Thread.detachNewThread {
+      started.signal()
+      outcome.withLock { $0 = Result { try staged.commit() } }
+      ended.signal()
+    }
+    started.wait()
     for _ in 0..<20 {
+      usleep(5_000)
       #expect(try Self.number(path, .file) == 1)
-      try await Task.sleep(for: .milliseconds(5))
     }
     close(holder)
-    _ = try await commit.value
+    ended.wait()
+    _ = try #require(outcome.withLock { $0 }).get()
     #expect(try Self.number(path, .file) == 2)
   }
 }
