@@ -1,0 +1,179 @@
+/// Whole columns.
+extension NodeTableBuilder {
+  /// Adds as many rows as there are references to an entity that has none yet. Their values come by column.
+  ///
+  /// - Throws: `.invalidValue` for an abstract entity or one with rows already.
+  public func appendRows(entity: Int, references: Span<Int64>) throws(PersistentStoreError) {
+    precondition(entity >= 0 && entity < tables.count, "no such entity")
+    let entry = building + entity
+    guard entry.pointee.count == 0 else {
+      throw PersistentStoreError(
+        .internalInconsistency, "columns are filled before rows are added", at: StoreLocation(file: file))
+    }
+    guard references.count > 0 else { return }
+    try grow(entity, to: references.count, adding: references.count)
+    entry.pointee.count = references.count
+    let header = entry.pointee.headers[entry.pointee.slotCount]
+    references.withUnsafeBytes { source in
+      if let base = source.baseAddress { header.pointee.cells.copyMemory(from: base, byteCount: source.count) }
+    }
+  }
+
+  /// Gives a row of an entity a string for its reference.
+  public func setReference(_ text: String, entity: Int, row: Int) { texts[entity].append((row, text)) }
+
+  /// Fills a slot of fixed width: cells and bits as ``EntityReader/fixedCells(slot:)`` and
+  /// ``EntityReader/presenceBits(slot:)`` give them. Without bits every row has a value.
+  ///
+  /// - Throws: `.malformed` where the sizes do not fit the rows, or a boolean is neither 0 nor 1.
+  public func fillFixed(
+    entity: Int, slot: Int, cells: Span<UInt8>, presence: Span<UInt8>?
+  ) throws(PersistentStoreError) {
+    let (header, rows) = try whole(entity, slot)
+    let layout = header.pointee.layout
+    guard layout.hasPresence, cells.count == rows * header.pointee.width else {
+      throw badColumn(entity, slot, "\(cells.count) bytes for \(rows) cells")
+    }
+    if let presence, presence.count != (rows + 7) / 8 {
+      throw badColumn(entity, slot, "\(presence.count) bytes of presence bits for \(rows) rows")
+    }
+    if layout == .boolean {
+      for index in 0..<cells.count where cells[index] > 1 {
+        throw badColumn(entity, slot, "\(cells[index]) is no boolean")
+      }
+    }
+    cells.withUnsafeBufferPointer { source in
+      if let base = source.baseAddress { header.pointee.cells.copyMemory(from: base, byteCount: source.count) }
+    }
+    let words = (rows + 63) / 64
+    header.pointee.presence.initialize(repeating: presence == nil ? UInt64.max : 0, count: words)
+    presence?.withUnsafeBufferPointer { source in
+      if let base = source.baseAddress {
+        UnsafeMutableRawPointer(header.pointee.presence).copyMemory(from: base, byteCount: source.count)
+      }
+    }
+    if rows & 63 != 0, words > 0 { header.pointee.presence[words - 1] &= (1 << UInt64(rows & 63)) - 1 }
+    guard presence != nil else { return }
+    // A null cell is zero in memory, whatever the file has there.
+    for row in 0..<rows where !header.pointee.isPresent(row) { header.pointee.setNull(row) }
+  }
+
+  /// Fills a slot of bytes (string, URI, data, transformable, decimal text): a length for each row, all ones for
+  /// null, and all bytes one after another.
+  ///
+  /// - Throws: `.malformed` where sizes do not add up or text is not UTF-8 or no decimal.
+  public func fillBytes(
+    entity: Int, slot: Int, lengths: Span<UInt32>, heap: Span<UInt8>
+  ) throws(PersistentStoreError) {
+    let (header, rows) = try whole(entity, slot)
+    guard header.pointee.layout == .bytes, lengths.count == rows else {
+      throw badColumn(entity, slot, "\(lengths.count) lengths for \(rows) rows")
+    }
+    guard heap.count < Int(UInt32.max), header.pointee.reserveHeap(heap.count) else {
+      throw .columnFull(StoreLocation(file: file, property: model.records[entity].slots[slot].name))
+    }
+    heap.withUnsafeBufferPointer { source in
+      if let base = source.baseAddress { header.pointee.heap.copyMemory(from: base, byteCount: source.count) }
+    }
+    header.pointee.heapCount = heap.count
+    var start = 0
+    let type = model.records[entity].slots[slot].attributeType
+    let isText = type == .string || type == .uri
+    if isText, !Self.isUTF8(heap) { throw badColumn(entity, slot, "the text is not UTF-8") }
+    for row in 0..<rows {
+      let length = lengths[row]
+      if length == Extent.nullLength {
+        header.pointee.setNull(row)
+        continue
+      }
+      guard Int(length) <= heap.count - start else { throw badColumn(entity, slot, "lengths pass the bytes") }
+      // The heap as a whole is UTF-8; a value is too unless it starts inside a scalar.
+      if isText, length > 0, heap[start] & 0xC0 == 0x80 { throw badColumn(entity, slot, "the text is not UTF-8") }
+      header.pointee.setExtent(row, start: start, length: Int(length))
+      start += Int(length)
+    }
+    guard start == heap.count else { throw badColumn(entity, slot, "\(heap.count - start) bytes are left over") }
+    if type == .decimal {
+      for row in 0..<rows where header.pointee.isPresent(row) {
+        let text = Span(_unsafeElements: header.pointee.bytes(row))
+        if Self.isPlainDecimal(text) { continue }
+        guard let value = DecimalNumber(utf8: text) else {
+          throw badColumn(entity, slot, "row \(row) is no decimal number")
+        }
+        // Another way to write it, as 1e5 for 1E+5, becomes the one way: equal graphs are equal bytes.
+        var exact: [UInt8] = []
+        value.append(to: &exact)
+        if text.withUnsafeBufferPointer({ exact.elementsEqual($0) }) { continue }
+        let stored = exact.withUnsafeBytes { header.pointee.setBytes(row, $0.baseAddress, count: $0.count) }
+        guard stored else { throw .columnFull(StoreLocation(file: file, property: model.records[entity].slots[slot].name)) }
+      }
+    }
+  }
+
+  /// Fills a to-one: a reference for each row that has one, bits as in ``fillFixed(entity:slot:cells:presence:)``.
+  public func fillToOne(
+    entity: Int, slot: Int, references: Span<Int64>, presence: Span<UInt8>?
+  ) throws(PersistentStoreError) {
+    let (header, rows) = try whole(entity, slot)
+    var bitsFit = true
+    if let presence { bitsFit = presence.count == (rows + 7) / 8 }
+    guard header.pointee.layout == .toOne, references.count == rows, bitsFit else { throw badColumn(entity, slot, "\(references.count) references for \(rows) rows") }
+    for row in 0..<rows {
+      if let presence, presence[row >> 3] & (1 << UInt8(row & 7)) == 0 {
+        header.pointee.setNull(row)
+        continue
+      }
+      header.pointee.setCell(row, encode(references[row]))
+    }
+  }
+
+  /// Fills a to-many: a count for each row, and all references one after another.
+  public func fillToMany(
+    entity: Int, slot: Int, counts: Span<UInt32>, references: Span<Int64>
+  ) throws(PersistentStoreError) {
+    let (header, rows) = try whole(entity, slot)
+    guard header.pointee.layout == .toMany, counts.count == rows else {
+      throw badColumn(entity, slot, "\(counts.count) counts for \(rows) rows")
+    }
+    guard header.pointee.reserveHeap(references.count) else {
+      throw .columnFull(StoreLocation(file: file, property: model.records[entity].slots[slot].name))
+    }
+    for index in 0..<references.count {
+      (header.pointee.heap + index * 8).storeBytes(of: encode(references[index]), as: UInt64.self)
+    }
+    header.pointee.heapCount = references.count
+    var start = 0
+    for row in 0..<rows {
+      let count = Int(counts[row])
+      guard count <= references.count - start else { throw badColumn(entity, slot, "counts pass the references") }
+      // A list that an earlier fill left would reach behind what is kept of the heap.
+      if count > 0 { header.pointee.setExtent(row, start: start, length: count) } else { header.pointee.setNull(row) }
+      start += count
+    }
+    guard start == references.count else { throw badColumn(entity, slot, "references are left over") }
+  }
+
+  /// Sets one value in rows added by ``appendRows(entity:references:)``: for what does not fit whole columns.
+  public func set(_ value: StoredValue, entity: Int, row: Int, slot: Int) throws(PersistentStoreError) {
+    precondition(row >= 0 && row < building[entity].count, "no such row")
+    state.pointee.entity = entity
+    state.pointee.row = row
+    current.initialize(to: building[entity])
+    try set(value, slot: slot)
+  }
+
+  private func whole(
+    _ entity: Int, _ slot: Int
+  ) throws(PersistentStoreError) -> (UnsafeMutablePointer<ColumnHeader>, Int) {
+    precondition(tables.indices.contains(entity) && slot >= 0 && slot < building[entity].slotCount, "no such slot")
+    return (building[entity].headers[slot], building[entity].count)
+  }
+
+  private func badColumn(_ entity: Int, _ slot: Int, _ message: String) -> PersistentStoreError {
+    let record = model.records[entity]
+    return PersistentStoreError(
+      .malformed, message,
+      at: StoreLocation(
+        file: members[entity] ?? file, entity: record.description.name, property: record.slots[slot].name))
+  }
+}

@@ -1,0 +1,191 @@
+/// The second pass.
+extension NodeTableBuilder {
+  /// Resolves all references and gives the table. The builder is empty afterwards and cannot be used again.
+  ///
+  /// - Throws: `.duplicateReference`, or `.danglingReference` naming the row and property.
+  public func finish() throws(PersistentStoreError) -> NodeTable {
+    try checkCount(adding: 0)
+    if limits.valueBytes < StoreLimits().valueBytes { try checkValues() }
+    for index in tables.indices { sealReferences(index) }
+    var result = NodeTable(model: model)
+    for root in tables.indices where model.records[root].root == root {
+      result.lookups[root] = try lookup(root: root)
+    }
+    for index in tables.indices { try resolve(index, result.lookups) }
+    for index in tables.indices {
+      tables[index].payloads = payloads[index]
+      tables[index].deferred = deferred[index]
+    }
+    result.entities = tables
+    tables = []
+    return result
+  }
+
+  /// - Throws: `.limitExceeded` for the first value that is longer than values may be.
+  private func checkValues() throws(PersistentStoreError) {
+    for entity in tables.indices {
+      for slot in model.records[entity].slots {
+        let column = building[entity].headers[slot.index]
+        guard column.pointee.layout == .bytes else { continue }
+        for row in 0..<building[entity].count where column.pointee.isPresent(row) && column.pointee.bytes(row).count > limits.valueBytes {
+          throw limits.exceeded(
+            "maximumValueBytes", limits.valueBytes, "the value has \(column.pointee.bytes(row).count) bytes",
+            at: location(entity: entity, row: row, slot: slot.index))
+        }
+      }
+    }
+  }
+
+  private func sealReferences(_ index: Int) {
+    let count = building[index].count
+    tables[index].count = count
+    for slot in 0...building[index].slotCount { building[index].headers[slot].pointee.shrink(to: count) }
+    let numbers = tables[index].referenceNumbers.header
+    if count > 0 { numbers.pointee.presence.initialize(repeating: .max, count: (count + 63) / 64) }
+    if texts[index].isEmpty {
+      var previous = Int64.min
+      for row in 0..<count {
+        let number = numbers.pointee.cell(row, as: Int64.self)
+        if number < previous { tables[index].isCanonical = false }
+        previous = number
+      }
+    } else {
+      let column = Column(.bytes)
+      column.header.pointee.grow(to: count)
+      for (row, text) in texts[index] {
+        var text = text
+        text.withUTF8 { _ = column.header.pointee.setBytes(row, $0.baseAddress, count: $0.count) }
+      }
+      tables[index].referenceTexts = column
+      if count > 1 {
+        for row in 1..<count where !(tables[index].reference(row - 1) < tables[index].reference(row)) {
+          tables[index].isCanonical = false
+          break
+        }
+      }
+    }
+  }
+
+  private func lookup(root: Int) throws(PersistentStoreError) -> ReferenceLookup {
+    var least = Int64.max
+    var greatest = Int64.min
+    var total = 0
+    let members = model.records[root].descendants
+    for index in members where tables[index].referenceTexts == nil {
+      let numbers = tables[index].referenceNumbers.header
+      for row in 0..<tables[index].count {
+        let number = numbers.pointee.cell(row, as: Int64.self)
+        least = min(least, number)
+        greatest = max(greatest, number)
+      }
+      total += tables[index].count
+    }
+    var lookup = ReferenceLookup(expecting: total, least: least, greatest: greatest)
+    for index in members {
+      let numbers = tables[index].referenceNumbers.header
+      let hasTexts = tables[index].referenceTexts != nil
+      for row in 0..<tables[index].count {
+        let node = NodeHandle(entity: index, row: row)
+        let taken =
+          hasTexts
+          ? lookup.insert(tables[index].reference(row), node)
+          : lookup.insert(numbers.pointee.cell(row, as: Int64.self), node)
+        guard let taken else { continue }
+        let other = location(entity: taken.entity, row: taken.row, slot: nil)
+        throw PersistentStoreError(
+          .duplicateReference,
+          "the reference is already that of \(other)", at: location(entity: index, row: row, slot: nil))
+      }
+    }
+    return lookup
+  }
+
+  private func resolve(_ index: Int, _ lookups: [ReferenceLookup]) throws(PersistentStoreError) {
+    let rows = tables[index].count
+    guard rows > 0 else { return }
+    for slot in model.records[index].slots where slot.isRelationship {
+      guard slot.destination >= 0 else { continue }
+      let destinationRecord = model.records[slot.destination]
+      // Whether a node of an entity may stand here, by entity number.
+      var fits = [Bool](repeating: false, count: tables.count)
+      for member in destinationRecord.descendants { fits[member] = true }
+      let lookup = lookups[destinationRecord.root]
+      let header = tables[index].columns[slot.index].header
+      switch slot.kind {
+      case .toOne:
+        for row in 0..<rows {
+          let raw = header.pointee.cell(row, as: UInt64.self)
+          if raw == NodeHandle.nullBits { continue }
+          header.pointee.setCell(row, try resolve(raw, lookup, fits, index, row, slot))
+        }
+      case .toMany(let ordered):
+        for row in 0..<rows {
+          let list = header.pointee.handles(row)
+          guard list.count > 0 else {
+            if header.pointee.isPresent(row) { header.pointee.setNull(row) }
+            continue
+          }
+          var ascending = true
+          var previous: UInt64 = 0
+          for place in list.indices {
+            let raw = list[place]
+            // Inline references compare as numbers once the sign bit is turned over.
+            let key = raw ^ 0x2000_0000_0000_0000
+            if raw & RawReference.tagMask != RawReference.inlineTag || (place > 0 && key <= previous) {
+              ascending = false
+            }
+            previous = key
+            list[place] = try resolve(raw, lookup, fits, index, row, slot)
+          }
+          if !ascending { try tidy(list, ordered: ordered, index, row, slot) }
+        }
+      case .attribute: break
+      }
+    }
+  }
+
+  @inline(__always) private func resolve(
+    _ raw: UInt64, _ lookup: ReferenceLookup, _ fits: [Bool], _ index: Int, _ row: Int, _ slot: Slot
+  ) throws(PersistentStoreError) -> UInt64 {
+    let node =
+      raw & RawReference.tagMask == RawReference.inlineTag
+      ? lookup[RawReference.decodeInline(raw)] : lookup[listed[Int(raw & ~RawReference.tagMask)]]
+    guard let node, fits[node.entity] else { throw dangling(raw, node, index, row, slot) }
+    return node.bits
+  }
+
+  private func dangling(
+    _ raw: UInt64, _ node: NodeHandle?, _ index: Int, _ row: Int, _ slot: Slot
+  ) -> PersistentStoreError {
+    let reference: ReferenceObject =
+      raw & RawReference.tagMask == RawReference.inlineTag
+      ? .integer(RawReference.decodeInline(raw)) : listed[Int(raw & ~RawReference.tagMask)]
+    let destination = model.records[slot.destination].description.name
+    let place = location(entity: index, row: row, slot: slot.index)
+    if let node {
+      let found = model.records[node.entity].description.name
+      return PersistentStoreError(.danglingReference, "\(reference) is a \(found), not a \(destination)", at: place)
+    }
+    return PersistentStoreError(.danglingReference, "\(destination)/\(reference) does not exist", at: place)
+  }
+
+  /// Refuses an object that stands twice, and brings an unordered list into ascending order.
+  private func tidy(
+    _ list: UnsafeMutableBufferPointer<UInt64>, ordered: Bool, _ index: Int, _ row: Int, _ slot: Slot
+  ) throws(PersistentStoreError) {
+    let sorted = list.sorted()
+    for place in sorted.indices.dropFirst() where sorted[place] == sorted[place - 1] {
+      let node = NodeHandle(bits: sorted[place])
+      throw PersistentStoreError(
+        .malformed, "\(tables[node.entity].reference(node.row)) stands twice in the relationship",
+        at: location(entity: index, row: row, slot: slot.index))
+    }
+    guard !ordered else { return }
+    let ascending = list.sorted {
+      let one = NodeHandle(bits: $0)
+      let other = NodeHandle(bits: $1)
+      return tables[one.entity].reference(one.row) < tables[other.entity].reference(other.row)
+    }
+    for (place, bits) in ascending.enumerated() { list[place] = bits }
+  }
+}
