@@ -164,7 +164,7 @@ public final class ManagedObjectContext {
 
   /// A stand-in for an object of a model that nobody knows.
   private func orphan(_ id: ManagedObjectID) -> ManagedObject {
-    let object = ManagedObject(entity: ManagedObject.standInModel.entity(at: 0), insertInto: nil)
+    let object = ManagedObject.standIn()
     markUnknown(object, id)
     return object
   }

@@ -26,12 +26,13 @@ public struct Managed<Value: ManagedPropertyValue> {
     count = Int32(truncatingIfNeeded: key.utf8CodeUnitCount)
   }
 
-  // Property wrappers must have this property, and nobody can come to its body: the attribute makes the compiler refuse every
-  // use, in a class or elsewhere; in subclasses of ManagedObject the static subscript below is taken in its stead.
+  // Property wrappers must have this property; in subclasses of ManagedObject the static subscript below is taken in its stead, and
+  // elsewhere the attribute makes the compiler refuse every use. Whoever came here all the same would ask an object that has no
+  // such property, which reads as null and refuses what it is given.
   @available(*, unavailable, message: "only properties of ManagedObject subclasses are managed")
   public var wrappedValue: Value {
-    get { preconditionFailure("not reachable: the compiler refuses it") }
-    set { preconditionFailure("not reachable: the compiler refuses it") }
+    get { Value.read(.standIn(), ManagedKey(key: key, count: Int(count))) }
+    set { Value.write(newValue, .standIn(), ManagedKey(key: key, count: Int(count))) }
   }
 
   public static subscript<Object: ManagedObject>(

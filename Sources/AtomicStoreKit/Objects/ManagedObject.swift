@@ -88,6 +88,9 @@ open class ManagedObject {
   /// What objects are of that no model knows: one entity without properties, which is a valid model.
   static let standInModel = ManagedObjectModel(unchecked: ModelDescription(entities: [EntityDescription(name: "Unknown")]))
 
+  /// An object of no context and no properties, where there must be one.
+  static func standIn() -> ManagedObject { ManagedObject(entity: standInModel.entity(at: 0), insertInto: nil) }
+
   deinit {
     if let context { context.forget(self) }
     guard edits != nil || overlay != nil || extras?.fetched.isEmpty == false else { return }

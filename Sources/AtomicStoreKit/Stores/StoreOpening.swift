@@ -55,7 +55,7 @@ struct StoreOpening: Sendable {
 
     do throws(PersistentStoreError) {
       let source = try StoreSource(opening: place)
-      let limits = try limits()
+      let limits = try ownOptions().limits
       try checkSize(of: source, limits)
       var metadata = try readMetadata(&format, source, formatType)
       let model = try resolveModel(&format, source, metadata)
@@ -132,8 +132,7 @@ struct StoreOpening: Sendable {
   private func make(
     _ formatType: any AtomicStore.Type, _ place: StorePlace
   ) throws(PersistentStoreError) -> any AtomicStore {
-    var own = options
-    let limits = try StoreLimits(taking: &own)
+    let (own, limits) = try ownOptions()
     try formatType.traits.check(own, of: formatType.storeType)
     do {
       return try formatType.init(
@@ -144,9 +143,11 @@ struct StoreOpening: Sendable {
     }
   }
 
-  private func limits() throws(PersistentStoreError) -> StoreLimits {
-    var options = options
-    return try StoreLimits(taking: &options)
+  /// The format's own options, and the limits among them, which are the kit's.
+  private func ownOptions() throws(PersistentStoreError) -> (own: StoreOptions, limits: StoreLimits) {
+    var own = options
+    let limits = try StoreLimits(taking: &own)
+    return (own, limits)
   }
 
   private func checkSize(of source: StoreSource, _ limits: StoreLimits) throws(PersistentStoreError) {
