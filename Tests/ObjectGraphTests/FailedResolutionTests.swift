@@ -62,25 +62,9 @@ import Testing
     #expect(try other.first("Employee", "B") != nil || !isOurs)
   }
 
-  static let unique = ModelDescription(entities: [
-    EntityDescription(
-      name: "Code",
-      properties: [
-        .attribute(AttributeDescription(name: "code", type: .integer32)),
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .relationship(RelationshipDescription(name: "notes", destinationEntityName: "Note", inverseName: "code", maximumCount: 0, deleteRule: .deny)),
-      ], uniquenessConstraints: [["code"]]),
-    EntityDescription(
-      name: "Note",
-      properties: [
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .relationship(RelationshipDescription(name: "code", destinationEntityName: "Code", inverseName: "notes")),
-      ]),
-  ])
-
   @Test("an object that a uniqueness constraint would have removed stays when its deletion is refused", arguments: [true, false])
   func deniedReplacement(_ withUndo: Bool) throws {
-    let stack = try Stack("XML", model: try ManagedObjectModel(Self.unique))
+    let stack = try Stack("XML", model: try ManagedObjectModel(UniquenessChainTests.unique))
     let old = try stack.insert("Code", ["code": 1, "name": "old"])
     try stack.insert("Note", ["name": "n"]).setValue(old, forKey: "code")
     try stack.context.save()

@@ -54,7 +54,7 @@ import Testing
   }
 
   @Test("a fault that is refreshed with merging stays one, a new object stays as it is")
-  func nothingToDo() throws {
+  func nothingChanged() throws {
     let stack = try Stack()
     let ada = try stack.insert("Person", ["name": "Ada"])
     stack.context.refresh(ada, mergeChanges: false)

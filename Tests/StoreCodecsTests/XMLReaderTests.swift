@@ -77,7 +77,7 @@ let specimen = """
 
   <database>
       <!-- a comment --><?instruction of some kind?>
-      <object type="TODO" id='z1&#x30;2' note="a &lt;b&gt; &amp; &quot;c&quot;">
+      <object type="TOGO" id='z1&#x30;2' note="a &lt;b&gt; &amp; &quot;c&quot;">
           <attribute name="title" type="string">Tëxt 漢字 😀 &lt;&amp;&#233;</attribute>
           <empty/><data><![CDATA[<raw> & ]]]]></data>
       </object>
@@ -92,7 +92,7 @@ let specimen = """
       read == """
         <database>
             
-            <object type='TODO' id='z102' note='a <b> & "c"'>
+            <object type='TOGO' id='z102' note='a <b> & "c"'>
                 <attribute name='title' type='string'>Tëxt 漢字 😀 <&é</attribute>
                 <empty></empty><data><raw> & ]]</data>
             </object>

@@ -52,14 +52,7 @@ extension Checks {
     ) { lab in
       let (path, graph, text) = try lab.golden()
       let end = try lab.attempt("open it, remove the file, change an object, save") { bench in
-        let open = try bench.open(path, graph.model)
-        return try withExtendedLifetime(open) {
-          let first = try bench.all(open, "Node").first
-          Files.remove(path)
-          try first?.setValue("changed", forKey: "name")
-          try open.context.save()
-          return true
-        }
+        try bench.changeFirst(path, graph) { Files.remove(path) }
       }
       switch end {
       case .value: try lab.expectEqual(try lab.process("read it") { try $0.read(path, graph.model) }.count, text.count, "objects")
@@ -77,14 +70,9 @@ extension Checks {
       let (path, graph, _) = try lab.golden()
       let isFolder = Files.isFolder(path)
       _ = try lab.refusal(of: "saving where something of another kind lies") { bench in
-        let open = try bench.open(path, graph.model)
-        return try withExtendedLifetime(open) {
-          let first = try bench.all(open, "Node").first
+        try bench.changeFirst(path, graph) {
           Files.remove(path)
           Files.put(isFolder ? ["": [0x78]] : ["note.txt": [0x78]], at: path)
-          try first?.setValue("changed", forKey: "name")
-          try open.context.save()
-          return true
         }
       }
       try lab.expectEqual(Files.content(path), isFolder ? ["": [0x78]] : ["note.txt": [0x78]], "what lies there")
@@ -259,6 +247,18 @@ extension Checks {
 }
 
 extension Bench {
+  /// Opens a store, lets something happen to its files, then changes an object and saves.
+  func changeFirst(_ path: String, _ graph: Graph, after happening: () -> Void) throws -> Bool {
+    let open = try open(path, graph.model)
+    return try withExtendedLifetime(open) {
+      let first = try all(open, "Node").first
+      happening()
+      try first?.setValue("changed", forKey: "name")
+      try open.context.save()
+      return true
+    }
+  }
+
   /// Opens a store, gives one of its nodes, in the order of their names, a number, and saves it.
   @discardableResult func setNumber(_ path: String, _ graph: Graph, object: Int, to number: Int64) throws -> Bool {
     let open = try open(path, graph.model)

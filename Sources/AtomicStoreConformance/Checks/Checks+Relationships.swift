@@ -330,15 +330,19 @@ extension Checks {
 }
 
 extension Models {
+  private static func guests(home: String) -> EntityDescription {
+    EntityDescription(
+      name: "Guest",
+      properties: [
+        .attribute(AttributeDescription(name: "name", type: .string)),
+        .relationship(RelationshipDescription(name: "home", destinationEntityName: home)),
+      ])
+  }
+
   /// Guests whose home is of one entity or of another, unrelated one.
   static func places(home: String) -> ModelDescription {
     ModelDescription(entities: [
-      EntityDescription(
-        name: "Guest",
-        properties: [
-          .attribute(AttributeDescription(name: "name", type: .string)),
-          .relationship(RelationshipDescription(name: "home", destinationEntityName: home)),
-        ]),
+      guests(home: home),
       EntityDescription(name: "Club", properties: [.attribute(AttributeDescription(name: "name", type: .string))]),
       EntityDescription(name: "Hall", properties: [.attribute(AttributeDescription(name: "name", type: .string))]),
     ])
@@ -347,12 +351,7 @@ extension Models {
   /// Guests whose home is of one or another sub-entity of the same one.
   static func houses(home: String) -> ModelDescription {
     ModelDescription(entities: [
-      EntityDescription(
-        name: "Guest",
-        properties: [
-          .attribute(AttributeDescription(name: "name", type: .string)),
-          .relationship(RelationshipDescription(name: "home", destinationEntityName: home)),
-        ]),
+      guests(home: home),
       EntityDescription(
         name: "House", properties: [.attribute(AttributeDescription(name: "name", type: .string))],
         subentities: [EntityDescription(name: "Castle"), EntityDescription(name: "Hut")]),
