@@ -34,18 +34,29 @@ public struct BinaryPropertyListReader {
   public var byteCount: Int { bytes.count }
 
   let bytes: UnsafeRawBufferPointer
+  /// What of the bytes was not read from the file.
+  private let gap: Range<Int>
   private let offsetSize: Int
   private let referenceSize: Int
   private let tableOffset: Int
 
   static let headerSize = 8
-  static let trailerSize = 32
+  /// The last bytes of a file, which tell where everything else is.
+  public static let trailerSize = 32
+
+  /// How many bytes of a file the table of its objects takes with the trailer, by its trailer alone; all of them where it cannot be.
+  public static func tableSize(_ bytes: UnsafeRawBufferPointer) -> Int {
+    guard bytes.count >= trailerSize else { return bytes.count }
+    return bytes.count - Int(min(unsigned(bytes, at: bytes.count - 8, size: 8), UInt64(bytes.count)))
+  }
 
   /// Checks header, trailer and the size of the offset table.
   ///
+  /// - Parameter gap: what of the bytes was not read from the file. An object that lies there, in whole or in part, is refused with
+  ///   `.missingObject`.
   /// - Throws: `.foreignFormat` if the bytes are not a binary property list at all, `.unsupportedVersion` for another
   ///   version than `00`, `.malformed` if the trailer contradicts the file's size.
-  public init(_ bytes: UnsafeRawBufferPointer) throws(PersistentStoreError) {
+  public init(_ bytes: UnsafeRawBufferPointer, gap: Range<Int> = 0..<0) throws(PersistentStoreError) {
     guard bytes.count >= 6, bytes[0..<6].elementsEqual("bplist".utf8) else {
       throw PersistentStoreError(.foreignFormat, "not a binary property list", at: StoreLocation(offset: 0))
     }
@@ -74,6 +85,7 @@ public struct BinaryPropertyListReader {
     }
     guard top < count else { throw malformed("the top object is \(top) of \(count)", trailer + 16) }
     self.bytes = bytes
+    self.gap = gap
     self.offsetSize = offsetSize
     self.referenceSize = referenceSize
     self.tableOffset = Int(table)
@@ -92,10 +104,12 @@ extension BinaryPropertyListReader {
       throw PersistentStoreError(.missingObject, "object \(object.index) of \(objectCount)")
     }
     let place = tableOffset + object.index * offsetSize
+    try checkRead(place..<(place + offsetSize))
     let offset = Self.unsigned(bytes, at: place, size: offsetSize)
     guard offset >= UInt64(Self.headerSize), offset < UInt64(tableOffset) else {
       throw malformed("object \(object.index) is said to lie at byte \(offset), outside the objects", place)
     }
+    try checkRead(Int(offset)..<Int(offset) + 1)
     return Int(offset)
   }
 
@@ -356,6 +370,7 @@ extension BinaryPropertyListReader {
     let nibble = Int(bytes[offset] & 0x0F)
     if nibble < 15 { return try payload(offset + 1, count: nibble, unit: unit, of: offset) }
     let place = offset + 1
+    try checkRead(place..<place + 1)
     guard place < tableOffset, bytes[place] & 0xF0 == 0x10, bytes[place] <= 0x13 else {
       throw malformed("an object's count is not an integer", place)
     }
@@ -371,7 +386,16 @@ extension BinaryPropertyListReader {
     guard start <= tableOffset, count <= (tableOffset - start) / unit else {
       throw malformed("the object at byte \(offset) runs past the objects' end", offset)
     }
-    return start..<(start + count * unit)
+    let range = start..<(start + count * unit)
+    try checkRead(range)
+    return range
+  }
+
+  /// What was not read is zero, and would be taken for what it is not.
+  private func checkRead(_ range: Range<Int>) throws(PersistentStoreError) {
+    guard !range.overlaps(gap) else {
+      throw PersistentStoreError(.missingObject, "the object was not read", at: StoreLocation(offset: range.lowerBound))
+    }
   }
 
   /// A big-endian number of 1 to 8 bytes that the caller knows to lie within.

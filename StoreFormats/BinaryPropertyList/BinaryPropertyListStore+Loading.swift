@@ -3,7 +3,7 @@ import StoreCodecs
 
 extension BinaryPropertyListStore {
   public mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
-    let bytes = try takeBytes(of: source)
+    let bytes = try source.bytes()
     try bytes.withUnsafeBytes { raw throws(PersistentStoreError) in
       do throws(PersistentStoreError) {
         let reader = try BinaryPropertyListReader(raw)

@@ -15,20 +15,9 @@ public struct BinaryPropertyListStore: AtomicStore {
   static let signature = "AtomicStore BinaryPropertyList"
   static let version = 1
 
-  /// The file as ``metadata(in:)`` read it, for the ``load(_:into:)`` that mostly follows: reading it twice would cost as
-  /// much as decoding it.
-  private var read: (source: StoreSource, bytes: StoreBytes)?
-
   private let depth: Int
 
   public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) { depth = configuration.limits.depth }
-
-  /// The bytes of a source; those that were read for its metadata are handed out once.
-  mutating func takeBytes(of source: StoreSource) throws(PersistentStoreError) -> StoreBytes {
-    defer { read = nil }
-    if let read, read.source === source { return read.bytes }
-    return try source.bytes()
-  }
 
   public static func recognize(_ probe: StoreProbe) -> Recognition {
     if probe.begins(with: "CoreData\0\0\0\u{1}") {
@@ -48,11 +37,31 @@ public struct BinaryPropertyListStore: AtomicStore {
   // MARK: Metadata
 
   public mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
-    let bytes = try source.bytes()
-    read = (source, bytes)
-    return try bytes.withUnsafeBytes { raw throws(PersistentStoreError) in
+    // The columns, nearly all of a large file, lie between what names the metadata and where they are. Where a writer had another
+    // order, or a part is larger than what is read of it, or anything is wrong with it, the whole file decides.
+    if let found = try metadataAlone(in: source) { return found }
+    return try metadata(try source.bytes(), gap: 0..<0, source)
+  }
+
+  /// How much of the file's beginning is read, where metadata and model lie, and before the table of objects at its end, where
+  /// the top dictionary does.
+  private static let window = 256 << 10
+
+  /// - Throws: what reading throws; what reading brought may be nothing that can be decoded.
+  private func metadataAlone(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata? {
+    let end = try source.bytes(head: 0, tail: BinaryPropertyListReader.trailerSize)
+    let table = end.withUnsafeBytes { BinaryPropertyListReader.tableSize($0) }
+    let tail = min(table, end.count) + Self.window
+    let bytes = try source.bytes(head: Self.window, tail: tail)
+    return try? metadata(bytes, gap: min(Self.window, bytes.count)..<max(bytes.count - tail, min(Self.window, bytes.count)), source)
+  }
+
+  private func metadata(
+    _ bytes: StoreBytes, gap: Range<Int>, _ source: StoreSource
+  ) throws(PersistentStoreError) -> StoreMetadata {
+    try bytes.withUnsafeBytes { raw throws(PersistentStoreError) in
       do throws(PersistentStoreError) {
-        var reader = try BinaryPropertyListReader(raw)
+        var reader = try BinaryPropertyListReader(raw, gap: gap)
         reader.maximumDepth = depth
         return try Self.metadata(reader)
       } catch {

@@ -149,6 +149,32 @@ struct BinaryPropertyListTests {
     }
   }
 
+  @Test("what was not read is refused, wherever it lies, and never taken for zero")
+  func gaps() throws {
+    let value: PropertyListValue = [
+      "column": .data(Data(repeating: 9, count: 40)), "count": 3, "list": ["x", "é", true, .real(0.5)], "number": 1_000_000,
+    ]
+    let bytes = try PropertyList.encodeBinary(value)
+    var refused = 0
+    for place in 8..<bytes.count - BinaryPropertyListReader.trailerSize {
+      for size in [1, 8, 30] {
+        let gap = place..<min(place + size, bytes.count - BinaryPropertyListReader.trailerSize)
+        var partial = bytes
+        for index in gap { partial[index] = 0 }
+        try partial.withUnsafeBytes { raw in
+          let reader = try BinaryPropertyListReader(raw, gap: gap)
+          do throws(PersistentStoreError) {
+            #expect(try reader.materialize(reader.top) == value, "\(gap)")
+          } catch {
+            #expect(error.code == .missingObject, "\(gap): \(error)")
+            refused += 1
+          }
+        }
+      }
+    }
+    #expect(refused > bytes.count)
+  }
+
   @Test("a data object in pieces is the same as one in whole, small or large", arguments: [0, 1, 14, 15, 300, 1_000_000])
   func streams(_ count: Int) throws {
     let content = (0..<count).map { UInt8(truncatingIfNeeded: $0) }

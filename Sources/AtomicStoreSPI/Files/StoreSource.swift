@@ -8,11 +8,12 @@ public final class StoreBytes: @unchecked Sendable {
   private let base: UnsafeMutableRawPointer
   public let count: Int
 
-  fileprivate init(capacity: Int, fill: (UnsafeMutableRawPointer) throws(PersistentStoreError) -> Int)
-    throws(PersistentStoreError)
-  {
+  /// - Parameter isZeroed: where `fill` leaves parts out. They take no memory either, as the system gives it out when it is touched.
+  fileprivate init(
+    capacity: Int, isZeroed: Bool = false, fill: (UnsafeMutableRawPointer) throws(PersistentStoreError) -> Int
+  ) throws(PersistentStoreError) {
     // Not Swift's own allocation, which ends the process where there is no room: a file may claim any size.
-    guard let memory = Self.memory(capacity) else {
+    guard let memory = isZeroed ? calloc(max(capacity, 1), 1) : Self.memory(capacity) else {
       throw PersistentStoreError(.limitExceeded, "the file's \(capacity) bytes do not fit the memory")
     }
     base = memory
@@ -134,6 +135,41 @@ public final class StoreSource: Sendable {
       guard let limit, limit < bytes.count else { return bytes }
       return StoreBytes(bytes.withUnsafeBytes { Array($0.prefix(limit)) })
     }
+    return try opened(member) { descriptor, status, path throws(PersistentStoreError) in
+      let wanted = min(Int(status.st_size), limit ?? .max)
+      return try StoreBytes(capacity: wanted) { base throws(PersistentStoreError) in
+        let filled = try Self.read(descriptor, 0..<wanted, into: base, path)
+        try checkUnchanged(descriptor, status, path, complete: filled == wanted)
+        return filled
+      }
+    }
+  }
+
+  /// A file of which only the beginning and the end are read: as many bytes as it has, those between zero. For formats whose
+  /// metadata lie there, among gigabytes of something else.
+  ///
+  /// - Parameters:
+  ///   - head: how many bytes of the beginning, at least 0.
+  ///   - tail: how many of the end, at least 0. Where both meet, the file is whole.
+  /// - Throws: as ``bytes(ofMember:limit:)``.
+  public func bytes(ofMember member: String? = nil, head: Int, tail: Int) throws(PersistentStoreError) -> StoreBytes {
+    if case .memory = content { return try bytes(ofMember: member) }
+    return try opened(member) { descriptor, status, path throws(PersistentStoreError) in
+      let size = Int(status.st_size)
+      let first = 0..<min(max(head, 0), size)
+      let last = max(size - min(max(tail, 0), size), first.upperBound)..<size
+      return try StoreBytes(capacity: size, isZeroed: true) { base throws(PersistentStoreError) in
+        var filled = 0
+        for part in [first, last] where !part.isEmpty { filled += try Self.read(descriptor, part, into: base, path) }
+        try checkUnchanged(descriptor, status, path, complete: filled == first.count + last.count)
+        return size
+      }
+    }
+  }
+
+  private func opened(
+    _ member: String?, _ body: (Int32, stat, String) throws(PersistentStoreError) -> StoreBytes
+  ) throws(PersistentStoreError) -> StoreBytes {
     let path = try path(ofMember: member)
     let descriptor = try SystemCall.open(path, O_RDONLY, doing: "open")
     defer { close(descriptor) }
@@ -142,18 +178,23 @@ public final class StoreSource: Sendable {
     guard status.st_mode & S_IFMT == S_IFREG else {
       throw PersistentStoreError(.unsupportedFileKind, "this is not a file", at: StoreLocation(file: path))
     }
-    let size = Int(status.st_size)
-    let wanted = min(size, limit ?? size)
-    return try StoreBytes(capacity: wanted) { base throws(PersistentStoreError) in
-      var filled = 0
-      while filled < wanted {
-        let got = try SystemCall.read(descriptor, into: base + filled, count: wanted - filled, path: path)
-        if got == 0 { break }
-        filled += got
-      }
-      try checkUnchanged(descriptor, status, path, complete: filled == wanted)
-      return filled
+    return try body(descriptor, status, path)
+  }
+
+  /// Reads a part of a file to its place in memory and says how much of it there was.
+  private static func read(
+    _ descriptor: Int32, _ part: Range<Int>, into base: UnsafeMutableRawPointer, _ path: String
+  ) throws(PersistentStoreError) -> Int {
+    guard part.lowerBound == 0 || lseek(descriptor, off_t(part.lowerBound), SEEK_SET) >= 0 else {
+      throw SystemCall.error(errno, "read", path)
     }
+    var place = part.lowerBound
+    while place < part.upperBound {
+      let got = try SystemCall.read(descriptor, into: base + place, count: part.upperBound - place, path: path)
+      if got == 0 { break }
+      place += got
+    }
+    return place - part.lowerBound
   }
 
   /// The bytes of the file, or of all members.
