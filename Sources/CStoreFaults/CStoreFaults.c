@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -434,7 +435,16 @@ int connect(int descriptor, const struct sockaddr *address, socklen_t length) {
 
 // MARK: Processes
 
-pid_t csf_fork(void) { return fork(); }
+pid_t csf_fork(void) {
+  pid_t parent = getpid();
+  pid_t child = fork();
+  if (child == 0) {
+    // With its parent gone nobody would stop it, and it would go on in files that another one is given.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1);
+  }
+  return child;
+}
 
 int csf_socketpair(int *pair) { return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair); }
 

@@ -1,5 +1,6 @@
 @testable import AtomicStoreConformance
 import Foundation
+import Glibc
 import Testing
 
 @Suite("Stores that break the harness", .enabled(if: Harness.isReady)) struct BreakerTests {
@@ -71,4 +72,38 @@ import Testing
     #expect(check.outcome().outcome == .timedOut)
     #expect(ContinuousClock.now - start < .seconds(15))
   }
+
+  @Test("a check whose worker is lost ends with it, is tried once more, and then told as blocked")
+  func lost() throws {
+    let result = try Harness.check("OWN-21").outcome()
+    #expect(result.outcome == .blocked && result.reason?.contains("worker process ended") == true, "\(result.outcome)")
+    let note = Harness.lostNote(in: WorkerPool.shared(for: Harness.subject).root)
+    defer { unlink(note) }
+    let processes = try String(contentsOfFile: note, encoding: .utf8).split(separator: "\n").compactMap { pid_t($0) }
+    #expect(processes.count == 2)
+    for process in processes {
+      // Its end may take a moment; nobody waits for it but the system.
+      var waits = 0
+      while kill(process, 0) == 0, waits < 1_000 {
+        usleep(10_000)
+        waits += 1
+      }
+      #expect(kill(process, 0) != 0, "process \(process) goes on")
+    }
+  }
+}
+
+extension Harness {
+  static func lostNote(in root: String) -> String { root + "/lost" }
+
+  static let losingChecks: [CheckDefinition] = [
+    CheckDefinition("OWN-21", "A worker can be lost", from: "the harness's own tests", by: "the check kills it, and goes on") { lab in
+      let root = lab.folder.split(separator: "/").dropLast().reduce("") { $0 + "/" + $1 }
+      let note = open(lostNote(in: root), O_WRONLY | O_CREAT | O_APPEND, 0o600)
+      let line = Array("\(getpid())\n".utf8)
+      _ = line.withUnsafeBytes { write(note, $0.baseAddress, $0.count) }
+      kill(getppid(), SIGKILL)
+      hang()
+    }
+  ]
 }

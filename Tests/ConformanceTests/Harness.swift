@@ -29,7 +29,7 @@ enum Harness {
   static let subject: ConformanceSubject = {
     var subject = ConformanceSubject(CalmStore.self)
     subject.ownFaults = breakers + liars + selfTestFaults
-    subject.ownChecks = selfTestChecks + sweepChecks
+    subject.ownChecks = selfTestChecks + sweepChecks + losingChecks
     return subject
   }()
 

@@ -102,6 +102,9 @@ final class WorkerPool: Sendable {
       ].joined(separator: "\t")
       guard send(line, to: worker), let answer = receive(from: worker, milliseconds: limit * 1000 + 10_000) else {
         discard(worker)
+        // What the lost one left is not there for the next.
+        Files.remove(folder)
+        Files.remove(folder + ".result")
         result.reason = "the worker process ended or says nothing"
         continue
       }

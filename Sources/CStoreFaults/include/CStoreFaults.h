@@ -83,7 +83,7 @@ int csf_has_output(int end);
 /// How many bytes wait in a stream.
 int csf_waiting(int end);
 
-/// A copy of this process, as fork(2) gives.
+/// A copy of this process, as fork(2) gives; it ends when this process does.
 pid_t csf_fork(void);
 /// Starts a program with its own end of a stream at descriptor 3, standard input from nothing, in a process group of its own.
 /// -1 with errno on failure.
