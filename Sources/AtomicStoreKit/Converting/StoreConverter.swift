@@ -98,6 +98,7 @@ public struct StoreConverter: Sendable {
     _ store: PersistentStore, to target: String, keepsPrevious: Bool
   ) throws -> (report: Report, staged: StagedStore) {
     let place = try refuseTaken(target, source: store.path)
+    try refuseUnknown(place)
     let formatType = try targetFormat(place)
     try formatType.traits.check(writeOptions, of: formatType.storeType)
     guard formatType.traits.canWrite else {
@@ -194,10 +195,16 @@ public struct StoreConverter: Sendable {
   @discardableResult
   private func refuseTaken(_ target: String, source: String) throws(PersistentStoreError) -> StorePlace {
     let place = try StorePlace.inspect(target)
-    if StorePlace.isSame(try StorePlace.inspect(source), path: target) {
+    let origin = try StorePlace.inspect(source)
+    if StorePlace.isSame(origin, path: target) {
       throw PersistentStoreError(
         .alreadyExists, "the target is the source itself", at: StoreLocation(file: target))
     }
+    guard !place.contains(origin), !origin.contains(place) else {
+      throw PersistentStoreError(
+        .cannotCreate, "source and target lie in one another", at: StoreLocation(file: target))
+    }
+    try registry.refuseWithinStore(place)
     if place.kind != .nothing, place.kind != .zeroLength, place.kind != .emptyFolder, !replacesTarget {
       throw PersistentStoreError(.alreadyExists, "something is there already", at: StoreLocation(file: target))
     }
@@ -210,6 +217,19 @@ public struct StoreConverter: Sendable {
       }
     }
     return place
+  }
+
+  /// Of a folder that is to go, every file must be known to be its store's: only who can read it knows that.
+  private func refuseUnknown(_ place: StorePlace) throws(PersistentStoreError) {
+    guard place.kind == .folder else { return }
+    do throws(PersistentStoreError) {
+      let coordinator = PersistentStoreCoordinator(registry: registry)
+      try coordinator.remove(try coordinator.addPersistentStore(at: place.path, isReadOnly: true))
+    } catch {
+      throw PersistentStoreError(
+        .alreadyExists, "a folder is there that cannot be read as a store, so that its files may be anything: \(error.message)",
+        at: StoreLocation(file: place.path), underlying: error)
+    }
   }
 
   private func targetFormat(_ place: StorePlace) throws(PersistentStoreError) -> any AtomicStore.Type {

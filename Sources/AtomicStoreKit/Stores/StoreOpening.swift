@@ -91,6 +91,7 @@ struct StoreOpening: Sendable {
         .unsupportedFileKind, "this is a folder, and a \(formatType.storeType) store is a file",
         at: StoreLocation(file: path))
     }
+    if place.kind == .nothing { try registry.refuseWithinStore(place) }
     let reservation = try Reservation.make(at: place)
     return OpenStore(
       format: format, version: NodeVersion(NodeTable(model: model)),

@@ -31,14 +31,14 @@ public struct Reservation: Sendable {
     defer { close(descriptor) }
     var made = stat()
     guard fstat(descriptor, &made) == 0 else { throw SystemCall.error(errno, "look at the file", path) }
-    return Reservation(path: path, identity: FileIdentity(made))
+    return Reservation(path: path, identity: try FileIdentity(path, made))
   }
 
   /// Takes the file away if it is still this one and still empty.
   public func removeIfUnsaved() {
     var status = stat()
     guard lstat(path, &status) == 0, status.st_size == 0, status.st_mode & S_IFMT == S_IFREG,
-      FileIdentity(status).isSameFile(as: identity)
+      UInt64(status.st_dev) == identity.device, UInt64(status.st_ino) == identity.inode
     else { return }
     unlink(path)
   }

@@ -29,6 +29,10 @@ public final class StagedStore: Sendable {
   private struct State {
     var phase = Phase.writing
     var members: [StagedFile] = []
+    /// Says that what is staged is no litter; -1 for none.
+    var hold: Int32 = -1
+    /// What lies at the target after the commit.
+    var committed: FileIdentity?
   }
   private let state = Mutex(State())
 
@@ -64,10 +68,25 @@ public final class StagedStore: Sendable {
         StagedLitter.remove(stagedPath)
         throw SystemCall.error(error, "create a folder beside the store", path)
       }
+      hold(stagedPath)
     }
   }
 
-  deinit { discard() }
+  deinit {
+    discard()
+    letGo()
+  }
+
+  private func hold(_ path: String) {
+    letGo()
+    if let descriptor = StagedLitter.hold(path) { state.withLock { $0.hold = descriptor } }
+  }
+  private func letGo() {
+    state.withLock { state in
+      if state.hold >= 0 { close(state.hold) }
+      state.hold = -1
+    }
+  }
 
   // MARK: For formats
 
@@ -76,7 +95,9 @@ public final class StagedStore: Sendable {
     guard layout == .file else {
       throw PersistentStoreError(.internalInconsistency, "the store is a folder: write members")
     }
-    return try open(stagedPath, shownAs: targetPath)
+    let file = try open(stagedPath, shownAs: targetPath)
+    hold(stagedPath)
+    return file
   }
 
   /// A new member of a store that is a folder.
@@ -161,14 +182,15 @@ public final class StagedStore: Sendable {
     // Between looking at what is there and replacing it nobody else who saves through the kit does the same.
     let lock = FolderLock(FilePathText.folder(targetPath))
     defer { lock.release() }
-    let now = try SystemCall.status(targetPath, followLinks: false)
+    let now = try FileIdentity.of(targetPath)
     switch policy {
     case .createNew:
       if now != nil { throw alreadyExists() }
     case .replaceOnlyIf(let expected):
-      if now.map({ FileIdentity($0) }) != expected { throw changedOnDisk() }
+      if now != expected { throw changedOnDisk() }
     case .replaceAny: break
     }
+    try takeBystanders()
     if let error = faults?.next(.rename) { throw SystemCall.error(error, "rename", targetPath) }
     var previous: String?
     if now == nil {
@@ -185,12 +207,13 @@ public final class StagedStore: Sendable {
       // The old store now bears the staged name; it goes with `conclude`. Who does not know of the lock may have been quicker:
       // then what came out is not what was read, and goes back.
       if case .replaceOnlyIf(let expected) = policy,
-        try SystemCall.status(stagedPath, followLinks: false).map({ FileIdentity($0) }) != expected
+        try FileIdentity.of(stagedPath) != expected
       {
         guard asf_exchange(stagedPath, targetPath) == 0 else { throw SystemCall.error(errno, "put the store back", targetPath) }
         throw changedOnDisk()
       }
       previous = stagedPath
+      hold(stagedPath)
     } else if errno == EINVAL || errno == ENOSYS, layout == .file {
       // No exchange on this file system: a link keeps the old file where it is wanted.
       let keeper = StagedLitter.name(beside: targetPath)
@@ -198,6 +221,7 @@ public final class StagedStore: Sendable {
         guard link(targetPath, keeper) == 0 else { throw SystemCall.error(errno, "keep the old store", targetPath) }
         StagedLitter.add(keeper)
         previous = keeper
+        hold(keeper)
       }
       guard rename(stagedPath, targetPath) == 0 else {
         if let previous { unlink(previous) }
@@ -217,14 +241,31 @@ public final class StagedStore: Sendable {
     do throws(PersistentStoreError) {
       if let error = faults?.next(.sync) { throw SystemCall.error(error, "sync the folder", targetPath) }
       try SystemCall.syncFolder(FilePathText.folder(targetPath), of: targetPath)
-      guard let status = try SystemCall.status(targetPath, followLinks: false) else {
+      guard let identity = try FileIdentity.of(targetPath) else {
         throw PersistentStoreError(.changedOnDisk, "the store vanished", at: StoreLocation(file: targetPath))
       }
-      return FileIdentity(status)
+      state.withLock { $0.committed = identity }
+      return identity
     } catch {
-      try? rollBack()
+      // Under the folder's lock, which the commit holds.
+      state.withLock { $0.phase = .done }
+      try? putBack(previous)
       throw error
     }
+  }
+
+  /// What else lies in the folder that goes comes along.
+  private func takeBystanders() throws(PersistentStoreError) {
+    guard let status = try SystemCall.status(targetPath, followLinks: false), status.st_mode & S_IFMT == S_IFDIR else { return }
+    let names = try Bystanders.names(in: targetPath)
+    guard let first = names.first else { return }
+    guard layout == .folder else {
+      throw PersistentStoreError(
+        .alreadyExists, "this is none of the files of the store that would be replaced, and would be lost",
+        at: StoreLocation(file: targetPath + "/" + first))
+    }
+    try Bystanders.carry(names, from: targetPath, to: stagedPath, of: targetPath)
+    try SystemCall.syncFolder(stagedPath, of: targetPath)
   }
 
   private func changedOnDisk() -> PersistentStoreError {
@@ -244,12 +285,16 @@ public final class StagedStore: Sendable {
       return previous
     }
     if let previous {
+      if layout == .folder { Bystanders.rescue(from: previous, to: targetPath) }
       SystemCall.removeTree(previous)
       StagedLitter.remove(previous)
     }
+    letGo()
   }
 
   /// After a commit: puts the old store back, or nothing where nothing was.
+  ///
+  /// - Throws: `.changedOnDisk` where somebody else has saved since: theirs stays.
   public func rollBack() throws(PersistentStoreError) {
     let previous = state.withLock { state -> String?? in
       guard case .committed(let previous) = state.phase else { return nil }
@@ -257,6 +302,21 @@ public final class StagedStore: Sendable {
       return .some(previous)
     }
     guard let previous else { return }
+    let lock = FolderLock(FilePathText.folder(targetPath))
+    defer { lock.release() }
+    guard try FileIdentity.of(targetPath) == state.withLock({ $0.committed }) else {
+      if let previous {
+        SystemCall.removeTree(previous)
+        StagedLitter.remove(previous)
+      }
+      letGo()
+      throw changedOnDisk()
+    }
+    try putBack(previous)
+  }
+
+  private func putBack(_ previous: String?) throws(PersistentStoreError) {
+    defer { letGo() }
     if let previous {
       guard asf_exchange(previous, targetPath) == 0 || rename(previous, targetPath) == 0 else {
         throw SystemCall.error(errno, "put the old store back", targetPath)
@@ -410,62 +470,4 @@ package final class FaultPlan: Sendable {
     }
   }
   func shortWrite(_ count: Int) -> Int { isShort ? max(1, count / 2) : count }
-}
-
-/// Keeps the commits of a folder's stores apart, those of other processes too. It lies on the folder itself, so that it leaves nothing
-/// behind, and goes with the process that holds it.
-private struct FolderLock {
-  private let descriptor: Int32
-
-  /// Waits for whoever holds it, for ten seconds at most. Where there is none to be had (a file system without locks), commits go
-  /// on: what they replace is looked at once more afterwards.
-  init(_ folder: String) {
-    descriptor = Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard descriptor >= 0 else { return }
-    for _ in 0..<5_000 {
-      if flock(descriptor, LOCK_EX | LOCK_NB) == 0 || (errno != EWOULDBLOCK && errno != EINTR) { return }
-      usleep(2_000)
-    }
-  }
-
-  /// Closing lets go of it.
-  func release() { if descriptor >= 0 { Glibc.close(descriptor) } }
-}
-
-/// The names of what is staged, so that a program that is told to stop can clean up, and a later one after a crash.
-enum StagedLitter {
-  private static let pending = Mutex<Set<String>>([])
-  private static let marker = ".atomicstore-"
-
-  static func add(_ path: String) { pending.withLock { _ = $0.insert(path) } }
-  static func remove(_ path: String) { pending.withLock { _ = $0.remove(path) } }
-  static func removeAll() {
-    for path in pending.withLock({ $0 }) { SystemCall.removeTree(path) }
-  }
-
-  /// `.NAME.atomicstore-PID-RANDOM.tmp` beside the target, NAME cut where the whole would pass 255 bytes.
-  ///
-  /// Nobody can foresee it; and a process that gets the number of one that was killed, as the first ones of a container do, does
-  /// not take the name of what that one left.
-  static func name(beside target: String) -> String {
-    let tail = "\(marker)\(getpid())-\(String(UInt64.random(in: 0...UInt64.max), radix: 36)).tmp"
-    var stem = Array(FilePathText.name(target).utf8.prefix(254 - tail.utf8.count))
-    // Cut between scalars, not inside one.
-    while !stem.isEmpty, String(validating: stem, as: UTF8.self) == nil { stem.removeLast() }
-    return FilePathText.folder(target) + "/." + String(decoding: stem, as: UTF8.self) + tail
-  }
-
-  /// Removes what a process that no longer runs left beside this target.
-  static func removeStale(in folder: String, target: String) {
-    let prefix = "." + target + marker
-    for name in (try? SystemCall.names(in: folder)) ?? [] where name.hasPrefix(prefix) && name.hasSuffix(".tmp") {
-      let tail = name.dropFirst(prefix.count).dropLast(4).split(separator: "-")
-      guard tail.count == 2, let process = pid_t(tail[0]), process > 0 else { continue }
-      let path = folder + "/" + name
-      // Ours by the name alone: the folder may have been reached by another path.
-      let isOurs = process == getpid() && pending.withLock { $0.contains { FilePathText.name($0) == name } }
-      let isStale = process == getpid() ? !isOurs : kill(process, 0) != 0 && errno == ESRCH
-      if isStale { SystemCall.removeTree(path) }
-    }
-  }
 }

@@ -51,7 +51,7 @@ public struct StorePlace: Sendable {
     }
     return StorePlace(
       path: path, resolvedPath: resolved, kind: kind, isSymbolicLink: isLink, size: Int(status.st_size),
-      identity: FileIdentity(status))
+      identity: try FileIdentity(resolved, status))
   }
 
   /// The file that links lead to, whether it is there or not.
@@ -68,7 +68,10 @@ public struct StorePlace: Sendable {
         raw.baseAddress.map { readlink(current, $0.assumingMemoryBound(to: CChar.self), raw.count) } ?? -1
       }
       guard length > 0 else { throw SystemCall.error(errno, "read the link", current) }
-      let target = String(decoding: buffer[..<length], as: UTF8.self)
+      guard let target = String(validating: buffer[..<length], as: UTF8.self) else {
+        throw PersistentStoreError(
+          .unsupportedFileKind, "the link leads to a name that is not UTF-8", at: StoreLocation(file: path))
+      }
       current = target.hasPrefix("/") ? target : FilePathText.folder(current) + "/" + target
     }
     throw PersistentStoreError(.cannotCreate, "symbolic links lead in a circle", at: StoreLocation(file: path))
@@ -84,6 +87,12 @@ public struct StorePlace: Sendable {
     guard place.identity == nil, other.identity == nil else { return false }
     return place.absolutePath == other.absolutePath
   }
+
+  /// Whether a place lies in the folder of this one, at any depth.
+  package func contains(_ other: StorePlace) -> Bool { other.absolutePath.utf8.starts(with: (absolutePath + "/").utf8) }
+
+  /// The folder that it lies in.
+  package var folder: String { FilePathText.folder(absolutePath) }
 
   private var absolutePath: String {
     let folder = FilePathText.folder(resolvedPath)
@@ -185,24 +194,4 @@ public struct StoreProbe: Sendable {
   public func begins(with text: StaticString) -> Bool {
     text.withUTF8Buffer { prefix.starts(with: $0) }
   }
-}
-
-/// Which file it is, and which state of it: device and inode, size and time of change.
-public struct FileIdentity: Hashable, Sendable {
-  public let device: UInt64
-  public let inode: UInt64
-  public let size: Int64
-  public let modificationSeconds: Int64
-  public let modificationNanoseconds: Int64
-
-  init(_ status: stat) {
-    device = UInt64(status.st_dev)
-    inode = UInt64(status.st_ino)
-    size = Int64(status.st_size)
-    modificationSeconds = Int64(status.st_mtim.tv_sec)
-    modificationNanoseconds = Int64(status.st_mtim.tv_nsec)
-  }
-
-  public var isEmpty: Bool { size == 0 }
-  public func isSameFile(as other: FileIdentity) -> Bool { device == other.device && inode == other.inode }
 }

@@ -251,7 +251,7 @@ public final class StoreSource: Sendable {
     _ descriptor: Int32, _ before: stat, _ path: String, complete: Bool
   ) throws(PersistentStoreError) {
     var after = stat()
-    guard fstat(descriptor, &after) == 0, complete, FileIdentity(before) == FileIdentity(after) else {
+    guard fstat(descriptor, &after) == 0, complete, try FileIdentity(path, before) == FileIdentity(path, after) else {
       throw PersistentStoreError(
         .changedOnDisk, "the file changed while it was read", at: StoreLocation(file: path))
     }

@@ -44,6 +44,18 @@ public struct StoreRegistry: Sendable {
     throw PersistentStoreError(.unknownStoreType, message)
   }
 
+  /// Refuses a place for a new store within the folder of another: that one would not be whole any more.
+  ///
+  /// - Throws: `.cannotCreate`.
+  package func refuseWithinStore(_ place: StorePlace) throws(PersistentStoreError) {
+    guard let folder = try? StorePlace.inspect(place.folder), folder.kind == .folder, let probe = try? folder.probe() else { return }
+    for type in types where type.recognize(probe) == .yes {
+      throw PersistentStoreError(
+        .cannotCreate, "\(folder.path) is itself a store, of type \(type.storeType): nothing else may lie in it",
+        at: StoreLocation(file: place.path))
+    }
+  }
+
   /// The format whose content this is: asked of all, by content first, by file name only where all are unsure.
   ///
   /// - Throws: `.ambiguousFormat` naming those who claim it, `.notSupported` for a kind that is known and not read,
