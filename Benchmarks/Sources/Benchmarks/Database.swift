@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 
 /// GRDB's records for the tables of the SQLite floor. They take columns by their place and write them by hand, which is
-/// its fast way: through Codable it takes twice as long.
+/// its fast way.
 enum Database {
   private static let file = "/company.sqlite"
 
