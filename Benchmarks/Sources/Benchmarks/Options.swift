@@ -19,10 +19,14 @@ enum Options {
   static let executable = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
 
   /// The kit's command: the one that was built beside this program, or another.
-  static let command = value("--command") ?? existing(executable.deletingLastPathComponent().appending(path: "atomicstore").path)
+  static let command = existing(
+    value("--command") ?? executable.deletingLastPathComponent().appending(path: "atomicstore").path)
 
-  static let python = value("--python")
-    ?? (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").lazy.compactMap { existing("\($0)/python3") }.first
+  static let python: String? = {
+    if let path = value("--python") { return existing(path) }
+    let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
+    return folders.lazy.compactMap { existing("\($0)/python3") }.first
+  }()
 
   private static func existing(_ path: String) -> String? { FileManager.default.isExecutableFile(atPath: path) ? path : nil }
 }

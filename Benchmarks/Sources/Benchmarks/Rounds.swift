@@ -40,7 +40,7 @@ struct Rounds {
   private func measure(_ measurement: Measurement) throws -> Measured {
     if let limit = measurement.limit, objects > limit.objects { return .missing(limit.reason) }
     do { return try child(measurement.name) } catch {
-      // Whatever others cannot do is told, not ours to mend.
+      // The child told what went wrong, unless it was stopped. Whatever others cannot do is not ours to mend.
       guard measurement.kind == .other else { throw Failure(message: "\(measurement.name): \(error)") }
       return .missing("failed: \(error)")
     }
@@ -48,8 +48,8 @@ struct Rounds {
 
   private func child(_ what: String) throws -> Measured {
     var arguments = ["--measure", what, "--folder", folder, "--objects", String(objects)]
-    for (name, path) in [("--command", Options.command), ("--python", Options.python)] {
-      if let path { arguments += [name, path] }
+    for name in ["--command", "--python"] {
+      if let path = Options.value(name) { arguments += [name, path] }
     }
     return try JSONDecoder().decode(Measured.self, from: output(of: Options.executable.path, arguments))
   }

@@ -67,16 +67,17 @@ struct Table {
   private func text(_ row: TableRow) -> String {
     if let note = row.note { return pad("    " + row.what, widths[0]) + "– " + note }
     let aim = row.aim.map { number($0, 2) } ?? row.aimSeconds.map { number($0, 3) + " s" } ?? ""
-    var against = row.against.map { row.kind == .other ? "\($0) : this" : $0 } ?? ""
+    var remarks = row.against.map { [row.kind == .other ? "\($0) : this" : $0] } ?? []
     if let bytes = row.bytesPerObject {
-      against += "; \(number(bytes, 0)) bytes an object"
       // In a small store the program's own pages are more than the objects.
-      if row.objects >= 100_000 { against += bytes <= TableRow.bytesAim ? " (≤ 250 met)" : " (≤ 250 NOT)" }
+      let verdict = row.objects < 100_000 ? "" : bytes <= TableRow.bytesAim ? " (≤ 250 met)" : " (≤ 250 NOT)"
+      remarks.append("\(number(bytes, 0)) bytes an object" + verdict)
     }
-    if row.rounds == 1, rows.contains(where: { $0.rounds > 1 && $0.objects == row.objects }) { against += "; measured once" }
+    if row.rounds == 1, rows.contains(where: { $0.rounds > 1 && $0.objects == row.objects }) { remarks.append("measured once") }
     return line([
       "    " + row.what, seconds(row.median), seconds(row.minimum), megabytes(row.peak), row.ratio.map { ratio($0) } ?? "",
-      row.processorRatio.map { ratio($0) } ?? "", aim, row.isMet.map { $0 ? "met" : "NOT" } ?? "", against,
+      row.processorRatio.map { ratio($0) } ?? "", aim, row.isMet.map { $0 ? "met" : "NOT" } ?? "",
+      remarks.joined(separator: "; "),
     ])
   }
 

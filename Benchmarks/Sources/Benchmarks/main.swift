@@ -2,20 +2,35 @@ import Foundation
 
 if Options.has("--help") {
   print(Options.help)
-} else if let what = Options.value("--measure"), let folder = Options.value("--folder") {
-  // The child: one measurement, told on the standard output.
-  let measured =
-    if what == "generate" {
-      try timed { try generate(Int(Options.value("--objects") ?? "") ?? 0, folder) }
-    } else if let measurement = Measurement.named(what) {
-      try measurement.body(folder)
-    } else {
-      throw Failure(message: "nobody knows \(what)")
-    }
+  exit(0)
+}
+do {
+  if let what = Options.value("--measure"), let folder = Options.value("--folder") {
+    try runChild(what, folder)
+  } else {
+    try runAll()
+  }
+} catch {
+  FileHandle.standardError.write(Data("\(error)\n".utf8))
+  exit(1)
+}
+
+/// One measurement, told on the standard output.
+func runChild(_ what: String, _ folder: String) throws {
+  let measured: Measured
+  if what == "generate" {
+    measured = try timed { try generate(Int(Options.value("--objects") ?? "") ?? 0, folder) }
+  } else if let measurement = Measurement.named(what) {
+    do { measured = try measurement.body(folder) } catch where measurement.kind == .other { measured = .missing("failed: \(error)") }
+  } else {
+    throw Failure(message: "nobody knows \(what)")
+  }
   FileHandle.standardOutput.write(try JSONEncoder().encode(measured))
   // Without giving back what was loaded: it takes time and tells nothing.
   exit(0)
-} else {
+}
+
+func runAll() throws {
   let sizes = Options.names("--objects")?.compactMap(Int.init) ?? [10_000, 100_000]
   let rounds = Options.value("--rounds").flatMap(Int.init) ?? 3
   let kept = Options.value("--keep")

@@ -30,7 +30,7 @@ def sync(path):
 
 
 def missing(why):
-    print(json.dumps({"missing": why}))
+    print(json.dumps({"seconds": 0, "processor": 0, "missing": why}))
     sys.exit(0)
 
 
