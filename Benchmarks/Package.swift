@@ -8,6 +8,7 @@ let package = Package(
     .package(name: "atomic-store-kit", path: ".."),
     // What one would use instead: only measured against.
     .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
+    .package(url: "https://github.com/swiftcsv/SwiftCSV", exact: "0.10.0"),
   ],
   targets: [
     // For its include path: the C floors use the headers themselves.
@@ -17,8 +18,12 @@ let package = Package(
       linkerSettings: [.linkedLibrary("sqlite3"), .linkedLibrary("xml2")]),
     .executableTarget(
       name: "benchmarks",
-      dependencies: ["CFloors", .product(name: "AtomicStoreKit", package: "atomic-store-kit")],
-      path: "Sources/Benchmarks"),
+      dependencies: [
+        "CFloors", "SwiftCSV", .product(name: "AtomicStoreKit", package: "atomic-store-kit"), .product(name: "GRDB", package: "GRDB.swift"),
+        // The command is measured too: it is built beside the benchmarks.
+        .product(name: "atomicstore", package: "atomic-store-kit"),
+      ],
+      path: "Sources/Benchmarks", resources: [.embedInCode("others.py")]),
     .executableTarget(
       name: "graph-benchmark",
       dependencies: [

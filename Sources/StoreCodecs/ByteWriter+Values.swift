@@ -15,6 +15,13 @@ extension ByteWriter {
       append(hexadecimal: value.bitPattern, digits: 16)
       return append(byte: 0x29)
     }
+    if let (digits, places) = ExactText.fewDecimals(magnitude) {
+      if value < 0 { append(byte: 0x2D) }
+      let scale = places == 1 ? 10 : places == 2 ? 100 : 1000 as UInt64
+      append(integer: Int64(digits / scale))
+      append(byte: 0x2E)
+      return pad(Int(digits % scale), places)
+    }
     append(number: value.description, dropsPointZero: dropsPointZero && !(value == 0 && value.sign == .minus))
   }
 
@@ -108,21 +115,26 @@ extension ByteWriter {
     var places = 0
     if Double(whole) != seconds {
       // The digits of the shortest decimal number, which reading turns into the same bits again.
-      var text = seconds.magnitude.description
-      guard let scan = text.withUTF8({ DecimalScan($0) }), scan.exponent < 0, scan.exponent >= -26 else {
-        append(byte: 0x40)
-        return append(double: seconds)
+      let significand: UInt128
+      if let few = ExactText.fewDecimals(seconds.magnitude) {
+        (significand, places) = (UInt128(few.digits), few.places)
+      } else {
+        var text = seconds.magnitude.description
+        guard let scan = text.withUTF8({ DecimalScan($0) }), scan.exponent < 0, scan.exponent >= -26 else {
+          append(byte: 0x40)
+          return append(double: seconds)
+        }
+        (significand, places) = (scan.significand, -scan.exponent)
       }
-      places = -scan.exponent
       let scale = ExactText.powerOfTen(places)
       // At most 17 digits: what lies behind 19 places is all fraction, and the rest divides in 64 bits.
       if places <= 19 {
-        let parts = UInt64(scan.significand).quotientAndRemainder(dividingBy: UInt64(scale))
+        let parts = UInt64(significand).quotientAndRemainder(dividingBy: UInt64(scale))
         whole = Int(parts.quotient)
         fraction = UInt128(parts.remainder)
       } else {
         whole = 0
-        fraction = scan.significand
+        fraction = significand
       }
       if seconds < 0 {
         whole = -whole

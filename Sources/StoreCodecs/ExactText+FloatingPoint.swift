@@ -39,6 +39,22 @@ extension ExactText {
     return value
   }
 
+  // MARK: Binary to decimal
+
+  /// The shortest text of a number of one to three decimals, as most that people write are: its digits without the
+  /// point, and how many stand behind it. Nil for all others, whole ones too.
+  static func fewDecimals(_ magnitude: Double) -> (digits: UInt64, places: Int)? {
+    guard magnitude >= 0.001, magnitude < 1e12 else { return nil }
+    // The quotient of two exact numbers rounds once, to the double nearest to the decimal number. Of decimal numbers of
+    // at most fifteen digits no two round to the same double: there is no shorter one.
+    let thousandths = (magnitude * 1000).rounded()
+    guard thousandths / 1000 == magnitude else { return nil }
+    let digits = UInt64(thousandths)
+    if digits % 10 != 0 { return (digits, 3) }
+    if digits % 100 != 0 { return (digits / 10, 2) }
+    return digits % 1000 != 0 ? (digits / 100, 1) : nil
+  }
+
   // MARK: Decimal to binary
 
   /// `significand` × 10^`exponent`, correctly rounded, if that is within reach of integer arithmetic.

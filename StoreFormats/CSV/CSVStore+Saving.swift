@@ -9,10 +9,12 @@ extension CSVStore {
     var members: [FolderMetadata.Member] = []
     var taken: Set<String> = [Self.metadataName]
     let configured = Set((model.entities(forConfiguration: configurationName) ?? model.entities).map(\.index))
+    let references = ReferenceNumbers(of: snapshot.nodes)
     for entity in model.entities where !entity.isAbstract {
       guard configured.contains(entity.index) || snapshot.nodes.count(of: entity.index) > 0 else { continue }
       let name = Self.memberName(entity.name, &taken)
-      let digest = try Self.write(entity, snapshot.nodes, defusing: defusesFormulas, to: try staged.member(name))
+      let digest = try Self.write(
+        entity, snapshot.nodes, references, defusing: defusesFormulas, to: try staged.member(name))
       members.append(
         .init(
           file: name, entity: entity.name, rows: snapshot.nodes.count(of: entity.index), digest: Digest.text(digest)))
@@ -66,13 +68,15 @@ extension CSVStore {
         .unsupportedByFormat, "the relationship leads to \(slot.relationship?.destinationEntityName ?? ""), which a single "
           + "file does not hold", at: StoreLocation(entity: entity.name, property: slot.name))
     }
-    _ = try Self.write(entity, snapshot.nodes, defusing: defusesFormulas, to: file)
+    _ = try Self.write(
+      entity, snapshot.nodes, ReferenceNumbers(of: snapshot.nodes), defusing: defusesFormulas, to: file)
   }
 
   // MARK: Our own files
 
   private static func write(
-    _ entity: Entity, _ nodes: NodeTable, defusing defusesFormulas: Bool, to file: StagedFile
+    _ entity: Entity, _ nodes: NodeTable, _ references: ReferenceNumbers, defusing defusesFormulas: Bool,
+    to file: StagedFile
   ) throws(PersistentStoreError) -> UInt64 {
     let digest = RunningDigest()
     let writer = ByteWriter { (bytes) throws(PersistentStoreError) in
@@ -88,17 +92,16 @@ extension CSVStore {
     }
     writer.append(byte: 0x0A)
     let reader = nodes.reader(of: entity.index)
-    let readers = nodes.model.entities.map { nodes.reader(of: $0.index) }
-    let slots = entity.slots
+    let columns = entity.slots.map { CellColumn($0) }
     for row in 0..<reader.count {
       if let number = reader.integerReference(row: row) {
         writer.append(integer: number)
       } else if case .string(let text) = reader.reference(row: row) {
         cells.append(reference: text)
       }
-      for slot in slots {
+      for column in columns {
         writer.append(byte: 0x2C)
-        cells.append(slot, row, reader, readers)
+        cells.append(column, row, reader, references)
       }
       writer.append(byte: 0x0A)
       try writer.flushIfNeeded()
@@ -309,46 +312,103 @@ struct CellWriter {
     writer.append(byte: 0x22)
   }
 
-  func append(_ slot: Slot, _ row: Int, _ reader: EntityReader, _ readers: [EntityReader]) {
-    switch slot.kind {
-    case .attribute(let type):
-      if reader.isNull(slot: slot.index, row: row) { return }
-      append(type, slot.index, row, reader)
+  func append(_ column: CellColumn, _ row: Int, _ reader: EntityReader, _ references: ReferenceNumbers) {
+    let slot = column.slot
+    switch column.kind {
     case .toOne:
-      if let node = reader.toOne(slot: slot.index, row: row) { append(node, readers) }
+      if let node = reader.toOne(slot: slot, row: row) { append(node, references) }
+      return
     case .toMany:
-      let list = reader.toMany(slot: slot.index, row: row)
+      let list = reader.toMany(slot: slot, row: row)
       for place in 0..<list.count {
         if place > 0 { writer.append(byte: 0x20) }
-        append(list[place], readers)
+        append(list[place], references)
       }
+      return
+    default: if reader.isNull(slot: slot, row: row) { return }
     }
-  }
-
-  private func append(_ node: NodeHandle, _ readers: [EntityReader]) {
-    let reader = readers[node.entity]
-    if let number = reader.integerReference(row: node.row) { return writer.append(integer: number) }
-    if case .string(let text) = reader.reference(row: node.row) { append(reference: text) }
-  }
-
-  private func append(_ type: AttributeType, _ slot: Int, _ row: Int, _ reader: EntityReader) {
-    switch type {
-    case .string, .uri: append(utf8: reader.bytes(slot: slot, row: row))
-    case .integer16, .integer32, .integer64: writer.append(integer: reader.integer(slot: slot, row: row))
+    switch column.kind {
+    case .text: append(utf8: reader.bytes(slot: slot, row: row))
+    case .integer: writer.append(integer: reader.integer(slot: slot, row: row))
     case .double: writer.append(double: reader.double(slot: slot, row: row))
     case .float: writer.append(float: reader.float(slot: slot, row: row))
     case .boolean: reader.boolean(slot: slot, row: row) ? writer.append("true") : writer.append("false")
     case .date: writer.append(dateSeconds: reader.double(slot: slot, row: row))
     case .uuid: writer.append(uuid: reader.uuid(slot: slot, row: row))
     case .decimal: writer.append(reader.bytes(slot: slot, row: row))
-    case .binaryData, .transformable:
+    case .data:
       let bytes = reader.bytes(slot: slot, row: row)
       guard bytes.count > 0 else { return writer.append("\"\"") }
       // The one character of base64 that begins a formula.
       if defusesFormulas, bytes[0] >> 2 == 62 { writer.append(byte: 0x27) }
       Base64.encode(bytes, to: writer)
     case .undefined: append(text: reader.value(slot: slot, row: row).typedText)
-    case .composite: break
+    case .toOne, .toMany, .nothing: break
     }
+  }
+
+  private func append(_ node: NodeHandle, _ references: ReferenceNumbers) {
+    if let number = references[node] { return writer.append(integer: number) }
+    append(reference: references.text(of: node))
+  }
+}
+
+/// What a row is asked for a cell. Nothing in it is counted, where a copy of a ``Slot`` counts four references.
+struct CellColumn {
+  enum Kind { case text, integer, double, float, boolean, date, uuid, decimal, data, undefined, toOne, toMany, nothing }
+  let slot: Int
+  let kind: Kind
+
+  init(_ slot: Slot) {
+    self.slot = slot.index
+    kind =
+      switch slot.kind {
+      case .toOne: .toOne
+      case .toMany: .toMany
+      case .attribute(let type):
+        switch type {
+        case .string, .uri: .text
+        case .integer16, .integer32, .integer64: .integer
+        case .double: .double
+        case .float: .float
+        case .boolean: .boolean
+        case .date: .date
+        case .uuid: .uuid
+        case .decimal: .decimal
+        case .binaryData, .transformable: .data
+        case .undefined: .undefined
+        case .composite: .nothing
+        }
+      }
+  }
+}
+
+/// The integer references of all nodes in one array: a relationship asks for them at random, and to ask an entity's
+/// reader would count references for each.
+struct ReferenceNumbers {
+  private var numbers: [Int64] = []
+  /// Where an entity's begin.
+  private var starts: [Int] = []
+  /// Empty where all references are numbers. Where one is not, readers are asked.
+  private var readers: [EntityReader] = []
+
+  init(of nodes: NodeTable) {
+    let all = nodes.model.entities.map { nodes.reader(of: $0.index) }
+    if all.contains(where: \.hasStringReferences) { readers = all }
+    numbers.reserveCapacity(all.reduce(0) { $0 + $1.count })
+    for reader in all {
+      starts.append(numbers.count)
+      for row in 0..<reader.count { numbers.append(reader.integerReference(row: row) ?? 0) }
+    }
+  }
+
+  /// Nil where the reference is a text.
+  subscript(node: NodeHandle) -> Int64? {
+    guard readers.isEmpty else { return readers[node.entity].integerReference(row: node.row) }
+    return numbers[starts[node.entity] + node.row]
+  }
+
+  func text(of node: NodeHandle) -> String {
+    if case .string(let text) = readers[node.entity].reference(row: node.row) { text } else { "" }
   }
 }

@@ -19,6 +19,23 @@ import Testing
     #expect(read(text)?.bitPattern == value.bitPattern)
   }
 
+  @Test("numbers of few decimals, and those next to them, are written as the standard library writes them")
+  func fewDecimals() {
+    var generator = SeededGenerator(state: 7)
+    for scale in [1.0, 10, 100, 1000, 10_000] {
+      for _ in 0..<20_000 {
+        let whole = generator.next() >> (generator.next() % 60 + 4)
+        let value = Double(whole) / scale * (generator.next() % 2 == 0 ? 1 : -1)
+        for near in [value, value.nextUp, value.nextDown] where near.magnitude < 0x1p53 && near != 0 {
+          #expect(written { $0.append(double: near) } == near.description)
+        }
+      }
+    }
+    for value in [0.001, 0.0009, 0.0011, 999_999_999_999.999, 1e12, 1_000_000_000_000.001, 0.1 + 0.2, 0.3] {
+      #expect(written { $0.append(double: value) } == value.description)
+    }
+  }
+
   @Test("a whole number can do without its fraction")
   func wholeNumbers() {
     #expect(written { $0.append(double: 7, dropsPointZero: true) } == "7")

@@ -5,11 +5,13 @@
 #undef LIBXML_ICU_ENABLED
 #include <libxml/parser.h>
 #include <libxml/SAX2.h>
+#include <spawn.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -285,4 +287,17 @@ double floor_sqlite_insert(const char *source, const char *target) {
   for (size_t i = 0; i < a.np; i++) sqlite_named(db, 1, a.projects[i].id, a.projects[i].name, a.projects[i].length);
   for (size_t i = 0; i < a.nm; i++) sqlite_member(db, a.members[i].project, a.members[i].employee);
   return sqlite_end(db) ? now() - begin : -1;
+}
+
+double command_seconds(const char *const *arguments) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  double begin = now();
+  pid_t child;
+  int status = -1;
+  if (posix_spawn(&child, arguments[0], &actions, NULL, (char *const *)arguments, environ) == 0) waitpid(child, &status, 0);
+  double seconds = now() - begin;
+  posix_spawn_file_actions_destroy(&actions);
+  return status == 0 ? seconds : -1;
 }

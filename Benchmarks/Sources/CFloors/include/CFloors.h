@@ -21,6 +21,10 @@ int sqlite_named(void *db, int is_project, int64_t id, const char *name, int nam
 int sqlite_member(void *db, int64_t project, int64_t employee);
 int sqlite_end(void *db);
 
+/// Seconds from the start of a command to its end, its output thrown away; `arguments` begin with its path and end with
+/// NULL. Negative where it fails.
+double command_seconds(const char *const *arguments);
+
 /// Peak resident memory of this process in bytes.
 int64_t peak_memory(void);
 #endif
