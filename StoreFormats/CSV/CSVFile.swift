@@ -12,6 +12,8 @@ struct CSVFile {
   let hasHeader: Bool
   /// Whether the file is of our own making, typed and with references.
   let isTyped: Bool
+  /// The entity that a single file of ours names.
+  let entityName: String?
   /// Whether texts that spreadsheets would run as formulas have an apostrophe before them.
   let isDefused: Bool
 
@@ -45,8 +47,10 @@ struct CSVFile {
       }
     }
     let first = try result.get()
-    isTyped = hasHeader && (first.first == Header.identifier || first.first == Header.defusedIdentifier)
-    isDefused = isTyped ? first.first == Header.defusedIdentifier : options[CSVStore.formulasOption] == "defuse"
+    let own = hasHeader ? first.first.flatMap { Header.first($0) } : nil
+    isTyped = own != nil
+    entityName = own?.entity
+    isDefused = own?.isDefused ?? (options[CSVStore.formulasOption] == "defuse")
     let names = isDefused ? first.map { Formula.restored($0) } : first
     header = hasHeader ? names : first.indices.map { "column\($0 + 1)" }
     guard !first.isEmpty else {
@@ -57,7 +61,10 @@ struct CSVFile {
   /// Whether the bytes begin with the first column of our own files and a comma.
   private static func isOurs(_ bytes: UnsafeRawBufferPointer) -> Bool {
     let text = bytes.dropFirst(bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0)
-    return text.starts(with: (Header.identifier + ",").utf8) || text.starts(with: (Header.defusedIdentifier + ",").utf8)
+    guard text.starts(with: Header.identifier.utf8) else { return false }
+    // No delimiter stands in the column itself.
+    guard let end = text.firstIndex(where: { [0x2C, 0x3B, 0x09, 0x7C, 0x0A].contains($0) }) else { return true }
+    return text[end] == 0x2C
   }
 
   private static func firstRecord(_ reader: inout CSVReader) throws(PersistentStoreError) -> [String] {

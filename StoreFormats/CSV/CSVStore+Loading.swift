@@ -8,6 +8,7 @@ extension CSVStore {
     let entity = try singleEntity(nodes.model)
     nodes.setMember(file.name, entity: entity.index)
     wasDefused = file.isDefused
+    wasUnnamed = file.isTyped && file.entityName == nil
     if file.isTyped {
       try Self.load(file, entity, try Self.typedColumns(file, entity), into: nodes)
     } else {
@@ -34,6 +35,7 @@ extension CSVStore {
           .changedOnDisk, "the file is not one of the store's; the option edited=accept passes over it",
           at: StoreLocation(file: source.displayName(ofMember: name)))
       }
+      source.passOver(member: name)
     }
     for member in folder.members {
       guard let entity = nodes.model.entity(named: member.entity) else {
@@ -49,7 +51,7 @@ extension CSVStore {
             at: StoreLocation(file: file.name))
         }
       }
-      guard file.isTyped else {
+      guard file.isTyped, file.entityName == nil || file.entityName == entity.name else {
         throw PersistentStoreError(
           .malformed, "the first column is not \(Header.identifier)", at: StoreLocation(file: file.name, line: 1))
       }

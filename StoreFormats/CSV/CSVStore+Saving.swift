@@ -69,13 +69,14 @@ extension CSVStore {
           + "file does not hold", at: StoreLocation(entity: entity.name, property: slot.name))
     }
     _ = try Self.write(
-      entity, snapshot.nodes, ReferenceNumbers(of: snapshot.nodes), defusing: defusesFormulas, to: file)
+      entity, named: wasUnnamed ? nil : entity.name, snapshot.nodes, ReferenceNumbers(of: snapshot.nodes), defusing: defusesFormulas, to: file)
   }
 
   // MARK: Our own files
 
+  /// - Parameter name: The entity's in a single file, which nothing else tells.
   private static func write(
-    _ entity: Entity, _ nodes: NodeTable, _ references: ReferenceNumbers, defusing defusesFormulas: Bool,
+    _ entity: Entity, named name: String? = nil, _ nodes: NodeTable, _ references: ReferenceNumbers, defusing defusesFormulas: Bool,
     to file: StagedFile
   ) throws(PersistentStoreError) -> UInt64 {
     let digest = RunningDigest()
@@ -85,7 +86,7 @@ extension CSVStore {
     }
     var cells = CellWriter(writer, dialect: .comma)
     cells.defusesFormulas = defusesFormulas
-    writer.append(defusesFormulas ? Header.defusedIdentifier : Header.identifier)
+    writer.append(Header.identifier(entity: name, isDefused: defusesFormulas))
     for slot in entity.slots {
       writer.append(byte: 0x2C)
       cells.append(text: Header.text(slot))

@@ -14,7 +14,7 @@ public struct CSVStore: AtomicStore {
 
   static let readOptions = [
     StoreOption(name: "edited", help: "What to do with a folder that was edited by hand.", values: ["refuse", "accept"]),
-    StoreOption(name: "entity", help: "The entity of a single file; without it the file's name."),
+    StoreOption(name: "entity", help: "The entity of a single file; without it what its header says, or the file's name."),
     StoreOption(name: "key", help: "The columns that an object of a foreign file is known by, separated by commas."),
     StoreOption(name: "columns", help: "For foreign files: header=property pairs, separated by commas; header= leaves one out."),
     StoreOption(name: "types", help: "For foreign files without a model: property=type pairs, as in age=Integer 16."),
@@ -56,6 +56,8 @@ public struct CSVStore: AtomicStore {
   var foreign: ForeignLayout?
   /// Whether the store that was read is defused for spreadsheets: a save keeps that, unless the option says otherwise.
   var wasDefused = false
+  /// Whether the single file that was read does not name its entity, as those of old: a save keeps that.
+  var wasUnnamed = false
   var defusesFormulas: Bool { options[Self.formulasOption].map { $0 == "defuse" } ?? wasDefused }
 
   public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
@@ -113,8 +115,8 @@ public struct CSVStore: AtomicStore {
     let file = try CSVFile(source, member: nil, options: options)
     var metadata = StoreMetadata(storeType: Self.storeType, uuid: Self.identifier(ofPath: path))
     if file.isTyped {
-      // A file's relationships lead to its own entity, which so has its name in the header, whatever the file is called.
-      let name = options["entity"] ?? file.destinationName ?? entityName
+      // Files from before the header named the entity have it where their relationships lead.
+      let name = options["entity"] ?? file.entityName ?? file.destinationName ?? entityName
       typedEntity = name
       metadata.model = try file.typedModel(entity: name)
     }

@@ -2,13 +2,64 @@ import AtomicStoreSPI
 
 /// The first record of our own files: a column's name with what it holds.
 ///
-/// `id:Reference`, `name:String`, `badge:Integer 16`, `department->Department`, `projects->>Project`,
+/// `id:Reference`, in a single file `id:Reference Person`; `name:String`, `badge:Integer 16`, `department->Department`, `projects->>Project`,
 /// `tasks->>Project (ordered)`. In names `%`, `:`, `>` and `(` are percent-escaped.
 enum Header {
-  /// The first column of every file of ours, and what such a file is known by.
+  /// The first column of every file of ours, and what such a file is known by. In a single file the entity follows: it is called so
+  /// whatever the file is.
   static let identifier = "id:Reference"
-  /// The same in a file whose texts are defused for spreadsheets.
-  static let defusedIdentifier = "id:Reference (defused)"
+  /// Its end in a file whose texts are defused for spreadsheets.
+  private static let defusedMark = " (defused)"
+
+  /// The first column.
+  ///
+  /// - Parameter entity: The entity of a single file; nil in a folder, whose metadata say it.
+  static func identifier(entity: String?, isDefused: Bool) -> String {
+    identifier + (entity.map { " " + escapedEntity($0) } ?? "") + (isDefused ? defusedMark : "")
+  }
+
+  /// What a first column says; nil for one that is none of ours.
+  static func first(_ text: String) -> (entity: String?, isDefused: Bool)? {
+    guard text.hasPrefix(identifier) else { return nil }
+    var rest = text.dropFirst(identifier.count)
+    let isDefused = rest.hasSuffix(defusedMark)
+    if isDefused { rest = rest.dropLast(defusedMark.count) }
+    if rest.isEmpty { return (nil, isDefused) }
+    guard rest.first == " ", let name = unescapedEntity(rest.dropFirst()), !name.isEmpty else { return nil }
+    return (name, isDefused)
+  }
+
+  /// Only letters, digits and what is not ASCII stand bare: no delimiter, quote or blank.
+  private static func escapedEntity(_ name: String) -> String {
+    var bytes: [UInt8] = []
+    for byte in name.utf8 {
+      switch byte {
+      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x5F, 0x2E, 0x80...: bytes.append(byte)
+      default:
+        bytes.append(0x25)
+        for digit in [byte >> 4, byte & 0xF] { bytes.append(digit < 10 ? 0x30 + digit : 0x37 + digit) }
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  private static func unescapedEntity(_ text: Substring) -> String? {
+    var bytes: [UInt8] = []
+    var rest = Substring(text).utf8
+    while let byte = rest.popFirst() {
+      switch byte {
+      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x5F, 0x2E, 0x80...: bytes.append(byte)
+      case 0x25:
+        guard let high = rest.popFirst(), let low = rest.popFirst(), let one = Character(Unicode.Scalar(high)).hexDigitValue,
+          let two = Character(Unicode.Scalar(low)).hexDigitValue
+        else { return nil }
+        bytes.append(UInt8(one * 16 + two))
+      default: return nil
+      }
+    }
+    return String(validating: bytes, as: UTF8.self)
+  }
+
   private static let orderedMark = " (ordered)"
 
   static func text(_ slot: Slot) -> String {

@@ -77,7 +77,7 @@ import Testing
   func oneEntity() throws {
     let result = try Command.run("convert", Command.company, "-", "--to", "CSV", "--write-option", "entity=Employee")
     #expect(result.code == 0)
-    #expect(result.output.hasPrefix("id:Reference,active:Boolean,"))
+    #expect(result.output.hasPrefix("id:Reference Employee,active:Boolean,"))
     #expect(result.output.contains("Department/1"))
     #expect(result.errors.contains("Employee.department: kept as text"))
     let unknown = try Command.run("convert", Command.company, "-", "--to", "CSV", "--write-option", "entity=Nobody")

@@ -157,6 +157,7 @@ public struct StoreConverter: Sendable {
     progress?(.verifying)
     let readBack = try self.readBack(staged, formatType, target, snapshot.nodes.model)
     report.bytesWritten = readBack.size
+    if !keepsMetadata { report.identifier = readBack.snapshot.metadata.uuid }
     let differences = GraphComparison.differences(
       snapshot, readBack.snapshot,
       options: .init(comparesIdentity: keepsMetadata, comparesMetadata: keepsMetadata, limit: losses.isEmpty ? 100 : nil))
@@ -243,13 +244,14 @@ public struct StoreConverter: Sendable {
         + candidates.joined(separator: ", "), at: StoreLocation(file: place.path))
   }
 
-  /// Opens what was staged, by a value of the format that has never seen the source.
+  /// Opens what was staged, by a value of the format that has never seen the source and knows no more than a reader may be told.
   private func readBack(
     _ staged: StagedStore, _ formatType: any AtomicStore.Type, _ target: String, _ model: ManagedObjectModel
   ) throws(PersistentStoreError) -> (snapshot: StoreSnapshot, size: Int) {
     let source = try staged.sourceForVerification(name: target)
+    let known = Set(formatType.traits.readOptions.map(\.name))
     var reader = try formatType.init(
-      StoreConfiguration(path: staged.targetPath, options: writeOptions, isReadOnly: true))
+      StoreConfiguration(path: staged.targetPath, options: writeOptions.filter { known.contains($0.key) }, isReadOnly: true))
     var metadata = try reader.metadata(in: source)
     var readModel = model
     if let own = metadata.model {

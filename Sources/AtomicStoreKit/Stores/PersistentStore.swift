@@ -133,6 +133,8 @@ struct OpenStore: Sendable {
   /// What the file was when it was last read or written; nil for a store that was never saved.
   var fileIdentity: FileIdentity?
   var reservation: Reservation?
+  /// Files in the store's folder that the format passed over.
+  var bystanders: [String] = []
   var isOpen = true
   /// How it was opened, to open it again when somebody else changed the file.
   var opening: StoreOpening

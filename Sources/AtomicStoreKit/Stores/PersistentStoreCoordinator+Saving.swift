@@ -128,7 +128,7 @@ struct PendingSave {
       metadata.lastReference = max(metadata.lastReference, nodes.greatestIntegerReference)
       let snapshot = StoreSnapshot(nodes: try nodes.canonical(), metadata: metadata)
       let staged = try StagedStore(
-        target: store.path, layout: format.layout, policy: .replaceOnlyIf(open.fileIdentity))
+        target: store.path, layout: format.layout, policy: .replaceOnlyIf(open.fileIdentity), keeping: open.bystanders)
       return PendingSave(path: store.path, format: format, snapshot: snapshot, staged: staged)
     } catch {
       throw error.located(StoreLocation(file: store.path))
@@ -268,6 +268,7 @@ extension PersistentStore {
       open.metadata.lastReference = last
       open.format = fresh.format
       open.fileIdentity = fresh.fileIdentity
+      open.bystanders = fresh.bystanders
     }
   }
 }

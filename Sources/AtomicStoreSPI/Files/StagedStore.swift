@@ -24,6 +24,8 @@ public final class StagedStore: Sendable {
   private let policy: Policy
   private let stagedPath: String
   private let faults: FaultPlan?
+  /// Files in the target's folder that a save keeps, hidden ones aside, which it keeps in any case.
+  private let bystanders: [String]
 
   private enum Phase { case writing, finished, committed(previous: String?), done }
   private struct State {
@@ -41,12 +43,13 @@ public final class StagedStore: Sendable {
   /// - Throws: `.cannotCreate` for a missing folder, `.permissionDenied`, `.noSpace`.
   public convenience init(target path: String, layout: StoreTraits.Layout, policy: Policy) throws(PersistentStoreError)
   {
-    try self.init(target: path, layout: layout, policy: policy, faults: nil)
+    try self.init(target: path, layout: layout, policy: policy, keeping: [], faults: nil)
   }
 
   package init(
-    target path: String, layout: StoreTraits.Layout, policy: Policy, faults: FaultPlan?
+    target path: String, layout: StoreTraits.Layout, policy: Policy, keeping bystanders: [String] = [], faults: FaultPlan? = nil
   ) throws(PersistentStoreError) {
+    self.bystanders = bystanders
     let place = try StorePlace.inspect(path)
     targetPath = place.resolvedPath
     self.layout = layout == .file ? .file : .folder
@@ -257,7 +260,7 @@ public final class StagedStore: Sendable {
   /// What else lies in the folder that goes comes along.
   private func takeBystanders() throws(PersistentStoreError) {
     guard let status = try SystemCall.status(targetPath, followLinks: false), status.st_mode & S_IFMT == S_IFDIR else { return }
-    let names = try Bystanders.names(in: targetPath)
+    let names = try Bystanders.names(in: targetPath) + bystanders
     guard let first = names.first else { return }
     guard layout == .folder else {
       throw PersistentStoreError(

@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 /// The bytes of a file, read whole into memory of their own.
 ///
@@ -77,6 +78,13 @@ public final class StoreSource: Sendable {
   /// For a folder: the names of its files that do not begin with a point, in the order of their bytes.
   public let memberNames: [String]
   private let content: Content
+  private let passedOver = Mutex<[String]>([])
+
+  /// Says that a file in the store's folder is none of the store's: a save then keeps it. All others that do not begin with a point
+  /// are the format's, and what it does not write again is gone.
+  public func passOver(member: String) { passedOver.withLock { $0.append(member) } }
+  /// What formats passed over.
+  package var bystanders: [String] { passedOver.withLock { $0 } }
 
   /// Opens what lies at a place.
   ///
