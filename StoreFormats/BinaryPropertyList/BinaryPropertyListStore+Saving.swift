@@ -20,9 +20,10 @@ extension BinaryPropertyListStore {
     top.append((try writer.string("lastReference"), try writer.integer(Int128(metadata.lastReference))))
     top.append((try writer.string("metadata"), try writer.value(entries)))
     top.append((try writer.string("model"), try writer.value(model)))
+    let numbers = ReferenceNumbers(of: snapshot.nodes)
     var entities: [(key: BinaryPropertyListWriter.Reference, value: BinaryPropertyListWriter.Reference)] = []
     for entity in snapshot.nodes.model.entities where snapshot.nodes.count(of: entity.index) > 0 {
-      entities.append((try writer.string(entity.name), try Self.write(entity, snapshot.nodes, &writer)))
+      entities.append((try writer.string(entity.name), try Self.write(entity, snapshot.nodes, numbers, &writer)))
     }
     top.append((try writer.string("entities"), try writer.dictionary(entities)))
     let reference = try writer.dictionary(top)
@@ -67,15 +68,13 @@ extension BinaryPropertyListStore {
   private typealias Entry = (key: BinaryPropertyListWriter.Reference, value: BinaryPropertyListWriter.Reference)
 
   private static func write(
-    _ entity: Entity, _ nodes: NodeTable, _ writer: inout BinaryPropertyListWriter
+    _ entity: Entity, _ nodes: NodeTable, _ numbers: ReferenceNumbers, _ writer: inout BinaryPropertyListWriter
   ) throws(PersistentStoreError) -> BinaryPropertyListWriter.Reference {
     let reader = nodes.reader(of: entity.index)
     var entries: [Entry] = []
     entries.append((try writer.string("count"), try writer.integer(Int128(reader.count))))
     // The column of a string reference's row holds 0.
-    var references = [Int64](repeating: 0, count: reader.count)
-    for row in 0..<reader.count { references[row] = reader.integerReference(row: row) ?? 0 }
-    entries.append((try writer.string("references"), try writer.numbers(references)))
+    entries.append((try writer.string("references"), try writer.numbers(numbers[entity: entity.index])))
     if reader.hasStringReferences {
       var texts: [BinaryPropertyListWriter.Reference] = []
       for row in 0..<reader.count {
@@ -88,14 +87,15 @@ extension BinaryPropertyListStore {
     }
     var columns: [Entry] = []
     for slot in entity.slots {
-      columns.append((try writer.string(slot.name), try write(slot, reader, nodes, &writer)))
+      columns.append((try writer.string(slot.name), try write(slot, reader, nodes, numbers, &writer)))
     }
     entries.append((try writer.string("columns"), try writer.dictionary(columns)))
     return try writer.dictionary(entries)
   }
 
   private static func write(
-    _ slot: Slot, _ reader: EntityReader, _ nodes: NodeTable, _ writer: inout BinaryPropertyListWriter
+    _ slot: Slot, _ reader: EntityReader, _ nodes: NodeTable, _ numbers: ReferenceNumbers,
+    _ writer: inout BinaryPropertyListWriter
   ) throws(PersistentStoreError) -> BinaryPropertyListWriter.Reference {
     let rows = reader.count
     var entries: [Entry] = []
@@ -141,7 +141,7 @@ extension BinaryPropertyListStore {
       if namesTexts(slot, nodes) {
         entries.append((try writer.string("objects"), try writeObjects(slot, reader, nodes, &writer)))
       } else {
-        try writeReferences(slot, reader, nodes, &writer, &entries)
+        try writeReferences(slot, reader, numbers, &writer, &entries)
       }
     }
     return try writer.dictionary(entries)
@@ -154,10 +154,9 @@ extension BinaryPropertyListStore {
   }
 
   private static func writeReferences(
-    _ slot: Slot, _ reader: EntityReader, _ nodes: NodeTable, _ writer: inout BinaryPropertyListWriter,
+    _ slot: Slot, _ reader: EntityReader, _ numbers: ReferenceNumbers, _ writer: inout BinaryPropertyListWriter,
     _ entries: inout [Entry]
   ) throws(PersistentStoreError) {
-    let numbers = ReferenceNumbers(of: slot, in: nodes)
     var references: [Int64] = []
     if slot.isToMany {
       var counts = [UInt32](repeating: 0, count: reader.count)
@@ -228,21 +227,20 @@ extension BinaryPropertyListWriter {
   }
 }
 
-/// The integer references of all nodes that a relationship may lead to, in one array: to ask an entity's reader for each
-/// of them would count references to all that it holds, which took longer than the rest of a save.
+/// The integer references of all nodes, in one array, 0 where one is a text: to ask an entity's reader for each would count
+/// references to all that it holds, which took longer than the rest of a save.
 private struct ReferenceNumbers {
   private var all: [Int64] = []
-  /// Where an entity's begin.
-  private var starts: [Int]
+  /// Where an entity's begin; one more at the end.
+  private var starts: [Int] = [0]
 
-  init(of slot: Slot, in nodes: NodeTable) {
-    starts = [Int](repeating: 0, count: nodes.model.entities.count)
-    guard slot.destination >= 0 else { return }
-    for entity in nodes.model.entity(at: slot.destination).root.hierarchy {
-      starts[entity.index] = all.count
+  init(of nodes: NodeTable) {
+    let entities = nodes.model.entities
+    all.reserveCapacity(entities.reduce(0) { $0 + nodes.count(of: $1.index) })
+    for entity in entities {
       let reader = nodes.reader(of: entity.index)
-      all.reserveCapacity(all.count + reader.count)
       for row in 0..<reader.count { all.append(reader.integerReference(row: row) ?? 0) }
+      starts.append(all.count)
     }
   }
 
@@ -250,4 +248,6 @@ private struct ReferenceNumbers {
     let place = starts[node.entity] + node.row
     return all.indices.contains(place) ? all[place] : 0
   }
+
+  subscript(entity index: Int) -> [Int64] { Array(all[starts[index]..<starts[index + 1]]) }
 }
