@@ -177,8 +177,7 @@ struct PredicateEvaluator {
     _ left: PredicateValue, _ right: PredicateValue, _ comparison: FetchPredicate.Comparison
   ) throws(ManagedObjectError) -> Bool {
     switch (left, right) {
-    case (.list(let one), .list(let other)):
-      return one.count == other.count && one.allSatisfy { a in other.contains { Self.isEqual(a, $0, comparison.options) } }
+    case (.list, .list): return Self.isEqual(left, right, comparison.options)
     case (.list(let list), .value(.null)), (.value(.null), .list(let list)): return list.isEmpty
     case (.list, _), (_, .list): throw toMany(comparison)
     default: return Self.isEqual(left, right, comparison.options)
@@ -208,9 +207,26 @@ struct PredicateEvaluator {
       if case .boolean(let x) = a, case .boolean(let y) = b { return x == y }
       return order(a, b, options) == 0
     case (.list(let a), .list(let b)):
-      return a.count == b.count && zip(a, b).allSatisfy { isEqual($0, $1, options) }
+      return holdTheSame(a, b, options)
     default: return false
     }
+  }
+
+  /// Whether two collections hold the same, each as often: the objects of a to-many have no order, and what has one is
+  /// asked for its elements by their place.
+  private static func holdTheSame(_ one: [PredicateValue], _ other: [PredicateValue], _ options: FetchPredicate.Options) -> Bool {
+    guard one.count == other.count else { return false }
+    var isTaken = [Bool](repeating: false, count: other.count)
+    for (place, element) in one.enumerated() {
+      // Most often both stand in one order.
+      if !isTaken[place], isEqual(element, other[place], options) {
+        isTaken[place] = true
+        continue
+      }
+      guard let found = other.indices.first(where: { !isTaken[$0] && isEqual(element, other[$0], options) }) else { return false }
+      isTaken[found] = true
+    }
+    return true
   }
 
   /// Below 0, 0, above; nil where there is no order: null, not-a-number, different kinds.
