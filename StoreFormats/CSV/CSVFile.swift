@@ -20,19 +20,14 @@ struct CSVFile {
     bytes = try source.bytes(ofMember: member)
     let place = StoreLocation(file: name)
     var dialect = CSVDialect.comma
-    // Our own files have commas, whatever their names hold, and whatever the file had that they were made from: everything
-    // else is as the option says, or looked at.
-    let isOurs = bytes.withUnsafeBytes { Self.isOurs($0) }
-    switch options["delimiter"] {
-    case "comma": break
-    case _ where isOurs: break
-    case "semicolon": dialect = .semicolon
-    case "tab": dialect = .tab
-    case "bar": dialect = .bar
-    default:
-      if member == nil {
-        dialect = bytes.withUnsafeBytes { CSVDialect.detect($0.assumingMemoryBound(to: UInt8.self)) }
-      }
+    // Our own files say it behind their first column, whatever names follow, and whatever the file had that they were made
+    // from: everything else is as the option says, or looked at.
+    if let ours = bytes.withUnsafeBytes({ Self.ownDialect($0) }) {
+      dialect = ours
+    } else if let named = CSVDialect(option: options["delimiter"]) {
+      dialect = named
+    } else if member == nil {
+      dialect = bytes.withUnsafeBytes { CSVDialect.detect($0.assumingMemoryBound(to: UInt8.self)) }
     }
     self.dialect = dialect
     hasHeader = options["header"] != "no"
@@ -54,10 +49,14 @@ struct CSVFile {
     }
   }
 
-  /// Whether the bytes begin with the first column of our own files and a comma.
-  private static func isOurs(_ bytes: UnsafeRawBufferPointer) -> Bool {
+  /// The dialect of a file of our own: the delimiter behind its first column; nil for files that begin with something else.
+  private static func ownDialect(_ bytes: UnsafeRawBufferPointer) -> CSVDialect? {
     let text = bytes.dropFirst(bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0)
-    return text.starts(with: (Header.identifier + ",").utf8) || text.starts(with: (Header.defusedIdentifier + ",").utf8)
+    for identifier in [Header.identifier, Header.defusedIdentifier] where text.starts(with: identifier.utf8) {
+      let delimiter = text.dropFirst(identifier.utf8.count).first
+      if let dialect = [CSVDialect.comma, .semicolon, .tab, .bar].first(where: { $0.delimiter == delimiter }) { return dialect }
+    }
+    return nil
   }
 
   private static func firstRecord(_ reader: inout CSVReader) throws(PersistentStoreError) -> [String] {
@@ -114,6 +113,19 @@ struct CSVFile {
       throw PersistentStoreError(.invalidOption, "the option 'types' names '\(unknown)', which is no column")
     }
     return ModelDescription(entities: [EntityDescription(name: entity, properties: properties)], isInferred: true)
+  }
+}
+
+extension CSVDialect {
+  /// As the option `delimiter` names it; nil where there is none.
+  init?(option name: String?) {
+    switch name {
+    case "comma": self = .comma
+    case "semicolon": self = .semicolon
+    case "tab": self = .tab
+    case "bar": self = .bar
+    default: return nil
+    }
   }
 }
 

@@ -66,24 +66,24 @@ extension CSVStore {
         .unsupportedByFormat, "the relationship leads to \(slot.relationship?.destinationEntityName ?? ""), which a single "
           + "file does not hold", at: StoreLocation(entity: entity.name, property: slot.name))
     }
-    _ = try Self.write(entity, snapshot.nodes, defusing: defusesFormulas, to: file)
+    _ = try Self.write(entity, snapshot.nodes, in: ownDialect, defusing: defusesFormulas, to: file)
   }
 
   // MARK: Our own files
 
   private static func write(
-    _ entity: Entity, _ nodes: NodeTable, defusing defusesFormulas: Bool, to file: StagedFile
+    _ entity: Entity, _ nodes: NodeTable, in dialect: CSVDialect = .comma, defusing defusesFormulas: Bool, to file: StagedFile
   ) throws(PersistentStoreError) -> UInt64 {
     let digest = RunningDigest()
     let writer = ByteWriter { (bytes) throws(PersistentStoreError) in
       digest.add(bytes)
       try file.write(bytes)
     }
-    var cells = CellWriter(writer, dialect: .comma)
+    var cells = CellWriter(writer, dialect: dialect)
     cells.defusesFormulas = defusesFormulas
     writer.append(defusesFormulas ? Header.defusedIdentifier : Header.identifier)
     for slot in entity.slots {
-      writer.append(byte: 0x2C)
+      writer.append(byte: dialect.delimiter)
       cells.append(text: Header.text(slot))
     }
     writer.append(byte: 0x0A)
@@ -97,7 +97,7 @@ extension CSVStore {
         cells.append(reference: text)
       }
       for slot in slots {
-        writer.append(byte: 0x2C)
+        writer.append(byte: dialect.delimiter)
         cells.append(slot, row, reader, readers)
       }
       writer.append(byte: 0x0A)

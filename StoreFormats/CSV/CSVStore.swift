@@ -56,6 +56,13 @@ public struct CSVStore: AtomicStore {
   var foreign: ForeignLayout?
   /// Whether the store that was read is defused for spreadsheets: a save keeps that, unless the option says otherwise.
   var wasDefused = false
+  /// The dialect of a single file of our own, once it was read.
+  private var typedDialect: CSVDialect?
+  /// What a single file of our own is written in: commas, but where the name promises tabs. There a file that has something else
+  /// keeps it, and the option may ask for it.
+  var ownDialect: CSVDialect {
+    path.lowercased().hasSuffix(".tsv") ? typedDialect ?? CSVDialect(option: options["delimiter"]) ?? .tab : .comma
+  }
   var defusesFormulas: Bool { options[Self.formulasOption].map { $0 == "defuse" } ?? wasDefused }
 
   public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
@@ -116,6 +123,7 @@ public struct CSVStore: AtomicStore {
       // A file's relationships lead to its own entity, which so has its name in the header, whatever the file is called.
       let name = options["entity"] ?? file.destinationName ?? entityName
       typedEntity = name
+      typedDialect = file.dialect
       metadata.model = try file.typedModel(entity: name)
     }
     return metadata
