@@ -22,19 +22,14 @@ struct CSVFile {
     bytes = try source.bytes(ofMember: member)
     let place = StoreLocation(file: name)
     var dialect = CSVDialect.comma
-    // Our own files have commas, whatever their names hold, and whatever the file had that they were made from: everything
-    // else is as the option says, or looked at.
-    let isOurs = bytes.withUnsafeBytes { Self.isOurs($0) }
-    switch options["delimiter"] {
-    case "comma": break
-    case _ where isOurs: break
-    case "semicolon": dialect = .semicolon
-    case "tab": dialect = .tab
-    case "bar": dialect = .bar
-    default:
-      if member == nil {
-        dialect = bytes.withUnsafeBytes { CSVDialect.detect($0.assumingMemoryBound(to: UInt8.self)) }
-      }
+    // Our own files say it behind their first column, whatever names follow, and whatever the file had that they were made
+    // from: everything else is as the option says, or looked at.
+    if let ours = bytes.withUnsafeBytes({ Self.ownDialect($0) }) {
+      dialect = ours
+    } else if let named = CSVDialect(option: options["delimiter"]) {
+      dialect = named
+    } else if member == nil {
+      dialect = bytes.withUnsafeBytes { CSVDialect.detect($0.assumingMemoryBound(to: UInt8.self)) }
     }
     self.dialect = dialect
     hasHeader = options["header"] != "no"
@@ -58,13 +53,15 @@ struct CSVFile {
     }
   }
 
-  /// Whether the bytes begin with the first column of our own files and a comma.
-  private static func isOurs(_ bytes: UnsafeRawBufferPointer) -> Bool {
+  /// The dialect of a file of our own: the delimiter behind its first column; nil for files that begin with something else.
+  private static func ownDialect(_ bytes: UnsafeRawBufferPointer) -> CSVDialect? {
     let text = bytes.dropFirst(bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0)
-    guard text.starts(with: Header.identifier.utf8) else { return false }
+    guard text.starts(with: Header.identifier.utf8) else { return nil }
     // No delimiter stands in the column itself.
-    guard let end = text.firstIndex(where: { [0x2C, 0x3B, 0x09, 0x7C, 0x0A].contains($0) }) else { return true }
-    return text[end] == 0x2C
+    let all: [CSVDialect] = [.comma, .semicolon, .tab, .bar]
+    guard let end = text.firstIndex(where: { byte in byte == 0x0A || all.contains { $0.delimiter == byte } }) else { return nil }
+    guard Header.first(String(decoding: text[..<end], as: UTF8.self)) != nil else { return nil }
+    return all.first { $0.delimiter == text[end] }
   }
 
   private static func firstRecord(_ reader: inout CSVReader) throws(PersistentStoreError) -> [String] {
@@ -121,6 +118,19 @@ struct CSVFile {
       throw PersistentStoreError(.invalidOption, "the option 'types' names '\(unknown)', which is no column")
     }
     return ModelDescription(entities: [EntityDescription(name: entity, properties: properties)], isInferred: true)
+  }
+}
+
+extension CSVDialect {
+  /// As the option `delimiter` names it; nil where there is none.
+  init?(option name: String?) {
+    switch name {
+    case "comma": self = .comma
+    case "semicolon": self = .semicolon
+    case "tab": self = .tab
+    case "bar": self = .bar
+    default: return nil
+    }
   }
 }
 

@@ -69,26 +69,27 @@ extension CSVStore {
           + "file does not hold", at: StoreLocation(entity: entity.name, property: slot.name))
     }
     _ = try Self.write(
-      entity, named: wasUnnamed ? nil : entity.name, snapshot.nodes, ReferenceNumbers(of: snapshot.nodes), defusing: defusesFormulas, to: file)
+      entity, named: wasUnnamed ? nil : entity.name, snapshot.nodes, ReferenceNumbers(of: snapshot.nodes), in: ownDialect,
+      defusing: defusesFormulas, to: file)
   }
 
   // MARK: Our own files
 
   /// - Parameter name: The entity's in a single file, which nothing else tells.
   private static func write(
-    _ entity: Entity, named name: String? = nil, _ nodes: NodeTable, _ references: ReferenceNumbers, defusing defusesFormulas: Bool,
-    to file: StagedFile
+    _ entity: Entity, named name: String? = nil, _ nodes: NodeTable, _ references: ReferenceNumbers, in dialect: CSVDialect = .comma,
+    defusing defusesFormulas: Bool, to file: StagedFile
   ) throws(PersistentStoreError) -> UInt64 {
     let digest = RunningDigest()
     let writer = ByteWriter { (bytes) throws(PersistentStoreError) in
       digest.add(bytes)
       try file.write(bytes)
     }
-    var cells = CellWriter(writer, dialect: .comma)
+    var cells = CellWriter(writer, dialect: dialect)
     cells.defusesFormulas = defusesFormulas
     writer.append(Header.identifier(entity: name, isDefused: defusesFormulas))
     for slot in entity.slots {
-      writer.append(byte: 0x2C)
+      writer.append(byte: dialect.delimiter)
       cells.append(text: Header.text(slot))
     }
     writer.append(byte: 0x0A)
@@ -101,7 +102,7 @@ extension CSVStore {
         cells.append(reference: text)
       }
       for column in columns {
-        writer.append(byte: 0x2C)
+        writer.append(byte: dialect.delimiter)
         cells.append(column, row, reader, references)
       }
       writer.append(byte: 0x0A)

@@ -58,6 +58,13 @@ public struct CSVStore: AtomicStore {
   var wasDefused = false
   /// Whether the single file that was read does not name its entity, as those of old: a save keeps that.
   var wasUnnamed = false
+  /// The dialect of a single file of our own, once it was read.
+  private var typedDialect: CSVDialect?
+  /// What a single file of our own is written in: commas, but where the name promises tabs. There a file that has something else
+  /// keeps it, and the option may ask for it.
+  var ownDialect: CSVDialect {
+    path.lowercased().hasSuffix(".tsv") ? typedDialect ?? CSVDialect(option: options["delimiter"]) ?? .tab : .comma
+  }
   var defusesFormulas: Bool { options[Self.formulasOption].map { $0 == "defuse" } ?? wasDefused }
 
   public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
@@ -118,6 +125,7 @@ public struct CSVStore: AtomicStore {
       // Files from before the header named the entity have it where their relationships lead.
       let name = options["entity"] ?? file.entityName ?? file.destinationName ?? entityName
       typedEntity = name
+      typedDialect = file.dialect
       metadata.model = try file.typedModel(entity: name)
     }
     return metadata

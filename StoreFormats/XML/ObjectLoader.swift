@@ -47,6 +47,8 @@ final class ObjectLoader: DocumentReader {
   private var numberCount = 0
   private var numberCapacity = 1024
   private var numbersAscend = true
+  /// The least number that two objects have.
+  private(set) var duplicate: Int64?
   private let noSlots: UnsafeMutablePointer<SlotPlan>
 
   init(_ nodes: NodeTableBuilder, file: String) throws(PersistentStoreError) {
@@ -89,7 +91,7 @@ final class ObjectLoader: DocumentReader {
     numbers.deallocate()
   }
 
-  private static func table(
+  static func table(
     _ names: [String], _ folding: NameFolding, _ place: StoreLocation
   ) throws(PersistentStoreError) -> NameTable {
     var written: [[UInt8]] = []
@@ -139,10 +141,12 @@ final class ObjectLoader: DocumentReader {
     try nodes.beginNode(entity: found, reference: reference, line: line)
   }
 
+  /// Which object it was that came second is not known here: a ``DuplicateFinder`` looks for it in the file again.
   override func endDocument() throws(PersistentStoreError) {
     guard !numbersAscend else { return }
     let sorted = UnsafeBufferPointer(start: numbers, count: numberCount).sorted()
     for index in sorted.indices.dropFirst() where sorted[index] == sorted[index - 1] {
+      duplicate = sorted[index]
       throw PersistentStoreError(.duplicateReference, "two objects have the id z\(sorted[index])", at: StoreLocation(reference: "z\(sorted[index])"))
     }
   }

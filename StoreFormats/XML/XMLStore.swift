@@ -92,8 +92,14 @@ public struct XMLStore: AtomicStore {
       // Whatever the surprise was: libxml2 starts with nothing of what the scanner made of the file.
       nodes.removeAll()
     }
-    try ObjectLoader(nodes, file: source.name).read(source, chunk: 32 * 1024)
+    let loader = try ObjectLoader(nodes, file: source.name)
+    do throws(PersistentStoreError) { try loader.read(source, chunk: Self.chunk) } catch {
+      guard let number = loader.duplicate else { throw error }
+      throw try DuplicateFinder.error(for: number, in: source, of: nodes.model, chunk: Self.chunk) ?? error
+    }
   }
+
+  private static let chunk = 32 * 1024
 
   // MARK: Writing
 

@@ -18,21 +18,30 @@ import Testing
     return all
   }
 
-  @Test("each snippet of the tutorial stands in the sample that is built")
-  func snippets() throws {
-    let article = try Self.text("Sources/AtomicStoreKit/AtomicStoreKit.docc/WritingAFormat.md")
-    let sources = try Self.lines(below: "SampleStores/JSONLines")
+  @Test(
+    "each snippet of an article stands in the samples that are built, and each of the samples is quoted",
+    arguments: [
+      ("WritingAFormat.md", ["SampleStores/JSONLines"], 9),
+      ("ObjectGraph.md", ["SampleStores/Departments", "SampleStores/FriendInfo", "SampleStores/iClass"], 9),
+    ])
+  func snippets(_ name: String, _ folders: [String], _ least: Int) throws {
+    let article = try Self.text("Sources/AtomicStoreKit/AtomicStoreKit.docc/" + name)
+    let samples = try folders.map { try Self.lines(below: $0) }
     let snippets = article.components(separatedBy: "```swift\n").dropFirst().compactMap { $0.components(separatedBy: "\n```").first }
-    #expect(snippets.count > 8)
+    #expect(snippets.count >= least)
+    var isQuoted = [Bool](repeating: false, count: samples.count)
     for snippet in snippets {
       let wanted = snippet.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
-      let isThere = sources.contains { lines in
-        lines.indices.contains { start in
-          start + wanted.count <= lines.count && Array(lines[start..<start + wanted.count]) == wanted
+      let found = samples.firstIndex { sources in
+        sources.contains { lines in
+          lines.indices.contains { start in
+            start + wanted.count <= lines.count && Array(lines[start..<start + wanted.count]) == wanted
+          }
         }
       }
-      #expect(isThere, "not in the sample: \(snippet)")
+      if let found { isQuoted[found] = true } else { Issue.record("in none of the samples: \(snippet)") }
     }
+    #expect(isQuoted.allSatisfy { $0 }, "not quoted: \(zip(folders, isQuoted).filter { !$1 }.map(\.0))")
   }
 
   @Test("each check that the list of ways to lose data names is there, and catches what it says")

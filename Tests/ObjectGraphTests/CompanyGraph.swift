@@ -18,6 +18,7 @@ enum CompanyGraph {
           .attribute(AttributeDescription(name: "budget", type: .decimal)),
           .attribute(AttributeDescription(name: "floor", type: .integer16, defaultValue: .integer(1))),
           .attribute(AttributeDescription(name: "note", type: .undefined, isTransient: true)),
+          .attribute(AttributeDescription(name: "address", type: .composite("Address"))),
           .relationship(
             RelationshipDescription(
               name: "employees", destinationEntityName: "Person", inverseName: "department", maximumCount: 0)),
@@ -40,6 +41,7 @@ enum CompanyGraph {
           .attribute(AttributeDescription(name: "name", type: .string)),
           .attribute(AttributeDescription(name: "age", type: .integer32)),
           .attribute(AttributeDescription(name: "mood", type: .undefined, isTransient: true)),
+          .attribute(AttributeDescription(name: "address", type: .composite("Address"))),
           .relationship(
             RelationshipDescription(name: "department", destinationEntityName: "Department", inverseName: "employees")),
           .relationship(
@@ -105,6 +107,10 @@ enum CompanyGraph {
           .relationship(RelationshipDescription(name: "room", destinationEntityName: "Room", deleteRule: .deny)),
         ]),
       EntityDescription(name: "Thing", isAbstract: true),
+    ], composites: [
+      CompositeDescription(
+        name: "Address",
+        attributes: [AttributeDescription(name: "street", type: .string), AttributeDescription(name: "city", type: .string)])
     ])
   }
 }

@@ -16,7 +16,7 @@ enum RandomModel {
       ConfigurationDescription(name: "Company", entityNames: ReferenceGraph.entities.filter { $0 != "Value" }),
       ConfigurationDescription(name: "Values", entityNames: ["Value"]),
     ]
-    description.composites = [
+    description.composites += [
       CompositeDescription(
         name: "Place",
         attributes: [

@@ -53,6 +53,50 @@ import Testing
     }
   }
 
+  @Test(
+    "a new file called .tsv has tabs, any other commas; what it holds is read back, and saved the same way",
+    arguments: [
+      ("new.tsv", [:], "\t"), ("NEW.TSV", [:], "\t"), ("new.csv", [:], ","), ("new.tsv", ["delimiter": "comma"], ","),
+      ("new.tsv", ["delimiter": "semicolon"], ";"), ("new.tsv", ["delimiter": "bar"], "|"), ("new.tsv", ["formulas": "defuse"], "\t"),
+    ] as [(String, StoreOptions, String)])
+  func newFiles(_ name: String, _ options: StoreOptions, _ delimiter: String) throws {
+    let model = ModelDescription(entities: [
+      EntityDescription(
+        name: "Person",
+        properties: [
+          .attribute(AttributeDescription(name: "name", type: .string)), .attribute(AttributeDescription(name: "a\tb", type: .string)),
+          .relationship(RelationshipDescription(name: "friend", destinationEntityName: "Person")),
+        ])
+    ])
+    let path = folder.path + "/" + name
+    let texts = ["a\tb", "a,b", "a;b", "a|b", " \t", "", "\"", "a\nb"]
+    let made = try OpenCSV(path, options, model: model)
+    try made.coordinator.save(
+      made.store,
+      changes: StoreChanges(
+        inserted: texts.map { ManagedObjectSnapshot(entity: 0, values: [0: .string($0), 1: .string($0)]) }))
+    let identifier = options["formulas"] == nil ? "id:Reference" : "id:Reference (defused)"
+    for round in 0..<2 {
+      #expect(try folder.text(name).hasPrefix(identifier + delimiter + "name:String" + delimiter), "\(round)")
+      // Whoever opens it needs no option.
+      let again = try OpenCSV(path, ["entity": "Person"])
+      #expect(again.entity.slots.map(\.name) == ["name", "a\tb", "friend"])
+      for (index, text) in texts.enumerated() {
+        #expect(try again.value("name", of: .integer(Int64(index + 1))) == .string(text))
+        #expect(try again.value("a\tb", of: .integer(Int64(index + 1))) == .string(text))
+      }
+      try again.set("friend", .toOne(ObjectReference(entityName: "Person", reference: .integer(2))), of: .integer(1))
+    }
+  }
+
+  @Test("a .tsv that has commas already keeps them")
+  func commasInTabs() throws {
+    let path = try folder.write("id:Reference,name:String\n1,Ann\n", to: "Person.tsv")
+    let open = try OpenCSV(path)
+    try open.set("name", .string("Eve"), of: .integer(1))
+    #expect(try folder.text("Person.tsv") == "id:Reference,name:String\n1,Eve\n")
+  }
+
   @Test("a given delimiter is not looked for")
   func givenDelimiter() throws {
     let path = try folder.write("a;b,c\n1;2,3\n")

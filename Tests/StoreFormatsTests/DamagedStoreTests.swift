@@ -17,7 +17,7 @@ struct Damage: Sendable, CustomTestStringConvertible {
   static let all: [Damage] = [
     Damage(file: "truncated.xml", code: .malformed, line: nil, words: ["not well-formed"]),
     Damage(file: "dangling.xml", code: .danglingReference, line: nil, words: ["77 does not exist", "FriendInfo/"]),
-    Damage(file: "duplicate-id.xml", code: .duplicateReference, line: nil, words: ["two objects have the id z1"]),
+    Damage(file: "duplicate-id.xml", code: .duplicateReference, line: 213, words: ["two objects have the id z1", "in line 208", "(Person/z1)"]),
     Damage(file: "unknown-property.xml", code: .modelMismatch, line: nil, words: ["rankling"]),
     Damage(file: "bad-number.xml", code: .invalidValue, line: nil, words: ["70000", "ranking"]),
     Damage(file: "bad-escape.xml", code: .malformed, line: nil, words: ["\\"]),

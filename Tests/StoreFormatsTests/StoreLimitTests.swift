@@ -14,18 +14,20 @@ import Testing
   }
 
   /// Ten notes, one of 1,000 bytes, and an entry of so many arrays in each other.
-  private func store(_ type: String, in folder: Folder, depth: Int = 0) throws -> String {
+  private func store(
+    _ type: String, in folder: Folder, name: String = "store", notes: Int = 6, tags: Int = 4, depth: Int = 0
+  ) throws -> String {
     let model = try ManagedObjectModel(
       ModelDescription(entities: [
         EntityDescription(name: "Note", properties: [.attribute(AttributeDescription(name: "text", type: .string))]),
         EntityDescription(name: "Tag", properties: [.attribute(AttributeDescription(name: "name", type: .string))]),
       ]))
-    let path = folder.path + "/store"
+    let path = folder.path + "/" + name
     let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: .builtIn)
     let store = try coordinator.addPersistentStore(type: type, at: path)
     let context = ManagedObjectContext(coordinator)
-    for number in 0..<10 {
-      let isNote = number < 6
+    for number in 0..<notes + tags {
+      let isNote = number < notes
       try context.insertNewObject(forEntityName: isNote ? "Note" : "Tag")
         .setValue(number == 0 ? String(repeating: "é", count: 500) : "\(number)", forKey: isNote ? "text" : "name")
     }
@@ -36,7 +38,8 @@ import Testing
       entries["deep"] = value
       try store.setMetadata(entries)
     }
-    try context.save()
+    // A store of nothing is written where it is told to be.
+    if context.hasChanges { try context.save() } else { try coordinator.save(store, changes: StoreChanges()) }
     return path
   }
 
@@ -54,6 +57,22 @@ import Testing
       let error = #expect(throws: PersistentStoreError.self) { try open(path, ["maximumObjects": limit]) }
       #expect(error?.code == .limitExceeded && error?.message.contains("'maximumObjects' of \(limit)") == true)
       #expect(error?.location.file?.hasPrefix(path) == true)
+    }
+  }
+
+  @Test("limits are exact, and what is said of them true, for stores of a few objects", arguments: types)
+  func exactObjects(_ type: String) throws {
+    let folder = try Folder()
+    for count in 0...13 {
+      let path = try store(type, in: folder, name: "store\(count)", notes: (count + 1) / 2, tags: count / 2)
+      for limit in 0...13 {
+        if limit >= count {
+          try open(path, ["maximumObjects": "\(limit)"])
+          continue
+        }
+        let error = #expect(throws: PersistentStoreError.self) { try open(path, ["maximumObjects": "\(limit)"]) }
+        #expect(error?.code == .limitExceeded && error?.message.contains("more than \(limit) objects") == true, "\(count): \(String(describing: error))")
+      }
     }
   }
 

@@ -112,6 +112,27 @@ struct XMLStoreErrorTests {
     #expect(try XMLSupport.failure { _ = try XMLSupport.open(across) }.code == .duplicateReference)
   }
 
+  @Test(
+    "an id that comes twice is told with the line of the second object, its entity, and the line of the first",
+    arguments: ["auto", "libxml2"], ["z7", "z-7", "z9223372036854775807"])
+  func twice(_ parser: String, _ id: String) throws {
+    // One hierarchy, then two, each with objects before, between and behind.
+    for second in ["A", "B"] {
+      let document = XMLSupport.document(
+        """
+            <object type="B" id="z20"></object>
+            <object type="A" id="\(id)"></object>
+            <object type="A" id="z8"></object>
+            <object type="\(second)" id="\(id)"></object>
+            <object type="A" id="z1"></object>
+        """)
+      let error = try XMLSupport.failure { _ = try XMLSupport.open(Array(document.utf8), options: ["parser": parser]) }
+      #expect(error.code == .duplicateReference)
+      #expect(error.location == StoreLocation(file: "test.xml", line: Self.line + 2, entity: second, reference: id), "\(error)")
+      #expect(error.message == "two objects have the id \(id): the first one is in line \(Self.line)")
+    }
+  }
+
   @Test("an entity that the model does not have is named")
   func unknownEntity() throws {
     let document = XMLSupport.document(#"<object type="THING" id="z7"></object>"#)

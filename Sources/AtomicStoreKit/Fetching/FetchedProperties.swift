@@ -105,8 +105,14 @@ extension ManagedObjectContext {
     let converted: StoredValue
     switch type {
     case .integer16, .integer32, .integer64:
-      guard let whole = Int64(exactly: number.asDouble.rounded()) else { return nil }
-      converted = .integer(whole)
+      let rounded: Int64? =
+        if case .decimal(let decimal) = number {
+          decimal.rounded(.toNearestOrAwayFromZero).integer
+        } else {
+          Int64(exactly: number.asDouble.rounded())
+        }
+      guard let rounded else { return nil }
+      converted = .integer(rounded)
     case .double: converted = .double(number.asDouble)
     case .float: converted = .float(Float(number.asDouble))
     case .decimal:

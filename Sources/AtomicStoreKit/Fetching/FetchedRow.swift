@@ -71,7 +71,7 @@ extension ManagedObjectContext {
       for object in objects {
         let evaluator = PredicateEvaluator(object, now: now)
         rows.append(
-          FetchedRow(columns: names, values: try columns.map { Self.plain(try evaluator.value(of: $0.expression)) }))
+          FetchedRow(columns: names, values: try columns.map { try Self.plain(try evaluator.value(of: $0.expression), evaluator) }))
       }
     } else {
       let keys = request.propertiesToGroupBy.map { FetchColumn(keyPath: $0).expression }
@@ -80,7 +80,11 @@ extension ManagedObjectContext {
       if !isOneGroup {
         for object in objects {
           let evaluator = PredicateEvaluator(object, now: now)
-          let key = try keys.map { try evaluator.value(of: $0) }
+          let key = try keys.map { expression in
+            let value = try evaluator.value(of: expression)
+            try evaluator.refuseComposite(value)
+            return value
+          }
           // A text that is the same for equal keys finds the few groups that must be compared.
           let text = key.map(Self.bucket).joined(separator: "\u{1F}")
           let known = places[text]?.first { place in
@@ -99,7 +103,7 @@ extension ManagedObjectContext {
         evaluator.groupKeys = zip(keys, group.key).map { ($0, $1) }
         if let having = request.havingPredicate, try !evaluator.evaluate(having) { continue }
         rows.append(
-          FetchedRow(columns: names, values: try columns.map { Self.plain(try evaluator.value(of: $0.expression)) }))
+          FetchedRow(columns: names, values: try columns.map { try Self.plain(try evaluator.value(of: $0.expression), evaluator) }))
       }
     }
     if request.returnsDistinctResults {
@@ -122,12 +126,13 @@ extension ManagedObjectContext {
     return plan.attributes.filter { plan.properties[$0].slot >= 0 }.map { FetchColumn(keyPath: plan.properties[$0].name) }
   }
 
-  private static func plain(_ value: PredicateValue) -> FetchedRow.Value {
+  private static func plain(_ value: PredicateValue, _ evaluator: PredicateEvaluator) throws(ManagedObjectError) -> FetchedRow.Value {
     switch value {
-    case .value(let value): .value(value)
-    case .object(let object): .object(object.objectID)
-    case .id(let id): .object(id)
-    case .list(let list): .list(list.map(plain))
+    case .value(let value): return .value(value)
+    case .object(let object): return .object(object.objectID)
+    case .id(let id): return .object(id)
+    case .list(let list): return .list(try list.map { element throws(ManagedObjectError) in try plain(element, evaluator) })
+    case .composite(let composite): throw evaluator.failure(composite.refusal, key: composite.name)
     }
   }
 
@@ -139,6 +144,7 @@ extension ManagedObjectContext {
     case .object(let object): "o\(object.objectID)"
     case .id(let id): "o\(id)"
     case .list(let list): "l\(list.count)"
+    case .composite(let composite): "c\(composite.name)"
     }
   }
 }

@@ -57,6 +57,9 @@ struct RowTestCompiler {
     if path.count > 1, let part = entity.property(named: path.joined(separator: ".")), entity.properties[part].slot >= 0 {
       return comparison.modifier == .direct ? leaf(entity.properties[part], comparison) : nil
     }
+    if let whole = entity.property(named: path.joined(separator: ".")), entity.properties[whole].kind == .composite {
+      return comparison.modifier == .direct ? composite(entity.properties[whole], comparison, entity) : nil
+    }
     guard let p = entity.property(named: key), entity.properties[p].slot >= 0 else { return nil }
     let property = entity.properties[p]
     let rest = path.dropFirst()
@@ -90,6 +93,7 @@ struct RowTestCompiler {
       if let modifier {
         guard rest.count == 1, let key = rest.first, let p = plan.entities[entity.index].property(named: key) else { return nil }
         let slot = plan.entities[entity.index].properties[p].slot
+        guard slot >= 0 else { return nil }
         test = modifier == .any ? .and([.null(slot: slot, false), test]) : .or([.null(slot: slot, true), test])
       }
       tests[entity.index] = test
@@ -104,6 +108,17 @@ struct RowTestCompiler {
     default: null = false
     }
     return (tests, null)
+  }
+
+  /// A composite is nil if all its parts are.
+  private func composite(_ property: PropertyPlan, _ comparison: FetchPredicate.Comparison, _ entity: EntityPlan) -> RowTest? {
+    guard case .constant(.null) = comparison.right, comparison.comparator == .equal || comparison.comparator == .notEqual else { return nil }
+    var tests: [RowTest] = []
+    for part in property.parts where entity.properties[part].kind != .composite {
+      guard entity.properties[part].slot >= 0 else { return nil }
+      tests.append(.null(slot: entity.properties[part].slot, true))
+    }
+    return comparison.comparator == .equal ? .and(tests) : .not(.and(tests))
   }
 
   private func count(_ property: PropertyPlan, _ comparison: FetchPredicate.Comparison) -> RowTest? {

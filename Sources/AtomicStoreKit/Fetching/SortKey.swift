@@ -49,6 +49,7 @@ public struct SortKey: Sendable, Hashable {
               keys[index].textOrder == .scalars
                 ? StringComparison.folded(text, keys[index].options) : StringComparison.standardKey(text)))
         case .value(let value): values.append(value)
+        case .composite(let composite): throw evaluator.failure(composite.refusal, key: keys[index].keyPath)
         case .object, .id, .list:
           throw ManagedObjectError(
             .invalidFetch, "sorting by '\(keys[index].keyPath)': it leads to objects, which have no order",

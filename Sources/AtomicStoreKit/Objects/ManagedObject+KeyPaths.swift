@@ -92,11 +92,8 @@ enum KeyPathStep {
     case "@distinctUnionOfObjects":
       var seen: Set<AnyHashable> = []
       return values.filter { ($0 as? AnyHashable).map { seen.insert($0).inserted } ?? true }
-    case "@sum": return try sum(values, path, root)
-    case "@avg":
-      if values.isEmpty { return nil }
-      guard let total = AggregateNumber.double(try sum(values, path, root)) else { return nil }
-      return total / Double(values.count)
+    case "@sum": return Arithmetic.sum(try numbers(values, path, root)).anyValue
+    case "@avg": return values.isEmpty ? nil : Arithmetic.average(try numbers(values, path, root)).anyValue
     case "@min", "@max":
       var best: StoredValue?
       for value in values {
@@ -120,38 +117,30 @@ enum KeyPathStep {
     }
   }
 
-  /// Integers stay integers while they fit; with other numbers among them the sum is a double.
-  private static func sum(_ values: [Any], _ path: String, _ root: ManagedObject) throws(ManagedObjectError) -> Any {
-    var whole: Int = 0
-    var isWhole = true
-    var total = 0.0
+  private static func numbers(
+    _ values: [Any], _ path: String, _ root: ManagedObject
+  ) throws(ManagedObjectError) -> [NumberOrder.Number] {
+    var numbers: [NumberOrder.Number] = []
     for value in values {
-      guard let number = AggregateNumber.double(value) else {
+      guard let number = AggregateNumber.number(value) else {
         throw ManagedObjectError(
           .invalidValue, "\(root.plan.name): \(path) adds up numbers, not \(type(of: value))", objectID: root.objectID,
           entityName: root.plan.name, key: path)
       }
-      total += number
-      if isWhole, let integer = value as? Int {
-        let (sum, overflow) = whole.addingReportingOverflow(integer)
-        isWhole = !overflow
-        whole = sum
-      } else {
-        isWhole = false
-      }
+      numbers.append(number)
     }
-    return isWhole ? whole : total
+    return numbers
   }
 }
 
 /// Numbers of all kinds in one calculation.
 enum AggregateNumber {
-  static func double(_ value: Any) -> Double? {
+  static func number(_ value: Any) -> NumberOrder.Number? {
     switch value {
-    case let number as Int: Double(number)
-    case let number as Double: number
-    case let number as Float: Double(number)
-    case let number as DecimalNumber: Double(number.description)
+    case let number as Int: .integer(Int64(number))
+    case let number as Double: .double(number)
+    case let number as Float: .double(Double(number))
+    case let number as DecimalNumber: .decimal(number)
     default: nil
     }
   }
@@ -167,8 +156,8 @@ enum AggregateNumber {
     case (.boolean(let a), .boolean(let b)): return compare(a ? 1 : 0, b ? 1 : 0)
     case (.decimal(let a), .decimal(let b)): return a.isLess(than: b) ? -1 : b.isLess(than: a) ? 1 : 0
     default:
-      guard let a = one.anyValue.flatMap(double), let b = other.anyValue.flatMap(double) else { return nil }
-      return compare(a, b)
+      guard let a = one.anyValue.flatMap(number), let b = other.anyValue.flatMap(number) else { return nil }
+      return compare(a.asDouble, b.asDouble)
     }
   }
 }

@@ -74,6 +74,17 @@ extension FetchExpression {
   }
 }
 
+extension PredicateComposite {
+  /// As `value(forKey:)` gives a composite: a dictionary of the parts that are not nil, nil without any.
+  var any: [String: Any]? {
+    var known: [String: Any] = [:]
+    for part in parts {
+      if let value = part.value.any { known[String(decoding: part.name.utf8.dropFirst(name.utf8.count + 1), as: UTF8.self)] = value }
+    }
+    return known.isEmpty ? nil : known
+  }
+}
+
 extension PredicateValue {
   /// As a program handles it.
   var any: Any? {
@@ -82,6 +93,7 @@ extension PredicateValue {
     case .object(let object): object
     case .id(let id): id
     case .list(let list): list.map { $0.any as Any }
+    case .composite(let composite): composite.any
     }
   }
 

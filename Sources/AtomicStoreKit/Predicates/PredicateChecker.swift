@@ -9,6 +9,8 @@ struct PredicateChecker {
     case attribute(AttributeType)
     case object(EntityPlan)
     case list(Kind)
+    /// A composite attribute as a whole: it can be compared with nil, or be asked for a part.
+    case composite(EntityPlan, Int)
     /// A function's text, number and so on.
     case text, number, boolean, date, data, uuid, uri
     /// The name of an entity, as `entity` gives it.
@@ -84,7 +86,9 @@ struct PredicateChecker {
     // Where the left side has no key, the comparison itself is the place.
     let leftColumn = start < marks.count ? marks[start] : 1
     let column = mark()
+    let rightStart = next
     let right = try kind(of: comparison.right, subject)
+    try checkComposites(comparison, left, right, leftColumn, rightStart < marks.count ? marks[rightStart] : column)
     if comparison.options.contains(.localeSensitive) {
       throw error(column, "the option [l] asks for the reader's language, and there is none here", "take [cd]")
     }
@@ -112,6 +116,31 @@ struct PredicateChecker {
     }
     guard isStrict else { return }
     try checkKinds(comparison, element, right, column)
+  }
+
+  /// A whole composite is compared with nil, and with nothing else.
+  private func checkComposites(
+    _ comparison: FetchPredicate.Comparison, _ left: Kind, _ right: Kind, _ leftColumn: Int, _ rightColumn: Int
+  ) throws(PredicateFormatError) {
+    let asksForNil = comparison.comparator == .equal || comparison.comparator == .notEqual
+    // What a variable or a transient property holds shows when it is asked.
+    if !(asksForNil && right.isNilOrNotKnown) { try refuseComposite(left, comparison.left, leftColumn) }
+    if !(asksForNil && left.isNilOrNotKnown) { try refuseComposite(right, comparison.right, rightColumn) }
+  }
+
+  /// - Throws: for a composite that is asked for as a whole, or a list of them, with its parts as the suggestion.
+  func refuseComposite(_ kind: Kind, _ expression: FetchExpression, _ column: Int) throws(PredicateFormatError) {
+    switch kind {
+    case .list(let element): try refuseComposite(element, expression, column)
+    case .composite(let plan, let p):
+      let name = plan.properties[p].name
+      let written: String? = if case .keyPath = expression { "\(expression)" } else { nil }
+      let parts = plan.properties[p].parts.filter { plan.properties[$0].kind != .composite }.map { part in
+        (written ?? name) + String(decoding: plan.properties[part].name.utf8.dropFirst(name.utf8.count), as: UTF8.self)
+      }
+      throw error(column, PredicateComposite.needsPart(written ?? name), PredicateComposite.suggestion(parts))
+    default: break
+    }
   }
 
   private func checkKinds(
@@ -189,28 +218,28 @@ struct PredicateChecker {
     case .variable(let name): return variables[name] ?? .unknown
     case .keyPath(let path): return try kind(at: path[...], of: subject)
     case .member(let base, let path):
-      let base = try kind(of: base, subject)
+      let base = try self.kind(of: base, subject)
       return try kind(at: path[...], of: base)
     case .element(let base, let element):
-      let list = try kind(of: base, subject)
+      let list = try wholeKind(of: base, subject)
       if case .at(let index) = element { _ = try kind(of: index, subject) }
       if case .size = element { return .number }
       if case .list(let inner) = list { return inner }
       return list
     case .function(let name, let arguments): return try function(name, arguments, subject)
     case .custom(let target, _, let arguments):
-      _ = try kind(of: target, subject)
-      for argument in arguments { _ = try kind(of: argument, subject) }
+      _ = try wholeKind(of: target, subject)
+      for argument in arguments { _ = try wholeKind(of: argument, subject) }
       return .unknown
     case .aggregate(let parts):
       var common: Kind?
       for part in parts {
-        let kind = try kind(of: part, subject)
+        let kind = try wholeKind(of: part, subject)
         if let known = common, known.group != kind.group { common = .unknown } else if common == nil { common = kind }
       }
       return .list(common ?? .unknown)
     case .subquery(let source, let variable, let predicate):
-      let list = try kind(of: source, subject)
+      let list = try wholeKind(of: source, subject)
       let before = variables[variable]
       if case .list(let inner) = list { variables[variable] = inner } else { variables[variable] = list }
       try check(predicate, subject)
@@ -218,17 +247,17 @@ struct PredicateChecker {
       if case .list = list { return list }
       return .list(list)
     case .set(_, let one, let other):
-      let left = try kind(of: one, subject)
-      _ = try kind(of: other, subject)
+      let left = try wholeKind(of: one, subject)
+      _ = try wholeKind(of: other, subject)
       if case .list = left { return left }
       return .list(left)
     case .cast(let value, let type):
-      _ = try kind(of: value, subject)
+      _ = try wholeKind(of: value, subject)
       return Kind(cast: type)
     case .conditional(let predicate, let one, let other):
       try check(predicate, subject)
-      let first = try kind(of: one, subject)
-      let second = try kind(of: other, subject)
+      let first = try wholeKind(of: one, subject)
+      let second = try wholeKind(of: other, subject)
       return first.group == second.group ? first : .unknown
     case .fetch(let parts):
       for part in parts { _ = try kind(of: part, subject) }
@@ -237,12 +266,20 @@ struct PredicateChecker {
     }
   }
 
+  /// What an expression comes to where a composite would be of no use.
+  mutating func wholeKind(of expression: FetchExpression, _ subject: Kind) throws(PredicateFormatError) -> Kind {
+    let start = next
+    let kind = try kind(of: expression, subject)
+    try refuseComposite(kind, expression, start < marks.count ? marks[start] : 1)
+    return kind
+  }
+
   private mutating func function(
     _ name: String, _ arguments: [FetchExpression], _ subject: Kind
   ) throws(PredicateFormatError) -> Kind {
     let start = next
     var kinds: [Kind] = []
-    for argument in arguments { kinds.append(try kind(of: argument, subject)) }
+    for argument in arguments { kinds.append(try wholeKind(of: argument, subject)) }
     let column = start < marks.count ? marks[start] : 1
     func element(_ kind: Kind) -> Kind { if case .list(let inner) = kind { inner } else { kind } }
     func need(_ group: Kind.Group, _ what: String) throws(PredicateFormatError) {
@@ -293,19 +330,7 @@ struct PredicateChecker {
       switch kind {
       case .object(let plan) where !key.hasPrefix("@"):
         if let p = plan.property(named: key) {
-          let property = plan.properties[p]
-          if property.kind == .composite, index + 1 < path.endIndex {
-            index += 1
-            let partColumn = mark()
-            let name = "\(key).\(path[index])"
-            guard let part = plan.property(named: name) else {
-              let names = plan.properties.map(\.name).filter { $0.hasPrefix(key + ".") }
-              throw unknown(name, plan, partColumn, names)
-            }
-            kind = self.kind(of: plan.properties[part])
-          } else {
-            kind = self.kind(of: property)
-          }
+          kind = self.kind(p, of: plan)
         } else {
           switch key {
           case "self", "SELF", "objectID": break
@@ -313,6 +338,12 @@ struct PredicateChecker {
           default: kind = try below(key, plan, column)
           }
         }
+      case .composite(let plan, let p) where !key.hasPrefix("@"):
+        let whole = plan.properties[p].name
+        guard let part = plan.property(named: "\(whole).\(key)") else {
+          throw unknown("\(whole).\(key)", plan, column, plan.properties.map(\.name).filter { $0.hasPrefix(whole + ".") })
+        }
+        kind = self.kind(part, of: plan)
       case .list(let inner):
         if key.hasPrefix("@") {
           // The rest of the path is asked of the elements.
@@ -350,7 +381,7 @@ struct PredicateChecker {
     guard !isStrict else {
       throw error(column, "\(plan.name) has no '\(key)'; its sub-entity \(owner.name) has", "fetch \(owner.name)")
     }
-    return kind(of: owner.properties[p])
+    return kind(p, of: owner)
   }
 
   private func unknown(_ key: String, _ plan: EntityPlan, _ column: Int, _ names: [String]) -> PredicateFormatError {
@@ -369,11 +400,13 @@ struct PredicateChecker {
       let near = Suggestion.text(for: name, among: names)
       throw error(column, "there is no operator '\(name)'", near.isEmpty ? nil : String(near.dropFirst(2)))
     }
+    try refuseComposite(element, .evaluatedObject, column)
     if name == "@count" {
       for _ in rest { next += 1 }
       return .number
     }
     var values = try kind(at: rest, of: element)
+    try refuseComposite(values, .evaluatedObject, column)
     if case .list(let inner) = values { values = inner }
     switch name {
     case "@sum", "@avg":
@@ -386,10 +419,11 @@ struct PredicateChecker {
     }
   }
 
-  private func kind(of property: PropertyPlan) -> Kind {
-    switch property.kind {
+  private func kind(_ p: Int, of plan: EntityPlan) -> Kind {
+    let property = plan.properties[p]
+    return switch property.kind {
     case .attribute(let type): .attribute(type)
-    case .composite: .unknown
+    case .composite: .composite(plan, p)
     case .toOne: .object(model.entities[property.destination])
     case .toMany, .orderedToMany: .list(.object(model.entities[property.destination]))
     case .fetched: .list(.unknown)
@@ -428,7 +462,7 @@ extension PredicateChecker.Kind {
 
   var group: Group {
     switch self {
-    case .unknown, .null: .unknown
+    case .unknown, .null, .composite: .unknown
     case .text, .uri, .entityName: .text
     case .number: .number
     case .boolean: .boolean
@@ -451,6 +485,14 @@ extension PredicateChecker.Kind {
   }
 
   var isUnknownOrNull: Bool { group == .unknown }
+
+  /// Nil itself, or what may be nil for all that a model tells.
+  var isNilOrNotKnown: Bool {
+    switch self {
+    case .null, .unknown: true
+    default: false
+    }
+  }
 
   var title: String {
     switch group {
@@ -521,6 +563,6 @@ extension FetchExpression {
   func check(_ entity: Entity) throws(PredicateFormatError) {
     let model = ModelPlan.plan(of: entity.model)
     var checker = PredicateChecker(model, isStrict: false)
-    _ = try checker.kind(of: self, .object(model.entities[entity.index]))
+    _ = try checker.wholeKind(of: self, .object(model.entities[entity.index]))
   }
 }

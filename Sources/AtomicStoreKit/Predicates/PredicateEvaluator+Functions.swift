@@ -4,6 +4,7 @@ import FoundationEssentials
 extension PredicateEvaluator {
   /// A function of the language, on values. Null in calculations gives null; in collections it is passed over.
   func call(_ name: String, _ arguments: [PredicateValue]) throws(ManagedObjectError) -> PredicateValue {
+    for argument in arguments { try refuseComposite(argument) }
     switch name {
     case "now": return .value(.date(now))
     case "uppercase:", "lowercase:", "canonical:", "length:": return try text(name, arguments)
@@ -61,34 +62,7 @@ extension PredicateEvaluator {
       guard let number = NumberOrder.Number(value) else { throw failure("\(name) takes numbers, not \(value.kindDescription)") }
       numbers.append(number)
     }
-    if name == "sum:" {
-      var total = StoredValue.integer(0)
-      for value in values {
-        guard let sum = Arithmetic.add(total, value) else { throw failure("the sum has no value") }
-        total = sum
-      }
-      return .value(total)
-    }
-    guard !numbers.isEmpty else { return .null }
-    let doubles = numbers.map(\.asDouble).sorted()
-    let mean = doubles.reduce(0, +) / Double(doubles.count)
-    switch name {
-    case "average:": return .value(.double(mean))
-    case "median:":
-      let middle = doubles.count / 2
-      return .value(.double(doubles.count % 2 == 1 ? doubles[middle] : (doubles[middle - 1] + doubles[middle]) / 2))
-    case "stddev:":
-      let squares = doubles.reduce(0) { $0 + ($1 - mean) * ($1 - mean) }
-      return .value(.double((squares / Double(doubles.count)).squareRoot()))
-    default:
-      var best: (value: Double, count: Int) = (doubles[0], 0)
-      var run = 0
-      for (index, value) in doubles.enumerated() {
-        run = index > 0 && doubles[index - 1] == value ? run + 1 : 1
-        if run > best.count { best = (value, run) }
-      }
-      return .value(.double(best.value))
-    }
+    return .value(Arithmetic.aggregate(name, numbers) ?? .null)
   }
 
   private func calculation(_ name: String, _ arguments: [PredicateValue]) throws(ManagedObjectError) -> PredicateValue {
@@ -106,91 +80,5 @@ extension PredicateEvaluator {
       throw failure("\(name) has no result for \(values.map(\.displayText).joined(separator: " and "))")
     }
     return .value(result)
-  }
-}
-
-/// Calculations: whole numbers stay whole while they fit, everything else is done in doubles.
-enum Arithmetic {
-  static func add(_ one: StoredValue, _ other: StoredValue) -> StoredValue? { calculate("add:to:", [one, other]) }
-
-  /// A date and seconds, or the seconds between two dates.
-  static func dates(_ name: String, _ one: StoredValue, _ other: StoredValue) -> StoredValue? {
-    switch (one, other) {
-    case (.date(let a), .date(let b)) where name == "from:subtract:":
-      return .double(a.timeIntervalSinceReferenceDate - b.timeIntervalSinceReferenceDate)
-    case (.date(let date), let value), (let value, .date(let date)):
-      guard let seconds = NumberOrder.Number(value)?.asDouble else { return nil }
-      if name == "add:to:" { return .date(date.addingTimeInterval(seconds)) }
-      if name == "from:subtract:", case .date = one { return .date(date.addingTimeInterval(-seconds)) }
-      return nil
-    default: return nil
-    }
-  }
-
-  static func calculate(_ name: String, _ values: [StoredValue]) -> StoredValue? {
-    let numbers = values.compactMap { NumberOrder.Number($0) }
-    guard numbers.count == values.count, let first = numbers.first else { return nil }
-    if case .integer(let a) = first {
-      if numbers.count == 1 {
-        switch name {
-        case "abs:": return a == .min ? .double(-Double(a)) : .integer(abs(a))
-        case "onesComplement:": return .integer(~a)
-        case "floor:", "ceiling:", "trunc:": return .integer(a)
-        default: break
-        }
-      } else if case .integer(let b) = numbers[1], let whole = whole(name, a, b) {
-        return whole
-      }
-    }
-    let x = first.asDouble
-    let y = numbers.count > 1 ? numbers[1].asDouble : 0
-    switch name {
-    case "add:to:": return .double(x + y)
-    case "from:subtract:": return .double(x - y)
-    case "multiply:by:": return .double(x * y)
-    case "divide:by:": return .double(x / y)
-    case "modulus:by:": return y == 0 ? nil : .double(x.truncatingRemainder(dividingBy: y))
-    case "raise:toPower:": return .double(MathFunctions.power(x, y))
-    case "sqrt:": return .double(x.squareRoot())
-    case "log:": return .double(MathFunctions.log10(x))
-    case "ln:": return .double(MathFunctions.ln(x))
-    case "exp:": return .double(MathFunctions.exp(x))
-    case "floor:": return .double(x.rounded(.down))
-    case "ceiling:": return .double(x.rounded(.up))
-    case "trunc:": return .double(x.rounded(.towardZero))
-    case "abs:": return .double(abs(x))
-    default: return nil
-    }
-  }
-
-  private static func whole(_ name: String, _ a: Int64, _ b: Int64) -> StoredValue? {
-    func fitting(_ result: (partialValue: Int64, overflow: Bool)) -> StoredValue? {
-      result.overflow ? nil : .integer(result.partialValue)
-    }
-    switch name {
-    case "add:to:": return fitting(a.addingReportingOverflow(b))
-    case "from:subtract:": return fitting(a.subtractingReportingOverflow(b))
-    case "multiply:by:": return fitting(a.multipliedReportingOverflow(by: b))
-    case "divide:by:":
-      // Whole only where nothing is left over: 1 / 2 is a half.
-      guard b != 0, !a.remainderReportingOverflow(dividingBy: b).overflow, a % b == 0 else { return nil }
-      return fitting(a.dividedReportingOverflow(by: b))
-    case "modulus:by:": return b == 0 ? nil : fitting(a.remainderReportingOverflow(dividingBy: b))
-    case "raise:toPower:":
-      guard b >= 0, b <= 64 else { return nil }
-      var result: Int64 = 1
-      for _ in 0..<b {
-        let (next, overflow) = result.multipliedReportingOverflow(by: a)
-        if overflow { return nil }
-        result = next
-      }
-      return .integer(result)
-    case "bitwiseAnd:with:": return .integer(a & b)
-    case "bitwiseOr:with:": return .integer(a | b)
-    case "bitwiseXor:with:": return .integer(a ^ b)
-    case "leftshift:by:": return b >= 0 && b < 64 ? .integer(a << b) : nil
-    case "rightshift:by:": return b >= 0 && b < 64 ? .integer(a >> b) : nil
-    default: return nil
-    }
   }
 }

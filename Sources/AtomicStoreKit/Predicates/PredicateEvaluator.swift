@@ -8,6 +8,8 @@ enum PredicateValue {
   /// An object that is not at hand: it is compared by its ID.
   case id(ManagedObjectID)
   case list([PredicateValue])
+  /// A composite attribute as a whole, of which nothing can be asked but whether it is nil.
+  case composite(PredicateComposite)
 
   static var null: PredicateValue { .value(.null) }
 
@@ -19,6 +21,24 @@ enum PredicateValue {
     case .value(.null): []
     default: [self]
     }
+  }
+}
+
+/// A composite attribute of an object: its name, and what its parts are.
+struct PredicateComposite {
+  let name: String
+  let parts: [(name: String, value: PredicateValue)]
+  /// A composite is nil if all its parts are.
+  var isNull: Bool { parts.allSatisfy(\.value.isNull) }
+  /// The sentence of every error about one.
+  var refusal: String { Self.refusal(name, parts.map(\.name)) }
+
+  static func refusal(_ name: String, _ parts: [String]) -> String { "\(needsPart(name)); \(suggestion(parts))" }
+
+  static func needsPart(_ name: String) -> String { "'\(name)' is a composite, which can be compared with nil alone" }
+
+  static func suggestion(_ parts: [String]) -> String {
+    parts.isEmpty ? "it has no parts" : "ask for a part of it: " + parts.prefix(6).joined(separator: ", ") + (parts.count > 6 ? " …" : "")
   }
 }
 
@@ -112,6 +132,7 @@ struct PredicateEvaluator {
     _ left: PredicateValue, _ comparison: FetchPredicate.Comparison, _ right: PredicateValue
   ) throws(ManagedObjectError) -> Bool {
     let options = comparison.options
+    if let isNull = try isNull(left, right, comparison) { return (comparison.comparator == .equal) == isNull }
     switch comparison.comparator {
     case .equal: return try equal(left, right, comparison)
     case .notEqual: return try !equal(left, right, comparison)
@@ -154,6 +175,32 @@ struct PredicateEvaluator {
     }
   }
 
+  /// Whether a composite that is compared with nil is nil; nil where there is none in the comparison.
+  private func isNull(
+    _ left: PredicateValue, _ right: PredicateValue, _ comparison: FetchPredicate.Comparison
+  ) throws(ManagedObjectError) -> Bool? {
+    if comparison.comparator == .equal || comparison.comparator == .notEqual {
+      switch (left, right) {
+      case (.composite(let composite), .value(.null)), (.value(.null), .composite(let composite)): return composite.isNull
+      // Whether there are any.
+      case (.list, .value(.null)), (.value(.null), .list): return nil
+      default: break
+      }
+    }
+    try refuseComposite(left)
+    try refuseComposite(right)
+    return nil
+  }
+
+  /// - Throws: where the value is a whole composite, or holds one.
+  func refuseComposite(_ value: PredicateValue) throws(ManagedObjectError) {
+    switch value {
+    case .composite(let composite): throw failure(composite.refusal, key: composite.name)
+    case .list(let list): for case .composite(let composite) in list { throw failure(composite.refusal, key: composite.name) }
+    default: break
+    }
+  }
+
   private func toMany(_ comparison: FetchPredicate.Comparison) -> ManagedObjectError {
     failure("'\(comparison.left)' has many values: a to-many key needs ANY, ALL, NONE or SUBQUERY")
   }
@@ -177,8 +224,7 @@ struct PredicateEvaluator {
     _ left: PredicateValue, _ right: PredicateValue, _ comparison: FetchPredicate.Comparison
   ) throws(ManagedObjectError) -> Bool {
     switch (left, right) {
-    case (.list(let one), .list(let other)):
-      return one.count == other.count && one.allSatisfy { a in other.contains { Self.isEqual(a, $0, comparison.options) } }
+    case (.list, .list): return Self.isEqual(left, right, comparison.options)
     case (.list(let list), .value(.null)), (.value(.null), .list(let list)): return list.isEmpty
     case (.list, _), (_, .list): throw toMany(comparison)
     default: return Self.isEqual(left, right, comparison.options)
@@ -208,9 +254,26 @@ struct PredicateEvaluator {
       if case .boolean(let x) = a, case .boolean(let y) = b { return x == y }
       return order(a, b, options) == 0
     case (.list(let a), .list(let b)):
-      return a.count == b.count && zip(a, b).allSatisfy { isEqual($0, $1, options) }
+      return holdTheSame(a, b, options)
     default: return false
     }
+  }
+
+  /// Whether two collections hold the same, each as often: the objects of a to-many have no order, and what has one is
+  /// asked for its elements by their place.
+  private static func holdTheSame(_ one: [PredicateValue], _ other: [PredicateValue], _ options: FetchPredicate.Options) -> Bool {
+    guard one.count == other.count else { return false }
+    var isTaken = [Bool](repeating: false, count: other.count)
+    for (place, element) in one.enumerated() {
+      // Most often both stand in one order.
+      if !isTaken[place], isEqual(element, other[place], options) {
+        isTaken[place] = true
+        continue
+      }
+      guard let found = other.indices.first(where: { !isTaken[$0] && isEqual(element, other[$0], options) }) else { return false }
+      isTaken[found] = true
+    }
+    return true
   }
 
   /// Below 0, 0, above; nil where there is no order: null, not-a-number, different kinds.
@@ -248,7 +311,7 @@ struct PredicateEvaluator {
     case .function(let name, let arguments): return try call(name, try values(of: arguments))
     case .subquery(let source, let variable, let predicate): return try subquery(source, variable, predicate)
     case .set(let operation, let one, let other):
-      return Self.combine(try value(of: one).elements, operation, try value(of: other).elements)
+      return try combine(try value(of: one).elements, operation, try value(of: other).elements)
     case .conditional(let predicate, let one, let other):
       return try value(of: try evaluate(predicate) ? one : other)
     case .cast(let inner, let type): return try cast(try value(of: inner), type, inner)
@@ -284,10 +347,11 @@ struct PredicateEvaluator {
     return .list(found)
   }
 
-  private static func combine(
+  private func combine(
     _ left: [PredicateValue], _ operation: FetchExpression.SetOperation, _ right: [PredicateValue]
-  ) -> PredicateValue {
-    func has(_ list: [PredicateValue], _ value: PredicateValue) -> Bool { list.contains { isEqual($0, value, []) } }
+  ) throws(ManagedObjectError) -> PredicateValue {
+    try refuseComposite(.list(left + right))
+    func has(_ list: [PredicateValue], _ value: PredicateValue) -> Bool { list.contains { Self.isEqual($0, value, []) } }
     switch operation {
     case .union: return .list(left + right.filter { !has(left, $0) })
     case .intersect: return .list(left.filter { has(right, $0) })
@@ -324,6 +388,7 @@ struct PredicateEvaluator {
   ) throws(ManagedObjectError) -> PredicateValue {
     let target = try value(of: target)
     let values = try values(of: arguments)
+    for value in values + [target] { try refuseComposite(value) }
     if let function = coordinator?.function(named: name) {
       let result: Any?
       do { result = try function(target.any, values.map { $0.any }) } catch {
@@ -359,6 +424,7 @@ struct PredicateEvaluator {
         switch inner {
         case .list(let more): results += more
         case .value(.null): break
+        case .composite(let composite) where composite.isNull: break
         default: results.append(inner)
         }
       }
@@ -384,7 +450,8 @@ struct PredicateEvaluator {
     case .value(.string(let name)) where key == "name" && rest.isEmpty: return .value(.string(name))
     case .value(.string(let text)) where key == "length" && rest.isEmpty:
       return .value(.integer(Int64(text.unicodeScalars.count)))
-    case .value, .id:
+    case .composite(let composite) where key.hasPrefix("@"): throw failure(composite.refusal, key: composite.name)
+    case .value, .id, .composite:
       throw failure("the path goes on with '\(path.joined(separator: "."))' after a value", key: key)
     }
   }
@@ -393,7 +460,8 @@ struct PredicateEvaluator {
     let property = object.plan.properties[p]
     // Being looked at by a fetch fires no fault: stored values are read where they stand. Transient ones are made when
     // an object awakes.
-    if property.slot < 0 || !object.isPeekable() { try object.realize() }
+    // A composite is its parts, which are asked one by one.
+    if property.kind != .composite, property.slot < 0 || !object.isPeekable() { try object.realize() }
     switch property.kind {
     case .attribute:
       if property.isTransient, case .transient(let value)? = object.layered(p) {
@@ -404,8 +472,16 @@ struct PredicateEvaluator {
     case .toOne: return object.toOneObject(p).map { .object($0) } ?? .null
     case .toMany, .orderedToMany: return .list(object.toManyObjects(p).map { .object($0) })
     case .fetched: return .list(try object.fetchedObjects(p).map { .object($0) })
-    case .composite: return .null
+    case .composite: return .composite(try composite(property, of: object))
     }
+  }
+
+  private func composite(_ property: PropertyPlan, of object: ManagedObject) throws(ManagedObjectError) -> PredicateComposite {
+    var parts: [(name: String, value: PredicateValue)] = []
+    for part in property.parts where object.plan.properties[part].kind != .composite {
+      parts.append((object.plan.properties[part].name, try value(part, of: object)))
+    }
+    return PredicateComposite(name: property.name, parts: parts)
   }
 
   private func aggregate(
@@ -413,6 +489,7 @@ struct PredicateEvaluator {
   ) throws(ManagedObjectError) -> PredicateValue {
     if name == "@count" { return .value(.integer(Int64(list.count))) }
     let values = rest.isEmpty ? list : try value(at: rest, of: .list(list)).elements
+    try refuseComposite(.list(values))
     switch name {
     case "@sum": return try call("sum:", [.list(values)])
     case "@avg": return try call("average:", [.list(values)])

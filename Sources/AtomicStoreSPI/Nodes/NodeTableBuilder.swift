@@ -180,7 +180,8 @@ public final class NodeTableBuilder {
     guard rows < Int(Int32.max) else {
       throw PersistentStoreError(.limitExceeded, "more than 2^31 objects of \(name)", at: StoreLocation(file: file))
     }
-    // Room is made for many at a time: the last ones over the limit are found when all are there.
+    // Room is made for many at a time: the last ones over the limit are found when all are there. So how many a file has
+    // is not known here, only that it has more.
     try checkCount(adding: more)
     for slot in 0...entry.pointee.slotCount { entry.pointee.headers[slot].pointee.grow(to: rows) }
     if let lines = entry.pointee.lines {
@@ -197,7 +198,9 @@ public final class NodeTableBuilder {
   func checkCount(adding more: Int) throws(PersistentStoreError) {
     let count = tables.indices.reduce(more) { $0 + building[$1].count }
     guard count <= limits.objects else {
-      throw limits.exceeded("maximumObjects", limits.objects, "there are \(count) objects", at: StoreLocation(file: file))
+      throw PersistentStoreError(
+        .limitExceeded, "there are more than \(limits.objects) objects, against the limit 'maximumObjects' of \(limits.objects)",
+        at: StoreLocation(file: file))
     }
   }
 

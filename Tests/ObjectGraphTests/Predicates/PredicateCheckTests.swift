@@ -45,6 +45,12 @@ import Testing
     Case("TERNARY(nmae == nil, 1, 2) == 1", 9, "unknown key 'nmae'"),
     Case("department.name.length.more == 1", 24, "the path goes on with 'more' after a number"),
     Case("name ==[l] 'x'", 6, "the option [l]"),
+    Case("name == 'x' AND address > 3", 17, "'address' is a composite, which can be compared with nil alone", "address.street, address.city"),
+    Case("'x' IN address", 8, "'address' is a composite", "address.street, address.city"),
+    Case("name == 'x' OR department.address == 'x'", 16, "'department.address' is a composite", "department.address.city"),
+    Case("name == 'x' OR length(address) > 1", 23, "'address' is a composite", "address.city"),
+    Case("SUBQUERY(reports, $x, $x.address == name).@count > 0", 26, "'address' is a composite", "address.city"),
+    Case("address.town == 'x'", 9, "unknown key 'address.town' on Person", nil),
     Case("tasks[0].titel == 'x'", 10, "unknown key 'titel' on Task"),
   ]
 

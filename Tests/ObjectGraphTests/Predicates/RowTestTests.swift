@@ -11,6 +11,7 @@ import Testing
     var departments: [ManagedObject] = []
     for name in ["Sales", "Ops", nil, "é", ""] {
       let department = try stack.insert("Department", ["floor": departments.count])
+      if departments.count % 2 == 0 { try department.setValue("Bern", forKey: "address.city") }
       try department.setValue(name, forKey: "name")
       departments.append(department)
     }
@@ -24,6 +25,8 @@ import Testing
       let person = try stack.insert(["Person", "Employee", "Manager"][index % 3])
       let names: [String?] = ["Ada", "ada", "Éva", "E\u{301}va", "", nil, "Bob", "zoe", "ad", "Adam"]
       try person.setValue(names[index % 10], forKey: "name")
+      if index % 3 == 0 { try person.setValue("Bern", forKey: "address.city") }
+      if index % 7 == 0 { try person.setValue("High Street", forKey: "address.street") }
       if index % 4 != 0 { try person.setValue(Int.random(in: -3...3, using: &random), forKey: "age") }
       if index % 5 != 0 { try person.setValue(departments[Int.random(in: 0..<5, using: &random)], forKey: "department") }
       for task in tasks where Bool.random(using: &random) { try person.add(task, to: "tasks") }
@@ -50,6 +53,8 @@ import Testing
     }
     texts += ["name LIKE '?d*'", "name MATCHES '[A-Z].*'", "name == nil", "name != nil", "age == nil", "department == nil", "department != nil"]
     texts += ["department.name == nil", "department.name != nil", "age IN {1, 2, 3}", "age IN {1, nil}", "name IN {'Ada', ''}", "name IN {nil, 'Bob'}"]
+    texts += ["address == nil", "address != nil", "nil == address", "department.address == nil", "department.address != nil"]
+    texts += ["address.city == nil AND NOT address == nil OR department.address != nil AND address == nil"]
     texts += ["age BETWEEN {-1, 1}", "NOT age > 0", "NOT (department.name == 'Sales' OR age < 0)", "ANY tasks.title == nil", "name != nil AND age != nil"]
     texts += ["TRUEPREDICATE AND age > 0", "FALSEPREDICATE OR age > 0", "department.employees.@count > 3"]
     texts += ["age > 0 OR name CONTAINS 'a' OR department == nil", "NOT (age > 0 AND name LIKE '?d*') AND NOT (name == 'Bob' OR name == nil)"]
