@@ -75,12 +75,12 @@ import Testing
       made.store,
       changes: StoreChanges(
         inserted: texts.map { ManagedObjectSnapshot(entity: 0, values: [0: .string($0), 1: .string($0)]) }))
-    let identifier = options["formulas"] == nil ? "id:Reference" : "id:Reference (defused)"
+    let identifier = options["formulas"] == nil ? "id:Reference Person" : "id:Reference Person (defused)"
     for round in 0..<2 {
       #expect(try folder.text(name).hasPrefix(identifier + delimiter + "name:String" + delimiter), "\(round)")
       // Whoever opens it needs no option.
-      let again = try OpenCSV(path, ["entity": "Person"])
-      #expect(again.entity.slots.map(\.name) == ["name", "a\tb", "friend"])
+      let again = try OpenCSV(path)
+      #expect(again.entity.name == "Person" && again.entity.slots.map(\.name) == ["name", "a\tb", "friend"])
       for (index, text) in texts.enumerated() {
         #expect(try again.value("name", of: .integer(Int64(index + 1))) == .string(text))
         #expect(try again.value("a\tb", of: .integer(Int64(index + 1))) == .string(text))
