@@ -126,7 +126,7 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "HostileInputTests",
-      dependencies: ["StoreMutation", "AtomicStoreKit", "BuiltInStoreFormats", "ModelFiles", "StoreCodecs"],
+      dependencies: ["StoreMutation", "AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles", "StoreCodecs"],
       swiftSettings: strict),
     .testTarget(name: "AtomicStoreKitTests", dependencies: ["AtomicStoreKit", "AtomicStoreSPI"], swiftSettings: strict),
     .testTarget(

@@ -1,4 +1,5 @@
 import AtomicStoreKit
+import AtomicStoreSPI
 import BuiltInStoreFormats
 import Foundation
 import StoreCodecs
@@ -54,6 +55,27 @@ import Testing
     refuse(300)
     // Thirty-seven million bytes, where each document with an entity kept what it had.
     return PeakMemory.growth { refuse(9000) } < 16 << 20
+  }
+
+  @Test("a table that was built leaves nothing behind of its building")
+  func builder() async {
+    await #expect(processExitsWith: .success) { if try !PlaceTests.buildingLeavesNothing() { exit(1) } }
+  }
+
+  static func buildingLeavesNothing() throws -> Bool {
+    let model = try ManagedObjectModel(ModelDescription(entities: [EntityDescription(name: "Node")]))
+    let references = (1...50_000).map { Int64($0) }
+    func build(_ times: Int) throws {
+      for _ in 0..<times {
+        let builder = NodeTableBuilder(model: model)
+        try builder.appendRows(entity: 0, references: references.span)
+        // The first line that is noted makes room for the lines of all rows: 200,000 bytes.
+        try builder.beginNode(entity: 0, reference: 50_001, line: 7)
+        _ = try builder.finish()
+      }
+    }
+    try build(5)
+    return try PeakMemory.growth { try build(200) } < 16 << 20
   }
 
   @Test("a store with a part that cannot be understood says where it begins", arguments: ["model", "spare"])

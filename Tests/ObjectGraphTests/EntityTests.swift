@@ -34,6 +34,22 @@ private final class Clerk: Party {
       classes: ["Person": Party.self, "Employee": Clerk.self, "Customer": Party.self])
   }
 
+  @Test("a model that nothing is of any more is gone, with what was compiled from it; an object alone keeps it")
+  func ends() throws {
+    weak var seen: ManagedObjectModel?
+    var object: ManagedObject?
+    do {
+      let stack = try stack()
+      seen = stack.store.model
+      object = try stack.insert("Employee", ["firstName": "Ada", "lastName": "L"])
+      try stack.context.save()
+    }
+    #expect(object?.entity.superentity?.name == "Person")
+    #expect(seen != nil)
+    object = nil
+    #expect(seen == nil)
+  }
+
   @Test("sub-entities have the properties of their super-entity and their own", arguments: Stack.types)
   func inherits(_ type: String) throws {
     let stack = try stack(type)

@@ -17,6 +17,9 @@ static void note(void) {
   if (atomic_load_explicit(&is_counting, memory_order_relaxed)) atomic_fetch_add_explicit(&count, 1, memory_order_relaxed);
 }
 
+// A sanitizer defines these itself, and this target is part of the program of the tests.
+#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
+
 void *malloc(size_t size) { note(); return __libc_malloc(size); }
 void *calloc(size_t number, size_t size) { note(); return __libc_calloc(number, size); }
 void *realloc(void *old, size_t size) { note(); return __libc_realloc(old, size); }
@@ -29,6 +32,8 @@ int posix_memalign(void **result, size_t alignment, size_t size) {
   *result = memory;
   return 0;
 }
+
+#endif
 
 void asc_begin(void) {
   atomic_store(&count, 0);

@@ -45,7 +45,9 @@ final class ModelPlan: Sendable {
 
 /// One entity's properties, each at a number that holds in all its sub-entities too.
 final class EntityPlan: Sendable {
-  let entity: Entity
+  // The model keeps its plans, so they do not keep it: whoever has a plan has a store or an object, which does.
+  private unowned let model: ManagedObjectModel
+  var entity: Entity { model.entity(at: index) }
   let index: Int
   let root: Int
   /// Super-entity's first; a composite is followed by its parts.
@@ -65,7 +67,7 @@ final class EntityPlan: Sendable {
   private let names: NameTable
 
   init(_ entity: Entity, _ properties: [PropertyPlan]) {
-    self.entity = entity
+    model = entity.model
     index = entity.index
     root = entity.root.index
     self.properties = properties

@@ -15,6 +15,8 @@ import FoundationEssentials
 /// ``validateForInsert()``, ``validateForUpdate()``, ``validateForDelete()``.
 open class ManagedObject {
   final let plan: EntityPlan
+  /// Kept for an object that outlives its context: the plan does not keep it.
+  private final let model: ManagedObjectModel
   // Unowned and unsafe is sound here: a context keeps track of every object that names it, and takes its name from each
   // when it ends; an object takes itself from its context's tables when it ends. Neither can leave the isolation that
   // both are in.
@@ -67,7 +69,8 @@ open class ManagedObject {
   ///
   /// An abstract entity has no objects: what is made of one cannot be saved, and says so then.
   public required init(entity: Entity, insertInto context: ManagedObjectContext?) {
-    plan = ModelPlan.plan(of: entity.model).entities[entity.index]
+    model = entity.model
+    plan = ModelPlan.plan(of: model).entities[entity.index]
     if let context { context.insert(self) }
   }
 
@@ -126,7 +129,7 @@ open class ManagedObject {
 
   // MARK: What it is
 
-  public final var entity: Entity { plan.entity }
+  public final var entity: Entity { model.entity(at: plan.index) }
 
   /// The object's context; nil for one that stands alone or is gone.
   public final var managedObjectContext: ManagedObjectContext? { context }

@@ -115,13 +115,14 @@ public final class NodeTableBuilder {
   }
 
   deinit {
-    for index in tables.indices {
+    // By the model: once finished there are no tables here.
+    for index in model.records.indices {
       let entry = building + index
       entry.pointee.headers.deallocate()
       entry.pointee.classes.deallocate()
       entry.pointee.lines?.deallocate()
     }
-    building.deinitialize(count: tables.count)
+    building.deinitialize(count: model.records.count)
     building.deallocate()
     current.deallocate()
     state.deinitialize(count: 1)
