@@ -18,6 +18,16 @@ struct Conform: ParsableCommand {
       """,
     subcommands: [Run.self, List.self, Explain.self], defaultSubcommand: Run.self)
 
+  /// The help with the options of what is run where no subcommand is named: the parser shows those of the subcommands nowhere here.
+  static func completed(help: String) -> String {
+    let title = "OPTIONS:\n"
+    let own = Run.helpMessage()
+    guard let options = own.range(of: title), let place = help.range(of: title),
+      let end = help.range(of: "\n\n", range: place.upperBound..<help.endIndex)
+    else { return help }
+    return help[..<place.lowerBound] + own[options.lowerBound...].trimmingCharacters(in: .newlines) + help[end.lowerBound...]
+  }
+
   struct Run: ParsableCommand {
     static let configuration = CommandConfiguration(commandName: "run", abstract: "Run checks.", shouldDisplay: false)
     @Option(help: "The store type.") var type: String?
@@ -32,7 +42,7 @@ struct Conform: ParsableCommand {
     @Option(help: "Write a report: a name that ends in .json, .xml (JUnit), .html or .txt. May be repeated.") var report: [String] = []
     @Option(help: "How many checks run at a time.") var width: Int?
     @Flag(help: "About two dozen checks that take a few seconds.") var smoke = false
-    @Flag(help: "Plant every known fault and see whether the checks find it.") var selftest = false
+    @Flag(help: "Plant every known fault and see whether the checks find it; with --only those that these checks are there to find.") var selftest = false
     @Option(help: "For --selftest: this fault alone; may be repeated.") var fault: [String] = []
     @Flag(help: "Replace reports that exist.") var force = false
     @Flag(help: "Print the schema of the JSON report.") var schema = false
@@ -41,7 +51,16 @@ struct Conform: ParsableCommand {
     func run() throws {
       try guarded(common) {
         if schema { return try Talk.put(ConformanceReport.schema) }
-        if selftest { return try test() }
+        if selftest {
+          let others: [(String, Bool)] = [
+            ("--type", type != nil), ("--profile", !profile.isEmpty), ("--smoke", smoke), ("--report", !report.isEmpty), ("--seed", seed != 1),
+          ]
+          if let (name, _) = others.first(where: \.1) {
+            throw CommandFailure("--selftest does not go with \(name): --only and --fault say what is tried", exitCode: 64)
+          }
+          return try test()
+        }
+        guard fault.isEmpty else { throw CommandFailure("--fault goes with --selftest", exitCode: 64) }
         guard let type else { throw CommandFailure("give a --type, or --selftest", exitCode: 64, json: common.json) }
         try check(try Tool.registry.storeType(named: type))
       }
@@ -109,10 +128,18 @@ struct Conform: ParsableCommand {
       // A worker process serves when it comes by.
       for subject in subjects { _ = Conformance.checks(for: subject) }
       for name in fault where !Conformance.faults.contains(where: { $0.name == name }) {
-        throw CommandFailure("there is no fault '\(name)'; see: atomicstore conform explain", exitCode: 64, json: common.json)
+        throw CommandFailure("there is no fault '\(name)'; see: atomicstore conform list --faults", exitCode: 64, json: common.json)
+      }
+      let wanted = only.map { $0.uppercased() }
+      for id in wanted where !Conformance.catalogue.contains(where: { $0.id == id }) {
+        throw CommandFailure("there is no check '\(id)'; see: atomicstore conform list", exitCode: 64)
+      }
+      let tried = Conformance.catalogue.filter { wanted.isEmpty || wanted.contains($0.id) }.flatMap(\.catches).map(\.name)
+      guard tried.contains(where: { fault.isEmpty || fault.contains($0) }) else {
+        throw CommandFailure("none of these checks is there to find that; see: atomicstore conform explain \(wanted.first ?? "VAL-07")", exitCode: 64)
       }
       let isTerminal = isatty(2) == 1
-      let outcome = ConformanceSelfTest.run(in: subjects, width: lanes, faults: fault) { done, total in
+      let outcome = ConformanceSelfTest.run(in: subjects, width: lanes, faults: fault, checks: wanted) { done, total in
         if isTerminal { FileHandle.standardError.write(Data("\r\(done) of \(total)".utf8)) }
       }
       if isTerminal { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
@@ -148,10 +175,21 @@ struct Conform: ParsableCommand {
   }
 
   struct List: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "List the checks.")
+    static let configuration = CommandConfiguration(abstract: "List the checks, or the faults that they find.")
+    @Flag(help: "The faults that --selftest can plant.") var faults = false
     @OptionGroup var common: CommonOptions
 
     func run() throws {
+      try guarded(common) { try faults ? listFaults() : listChecks() }
+    }
+
+    private func listFaults() throws {
+      let all = Conformance.faults
+      guard common.json else { return try Talk.put(all.map { "\($0.name): \($0.text)\n" }.joined()) }
+      try Talk.put(JSONValue.array(all.map { .object([("name", .string($0.name)), ("text", .string($0.text))]) }).text + "\n")
+    }
+
+    private func listChecks() throws {
       let checks = Conformance.catalogue
       if common.json {
         try Talk.put(
@@ -175,25 +213,41 @@ struct Conform: ParsableCommand {
   struct Explain: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Tell what a check is about.")
     @Argument(help: "The check, such as VAL-07.") var id: String
+    @OptionGroup var common: CommonOptions
 
     func run() throws {
-      try guarded(json: false) {
-        guard let check = Conformance.catalogue.first(where: { $0.id == id.uppercased() }) else {
-          if let reason = Conformance.leftOut.first(where: { $0.id == id.uppercased() })?.reason {
-            return try Talk.put("\(id.uppercased()) is left out: \(reason)\n")
+      try guarded(common) {
+        let id = id.uppercased()
+        guard let check = Conformance.catalogue.first(where: { $0.id == id }) else {
+          guard let reason = Conformance.leftOut.first(where: { $0.id == id })?.reason else {
+            throw CommandFailure("there is no check '\(id)'; see: atomicstore conform list", exitCode: 64)
           }
-          throw CommandFailure("there is no check '\(id)'; see: atomicstore conform list", exitCode: 64)
+          let answer = JSONValue.object([("id", .string(id)), ("leftOut", .string(reason))])
+          return try Talk.put(common.json ? answer.text + "\n" : "\(id) is left out: \(reason)\n")
         }
-        var text = "\(check.id): \(check.title)\n"
-        text += "  level      \(check.level.rawValue), profile \(check.profile.rawValue)\n"
-        text += "  rule from  \(check.source)\n"
-        text += "  procedure  \(check.procedure)\n"
-        if !check.likelyCauses.isEmpty { text += "  likely     \(check.likelyCauses.joined(separator: "\n             "))\n" }
-        if !check.catches.isEmpty {
-          text += "  catches    " + check.catches.map { "\($0.name): \($0.text)" }.joined(separator: "\n             ") + "\n"
-        }
-        try Talk.put(text)
+        try Talk.put(common.json ? Self.json(check).text + "\n" : Self.text(check))
       }
+    }
+
+    private static func text(_ check: ConformanceCheck) -> String {
+      var text = "\(check.id): \(check.title)\n"
+      text += "  level      \(check.level.rawValue), profile \(check.profile.rawValue)\n"
+      text += "  rule from  \(check.source)\n"
+      text += "  procedure  \(check.procedure)\n"
+      if !check.likelyCauses.isEmpty { text += "  likely     \(check.likelyCauses.joined(separator: "\n             "))\n" }
+      if !check.catches.isEmpty {
+        text += "  catches    " + check.catches.map { "\($0.name): \($0.text)" }.joined(separator: "\n             ") + "\n"
+      }
+      return text
+    }
+
+    private static func json(_ check: ConformanceCheck) -> JSONValue {
+      .object([
+        ("id", .string(check.id)), ("title", .string(check.title)), ("level", .string(check.level.rawValue)),
+        ("profile", .string(check.profile.rawValue)), ("source", .string(check.source)), ("procedure", .string(check.procedure)),
+        ("likelyCauses", .array(check.likelyCauses.map { .string($0) })),
+        ("catches", .array(check.catches.map { .object([("name", .string($0.name)), ("text", .string($0.text))]) })),
+      ])
     }
   }
 }

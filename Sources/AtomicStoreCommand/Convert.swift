@@ -2,6 +2,7 @@ import ArgumentParser
 import AtomicStoreKit
 import BuiltInStoreFormats
 import Foundation
+import StoreCodecs
 
 struct Convert: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -17,7 +18,7 @@ struct Convert: ParsableCommand {
       With --entity a subset is written: the objects of these entities, their sub-entities included, that fulfil --where.
       They keep their references. --related says what becomes of a relationship that leads out of the subset.
 
-        atomicstore convert Company.xml Sales.xml --entity Employee --where "department.name == 'Sales'" --related closure
+        atomicstore convert Company.xml Entwicklung.xml --entity Employee --where "department.name == 'Entwicklung'" --related closure
       """)
   @Argument(help: "The store to read; - for standard input.") var source: String
   @Argument(help: "The store to make; - for standard output.") var target: String
@@ -61,7 +62,7 @@ struct Convert: ParsableCommand {
       case .nullify: .nullify
       case .fail, nil: .fail
       }
-    return StoreSubset(entityNames: entities, predicate: try predicate.map { try Fetch.parse($0) }, related: rule)
+    return StoreSubset(entityNames: entities, predicate: try predicate.map { try Fetch.parse($0, "--where") }, related: rule)
   }
 
   func run() throws {
@@ -80,17 +81,50 @@ struct Convert: ParsableCommand {
       let bar = ProgressBar()
       converter.progress = { bar.show($0) }
       defer { bar.clear() }
-      let input = try StandardInput.path(for: source)
-      defer { StandardInput.discard() }
+      let input = try Input.path(for: source)
+      defer { Input.discard() }
 
       let report: StoreConverter.Report
       if target == "-" {
         report = try convertToStandardOutput(converter, input)
       } else {
-        report = try converter.convert(from: input, to: target)
+        if dryRun { try Self.checkPlace(target) }
+        report = try convert(converter, input, target)
       }
       bar.clear()
-      tell(report)
+      try tell(report)
+    }
+  }
+
+  private func convert(_ converter: StoreConverter, _ input: String, _ target: String) throws -> StoreConverter.Report {
+    // Nothing is in its place before all is read, so that all of it can be done again.
+    func isOfSource(_ error: PersistentStoreError) -> Bool {
+      let file = error.location.file ?? ""
+      return file == input || file.hasPrefix(input + "/")
+    }
+    return try readingTwice(where: isOfSource) { try converter.convert(from: input, to: target) }
+  }
+
+  /// Looks whether a result could be put in its place: a dry run stages it elsewhere, and would not find out.
+  private static func checkPlace(_ target: String) throws(PersistentStoreError) {
+    let place = StoreLocation(file: target)
+    let there = try StorePlace.inspect(target)
+    var trimmed = Substring(there.resolvedPath)
+    while trimmed.count > 1, trimmed.hasSuffix("/") { trimmed.removeLast() }
+    let end = trimmed.lastIndex(of: "/") ?? trimmed.startIndex
+    let folder = end == trimmed.startIndex ? "/" : String(trimmed[..<end])
+    var status = stat()
+    guard stat(folder, &status) == 0 else {
+      throw PersistentStoreError(.cannotCreate, "the folder \(folder) does not exist", at: place)
+    }
+    guard status.st_mode & S_IFMT == S_IFDIR else {
+      throw PersistentStoreError(.cannotCreate, "\(folder) is no folder", at: place)
+    }
+    guard faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == 0 else {
+      throw PersistentStoreError(.permissionDenied, "nothing can be put into the folder \(folder): \(Descriptor.text(errno))", at: place)
+    }
+    if there.kind != .nothing, faccessat(AT_FDCWD, there.resolvedPath, W_OK, AT_EACCESS) != 0 {
+      throw PersistentStoreError(.permissionDenied, "the store is protected against writing", at: place)
     }
   }
 
@@ -108,30 +142,39 @@ struct Convert: ParsableCommand {
       }
       converter.writeOptions["layout"] = converter.writeOptions["layout"] ?? "file"
     }
-    let path = temporaryPath("stdout." + (type.traits.fileExtensions.first ?? "store"))
-    Interrupt.remember(path)
+    let path = Input.temporaryPath("stdout." + (type.traits.fileExtensions.first ?? "store"), shownAs: "standard output")
     defer { unlink(path) }
-    let report = try converter.convert(from: input, to: path)
+    let report = try convert(converter, input, path)
     guard !report.isDryRun else { return report }
-    guard let file = FileHandle(forReadingAtPath: path) else {
-      throw CommandFailure("cannot read the staged result", exitCode: 74)
+    let file = open(path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { throw CommandFailure("cannot read the staged result: \(Descriptor.text(errno))", exitCode: 74) }
+    defer { close(file) }
+    try Talk.stream { writer in
+      var buffer = [UInt8](repeating: 0, count: 1 << 18)
+      while true {
+        let got = buffer.withUnsafeMutableBytes { Descriptor.read(file, into: $0) }
+        guard got >= 0 else { throw CommandFailure("cannot read the staged result: \(Descriptor.text(Int32(-got)))", exitCode: 74) }
+        guard got > 0 else { return }
+        buffer.withUnsafeBytes { writer.append(UnsafeRawBufferPointer(rebasing: $0[..<got])) }
+        try writer.flushIfNeeded()
+      }
     }
-    while let piece = try file.read(upToCount: 1 << 20), !piece.isEmpty { try Talk.put(piece) }
     return report
   }
 
-  private func tell(_ report: StoreConverter.Report) {
+  private func tell(_ report: StoreConverter.Report) throws {
     // With the result on standard output the report goes where talk goes.
     if common.json {
       let text = Self.json(report, source, target).text
-      if target == "-" { Talk.say(text) } else { try? Talk.put(text + "\n") }
+      if target == "-" { Talk.say(text) } else { try Talk.put(text + "\n") }
       return
     }
     for loss in report.losses { Talk.say("lost: \(loss)") }
     for selection in report.selections { Talk.say("as asked: \(selection)") }
+    let total = report.counts.reduce(0) { $0 + $1.count }
+    if !entities.isEmpty, total == 0 { Talk.say("atomicstore: nothing matched: the new store has no objects") }
     // As other tools do: quiet on success, unless somebody is watching.
     guard verbose || report.isDryRun || isatty(STDERR_FILENO) == 1 else { return }
-    let total = report.counts.reduce(0) { $0 + $1.count }
     let list = report.counts.map { "\($0.entity) \($0.count)" }.joined(separator: ", ")
     let verb = report.isDryRun ? "would convert" : "converted"
     Talk.say(

@@ -1,6 +1,6 @@
 import ArgumentParser
 import AtomicStoreKit
-import Foundation
+import StoreCodecs
 
 struct Diff: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -9,7 +9,7 @@ struct Diff: ParsableCommand {
       Objects are matched by entity and reference. Values are compared to the bit and the Unicode scalar, ordered
       relationships in their order, metadata key by key, the stores' UUIDs too.
       """)
-  @Argument(help: "The one store.") var first: String
+  @Argument(help: "The one store; - for standard input, for one of both.") var first: String
   @Argument(help: "The other.") var second: String
   @OptionGroup var reading: SourceOptions
   @Flag(name: .customLong("ignore-uuid"), help: "Do not compare the stores' UUIDs.") var ignoreUUID = false
@@ -20,30 +20,38 @@ struct Diff: ParsableCommand {
   @OptionGroup var common: CommonOptions
 
   func run() throws {
-    let differences: [GraphDifference]
     do {
       try Tool.load(common.plugins)
+      guard first != "-" || second != "-" else { throw CommandFailure("standard input can be one of both only", exitCode: 64) }
       let (one, left) = try reading.open(first)
       let (other, right) = try reading.open(second)
       defer { withExtendedLifetime((one, other)) {} }
-      differences = GraphComparison.differences(
+      let differences = GraphComparison.differences(
         StoreSnapshot(nodes: left.nodes, metadata: left.metadata),
         StoreSnapshot(nodes: right.nodes, metadata: right.metadata),
         options: .init(
           comparesIdentity: !ignoreUUID, comparesMetadata: !ignoreMetadata, ignoresNameCase: ignoreNameCase))
+      // A reader that has had enough changes nothing about the answer.
+      do { try show(differences) } catch is ExitCode {}
+      if !differences.isEmpty { throw ExitCode(1) }
+    } catch let code as ExitCode {
+      throw code
     } catch {
       var failure = CommandFailure(error, json: common.json)
       // In diff 1 means different: all trouble is 2.
       failure.exitCode = 2
       throw failure
     }
-    if !quiet {
-      if common.json {
-        try Talk.put(JSONValue.array(differences.map(\.json)).text + "\n")
-      } else {
-        try Talk.put(differences.map { "\($0)\n" }.joined())
+  }
+
+  private func show(_ differences: [GraphDifference]) throws {
+    guard !quiet else { return }
+    if common.json { return try Talk.put(JSONValue.array(differences.map(\.json)).text + "\n") }
+    try Talk.stream { writer in
+      for difference in differences {
+        writer.append("\(difference)\n")
+        try writer.flushIfNeeded()
       }
     }
-    if !differences.isEmpty { throw ExitCode(1) }
   }
 }

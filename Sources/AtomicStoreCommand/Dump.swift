@@ -1,6 +1,7 @@
 import ArgumentParser
 import AtomicStoreKit
 import Foundation
+import StoreCodecs
 
 struct Dump: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -21,10 +22,7 @@ struct Dump: ParsableCommand {
       let (coordinator, opened) = try source.open(store)
       defer { withExtendedLifetime(coordinator) {} }
       let nodes = try opened.nodes.canonical()
-      for name in entity where nodes.model.entity(named: name) == nil {
-        let names = nodes.model.entities.map(\.name).joined(separator: ", ")
-        throw CommandFailure("there is no entity '\(name)'; there are \(names)", exitCode: 65, json: common.json)
-      }
+      for name in entity { _ = try nodes.model.entity(asked: name) }
       if common.json {
         try dumpJSON(nodes, opened.metadata)
       } else {
@@ -36,51 +34,102 @@ struct Dump: ParsableCommand {
   private func isWanted(_ name: String) -> Bool { entity.isEmpty || entity.contains(name) }
 
   private func dumpText(_ nodes: NodeTable, _ metadata: StoreMetadata) throws {
-    var text = "store \(metadata.uuid.uuidString)\n"
-    for entry in metadata.entries { text += "metadata \(entry.key): \(GraphComparison.summary(entry.value))\n" }
-    for entity in nodes.model.entities where isWanted(entity.name) {
-      let reader = nodes.reader(of: entity.index)
-      for row in 0..<reader.count {
-        text += "\n\(entity.name)/\(reader.reference(row: row))\n"
-        for slot in entity.slots.sorted(by: { ScalarString($0.name) < ScalarString($1.name) }) {
-          let value = reader.value(slot: slot.index, row: row)
-          if case .toMany(let list) = value {
-            for reference in list { text += "  \(slot.name): \(reference)\n" }
-          } else if !value.isNull {
-            text += "  \(slot.name): \(GraphComparison.fullText(value))\n"
+    try Talk.stream { writer in
+      writer.append("store \(metadata.uuid.uuidString)\n")
+      for entry in metadata.entries { writer.append("metadata \(entry.key): \(GraphComparison.summary(entry.value))\n") }
+      for entity in nodes.model.entities where isWanted(entity.name) {
+        let reader = nodes.reader(of: entity.index)
+        let slots = entity.slots.sorted { ScalarString($0.name) < ScalarString($1.name) }
+          .map { (index: $0.index, title: Array("  \($0.name): ".utf8)) }
+        let title = Array("\n\(entity.name)/".utf8)
+        for row in 0..<reader.count {
+          writer.append(title)
+          Self.write(reader.reference(row: row), to: writer)
+          writer.append(byte: 0x0A)
+          for slot in slots {
+            switch reader.value(slot: slot.index, row: row) {
+            case .null: continue
+            case .toMany(let list):
+              for object in list {
+                writer.append(slot.title)
+                Self.write(.toOne(object), to: writer)
+                writer.append(byte: 0x0A)
+              }
+            case let value:
+              writer.append(slot.title)
+              Self.write(value, to: writer)
+              writer.append(byte: 0x0A)
+            }
           }
-        }
-        if text.utf8.count > 1 << 20 {
-          try Talk.put(text)
-          text = ""
+          try writer.flushIfNeeded()
         }
       }
     }
-    try Talk.put(text)
+  }
+
+  private static func write(_ reference: ReferenceObject, to writer: ByteWriter) {
+    switch reference {
+    case .integer(let number): writer.append(integer: number)
+    case .string(let text): writer.append(text)
+    }
+  }
+
+  /// As `GraphComparison.fullText` has it: what there is most of without a text in between.
+  private static func write(_ value: StoredValue, to writer: ByteWriter) {
+    switch value {
+    case .integer(let number): writer.append(integer: number)
+    case .boolean(let flag): writer.append(flag ? "true" : "false")
+    case .uuid(let uuid): writer.append(uuid: uuid)
+    case .toOne(let object):
+      writer.append(object.entityName)
+      writer.append(byte: 0x2F)
+      write(object.reference, to: writer)
+    case .string(var text):
+      let isPlain = text.withUTF8 { bytes in bytes.allSatisfy { $0 >= 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x5C } }
+      guard isPlain else { return writer.append(GraphComparison.quoted(text)) }
+      writer.append(byte: 0x22)
+      writer.append(text)
+      writer.append(byte: 0x22)
+    case .data(let data):
+      writer.append(byte: 0x3C)
+      for byte in data { writer.append(hexadecimal: UInt64(byte), digits: 2) }
+      writer.append(byte: 0x3E)
+    default: writer.append(GraphComparison.fullText(value))
+    }
   }
 
   private func dumpJSON(_ nodes: NodeTable, _ metadata: StoreMetadata) throws {
-    var objects: [JSONValue] = []
-    for entity in nodes.model.entities where isWanted(entity.name) {
-      let reader = nodes.reader(of: entity.index)
-      for row in 0..<reader.count {
-        var values: [(String, JSONValue)] = []
-        for slot in entity.slots {
-          let value = reader.value(slot: slot.index, row: row)
-          values.append((slot.name, Self.json(value)))
-        }
-        objects.append(
-          .object([
-            ("entity", .string(entity.name)), ("reference", Self.json(reader.reference(row: row))),
-            ("values", .object(values)),
-          ]))
+    try Talk.stream { writer in
+      // One object at a time, and the frame around them by hand: all of them as values would take many times the store.
+      let frame: [(String, JSONValue)] = [
+        ("uuid", .string(metadata.uuid.uuidString)), ("metadata", .object(metadata.entries.map { ($0.key, $0.value.json) })),
+      ]
+      writer.append(byte: 0x7B)
+      for (index, member) in frame.enumerated() {
+        JSONValue.begin(index, to: writer, indent: 0)
+        JSONValue.quote(member.0, to: writer)
+        writer.append(": ")
+        member.1.write(to: writer, indent: 1)
       }
+      JSONValue.begin(frame.count, to: writer, indent: 0)
+      writer.append("\"objects\": [")
+      var count = 0
+      for entity in nodes.model.entities where isWanted(entity.name) {
+        let reader = nodes.reader(of: entity.index)
+        for row in 0..<reader.count {
+          let object = JSONValue.object([
+            ("entity", .string(entity.name)), ("reference", Self.json(reader.reference(row: row))),
+            ("values", .object(entity.slots.map { ($0.name, Self.json(reader.value(slot: $0.index, row: row))) })),
+          ])
+          JSONValue.begin(count, to: writer, indent: 1)
+          object.write(to: writer, indent: 2)
+          count += 1
+          try writer.flushIfNeeded()
+        }
+      }
+      JSONValue.end(count == 0, to: writer, indent: 1)
+      writer.append("]\n}\n")
     }
-    let all = JSONValue.object([
-      ("uuid", .string(metadata.uuid.uuidString)),
-      ("metadata", .object(metadata.entries.map { ($0.key, $0.value.json) })), ("objects", .array(objects)),
-    ])
-    try Talk.put(all.text + "\n")
   }
 
   private static func json(_ reference: ReferenceObject) -> JSONValue {

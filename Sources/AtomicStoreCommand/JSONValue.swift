@@ -1,5 +1,6 @@
 import AtomicStoreKit
 import Foundation
+import StoreCodecs
 
 /// JSON with its keys in the order they were given, so that equal answers are equal bytes.
 indirect enum JSONValue {
@@ -11,72 +12,104 @@ indirect enum JSONValue {
   case array([JSONValue])
   case object([(String, JSONValue)])
 
-  /// Indented text with a line break at the end of each member.
-  var text: String {
-    var result = ""
-    write(to: &result, indent: 0)
-    return result
-  }
+  /// Indented text, each member on a line of its own.
+  var text: String { collected { write(to: $0, indent: 0) } }
 
   /// All on one line.
-  var line: String {
-    switch self {
-    case .array(let parts): "[" + parts.map(\.line).joined(separator: ",") + "]"
-    case .object(let members): "{" + members.map { JSONValue.string($0.0).text + ":" + $0.1.line }.joined(separator: ",") + "}"
-    default: text
-    }
+  var line: String { collected { write(to: $0, indent: nil) } }
+
+  private func collected(_ body: (ByteWriter) -> Void) -> String {
+    let writer = ByteWriter()
+    body(writer)
+    return String(decoding: writer.takeBytes(), as: UTF8.self)
   }
 
-  private func write(to result: inout String, indent: Int) {
-    let inner = String(repeating: "  ", count: indent + 1)
-    let outer = String(repeating: "  ", count: indent)
+  /// - Parameter indent: How deep the value stands; nil for all on one line.
+  func write(to writer: ByteWriter, indent: Int?) {
     switch self {
-    case .null: result += "null"
-    case .boolean(let flag): result += flag ? "true" : "false"
-    case .integer(let number): result += String(number)
-    // JSON has no word for these: as strings.
-    case .number(let number): result += number.isFinite ? number.description : Self.quoted(number.description)
-    case .string(let string): result += Self.quoted(string)
+    case .null: writer.append("null")
+    case .boolean(let flag): writer.append(flag ? "true" as StaticString : "false")
+    case .integer(let number): writer.append(integer: Int64(number))
+    // JSON has no word for those that are not finite: as strings.
+    case .number(let number): number.isFinite ? writer.append(number.description) : Self.quote(number.description, to: writer)
+    case .string(let string): Self.quote(string, to: writer)
     case .array(let values):
-      if values.isEmpty { return result += "[]" }
-      result += "[\n"
+      writer.append(byte: 0x5B)
       for (index, value) in values.enumerated() {
-        result += inner
-        value.write(to: &result, indent: indent + 1)
-        result += index + 1 < values.count ? ",\n" : "\n"
+        Self.begin(index, to: writer, indent: indent)
+        value.write(to: writer, indent: indent.map { $0 + 1 })
       }
-      result += outer + "]"
+      Self.end(values.isEmpty, to: writer, indent: indent)
+      writer.append(byte: 0x5D)
     case .object(let members):
-      if members.isEmpty { return result += "{}" }
-      result += "{\n"
+      writer.append(byte: 0x7B)
       for (index, member) in members.enumerated() {
-        result += inner + Self.quoted(member.0) + ": "
-        member.1.write(to: &result, indent: indent + 1)
-        result += index + 1 < members.count ? ",\n" : "\n"
+        Self.begin(index, to: writer, indent: indent)
+        Self.quote(member.0, to: writer)
+        writer.append(indent == nil ? ":" as StaticString : ": ")
+        member.1.write(to: writer, indent: indent.map { $0 + 1 })
       }
-      result += outer + "}"
+      Self.end(members.isEmpty, to: writer, indent: indent)
+      writer.append(byte: 0x7D)
     }
   }
 
-  static func quoted(_ string: String) -> String {
-    var result = "\""
-    for scalar in string.unicodeScalars {
-      switch scalar {
-      case "\"": result += "\\\""
-      case "\\": result += "\\\\"
-      case "\n": result += "\\n"
-      case "\r": result += "\\r"
-      case "\t": result += "\\t"
-      default:
-        if scalar.value < 0x20 || scalar.value == 0x7F || scalar.value == 0x2028 || scalar.value == 0x2029 {
-          let hex = String(scalar.value, radix: 16)
-          result += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
-        } else {
-          result.unicodeScalars.append(scalar)
+  /// What stands before a member of an array or an object.
+  static func begin(_ index: Int, to writer: ByteWriter, indent: Int?) {
+    if index > 0 { writer.append(byte: 0x2C) }
+    guard let indent else { return }
+    writer.append(byte: 0x0A)
+    writer.append(repeating: 0x20, count: 2 * (indent + 1))
+  }
+
+  /// What stands after the last member.
+  static func end(_ isEmpty: Bool, to writer: ByteWriter, indent: Int?) {
+    guard let indent, !isEmpty else { return }
+    writer.append(byte: 0x0A)
+    writer.append(repeating: 0x20, count: 2 * indent)
+  }
+
+  /// The text in quotes, with what JSON cannot have escaped, and what breaks lines elsewhere.
+  static func quote(_ string: String, to writer: ByteWriter) {
+    var string = string
+    writer.append(byte: 0x22)
+    string.withUTF8 { bytes in
+      var start = 0
+      var place = 0
+      while place < bytes.count {
+        let byte = bytes[place]
+        let isSeparator = byte == 0xE2 && place + 2 < bytes.count && bytes[place + 1] == 0x80 && bytes[place + 2] | 1 == 0xA9
+        guard byte < 0x20 || byte == 0x22 || byte == 0x5C || byte == 0x7F || isSeparator else {
+          place += 1
+          continue
         }
+        writer.append(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[start..<place]))
+        switch byte {
+        case 0x22: writer.append("\\\"")
+        case 0x5C: writer.append("\\\\")
+        case 0x0A: writer.append("\\n")
+        case 0x0D: writer.append("\\r")
+        case 0x09: writer.append("\\t")
+        default:
+          writer.append("\\u")
+          writer.append(hexadecimal: isSeparator ? 0x2000 | UInt64(bytes[place + 2] & 0x3F) : UInt64(byte), digits: 4)
+        }
+        place += isSeparator ? 3 : 1
+        start = place
       }
+      writer.append(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[start...]))
     }
-    return result + "\""
+    writer.append(byte: 0x22)
+  }
+
+  /// The value with each text in it changed, but for the keys.
+  func mapStrings(_ change: (String) -> String) -> JSONValue {
+    switch self {
+    case .string(let text): .string(change(text))
+    case .array(let values): .array(values.map { $0.mapStrings(change) })
+    case .object(let members): .object(members.map { ($0.0, $0.1.mapStrings(change)) })
+    default: self
+    }
   }
 }
 

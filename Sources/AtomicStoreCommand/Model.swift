@@ -10,24 +10,26 @@ struct Model: ParsableCommand {
   struct Show: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Print a model: of a .xcdatamodeld, .xcdatamodel or contents file, or the one a store carries.")
-    @Argument(help: "The model file, or a store.") var path: String
+    @Argument(help: "The model file, or a store; - for standard input.") var path: String
     @OptionGroup var common: CommonOptions
 
     func run() throws {
       try guarded(common) {
-        let (model, warnings) = try load()
+        let input = try Input.path(for: path)
+        defer { Input.discard() }
+        let (model, warnings) = try load(input)
         for warning in warnings { Talk.say("atomicstore: \(path): \(warning)") }
         try Talk.put(common.json ? Self.json(model).text + "\n" : Self.text(model))
       }
     }
 
-    private func load() throws -> (ManagedObjectModel, [String]) {
+    private func load(_ path: String) throws -> (ManagedObjectModel, [String]) {
       // A store describes itself; everything else is for the model reader, which names what it cannot read.
       if let place = try? StorePlace.inspect(path), place.holdsContent, let probe = try? place.probe(),
         (try? Tool.registry.recognize(probe)) != nil
       {
         let coordinator = PersistentStoreCoordinator(registry: Tool.registry)
-        let store = try coordinator.addPersistentStore(at: path, isReadOnly: true)
+        let store = try readingTwice { try coordinator.addPersistentStore(at: path, isReadOnly: true) }
         return (store.model, [])
       }
       let file = try ModelFile.read(at: path)

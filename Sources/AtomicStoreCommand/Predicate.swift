@@ -15,7 +15,7 @@ struct PredicateCommand: ParsableCommand {
       Arguments such as %@ and %K are taken for whatever fits. Exit code 1 where a text is refused.
       """)
   @Argument(help: "The predicate.") var text: String?
-  @Option(help: "A file with one JSON string on each line.") var file: String?
+  @Option(help: "A file with one JSON string on each line; - for standard input.") var file: String?
   @Option(help: "The model that the predicate is held to.") var model: String?
   @Option(help: "The entity of the model that it is asked of.") var entity: String?
   @OptionGroup var common: CommonOptions
@@ -38,12 +38,7 @@ struct PredicateCommand: ParsableCommand {
     }
     var options = SourceOptions()
     options.model = model
-    guard let read = try options.loadModel() else { return nil }
-    guard let found = read.entity(named: entity) else {
-      let names = read.entities.map(\.name).joined(separator: ", ")
-      throw CommandFailure("the model has no entity '\(entity)'; it has \(names)", exitCode: 65, json: common.json)
-    }
-    return found
+    return try options.loadModel()?.entity(asked: entity)
   }
 
   /// The predicate, held to the entity where there is one.
@@ -87,9 +82,13 @@ struct PredicateCommand: ParsableCommand {
   }
 
   private func all(_ file: String, _ entity: Entity?) throws {
-    let content: String
-    do { content = try String(contentsOfFile: file, encoding: .utf8) } catch {
-      throw CommandFailure("\(file): cannot be read as UTF-8 text", exitCode: 66, json: common.json)
+    let path = try Input.path(for: file, mayBeEmpty: true)
+    defer { Input.discard() }
+    guard let bytes = FileManager.default.contents(atPath: path) else {
+      throw CommandFailure("\(path): cannot be read", exitCode: 74, json: common.json)
+    }
+    guard let content = String(validating: bytes, as: UTF8.self) else {
+      throw CommandFailure("\(path): is no UTF-8 text", exitCode: 65, json: common.json)
     }
     var parsed = 0
     var refused: [(line: Int, text: String, error: PredicateFormatError)] = []

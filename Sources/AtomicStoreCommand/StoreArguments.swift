@@ -1,9 +1,7 @@
 import ArgumentParser
 import AtomicStoreKit
 import BuiltInStoreFormats
-import Foundation
 import ModelFiles
-import Synchronization
 
 /// A store to read, as the command line names it.
 struct SourceOptions: ParsableArguments {
@@ -15,7 +13,7 @@ struct SourceOptions: ParsableArguments {
 
   func loadModel() throws -> ManagedObjectModel? {
     guard let model else { return nil }
-    let file = try ModelFile.read(at: model)
+    let file = try ModelFile.read(at: try Input.path(for: model))
     for warning in file.warnings { Talk.say("atomicstore: \(model): \(warning)") }
     do {
       return try ManagedObjectModel(file.description)
@@ -28,11 +26,33 @@ struct SourceOptions: ParsableArguments {
   /// Opens a store for reading. The coordinator must be kept for as long as the store is.
   func open(_ path: String) throws -> (PersistentStoreCoordinator, PersistentStore) {
     let coordinator = PersistentStoreCoordinator(managedObjectModel: try loadModel(), registry: Tool.registry)
-    let input = try StandardInput.path(for: path)
-    defer { StandardInput.discard() }
-    let store = try coordinator.addPersistentStore(
-      type: from, at: input, options: try parseOptions(readOptions), isReadOnly: true)
+    let input = try Input.path(for: path)
+    defer { Input.discard() }
+    let options = try parseOptions(readOptions)
+    let store = try readingTwice {
+      try coordinator.addPersistentStore(type: from, at: input, options: options, isReadOnly: true)
+    }
     return (coordinator, store)
+  }
+}
+
+/// Reads, and once more where the store was changed: what somebody replaces at this moment can be read then, and what was edited
+/// since it was saved is refused again, as the bad data that it is.
+///
+/// - Parameter isOfSource: Whether it is what is read that was changed, where something is written as well.
+func readingTwice<Result>(
+  where isOfSource: (PersistentStoreError) -> Bool = { _ in true }, _ body: () throws -> Result
+) throws -> Result {
+  do {
+    return try body()
+  } catch let error as PersistentStoreError where error.code == .changedOnDisk && isOfSource(error) {
+    do {
+      return try body()
+    } catch let error as PersistentStoreError where error.code == .changedOnDisk && isOfSource(error) {
+      var failure = CommandFailure(error, json: false)
+      failure.exitCode = 65
+      throw failure
+    }
   }
 }
 
@@ -50,62 +70,12 @@ func parseOptions(_ pairs: [String]) throws -> StoreOptions {
   return options
 }
 
-/// Standard input as a file: staged in the temporary folder, since a store is looked at more than once.
-enum StandardInput {
-  nonisolated(unsafe) private static var staged: String?  // One thread runs the command; signals end it elsewhere.
-
-  static func path(for argument: String) throws -> String {
-    guard argument == "-" else { return argument }
-    if let staged { return staged }
-    let path = temporaryPath("stdin")
-    Interrupt.remember(path)
-    guard FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600]),
-      let file = FileHandle(forWritingAtPath: path)
-    else { throw CommandFailure("cannot stage standard input in \(path)", exitCode: 73) }
-    do {
-      while let piece = try FileHandle.standardInput.read(upToCount: 1 << 20), !piece.isEmpty {
-        try file.write(contentsOf: piece)
-      }
-      try file.close()
-    } catch {
-      unlink(path)
-      throw CommandFailure("cannot stage standard input: \(error)", exitCode: 74)
-    }
-    staged = path
-    return path
-  }
-
-  static func discard() {
-    if let staged { unlink(staged) }
-    staged = nil
-  }
-}
-
-func temporaryPath(_ name: String) -> String {
-  var folder = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
-  if folder.hasSuffix("/") { folder.removeLast() }
-  return "\(folder)/atomicstore-\(getpid())-\(UUID().uuidString)-\(name)"
-}
-
-/// A signal leaves no partial output: what was staged is removed, then the command ends with 128 and the signal.
-enum Interrupt {
-  nonisolated(unsafe) private static var sources: [any DispatchSourceSignal] = []  // Written once, before any thread.
-  private static let files = Mutex<[String]>([])
-
-  static func remember(_ path: String) { files.withLock { $0.append(path) } }
-
-  static func watch() {
-    signal(SIGPIPE, SIG_IGN)
-    for number in [SIGINT, SIGTERM, SIGHUP] {
-      signal(number, SIG_IGN)
-      let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-      source.setEventHandler {
-        StagedStore.discardAllPending()
-        for path in files.withLock({ $0 }) { unlink(path) }
-        _exit(128 + number)
-      }
-      source.resume()
-      sources.append(source)
-    }
+extension ManagedObjectModel {
+  /// The entity that the command line names.
+  ///
+  /// - Throws: as what is asked of a store that cannot be asked of it: exit code 64.
+  func entity(asked name: String) throws -> Entity {
+    if let found = entity(named: name) { return found }
+    throw CommandFailure("there is no entity '\(name)'; there are \(entities.map(\.name).joined(separator: ", "))", exitCode: 64)
   }
 }

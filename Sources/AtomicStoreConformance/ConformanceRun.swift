@@ -43,6 +43,13 @@ public struct ConformanceRun: Sendable {
     return board.results()
   }
 
+  /// Whether this process is one that checks run in, started by another that hands them out.
+  package static var isWorker: Bool { getenv(WorkerServer.variable) != nil }
+
+  /// Ends all processes that checks run in, and removes what they wrote: for a program that was told to stop. No check of this
+  /// process comes to its end afterwards.
+  package static func abandonAll() { WorkerPool.abandonAll() }
+
   private final class Board: Sendable {
     private struct State {
       var next = 0
@@ -115,11 +122,17 @@ public struct ConformanceSelfTest: Sendable {
   public var caught: Int { findings.filter(\.isSound).count }
 
   /// Plants each fault in turn in one of the formats, the first whose traits let the check run.
+  ///
+  /// - Parameters:
+  ///   - names: These faults alone; all of them where there are none.
+  ///   - checks: These checks alone, and the faults that they are there to catch.
   public static func run(
-    in subjects: [ConformanceSubject], width: Int = 2, faults names: [String] = [],
+    in subjects: [ConformanceSubject], width: Int = 2, faults names: [String] = [], checks: [String] = [],
     progress: @escaping @Sendable (Int, Int) -> Void = { _, _ in }
   ) -> ConformanceSelfTest {
-    run(in: subjects, Conformance.definitions, Faults.all, width: width, faults: names, progress: progress)
+    let definitions = Conformance.definitions.filter { checks.isEmpty || checks.contains($0.id) }
+    let faults = Faults.all.filter { fault in checks.isEmpty || definitions.contains { $0.catches.contains(fault.name) } }
+    return run(in: subjects, definitions, faults, width: width, faults: names, progress: progress)
   }
 
   /// The same with other checks and faults: what judges the harness is tested too.

@@ -29,18 +29,30 @@ enum Command {
     var data: Data
     /// Standard output as JSON.
     func json() throws -> Any { try JSONSerialization.jsonObject(with: data, options: [.fragmentsAllowed]) }
+    /// What standard error tells as JSON of the error.
+    func error() throws -> [String: Any] {
+      let all = try #require(try JSONSerialization.jsonObject(with: Data(errors.utf8)) as? [String: Any], "\(errors)")
+      #expect(all["exitCode"] as? Int == Int(code))
+      return try #require(all["error"] as? [String: Any])
+    }
   }
 
   static func run(_ arguments: String..., input: Data? = nil, in folder: String? = nil) throws -> Result {
     try run(arguments: arguments, input: input, in: folder)
   }
 
+  /// A line for the shell, which has the command as `"$0"` and the arguments as `"$1"` and so on.
+  static func shell(_ line: String, _ arguments: String..., in folder: String? = nil) throws -> Result {
+    try run(arguments: arguments, in: folder, shell: line)
+  }
+
   static func run(
-    arguments: [String], input: Data? = nil, in folder: String? = nil, environment: [String: String] = [:]
+    arguments: [String], input: Data? = nil, in folder: String? = nil, environment: [String: String] = [:], shell: String? = nil
   ) throws -> Result {
     let process = Process()
-    process.executableURL = URL(filePath: try #require(path, "the command was not built"))
-    process.arguments = arguments
+    let path = try #require(path, "the command was not built")
+    process.executableURL = URL(filePath: shell == nil ? path : "/bin/sh")
+    process.arguments = shell.map { ["-c", $0, path] + arguments } ?? arguments
     if !environment.isEmpty {
       process.environment = ProcessInfo.processInfo.environment.merging(environment) { _, new in new }
     }
@@ -72,4 +84,37 @@ struct Folder: ~Copyable {
   deinit { try? FileManager.default.removeItem(atPath: path) }
   func callAsFunction(_ name: String) -> String { path + "/" + name }
   var names: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() }
+}
+
+/// The command while it runs: it waits for its input.
+final class RunningCommand {
+  let process = Process()
+  let input = Pipe()
+
+  init(_ arguments: String..., temporaryFolder: String, shell: String? = nil) throws {
+    let path = try #require(Command.path, "the command was not built")
+    process.executableURL = URL(filePath: shell == nil ? path : "/bin/sh")
+    process.arguments = shell.map { ["-c", $0, path] + arguments } ?? arguments
+    process.environment = ProcessInfo.processInfo.environment.merging(["TMPDIR": temporaryFolder]) { _, new in new }
+    process.standardInput = input
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+  }
+
+  /// Until something lies in a folder: then the command is at its work.
+  func waitForFile(in folder: String) throws {
+    for _ in 0..<1000 {
+      if try !FileManager.default.contentsOfDirectory(atPath: folder).isEmpty { return }
+      Thread.sleep(forTimeInterval: 0.01)
+    }
+    Issue.record("nothing was written into \(folder)")
+  }
+
+  /// - Returns: The exit code, or 1000 and the signal that ended it.
+  func end(_ signal: Int32? = nil) -> Int32 {
+    if let signal { kill(process.processIdentifier, signal) }
+    process.waitUntilExit()
+    return process.terminationReason == .uncaughtSignal ? 1000 + process.terminationStatus : process.terminationStatus
+  }
 }

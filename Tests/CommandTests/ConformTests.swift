@@ -19,7 +19,9 @@ import Testing
     Bad("conform", 64, "--type"), Bad("conform --type Nothing", 64, "Nothing"), Bad("conform --type XML --only VAL-99", 64, "VAL-99"),
     Bad("conform --type XML --only VAL-07 --only nonsense", 64, "nonsense"), Bad("conform --type XML --only VAL-07 --profile hostile", 64, "VAL-07"),
     Bad("conform --type XML --profile nonsense", 64, "nonsense"), Bad("conform --type XML --smoke --profile scale", 64, "no check"),
-    Bad("conform --selftest --fault noSuchFault", 64, "noSuchFault"),
+    Bad("conform --selftest --fault noSuchFault", 64, "conform list --faults"), Bad("conform --selftest --only VAL-99", 64, "VAL-99"),
+    Bad("conform --selftest --only VAL-07 --fault nanBecomesZero", 64, "none of these checks"), Bad("conform --selftest --smoke", 64, "--smoke"),
+    Bad("conform --selftest --type XML", 64, "--type"), Bad("conform --type XML --fault nanBecomesZero", 64, "--selftest"),
     Bad("conform --selftest --fault nanBecomesZero --fault noSuchFault", 64, "noSuchFault"),
     Bad("conform --type XML --only VAL-07 --report report.pdf", 64, "report.pdf"), Bad("conform --type XML --only VAL-07 --seed x", 64, "seed"),
     Bad("conform --type XML --only VAL-07 --report no/such/folder.json", 73, "folder.json"), Bad("conform explain VAL-99", 64, "VAL-99"),
@@ -51,6 +53,15 @@ import Testing
     #expect(checks.count == 1 && checks[0]["id"] as? String == "REL-03")
     #expect(outcome["outcome"] as? String == "passed" && (outcome["seed"] as? NSNumber)?.uint64Value == .max)
     for name in ["r.xml", "r.html", "r.txt"] { #expect(try String(contentsOfFile: folder(name), encoding: .utf8).contains("REL-03")) }
+    // One check of many is no ground for a claim.
+    #expect((json["claims"] as? [String: String])?["core"] == "not claimed")
+    let coverage = try #require((json["coverage"] as? [String: [String: Int]])?["core"])
+    let all = try #require(coverage["of"])
+    #expect(coverage["run"] == 1 && all > 100)
+    for name in ["r.html", "r.txt"] {
+      #expect(try String(contentsOfFile: folder(name), encoding: .utf8).contains("core: not claimed (1 of \(all) run)"))
+    }
+    #expect(result.output.contains("core: not claimed (1 of \(all) run)") && !result.output.contains("full"))
     // A report that is there is not replaced, unless that is asked for; the checks are not run before that is known.
     let again = try Command.run("conform", "--type", "XML", "--only", "REL-03", "--report", "r.json", in: folder.path)
     #expect(again.code == 73 && again.errors.contains("r.json"))
@@ -63,6 +74,25 @@ import Testing
     #expect(result.code == 0, "\(result.output)\(result.errors)")
     #expect(result.output.contains("caught   nanBecomesZero") && result.output.contains("by VAL-08"))
     #expect(result.output.hasSuffix("1 faults, 1 caught, 0 dead checks\n"))
+  }
+
+  @Test("a check alone is put to the test, with the faults that it is there to find")
+  func selfTestOfOne() throws {
+    let result = try Command.run("conform", "--selftest", "--only", "val-08")
+    #expect(result.code == 0, "\(result.output)\(result.errors)")
+    let lines = result.output.split(separator: "\n")
+    #expect(lines.count > 1 && lines.dropLast().allSatisfy { $0.hasPrefix("caught") && $0.hasSuffix("by VAL-08") }, "\(result.output)")
+  }
+
+  @Test("a check is explained as JSON, one that is left out too; faults are listed")
+  func json() throws {
+    let check = try #require(try Command.run("conform", "explain", "VAL-07", "--json").json() as? [String: Any])
+    #expect(check["id"] as? String == "VAL-07" && (check["catches"] as? [[String: String]])?.isEmpty == false)
+    let left = try #require(try Command.run("conform", "explain", "VAL-26", "--json").json() as? [String: Any])
+    #expect((left["leftOut"] as? String)?.contains("HBP-07") == true)
+    let faults = try #require(try Command.run("conform", "list", "--faults", "--json").json() as? [[String: String]])
+    #expect(faults.count > 100 && faults.contains { $0["name"] == "nanBecomesZero" })
+    #expect(try Command.run("conform", "list", "--faults").output.contains("nanBecomesZero: "))
   }
 
   @Test("the list has every check and every one that is left out; the schema is JSON")

@@ -63,6 +63,16 @@ import Testing
     #expect(report["targetType"] as? String == "BinaryPropertyList")
   }
 
+  @Test("a dry run refuses what the real one would", arguments: ["nodir/x.xml", "file/x.xml", "taken.xml"])
+  func dryRunRefusal(_ target: String) throws {
+    let folder = try Folder()
+    for name in ["file", "taken.xml"] { try Data("x".utf8).write(to: URL(filePath: folder(name))) }
+    let real = try Command.run("convert", Command.company, target, in: folder.path)
+    let dry = try Command.run("convert", Command.company, target, "--dry-run", in: folder.path)
+    #expect(real.code == 73 && dry.code == 73 && !dry.errors.isEmpty, "\(dry.errors)\(real.errors)")
+    #expect(folder.names == ["file", "taken.xml"])
+  }
+
   @Test("standard input and output stand for files")
   func streams() throws {
     let bytes = try Data(contentsOf: URL(filePath: Command.samples + "/Company/Company.plist"))
@@ -219,7 +229,8 @@ import Testing
     let arguments = ["convert", Command.company, folder("a.plist"), "--entity", "Employee", "--where", "badge < 0"]
     #expect(try Command.run(arguments: arguments + ["--dry-run"]).code == 0)
     #expect(folder.names.isEmpty)
-    #expect(try Command.run(arguments: arguments).code == 0)
+    let made = try Command.run(arguments: arguments)
+    #expect(made.code == 0 && made.errors.contains("nothing matched"), "\(made.errors)")
     #expect(try Self.count(folder("a.plist"), "Employee") == "0\n")
     #expect(try Command.run(arguments: arguments).code == 73)
     #expect(try Command.run(arguments: arguments + ["--force"]).code == 0)

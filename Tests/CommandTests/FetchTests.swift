@@ -37,13 +37,66 @@ import Testing
       (["--entity", "Employe"], "did you mean 'Employee'"), (["--entity", "Employee", "--where", "nmae == 1"], "did you mean 'name'"),
       (["--entity", "Employee", "--where", "name ="], "column 7"), (["--entity", "Employee", "--columns", "a b"], "--columns"),
       (["--entity", "Employee", "--sort", "department"], "no order"), (["--entity", "Employee", "--limit=-1"], "--limit"),
-      (["--entity", "Employee", "--where", "projects == 1"], "ANY"),
+      (["--entity", "Employee", "--where", "projects == 1"], "ANY"), (["--entity", "Employee", "--limit", "-1"], "--limit takes 0 or more, not -1"),
+      (["--entity", "Employee", "--offset", "-1"], "--offset takes 0 or more, not -1"), (["--entity", "Employee", "--columns", ""], "--columns"),
+      (["--entity", "Employee", "--columns", ","], "--columns"), (["--entity", "Employee", "--columns", "name,,badge"], "--columns"),
+      (["--entity", "Employee", "--group", "name", "--columns", ""], "--columns"), (["--entity", "Employee", "--group", " "], "--group"),
+      (["--entity", "Employee", "--sort", ""], "--sort"), (["--entity", "Employee", "--columns", "name,name", "--format", "json"], "'name'"),
+      (["--entity", "Employee", "--columns", "name,name", "--format", "ndjson"], "'name'"), (["--entity", "Employee", "--limit", "0", "--where", "nmae == 1"], "name"),
     ])
   func refusals(_ arguments: [String], _ word: String) throws {
     let result = try Command.run(arguments: ["fetch", Command.company] + arguments)
     #expect(result.code == 64)
     #expect(result.output.isEmpty)
     #expect(result.errors.contains(word), "\(result.errors)")
+  }
+
+  @Test("a column may stand twice where there are no keys")
+  func twice() throws {
+    let csv = try Command.run(
+      "fetch", Command.company, "--entity", "Employee", "--columns", "badge,badge", "--where", "badge == 1001", "--format", "csv")
+    #expect(csv.output == "badge,badge\n1001,1001\n")
+  }
+
+  @Test("a limit of 0 is no rows, whatever is asked for")
+  func noRows() throws {
+    func output(_ more: String...) throws -> String {
+      try Command.run(arguments: ["fetch", Command.company, "--entity", "Employee", "--limit", "0"] + more).output
+    }
+    #expect(try output("--count") == "0\n")
+    #expect(try output("--columns", "@count", "--format", "csv") == "@count\n")
+    #expect(try output("--columns", "name", "--format", "csv") == "name\n")
+    #expect(try output("--json") == "[]\n")
+    #expect(try output("--format", "ndjson") == "")
+  }
+
+  @Test("where nothing matches, that is said beside the answer", arguments: ["table", "csv", "ndjson"])
+  func nothing(_ format: String) throws {
+    let result = try Command.run("fetch", Command.company, "--entity", "Employee", "--columns", "name", "--where", "badge < 0", "--format", format)
+    #expect(result.code == 0 && result.errors.contains("nothing matched"), "\(result.errors)")
+    #expect(try Command.run("fetch", Command.company, "--entity", "Employee", "--format", format).errors.isEmpty)
+  }
+
+  @Test("cells are quoted where they must be: an empty text, commas, quotes, lines, blanks at an end; JSON escapes what breaks lines")
+  func quoting() throws {
+    let folder = try Folder()
+    let texts = ["", "a,b", "say \"x\"", "two\nlines", " before", "after ", "Ü—\u{2028}—", "plain", "\"\u{301}"]
+    // By scalars: a quote with a mark on it is a quote.
+    let rows = texts.enumerated().map { "\($0),\"\($1.unicodeScalars.map { $0 == "\"" ? "\"\"" : String($0) }.joined())\"\n" }.joined()
+    try Data(("id:Reference,text:String\n" + rows + "99,\n").utf8).write(to: URL(filePath: folder("Note.csv")))
+    let csv = try Command.run("fetch", folder("Note.csv"), "--entity", "Note", "--format", "csv")
+    #expect(
+      csv.output == "text\n\"\"\n\"a,b\"\n\"say \"\"x\"\"\"\n\"two\nlines\"\n\" before\"\n\"after \"\nÜ—\u{2028}—\nplain\n\"\"\"\u{301}\"\n\n",
+      "\(csv.output)\(csv.errors)")
+    for arguments in [["fetch", folder("Note.csv"), "--entity", "Note", "--json"], ["dump", folder("Note.csv"), "--json"]] {
+      let result = try Command.run(arguments: arguments)
+      #expect(!result.output.contains("\u{2028}") && result.output.contains("\\u2028"))
+      let objects = try result.json() as? [[String: Any]] ?? (result.json() as? [String: Any])?["objects"] as? [[String: Any]]
+      let values = try #require(objects).map { ($0["values"] as? [String: Any] ?? $0)["text"] as? String }
+      #expect(values == texts + [nil])
+    }
+    let lines = try Command.run("fetch", folder("Note.csv"), "--entity", "Note", "--format", "ndjson").output.split(separator: "\n")
+    #expect(lines.count == 10 && lines[2] == "{\"text\":\"say \\\"x\\\"\"}")
   }
 
   @Test("a predicate is checked and printed in full; a refused one points at its column")

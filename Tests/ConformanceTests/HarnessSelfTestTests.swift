@@ -82,6 +82,14 @@ extension Harness {
     #expect(asked.findings.isEmpty && asked.unknownFaults == ["noSuchFault"] && !asked.isSuccess)
   }
 
+  @Test("checks alone are tested with the faults that they name, and with no others")
+  func some() {
+    let asked = ConformanceSelfTest.run(in: [Harness.subject], checks: ["VAL-07"])
+    let named = Conformance.definitions.first { $0.id == "VAL-07" }?.catches ?? []
+    #expect(Set(asked.findings.map(\.fault)) == Set(named) && !named.isEmpty)
+    #expect(asked.findings.allSatisfy { $0.caughtBy == ["VAL-07"] && $0.tried == 0 } && asked.isSuccess)
+  }
+
   @Test("a check that looks at nothing fails")
   func nothingLookedAt() throws {
     let result = try Harness.check("OWN-07").outcome()
@@ -92,7 +100,8 @@ extension Harness {
   func blocked() throws {
     let result = try Harness.check("OWN-01", fault: "noSuchFault").outcome()
     #expect(result.outcome == .blocked)
-    let report = ConformanceReport(storeType: "Calm", checks: [try Harness.check("OWN-01")], results: [result])
+    let checks = [try Harness.check("OWN-01")]
+    let report = ConformanceReport(storeType: "Calm", checks: checks, results: [result], catalogue: checks)
     #expect(!report.isSuccess && report.claim(.core) == .partial(["OWN-01"]))
   }
 }

@@ -152,7 +152,7 @@ extension Harness {
     let results = ConformanceRun(checks).results()
     #expect(results.map(\.outcome) == [.notApplicable, .notApplicable, .notApplicable, .refusalVerified])
     #expect(results[0].reason == "canWrite is false")
-    let report = ConformanceReport(storeType: "Calm", checks: checks, results: results)
+    let report = ConformanceReport(storeType: "Calm", checks: checks, results: results, catalogue: checks)
     #expect(report.claim(.durable) == .none && report.claim(.core) == .full)
   }
 }

@@ -192,6 +192,27 @@ final class JUnitReader: NSObject, XMLParserDelegate {
     #expect(JSONSchema.problems(bad, schema).contains { $0.contains("perhaps") })
   }
 
+  @Test("a claim is made of all checks of a profile: of one that was not run nothing is said, in any report")
+  func claims() throws {
+    let all = Self.invented.checks
+    let passed = all.map { ConformanceResult(id: $0.id, outcome: .passed) }
+    let whole = ConformanceReport(storeType: "Calm", checks: all, results: passed)
+    for profile in ConformanceCheck.Profile.allCases { #expect(whole.claim(profile) == .full) }
+    let place = try #require(all.lastIndex { $0.profile == .core })
+    let total = all.count { $0.profile == .core }
+    let most = all.enumerated().filter { $0.offset != place }.map(\.element)
+    let report = ConformanceReport(storeType: "Calm", checks: most, results: most.map { ConformanceResult(id: $0.id, outcome: .passed) })
+    #expect(report.claim(.core) == .incomplete(run: total - 1, of: total) && report.claim(.durable) == .full)
+    for text in [report.text, report.html] { #expect(text.contains("core: not claimed (\(total - 1) of \(total) run)")) }
+    let json = try #require(try JSONSerialization.jsonObject(with: Data(report.json())) as? [String: Any])
+    #expect((json["claims"] as? [String: String])?["core"] == "not claimed" && (json["claims"] as? [String: String])?["durable"] == "full")
+    #expect((json["coverage"] as? [String: [String: Int]])?["core"] == ["run": total - 1, "of": total])
+    // What stands against it stands against the whole alone.
+    var results = passed
+    results[place].outcome = .failed
+    #expect(ConformanceReport(storeType: "Calm", checks: all, results: results).claim(.core) == .partial([all[place].id]))
+  }
+
   @Test("markup in what a store says stays text, and what XML cannot have is written by its number")
   func markup() throws {
     let junit = Self.invented.junit

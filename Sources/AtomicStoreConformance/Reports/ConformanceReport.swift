@@ -5,12 +5,17 @@ public struct ConformanceReport: Sendable {
   public let storeType: String
   public let checks: [ConformanceCheck]
   public let results: [ConformanceResult]
+  /// How many checks each profile has in all.
+  private let totals: [ConformanceCheck.Profile: Int]
 
   /// What a format may say of itself, after the checks of a profile that were run.
   public enum Claim: Sendable, Equatable {
+    /// All of its checks were run, and none stands against it.
     case full
     /// With the checks that stand against it.
     case partial([String])
+    /// A part of its checks was run, which says nothing of the rest.
+    case incomplete(run: Int, of: Int)
     /// None of its checks was run, or none applies.
     case none
 
@@ -18,16 +23,31 @@ public struct ConformanceReport: Sendable {
       switch self {
       case .full: "full"
       case .partial: "partial"
-      case .none: "not claimed"
+      case .incomplete, .none: "not claimed"
+      }
+    }
+
+    /// As people read it.
+    public var text: String {
+      switch self {
+      case .partial(let against): "partial, against it \(against.joined(separator: ", "))"
+      case .incomplete(let run, let all): "\(word) (\(run) of \(all) run)"
+      case .full, .none: word
       }
     }
   }
 
-  /// - Parameter results: In the order of the checks; each check has one.
-  public init(storeType: String, checks: [ConformanceCheck], results: [ConformanceResult]) {
+  /// - Parameters:
+  ///   - results: In the order of the checks; each check has one.
+  ///   - catalogue: All checks that there are, run or not; nil for those of the kit and of whoever is tested.
+  public init(
+    storeType: String, checks: [ConformanceCheck], results: [ConformanceResult], catalogue: [ConformanceCheck]? = nil
+  ) {
     self.storeType = storeType
     self.checks = checks
     self.results = results
+    let profiles = catalogue?.map(\.profile) ?? (Conformance.definitions + (checks.first?.subject.ownChecks ?? [])).map(\.profile)
+    totals = Dictionary(profiles.map { ($0, 1) }, uniquingKeysWith: +)
   }
 
   public var failures: [ConformanceResult] { results.filter(\.outcome.isFailure) }
@@ -38,6 +58,8 @@ public struct ConformanceReport: Sendable {
 
   public func claim(_ profile: ConformanceCheck.Profile) -> Claim {
     let own = zip(checks, results).filter { $0.0.profile == profile }
+    let total = totals[profile] ?? 0
+    if !own.isEmpty, own.count < total { return .incomplete(run: own.count, of: total) }
     // What does not apply, applies to nothing.
     if own.allSatisfy({ $0.1.outcome == .notApplicable }) { return .none }
     let against = own.filter { $0.1.outcome.isFailure || $0.1.outcome == .blocked || $0.1.outcome == .gap }.map(\.0.id)
@@ -86,11 +108,8 @@ public struct ConformanceReport: Sendable {
     text += ConformanceResult.Outcome.allCases.filter { count($0) > 0 }.map { "\(count($0)) \($0.rawValue)" }.joined(separator: ", ")
     text += "\n"
     for profile in ConformanceCheck.Profile.allCases {
-      switch claim(profile) {
-      case .full: text += "  \(profile.rawValue): full\n"
-      case .partial(let against): text += "  \(profile.rawValue): partial, against it \(against.joined(separator: ", "))\n"
-      case .none: break
-      }
+      let claim = claim(profile)
+      if claim != .none { text += "  \(profile.rawValue): \(claim.text)\n" }
     }
     return text + Self.caveat + "\n"
   }
@@ -114,11 +133,17 @@ public struct ConformanceReport: Sendable {
       var source: String
       var result: ConformanceResult
     }
+    /// How many of a profile's checks were run.
+    struct Coverage: Codable {
+      var run: Int
+      var of: Int
+    }
     var schema = "atomicstore-conformance-1"
     var storeType: String
     var total: Int
     var counts: [String: Int]
     var claims: [String: String]
+    var coverage: [String: Coverage]
     var checks: [Entry]
     var caveat = ConformanceReport.caveat
   }
@@ -129,6 +154,10 @@ public struct ConformanceReport: Sendable {
       storeType: storeType, total: results.count,
       counts: Dictionary(uniqueKeysWithValues: ConformanceResult.Outcome.allCases.map { ($0.rawValue, count($0)) }),
       claims: Dictionary(uniqueKeysWithValues: ConformanceCheck.Profile.allCases.map { ($0.rawValue, claim($0).word) }),
+      coverage: Dictionary(
+        uniqueKeysWithValues: ConformanceCheck.Profile.allCases.map { profile in
+          (profile.rawValue, .init(run: checks.count { $0.profile == profile }, of: totals[profile] ?? 0))
+        }),
       checks: zip(checks, results).map {
         .init(id: $0.id, level: $0.level.rawValue, profile: $0.profile.rawValue, title: $0.title, source: $0.source, result: $1)
       })
@@ -143,13 +172,21 @@ public struct ConformanceReport: Sendable {
       "$schema": "https://json-schema.org/draft/2020-12/schema",
       "title": "Conformance report of a store format",
       "type": "object",
-      "required": ["schema", "storeType", "total", "counts", "claims", "checks", "caveat"],
+      "required": ["schema", "storeType", "total", "counts", "claims", "coverage", "checks", "caveat"],
       "properties": {
         "schema": {"const": "atomicstore-conformance-1"},
         "storeType": {"type": "string"},
         "total": {"type": "integer", "minimum": 0},
         "counts": {"type": "object", "additionalProperties": {"type": "integer"}},
         "claims": {"type": "object", "additionalProperties": {"enum": ["full", "partial", "not claimed"]}},
+        "coverage": {
+          "type": "object",
+          "additionalProperties": {
+            "type": "object",
+            "required": ["run", "of"],
+            "properties": {"run": {"type": "integer", "minimum": 0}, "of": {"type": "integer", "minimum": 0}}
+          }
+        },
         "caveat": {"type": "string"},
         "checks": {
           "type": "array",
@@ -232,7 +269,7 @@ public struct ConformanceReport: Sendable {
     for profile in ConformanceCheck.Profile.allCases {
       let own = zip(checks, results).filter { $0.0.profile == profile }
       guard !own.isEmpty else { continue }
-      rows += "<tr class=\"profile\"><th colspan=\"4\">\(profile.rawValue): \(claim(profile).word)</th></tr>\n"
+      rows += "<tr class=\"profile\"><th colspan=\"4\">\(profile.rawValue): \(Self.escaped(claim(profile).text))</th></tr>\n"
       for (check, result) in own {
         let colour = colours[result.outcome] ?? "#757575"
         var detail = Self.escaped(check.title)

@@ -25,8 +25,10 @@ final class WorkerPool: Sendable {
   }
   private struct State {
     var idle: [Worker] = []
-    var started = 0
+    /// All that were started and have not ended.
+    var running: Set<pid_t> = []
     var last = 0
+    var isAbandoned = false
   }
   private let state = Mutex(State())
   private let launch: Launch
@@ -61,20 +63,48 @@ final class WorkerPool: Sendable {
         kill(worker.process, SIGTERM)
         var code: Int32 = 0
         _ = csf_wait(worker.process, 1000, &code)
+        state.running.remove(worker.process)
       }
       state.idle = []
     }
     rmdir(root)
   }
 
+  /// Ends the workers of all pools, and with them what they run, and removes their files.
+  static func abandonAll() {
+    for pool in pools.withLock({ Array($0.values) }) { pool.abandon() }
+  }
+
+  private func abandon() {
+    state.withLock { state in
+      state.isAbandoned = true
+      for process in state.running {
+        kill(-process, SIGKILL)
+        kill(process, SIGKILL)
+      }
+      // What they ran goes with them, and may write until it is gone.
+      for _ in 0..<50 {
+        Files.remove(root)
+        if access(root, F_OK) != 0 { break }
+        usleep(10_000)
+      }
+    }
+  }
+
+  /// Stops a thread that would go on with the checks of a pool that was abandoned: the process is about to end.
+  private static func waitForTheEnd(_ state: State) {
+    while state.isAbandoned { pause() }
+  }
+
   func run(_ definition: CheckDefinition, _ subject: ConformanceSubject, seed: UInt64) -> ConformanceResult {
     let start = ContinuousClock.now
     let number = state.withLock { state in
+      Self.waitForTheEnd(state)
       state.last += 1
+      // It may have been taken away after an earlier run.
+      Files.makeFolder(root)
       return state.last
     }
-    // It may have been taken away after an earlier run.
-    Files.makeFolder(root)
     let folder = "\(root)/\(number)-\(definition.id)"
     var result = attempt(definition, subject, seed, folder)
     let spent = ContinuousClock.now - start
@@ -138,7 +168,10 @@ final class WorkerPool: Sendable {
   // MARK: Workers
 
   private func take() -> Worker? {
-    if let worker = state.withLock({ $0.idle.popLast() }) { return worker }
+    if let worker = state.withLock({ state in
+      Self.waitForTheEnd(state)
+      return state.idle.popLast()
+    }) { return worker }
     var pair: [Int32] = [0, 0]
     guard csf_socketpair(&pair) == 0 else { return nil }
     defer { close(pair[1]) }
@@ -160,6 +193,12 @@ final class WorkerPool: Sendable {
       close(pair[0])
       return nil
     }
+    state.withLock { state in
+      // It came too late to be ended with the others.
+      if state.isAbandoned { kill(process, SIGKILL) }
+      Self.waitForTheEnd(state)
+      state.running.insert(process)
+    }
     return Worker(process: process, control: pair[0])
   }
 
@@ -171,6 +210,10 @@ final class WorkerPool: Sendable {
     kill(worker.process, SIGKILL)
     var code: Int32 = 0
     _ = csf_wait(worker.process, 2000, &code)
+    state.withLock { state in
+      Self.waitForTheEnd(state)
+      state.running.remove(worker.process)
+    }
   }
 
   private func send(_ line: String, to worker: Worker) -> Bool {

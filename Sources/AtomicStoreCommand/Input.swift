@@ -1,0 +1,93 @@
+import AtomicStoreKit
+import Foundation
+import Glibc
+import Synchronization
+
+/// What is read, as the command line names it: a path, or `-` for standard input.
+enum Input {
+  /// Files of the command's own, with what the user knows them by.
+  private static let names = Mutex<[(path: String, name: String)]>([])
+  private static let staged = Mutex<String?>(nil)
+
+  /// The path of what is to be read. Standard input is staged in the temporary folder, since a store is looked at more than once.
+  ///
+  /// - Throws: `.notFound` where nothing lies, `.malformed` for what is empty.
+  static func path(for argument: String, mayBeEmpty: Bool = false) throws -> String {
+    guard argument == "-" else {
+      try check(argument, mayBeEmpty: mayBeEmpty)
+      return argument
+    }
+    if let path = staged.withLock({ $0 }) { return path }
+    let path = temporaryPath("stdin", shownAs: "standard input")
+    let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard file >= 0 else { throw CommandFailure("cannot stage standard input in \(path): \(Descriptor.text(errno))", exitCode: 73) }
+    staged.withLock { $0 = path }
+    defer { close(file) }
+    let size = try copy(from: STDIN_FILENO, to: file)
+    guard size > 0 || mayBeEmpty else { throw CommandFailure("standard input is empty", exitCode: 65) }
+    return path
+  }
+
+  private static func copy(from source: Int32, to target: Int32) throws -> Int {
+    var buffer = [UInt8](repeating: 0, count: 1 << 18)
+    var size = 0
+    while true {
+      let got = buffer.withUnsafeMutableBytes { Descriptor.read(source, into: $0) }
+      guard got >= 0 else { throw CommandFailure("cannot read standard input: \(Descriptor.text(Int32(-got)))", exitCode: 74) }
+      guard got > 0 else { return size }
+      let error = buffer.withUnsafeBytes { Descriptor.write(UnsafeRawBufferPointer(rebasing: $0[..<got]), to: target) }
+      guard error == 0 else { throw CommandFailure("cannot stage standard input: \(Descriptor.text(error))", exitCode: 74) }
+      size += got
+    }
+  }
+
+  /// Removes what was staged.
+  static func discard() {
+    staged.withLock { path in
+      if let path { unlink(path) }
+      path = nil
+    }
+  }
+
+  /// Whether something is there to be read. A place with nothing in it would be taken for that of a new store.
+  private static func check(_ path: String, mayBeEmpty: Bool) throws(PersistentStoreError) {
+    let place = StoreLocation(file: path)
+    guard !path.isEmpty else { throw PersistentStoreError(.notFound, "an empty path names no file") }
+    var status = stat()
+    guard stat(path, &status) == 0 else {
+      switch errno {
+      case ENOENT, ENOTDIR: throw PersistentStoreError(.notFound, "there is no such file", at: place)
+      case ELOOP: throw PersistentStoreError(.notFound, "symbolic links lead in a circle", at: place)
+      case ENAMETOOLONG: throw PersistentStoreError(.notFound, "no file has so long a name", at: place)
+      default: return  // The kit finds out as well, and says it.
+      }
+    }
+    guard !mayBeEmpty else { return }
+    switch try StorePlace.inspect(path).kind {
+    case .zeroLength: throw PersistentStoreError(.malformed, "the file is empty", at: place)
+    case .emptyFolder: throw PersistentStoreError(.malformed, "the folder is empty", at: place)
+    default: return
+    }
+  }
+
+  // MARK: Files of the command's own
+
+  /// A path in the temporary folder that nothing lies at. A signal removes what will.
+  static func temporaryPath(_ name: String, shownAs shown: String) -> String {
+    var folder = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
+    if let real = realpath(folder, nil) {
+      // Errors tell paths from the root.
+      folder = String(cString: real)
+      free(real)
+    }
+    let path = "\(folder == "/" ? "" : folder)/atomicstore-\(getpid())-\(UUID().uuidString)-\(name)"
+    names.withLock { $0.append((path, shown)) }
+    Interrupt.remember(path)
+    return path
+  }
+
+  /// A text with what the user knows in place of the command's own files.
+  static func shown(_ text: String) -> String {
+    names.withLock { $0.reduce(text) { $0.replacingOccurrences(of: $1.path, with: $1.name) } }
+  }
+}

@@ -1,0 +1,215 @@
+import AtomicStoreKit
+import Foundation
+import StoreCodecs
+
+/// Prints fetched rows, one after the other: what it needs is a row's worth.
+struct RowPrinter {
+  private let names: [String]
+  private let rows: [FetchedRow]
+
+  init(_ names: [String], _ rows: [FetchedRow]) {
+    self.names = names
+    self.rows = rows
+  }
+
+  // MARK: CSV
+
+  func csv(to writer: ByteWriter) throws {
+    for (column, name) in names.enumerated() {
+      if column > 0 { writer.append(byte: 0x2C) }
+      Self.cell(name, to: writer)
+    }
+    writer.append(byte: 0x0A)
+    for row in rows {
+      for (column, value) in row.values.enumerated() {
+        if column > 0 { writer.append(byte: 0x2C) }
+        switch value {
+        case .value(.null): break
+        case .value(.integer(let number)): writer.append(integer: number)
+        case .value(.boolean(let flag)): writer.append(flag ? "true" : "false")
+        case .value(.uuid(let uuid)): writer.append(uuid: uuid)
+        case .value(.date(let date)): writer.append(dateSeconds: date.timeIntervalSinceReferenceDate)
+        case .value(.string(let text)): Self.cell(text, to: writer)
+        default: Self.cell(Self.text(value), to: writer)
+        }
+      }
+      writer.append(byte: 0x0A)
+      try writer.flushIfNeeded()
+    }
+  }
+
+  /// A text as a cell: an empty one in quotes, since a bare one is null.
+  private static func cell(_ text: String, to writer: ByteWriter) {
+    var text = text
+    text.withUTF8 { bytes in
+      let isSpecial = bytes.contains { $0 == 0x22 || $0 == 0x2C || $0 == 0x0A || $0 == 0x0D }
+      guard isSpecial || bytes.isEmpty || bytes.first == 0x20 || bytes.last == 0x20 else {
+        return writer.append(UnsafeRawBufferPointer(bytes))
+      }
+      writer.append(byte: 0x22)
+      for byte in bytes {
+        if byte == 0x22 { writer.append(byte: 0x22) }
+        writer.append(byte: byte)
+      }
+      writer.append(byte: 0x22)
+    }
+  }
+
+  // MARK: JSON
+
+  func json(to writer: ByteWriter) throws {
+    writer.append(byte: 0x5B)
+    for (index, row) in rows.enumerated() {
+      JSONValue.begin(index, to: writer, indent: 0)
+      Self.json(row).write(to: writer, indent: 1)
+      try writer.flushIfNeeded()
+    }
+    JSONValue.end(rows.isEmpty, to: writer, indent: 0)
+    writer.append("]\n")
+  }
+
+  /// An object on each line.
+  func jsonLines(to writer: ByteWriter) throws {
+    for row in rows {
+      Self.json(row).write(to: writer, indent: nil)
+      writer.append(byte: 0x0A)
+      try writer.flushIfNeeded()
+    }
+  }
+
+  private static func json(_ row: FetchedRow) -> JSONValue { .object(zip(row.columns, row.values).map { ($0, json($1)) }) }
+
+  private static func json(_ value: FetchedRow.Value) -> JSONValue {
+    switch value {
+    case .value(.null): .null
+    case .value(.boolean(let flag)): .boolean(flag)
+    case .value(.integer(let number)): .integer(Int(number))
+    case .value(.double(let number)): .number(number)
+    case .value(.float(let number)): .number(Double(number))
+    case .value(.string(let text)): .string(text)
+    case .list(let list): .array(list.map(json))
+    default: .string(text(value))
+    }
+  }
+
+  // MARK: Tables
+
+  /// What a column is not cut below: less of a value tells nothing.
+  private static let least = 8
+
+  /// Columns as wide as they need, together no wider than a terminal; controls shown as spaces.
+  ///
+  /// - Parameter terminal: How many characters its lines have. Columns that find no room are left out, which is said; nil for what
+  ///   is no terminal: then everything is there.
+  func table(to writer: ByteWriter, terminal: Int?) throws {
+    guard !names.isEmpty else { return }
+    let titles = names.map(Self.shown)
+    // Twice over the values, rather than all of them as texts at once.
+    var widths = titles.map(Self.width)
+    for row in rows {
+      for (column, value) in row.values.enumerated() { widths[column] = max(widths[column], Self.width(Self.shown(value))) }
+    }
+    if let terminal { Self.fit(&widths, to: terminal) }
+    if widths.count < names.count {
+      let rest = names[widths.count...].joined(separator: ", ")
+      Talk.say("atomicstore: no room for \(rest); --columns chooses, --format csv prints all")
+    }
+    line(titles.prefix(widths.count), widths, to: writer)
+    line(widths.map { String(repeating: "-", count: $0) }[...], widths, to: writer)
+    for row in rows {
+      line(row.values.prefix(widths.count).map(Self.shown)[...], widths, to: writer)
+      try writer.flushIfNeeded()
+    }
+  }
+
+  /// Takes as many columns as find room, at their least, and lets the widest give way.
+  private static func fit(_ widths: inout [Int], to terminal: Int) {
+    var used = 0
+    var count = 0
+    for width in widths {
+      let needed = min(width, least) + (count > 0 ? 2 : 0)
+      guard count == 0 || used + needed <= terminal else { break }
+      used += needed
+      count += 1
+    }
+    widths.removeLast(widths.count - count)
+    let room = terminal - 2 * (count - 1)
+    guard count > 1 else {
+      widths[0] = min(widths[0], max(1, room))
+      return
+    }
+    while widths.reduce(0, +) > room, let widest = widths.indices.max(by: { widths[$0] < widths[$1] }) { widths[widest] -= 1 }
+  }
+
+  private func line(_ cells: ArraySlice<String>, _ widths: [Int], to writer: ByteWriter) {
+    // Spaces are written before the next text only: none end a line.
+    var missing = 0
+    for (cell, room) in zip(cells, widths) {
+      var width = Self.width(cell)
+      var shown = cell
+      if width > room {
+        while Self.width(shown) > room - 1 { shown.removeLast() }
+        shown += "…"
+        width = Self.width(shown)
+      }
+      if !shown.isEmpty {
+        writer.append(repeating: 0x20, count: missing)
+        missing = 0
+        writer.append(shown)
+      }
+      missing += max(0, room - width) + 2
+    }
+    writer.append(byte: 0x0A)
+  }
+
+  /// How many columns of a terminal a text takes: East Asian letters and pictures two, what combines none.
+  private static func width(_ text: String) -> Int {
+    if text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) { return text.utf8.count }
+    return text.reduce(0) { width, character in
+      guard let first = character.unicodeScalars.first else { return width }
+      switch first.value {
+      case 0x1100...0x115F, 0x2E80...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6,
+        0x1F300...0x1FAFF, 0x20000...0x3FFFD:
+        return width + 2
+      default: return width + (first.properties.isDefaultIgnorableCodePoint || first.properties.generalCategory == .nonspacingMark ? 0 : 1)
+      }
+    }
+  }
+
+  private static func shown(_ value: FetchedRow.Value) -> String { shown(text(value)) }
+
+  private static func shown(_ text: String) -> String {
+    if text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) { return text }
+    var result = ""
+    for character in text {
+      let isControl = character.isNewline || character.unicodeScalars.first?.properties.generalCategory == .control
+      result.append(isControl ? " " : character)
+    }
+    return result
+  }
+
+  // MARK: Texts
+
+  private static func text(_ value: FetchedRow.Value) -> String {
+    switch value {
+    case .value(.null): return ""
+    case .value(.string(let text)), .value(.uri(let text)): return text
+    case .value(.integer(let number)): return String(number)
+    case .value(.data(let data)): return data.base64EncodedString()
+    case .value(.date(let date)): return Self.date(date)
+    case .value(let value):
+      // The kind stands before it.
+      let text = value.typedText
+      return text.firstIndex(of: ":").map { String(text[text.index(after: $0)...]) } ?? text
+    case .object(let id): return "\(id.entityName)/\(id.reference.map(\.description) ?? "new")"
+    case .list(let list): return list.map(text).joined(separator: " ")
+    }
+  }
+
+  /// As CSV stores write dates: exact, whatever the date.
+  private static func date(_ date: Date) -> String {
+    let writer = ByteWriter()
+    writer.append(dateSeconds: date.timeIntervalSinceReferenceDate)
+    return String(decoding: writer.takeBytes(), as: UTF8.self)
+  }
+}

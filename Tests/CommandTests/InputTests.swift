@@ -1,0 +1,104 @@
+import Foundation
+import Testing
+
+@Suite("What atomicstore reads") struct InputTests {
+  /// Every subcommand that reads, with `PATH` for what it reads.
+  static let readers: [[String]] = [
+    ["inspect", "PATH"], ["dump", "PATH"], ["fetch", "PATH", "--entity", "Employee"], ["convert", "PATH", "new.plist"], ["convert", "PATH", "-", "--to", "XML"],
+    ["metadata", "get", "PATH"], ["model", "show", "PATH"], ["diff", "PATH", Command.company],
+  ]
+  static let files = readers + [
+    ["metadata", "set", "PATH", "k", "v"], ["predicate", "--file", "PATH"], ["inspect", Command.company, "--model", "PATH"],
+  ]
+
+  static func run(_ arguments: [String], _ path: String, input: Data? = nil, in folder: borrowing Folder) throws -> Command.Result {
+    try Command.run(arguments: arguments.map { $0 == "PATH" ? path : $0 }, input: input, in: folder.path)
+  }
+
+  @Test("what is not there is 66 for whoever reads, with and without an extension", arguments: files)
+  func missing(_ arguments: [String]) throws {
+    let folder = try Folder()
+    try FileManager.default.createSymbolicLink(atPath: folder("loop"), withDestinationPath: "loop")
+    for path in ["nope", "nope.xml", "no/where.plist", "", "loop", String(repeating: "x", count: 5000) + ".xml"] {
+      let result = try Self.run(arguments, path, in: folder)
+      #expect(result.code == (arguments[0] == "diff" ? 2 : 66), "\(path.prefix(20)): \(result.code) \(result.errors)")
+      #expect(result.output.isEmpty)
+      #expect(!result.errors.contains("a new store") && !result.errors.contains("a new one"), "\(result.errors)")
+      if path.hasPrefix("nope") { #expect(result.errors.contains("\(path): there is no such file"), "\(result.errors)") }
+    }
+    #expect(folder.names == ["loop"])
+  }
+
+  @Test("what is empty is 65 and is said to be, on standard input too", arguments: readers)
+  func empty(_ arguments: [String]) throws {
+    let folder = try Folder()
+    try Data().write(to: URL(filePath: folder("zero.xml")))
+    let expected: Int32 = arguments[0] == "diff" ? 2 : 65
+    for (path, words) in [("-", "standard input is empty"), ("zero.xml", "zero.xml: the file is empty")] {
+      let result = try Self.run(arguments, path, input: Data(), in: folder)
+      #expect(result.code == expected && result.errors.contains(words), "\(path): \(result.code) \(result.errors)")
+    }
+    #expect(folder.names == ["zero.xml"])
+  }
+
+  @Test("standard input is taken wherever something is read, and leaves nothing behind", arguments: readers)
+  func standardInput(_ arguments: [String]) throws {
+    let folder = try Folder()
+    let work = try Folder()
+    let bytes = try Data(contentsOf: URL(filePath: Command.company))
+    let result = try Command.run(
+      arguments: arguments.map { $0 == "PATH" ? "-" : $0 }, input: bytes, in: folder.path, environment: ["TMPDIR": work.path])
+    #expect(result.code == 0, "\(result.errors)")
+    #expect(work.names.isEmpty)
+  }
+
+  @Test("predicates and models come from standard input too")
+  func otherInput() throws {
+    let predicates = try Command.run("predicate", "--file", "-", input: Data("\"a == 1\"\n\"b ==\"\n".utf8))
+    #expect(predicates.code == 1 && predicates.output.contains("-:2: column") && predicates.output.hasSuffix("1 parsed, 1 refused\n"), "\(predicates.output)")
+    let model = try Data(contentsOf: URL(filePath: Command.samples + "/Company/Company.xcdatamodeld/Company.xcdatamodel/contents"))
+    let shown = try Command.run("model", "show", "-", input: model)
+    #expect(shown.code == 0 && shown.output.contains("Manager: Employee\n"), "\(shown.errors)")
+    let changed = try Command.run("metadata", "set", "-", "k", "v", input: model)
+    #expect(changed.code == 64 && changed.errors.contains("name a file"))
+    #expect(try Command.run("predicate", "--file", "-", input: Data([0xFF])).code == 65)
+  }
+
+  @Test("errors in what came by standard input name it, not a file that nobody knows", arguments: [[], ["--json"]])
+  func named(_ more: [String]) throws {
+    let bytes = try Data(contentsOf: URL(filePath: Command.company)).prefix(2000)
+    let work = try Folder()
+    for arguments in [["inspect", "-"], ["convert", "-", "-", "--to", "CSV"], ["model", "show", "-"]] {
+      let result = try Command.run(arguments: arguments + more, input: bytes, environment: ["TMPDIR": work.path])
+      #expect(result.code == 65)
+      #expect(result.errors.contains("standard input") && !result.errors.contains(work.path), "\(result.errors)")
+      if !more.isEmpty, arguments[0] != "model" { #expect(try result.error()["file"] as? String == "standard input") }
+    }
+  }
+
+  @Test("a folder that was edited since it was saved is bad data, unless that is accepted", arguments: readers)
+  func edited(_ arguments: [String]) throws {
+    let folder = try Folder()
+    let path = Command.samples + "/Damaged/edited.csvstore"
+    // Who looks at the metadata alone sees nothing of the rows; the entity is another store's.
+    guard arguments[0] != "metadata", arguments[0] != "fetch" else { return }
+    let result = try Self.run(arguments, path, in: folder)
+    #expect(result.code == (arguments[0] == "diff" ? 2 : 65), "\(result.errors)")
+    #expect(result.errors.contains("edited=accept") && folder.names.isEmpty)
+    guard arguments[0] != "model" else { return }
+    let accepted = try Self.run(arguments + ["--read-option", "edited=accept"], path, in: folder)
+    #expect(accepted.code == (arguments[0] == "diff" ? 2 : 0) || arguments[0] == "diff", "\(accepted.errors)")
+  }
+
+  @Test("an entity that is not there is 64 for whoever asks, with those that are", arguments: [
+    ["dump", Command.company, "--entity", "Employe"], ["fetch", Command.company, "--entity", "Employe"],
+    ["convert", Command.company, "new.xml", "--entity", "Employe"],
+    ["predicate", "a == 1", "--model", Command.samples + "/Company/Company.xcdatamodeld", "--entity", "Employe"],
+  ])
+  func unknownEntity(_ arguments: [String]) throws {
+    let folder = try Folder()
+    let result = try Command.run(arguments: arguments, in: folder.path)
+    #expect(result.code == 64 && result.errors.contains("Employee"), "\(result.errors)")
+    #expect(folder.names.isEmpty)
+  }
+}

@@ -1,0 +1,46 @@
+import Foundation
+import Testing
+
+@Suite("Signals to atomicstore") struct SignalTests {
+  @Test("what stops it has its exit code, and nothing staged is left", arguments: [SIGINT, SIGTERM, SIGHUP])
+  func stopped(_ signal: Int32) throws {
+    let work = try Folder()
+    let running = try RunningCommand("inspect", "-", temporaryFolder: work.path)
+    try running.waitForFile(in: work.path)
+    #expect(running.end(signal) == 128 + signal)
+    #expect(work.names.isEmpty)
+  }
+
+  @Test("a signal that whoever started it ignores does not stop it", arguments: [(SIGHUP, "HUP"), (SIGINT, "INT")])
+  func ignored(_ signal: Int32, _ name: String) throws {
+    let work = try Folder()
+    let running = try RunningCommand("-", temporaryFolder: work.path, shell: "trap '' \(name); exec \"$0\" inspect \"$1\"")
+    try running.waitForFile(in: work.path)
+    kill(running.process.processIdentifier, signal)
+    try running.input.fileHandleForWriting.write(contentsOf: Data(contentsOf: URL(filePath: Command.company)))
+    try running.input.fileHandleForWriting.close()
+    #expect(running.end() == 0)
+    #expect(work.names.isEmpty)
+  }
+
+  @Test("a file that would grow beyond what is allowed is an error like a full disk, and nothing is left of it")
+  func fileSize() throws {
+    let folder = try Folder()
+    let result = try Command.shell("ulimit -f 20; \"$0\" convert \"$1\" big.xml", Command.company, in: folder.path)
+    #expect(result.code == 74 && result.errors.contains("File too large"), "\(result.code) \(result.errors)")
+    #expect(folder.names.isEmpty)
+  }
+
+  @Test("conform that is stopped takes its files and processes along", arguments: [SIGINT, SIGTERM])
+  func conform(_ signal: Int32) throws {
+    let work = try Folder()
+    let running = try RunningCommand("conform", "--type", "XML", temporaryFolder: work.path)
+    try running.waitForFile(in: work.path)
+    Thread.sleep(forTimeInterval: 0.5)
+    #expect(running.end(signal) == 128 + signal)
+    #expect(work.names.isEmpty)
+    // Nothing goes on and writes again.
+    Thread.sleep(forTimeInterval: 0.3)
+    #expect(work.names.isEmpty)
+  }
+}
