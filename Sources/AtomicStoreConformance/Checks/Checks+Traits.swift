@@ -126,6 +126,24 @@ extension Checks {
       try lab.expect(try lab.verdict(saving) == .new, "the new store is there", "it is not")
       try lab.expect(lab.record.output.isEmpty, "nothing is written to standard output, and it stays open", lab.record.output.joined(separator: "; "))
     },
+    CheckDefinition(
+      "PRO-02", "What lies in a store's folder and is not the store's stays", profile: .durable,
+      from: "\(kit): a save changes the store, and nothing of anybody else's",
+      by: "a hidden file, and a hidden folder with a file, are put beside the store's own; it is saved and read",
+      causes: ["the folder is emptied before it is written", "the format makes and renames folders itself"],
+      catches: ["sweepsFolder"], demand: { $0.layout == .folder ? .applies : .notApplicable("layout is file") }
+    ) { lab in
+      let (path, graph, _) = try lab.golden()
+      Files.write([0x31], to: path + "/.hidden")
+      Files.makeFolder(path + "/.control")
+      Files.write([0x32], to: path + "/.control/file")
+      for round in 1...2 {
+        _ = try lab.process("change and save, \(round)") { try $0.setNumber(path, graph, object: 0, to: Int64(round)) }
+        try lab.expectEqual(Files.read(path + "/.hidden"), [0x31], "the hidden file")
+        try lab.expectEqual(Files.read(path + "/.control/file"), [0x32], "the file in the hidden folder")
+      }
+      try lab.expectEqual(try lab.process("read it") { try $0.read(path, graph.model) }.count, graph.objects.count, "objects")
+    },
   ]
 
   /// - Parameter gap: What the traits say that the format cannot do; nil for nothing.

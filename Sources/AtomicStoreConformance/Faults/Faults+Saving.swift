@@ -118,6 +118,11 @@ extension Faults {
         snapshot.nodes = try builder.finish()
       }
     },
+    Fault("sweepsFolder", "removes what it does not know from its folder, before it saves") { hooks in
+      hooks.beforeSave = { _, configuration in
+        for name in Files.names(in: configuration.path) where name.hasPrefix(".") { Files.remove(configuration.path + "/" + name) }
+      }
+    },
     Fault("perFileAtomicOnly", "replaces the files of a folder one by one", mistakes: Int32(CSF_EXCHANGE_BY_MEMBER.rawValue)),
     Fault("failsMidWrite", "writes the beginning of the file before it knows the rest") { hooks in
       hooks.beforeSave = { _, configuration in
