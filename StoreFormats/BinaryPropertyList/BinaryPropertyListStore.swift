@@ -53,7 +53,8 @@ public struct BinaryPropertyListStore: AtomicStore {
     let table = end.withUnsafeBytes { BinaryPropertyListReader.tableSize($0) }
     let tail = min(table, end.count) + Self.window
     let bytes = try source.bytes(head: Self.window, tail: tail)
-    return try? metadata(bytes, gap: min(Self.window, bytes.count)..<max(bytes.count - tail, min(Self.window, bytes.count)), source)
+    let start = min(Self.window, bytes.count)
+    return try? metadata(bytes, gap: start..<max(bytes.count - tail, start), source)
   }
 
   private func metadata(

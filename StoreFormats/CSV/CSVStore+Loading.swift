@@ -68,7 +68,7 @@ extension CSVStore {
 
   // MARK: Our own files
 
-  /// What a column is read as.
+  /// What a column is read and written as.
   struct Column {
     /// No strings in it, so that copying one for each cell counts no references.
     enum Kind: UInt8 {
@@ -80,7 +80,7 @@ extension CSVStore {
     static let reference = Column(kind: .reference, slot: -1)
   }
 
-  private static func column(_ slot: Slot) -> Column {
+  static func column(_ slot: Slot) -> Column {
     let kind: Column.Kind =
       switch slot.kind {
       case .toOne: .toOne

@@ -94,7 +94,7 @@ extension CSVStore {
     }
     writer.append(byte: 0x0A)
     let reader = nodes.reader(of: entity.index)
-    let columns = entity.slots.map { CellColumn($0) }
+    let columns = entity.slots.map { column($0) }
     for row in 0..<reader.count {
       if let number = reader.integerReference(row: row) {
         writer.append(integer: number)
@@ -314,7 +314,7 @@ struct CellWriter {
     writer.append(byte: 0x22)
   }
 
-  func append(_ column: CellColumn, _ row: Int, _ reader: EntityReader, _ references: ReferenceNumbers) {
+  func append(_ column: CSVStore.Column, _ row: Int, _ reader: EntityReader, _ references: ReferenceNumbers) {
     let slot = column.slot
     switch column.kind {
     case .toOne:
@@ -338,50 +338,20 @@ struct CellWriter {
     case .date: writer.append(dateSeconds: reader.double(slot: slot, row: row))
     case .uuid: writer.append(uuid: reader.uuid(slot: slot, row: row))
     case .decimal: writer.append(reader.bytes(slot: slot, row: row))
-    case .data:
+    case .bytes:
       let bytes = reader.bytes(slot: slot, row: row)
       guard bytes.count > 0 else { return writer.append("\"\"") }
       // The one character of base64 that begins a formula.
       if defusesFormulas, bytes[0] >> 2 == 62 { writer.append(byte: 0x27) }
       Base64.encode(bytes, to: writer)
     case .undefined: append(text: reader.value(slot: slot, row: row).typedText)
-    case .toOne, .toMany, .nothing: break
+    case .toOne, .toMany, .skipped, .reference: break
     }
   }
 
   private func append(_ node: NodeHandle, _ references: ReferenceNumbers) {
     if let number = references[node] { return writer.append(integer: number) }
     append(reference: references.text(of: node))
-  }
-}
-
-/// What a row is asked for a cell. Nothing in it is counted, where a copy of a ``Slot`` counts four references.
-struct CellColumn {
-  enum Kind { case text, integer, double, float, boolean, date, uuid, decimal, data, undefined, toOne, toMany, nothing }
-  let slot: Int
-  let kind: Kind
-
-  init(_ slot: Slot) {
-    self.slot = slot.index
-    kind =
-      switch slot.kind {
-      case .toOne: .toOne
-      case .toMany: .toMany
-      case .attribute(let type):
-        switch type {
-        case .string, .uri: .text
-        case .integer16, .integer32, .integer64: .integer
-        case .double: .double
-        case .float: .float
-        case .boolean: .boolean
-        case .date: .date
-        case .uuid: .uuid
-        case .decimal: .decimal
-        case .binaryData, .transformable: .data
-        case .undefined: .undefined
-        case .composite: .nothing
-        }
-      }
   }
 }
 
