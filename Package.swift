@@ -20,6 +20,8 @@ let package = Package(
     .library(
       name: "AtomicStoreKit",
       targets: ["AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats"]),
+    // What a format author needs, and nothing else: no format, no libxml2, no object graph.
+    .library(name: "AtomicStoreSPI", targets: ["AtomicStoreSPI"]),
     .library(name: "AtomicStoreConformance", targets: ["AtomicStoreConformance"]),
     // One dynamic library with all of it: what plug-ins link, and whoever tests them, so that there is one copy of the kit.
     .library(
@@ -32,6 +34,11 @@ let package = Package(
     .library(name: "StoreMutation", targets: ["StoreMutation"]),
     .executable(name: "atomicstore", targets: ["atomicstore"]),
     .executable(name: "iclass", targets: ["iclass"]),
+  ],
+  traits: [
+    // A program that uses the libraries only says `traits: []` where it names this package, and resolves nothing else.
+    .trait(name: "Command", description: "The command atomicstore, which parses its arguments with swift-argument-parser."),
+    .default(enabledTraits: ["Command"]),
   ],
   dependencies: [
     // For the command only: no library target depends on it.
@@ -89,7 +96,7 @@ let package = Package(
       name: "AtomicStoreCommand",
       dependencies: [
         "AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats", "AtomicStoreConformance",
-        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "ArgumentParser", package: "swift-argument-parser", condition: .when(traits: ["Command"])),
       ], swiftSettings: strict),
     .executableTarget(
       name: "atomicstore", dependencies: ["AtomicStoreCommand"], swiftSettings: strict,
