@@ -260,9 +260,7 @@ extension ManagedObjectContext {
             other.unlink(property.inverse, object)
             continue
           }
-          // Of two that read different versions of the store the other may have been moved away since.
-          guard other.isReachable else { continue }
-          if other.base === object.base || property.inverse < 0 || isEnd(other, property.inverse, object) { delete(other) }
+          if other.isReachable, isStillEnd(other, of: object, p) { delete(other) }
         }
       }
     }
@@ -278,6 +276,15 @@ extension ManagedObjectContext {
       }
     }
     unpropagated = []
+  }
+
+  /// Whether an object that a relationship of another one leads to is there still. Of two that read different versions of
+  /// the store the later one knows whether it was moved away; a change made here is later than both.
+  private func isStillEnd(_ other: ManagedObject, of object: ManagedObject, _ p: Int) -> Bool {
+    let q = object.plan.properties[p].inverse
+    guard q >= 0, let one = object.base, let two = other.base, one !== two else { return true }
+    if other.layered(q) == nil, one.serial > two.serial { return true }
+    return isEnd(other, q, object)
   }
 
   /// What deleting an object would do, found without doing it.

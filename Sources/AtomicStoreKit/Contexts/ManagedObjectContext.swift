@@ -51,7 +51,13 @@ public final class ManagedObjectContext {
   var entitiesByClass: [ObjectIdentifier: Entity] = [:]
   let classes: [ScalarString: ManagedObject.Type]
   /// Above 0 while a hook or observer runs.
-  var calloutDepth = 0
+  var calloutDepth = 0 {
+    didSet {
+      if holdsTurn, (oldValue == 0) != (calloutDepth == 0) { persistentStoreCoordinator.turns.suspend(calloutDepth > 0) }
+    }
+  }
+  /// Whether other saves wait for the one that runs here: see ``SaveTurns``.
+  var holdsTurn = false
   var isProcessing = false
   var isPropagating = false
   var isSaving = false

@@ -4,6 +4,8 @@ import Synchronization
 /// What the stack compiles from a model, once: for each entity where its properties stand and what holds for them.
 final class ModelPlan: Sendable {
   let entities: [EntityPlan]
+  /// By entity and slot, the slot of the inverse at the destination, or -1.
+  let inverseSlots: [[Int]]
 
   init(_ model: ManagedObjectModel) {
     var numbers: [[ScalarString: Int]] = []
@@ -14,21 +16,69 @@ final class ModelPlan: Sendable {
       numbers.append(
         Dictionary(list.map { (ScalarString($0.name), $0.index) }, uniquingKeysWith: { first, _ in first }))
     }
-    entities = model.entities.map { entity in
-      var drafts = lists[entity.index]
-      for index in drafts.indices {
-        guard let relationship = drafts[index].relationship,
-          let destination = model.entity(named: relationship.destinationEntityName)
-        else { continue }
-        drafts[index].destination = destination.index
-        if let inverse = relationship.inverseName, let place = numbers[destination.index][ScalarString(inverse)],
-          lists[destination.index][place].relationship != nil
-        {
-          drafts[index].inverse = place
-        }
+    for entity in lists.indices {
+      for index in lists[entity].indices {
+        guard let name = lists[entity][index].relationship?.destinationEntityName else { continue }
+        lists[entity][index].destination = model.entity(named: name)?.index ?? -1
       }
-      return EntityPlan(entity, drafts.map { PropertyPlan($0) })
     }
+    let inverses = Self.inverses(in: model, lists, numbers)
+    entities = model.entities.map { entity in
+      EntityPlan(
+        entity,
+        lists[entity.index].map { draft in
+          var draft = draft
+          draft.inverse = inverses[entity.index][draft.index]
+          return PropertyPlan(draft)
+        })
+    }
+    let plans = entities
+    inverseSlots = plans.map { plan in
+      plan.propertyOfSlot.map { p in
+        let property = plan.properties[p]
+        return property.inverse < 0 ? -1 : plans[property.destination].properties[property.inverse].slot
+      }
+    }
+  }
+
+  /// By entity and property, the number of the inverse at the destination, or -1. Two relationships are each other's
+  /// inverse only if each names the other: one that names an inverse which is taken already is one-way.
+  private static func inverses(
+    in model: ManagedObjectModel, _ lists: [[PropertyPlan.Draft]], _ numbers: [[ScalarString: Int]]
+  ) -> [[Int]] {
+    func isKind(_ entity: Entity, of other: Int) -> Bool {
+      var next: Entity? = entity
+      while let entity = next {
+        if entity.index == other { return true }
+        next = entity.superentity
+      }
+      return false
+    }
+    func inverse(of draft: PropertyPlan.Draft, at owner: Entity) -> Int {
+      guard let relationship = draft.relationship, draft.destination >= 0, let name = relationship.inverseName,
+        let number = numbers[draft.destination][ScalarString(name)], let back = lists[draft.destination][number].relationship,
+        let backName = back.inverseName, backName.utf8.elementsEqual(relationship.name.utf8),
+        let family = model.entity(named: back.destinationEntityName),
+        numbers[family.index][ScalarString(backName)] == draft.index,
+        isKind(family, of: owner.index) || isKind(owner, of: family.index)
+      else { return -1 }
+      return number
+    }
+    var result = [[Int]?](repeating: nil, count: lists.count)
+    for entity in model.entities {
+      // What is inherited is what it is above.
+      var line: [Entity] = []
+      var next: Entity? = entity
+      while let entity = next, result[entity.index] == nil {
+        line.append(entity)
+        next = entity.superentity
+      }
+      for entity in line.reversed() {
+        let above = entity.superentity.flatMap { result[$0.index] } ?? []
+        result[entity.index] = lists[entity.index].map { $0.index < above.count ? above[$0.index] : inverse(of: $0, at: entity) }
+      }
+    }
+    return result.map { $0 ?? [] }
   }
 
   /// The model's plan, made when it is first asked for.

@@ -191,9 +191,14 @@ public struct MergeConflict: Sendable, CustomStringConvertible {
   public let keysChangedHere: [String]
   /// Whether the context deleted the object.
   public let isDeletedHere: Bool
+  /// The relationships that the context changed and that lead to objects which are gone from the store.
+  public let keysLeadingNowhere: [String]
 
   public var description: String {
     let here = isDeletedHere ? "deleted here" : "changed here (\(keysChangedHere.joined(separator: ", ")))"
+    if !keysLeadingNowhere.isEmpty, keysChangedInStore.isEmpty {
+      return "\(objectID): \(here), leads to what is gone from the store (\(keysLeadingNowhere.joined(separator: ", ")))"
+    }
     let there =
       persistedSnapshot == nil ? "gone from the store" : "changed in the store (\(keysChangedInStore.joined(separator: ", ")))"
     return "\(objectID): \(here), \(there)"

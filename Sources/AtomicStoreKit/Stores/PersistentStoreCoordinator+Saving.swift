@@ -42,31 +42,33 @@ extension PersistentStoreCoordinator {
 
   /// Saves changes to several stores. On an error all files are the old ones, and all nodes and metadata in memory too;
   /// the same save can be tried again. After a crash between two renames each file is whole.
+  ///
+  /// - Throws: `.inverseMismatch` where the changes leave two ends of a relationship in disagreement: the object at the
+  ///   other end of a relationship with an inverse must be changed with it.
   public func save(_ work: [(store: PersistentStore, changes: StoreChanges)]) throws(PersistentStoreError) {
-    try save(work, expecting: nil)
+    turns.pass()
+    _ = try save(work, expecting: nil)
   }
 
   /// As ``save(_:)``, if the stores still hold the versions that the changes were made for.
   ///
-  /// - Throws: `.changedOnDisk` where somebody saved meanwhile.
+  /// - Returns: What the stores hold now, or nil where another save of this process was quicker.
   func save(
     _ work: [(store: PersistentStore, changes: StoreChanges)], expecting versions: [NodeVersion]?
-  ) throws(PersistentStoreError) {
+  ) throws(PersistentStoreError) -> [NodeVersion]? {
     // One save at a time: between the copy of a store's nodes and its publication nobody may publish another.
-    let result = saving.withLock { _ -> Result<Void, PersistentStoreError> in
+    let result = saving.withLock { _ -> Result<[NodeVersion]?, PersistentStoreError> in
       do throws(PersistentStoreError) {
         if let versions {
-          for (entry, version) in zip(work, versions) where entry.store.version !== version {
-            throw PersistentStoreError(
-              .changedOnDisk, "the store was saved by somebody else meanwhile", at: StoreLocation(file: entry.store.path))
-          }
+          for (entry, version) in zip(work, versions) where entry.store.version !== version { return .success(nil) }
         }
-        return .success(try saveAlone(work))
+        try saveAlone(work)
+        return .success(work.map(\.store.version))
       } catch {
         return .failure(error)
       }
     }
-    try result.get()
+    return try result.get()
   }
 
   /// Reads a store again whose file is no longer the one that was read or written last. Objects that were fetched keep
@@ -117,7 +119,8 @@ struct PendingSave {
     var nodes = open.nodes
     var metadata = open.metadata
     do throws(PersistentStoreError) {
-      try apply(changes, &format, &nodes, &metadata, configuration: store.configurationName)
+      let changed = try apply(changes, &format, &nodes, &metadata, configuration: store.configurationName)
+      try checkInverses(changed, open.nodes, nodes)
       for (node, slot) in nodes.deferredSlots {
         let key = OpenStore.SuppliedValue(node: node, slot: slot)
         let value = if let known = open.suppliedValues[key] { known } else {
@@ -135,10 +138,11 @@ struct PendingSave {
     }
   }
 
+  /// - Returns: The nodes that were added or changed.
   private static func apply(
     _ changes: StoreChanges, _ format: inout any AtomicStore, _ nodes: inout NodeTable,
     _ metadata: inout StoreMetadata, configuration: String?
-  ) throws(PersistentStoreError) {
+  ) throws(PersistentStoreError) -> [NodeHandle] {
     let allowed = Set((nodes.model.entities(forConfiguration: configuration) ?? []).map(\.index))
     var added: [(node: NodeHandle, object: ManagedObjectSnapshot)] = []
     for object in changes.inserted {
@@ -159,11 +163,13 @@ struct PendingSave {
         if let value = object.values[slot] { try nodes.set(value, slot: slot, of: node) }
       }
     }
+    var changed = added.map(\.node)
     for object in changes.updated {
       guard let reference = object.reference, let node = nodes.handle(for: reference, entity: object.entity) else {
         throw missing(nodes.model.entity(at: object.entity).name, object.reference)
       }
       try format.updateCacheNode(node, from: object, in: &nodes)
+      changed.append(node)
     }
     var removed: [NodeHandle] = []
     for reference in changes.deleted {
@@ -182,6 +188,29 @@ struct PendingSave {
         }
         if !slots.isEmpty { _ = nodes.removeDanglingReferences(entity: entity.index, slots: slots.map(\.index)) }
       }
+    }
+    return changed
+  }
+
+  /// The two ends of every relationship that is written agree, whoever made the changes: a file in which they do not would
+  /// lose objects later, when a delete rule follows the wrong end.
+  private static func checkInverses(_ changed: [NodeHandle], _ old: NodeTable, _ new: NodeTable) throws(PersistentStoreError) {
+    let inverses = ModelPlan.plan(of: new.model).inverseSlots
+    var check = InverseCheck(old: old, new: new, inverses: inverses)
+    for node in changed where new.contains(node) {
+      guard let found = check.disagreement(of: node) else { continue }
+      func name(_ node: NodeHandle, _ slot: Int) -> String {
+        "\(new.objectReference(of: node)).\(new.model.entity(at: node.entity).slots[slot].name)"
+      }
+      let (one, other) = (new.objectReference(of: found.node), new.objectReference(of: found.other))
+      throw PersistentStoreError(
+        .inverseMismatch,
+        found.isNaming
+          ? "it names \(other), but \(name(found.other, found.otherSlot)) does not name \(one)"
+          : "it no longer names \(other), but \(name(found.other, found.otherSlot)) still names \(one)",
+        at: StoreLocation(
+          entity: one.entityName, reference: one.reference.description,
+          property: new.model.entity(at: found.node.entity).slots[found.slot].name))
     }
   }
 

@@ -24,6 +24,7 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
   let state = Mutex(State())
   /// Held during a save.
   let saving = Mutex(())
+  let turns = SaveTurns()
 
   /// A coordinator without stores.
   public init(managedObjectModel: ManagedObjectModel? = nil, registry: StoreRegistry) {

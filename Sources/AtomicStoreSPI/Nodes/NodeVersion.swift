@@ -9,11 +9,15 @@ package final class NodeVersion: Sendable {
   private let columns: [Column]
   /// Where each entity's columns begin in ``columns``.
   private let starts: [Int]
+  /// Grows with each version that the process makes: of two versions of a store the later one has the greater number.
+  package let serial: UInt64
+  private static let lastSerial = Atomic<UInt64>(0)
   /// What the stack keeps with a version: indexes.
   package let attachment = Mutex<(any Sendable & AnyObject)?>(nil)
 
   package init(_ nodes: NodeTable) {
     self.nodes = nodes
+    serial = Self.lastSerial.add(1, ordering: .relaxed).newValue
     var columns: [Column] = []
     var starts: [Int] = []
     for table in nodes.entities {
