@@ -62,20 +62,30 @@ import Testing
     #expect(try other.first("Employee", "B") != nil || !isOurs)
   }
 
-  @Test("an object that a uniqueness constraint would have removed stays when its deletion is refused", arguments: [true, false])
-  func deniedReplacement(_ withUndo: Bool) throws {
-    let stack = try Stack("XML", model: try ManagedObjectModel(UniquenessChainTests.unique))
+  @Test("objects that a uniqueness constraint would have merged are as before when the result is not valid", arguments: [true, false])
+  func invalidMerge(_ withUndo: Bool) throws {
+    var description = UniquenessChainTests.unique
+    guard case .relationship(var notes) = description.entities[0].properties[2] else { return #expect(Bool(false)) }
+    notes.maximumCount = 2
+    description.entities[0].properties[2] = .relationship(notes)
+    let stack = try Stack("XML", model: try ManagedObjectModel(description))
     let old = try stack.insert("Code", ["code": 1, "name": "old"])
-    try stack.insert("Note", ["name": "n"]).setValue(old, forKey: "code")
+    for name in ["a", "b"] { try stack.insert("Note", ["name": name]).setValue(old, forKey: "code") }
     try stack.context.save()
     if withUndo { stack.context.undoManager = UndoHistory() }
     stack.context.mergePolicy = .overwrite
     let new = try stack.insert("Code", ["code": 1, "name": "new"])
+    let note = try stack.insert("Note", ["name": "c"])
+    try note.setValue(new, forKey: "code")
     let error = try #require(graphError { try stack.context.save() })
-    #expect(error.code == .validationRelationshipDeniedDelete)
+    #expect(error.code == .validationRelationshipExceedsMaximumCount)
+    #expect(error.message.contains("Code/1, Code/new were merged, since they have the same code"))
     #expect(!old.isDeleted)
     #expect(stack.context.deletedObjects.isEmpty)
-    #expect(stack.context.insertedObjects == [new])
+    #expect(stack.context.insertedObjects == [new, note])
+    #expect(new.unavailableReason == nil)
+    #expect(try names(new, "notes") == ["c"])
+    #expect(try sorted(old, "notes") == ["a", "b"])
     stack.context.undo()
     #expect(stack.context.hasChanges == !withUndo)
     #expect(old["name"] as? String == "old")

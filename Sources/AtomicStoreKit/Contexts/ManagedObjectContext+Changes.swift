@@ -208,7 +208,7 @@ extension ManagedObjectContext {
     unpropagated.removeAll { $0 === object }
     if object.context == nil {
       // Taken back or saved since: it is a new object now, with the values that it had.
-      let wasSaved = object.base != nil || object.extras?.gone == .deletedHere
+      let wasSaved = object.base != nil || object.extras?.gone == .deletedHere || object.extras?.gone == .merged
       object.extras?.gone = nil
       object.extras?.lastID = nil
       object.context = self
@@ -266,14 +266,7 @@ extension ManagedObjectContext {
     }
     for object in unpropagated where object.flags.contains([.inserted, .deleted]) {
       // It was never saved: now nothing is left of it but what undo holds.
-      if undoManager?.holds(object) ?? false {
-        object.home?.unregister(object)
-        object.context = nil
-        object.needExtras().gone = .neverSaved
-        object.flags = []
-      } else {
-        object.abandon(.neverSaved)
-      }
+      leave(object, .neverSaved)
     }
     unpropagated = []
   }

@@ -51,7 +51,7 @@ extension ManagedObjectContext {
   // MARK: Preparing
 
   /// Runs hooks, derivations and validation until nothing changes any more.
-  private func prepare() throws(ManagedObjectError) {
+  func prepare() throws(ManagedObjectError) {
     for _ in 0..<max(1, maximumSavePasses) {
       processPendingChanges()
       let batch = unprepared()
@@ -291,19 +291,6 @@ extension ManagedObjectContext {
     return touched
   }
 
-  /// Resolves uniqueness constraints until none is broken: what one resolution takes back may be in another's way.
-  private func makeUnique(_ versions: [(home: StoreHome, version: NodeVersion)]) throws(ManagedObjectError) {
-    var passes = 0
-    while try resolveConstraints(versions) {
-      passes += 1
-      guard passes < 1000 else {
-        throw ManagedObjectError(
-          .endlessChanges, "objects go on breaking uniqueness constraints while the constraints are resolved")
-      }
-      try prepare()
-    }
-  }
-
   /// No relationship of a new or changed object may lead to an object of another store.
   private func checkReferences() throws(ManagedObjectError) {
     for list in [inserted, updated] {
@@ -358,15 +345,7 @@ extension ManagedObjectContext {
     // While all of them can still be found: what undo brings back are new objects, with the same partners.
     for object in changes.deleted where undoManager?.holds(object) ?? false { object.detachFromBase() }
     for object in changes.deleted {
-      object.home?.unregister(object)
-      let isHeld = undoManager?.holds(object) ?? false
-      if isHeld {
-        object.context = nil
-        object.flags = []
-        object.needExtras().gone = .deletedHere
-      } else {
-        object.abandon(.deletedHere)
-      }
+      leave(object, object.flags.contains(.merged) ? .merged : .deletedHere)
       retained[ObjectIdentifier(object)] = nil
     }
     for object in savedAll {

@@ -146,6 +146,8 @@ extension ManagedObjectError {
     case notInStore
     /// Its store was removed from the coordinator, or never was there.
     case storeRemoved
+    /// It had the unique values of another object and was merged into that one: see ``MergePolicy``.
+    case merged
     /// It was inserted, and that was taken back before it was saved.
     case neverSaved
     /// Its context was reset.
@@ -158,6 +160,7 @@ extension ManagedObjectError {
       case .deletedHere: "was deleted"
       case .notInStore: "is not in its store"
       case .storeRemoved: "is in a store that is not open"
+      case .merged: "was merged into another object with the same unique values"
       case .neverSaved: "was never saved, and its insertion was taken back"
       case .contextReset: "belongs to a context that was reset"
       case .contextGone: "outlived its context"
