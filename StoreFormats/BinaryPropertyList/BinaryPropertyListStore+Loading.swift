@@ -166,11 +166,11 @@ extension BinaryPropertyListStore {
     }
   }
 
-  /// What one column's texts may come to, since rows may share them. A row takes nine bytes of the file at least, so
-  /// that honest rows may share texts of two kilobytes without end.
+  /// What one column's texts may come to, since rows may share them. What they take in memory is bounded as all values are; this
+  /// bounds the work.
   private static func unfoldedTextLimit(_ reader: BinaryPropertyListReader) -> Int {
-    let (product, overflow) = reader.byteCount.multipliedReportingOverflow(by: 256)
-    return overflow ? .max : max(product, 1 << 26)
+    let (product, overflow) = reader.byteCount.multipliedReportingOverflow(by: 48)
+    return overflow ? .max : max(product, 1 << 25)
   }
 
   /// Relationships to objects with string references: a list for each row.

@@ -253,6 +253,8 @@ extension CSVStore {
     var row: Int64 = 0
     var scratch: [UInt8] = []
     while let field = try reader.nextField() {
+      // At the first one too many: a record is held whole, whatever its length.
+      guard field.index < columns.count else { throw ragged(field, columns.count) }
       record.append(field)
       guard field.isLastInRecord else { continue }
       defer { record.removeAll(keepingCapacity: true) }

@@ -171,8 +171,10 @@ private struct EntityTree {
     }
     try mergeTypes()
     for index in bottomUp {
-      for ancestor in nodes[index].ancestors {
-        for name in nodes[ancestor].properties.keys { nodes[index].properties[name] = nil }
+      // By the entity's own: an ancestor's many are not gone through for each of many entities below it.
+      let ancestors = nodes[index].ancestors
+      nodes[index].properties = nodes[index].properties.filter { property in
+        !ancestors.contains { nodes[$0].properties[property.key] != nil }
       }
     }
   }

@@ -195,8 +195,7 @@ struct PendingSave {
   /// The two ends of every relationship that is written agree, whoever made the changes: a file in which they do not would
   /// lose objects later, when a delete rule follows the wrong end.
   private static func checkInverses(_ changed: [NodeHandle], _ old: NodeTable, _ new: NodeTable) throws(PersistentStoreError) {
-    let inverses = ModelPlan.plan(of: new.model).inverseSlots
-    var check = InverseCheck(old: old, new: new, inverses: inverses)
+    var check = ChangedRowsInverseCheck(old: old, new: new)
     for node in changed where new.contains(node) {
       guard let found = check.disagreement(of: node) else { continue }
       func name(_ node: NodeHandle, _ slot: Int) -> String {

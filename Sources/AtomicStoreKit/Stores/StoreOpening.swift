@@ -60,7 +60,7 @@ struct StoreOpening: Sendable {
       var metadata = try readMetadata(&format, source, formatType)
       let model = try resolveModel(&format, source, metadata)
       metadata.model = model.description
-      let builder = NodeTableBuilder(model: model, file: path, limits: limits)
+      let builder = NodeTableBuilder(model: model, file: path, limits: limits, inputBytes: try source.totalSize())
       try format.load(source, into: builder)
       let nodes = try builder.finish()
       try checkConfiguration(nodes)
@@ -194,6 +194,11 @@ struct StoreOpening: Sendable {
     do {
       return try ManagedObjectModel(description)
     } catch {
+      if let limit = error.problems.first(where: \.isLimit) {
+        throw PersistentStoreError(
+          .limitExceeded, "the store's own model: \(limit.message)", at: StoreLocation(file: path, entity: limit.entityName),
+          underlying: error)
+      }
       throw PersistentStoreError(
         .invalidModel, "the store's own model is not valid", at: StoreLocation(file: path), underlying: error)
     }

@@ -93,7 +93,9 @@ public struct EntityDescription: Sendable, Equatable {
 }
 
 /// A property of an entity as it is written down.
-public enum PropertyDescription: Sendable, Equatable {
+///
+/// Indirect, so that a copy is one reference: an entity's properties are in its list and in those of all entities below it.
+public indirect enum PropertyDescription: Sendable, Equatable {
   case attribute(AttributeDescription)
   case relationship(RelationshipDescription)
   case fetchedProperty(FetchedPropertyDescription)

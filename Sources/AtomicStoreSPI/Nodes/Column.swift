@@ -1,7 +1,7 @@
 import Glibc
 
 /// How a column's cells are laid out.
-enum CellLayout: UInt8, Sendable {
+enum CellLayout: UInt8, Sendable, CaseIterable {
   case boolean, integer16, integer32, integer64, float, double, uuid
   /// An extent into the column's heap of bytes.
   case bytes
@@ -217,6 +217,9 @@ struct ColumnHeader {
     return true
   }
 
+  /// How many bytes so many rows take.
+  static func size(_ layout: CellLayout, rows: Int) -> Int { rows * layout.width + (layout.hasPresence ? (rows + 63) / 64 * 8 : 0) }
+
   /// How many units of the heap a row's value takes.
   func heapLength(_ row: Int) -> Int {
     guard layout.hasHeap, isPresent(row) else { return 0 }
@@ -277,6 +280,15 @@ final class Column: @unchecked Sendable {
     header = .allocate(capacity: 1)
     header.initialize(to: ColumnHeader(layout))
   }
+  /// A column without a value, for that many rows.
+  convenience init(_ layout: CellLayout, rows: Int) {
+    self.init(layout)
+    header.pointee.grow(to: rows)
+  }
+
+  private static let withoutRows = CellLayout.allCases.map { Column($0) }
+  /// A column of no rows. One for all, which nobody writes to, since it always has more than one owner.
+  static func none(_ layout: CellLayout) -> Column { withoutRows[Int(layout.rawValue)] }
   init(copying other: Column, rows: Int) {
     header = .allocate(capacity: 1)
     header.initialize(to: other.header.pointee.copied(rows: rows))

@@ -31,7 +31,7 @@ extension NodeTable {
       let order = orders[index]
       var new = EntityTable(slots: model.records[index].slots)
       new.count = order.count
-      new.referenceNumbers.header.pointee.grow(to: order.count)
+      new.referenceNumbers = Column(.integer64, rows: order.count)
       for (row, oldRow) in order.enumerated() {
         new.referenceNumbers.header.pointee.setCell(
           row, old.referenceNumbers.header.pointee.cell(oldRow, as: Int64.self))
@@ -49,8 +49,10 @@ extension NodeTable {
       }
       for slot in model.records[index].slots {
         let from = old.columns[slot.index].header
+        // What no row has a value of stays one column for all such slots.
+        guard old.hasValues(slot.index) else { continue }
+        new.columns[slot.index] = Column(from.pointee.layout, rows: order.count)
         let into = new.columns[slot.index].header
-        into.pointee.grow(to: order.count)
         for (row, oldRow) in order.enumerated() {
           guard
             let copied = try copyCell(
@@ -63,6 +65,7 @@ extension NodeTable {
             .danglingReference, "\(objectReference(of: copied)) was removed", at: place)
         }
       }
+      new.fillUnused()
       for (row, payload) in old.payloads where newRows[index][row] != .max {
         new.payloads[Int(newRows[index][row])] = payload
       }

@@ -13,8 +13,12 @@ public struct NodeTable: Sendable {
 
   /// An empty table.
   public init(model: ManagedObjectModel) {
+    self.init(model: model, entities: model.records.map { EntityTable(slots: $0.slots) })
+  }
+
+  init(model: ManagedObjectModel, entities: [EntityTable]) {
     self.model = model
-    entities = model.records.map { EntityTable(slots: $0.slots) }
+    self.entities = entities
     lookups = [ReferenceLookup](repeating: ReferenceLookup(), count: model.entityCount)
   }
 
@@ -205,7 +209,7 @@ extension NodeTable {
     guard let node = handle(for: reference) else {
       throw PersistentStoreError(.danglingReference, "\(reference) does not exist", at: place)
     }
-    guard slot.destination >= 0, model.records[node.entity].ancestors.contains(slot.destination) else {
+    guard slot.destination >= 0, model.isKind(node.entity, of: slot.destination) else {
       throw PersistentStoreError(
         .danglingReference,
         "\(reference) is not \(slot.relationship?.destinationEntityName ?? "of the destination entity")", at: place)

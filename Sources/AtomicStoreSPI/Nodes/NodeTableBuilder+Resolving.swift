@@ -6,12 +6,13 @@ extension NodeTableBuilder {
   public func finish() throws(PersistentStoreError) -> NodeTable {
     try checkCount(adding: 0)
     if limits.valueBytes < StoreLimits().valueBytes { try checkValues() }
-    for index in tables.indices { sealReferences(index) }
-    var result = NodeTable(model: model)
+    for index in tables.indices { try seal(index) }
+    var result = NodeTable(model: model, entities: [])
     for root in tables.indices where model.records[root].root == root {
       result.lookups[root] = try lookup(root: root)
     }
     for index in tables.indices { try resolve(index, result.lookups) }
+    try fillUnused()
     for index in tables.indices {
       tables[index].payloads = payloads[index]
       tables[index].deferred = deferred[index]
@@ -27,7 +28,7 @@ extension NodeTableBuilder {
       for slot in model.records[entity].slots {
         let column = building[entity].headers[slot.index]
         guard column.pointee.layout == .bytes else { continue }
-        for row in 0..<building[entity].count where column.pointee.isPresent(row) && column.pointee.bytes(row).count > limits.valueBytes {
+        for row in 0..<min(building[entity].count, column.pointee.capacity) where column.pointee.isPresent(row) && column.pointee.bytes(row).count > limits.valueBytes {
           throw limits.exceeded(
             "maximumValueBytes", limits.valueBytes, "the value has \(column.pointee.bytes(row).count) bytes",
             at: location(entity: entity, row: row, slot: slot.index))
@@ -36,10 +37,19 @@ extension NodeTableBuilder {
     }
   }
 
-  private func sealReferences(_ index: Int) {
+  /// Brings the columns that have values to the number of rows, and notes whether those ascend.
+  private func seal(_ index: Int) throws(PersistentStoreError) {
     let count = building[index].count
     tables[index].count = count
-    for slot in 0...building[index].slotCount { building[index].headers[slot].pointee.shrink(to: count) }
+    guard count > 0 else {
+      // A column may have been filled with no rows.
+      tables[index] = EntityTable(slots: model.records[index].slots)
+      return
+    }
+    for slot in 0...building[index].slotCount where building[index].headers[slot].pointee.capacity > 0 {
+      building[index].headers[slot].pointee.shrink(to: count)
+      if building[index].headers[slot].pointee.capacity < count { try ownColumn(index, slot, rows: count, row: nil) }
+    }
     let numbers = tables[index].referenceNumbers.header
     if count > 0 { numbers.pointee.presence.initialize(repeating: .max, count: (count + 63) / 64) }
     if texts[index].isEmpty {
@@ -70,7 +80,7 @@ extension NodeTableBuilder {
     var least = Int64.max
     var greatest = Int64.min
     var total = 0
-    let members = model.records[root].descendants
+    let members = model.hierarchy(of: root)
     for index in members where tables[index].referenceTexts == nil {
       let numbers = tables[index].referenceNumbers.header
       for row in 0..<tables[index].count {
@@ -104,19 +114,17 @@ extension NodeTableBuilder {
     let rows = tables[index].count
     guard rows > 0 else { return }
     for slot in model.records[index].slots where slot.isRelationship {
-      guard slot.destination >= 0 else { continue }
-      let destinationRecord = model.records[slot.destination]
-      // Whether a node of an entity may stand here, by entity number.
-      var fits = [Bool](repeating: false, count: tables.count)
-      for member in destinationRecord.descendants { fits[member] = true }
-      let lookup = lookups[destinationRecord.root]
+      // Without a column it names nothing.
+      guard slot.destination >= 0, tables[index].columns[slot.index].header.pointee.capacity > 0 else { continue }
+      let destination = slot.destination
+      let lookup = lookups[model.records[destination].root]
       let header = tables[index].columns[slot.index].header
       switch slot.kind {
       case .toOne:
         for row in 0..<rows {
           let raw = header.pointee.cell(row, as: UInt64.self)
           if raw == NodeHandle.nullBits { continue }
-          header.pointee.setCell(row, try resolve(raw, lookup, fits, index, row, slot))
+          header.pointee.setCell(row, try resolve(raw, lookup, destination, index, row, slot))
         }
       case .toMany(let ordered):
         for row in 0..<rows {
@@ -135,7 +143,7 @@ extension NodeTableBuilder {
               ascending = false
             }
             previous = key
-            list[place] = try resolve(raw, lookup, fits, index, row, slot)
+            list[place] = try resolve(raw, lookup, destination, index, row, slot)
           }
           if !ascending { try tidy(list, ordered: ordered, index, row, slot) }
         }
@@ -145,12 +153,14 @@ extension NodeTableBuilder {
   }
 
   @inline(__always) private func resolve(
-    _ raw: UInt64, _ lookup: ReferenceLookup, _ fits: [Bool], _ index: Int, _ row: Int, _ slot: Slot
+    _ raw: UInt64, _ lookup: ReferenceLookup, _ destination: Int, _ index: Int, _ row: Int, _ slot: Slot
   ) throws(PersistentStoreError) -> UInt64 {
     let node =
       raw & RawReference.tagMask == RawReference.inlineTag
       ? lookup[RawReference.decodeInline(raw)] : lookup[listed[Int(raw & ~RawReference.tagMask)]]
-    guard let node, fits[node.entity] else { throw dangling(raw, node, index, row, slot) }
+    guard let node, node.entity == destination || model.isKind(node.entity, of: destination) else {
+      throw dangling(raw, node, index, row, slot)
+    }
     return node.bits
   }
 

@@ -3,7 +3,7 @@
 /// It compares rows of a table with what they were, so it costs what the changed rows cost, whatever else the table holds:
 /// an object that a row gained must lead back to it, one that it lost must not. What disagreed before, in rows that are
 /// not changed, is not looked at.
-package struct InverseCheck {
+package struct ChangedRowsInverseCheck {
   /// Two ends that disagree.
   package struct Disagreement {
     package let node: NodeHandle
@@ -20,22 +20,20 @@ package struct InverseCheck {
 
   private let old: NodeTable
   private let new: NodeTable
-  /// By entity and slot, the slot of the inverse at the destination, or -1.
-  private let inverses: [[Int]]
   /// The long lists that were asked about.
   private var members: [End: Set<UInt64>] = [:]
 
   /// - Parameter old: The table that `new` was made from, by changes that left its handles as they were.
-  package init(old: NodeTable, new: NodeTable, inverses: [[Int]]) {
+  package init(old: NodeTable, new: NodeTable) {
     self.old = old
     self.new = new
-    self.inverses = inverses
   }
 
   /// The first disagreement of a new or changed node, or nil.
   package mutating func disagreement(of node: NodeHandle) -> Disagreement? {
     let isNew = node.row >= old.entities[node.entity].count
-    for slot in inverses[node.entity].indices where inverses[node.entity][slot] >= 0 {
+    let slots = new.model.records[node.entity].slots
+    for slot in slots.indices where slots[slot].inverseSlot >= 0 {
       let after = new.entities[node.entity].columns[slot].header
       let before = isNew ? nil : old.entities[node.entity].columns[slot].header
       // A column that both tables share was not written to.
@@ -83,13 +81,13 @@ package struct InverseCheck {
   }
 
   private mutating func gained(_ node: NodeHandle, _ slot: Int, _ bits: UInt64) -> Disagreement? {
-    let inverse = inverses[node.entity][slot]
+    let inverse = new.model.records[node.entity].slots[slot].inverseSlot
     if leads(bits, inverse, to: node) { return nil }
     return Disagreement(node: node, slot: slot, other: NodeHandle(bits: bits), otherSlot: inverse, isNaming: true)
   }
 
   private mutating func lost(_ node: NodeHandle, _ slot: Int, _ bits: UInt64) -> Disagreement? {
-    let inverse = inverses[node.entity][slot]
+    let inverse = new.model.records[node.entity].slots[slot].inverseSlot
     guard new.contains(NodeHandle(bits: bits)), leads(bits, inverse, to: node) else { return nil }
     return Disagreement(node: node, slot: slot, other: NodeHandle(bits: bits), otherSlot: inverse, isNaming: false)
   }
