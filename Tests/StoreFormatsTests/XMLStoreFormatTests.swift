@@ -100,7 +100,7 @@ struct XMLStoreFormatTests {
     #expect(values["Person/103.friend"] == .null)
     #expect(
       values["Book/102.readers"]
-        == .toMany([103, 104].map { ObjectReference(entityName: "Person", reference: .integer($0)) }))
+        == .toMany([104, 103].map { ObjectReference(entityName: "Person", reference: .integer($0)) }))
   }
 
   @Test("a file is written back as it was, but for the order of properties", arguments: [
