@@ -36,7 +36,7 @@ public struct GraphDifference: Sendable, Hashable, CustomStringConvertible {
 }
 
 /// Compares two graphs: objects by entity and reference, values to the bit and the Unicode scalar, relationships by
-/// what they name, ordered ones in their order, and the metadata.
+/// what they name, and in their order those that a model of either side calls ordered, and the metadata.
 ///
 /// It reads both through their tables' general values and shares nothing with formats or the converter, whose work it
 /// judges.
@@ -48,14 +48,19 @@ public struct GraphComparison: Sendable {
     public var comparesMetadata: Bool
     /// Entity and property names that differ only in case are the same: for a store whose format folds them.
     public var ignoresNameCase: Bool
+    /// Whether members of to-manys of unknown order are compared in their sequence: a copy must keep it. Without, they are a set unless a
+    /// model on either side says that the relationship is ordered.
+    public var comparesUnknownOrder: Bool
     /// Stop after so many; nil for all.
     public var limit: Int?
     public init(
-      comparesIdentity: Bool = true, comparesMetadata: Bool = true, ignoresNameCase: Bool = false, limit: Int? = nil
+      comparesIdentity: Bool = true, comparesMetadata: Bool = true, ignoresNameCase: Bool = false,
+      comparesUnknownOrder: Bool = false, limit: Int? = nil
     ) {
       self.comparesIdentity = comparesIdentity
       self.comparesMetadata = comparesMetadata
       self.ignoresNameCase = ignoresNameCase
+      self.comparesUnknownOrder = comparesUnknownOrder
       self.limit = limit
     }
   }
@@ -178,10 +183,10 @@ public struct GraphComparison: Sendable {
     case (.toOne(let a), .toOne(let b)): return sameObject(a, b)
     case (.toMany(let a), .toMany(let b)):
       guard a.count == b.count else { return false }
-      let isOrdered =
-        (oneSlot.flatMap { one?.slots[$0].isOrdered } ?? false)
-        || (otherSlot.flatMap { other?.slots[$0].isOrdered } ?? false)
-      if isOrdered { return zip(a, b).allSatisfy { sameObject($0, $1) } }
+      let slots = [oneSlot.flatMap { one?.slots[$0] }, otherSlot.flatMap { other?.slots[$0] }]
+      if slots.contains(where: { $0.map { $0.isOrdered || options.comparesUnknownOrder && $0.keepsSequence } ?? false }) {
+        return zip(a, b).allSatisfy { sameObject($0, $1) }
+      }
       let left = a.sorted { Self.before($0, $1) }
       let right = b.sorted { Self.before($0, $1) }
       return zip(left, right).allSatisfy { sameObject($0, $1) }

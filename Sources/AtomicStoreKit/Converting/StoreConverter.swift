@@ -160,7 +160,9 @@ public struct StoreConverter: Sendable {
     if !keepsMetadata { report.identifier = readBack.snapshot.metadata.uuid }
     let differences = GraphComparison.differences(
       snapshot, readBack.snapshot,
-      options: .init(comparesIdentity: keepsMetadata, comparesMetadata: keepsMetadata, limit: losses.isEmpty ? 100 : nil))
+      options: .init(
+        comparesIdentity: keepsMetadata, comparesMetadata: keepsMetadata, comparesUnknownOrder: true,
+        limit: losses.isEmpty ? 100 : nil))
     // Leave to lose one thing is no leave to lose another.
     let unexplained = losses.isEmpty ? differences : differences.filter { !Self.explains(losses, $0, snapshot.nodes, readBack.snapshot.nodes) }
     guard unexplained.isEmpty else { throw VerificationError(differences: Array(unexplained.prefix(100))) }

@@ -130,6 +130,8 @@ struct OpenStore: Sendable {
   var suppliedValues: [SuppliedValue: StoredValue] = [:]
   var metadata: StoreMetadata
   var metadataChanged = false
+  /// The last reference as the store has it on disk.
+  var storedLastReference: Int64 = 0
   /// What the file was when it was last read or written; nil for a store that was never saved.
   var fileIdentity: FileIdentity?
   var reservation: Reservation?
@@ -147,6 +149,16 @@ struct OpenStore: Sendable {
   }
 
   var nodes: NodeTable { version.nodes }
+
+  /// Whether a save without changes to objects has nothing to write but metadata entries.
+  var keepsContent: Bool {
+    guard metadataChanged, reservation == nil, fileIdentity?.isEmpty == false, metadata.lastReference == storedLastReference else {
+      return false
+    }
+    // What was asked of the writing holds for all of the file.
+    let asked = Set(format.traits.writeOptions.map(\.name))
+    return asked.isDisjoint(with: opening.options.keys)
+  }
 
   mutating func value(slot: Int, of node: NodeHandle) throws(PersistentStoreError) -> StoredValue {
     guard version.nodes.isDeferred(slot: slot, of: node) else { return version.nodes.value(slot: slot, of: node) }
@@ -181,6 +193,9 @@ struct OpenStore: Sendable {
 }
 
 extension PersistentStoreError {
+  static func changedMeanwhile(_ path: String) -> PersistentStoreError {
+    PersistentStoreError(.changedOnDisk, "the store was modified on disk since it was opened", at: StoreLocation(file: path))
+  }
   static func readOnly(_ path: String) -> PersistentStoreError {
     PersistentStoreError(.readOnly, "the store is open for reading only", at: StoreLocation(file: path))
   }

@@ -105,6 +105,8 @@ struct PendingSave {
   var format: any AtomicStore
   var snapshot: StoreSnapshot
   let staged: StagedStore
+  /// The file that was read, where nothing but metadata entries changes; nil for a full save.
+  var unchanged: FileIdentity?
   var isCommitted = false
   var identity: FileIdentity?
 
@@ -132,7 +134,9 @@ struct PendingSave {
       let snapshot = StoreSnapshot(nodes: try nodes.canonical(), metadata: metadata)
       let staged = try StagedStore(
         target: store.path, layout: format.layout, policy: .replaceOnlyIf(open.fileIdentity), keeping: open.bystanders)
-      return PendingSave(path: store.path, format: format, snapshot: snapshot, staged: staged)
+      return PendingSave(
+        path: store.path, format: format, snapshot: snapshot, staged: staged,
+        unchanged: changes.isEmpty && open.keepsContent ? open.fileIdentity : nil)
     } catch {
       throw error.located(StoreLocation(file: store.path))
     }
@@ -219,9 +223,17 @@ struct PendingSave {
       at: StoreLocation(entity: entity, reference: reference?.description))
   }
 
+  /// Writes metadata alone where that is all that changes and the format can.
+  private mutating func writeMetadata() throws(PersistentStoreError) -> Bool {
+    guard let unchanged else { return false }
+    let place = try StorePlace.inspect(path)
+    guard place.identity == unchanged else { throw .changedMeanwhile(path) }
+    return try format.saveMetadata(snapshot.metadata, in: try StoreSource(opening: place), to: staged)
+  }
+
   mutating func write() throws(PersistentStoreError) {
     do throws(PersistentStoreError) {
-      try format.save(snapshot, to: staged)
+      if try !writeMetadata() { try format.save(snapshot, to: staged) }
       try staged.finish()
     } catch {
       throw error.located(StoreLocation(file: path))
@@ -251,6 +263,7 @@ struct PendingSave {
       open.metadata = snapshot.metadata
       open.metadata.lastReference = last
       open.metadataChanged = false
+      open.storedLastReference = last
       open.fileIdentity = identity
       open.reservation = nil
     }
@@ -294,6 +307,7 @@ extension PersistentStore {
         open.metadata.entries[SaveSet.key] = common
       }
       open.metadata.lastReference = last
+      open.storedLastReference = fresh.storedLastReference
       open.format = fresh.format
       open.fileIdentity = fresh.fileIdentity
       open.bystanders = fresh.bystanders

@@ -66,7 +66,8 @@ struct StoreOpening: Sendable {
       try checkConfiguration(nodes)
       metadata.lastReference = max(metadata.lastReference, nodes.greatestIntegerReference)
       return OpenStore(
-        format: format, version: NodeVersion(nodes), metadata: metadata, fileIdentity: place.identity,
+        format: format, version: NodeVersion(nodes), metadata: metadata, storedLastReference: metadata.lastReference,
+        fileIdentity: place.identity,
         bystanders: source.bystanders, opening: self)
     } catch {
       format.willRemove(from: nil)

@@ -237,6 +237,9 @@ public struct Slot: Sendable, Equatable {
   public var isRelationship: Bool { if case .attribute = kind { false } else { true } }
   public var isToMany: Bool { if case .toMany = kind { true } else { false } }
   public var isOrdered: Bool { if case .toMany(ordered: true) = kind { true } else { false } }
+  /// Whether a to-many's members stay in the sequence that they were given in, because the relationship is ordered or because nothing says
+  /// that it is not (``RelationshipDescription/hasUnknownOrder``). The members of other to-manys ascend by reference.
+  public var keepsSequence: Bool { isOrdered || relationship?.hasUnknownOrder ?? false }
   /// Nil for relationships.
   public var attributeType: AttributeType? { if case .attribute(let type) = kind { type } else { nil } }
 }

@@ -56,7 +56,7 @@ extension NodeTable {
         for (row, oldRow) in order.enumerated() {
           guard
             let copied = try copyCell(
-              from: from, oldRow: oldRow, into: into, row: row, ordered: slot.isOrdered, newRows: newRows)
+              from: from, oldRow: oldRow, into: into, row: row, newRows: newRows)
           else { continue }
           let place = StoreLocation(
             entity: model.records[index].description.name, reference: old.reference(oldRow).description,
@@ -87,7 +87,7 @@ extension NodeTable {
   /// Copies one cell, handles translated. Gives back a handle whose node is gone, if there is one.
   private func copyCell(
     from: UnsafeMutablePointer<ColumnHeader>, oldRow: Int, into: UnsafeMutablePointer<ColumnHeader>, row: Int,
-    ordered: Bool, newRows: [[UInt32]]
+    newRows: [[UInt32]]
   ) throws(PersistentStoreError) -> NodeHandle? {
     guard from.pointee.isPresent(oldRow) else { return nil }
     func translate(_ bits: UInt64) -> UInt64? {

@@ -169,7 +169,7 @@ extension NodeTable {
       default: throw PersistentStoreError(.invalidValue, "a to-one takes no \(value.kindDescription)", at: place)
       }
       entities[node.entity].own(slot).pointee.setCell(row, bits)
-    case .toMany(let ordered):
+    case .toMany:
       var list: [UInt64] = []
       switch value {
       case .null: break
@@ -180,7 +180,7 @@ extension NodeTable {
       if Set(list).count != list.count {
         throw PersistentStoreError(.invalidValue, "an object stands twice in the relationship", at: place)
       }
-      if !ordered { list.sort { reference(of: NodeHandle(bits: $0)) < reference(of: NodeHandle(bits: $1)) } }
+      if !description.keepsSequence { list.sort { reference(of: NodeHandle(bits: $0)) < reference(of: NodeHandle(bits: $1)) } }
       let header = entities[node.entity].own(slot)
       let replaced = header.pointee.heapLength(row)
       guard header.pointee.setHandles(row, list) else { throw .columnFull(place) }

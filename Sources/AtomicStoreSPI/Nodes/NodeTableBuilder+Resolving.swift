@@ -126,7 +126,8 @@ extension NodeTableBuilder {
           if raw == NodeHandle.nullBits { continue }
           header.pointee.setCell(row, try resolve(raw, lookup, destination, index, row, slot))
         }
-      case .toMany(let ordered):
+      case .toMany:
+        let keepsSequence = slot.keepsSequence
         for row in 0..<rows {
           let list = header.pointee.handles(row)
           guard list.count > 0 else {
@@ -145,7 +146,7 @@ extension NodeTableBuilder {
             previous = key
             list[place] = try resolve(raw, lookup, destination, index, row, slot)
           }
-          if !ascending { try tidy(list, ordered: ordered, index, row, slot) }
+          if !ascending { try tidy(list, keepsSequence: keepsSequence, index, row, slot) }
         }
       case .attribute: break
       }
@@ -179,9 +180,9 @@ extension NodeTableBuilder {
     return PersistentStoreError(.danglingReference, "\(destination)/\(reference) does not exist", at: place)
   }
 
-  /// Refuses an object that stands twice, and brings an unordered list into ascending order.
+  /// Refuses an object that stands twice, and brings a list whose sequence means nothing into ascending order.
   private func tidy(
-    _ list: UnsafeMutableBufferPointer<UInt64>, ordered: Bool, _ index: Int, _ row: Int, _ slot: Slot
+    _ list: UnsafeMutableBufferPointer<UInt64>, keepsSequence: Bool, _ index: Int, _ row: Int, _ slot: Slot
   ) throws(PersistentStoreError) {
     let sorted = list.sorted()
     for place in sorted.indices.dropFirst() where sorted[place] == sorted[place - 1] {
@@ -190,7 +191,7 @@ extension NodeTableBuilder {
         .malformed, "\(tables[node.entity].reference(node.row)) stands twice in the relationship",
         at: location(entity: index, row: row, slot: slot.index))
     }
-    guard !ordered else { return }
+    guard !keepsSequence else { return }
     let ascending = list.sorted {
       let one = NodeHandle(bits: $0)
       let other = NodeHandle(bits: $1)

@@ -93,6 +93,19 @@ public protocol AtomicStore: Sendable {
   /// - Throws: `.unsupportedByFormat` for what the format cannot carry, before the store is harmed.
   mutating func save(_ snapshot: StoreSnapshot, to staged: StagedStore) throws(PersistentStoreError)
 
+  /// Writes the store again with other metadata entries and everything else byte for byte as `source` has it. Called instead of
+  /// ``save(_:to:)`` where a save changes metadata entries and nothing else.
+  ///
+  /// The default returns false. Adopt it where a full save would write more anew than the metadata.
+  ///
+  /// - Parameters:
+  ///   - metadata: Its entries are to be written; identity, last reference and model are as they were read.
+  ///   - source: The store as it is on disk.
+  /// - Returns: False where this is not possible; then nothing may have been written, and the kit calls ``save(_:to:)``.
+  mutating func saveMetadata(
+    _ metadata: StoreMetadata, in source: StoreSource, to staged: StagedStore
+  ) throws(PersistentStoreError) -> Bool
+
   /// Told once that the store goes: removed from its coordinator, or with nil after a failed load, or when the
   /// coordinator is deallocated. The default does nothing; the kit's own clean-up follows in any case.
   mutating func willRemove(from coordinator: (any StoreCoordinating)?)
@@ -109,6 +122,10 @@ extension AtomicStore {
   public var layout: StoreTraits.Layout { traits.layout }
 
   public func selection(from snapshot: StoreSnapshot) throws(PersistentStoreError) -> StoreSelection? { nil }
+
+  public mutating func saveMetadata(
+    _ metadata: StoreMetadata, in source: StoreSource, to staged: StagedStore
+  ) throws(PersistentStoreError) -> Bool { false }
 
   public mutating func inferModel(from source: StoreSource) throws(PersistentStoreError) -> ModelDescription {
     throw PersistentStoreError(
