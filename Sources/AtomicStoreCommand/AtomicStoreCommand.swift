@@ -1,5 +1,6 @@
 import ArgumentParser
 import AtomicStoreKit
+import AtomicStoreSPI
 import BuiltInStoreFormats
 import Foundation
 
@@ -15,7 +16,7 @@ struct AtomicStoreCommand: ParsableCommand {
       Exit codes: 0 yes, 1 no (differences), 2 trouble in diff, 64 usage, 65 bad data, 66 no such input,
       70 internal, 73 cannot create, 74 input or output, 77 permission, 129, 130 and 143 stopped by a signal.
       """,
-    version: "0.1.0",
+    version: StorePlugin.kitVersion,
     subcommands: [
       Formats.self, Inspect.self, Convert.self, Diff.self, Dump.self, Fetch.self, PredicateCommand.self, Metadata.self,
       Model.self, Conform.self, NewFormat.self,

@@ -1,3 +1,4 @@
+import AtomicStoreSPI
 import Foundation
 import Testing
 
@@ -62,8 +63,8 @@ enum BadPlugin {
     ("no description", "int nothing;\n", "no store plug-in"),
     ("another magic", info(magic: "7"), "none of a store plug-in"),
     ("a newer interface", info(major: "99"), "was built for plug-in interface 99.0, this program has 1.0"),
-    ("a newer minor one", info(minor: "7"), "was built for plug-in interface 1.7, this program has 1.0"),
-    ("another kit", info(kit: "\"9.9\""), "was built against version 9.9 of the kit, this program is 0.1.0"),
+    ("a newer minor one", info(minor: "7"), "was built for plug-in interface 2.7, this program has 2.0"),
+    ("another kit", info(kit: "\"9.9\""), "was built against version 9.9 of the kit, this program is \(StorePlugin.kitVersion)"),
     ("another compiler", info(compiler: "\"Clang 3\""), "it was built by Clang 3, this program by"),
     ("its own kit", info(identity: "&own", more: "static const char own = 1;\n"), "carries its own copy of the kit"),
     ("its own runtime", info(runtime: "&own", more: "static const char own = 1;\n"), "second copy of the Swift runtime"),

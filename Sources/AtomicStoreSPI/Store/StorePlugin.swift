@@ -28,6 +28,9 @@ public final class StorePluginSink: Sendable {
 /// kit: link the dynamic product, and let the program export its symbols. What it says of that is plain data, read before any of
 /// its Swift code runs. Whatever does not fit is refused with both sides named.
 public struct StorePlugin: Sendable {
+  /// The version of the kit that this program has, such as `0.2.0`.
+  public static var kitVersion: String { ASP_KIT_VERSION }
+
   public let path: String
   /// As it calls itself.
   public let name: String

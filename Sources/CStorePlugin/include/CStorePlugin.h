@@ -10,10 +10,11 @@
 
 #define ASP_MAGIC 0x41534b50u /* ASKP */
 /// Counts changes after which a plug-in must be built again. Bumped by hand with every change to the SPI.
-#define ASP_MAJOR 1
+#define ASP_MAJOR 2
 /// Counts additions that older plug-ins do not mind.
 #define ASP_MINOR 0
-#define ASP_KIT_VERSION "0.1.0"
+/// The kit's version: the one place where it is written. Swift reads it as StorePlugin.kitVersion.
+#define ASP_KIT_VERSION "0.2.0"
 
 typedef struct {
   uint32_t magic;
