@@ -62,7 +62,7 @@ enum BadPlugin {
   static let bad: [(String, String, String)] = [
     ("no description", "int nothing;\n", "no store plug-in"),
     ("another magic", info(magic: "7"), "none of a store plug-in"),
-    ("a newer interface", info(major: "99"), "was built for plug-in interface 99.0, this program has 1.0"),
+    ("a newer interface", info(major: "99"), "was built for plug-in interface 99.0, this program has 2.0"),
     ("a newer minor one", info(minor: "7"), "was built for plug-in interface 2.7, this program has 2.0"),
     ("another kit", info(kit: "\"9.9\""), "was built against version 9.9 of the kit, this program is \(StorePlugin.kitVersion)"),
     ("another compiler", info(compiler: "\"Clang 3\""), "it was built by Clang 3, this program by"),
