@@ -26,6 +26,8 @@ final class ScriptRun {
   private(set) var log: [String] = []
   /// The objects by the numbers that the script knows them by.
   private var ids: [(name: String, id: ManagedObjectID, entity: String)] = []
+  /// New objects without a permanent ID, by their places in ``ids``.
+  private var unnamed: [(place: Int, object: ManagedObject)] = []
   private var newNames = 0
 
   init(_ script: ContextScript) throws {
@@ -157,7 +159,12 @@ final class ScriptRun {
       let entity = ScriptModel.cast[step.a % ScriptModel.cast.count]
       let object = try context.insertNewObject(forEntityName: entity)
       newNames += 1
-      if !scene.isChild { try context.obtainPermanentIDs(for: [object]) }
+      // Two processes would give away the same one.
+      if scene.isChild || script.setup.hasForeigner {
+        unnamed.append((ids.count, object))
+      } else {
+        try context.obtainPermanentIDs(for: [object])
+      }
       ids.append(("new\(entity)\(newNames)", object.objectID, entity))
       log.append(place + "insert new\(entity)\(newNames)")
     case .save: try save(scene, step.context % scenes.count)
@@ -263,6 +270,7 @@ final class ScriptRun {
       try checkFile()
       return
     }
+    for (place, object) in unnamed where object.managedObjectContext != nil { ids[place].id = object.objectID }
     guard !scene.context.hasChanges else { throw Wrong(description: "changes are left after a save") }
     let nodes = try checkFile()
     try promise?.check(nodes, name)
