@@ -123,6 +123,13 @@ let package = Package(
       name: "allocation-guard", dependencies: ["CAllocationCount", "AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats"],
       path: "Benchmarks/AllocationGuard/Command", swiftSettings: strict),
 
+    // Several contexts that change one store at random: for a test, and as a program for the long run.
+    .target(
+      name: "ContextScripts", dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats"],
+      path: "Tests/ContextScripts", swiftSettings: strict),
+    .executableTarget(
+      name: "random-contexts", dependencies: ["ContextScripts"], path: "Tests/RandomContexts", swiftSettings: strict),
+
     .testTarget(name: "StoreVocabularyTests", dependencies: ["StoreVocabulary"], swiftSettings: strict),
     .testTarget(name: "StoreCodecsTests", dependencies: ["StoreCodecs"], swiftSettings: strict),
     .testTarget(name: "AtomicStoreSPITests", dependencies: ["AtomicStoreSPI", "CStoreFaults"], swiftSettings: strict),
@@ -138,7 +145,7 @@ let package = Package(
     .testTarget(name: "AtomicStoreKitTests", dependencies: ["AtomicStoreKit", "AtomicStoreSPI"], swiftSettings: strict),
     .testTarget(
       name: "ObjectGraphTests",
-      dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles"],
+      dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles", "ContextScripts"],
       swiftSettings: strict),
     .testTarget(
       name: "ConformanceTests", dependencies: [

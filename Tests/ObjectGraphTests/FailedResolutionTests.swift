@@ -5,17 +5,17 @@ import Foundation
 import Testing
 
 @Suite("Saves that fail after a merge policy decided") struct FailedResolutionTests {
-  /// A stack whose next save fails while the store is told, since a new relationship leads to a room that is gone.
+  /// A stack whose format can be told to fail, with a change that no policy drops.
   func stack() throws -> (stack: Stack, there: ManagedObjectContext, visitor: ManagedObject, people: [ManagedObject]) {
-    let stack = try Stack("XML")
-    let room = try stack.insert("Room", ["number": 1])
+    let folder = try TestFolder()
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: CompanyGraph.model, registry: try Failures.registry())
+    let store = try coordinator.addPersistentStore(type: "XML", at: folder.file("store.xml"))
+    let stack = Stack(folder: folder, coordinator: coordinator, store: store, context: ManagedObjectContext(coordinator))
     let visitor = try stack.insert("Visitor", ["name": "V"])
     let people = try ["A", "B", "C"].map { try stack.insert("Employee", ["name": $0, "age": 1]) }
     try stack.context.save()
-    try visitor.setValue(room, forKey: "room")
-    let there = ManagedObjectContext(stack.coordinator)
-    there.delete(try there.existingObject(with: room.objectID))
-    return (stack, there, visitor, people)
+    try visitor.setValue("W", forKey: "name")
+    return (stack, ManagedObjectContext(stack.coordinator), visitor, people)
   }
 
   static let deciding: [MergePolicy] = [.mergeByPropertyStoreTrump, .mergeByPropertyObjectTrump, .overwrite, .rollback]
@@ -38,8 +38,10 @@ import Testing
 
     let before = stack.context.conflicts().map(\.keysChangedHere)
     stack.context.mergePolicy = policy
-    let error = try #require(graphError { try stack.context.save() })
-    #expect(error.code == .persistentStoreSave)
+    Failures.arm(stack.folder, skips: 0, .before)
+    let error = graphError { try stack.context.save() }
+    Failures.disarm(stack.folder)
+    #expect(error?.code == .persistentStoreSave)
     #expect(a["age"] as? Int == 2)
     #expect(a["name"] as? String == "A")
     #expect(a["spouse"] as? ManagedObject === b)
@@ -52,7 +54,6 @@ import Testing
     #expect(stack.context.conflicts().map(\.keysChangedHere) == before)
 
     // The cause mended, the same save succeeds.
-    try visitor.setValue(nil, forKey: "room")
     try stack.context.save()
     #expect(!stack.context.hasChanges)
     let other = try stack.reopened()

@@ -244,9 +244,9 @@ extension ManagedObjectContext {
       if object.context === self, !object.flags.contains(.deleted) { notice.inserted.append(object) }
     }
     // What is deleted here leads to more now, perhaps, that must let go of it.
-    let others = ObjectList(cutOff(by: changes.deleted) + deleted.elements)
-    let updated = changes.updated.compactMap { registeredObject(for: $0) }
-    mergeNewer(into: updated + others.filter { !updated.contains($0) })
+    let behind = deleted.filter { $0.base !== $0.home?.currentVersion() }
+    mergeNewer(
+      into: ObjectList(changes.updated.compactMap { registeredObject(for: $0) } + cutOff(by: changes.deleted) + behind).elements)
     propagateDeletes()
     undoManager?.disableUndoRegistration()
     for id in changes.deleted {

@@ -32,8 +32,10 @@ public enum MergePolicy: Sendable, Hashable, CaseIterable {
   case mergeByPropertyStoreTrump
   /// Property by property: what the context changed is saved, the store's other changes stay.
   case mergeByPropertyObjectTrump
-  /// The object is saved whole as the context has it.
+  /// The object's attributes and to-one relationships are saved as the context has them.
   case overwrite
   /// The context's changes to the object are dropped.
   case rollback
 }
+
+// What is a conflict, and what each policy makes of it, is described in ObjectGraph.md, "Several contexts".
