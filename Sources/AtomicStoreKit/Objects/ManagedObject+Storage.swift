@@ -124,7 +124,7 @@ extension ManagedObject {
     try realize()
     if flags.contains(.awakening) { return setOverlay(p, .stored(value)) }
     let old = storedValue(p)
-    if old == value { return }
+    if old.isIdentical(to: value) { return }
     try checkChangeable(p)
     guard let context else {
       setEdit(p, .stored(value))
@@ -140,9 +140,10 @@ extension ManagedObject {
   final func applyStoredValue(_ p: Int, _ value: StoredValue) {
     let isBack: Bool
     if isOverParent {
-      if case .stored(let under)? = overlay?[p] { isBack = under == value } else { isBack = value.isNull }
+      if case .stored(let under)? = overlay?[p] { isBack = under.isIdentical(to: value) } else { isBack = value.isNull }
     } else {
-      isBack = base != nil && !flags.contains(.inserted) && overlayIsEmpty(at: p) && committedStoredValue(p) == value
+      isBack = base != nil && !flags.contains(.inserted) && overlayIsEmpty(at: p)
+        && committedStoredValue(p).isIdentical(to: value)
     }
     setEdit(p, isBack ? nil : .stored(value))
   }
