@@ -15,7 +15,7 @@ struct XMLStoreCorpusTests {
     #expect(opened.metadata.model?.isInferred == true)
     let written = try XMLSupport.bytes(of: opened)
     let again = try XMLSupport.open(written)
-    #expect(XMLSupport.values(again.nodes) == XMLSupport.values(opened.nodes))
+    #expect(XMLSupport.exact(again.nodes) == XMLSupport.exact(opened.nodes))
     #expect(again.metadata.entries == opened.metadata.entries)
     #expect(again.metadata.model == opened.metadata.model)
     #expect(again.metadata.uuid == opened.metadata.uuid)

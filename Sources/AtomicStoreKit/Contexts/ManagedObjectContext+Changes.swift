@@ -376,6 +376,7 @@ extension ManagedObjectContext {
           .endlessChanges, "observers of changes went on making changes, a hundred times over"))
     }
     undoManager?.endEvent()
+    if pendingValues != nil, inserted.isEmpty, updated.isEmpty { forgetPendingValues() }
     isProcessing = false
     runDeferredBlocks()
   }

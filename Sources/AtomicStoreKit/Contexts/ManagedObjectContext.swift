@@ -69,6 +69,10 @@ public final class ManagedObjectContext {
   var deferredBlocks = DeferredBlocks()
   /// How many fetched properties are being fetched within each other.
   var fetchedPropertyDepth = 0
+  /// The values of objects with changes that fetches ask for.
+  var pendingValues: PendingValues?
+  /// How many objects fetches looked at one by one, for tests of what a fetch costs.
+  package var objectsAskedByFetches = 0
   var observers: [(id: Int, body: (ContextEvent) -> Void)] = []
   var nextObserver = 0
   var streams: [(isSaves: Bool, continuation: AsyncStream<ObjectIDChanges>.Continuation)] = []

@@ -9,6 +9,8 @@ final class StoreHome {
   /// By the number of a hierarchy's root entity.
   private var identities: [IdentityMap]
   let plan: ModelPlan
+  /// The version of which it is known that every object without changes says what it says.
+  weak var settledVersion: NodeVersion?
   private let coordinator: PersistentStoreCoordinator
   /// Whether objects of the context may read different versions of the store, since more than one has been met.
   private(set) var isMixed = false

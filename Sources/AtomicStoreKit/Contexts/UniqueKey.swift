@@ -9,25 +9,13 @@ struct UniqueKey: Hashable {
     case reference(root: Int, ReferenceObject)
     case new(ObjectIdentifier)
 
-    init(_ value: StoredValue) { self = .value(Self.canonical(value)) }
+    init(_ value: StoredValue) { self = .value(value) }
 
     init(_ object: ManagedObject) {
       if let reference = object.reference, !object.flags.contains(.inserted) || object.flags.contains(.permanent) {
         self = .reference(root: object.plan.root, reference)
       } else {
         self = .new(ObjectIdentifier(object))
-      }
-    }
-
-    /// One spelling for each number: 1.10 and 1.1 are one value to a constraint, and so are -0.0 and 0.0.
-    private static func canonical(_ value: StoredValue) -> StoredValue {
-      switch value {
-      case .decimal(let number): .decimal(number.normalized)
-      case .double(let number): .double(number.isNaN ? .nan : number + 0)
-      case .float(let number): .float(number.isNaN ? .nan : number + 0)
-      case .date(let date):
-        .date(Date(timeIntervalSinceReferenceDate: date.timeIntervalSinceReferenceDate + 0))
-      default: value
       }
     }
   }

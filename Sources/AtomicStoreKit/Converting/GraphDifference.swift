@@ -191,7 +191,7 @@ public struct GraphComparison: Sendable {
       let right = b.sorted { Self.before($0, $1) }
       return zip(left, right).allSatisfy { sameObject($0, $1) }
     case (.toMany(let list), .null), (.null, .toMany(let list)): return list.isEmpty
-    case (let a, let b): return a == b
+    case (let a, let b): return a.isIdentical(to: b)
     }
   }
 

@@ -23,7 +23,7 @@ public struct FetchColumn: Sendable, Equatable, ExpressibleByStringLiteral {
 
 /// A row of a fetch: values in the order of the columns. It may go anywhere.
 public struct FetchedRow: Sendable, Equatable {
-  public enum Value: Sendable, Equatable {
+  public enum Value: Sendable, Hashable {
     case value(StoredValue)
     case object(ManagedObjectID)
     case list([Value])
@@ -107,13 +107,8 @@ extension ManagedObjectContext {
       }
     }
     if request.returnsDistinctResults {
-      var seen: [String: [FetchedRow]] = [:]
-      rows = rows.filter { row in
-        let text = "\(row.values)"
-        if seen[text]?.contains(row) ?? false { return false }
-        seen[text, default: []].append(row)
-        return true
-      }
+      var seen: Set<[FetchedRow.Value]> = []
+      rows = rows.filter { seen.insert($0.values).inserted }
     }
     if request.fetchOffset > 0 { rows.removeFirst(min(request.fetchOffset, rows.count)) }
     if request.fetchLimit > 0 { rows = Array(rows.prefix(request.fetchLimit)) }

@@ -188,6 +188,8 @@ struct RowTestCompiler {
     case (.double, .integer(let number)), (.float, .integer(let number)):
       guard let exact = Double(exactly: number) else { return nil }
       return doubles(slot, comparison.comparator, exact, null)
+    case (.uuid, .uuid(let uuid)): return self.uuid(uuid, slot, comparison.comparator)
+    case (.uuid, .string(let text)): return UUID(uuidString: text).flatMap { self.uuid($0, slot, comparison.comparator) }
     case (.date, .date(let date)): return doubles(slot, comparison.comparator, date.timeIntervalSinceReferenceDate, null)
     case (.boolean, .boolean(let flag)):
       switch comparison.comparator {
@@ -196,6 +198,14 @@ struct RowTestCompiler {
       default: return nil
       }
     default: return nil
+    }
+  }
+
+  private func uuid(_ uuid: UUID, _ slot: Int, _ comparator: FetchPredicate.Comparator) -> RowTest? {
+    switch comparator {
+    case .equal: .uuid(slot: slot, uuid, isOther: false, null: false)
+    case .notEqual: .uuid(slot: slot, uuid, isOther: true, null: true)
+    default: nil
     }
   }
 

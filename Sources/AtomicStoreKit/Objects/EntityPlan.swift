@@ -129,6 +129,8 @@ final class EntityPlan: Sendable {
   }
 
   var name: String { entity.name }
+  /// Which model it is of.
+  var modelID: ObjectIdentifier { ObjectIdentifier(model) }
 
   func isKind(of other: Int) -> Bool { other == index || entity.isKindOf(entity: model.entity(at: other)) }
 

@@ -64,6 +64,8 @@ open class ManagedObject {
     static let probing = Flags(rawValue: 4096)
     /// It was merged into another object that has the same unique values.
     static let merged = Flags(rawValue: 8192)
+    /// Its values are in the context's table of values that fetches ask for, as they are.
+    static let indexed = Flags(rawValue: 16384)
     static let changed: Flags = [.inserted, .updated, .deleted]
   }
 
