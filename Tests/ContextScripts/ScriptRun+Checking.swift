@@ -63,10 +63,8 @@ struct SavePromise {
   }
   private var values: [Value] = []
 
-  /// - Parameter isForeign: Whether the file may have been changed behind the coordinator, which it sees at the save only.
-  init(_ context: ManagedObjectContext, at path: String, isForeign: Bool) throws {
+  init(_ context: ManagedObjectContext) {
     context.processPendingChanges()
-    guard !isForeign, let store = context.persistentStoreCoordinator.persistentStores.first else { return }
     let policy = context.mergePolicy
     var contested: Set<ManagedObjectID> = []
     for conflict in context.conflicts() {
@@ -82,6 +80,9 @@ struct SavePromise {
           case .mergeByPropertyObjectTrump: !here
           case .overwrite: !here && !there
           }
+        // A one-to-one is the partner's as well, whom the policy may have decided otherwise about.
+        let isSettled = policy == .rollback || policy == .mergeByPropertyStoreTrump && there
+        if !isSettled, Self.isOneToOne(slot) { continue }
         note(conflict.objectID, slot, (takesStore ? persisted : conflict.objectSnapshot)[slot.name], "conflict, \(policy)")
       }
     }
@@ -90,7 +91,13 @@ struct SavePromise {
         note(object.objectID, slot, object["n"].map { _ in .integer(Int64(object["n"] as? Int ?? 0)) } ?? .null, "no conflict, \(policy)")
       }
     }
-    _ = store
+  }
+
+  private static func isOneToOne(_ slot: Slot) -> Bool {
+    guard let relationship = slot.relationship, let inverse = relationship.inverseName,
+      let back = ScriptModel.model.entity(named: relationship.destinationEntityName)?.slots.first(where: { $0.name == inverse })
+    else { return false }
+    return !slot.isToMany && !back.isToMany
   }
 
   private mutating func note(_ id: ManagedObjectID, _ slot: Slot, _ value: StoredValue?, _ why: String) {

@@ -258,7 +258,8 @@ final class ScriptRun {
 
   private func save(_ scene: Scene, _ index: Int) throws {
     log.append("\(index): save")
-    let promise = scene.isChild ? nil : try SavePromise(scene.context, at: path, isForeign: scene.isForeign)
+    // What another process saved is seen at the save only.
+    let promise = scene.isChild || script.setup.hasForeigner ? nil : SavePromise(scene.context)
     do throws(ManagedObjectError) { try scene.context.save() } catch {
       try checkRefusal(error, scene)
       log.append("   refused: \(error.code)")

@@ -275,7 +275,7 @@ extension ManagedObjectContext {
       deleted.remove(object)
       object.flags.remove([.deleted, .propagated])
       turnIntoFault(object)
-      decided.objects.insert(ObjectIdentifier(object))
+      if mergePolicy == .rollback { decided.objects.insert(ObjectIdentifier(object)) }
       decided.revived.insert(ObjectIdentifier(object))
       notice.refreshed.append(object)
       return

@@ -310,7 +310,7 @@ final class RelationshipReconciliation {
         guard case .object(let wanted)? = object.edits?[p], let q = inverse(object.plan, p) else { continue }
         let before = storedOne(object, p)
         if wanted === before { continue }
-        var drops = decided.contains(object, p) || isRevived(before) || before.map { stays($0) && isFixed($0, q) } ?? false
+        var drops = decided.contains(object, p) || wanted == nil && isRevived(before) || before.map { stays($0) && isFixed($0, q) } ?? false
         if let wanted, !drops {
           drops = !wanted.flags.contains(.deleted) && !stays(wanted) || stays(wanted) && isFixed(wanted, q)
         }
@@ -334,7 +334,7 @@ final class RelationshipReconciliation {
     }
     for (object, p, member) in removed {
       guard let q = inverse(object.plan, p), stays(member) else { continue }
-      if !object.flags.contains(.deleted), decided.objects.contains(ObjectIdentifier(member)) {
+      if !object.flags.contains(.deleted), isRevived(member) || decided.objects.contains(ObjectIdentifier(member)) {
         add(object, p, member)
       } else if object.plan.properties[p].isToMany || object.flags.contains(.deleted) {
         remove(member, q, object)
