@@ -136,7 +136,7 @@ let package = Package(
     .testTarget(
       name: "ConformanceTests", dependencies: [
         "AtomicStoreConformance", "AtomicStoreKit", "AtomicStoreSPI", "CStoreFaults", "XMLStoreFormat",
-        "BinaryPropertyListStoreFormat", "CSVStoreFormat",
+        "BinaryPropertyListStoreFormat", "CSVStoreFormat", "ModelFiles", "StoreMutation",
       ],
       swiftSettings: strict),
     .testTarget(
