@@ -150,7 +150,7 @@ let package = Package(
     .testTarget(
       name: "ConformanceTests", dependencies: [
         "AtomicStoreConformance", "AtomicStoreKit", "AtomicStoreSPI", "CStoreFaults", "XMLStoreFormat",
-        "BinaryPropertyListStoreFormat", "CSVStoreFormat",
+        "BinaryPropertyListStoreFormat", "CSVStoreFormat", "ModelFiles", "StoreMutation",
       ],
       swiftSettings: strict),
     .testTarget(

@@ -229,6 +229,29 @@ extension Checks {
       }
       try lab.expectEqual(count, store.graph.objects.count + 50_000, "the objects")
     },
+    csv("HCS-16", "A record of far more fields than the header, and a header of a million, take memory by the file's size",
+      by: "a record of four million delimiters, and a header of a million columns; at most 64 MB and 64 times the size",
+      causes: ["a record is held whole before its fields are counted"], catches: ["holdsLongRecord"], timeLimit: 120
+    ) { lab, store in
+      var long = store.records
+      long.records.append([Array("9000000".utf8)] + Array(repeating: [], count: 4_000_000))
+      var wide = store.records
+      for column in 0..<1_000_000 { wide.records[0].append(Array("c\(column)".utf8)) }
+      for (what, crafted) in [("a record of four million fields", long), ("a header of a million columns", wide)] {
+        let bytes = crafted.bytes
+        let path = try lab.lay(bytes, in: store)
+        let options = lab.editedOptions
+        let model = store.graph.model
+        let memory = try lab.process("open \(what)", seconds: 60) { bench in
+          try Memory.growth { _ = try? bench.open(path, model, isReadOnly: true, options: options) }
+        }
+        Files.remove(path)
+        let most = (64 << 20) + 64 * bytes.count
+        lab.note("\(what): \(bytes.count) bytes, \(memory >> 20) of \(most >> 20) MB")
+        try lab.expect(memory <= most, "\(what): at most \(most >> 20) MB", "it took \(memory >> 20) MB")
+        try lab.expectRefused(bytes, in: store, "with \(what)")
+      }
+    },
     csv("HCS-13", "No record is lost, or made, by how the file ends",
       by: "no last line end, several, a header alone with and without one, nothing at all",
       causes: ["a last line without its end was left out"], catches: ["lastRowLost"]

@@ -10,9 +10,11 @@ extension ModelDescription {
   static let maximumEntityCount = 65_536
   /// How many properties of its own an entity may have.
   public static let maximumPropertyCount = 65_536
-  /// How many properties all entities together may inherit, each counted in every entity that inherits it, with the parts that
-  /// composites are spread out to: what a model of few bytes could make without bound.
+  /// How many properties all entities together may inherit, each counted in every entity that inherits it: what a model of few
+  /// bytes could make without bound.
   static let maximumInheritedCount = 500_000
+  /// How many attributes all attributes of composite types may come to, for the same reason.
+  static let maximumPartCount = 100_000
 
   /// Everything that is wrong or questionable, in the model's order. A model with errors cannot be frozen.
   ///
@@ -127,6 +129,7 @@ private struct ModelChecker {
   private mutating func checkCounts() {
     var totals: [Int] = []
     var inherited = 0
+    var parts = 0
     for entry in entities {
       let above = entry.parent.map { totals[$0] } ?? 0
       var own = entry.entity.properties.count + entry.entity.uniquenessConstraints.count
@@ -139,13 +142,18 @@ private struct ModelChecker {
       for case .attribute(let attribute) in entry.entity.properties {
         guard case .composite(let name) = attribute.type, let size = compositeSizes[ScalarString(name)] else { continue }
         own += size
-        inherited += size
+        parts += size
       }
       totals.append(above + own)
       guard inherited <= ModelDescription.maximumInheritedCount else {
         return error(
           .tooManyProperties, entry.entity.name, nil,
-          "all entities together inherit more than \(ModelDescription.maximumInheritedCount) properties and parts of composites")
+          "all entities together inherit more than \(ModelDescription.maximumInheritedCount) properties")
+      }
+      guard parts <= ModelDescription.maximumPartCount else {
+        return error(
+          .tooManyProperties, entry.entity.name, nil,
+          "all attributes of composite types come to more than \(ModelDescription.maximumPartCount) attributes")
       }
     }
   }

@@ -64,7 +64,8 @@ extension NodeTableBuilder {
   func fillUnused() throws(PersistentStoreError) {
     for index in tables.indices where tables[index].count > 0 {
       let rows = tables[index].count
-      try take(CellLayout.allCases.reduce(0) { $0 + ColumnHeader.size($1, rows: rows) }, at: StoreLocation(file: file))
+      let layouts = Set(tables[index].columns.lazy.map(\.header.pointee).filter { $0.capacity == 0 }.map(\.layout))
+      try take(layouts.reduce(0) { $0 + ColumnHeader.size($1, rows: rows) }, at: place(index, nil, nil))
       tables[index].fillUnused()
     }
   }

@@ -17,6 +17,8 @@ public final class NodeTableBuilder {
   /// How many bytes of columns may still be made.
   var room: Int
   private let roomAtFirst: Int
+  /// The rows that there is room for, of all entities: there are not more.
+  private var roomForRows = 0
 
   struct Building {
     var count = 0
@@ -121,6 +123,7 @@ public final class NodeTableBuilder {
     listed = []
     listIndex = [:]
     room = roomAtFirst
+    roomForRows = 0
     state.pointee.entity = -1
     state.pointee.row = -1
   }
@@ -173,7 +176,7 @@ public final class NodeTableBuilder {
     precondition(entity >= 0 && entity < tables.count, "no such entity")
     let entry = building + entity
     let row = entry.pointee.count
-    if row >= entry.pointee.capacity { try grow(entity, to: max(row + row / 2, 64), adding: 1) }
+    if row >= entry.pointee.capacity { try grow(entity, to: row < 64 ? row * 2 + 8 : row + row / 2, adding: 1) }
     if line > 0 || entry.pointee.lines != nil { noteLine(entry, row, line) }
     entry.pointee.count = row + 1
     state.pointee.entity = entity
@@ -194,7 +197,8 @@ public final class NodeTableBuilder {
     }
     // Room is made for many at a time: the last ones over the limit are found when all are there. So how many a file has
     // is not known here, only that it has more.
-    try checkCount(adding: more)
+    roomForRows += rows - entry.pointee.capacity
+    if roomForRows > limits.objects { try checkCount(adding: more) }
     // The columns of values grow when a row beyond their end has one.
     try ownColumn(entity, entry.pointee.slotCount, rows: rows, row: nil)
     if let lines = entry.pointee.lines {
