@@ -3,7 +3,7 @@ import Foundation
 import StoreCodecs
 
 /// JSON with its keys in the order they were given, so that equal answers are equal bytes.
-indirect enum JSONValue {
+indirect enum JSONValue: Sendable {
   case null
   case boolean(Bool)
   case integer(Int)
