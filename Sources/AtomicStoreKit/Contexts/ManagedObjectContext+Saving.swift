@@ -221,7 +221,8 @@ extension ManagedObjectContext {
       } catch {
         for object in fresh { object.reference = nil }
         if error.code == .changedOnDisk { continue }
-        throw ManagedObjectError(.persistentStoreSave, "the save failed, nothing was changed", underlying: error)
+        let what = error.code == .notRolledBack ? "the save failed, and could not be undone" : "the save failed, nothing was changed"
+        throw ManagedObjectError(.persistentStoreSave, what, underlying: error)
       }
       return publish(versions)
     }
