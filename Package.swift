@@ -132,7 +132,8 @@ let package = Package(
 
     .testTarget(name: "StoreVocabularyTests", dependencies: ["StoreVocabulary"], swiftSettings: strict),
     .testTarget(name: "StoreCodecsTests", dependencies: ["StoreCodecs"], swiftSettings: strict),
-    .testTarget(name: "AtomicStoreSPITests", dependencies: ["AtomicStoreSPI", "CStoreFaults"], swiftSettings: strict),
+    .testTarget(
+      name: "AtomicStoreSPITests", dependencies: ["AtomicStoreSPI", "CStoreFaults", "CStoreFiles"], swiftSettings: strict),
     .testTarget(name: "ModelFilesTests", dependencies: ["ModelFiles", "AtomicStoreSPI"], swiftSettings: strict),
     .testTarget(
       name: "StoreFormatsTests",

@@ -103,7 +103,7 @@ struct CommandFailure: Error {
     case .notFound: 66
     case .permissionDenied, .readOnly: 77
     case .cannotCreate, .alreadyExists: 73
-    case .inputOutput, .noSpace, .changedOnDisk: 74
+    case .inputOutput, .noSpace, .changedOnDisk, .locked, .notRolledBack: 74
     case .unknownStoreType, .invalidOption: 64
     case .internalInconsistency: 70
     case .cancelled: 130

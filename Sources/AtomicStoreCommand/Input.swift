@@ -72,14 +72,18 @@ enum Input {
 
   // MARK: Files of the command's own
 
+  /// Where the command keeps files of its own.
+  static var temporaryFolder: String {
+    let folder = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
+    // Errors tell paths from the root.
+    guard let real = realpath(folder, nil) else { return folder }
+    defer { free(real) }
+    return String(cString: real)
+  }
+
   /// A path in the temporary folder that nothing lies at. A signal removes what will.
   static func temporaryPath(_ name: String, shownAs shown: String) -> String {
-    var folder = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
-    if let real = realpath(folder, nil) {
-      // Errors tell paths from the root.
-      folder = String(cString: real)
-      free(real)
-    }
+    let folder = temporaryFolder
     let path = "\(folder == "/" ? "" : folder)/atomicstore-\(getpid())-\(UUID().uuidString)-\(name)"
     names.withLock { $0.append((path, shown)) }
     Interrupt.remember(path)

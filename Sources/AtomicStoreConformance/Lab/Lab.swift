@@ -116,7 +116,7 @@ struct Lab: Sendable {
     let planted = subject.fault.flatMap { Faults.named($0)?.mistakes } ?? 0
     var plan = faults
     if plan == nil, planted != 0 { plan = try FaultPlan() }
-    if let plan { plan.state.pointee.mistakes = planted }
+    if let plan { plan.state.pointee.mistakes |= planted }
     return try Phase.run(
       file: "\(folder).phase\(record.nextFile())", milliseconds: limit(seconds) * 1000,
       faults: plan?.state, memory: memory, seconds: cpuSeconds,
@@ -193,7 +193,7 @@ struct Lab: Sendable {
 final class FaultPlan {
   let state: UnsafeMutablePointer<csf_state>
 
-  init(_ mode: csf_mode = CSF_COUNT, at: Int = 0, error: Int32 = 0, kinds: Int32 = 0) throws {
+  init(_ mode: csf_mode = CSF_COUNT, at: Int = 0, error: Int32 = 0, kinds: Int32 = 0, mistakes: Int32 = 0) throws {
     try Self.expectInForce()
     guard let state = csf_shared() else { throw Blockage(reason: "no memory can be shared between processes") }
     self.state = state
@@ -201,6 +201,7 @@ final class FaultPlan {
     state.pointee.at = Int64(at)
     state.pointee.error = error
     state.pointee.kinds = kinds
+    state.pointee.mistakes = mistakes
   }
   /// Two calls that come to nothing are seen here, and the second is failed: what looks for calls that are not made, or fails
   /// some, would pass where none can be seen.
@@ -226,6 +227,8 @@ final class FaultPlan {
   /// How many calls there were that change something.
   var calls: Int { Int(state.pointee.calls) }
   var reads: Int { Int(state.pointee.reads) }
+  /// How many looks at the disk there were after the first rename.
+  var looks: Int { Int(state.pointee.looks) }
   /// Whether the call that was to fail was made.
   var wasReached: Bool { state.pointee.reached != 0 }
 

@@ -229,7 +229,8 @@ extension ManagedObjectContext {
     _ work: [(store: PersistentStore, changes: StoreChanges)], _ versions: [NodeVersion]
   ) throws(ManagedObjectError) -> [NodeVersion]? {
     do throws(PersistentStoreError) { return try persistentStoreCoordinator.save(work, expecting: versions) } catch {
-      throw ManagedObjectError(.persistentStoreSave, "the save failed, nothing was changed", underlying: error)
+      let what = error.code == .notRolledBack ? "the save failed, and could not be undone" : "the save failed, nothing was changed"
+      throw ManagedObjectError(.persistentStoreSave, what, underlying: error)
     }
   }
 

@@ -87,7 +87,7 @@ extension ManagedObjectError {
     /// Objects that changed here and in the store: see ``ManagedObjectError/conflicts``.
     public static let managedObjectMerge = Code(rawValue: 133020)
     public static let managedObjectConstraintMerge = Code(rawValue: 133021)
-    /// The store could not be written; nothing was changed.
+    /// The store could not be written; nothing was changed, unless the error below is `.notRolledBack`.
     public static let persistentStoreSave = Code(rawValue: 134030)
     /// An operation that cannot be done here and now, such as a save from inside a hook.
     public static let persistentStoreOperation = Code(rawValue: 134070)

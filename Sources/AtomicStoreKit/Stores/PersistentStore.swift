@@ -82,17 +82,22 @@ public final class PersistentStore: Sendable {
   /// Whether the metadata was set since the last save.
   public var hasUnsavedMetadata: Bool { state.withLock { $0.metadataChanged } }
 
+  /// Files in the store's directory that its format passed over.
+  var unrelatedFiles: [String] { state.withLock { $0.bystanders } }
+
   /// Whether the store is still one of its coordinator's.
   public var isOpen: Bool { state.withLock { $0.isOpen } }
 
   /// Sets the user's metadata entries. They are written with the next save.
   ///
-  /// - Throws: `.invalidValue` for a key that is the kit's, `.readOnly`.
+  /// - Throws: `.invalidValue` for a key that is the kit's, `.readOnly`, `.storeNotAdded` where the store was removed: nothing
+  ///   would ever write them.
   public func setMetadata(_ entries: PropertyListDictionary) throws(PersistentStoreError) {
     for key in StoreMetadata.reservedKeys where entries[key] != nil {
       throw PersistentStoreError(.invalidValue, "the metadata key '\(key)' is the kit's", at: StoreLocation(file: path))
     }
     guard !isReadOnly else { throw .readOnly(path) }
+    guard isOpen else { throw PersistentStoreError(.storeNotAdded, "the store is not open", at: StoreLocation(file: path)) }
     state.withLock {
       // What common saves noted is the kit's, and stays unless the caller brings it.
       var entries = entries

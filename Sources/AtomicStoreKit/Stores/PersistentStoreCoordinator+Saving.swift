@@ -92,7 +92,11 @@ extension PersistentStoreCoordinator {
       for index in pending.indices { try pending[index].save.write() }
       for index in pending.indices { try pending[index].save.commit() }
     } catch {
-      for entry in pending.reversed() { entry.save.undo() }
+      var failures: [String] = error.code == .notRolledBack ? [error.message] : []
+      for entry in pending.reversed() { if let left = entry.save.undo() { failures.append("\(entry.save.path): \(left.message)") } }
+      guard failures.isEmpty else {
+        throw PersistentStoreError(.notRolledBack, failures.joined(separator: "; "), at: error.location, underlying: error.underlying ?? error)
+      }
       throw error
     }
     for entry in pending { entry.save.publish(to: entry.store) }
@@ -245,9 +249,16 @@ struct PendingSave {
     isCommitted = true
   }
 
-  /// Puts everything back. What cannot be put back is left as it is: the error that led here is the one to report.
-  func undo() {
-    if isCommitted { try? staged.rollBack() } else { staged.discard() }
+  /// Puts everything back.
+  ///
+  /// - Returns: Why the old store is not back, where it is not. What another process saved meanwhile stays, and is not such a case.
+  func undo() -> PersistentStoreError? {
+    guard isCommitted else {
+      staged.discard()
+      return nil
+    }
+    do throws(PersistentStoreError) { try staged.rollBack() } catch { return error.code == .changedOnDisk ? nil : error }
+    return nil
   }
 
   func publish(to store: PersistentStore) {
