@@ -83,6 +83,8 @@ struct SavePromise {
         // A one-to-one is the partner's as well, whom the policy may have decided otherwise about.
         let isSettled = policy == .rollback || policy == .mergeByPropertyStoreTrump && there
         if !isSettled, Self.isOneToOne(slot) { continue }
+        // A to-one that was not changed here follows what was changed at the other end.
+        if policy == .mergeByPropertyObjectTrump, !here, slot.relationship?.inverseName != nil { continue }
         note(conflict.objectID, slot, (takesStore ? persisted : conflict.objectSnapshot)[slot.name], "conflict, \(policy)")
       }
     }

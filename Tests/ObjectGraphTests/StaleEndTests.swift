@@ -189,7 +189,8 @@ import Testing
   func merges(_ policy: MergePolicy) throws {
     let two = try Two("BinaryPropertyList", policy)
     let sales = try two.stack.insert("Department", ["name": "Sales"])
-    let people = try ["A", "B", "C"].map { try two.stack.insert("Person", ["name": $0, "department": $0 == "C" ? sales : nil as Any? as Any]) }
+    let people = try ["A", "B", "C"].map { try two.stack.insert("Person", ["name": $0]) }
+    people[2]["department"] = sales
     let tasks = try (0..<4).map { try two.stack.insert("Task", ["title": "t\($0)"]) }
     try people[0].setValue([tasks[0], tasks[1]], forKey: "tasks")
     try two.here.save()
