@@ -4,6 +4,8 @@ import Synchronization
 /// What the stack compiles from a model, once: for each entity where its properties stand and what holds for them.
 final class ModelPlan: Sendable {
   let entities: [EntityPlan]
+  /// By entity, what derived attributes of other objects are derived from.
+  let derivationSources: [[DerivationSource]]
 
   init(_ model: ManagedObjectModel) {
     var numbers: [[ScalarString: Int]] = []
@@ -29,6 +31,7 @@ final class ModelPlan: Sendable {
       }
       return EntityPlan(entity, drafts.map { PropertyPlan($0) })
     }
+    derivationSources = DerivationSource.all(in: entities)
   }
 
   /// The model's plan, made when it is first asked for.
