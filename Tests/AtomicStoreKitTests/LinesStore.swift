@@ -9,7 +9,7 @@ struct LinesStore: AtomicStore {
   static let traits = StoreTraits(
     summary: "Lines of text, for tests", fileExtensions: ["lines"], isSelfDescribing: false,
     readOptions: [
-      StoreOption(name: "defer", help: "Supply names on first read.", values: ["yes", "no"]),
+      StoreOption(name: "defer", help: "Supply names on first read; carry: and write those that nobody read as they are.", values: ["yes", "no", "carry"]),
       StoreOption(name: "fail", help: "Where to fail.", values: ["load", "save", "never"]),
     ])
 
@@ -59,7 +59,7 @@ struct LinesStore: AtomicStore {
       }
       try nodes.beginNode(entity: person.index, reference: reference, line: index + 3)
       nodes.attach("payload of \(reference)")
-      if options["defer"] == "yes" {
+      if options["defer"] == "yes" || options["defer"] == "carry" {
         names[reference] = fields[1]
         nodes.defer(slot: name)
       } else {
@@ -68,6 +68,8 @@ struct LinesStore: AtomicStore {
       if let other = Int64(fields[2]) { try nodes.set(toOne: other, slot: friend) }
     }
   }
+
+  var writesDeferredValues: Bool { options["defer"] == "carry" }
 
   mutating func value(slot: Int, of node: NodeHandle, in nodes: NodeTable) throws(PersistentStoreError) -> StoredValue {
     Self.journal.note("value \(nodes.reference(of: node))")
@@ -111,7 +113,13 @@ struct LinesStore: AtomicStore {
       let reader = snapshot.nodes.reader(of: person.index)
       for row in 0..<reader.count {
         let other = reader.toOne(slot: friend, row: row).map { "\(snapshot.nodes.reference(of: $0))" } ?? ""
-        text += "\(reader.reference(row: row))\t\(reader.string(slot: name, row: row))\t\(other)\n"
+        var value = reader.string(slot: name, row: row)
+        if snapshot.nodes.isDeferred(slot: name, of: NodeHandle(entity: person.index, row: row)),
+          case .integer(let reference) = reader.reference(row: row)
+        {
+          value = names[reference] ?? ""
+        }
+        text += "\(reader.reference(row: row))\t\(value)\t\(other)\n"
       }
     }
     try staged.file().write(Array(text.utf8))

@@ -133,7 +133,7 @@ import Testing
     try compare("refreshed")
     let there = ManagedObjectContext(stack.coordinator)
     let theirs = try there.existingObject(with: saved[10].objectID)
-    try theirs.setValue(1000, forKey: "number")
+    try theirs.setValue(1000, forKey: "plain")
     try there.save()
     try compare("saved elsewhere")
     context.refreshAllObjects()

@@ -56,6 +56,8 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
     try hooks.afterLoad?(source, nodes)
   }
 
+  var writesDeferredValues: Bool { base.writesDeferredValues }
+
   mutating func value(slot: Int, of node: NodeHandle, in nodes: NodeTable) throws(PersistentStoreError) -> StoredValue {
     try base.value(slot: slot, of: node, in: nodes)
   }

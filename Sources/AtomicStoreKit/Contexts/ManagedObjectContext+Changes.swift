@@ -323,6 +323,7 @@ extension ManagedObjectContext {
       guard let p = step.object.plan.property(named: step.key) else { return false }
       let property = step.object.plan.properties[p]
       guard property.relationship?.isOptional == false else { return false }
+      if allowsEmptyNonOptionalToMany, property.isToMany, (property.relationship?.minimumCount ?? 0) <= 0 { return false }
       return property.kind == .toOne || step.object.toManyCount(p) <= losses[LostEnd(step), default: 0]
     }
     return plan

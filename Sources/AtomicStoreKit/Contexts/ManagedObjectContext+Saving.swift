@@ -70,6 +70,7 @@ extension ManagedObjectContext {
           errors.append(error)
         }
       }
+      do throws(ManagedObjectError) { try computeDerived(from: batch) } catch { errors.append(error) }
       if !errors.isEmpty { throw ManagedObjectError.combining(errors) }
     }
     let left = unprepared()

@@ -31,6 +31,10 @@ public final class ManagedObjectContext {
   }
   /// Whether delete rules are applied when pending changes are processed, or at once at each delete.
   public var propagatesDeletesAtEndOfEvent = true
+  /// Whether a to-many relationship that is not optional, and has no minimum count, may be empty in an object that is saved.
+  /// By default it may not: "not optional" means that there must be an object. Set it for code and models that take the
+  /// opposite for granted, as many written for Core Data do. Child contexts begin with their parent's setting.
+  public var allowsEmptyNonOptionalToMany = false
   /// How often objects may change again while they are prepared for a save before that fails.
   public var maximumSavePasses = 100
 
@@ -95,6 +99,7 @@ public final class ManagedObjectContext {
     persistentStoreCoordinator = parent.persistentStoreCoordinator
     self.parent = parent
     classes = parent.classes
+    allowsEmptyNonOptionalToMany = parent.allowsEmptyNonOptionalToMany
   }
 
   deinit {

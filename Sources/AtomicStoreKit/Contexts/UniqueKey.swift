@@ -58,7 +58,7 @@ struct UniqueKey: Hashable {
       }
       guard case .attribute(let type) = property.kind else { return nil }
       let value: StoredValue
-      if version.nodes.isDeferred(slot: property.slot, of: node) {
+      if version.hasDeferredValues(entity: node.entity, slot: property.slot), version.nodes.isDeferred(slot: property.slot, of: node) {
         // A value that cannot be read is reported by whatever reads it next: the save itself.
         value = (try? home.store.value(slot: property.slot, of: node)) ?? .null
       } else {

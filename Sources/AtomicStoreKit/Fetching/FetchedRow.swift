@@ -135,7 +135,14 @@ extension ManagedObjectContext {
     switch value {
     case .value(let value):
       // Numbers that are equal across kinds fall into one bucket.
-      if let number = NumberOrder.Number(value) { "n\(number.asDouble)" } else { "v\(value.typedText)" }
+      // Adding 0 makes one zero of both.
+      if let number = NumberOrder.Number(value) {
+        "n\(number.asDouble + 0)"
+      } else if case .date(let date) = value {
+        "d\(date.timeIntervalSinceReferenceDate + 0)"
+      } else {
+        "v\(value.typedText)"
+      }
     case .object(let object): "o\(object.objectID)"
     case .id(let id): "o\(id)"
     case .list(let list): "l\(list.count)"

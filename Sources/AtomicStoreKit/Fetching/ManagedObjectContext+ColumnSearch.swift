@@ -29,7 +29,7 @@ extension ManagedObjectContext {
     if hasPendingChanges { guard request.includesPendingChanges, managedObjectModel != nil else { return nil } }
     var searches: [ColumnSearch] = []
     for home in homes {
-      guard let version = home.currentVersion(), !version.hasDeferredValues, isReadAsStored(home, version) else { return nil }
+      guard let version = home.currentVersion(), isReadAsStored(home, version) else { return nil }
       var asked: [(plan: EntityPlan, test: RowTest?)] = []
       let compiler = RowTestCompiler(plan: home.plan, version: version, store: home.identifier)
       for entity in entities where entity.model === home.store.model && !entity.isAbstract {
@@ -38,7 +38,9 @@ extension ManagedObjectContext {
           asked.append((plan, nil))
           continue
         }
-        guard let test = compiler.compile(predicate, plan), !isChanged(anyOf: test.entitiesLedTo) else { return nil }
+        guard let test = compiler.compile(predicate, plan), !test.readsDeferredValues(version, plan.index),
+          !isChanged(anyOf: test.entitiesLedTo)
+        else { return nil }
         asked.append((plan, test))
       }
       searches.append(ColumnSearch(home: home, version: version, entities: asked))

@@ -87,6 +87,22 @@ extension RowTest {
     }
   }
 
+  /// Whether it reads a column with values that the format has yet to supply.
+  func readsDeferredValues(_ version: NodeVersion, _ entity: Int) -> Bool {
+    func isDeferred(_ slot: Int) -> Bool { version.hasDeferredValues(entity: entity, slot: slot) }
+    switch self {
+    case .constant: return false
+    case .and(let parts), .or(let parts): return parts.contains { $0.readsDeferredValues(version, entity) }
+    case .not(let part): return part.readsDeferredValues(version, entity)
+    case .null(let slot, _), .integers(let slot, _, _, _, _), .integerSet(let slot, _, _), .doubles(let slot, _, _, _),
+      .boolean(let slot, _, _), .text(let slot, _, _), .uuid(let slot, _, _, _):
+      return isDeferred(slot)
+    case .destination, .count: return false
+    case .through(_, let tests, _), .some(_, let tests), .every(_, let tests):
+      return tests.contains { $0.value.readsDeferredValues(version, $0.key) }
+    }
+  }
+
   /// A value that an object must have in a slot for the test to hold, where there is one.
   func soughtValue(_ plan: EntityPlan) -> (slot: Int, value: UniqueKey.Part)? {
     switch self {

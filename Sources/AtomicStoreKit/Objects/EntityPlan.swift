@@ -4,6 +4,8 @@ import Synchronization
 /// What the stack compiles from a model, once: for each entity where its properties stand and what holds for them.
 final class ModelPlan: Sendable {
   let entities: [EntityPlan]
+  /// By entity, what derived attributes of other objects are derived from.
+  let derivationSources: [[DerivationSource]]
 
   init(_ model: ManagedObjectModel) {
     // Super-entities first: what an entity inherits it shares with them.
@@ -31,6 +33,7 @@ final class ModelPlan: Sendable {
       plans[index] = EntityPlan(entity, properties, below: entity.superentity.flatMap { plans[$0.index] })
     }
     entities = plans.compactMap { $0 }
+    derivationSources = DerivationSource.all(in: entities)
   }
 
   /// The number of the relationship at the destination that names this one for its inverse, as this one names it.

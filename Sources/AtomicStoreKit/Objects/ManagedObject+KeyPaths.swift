@@ -4,7 +4,8 @@ import FoundationEssentials
 extension ManagedObject {
   /// The value at the end of a path of keys: `department.name`; through to-many relationships the values of all objects
   /// in one (`friends.friend` is a set of objects, `employees.salary` a list of values); `@count`, `@sum.key`, `@avg.key`,
-  /// `@min.key`, `@max.key`, `@distinctUnionOfObjects.key` and `@unionOfObjects.key` aggregate.
+  /// `@min.key`, `@max.key`, `@distinctUnionOfObjects.key` and `@unionOfObjects.key` aggregate. `@sum`, `@avg`, `@min` and
+  /// `@max` may also be at the end, as derived attributes have them: `items.price.@sum` is `items.@sum.price`.
   ///
   /// Nil on the way ends in nil. Objects reached through a to-many are a `Set` unless the relationship is ordered.
   ///
@@ -61,6 +62,13 @@ enum KeyPathStep {
     _ objects: [ManagedObject], isSet: Bool, _ path: String, from root: ManagedObject
   ) throws(ManagedObjectError) -> Any? {
     if path.hasPrefix("@") { return try aggregate(objects as [Any], path, from: root) }
+    if let (inner, name) = endOperator(of: path) {
+      switch try aggregate(objects, isSet: isSet, inner, from: root) {
+      case let set as Set<ManagedObject>: return try aggregate(set.sorted(by: ManagedObject.precedes) as [Any], name, from: root)
+      case let list as [Any]: return try aggregate(list, name, from: root)
+      default: return try aggregate([], name, from: root)
+      }
+    }
     var values: [Any] = []
     for object in objects {
       guard let value = try value(of: object, path, from: root) else { continue }
@@ -78,6 +86,16 @@ enum KeyPathStep {
     var seen = ObjectList()
     for object in found { seen.append(object) }
     return seen.elements
+  }
+
+  /// The operators that may end a path, behind what they are applied to.
+  static let endOperators: Set<String> = ["@sum", "@avg", "@min", "@max"]
+
+  /// A path that ends with an operator, in its two parts.
+  private static func endOperator(of path: String) -> (inner: String, name: String)? {
+    guard let dot = path.utf8.lastIndex(of: UInt8(ascii: ".")) else { return nil }
+    let name = String(path[path.index(after: dot)...])
+    return endOperators.contains(name) ? (String(path[..<dot]), name) : nil
   }
 
   private static func aggregate(_ list: [Any], _ path: String, from root: ManagedObject) throws(ManagedObjectError) -> Any? {

@@ -350,6 +350,11 @@ struct PredicateChecker {
           return try aggregate(key, path[(index + 1)...], inner, column)
         }
         next -= 1
+        if let name = path.last, index < path.endIndex - 1, KeyPathStep.endOperators.contains(name) {
+          var values = try self.kind(at: path[index..<(path.endIndex - 1)], of: kind)
+          if case .list(let element) = values { values = element }
+          return try aggregate(name, [], values, mark())
+        }
         let rest = try self.kind(at: path[index...], of: inner)
         if case .list = rest { return rest }
         return .list(rest)

@@ -418,6 +418,9 @@ struct PredicateEvaluator {
     switch value {
     case .list(let list):
       if key.hasPrefix("@") { return try aggregate(key, rest, list) }
+      if let name = rest.last, KeyPathStep.endOperators.contains(name) {
+        return try aggregate(name, [], try self.value(at: path.dropLast(), of: value).elements)
+      }
       var results: [PredicateValue] = []
       for element in list {
         let inner = try self.value(at: path, of: element)

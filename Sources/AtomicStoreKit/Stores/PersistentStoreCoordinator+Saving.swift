@@ -127,13 +127,7 @@ struct PendingSave {
     do throws(PersistentStoreError) {
       let changed = try apply(changes, &format, &nodes, &metadata, configuration: store.configurationName)
       try checkInverses(changed, open.nodes, nodes)
-      for (node, slot) in nodes.deferredSlots {
-        let key = OpenStore.SuppliedValue(node: node, slot: slot)
-        let value = if let known = open.suppliedValues[key] { known } else {
-          try format.value(slot: slot, of: node, in: nodes)
-        }
-        try nodes.set(value, slot: slot, of: node)
-      }
+      try supplyDeferred(&nodes, &format, open, store)
       metadata.lastReference = max(metadata.lastReference, nodes.greatestIntegerReference)
       let snapshot = StoreSnapshot(nodes: try nodes.canonical(), metadata: metadata)
       let staged = try StagedStore(
@@ -143,6 +137,28 @@ struct PendingSave {
         unchanged: changes.isEmpty && open.keepsContent ? open.fileIdentity : nil)
     } catch {
       throw error.located(StoreLocation(file: store.path))
+    }
+  }
+
+  /// Sets the deferred values that the save needs. Those of removed objects, and those that were given another value, are not
+  /// asked for; each is asked for once, even where the save fails.
+  private static func supplyDeferred(
+    _ nodes: inout NodeTable, _ format: inout any AtomicStore, _ open: OpenStore, _ store: PersistentStore
+  ) throws(PersistentStoreError) {
+    for (key, value) in open.suppliedValues where nodes.contains(key.node) && nodes.isDeferred(slot: key.slot, of: key.node) {
+      try nodes.set(value, slot: key.slot, of: key.node)
+    }
+    guard !format.writesDeferredValues else { return }
+    var supplied: [OpenStore.SuppliedValue: StoredValue] = [:]
+    defer {
+      store.state.withLock { now in
+        if now.version === open.version { now.suppliedValues.merge(supplied) { known, _ in known } }
+      }
+    }
+    for (node, slot) in nodes.deferredSlots where nodes.contains(node) {
+      let value = try format.value(slot: slot, of: node, in: nodes)
+      try nodes.set(value, slot: slot, of: node)
+      supplied[OpenStore.SuppliedValue(node: node, slot: slot)] = value
     }
   }
 

@@ -41,6 +41,7 @@ extension ManagedObject {
 
   private final func countErrors(_ p: Int, _ rule: ValidationRule, _ count: Int) -> [ManagedObjectError] {
     if count == 0 {
+      if plan.properties[p].isToMany, rule.minimumCount <= 0, context?.allowsEmptyNonOptionalToMany ?? false { return [] }
       return rule.isMandatory ? [failure(p, .validationMissingMandatoryProperty, "an object is needed", "nil")] : []
     }
     if rule.minimumCount > 0, count < rule.minimumCount {

@@ -5,7 +5,7 @@ public struct ModelProblem: Sendable, Hashable, CustomStringConvertible {
   public enum Code: String, Sendable, Hashable, CaseIterable {
     case emptyName, duplicateEntity, duplicateProperty, redefinedProperty, inheritanceCycle, tooManyEntities, tooManyProperties
     case missingDestination, missingInverse, inverseMismatch, noInverse, noActionRule, orderedToOne
-    case countsReversed, boundsReversed, defaultOfWrongType, boundOfWrongType, missingDerivation
+    case countsReversed, boundsReversed, defaultOfWrongType, boundOfWrongType, missingDerivation, unreadableDerivation, derivationCycle
     case unknownComposite, compositeCycle, compositeTooLarge, duplicateComposite
     case unknownConfigurationEntity, duplicateConfiguration, unknownConstraintProperty, unknownIndexProperty
     case unknownFetchEntity, duplicateFetchRequest
