@@ -63,6 +63,8 @@ public final class ManagedObjectContext {
   var deferredBlocks = DeferredBlocks()
   /// How many fetched properties are being fetched within each other.
   var fetchedPropertyDepth = 0
+  /// The steps left to the outermost fetch that runs.
+  var stepBudget: StepBudget?
   var observers: [(id: Int, body: (ContextEvent) -> Void)] = []
   var nextObserver = 0
   var streams: [(isSaves: Bool, continuation: AsyncStream<ObjectIDChanges>.Continuation)] = []
