@@ -77,8 +77,8 @@ let package = Package(
       dependencies: ["AtomicStoreSPI", "XMLStoreFormat", "BinaryPropertyListStoreFormat", "CSVStoreFormat"],
       path: "StoreFormats/BuiltIn", swiftSettings: strict),
 
-    // The stack. It knows the SPI, never a format.
-    .target(name: "AtomicStoreKit", dependencies: ["AtomicStoreSPI"], swiftSettings: strict),
+    // The stack. It knows the SPI, never a format; of the codecs it uses the exact texts of dates.
+    .target(name: "AtomicStoreKit", dependencies: ["AtomicStoreSPI", "StoreCodecs"], swiftSettings: strict),
 
     // The harness that proves a format. No test framework inside. Its C part defines the system calls of a save, to count and
     // fail them.
@@ -130,23 +130,25 @@ let package = Package(
     .executableTarget(
       name: "random-contexts", dependencies: ["ContextScripts"], path: "Tests/RandomContexts", swiftSettings: strict),
 
+    // What the tests of several targets need.
+    .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
     .testTarget(name: "StoreVocabularyTests", dependencies: ["StoreVocabulary"], swiftSettings: strict),
-    .testTarget(name: "StoreCodecsTests", dependencies: ["StoreCodecs"], swiftSettings: strict),
+    .testTarget(name: "StoreCodecsTests", dependencies: ["StoreCodecs", "TestSupport"], swiftSettings: strict),
     .testTarget(
       name: "AtomicStoreSPITests", dependencies: ["AtomicStoreSPI", "CStoreFaults", "CStoreFiles"], swiftSettings: strict),
     .testTarget(name: "ModelFilesTests", dependencies: ["ModelFiles", "AtomicStoreSPI"], swiftSettings: strict),
     .testTarget(
       name: "StoreFormatsTests",
-      dependencies: ["BuiltInStoreFormats", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "StoreCodecs"],
+      dependencies: ["BuiltInStoreFormats", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "StoreCodecs", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
       name: "HostileInputTests",
-      dependencies: ["StoreMutation", "AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles", "StoreCodecs"],
+      dependencies: ["StoreMutation", "AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles", "StoreCodecs", "TestSupport"],
       swiftSettings: strict),
     .testTarget(name: "AtomicStoreKitTests", dependencies: ["AtomicStoreKit", "AtomicStoreSPI"], swiftSettings: strict),
     .testTarget(
       name: "ObjectGraphTests",
-      dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles", "ContextScripts"],
+      dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles", "ContextScripts", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
       name: "ConformanceTests", dependencies: [
@@ -160,7 +162,7 @@ let package = Package(
       path: "SampleStores/iClass/Tests", swiftSettings: strict),
     .testTarget(
       name: "CommandTests",
-      dependencies: ["atomicstore", "allocation-guard", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "BuiltInStoreFormats"],
+      dependencies: ["atomicstore", "allocation-guard", "AtomicStoreCommand", "TestSupport", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "BuiltInStoreFormats"],
       swiftSettings: strict),
   ]
 )

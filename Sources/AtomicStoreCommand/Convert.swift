@@ -68,7 +68,9 @@ struct Convert: ParsableCommand {
       case .nullify: .nullify
       case .fail, nil: .fail
       }
-    return StoreSubset(entityNames: entities, predicate: try predicate.map { try Fetch.parse($0, "--where") }, related: rule)
+    var subset = StoreSubset(entityNames: entities, predicate: try predicate.map { try Fetch.parse($0, "--where") }, related: rule)
+    subset.checksPredicate = true
+    return subset
   }
 
   func run() throws {
@@ -106,7 +108,11 @@ struct Convert: ParsableCommand {
 
   private func convert(_ converter: StoreConverter, _ input: String, _ target: String) throws -> StoreConverter.Report {
     // Nothing is in its place before all is read, so that all of it can be done again.
-    try readingTwice(where: { Self.isOf(input, $0) }) { try converter.convert(from: input, to: target) }
+    do {
+      return try readingTwice(where: { Self.isOf(input, $0) }) { try converter.convert(from: input, to: target) }
+    } catch let error as PredicateFormatError {
+      throw CommandFailure(error, of: "--where")
+    }
   }
 
   /// Whether an error is about the source.
@@ -184,8 +190,8 @@ struct Convert: ParsableCommand {
     let list = report.counts.map { "\($0.entity) \($0.count)" }.joined(separator: ", ")
     let verb = report.isDryRun ? "would convert" : "converted"
     Talk.say(
-      "\(verb) \(source) (\(report.sourceType)) to \(target) (\(report.targetType)): \(total) objects"
-        + (list.isEmpty ? "" : " (\(list))") + ", \(report.bytesWritten) bytes, read back equal")
+      "\(verb) \(source) (\(report.sourceType)) to \(target) (\(report.targetType)): \(Talk.count(total, "object"))"
+        + (list.isEmpty ? "" : " (\(list))") + ", \(Talk.count(report.bytesWritten, "byte")), read back equal")
   }
 
   private static func json(_ report: StoreConverter.Report, _ source: String, _ target: String) -> JSONValue {

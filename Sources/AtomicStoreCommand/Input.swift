@@ -23,8 +23,14 @@ enum Input {
     guard file >= 0 else { throw CommandFailure("cannot stage standard input in \(path): \(Descriptor.text(errno))", exitCode: 73) }
     staged.withLock { $0 = path }
     defer { close(file) }
-    let size = try copy(from: STDIN_FILENO, to: file)
-    guard size > 0 || mayBeEmpty else { throw CommandFailure("standard input is empty", exitCode: 65) }
+    do {
+      let size = try copy(from: STDIN_FILENO, to: file)
+      guard size > 0 || mayBeEmpty else { throw CommandFailure("standard input is empty", exitCode: 65) }
+    } catch {
+      // The caller, who was not given it, would not discard it.
+      discard()
+      throw error
+    }
     return path
   }
 

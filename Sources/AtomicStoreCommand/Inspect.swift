@@ -19,7 +19,7 @@ struct Inspect: ParsableCommand {
       let size = try Self.size(store)
       if common.json { return try Talk.put(json(opened, nodes, metadata, size).text + "\n") }
       var text = "\(store): \(opened.type) store"
-      if let size { text += ", \(size) bytes" }
+      if let size { text += ", " + Talk.count(size, "byte") }
       text += "\n  UUID     \(metadata.uuid.uuidString)\n  objects  \(nodes.count)\n"
       text += "  model    \(nodes.model.description.isInferred ? "worked out from the data" : source.model ?? "the store's own")\n"
       let width = nodes.model.entities.map(\.name.count).max() ?? 0

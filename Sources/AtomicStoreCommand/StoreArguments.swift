@@ -76,6 +76,9 @@ extension ManagedObjectModel {
   /// - Throws: as what is asked of a store that cannot be asked of it: exit code 64.
   func entity(asked name: String) throws -> Entity {
     if let found = entity(named: name) { return found }
-    throw CommandFailure("there is no entity '\(name)'; there are \(entities.map(\.name).joined(separator: ", "))", exitCode: 64)
+    let names = entities.map(\.name)
+    let near = Suggestion.text(for: name, among: names)
+    throw CommandFailure(
+      "there is no entity '\(name)'" + (near.isEmpty ? "; there are \(names.joined(separator: ", "))" : near), exitCode: 64)
   }
 }

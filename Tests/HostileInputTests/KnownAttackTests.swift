@@ -4,13 +4,15 @@ import Foundation
 import ModelFiles
 import StoreCodecs
 import StoreMutation
+import TestSupport
 import Testing
 
 /// Attacks that are known by name, where no other suite has them. Entities, document types, levels, cycles, counts and offsets
 /// are with the codecs' tests and the harness's checks HXM, HBP and HCS.
 @Suite("Known attacks") struct KnownAttackTests {
-  private let folder = NSTemporaryDirectory() + "attack-\(UUID().uuidString)"
-  init() throws { try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true) }
+  private let directory: TemporaryDirectory
+  private var folder: String { directory.path }
+  init() throws { directory = try TemporaryDirectory("attack") }
 
   private func open(_ path: String, _ options: StoreOptions = [:]) throws -> PersistentStore {
     try PersistentStoreCoordinator(registry: .builtIn).addPersistentStore(at: path, options: options, isReadOnly: true)

@@ -77,7 +77,7 @@ struct Lab: Sendable {
     case .refused(let error): throw PhaseTrouble(expected: "\(what): it succeeds", actual: error.text)
     case .crashed(let signal): throw PhaseTrouble(expected: "\(what): it ends", actual: Self.crash(signal), isCrash: true)
     case .exited(let code): throw PhaseTrouble(expected: "\(what): it ends", actual: "the process ended by itself, with \(code)", isCrash: true)
-    case .timedOut: throw PhaseTrouble(expected: "\(what): it ends", actual: "it was stopped after \(limit(seconds)) s", isTimeOut: true)
+    case .timedOut: throw PhaseTrouble(expected: "\(what): it ends", actual: "it was stopped after \(limit(seconds)) s \(Lab.limitWords)", isTimeOut: true)
     }
   }
 
@@ -102,7 +102,7 @@ struct Lab: Sendable {
     case .exited(let code):
       throw PhaseTrouble(expected: "\(what): refused, with an error", actual: "the process ended by itself, with \(code)", isCrash: true)
     case .timedOut:
-      throw PhaseTrouble(expected: "\(what): refused, with an error", actual: "it was stopped after \(limit(seconds)) s", isTimeOut: true)
+      throw PhaseTrouble(expected: "\(what): refused, with an error", actual: "it was stopped after \(limit(seconds)) s \(Lab.limitWords)", isTimeOut: true)
     }
   }
 
@@ -123,6 +123,9 @@ struct Lab: Sendable {
       output: { said in if let text = said.text { record.talked("\(what): \(text)") } }
     ) { try body(bench) }
   }
+
+  /// What a limit is of.
+  static let limitWords = "of processor time, or ten times as long of waiting"
 
   private func limit(_ seconds: Int) -> Int { min(seconds, subject.timeLimit ?? seconds) }
 

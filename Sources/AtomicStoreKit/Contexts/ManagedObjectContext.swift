@@ -77,6 +77,8 @@ public final class ManagedObjectContext {
   var pendingValues: PendingValues?
   /// How many objects fetches looked at one by one, for tests of what a fetch costs.
   package var objectsAskedByFetches = 0
+  /// The steps left to the outermost fetch that runs.
+  var stepBudget: StepBudget?
   var observers: [(id: Int, body: (ContextEvent) -> Void)] = []
   var nextObserver = 0
   var streams: [(isSaves: Bool, continuation: AsyncStream<ObjectIDChanges>.Continuation)] = []

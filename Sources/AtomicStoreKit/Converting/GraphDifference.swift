@@ -217,7 +217,7 @@ public struct GraphComparison: Sendable {
     case .decimal(let number): number.description
     case .string(let string): quoted(string)
     case .data(let data): "<" + hexadecimal(Array(data.prefix(32))) + (data.count > 32 ? "… \(data.count) bytes>" : ">")
-    case .date(let date): "date(\(number(date.timeIntervalSinceReferenceDate)))"
+    case .date(let date): Self.text(date)
     case .uuid(let uuid): uuid.uuidString
     case .uri(let string): "uri " + quoted(string)
     case .toOne(let reference): reference.description
@@ -229,15 +229,20 @@ public struct GraphComparison: Sendable {
     switch value {
     case .string(let string): quoted(string)
     case .integer(let number): String(number)
-    case .real(let number): number.description
+    case .real(let number): Self.number(number)
     case .boolean(let flag): flag ? "true" : "false"
-    case .date(let date): "date(\(number(date.timeIntervalSinceReferenceDate)))"
+    case .date(let date): Self.text(date)
     case .data(let data): "<" + hexadecimal(Array(data.prefix(32))) + (data.count > 32 ? "… \(data.count) bytes>" : ">")
     case .array(let values): "[" + values.map { text($0) }.joined(separator: ", ") + "]"
     case .dictionary(let values):
       "{" + values.map { quoted($0.key) + ": " + text($0.value) }.joined(separator: ", ") + "}"
     case .uid(let number): "uid(\(number))"
     }
+  }
+
+  /// ISO 8601 where that gives the date back to the bit, else the seconds since 2001.
+  static func text(_ date: Date) -> String {
+    DateText.text(date) ?? "date(\(number(date.timeIntervalSinceReferenceDate)))"
   }
 
   /// Shortest text; a not-a-number with its bits.

@@ -36,6 +36,11 @@ public struct FetchRequest<Result: ManagedObject> {
   public var havingPredicate: FetchPredicate?
   /// For ``ManagedObjectContext/fetchRows(_:)``: whether rows that are equal are given once.
   public var returnsDistinctResults = false
+  /// The most steps that the fetch may take on objects: one for each comparison, and for each value that a path, a `SUBQUERY` or a
+  /// function looks at; predicates, sort keys and columns together, with the fetches of fetched properties inside. The standard
+  /// limit, 250 million, is about ten seconds of processor time; what runs over columns takes no steps. A list of values may have
+  /// a twenty-fifth of it. A fetch that takes more fails with ``ManagedObjectError/Code/stepLimitExceeded``.
+  public var stepLimit = StepBudget.standardLimit
 
   public init(
     entityName: String, predicate: FetchPredicate? = nil, sortKeys: [SortKey] = [],
@@ -67,8 +72,12 @@ extension ManagedObjectContext {
   /// Without a sort order of its own: store by store, entity by entity, by reference; then those inserted and not saved,
   /// as they were inserted. The same request gives the same order.
   ///
-  /// - Throws: `.invalidFetch` for an entity that the model does not have; what the filter throws.
+  /// - Throws: `.invalidFetch` for an entity that the model does not have; `.stepLimitExceeded`; what the filter throws.
   public func fetch<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [Result] {
+    try withStepBudget(of: request) { try fetchWithinBudget(request) }
+  }
+
+  private func fetchWithinBudget<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [Result] {
     processPendingChanges()
     try check(request)
     if !request.includesPendingChanges, parent == nil, hasPendingChanges { return try fetchStored(request) }
@@ -168,6 +177,10 @@ extension ManagedObjectContext {
   /// The IDs of the objects that a request asks for, without making the objects where the stores' columns suffice. Objects
   /// inserted and not saved have temporary ones.
   public func fetchObjectIDs<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [ManagedObjectID] {
+    try withStepBudget(of: request) { try fetchObjectIDsWithinBudget(request) }
+  }
+
+  private func fetchObjectIDsWithinBudget<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [ManagedObjectID] {
     processPendingChanges()
     try check(request)
     guard let found = try rows(of: request) else { return try fetch(request).map(\.objectID) }
@@ -230,6 +243,10 @@ extension ManagedObjectContext {
 
   /// How many objects the request would find.
   public func count<Result: ManagedObject>(for request: FetchRequest<Result>) throws -> Int {
+    try withStepBudget(of: request) { try countWithinBudget(request) }
+  }
+
+  private func countWithinBudget<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> Int {
     processPendingChanges()
     try check(request)
     if request.filter == nil, request.predicate == nil, parent == nil,

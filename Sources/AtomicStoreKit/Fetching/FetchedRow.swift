@@ -53,6 +53,10 @@ extension ManagedObjectContext {
   ///
   /// Groups stand in the order of their first object. Without groups, a column that adds up (`sum:(salary)`, `@count`) makes one row of all.
   public func fetchRows<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [FetchedRow] {
+    try withStepBudget(of: request) { try fetchRowsWithinBudget(request) }
+  }
+
+  private func fetchRowsWithinBudget<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [FetchedRow] {
     var plain = request
     plain.fetchLimit = 0
     plain.fetchOffset = 0

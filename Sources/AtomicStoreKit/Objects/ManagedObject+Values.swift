@@ -255,11 +255,13 @@ extension Equatable {
 }
 
 /// Finds what a misspelt name may have meant.
-enum Suggestion {
-  static func text(for name: String, among names: [String]) -> String {
+package enum Suggestion {
+  package static func text(for name: String, among names: [String]) -> String {
     var best: (name: String, distance: Int)?
+    // Another case is no mistake in a letter.
+    let folded = Array(name.lowercased().unicodeScalars)
     for candidate in names {
-      let distance = distance(Array(name.unicodeScalars), Array(candidate.unicodeScalars))
+      let distance = distance(folded, Array(candidate.lowercased().unicodeScalars))
       if distance <= max(1, min(name.count, candidate.count) / 3), distance < best?.distance ?? .max {
         best = (candidate, distance)
       }

@@ -102,6 +102,8 @@ extension ManagedObjectError {
     public static let endlessChanges = Code(rawValue: -4)
     /// A fetch that cannot be carried out.
     public static let invalidFetch = Code(rawValue: -5)
+    /// A predicate, sort key or column that takes more steps than ``FetchRequest/stepLimit`` allows.
+    public static let stepLimitExceeded = Code(rawValue: -6)
 
     public var description: String {
       switch self {
@@ -133,6 +135,7 @@ extension ManagedObjectError {
       case .storeAssignment: "storeAssignment"
       case .endlessChanges: "endlessChanges"
       case .invalidFetch: "invalidFetch"
+      case .stepLimitExceeded: "stepLimitExceeded"
       default: "\(rawValue)"
       }
     }

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-/// What a plug-in says of itself, as plain data: it is read before any of the plug-in's code runs.
+/// What a plug-in says of itself, as plain data: it is read before the plug-in is asked for its formats (its constructors have run by then).
 ///
 /// The values are those that the plug-in was *built* with, since the macro below is expanded in the plug-in; the addresses
 /// are those that it was *bound* to when it was loaded. Both tell what would otherwise half work in silence.
