@@ -24,10 +24,13 @@ func coordinator() throws -> PersistentStoreCoordinator {
   PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(peopleModel), registry: try registry())
 }
 
-func person(_ name: String, friend: Int64? = nil) -> ManagedObjectSnapshot {
+/// - Parameters:
+///   - friend: Whose `friends` must name the person in the same save, which therefore has a reference of its own.
+func person(_ name: String, _ reference: Int64? = nil, friend: Int64? = nil, friends: [Int64] = []) -> ManagedObjectSnapshot {
   var values: SlotValues = [0: .string(name)]
   if let friend { values[1] = .toOne(ObjectReference(entityName: "Person", reference: .integer(friend))) }
-  return ManagedObjectSnapshot(entity: 0, values: values)
+  if !friends.isEmpty { values[2] = .toMany(friends.map { ObjectReference(entityName: "Person", reference: .integer($0)) }) }
+  return ManagedObjectSnapshot(entity: 0, reference: reference.map { .integer($0) }, values: values)
 }
 
 func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
@@ -48,12 +51,11 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
       let coordinator = try coordinator()
       let store = try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"))
       try coordinator.save(store, changes: StoreChanges(inserted: [person("Ada"), person("Bob"), person("Cyd")]))
-      var changed = person("Ada L")
-      changed.reference = .integer(1)
+      let changed = person("Ada L", 1, friends: [4])
       try coordinator.save(
         store,
         changes: StoreChanges(
-          inserted: [person("Dan", friend: 1)], updated: [changed],
+          inserted: [person("Dan", 4, friend: 1)], updated: [changed],
           deleted: [ObjectReference(entityName: "Person", reference: .integer(2))]))
       try coordinator.remove(store)
     }
@@ -87,11 +89,10 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
         step("a new store is added")
         try coordinator.save(store, changes: StoreChanges(inserted: [person("Ada"), person("Bob"), person("Cyd")]))
         step("three objects are inserted and saved")
-        var changed = person("Ada L")
-        changed.reference = .integer(1)
+        let changed = person("Ada L", 1, friends: [4])
         let gone = ObjectReference(entityName: "Person", reference: .integer(2))
         try coordinator.save(
-          store, changes: StoreChanges(inserted: [person("Dan", friend: 1)], updated: [changed], deleted: [gone]))
+          store, changes: StoreChanges(inserted: [person("Dan", 4, friend: 1)], updated: [changed], deleted: [gone]))
         step("one inserted, one changed, one deleted")
         try coordinator.remove(store)
         step("the store is removed")
