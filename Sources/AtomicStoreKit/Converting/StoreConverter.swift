@@ -30,6 +30,8 @@ public struct StoreConverter: Sendable {
   public var refusesSelections = false
   /// Write a part of the objects only; nil for all. The copy keeps the store's UUID unless ``makesNewIdentifier``.
   public var subset: StoreSubset?
+  /// What ``writeOptions`` are for: of Save As, for the store that stays open too.
+  var optionUse = StoreOption.Use.writing
   /// Called now and then with a word on what is being done.
   public var progress: (@Sendable (Stage) -> Void)?
 
@@ -165,7 +167,7 @@ public struct StoreConverter: Sendable {
   private func stage(_ store: PersistentStore, _ destination: Destination) throws -> (report: Report, staged: StagedStore) {
     let target = destination.shown
     let formatType = try targetFormat(destination.place, target)
-    try formatType.traits.check(writeOptions, of: formatType.storeType)
+    try formatType.traits.check(writeOptions, of: formatType.storeType, for: optionUse)
     guard formatType.traits.canWrite else {
       throw PersistentStoreError(.notSupported, "\(formatType.storeType) stores can be read, not written")
     }
@@ -202,7 +204,7 @@ public struct StoreConverter: Sendable {
         let count = snapshot.nodes.count(of: entity.index)
         return count > 0 ? (entity.name, count) : nil
       },
-      identifier: metadata.uuid, losses: losses, selections: left + (selection?.notes ?? []), bytesWritten: 0,
+      identifier: metadata.uuid, losses: losses, selections: store.readNotes + left + (selection?.notes ?? []), bytesWritten: 0,
       isDryRun: isDryRun)
 
     progress?(.writing)
@@ -331,6 +333,8 @@ public struct StoreConverter: Sendable {
       }
     }
     let builder = NodeTableBuilder(model: readModel, file: target)
+    // As every reader will: a result that could not be opened again is none.
+    builder.inverseHandling = .enforce
     try reader.load(source, into: builder)
     let nodes = try builder.finish()
     metadata.model = nil

@@ -19,6 +19,13 @@ public final class NodeTableBuilder {
   private let roomAtFirst: Int
   /// The rows that there is room for, of all entities: there are not more.
   private var roomForRows = 0
+  /// What becomes of relationships that are not sound.
+  package var rules = RelationshipRules()
+  package var inverseHandling = InverseHandling.none
+  /// What the load changed by those rules.
+  package internal(set) var notes: [StoreSelection.Note] = []
+  /// References that were left out, by the object and property that named them.
+  package internal(set) var keptReferences: [String: [String]] = [:]
 
   struct Building {
     var count = 0
@@ -63,6 +70,9 @@ public final class NodeTableBuilder {
   var listIndex: [ReferenceObject: Int] = [:]
   var payloads: [[Int: any Sendable]]
   var deferred: [Set<UInt64>]
+  var absent: Set<AbsentColumn> = []
+  /// References of the relationship that is being resolved which were left out.
+  var droppedCount = 0
 
   /// An empty table's builder. `file` names the source in errors.
   ///
@@ -124,6 +134,7 @@ public final class NodeTableBuilder {
     listIndex = [:]
     room = roomAtFirst
     roomForRows = 0
+    absent = []
     state.pointee.entity = -1
     state.pointee.row = -1
   }
