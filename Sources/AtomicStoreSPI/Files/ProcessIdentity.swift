@@ -15,7 +15,7 @@ struct ProcessIdentity: Equatable {
   }
 
   /// `BOOT-NAMESPACE-NUMBER-START`.
-  var text: String { "\(boot)-\(namespace)-\(number)-\(start.map { String($0, radix: 36) } ?? "x")" }
+  var text: String { "\(boot)-\(namespace)-\(number)-\(start.map { String($0, radix: 36) } ?? "_")" }
 
   init(boot: String, namespace: String, number: pid_t, start: UInt64?) {
     self.boot = boot

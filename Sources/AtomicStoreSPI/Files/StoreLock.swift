@@ -84,6 +84,7 @@ struct StoreLock: ~Copyable {
     guard fstat(descriptor, &own) == 0, lstat(path, &there) == 0, own.st_ino == there.st_ino, own.st_dev == there.st_dev else {
       return .again
     }
+    guard own.st_mode & S_IFMT == S_IFREG else { return .taken("something else has the name of its lock file") }
     // A file system without locks: whoever made the file holds it.
     guard isLocked else { return isNew ? .held(descriptor) : .taken(holder(descriptor)) }
     // Locks of other hosts may not be seen here.
