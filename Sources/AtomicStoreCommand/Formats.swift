@@ -36,7 +36,10 @@ struct Formats: ParsableCommand {
         }
       }
       text += "Every format:\n"
-      for option in StoreLimits.options { text += "  --read-option \(option.name)=…: \(option.help)\n" }
+      for option in StoreLimits.options + RelationshipRules.options {
+        let values = option.values.map { " (" + $0.joined(separator: ", ") + ")" } ?? ""
+        text += "  --read-option \(option.name)=…: \(option.help)\(values)\n"
+      }
       for refusal in Tool.refusals { text += "left out: \(refusal.from): \(refusal.reason)\n" }
       try Talk.put(text)
     }
@@ -69,7 +72,7 @@ struct Formats: ParsableCommand {
       ("keepsSpecialFloats", .boolean(traits.keepsSpecialFloats)),
       ("keepsMetadata", .boolean(traits.keepsMetadata)), ("isSelfDescribing", .boolean(traits.isSelfDescribing)),
       ("unsupportedTypes", .array(traits.unsupportedTypes.map { .string($0) })),
-      ("readOptions", options(traits.readOptions + StoreLimits.options)), ("writeOptions", options(traits.writeOptions)),
+      ("readOptions", options(traits.readOptions + StoreLimits.options + RelationshipRules.options)), ("writeOptions", options(traits.writeOptions)),
     ])
   }
 }

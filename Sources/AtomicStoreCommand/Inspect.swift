@@ -5,14 +5,17 @@ import Foundation
 struct Inspect: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Say what is in a store: type, identity, entities with their counts, metadata.",
-    discussion: "The whole store is read, so what is wrong in it is found and named; nothing is written.")
+    discussion: """
+      The whole store is read, so what is wrong in it is found and named; nothing is written. Relationships whose two ends contradict each
+      other, for which other commands refuse a store, are counted.
+      """)
   @Argument(help: "The store; - for standard input.") var store: String
   @OptionGroup var source: SourceOptions
   @OptionGroup var common: CommonOptions
 
   func run() throws {
     try guarded(common) {
-      let (coordinator, opened) = try source.open(store)
+      let (coordinator, opened) = try source.open(store, checksInverses: false)
       defer { withExtendedLifetime(coordinator) {} }
       let nodes = opened.nodes
       let metadata = opened.metadata
@@ -29,6 +32,11 @@ struct Inspect: ParsableCommand {
         text += entity.isAbstract ? "abstract" : "\(count)"
         if let parent = entity.superentity { text += ", kind of \(parent.name)" }
         text += "\n"
+      }
+      for note in opened.readNotes { text += "  read     \(note)\n" }
+      let disagreements = nodes.inverseDisagreements()
+      if let first = disagreements.first {
+        text += "  inverses \(disagreements.count) that contradict each other, the first: \(first)\n"
       }
       for entry in metadata.entries { text += "  metadata \(entry.key): \(GraphComparison.summary(entry.value))\n" }
       try Talk.put(text)
@@ -65,6 +73,7 @@ struct Inspect: ParsableCommand {
       ("path", .string(store)), ("type", .string(opened.type)), ("uuid", .string(metadata.uuid.uuidString)),
       ("size", size.map { .integer($0) } ?? .null), ("objects", .integer(nodes.count)),
       ("lastReference", .integer(Int(metadata.lastReference))),
+      ("inverseDisagreements", .integer(nodes.inverseDisagreements().count)),
       ("modelIsInferred", .boolean(nodes.model.description.isInferred)), ("entities", .array(entities)),
       ("metadata", .object(metadata.entries.map { ($0.key, $0.value.json) })),
     ])

@@ -24,13 +24,19 @@ struct SourceOptions: ParsableArguments {
   }
 
   /// Opens a store for reading. The coordinator must be kept for as long as the store is.
-  func open(_ path: String) throws -> (PersistentStoreCoordinator, PersistentStore) {
+  ///
+  /// - Parameter checksInverses: False to open a store whose relationships contradict each other too, unless an option says what becomes of
+  ///   them.
+  func open(_ path: String, checksInverses: Bool = true) throws -> (PersistentStoreCoordinator, PersistentStore) {
     let coordinator = PersistentStoreCoordinator(managedObjectModel: try loadModel(), registry: Tool.registry)
     let input = try Input.path(for: path)
     defer { Input.discard() }
     let options = try parseOptions(readOptions)
     let store = try readingTwice {
-      try coordinator.addPersistentStore(type: from, at: input, options: options, isReadOnly: true)
+      if !checksInverses, options["inverses"] == nil {
+        return try coordinator.addPersistentStoreUnchecked(type: from, at: input, options: options)
+      }
+      return try coordinator.addPersistentStore(type: from, at: input, options: options, isReadOnly: true)
     }
     return (coordinator, store)
   }

@@ -38,7 +38,7 @@ extension PersistentStoreError {
       case alreadyExists, inputOutput, noSpace, danglingReference, duplicateReference, invalidValue
       case unsupportedByFormat, modelMismatch, invalidModel, modelNeeded, readOnly, invalidOption
       case storeAlreadyAdded, storeNotAdded, changedOnDisk, unsupportedFileKind, cancelled, internalInconsistency
-      case missingObject, notSupported
+      case missingObject, inverseMismatch, notSupported
     }
     private let kind: Kind
     public var description: String { kind.rawValue }
@@ -105,6 +105,8 @@ extension PersistentStoreError {
     public static let internalInconsistency = Code(kind: .internalInconsistency)
     /// An object that the store does not hold.
     public static let missingObject = Code(kind: .missingObject)
+    /// The two ends of a relationship contradict each other.
+    public static let inverseMismatch = Code(kind: .inverseMismatch)
     /// Recognised, and not read or written by this version.
     public static let notSupported = Code(kind: .notSupported)
   }

@@ -113,6 +113,9 @@ extension BinaryPropertyListStore {
         throw error.located(StoreLocation(property: name))
       }
     }
+    for slot in entity.slots where slot.isRelationship && !seen.contains(slot.index) {
+      nodes.markAbsent(slot: slot.index, entity: entity.index)
+    }
   }
 
   private static func loadColumn(

@@ -10,7 +10,9 @@ extension CSVStore {
     wasDefused = file.isDefused
     wasUnnamed = file.isTyped && file.entityName == nil
     if file.isTyped {
-      try Self.load(file, entity, try Self.typedColumns(file, entity), into: nodes)
+      let columns = try Self.typedColumns(file, entity)
+      Self.markAbsent(columns, of: entity, in: nodes)
+      try Self.load(file, entity, columns, into: nodes)
     } else {
       try loadForeign(file, entity, into: nodes)
     }
@@ -57,7 +59,9 @@ extension CSVStore {
       }
       nodes.setMember(file.name, entity: entity.index)
       if file.isDefused { wasDefused = true }
-      try Self.load(file, entity, try Self.typedColumns(file, entity), into: nodes)
+      let columns = try Self.typedColumns(file, entity)
+      Self.markAbsent(columns, of: entity, in: nodes)
+      try Self.load(file, entity, columns, into: nodes)
       if options["edited"] != "accept", nodes.count(of: entity.index) != member.rows {
         throw PersistentStoreError(
           .malformed, "the file holds \(nodes.count(of: entity.index)) objects, the metadata says \(member.rows)",
@@ -120,6 +124,14 @@ extension CSVStore {
       columns.append(column(entity.slots[slot]))
     }
     return columns
+  }
+
+  /// Relationships without a column are left out, which is not the same as empty cells.
+  private static func markAbsent(_ columns: [Column], of entity: Entity, in nodes: NodeTableBuilder) {
+    let present = Set(columns.map(\.slot))
+    for slot in entity.slots where slot.isRelationship && !present.contains(slot.index) {
+      nodes.markAbsent(slot: slot.index, entity: entity.index)
+    }
   }
 
   private static func load(
@@ -208,6 +220,7 @@ extension CSVStore {
       }
       columns.append(Self.column(entity.slots[slot]))
     }
+    Self.markAbsent(columns, of: entity, in: nodes)
     var dateFormat: DateFormat?
     if let pattern = options["dateFormat"] {
       guard let format = DateFormat(pattern) else {

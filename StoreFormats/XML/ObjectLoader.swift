@@ -143,6 +143,11 @@ final class ObjectLoader: DocumentReader {
 
   /// Which object it was that came second is not known here: a ``DuplicateFinder`` looks for it in the file again.
   override func endDocument() throws(PersistentStoreError) {
+    for (index, plan) in plans.enumerated() where nodes.count(of: index) > 0 {
+      for slot in model.entity(at: index).slots where slot.isRelationship && plan.slots[slot.index].lastSeen == 0 {
+        nodes.markAbsent(slot: slot.index, entity: index)
+      }
+    }
     guard !numbersAscend else { return }
     let sorted = UnsafeBufferPointer(start: numbers, count: numberCount).sorted()
     for index in sorted.indices.dropFirst() where sorted[index] == sorted[index - 1] {

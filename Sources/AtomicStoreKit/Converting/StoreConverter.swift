@@ -137,7 +137,7 @@ public struct StoreConverter: Sendable {
         let count = snapshot.nodes.count(of: entity.index)
         return count > 0 ? (entity.name, count) : nil
       },
-      identifier: metadata.uuid, losses: losses, selections: left + (selection?.notes ?? []), bytesWritten: 0,
+      identifier: metadata.uuid, losses: losses, selections: store.readNotes + left + (selection?.notes ?? []), bytesWritten: 0,
       isDryRun: isDryRun)
 
     progress?(.writing)
@@ -267,6 +267,8 @@ public struct StoreConverter: Sendable {
       }
     }
     let builder = NodeTableBuilder(model: readModel, file: target)
+    // As every reader will: a result that could not be opened again is none.
+    builder.inverseHandling = .enforce
     try reader.load(source, into: builder)
     let nodes = try builder.finish()
     metadata.model = nil

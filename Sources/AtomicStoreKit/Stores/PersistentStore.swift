@@ -79,6 +79,10 @@ public final class PersistentStore: Sendable {
   /// The metadata as it will be saved.
   public var metadata: StoreMetadata { state.withLock { $0.metadata } }
 
+  /// What the load took from the other end of a relationship, changed or left out, by the options `inverses` and `dangling`. Empty for a
+  /// store that was read as it is.
+  public var readNotes: [StoreSelection.Note] { state.withLock { $0.readNotes } }
+
   /// Whether the metadata was set since the last save.
   public var hasUnsavedMetadata: Bool { state.withLock { $0.metadataChanged } }
 
@@ -137,6 +141,8 @@ struct OpenStore: Sendable {
   var reservation: Reservation?
   /// Files in the store's folder that the format passed over.
   var bystanders: [String] = []
+  /// What the load changed by the rules for relationships.
+  var readNotes: [StoreSelection.Note] = []
   var isOpen = true
   /// How it was opened, to open it again when somebody else changed the file.
   var opening: StoreOpening
@@ -155,8 +161,8 @@ struct OpenStore: Sendable {
     guard metadataChanged, reservation == nil, fileIdentity?.isEmpty == false, metadata.lastReference == storedLastReference else {
       return false
     }
-    // What was asked of the writing holds for all of the file.
-    let asked = Set(format.traits.writeOptions.map(\.name))
+    // What was asked of the writing holds for all of the file; what the load mended is to be written.
+    let asked = Set(format.traits.writeOptions.map(\.name) + RelationshipRules.options.map(\.name))
     return asked.isDisjoint(with: opening.options.keys)
   }
 

@@ -283,6 +283,7 @@ extension PersistentStore {
       open.format = fresh.format
       open.fileIdentity = fresh.fileIdentity
       open.bystanders = fresh.bystanders
+      open.readNotes = fresh.readNotes
     }
   }
 }

@@ -66,15 +66,31 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
     type: String? = nil, configurationName: String? = nil, at path: String, options: StoreOptions = [:],
     isReadOnly: Bool = false, model: ManagedObjectModel? = nil
   ) throws(PersistentStoreError) -> PersistentStore {
-    let opening = StoreOpening(
-      registry: registry, type: type, path: path, configurationName: configurationName, options: options,
-      isReadOnly: isReadOnly, model: managedObjectModel ?? model)
+    try add(
+      StoreOpening(
+        registry: registry, type: type, path: path, configurationName: configurationName, options: options,
+        isReadOnly: isReadOnly, model: managedObjectModel ?? model))
+  }
+
+  /// Opens a store for reading even where the ends of its relationships contradict each other:
+  /// ``NodeTable/inverseDisagreements(limit:)`` lists where.
+  package func addPersistentStoreUnchecked(
+    type: String?, at path: String, options: StoreOptions
+  ) throws(PersistentStoreError) -> PersistentStore {
+    try add(
+      StoreOpening(
+        registry: registry, type: type, path: path, configurationName: nil, options: options, isReadOnly: true,
+        model: managedObjectModel, checksInverses: false))
+  }
+
+  private func add(_ opening: StoreOpening) throws(PersistentStoreError) -> PersistentStore {
+    let path = opening.path
     let place = try opening.inspect()
     try refuseTwice(place, path)
     var open = try opening.open(place)
     let identifier = open.metadata.uuid
     let store = PersistentStore(
-      open, path: path, configurationName: configurationName, isReadOnly: isReadOnly)
+      open, path: path, configurationName: opening.configurationName, isReadOnly: opening.isReadOnly)
     let clash = state.withLock { state -> PersistentStore? in
       if let other = state.stores.first(where: { $0.identifier == identifier }) { return other }
       state.stores.append(store)

@@ -10,6 +10,8 @@ struct StoreOpening: Sendable {
   let options: StoreOptions
   let isReadOnly: Bool
   let model: ManagedObjectModel?
+  /// False to look at a store whose relationships contradict each other.
+  var checksInverses = true
 
   func inspect() throws(PersistentStoreError) -> StorePlace { try StorePlace.inspect(path) }
 
@@ -55,20 +57,28 @@ struct StoreOpening: Sendable {
 
     do throws(PersistentStoreError) {
       let source = try StoreSource(opening: place)
-      let limits = try ownOptions().limits
+      let (_, limits, rules) = try ownOptions()
       try checkSize(of: source, limits)
       var metadata = try readMetadata(&format, source, formatType)
       let model = try resolveModel(&format, source, metadata)
       metadata.model = model.description
+      if rules.danglingReferences == .keepAsText, !format.traits.keepsMetadata {
+        throw PersistentStoreError(
+          .invalidOption, "the option 'dangling' cannot be keep-as-text: the store has no metadata to keep texts in",
+          at: StoreLocation(file: path))
+      }
       let builder = NodeTableBuilder(model: model, file: path, limits: limits)
+      builder.rules = rules
+      builder.inverseHandling = checksInverses ? .enforce : .derive
       try format.load(source, into: builder)
       let nodes = try builder.finish()
+      metadata.entries.keep(danglingReferences: builder.keptReferences)
       try checkConfiguration(nodes)
       metadata.lastReference = max(metadata.lastReference, nodes.greatestIntegerReference)
       return OpenStore(
         format: format, version: NodeVersion(nodes), metadata: metadata, storedLastReference: metadata.lastReference,
         fileIdentity: place.identity,
-        bystanders: source.bystanders, opening: self)
+        bystanders: source.bystanders, readNotes: builder.notes, opening: self)
     } catch {
       format.willRemove(from: nil)
       throw error.located(StoreLocation(file: path))
@@ -134,7 +144,7 @@ struct StoreOpening: Sendable {
   private func make(
     _ formatType: any AtomicStore.Type, _ place: StorePlace
   ) throws(PersistentStoreError) -> any AtomicStore {
-    let (own, limits) = try ownOptions()
+    let (own, limits, _) = try ownOptions()
     try formatType.traits.check(own, of: formatType.storeType)
     do {
       return try formatType.init(
@@ -145,11 +155,12 @@ struct StoreOpening: Sendable {
     }
   }
 
-  /// The format's own options, and the limits among them, which are the kit's.
-  private func ownOptions() throws(PersistentStoreError) -> (own: StoreOptions, limits: StoreLimits) {
+  /// The format's own options, and those among them that are the kit's.
+  private func ownOptions() throws(PersistentStoreError) -> (own: StoreOptions, limits: StoreLimits, rules: RelationshipRules) {
     var own = options
     let limits = try StoreLimits(taking: &own)
-    return (own, limits)
+    let rules = try RelationshipRules(taking: &own)
+    return (own, limits, rules)
   }
 
   private func checkSize(of source: StoreSource, _ limits: StoreLimits) throws(PersistentStoreError) {
@@ -235,5 +246,19 @@ extension StoreTraits {
           .invalidOption, "the option '\(name)' takes \(values.joined(separator: ", ")), not '\(value)'")
       }
     }
+  }
+}
+
+extension PropertyListDictionary {
+  /// Adds the texts of references that were left out to those that are kept already.
+  fileprivate mutating func keep(danglingReferences references: [String: [String]]) {
+    guard !references.isEmpty else { return }
+    var kept = self[RelationshipRules.danglingReferencesKey]?.dictionaryValue ?? PropertyListDictionary()
+    for (owner, texts) in references {
+      let known = kept[owner]?.arrayValue ?? []
+      let new = texts.map { PropertyListValue.string($0) }.filter { !known.contains($0) }
+      kept[owner] = .array(known + new)
+    }
+    self[RelationshipRules.danglingReferencesKey] = .dictionary(kept)
   }
 }

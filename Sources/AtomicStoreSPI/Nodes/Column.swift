@@ -194,6 +194,17 @@ struct ColumnHeader {
     return true
   }
 
+  /// Closes the gaps in a row's list, which stays where it is.
+  mutating func removeNullHandles(_ row: Int) {
+    let list = handles(row)
+    var kept = 0
+    for bits in list where bits != NodeHandle.nullBits {
+      list[kept] = bits
+      kept += 1
+    }
+    if kept > 0 { setExtent(row, start: Int(extent(row).start), length: kept) } else { setNull(row) }
+  }
+
   /// Adds one element to a row's list, which is moved to the heap's end if it does not stand there.
   @inline(__always) mutating func appendHandle(_ row: Int, _ bits: UInt64) -> Bool {
     let place = extent(row)

@@ -12,6 +12,7 @@ extension NodeTableBuilder {
       result.lookups[root] = try lookup(root: root)
     }
     for index in tables.indices { try resolve(index, result.lookups) }
+    if inverseHandling != .none { try reconcileInverses() }
     for index in tables.indices {
       tables[index].payloads = payloads[index]
       tables[index].deferred = deferred[index]
@@ -118,6 +119,7 @@ extension NodeTableBuilder {
           if raw == NodeHandle.nullBits { continue }
           header.pointee.setCell(row, try resolve(raw, lookup, fits, index, row, slot))
         }
+        noteDropped(index, slot)
       case .toMany:
         let keepsSequence = slot.keepsSequence
         for row in 0..<rows {
@@ -127,6 +129,7 @@ extension NodeTableBuilder {
             continue
           }
           var ascending = true
+          let dropped = droppedCount
           var previous: UInt64 = 0
           for place in list.indices {
             let raw = list[place]
@@ -138,8 +141,10 @@ extension NodeTableBuilder {
             previous = key
             list[place] = try resolve(raw, lookup, fits, index, row, slot)
           }
-          if !ascending { try tidy(list, keepsSequence: keepsSequence, index, row, slot) }
+          if droppedCount > dropped { header.pointee.removeNullHandles(row) }
+          if !ascending { try tidy(header.pointee.handles(row), keepsSequence: keepsSequence, index, row, slot) }
         }
+        noteDropped(index, slot)
       case .attribute: break
       }
     }
@@ -151,8 +156,34 @@ extension NodeTableBuilder {
     let node =
       raw & RawReference.tagMask == RawReference.inlineTag
       ? lookup[RawReference.decodeInline(raw)] : lookup[listed[Int(raw & ~RawReference.tagMask)]]
-    guard let node, fits[node.entity] else { throw dangling(raw, node, index, row, slot) }
+    guard let node, fits[node.entity] else { return try drop(raw, node, index, row, slot) }
     return node.bits
+  }
+
+  /// Leaves a reference out that leads nowhere, where the rules say so.
+  @inline(never) private func drop(
+    _ raw: UInt64, _ node: NodeHandle?, _ index: Int, _ row: Int, _ slot: Slot
+  ) throws(PersistentStoreError) -> UInt64 {
+    guard rules.danglingReferences != .refuse else { throw dangling(raw, node, index, row, slot) }
+    droppedCount += 1
+    guard rules.danglingReferences == .keepAsText else { return NodeHandle.nullBits }
+    let reference: ReferenceObject =
+      raw & RawReference.tagMask == RawReference.inlineTag
+      ? .integer(RawReference.decodeInline(raw)) : listed[Int(raw & ~RawReference.tagMask)]
+    let owner = "\(model.records[index].description.name)/\(tables[index].reference(row)).\(slot.name)"
+    let destination = model.records[node?.entity ?? slot.destination].description.name
+    keptReferences[owner, default: []].append("\(destination)/\(reference)")
+    return NodeHandle.nullBits
+  }
+
+  private func noteDropped(_ index: Int, _ slot: Slot) {
+    guard droppedCount > 0 else { return }
+    notes.append(
+      .init(
+        subject: "\(model.records[index].description.name).\(slot.name)", count: droppedCount,
+        text: rules.danglingReferences == .keepAsText
+          ? "references to objects that do not exist, kept as text in the metadata" : "references to objects that do not exist, left out"))
+    droppedCount = 0
   }
 
   private func dangling(

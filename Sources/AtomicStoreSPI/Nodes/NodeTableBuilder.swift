@@ -14,6 +14,13 @@ public final class NodeTableBuilder {
   public let file: String?
   /// What a load is refused beyond.
   package let limits: StoreLimits
+  /// What becomes of relationships that are not sound.
+  package var rules = RelationshipRules()
+  package var inverseHandling = InverseHandling.none
+  /// What the load changed by those rules.
+  package internal(set) var notes: [StoreSelection.Note] = []
+  /// References that were left out, by the object and property that named them.
+  package internal(set) var keptReferences: [String: [String]] = [:]
 
   struct Building {
     var count = 0
@@ -58,6 +65,9 @@ public final class NodeTableBuilder {
   var listIndex: [ReferenceObject: Int] = [:]
   var payloads: [[Int: any Sendable]]
   var deferred: [Set<UInt64>]
+  var absent: Set<AbsentColumn> = []
+  /// References of the relationship that is being resolved which were left out.
+  var droppedCount = 0
 
   /// An empty table's builder. `file` names the source in errors.
   public init(model: ManagedObjectModel, file: String? = nil, limits: StoreLimits = StoreLimits()) {
@@ -110,6 +120,7 @@ public final class NodeTableBuilder {
     }
     listed = []
     listIndex = [:]
+    absent = []
     state.pointee.entity = -1
     state.pointee.row = -1
   }
