@@ -26,7 +26,7 @@ struct CSVFile {
     // from: everything else is as the option says, or looked at.
     if let ours = bytes.withUnsafeBytes({ Self.ownDialect($0) }) {
       dialect = ours
-    } else if let named = CSVDialect(option: options["delimiter"]) {
+    } else if let named = CSVDialect(option: options[CSVStore.delimiterOption]) {
       dialect = named
     } else if member == nil {
       dialect = bytes.withUnsafeBytes { CSVDialect.detect($0.assumingMemoryBound(to: UInt8.self)) }

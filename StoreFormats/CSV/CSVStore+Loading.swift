@@ -39,6 +39,7 @@ extension CSVStore {
       }
       source.passOver(member: name)
     }
+    var dialects: [CSVDialect] = []
     for member in folder.members {
       guard let entity = nodes.model.entity(named: member.entity) else {
         throw PersistentStoreError(
@@ -58,6 +59,7 @@ extension CSVStore {
           .malformed, "the first column is not \(Header.identifier)", at: StoreLocation(file: file.name, line: 1))
       }
       nodes.setMember(file.name, entity: entity.index)
+      dialects.append(file.dialect)
       if file.isDefused { wasDefused = true }
       let columns = try Self.typedColumns(file, entity)
       Self.markAbsent(columns, of: entity, in: nodes)
@@ -68,6 +70,7 @@ extension CSVStore {
           at: StoreLocation(file: file.name))
       }
     }
+    typedDialect = dialects.first.flatMap { first in dialects.allSatisfy { $0.delimiter == first.delimiter } ? first : nil }
   }
 
   // MARK: Our own files

@@ -27,6 +27,8 @@ public struct StoreConverter: Sendable {
   public var refusesSelections = false
   /// Write a part of the objects only; nil for all. The copy keeps the store's UUID unless ``makesNewIdentifier``.
   public var subset: StoreSubset?
+  /// What ``writeOptions`` are for: of Save As, for the store that stays open too.
+  var optionUse = StoreOption.Use.writing
   /// Called now and then with a word on what is being done.
   public var progress: (@Sendable (Stage) -> Void)?
 
@@ -100,7 +102,7 @@ public struct StoreConverter: Sendable {
     let place = try refuseTaken(target, source: store.path)
     try refuseUnknown(place)
     let formatType = try targetFormat(place)
-    try formatType.traits.check(writeOptions, of: formatType.storeType)
+    try formatType.traits.check(writeOptions, of: formatType.storeType, for: optionUse)
     guard formatType.traits.canWrite else {
       throw PersistentStoreError(.notSupported, "\(formatType.storeType) stores can be read, not written")
     }

@@ -83,6 +83,16 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
         model: managedObjectModel, checksInverses: false))
   }
 
+  /// Opens a store whose metadata alone will change, so that options for writing would have no effect.
+  private func addStoreForMetadata(
+    type: String?, at path: String, options: StoreOptions
+  ) throws(PersistentStoreError) -> PersistentStore {
+    try add(
+      StoreOpening(
+        registry: registry, type: type, path: path, configurationName: nil, options: options, isReadOnly: false, model: nil,
+        use: .reading))
+  }
+
   private func add(_ opening: StoreOpening) throws(PersistentStoreError) -> PersistentStore {
     let path = opening.path
     let place = try opening.inspect()
@@ -171,14 +181,14 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
     return try opening.metadata()
   }
 
-  /// Sets the user's entries in the metadata of the store at a path, which is rewritten whole: its objects, UUID and
-  /// references are kept.
+  /// Sets the user's entries in the metadata of the store at a path, everything else stays as it
+  /// is. The options are those for reading.
   public static func setMetadata(
     _ entries: PropertyListDictionary, type: String? = nil, at path: String, options: StoreOptions = [:],
     registry: StoreRegistry
   ) throws(PersistentStoreError) {
     let coordinator = PersistentStoreCoordinator(registry: registry)
-    let store = try coordinator.addPersistentStore(type: type, at: path, options: options)
+    let store = try coordinator.addStoreForMetadata(type: type, at: path, options: options)
     try store.setMetadata(entries)
     try coordinator.save(store)
     try coordinator.remove(store)
@@ -195,7 +205,7 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
   ) throws {
     for attempt in 1... {
       let coordinator = PersistentStoreCoordinator(registry: registry)
-      let store = try coordinator.addPersistentStore(type: type, at: path, options: options)
+      let store = try coordinator.addStoreForMetadata(type: type, at: path, options: options)
       var entries = store.metadata.entries
       try change(&entries)
       try store.setMetadata(entries)

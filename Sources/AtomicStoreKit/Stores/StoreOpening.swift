@@ -12,6 +12,8 @@ struct StoreOpening: Sendable {
   let model: ManagedObjectModel?
   /// False to look at a store whose relationships contradict each other.
   var checksInverses = true
+  /// What the options are given for, where the store's being open for changes does not say.
+  var use: StoreOption.Use?
 
   func inspect() throws(PersistentStoreError) -> StorePlace { try StorePlace.inspect(path) }
 
@@ -22,7 +24,7 @@ struct StoreOpening: Sendable {
       throw PersistentStoreError(.notFound, "there is no store", at: StoreLocation(file: path))
     }
     let format = try formatType(for: place)
-    var value = try make(format, place)
+    var value = try make(format, place, for: .reading)
     return try readMetadata(&value, try StoreSource(opening: place), format)
   }
 
@@ -52,7 +54,7 @@ struct StoreOpening: Sendable {
       throw PersistentStoreError(
         .notSupported, "\(formatType.storeType) stores can be read, not written", at: StoreLocation(file: path))
     }
-    var format = try make(formatType, place)
+    var format = try make(formatType, place, for: use ?? (isReadOnly ? .reading : .readingAndWriting))
     guard place.holdsContent else { return try begin(&format, formatType, place) }
 
     do throws(PersistentStoreError) {
@@ -142,10 +144,10 @@ struct StoreOpening: Sendable {
   }
 
   private func make(
-    _ formatType: any AtomicStore.Type, _ place: StorePlace
+    _ formatType: any AtomicStore.Type, _ place: StorePlace, for use: StoreOption.Use
   ) throws(PersistentStoreError) -> any AtomicStore {
     let (own, limits, _) = try ownOptions()
-    try formatType.traits.check(own, of: formatType.storeType)
+    try formatType.traits.check(own, of: formatType.storeType, for: use)
     do {
       return try formatType.init(
         StoreConfiguration(
@@ -226,25 +228,6 @@ struct StoreOpening: Sendable {
       throw PersistentStoreError(
         .modelMismatch, "the store holds objects of \(entity.name), which is not in the configuration "
           + "'\(configurationName)'", at: StoreLocation(file: path, entity: entity.name))
-    }
-  }
-}
-
-extension StoreTraits {
-  /// - Throws: `.invalidOption` for a name that the format does not have or a value that the option does not take.
-  public func check(_ options: StoreOptions, of storeType: String) throws(PersistentStoreError) {
-    let known = readOptions + writeOptions
-    for (name, value) in options.sorted(by: { $0.key < $1.key }) {
-      guard let option = known.first(where: { $0.name == name }) else {
-        let names = known.map(\.name).sorted().joined(separator: ", ")
-        throw PersistentStoreError(
-          .invalidOption,
-          "\(storeType) stores have no option '\(name)'; they have \(names.isEmpty ? "none" : names)")
-      }
-      if let values = option.values, !values.contains(value) {
-        throw PersistentStoreError(
-          .invalidOption, "the option '\(name)' takes \(values.joined(separator: ", ")), not '\(value)'")
-      }
     }
   }
 }
