@@ -51,8 +51,10 @@ struct LinesStore: AtomicStore {
     Self.journal.note("load")
     if options["fail"] == "load" { throw PersistentStoreError(.malformed, "asked to fail") }
     guard let person = nodes.model.entity(named: "Person"), let name = person.slot(named: "name"),
-      let friend = person.slot(named: "friend")
+      let friend = person.slot(named: "friend"), let friends = person.slot(named: "friends")
     else { return }
+    // A line names one friend: who has whom for a friend is the other end.
+    nodes.markAbsent(slot: friends, entity: person.index)
     for (index, fields) in try lines(source).dropFirst().enumerated() {
       guard fields.count == 3, let reference = Int64(fields[0]) else {
         throw PersistentStoreError(.malformed, "three fields", at: StoreLocation(file: source.name, line: index + 3))
