@@ -196,7 +196,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
 
   @Test("a save does not ask for values of objects that it deletes, nor for values that it replaces")
   func neededOnly() throws {
-    try store("yes") { coordinator, store, journal in
+    try store("yes") { (coordinator, store, journal) throws in
       try coordinator.save(
         store,
         changes: StoreChanges(
@@ -233,7 +233,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
 
   @Test("a fetch runs over columns unless it asks for the one that is deferred")
   func columns() throws {
-    try store("yes") { coordinator, store, journal in
+    try store("yes") { (coordinator, store, journal) throws in
       let context = ManagedObjectContext(coordinator)
       func found(_ format: String, sortedBy key: String? = nil) throws -> [String] {
         let request = FetchRequest<ManagedObject>(
