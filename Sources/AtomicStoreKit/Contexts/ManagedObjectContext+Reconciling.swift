@@ -105,8 +105,10 @@ final class RelationshipReconciliation {
   /// What leads to a deleted object in the store no longer does, as far as its delete rules say so.
   private func collectDeleted(_ object: ManagedObject) {
     guard let node = context.node(of: object, in: version) else { return }
-    for p in object.plan.relationships where object.plan.properties[p].deleteRule != .noAction {
-      guard let q = inverse(object.plan, p) else { continue }
+    for p in object.plan.relationships {
+      // What Deny keeps the object for is left for validation to find.
+      let rule = object.plan.properties[p].deleteRule
+      guard rule != .noAction, rule != .deny, let q = inverse(object.plan, p) else { continue }
       for member in stored(object.plan, p, node) where !member.flags.contains(.deleted) {
         switch (object.plan.properties[p].isToMany, isToMany(object.plan, inverseOf: p)) {
         case (true, false): note(toOne: member, q)
