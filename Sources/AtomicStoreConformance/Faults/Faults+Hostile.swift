@@ -57,7 +57,7 @@ extension Faults {
     },
     Fault("roomForEveryValue", "makes room for each property of each object") { hooks in
       hooks.afterLoad = { _, nodes in
-        take(nodes.model.entities.reduce(0) { $0 + $1.slots.count * nodes.count(of: $1.index) } * 64)
+        take(nodes.model.entities.reduce(0) { $0 + $1.slots.count * nodes.count(of: $1.index) } * 256)
       }
     },
     Fault("bufferForEachProperty", "makes a buffer of 64 KB for each property") { hooks in
