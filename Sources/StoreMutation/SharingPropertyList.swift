@@ -86,7 +86,11 @@ struct SharingPropertyList {
   }
 
   private static func marker(_ kind: UInt8, _ count: Int) -> [UInt8] {
-    count < 15 ? [kind | UInt8(count)] : [kind | 0xF, 0x12] + bigEndian(count, 4)
+    switch count {
+    case ..<15: [kind | UInt8(count)]
+    case ..<256: [kind | 0xF, 0x10, UInt8(count)]
+    default: [kind | 0xF, 0x12] + bigEndian(count, 4)
+    }
   }
 
   private static func bigEndian(_ number: Int, _ width: Int) -> [UInt8] {

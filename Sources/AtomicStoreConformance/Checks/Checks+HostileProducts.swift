@@ -31,7 +31,7 @@ extension Checks {
       from: kit, by: "one entity, its objects with one value each, of another property; at most 64 MB and 64 times the size, or refused",
       causes: ["each object has room for each property"], catches: ["roomForEveryValue"], timeLimit: 120
     ) { lab in
-      for count in [1000 * productScale, 3000 * productScale] {
+      for count in [500 * productScale, 1200 * productScale] {
         var graph = Graph(Models.attributes((0..<count).map { ("attribute\($0)", AttributeType.integer16) }))
         graph.objects = (0..<count).map { .init(label: "\($0)", entity: "Sample", values: ["attribute\($0)": .integer(1)]) }
         try lab.expectOpenedWithinBounds(graph, "\(count) objects with one of \(count) properties each")
