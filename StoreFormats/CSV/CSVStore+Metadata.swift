@@ -14,7 +14,8 @@ extension CSVStore {
     guard let model = folder.metadata.model else { return false }
     if options["edited"] == "accept" {
       for member in folder.members {
-        guard Digest.text(Digest.of(try source.bytes(ofMember: member.file).span)) == member.digest else { return false }
+        let bytes = try source.bytes(ofMember: member.file)
+        guard Digest.text(Digest.of(bytes.span)) == member.digest else { return false }
       }
     }
     var changed = folder.metadata
