@@ -31,16 +31,17 @@ extension Checks {
     },
     CheckDefinition(
       "REL-19", "A reference that leads nowhere is left out, or kept as text, as the option says", from: kit,
-      by: "a file whose model says that a relationship leads to one sub-entity, and whose rows lead to another; read with each option",
+      by: "a file whose rows lead to a sub-entity's object that, by its model, is none; refused, and read with each option",
       causes: ["references are looked up by the format, which passes over what it does not find"], catches: ["wrongEntityAccepted"],
       demand: several
     ) { lab in
-      var graph = Graph(Models.houses(home: "Castle"), [("a", "Guest"), ("c", "Castle"), ("h", "Hut")])
+      var graph = Graph(Models.houses(home: "House"), [("a", "Guest"), ("c", "Castle"), ("h", "House")])
       graph.objects[0].links["home"] = ["c"]
       let whole = graph
-      let claims = Models.houses(home: "Hut")
+      let claims = Models.separateHouses
       let path = lab.path()
       let names = try lab.process("write a relationship to another entity") { try $0.forge(whole, to: path, claims: claims) }
+      _ = try lab.refusal(of: "read it", codes: ["danglingReference"]) { try $0.read(path, claims) }
       var expected = Graph(claims, graph.objects)
       expected.objects[0].links = [:]
       let text = try lab.process("read with dangling=nullify") { try $0.read(path, claims, options: ["dangling": "nullify"]) }
@@ -52,7 +53,7 @@ extension Checks {
           open.store.metadata.entries[RelationshipRules.danglingReferencesKey].map { GraphComparison.text($0) } ?? "nothing"
         }
       }
-      try lab.expect(kept.contains(".home") && kept.contains("Castle/"), "the metadata name the relationship and what it led to", kept)
+      try lab.expect(kept.contains(".home") && kept.contains("House/"), "the metadata name the relationship and what it led to", kept)
     },
     CheckDefinition(
       "REL-20", "The sequence of a relationship of which the model does not know whether it is ordered is kept", from: kit,
@@ -134,6 +135,19 @@ extension StoreTraits {
 }
 
 extension Models {
+  /// As ``houses(home:)``, but castles are no houses.
+  static let separateHouses = ModelDescription(
+    entities: ["Castle", "House", "Hut"].map {
+      EntityDescription(name: $0, properties: [.attribute(AttributeDescription(name: "name", type: .string))])
+    } + [
+      EntityDescription(
+        name: "Guest",
+        properties: [
+          .attribute(AttributeDescription(name: "name", type: .string)),
+          .relationship(RelationshipDescription(name: "home", destinationEntityName: "House")),
+        ])
+    ])
+
   /// One entity with a to-many of unknown order, as formats infer it.
   static let sequences = ModelDescription(
     entities: [
