@@ -39,7 +39,7 @@ import Testing
       var status = stat()
       return stat(path, &status) == 0 ? status : nil
     }
-    #expect(staged.count == 1 && staged.allSatisfy { $0.st_mode & 0o777 == 0o600 && $0.st_nlink == 0 })
+    #expect(!staged.isEmpty && staged.allSatisfy { $0.st_mode & 0o777 == 0o600 && $0.st_nlink == 0 })
     kill(process.processIdentifier, SIGKILL)
     process.waitUntilExit()
     #expect(work.names.isEmpty)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Texts that a terminal would obey") struct HostileTextTests {
   /// An operating system command, a control sequence in one byte, an override of the direction, isolates, marks, and plain controls.
-  static let evil = "a\u{1B}]0;owned\u{7}\u{9B}31m\u{202E}txt.exe\u{202C}\u{2066}\u{2069}\u{200E}\u{200F}\u{61C}\u{7F}\u{8}\u{85}z"
+  static let evil = "a\u{1B}]0;owned\u{7}\u{9B}31m\u{202E}txt-exe\u{202C}\u{2066}\u{2069}\u{200E}\u{200F}\u{61C}\u{7F}\u{8}\u{85}z"
 
   /// Stores whose names, entities, references, values, metadata keys and values are hostile.
   private final class Stores {
@@ -89,7 +89,7 @@ import Testing
     #expect(cells.hasSuffix("\n\(Self.evil)\n"), "\(cells.debugDescription)")
     let metadata = try Command.run("metadata", "get", plist, "--json")
     #expect(!metadata.output.unicodeScalars.contains(where: TerminalText.isUnsafe))
-    #expect(metadata.output.contains("\\u001b]0;owned\\u0007\\u009b31m\\u202etxt.exe\\u202c\\u2066\\u2069\\u200e\\u200f\\u061c\\u007f\\u0008\\u0085z"))
+    #expect(metadata.output.contains("\\u001b]0;owned\\u0007\\u009b31m\\u202etxt-exe\\u202c\\u2066\\u2069\\u200e\\u200f\\u061c\\u007f\\u0008\\u0085z"))
     #expect((try metadata.json() as? [String: Any])?[Self.evil] as? String == Self.evil)
     for arguments in [["dump", csv, "--json"], ["inspect", csv, "--json"], ["fetch", csv, "--entity", Self.evil, "--format", "json"], ["model", "show", csv, "--json"]] {
       let result = try Command.run(arguments: arguments)

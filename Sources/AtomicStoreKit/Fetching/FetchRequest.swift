@@ -38,8 +38,8 @@ public struct FetchRequest<Result: ManagedObject> {
   public var returnsDistinctResults = false
   /// The most steps that the fetch may take on objects: one for each comparison, and for each value that a path, a `SUBQUERY` or a
   /// function looks at; predicates, sort keys and columns together, with the fetches of fetched properties inside. The standard
-  /// limit, 250 million, is about ten seconds of processor time; what runs over columns takes no steps. A list of values may have
-  /// a twenty-fifth of it. A fetch that takes more fails with ``ManagedObjectError/Code/stepLimitExceeded``.
+  /// limit, 50 million, is about ten seconds of processor time; what runs over columns takes no steps. A list of values may have
+  /// a fifth of it. A fetch that takes more fails with ``ManagedObjectError/Code/stepLimitExceeded``.
   public var stepLimit = StepBudget.standardLimit
 
   public init(

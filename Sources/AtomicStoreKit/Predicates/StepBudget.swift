@@ -7,9 +7,9 @@ import AtomicStoreSPI
 /// fetches inside it, as of fetched properties, share it.
 final class StepBudget {
   /// About ten seconds of processor time.
-  static let standardLimit = 250_000_000
-  /// A list of values takes memory, not only steps: it may have a twenty-fifth of the limit.
-  private static let stepsPerListElement = 25
+  static let standardLimit = 50_000_000
+  /// A list of values takes memory, not only steps: it may have a fifth of the limit.
+  private static let stepsPerListElement = 5
 
   let limit: Int
   private(set) var left: Int
