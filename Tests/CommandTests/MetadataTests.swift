@@ -79,8 +79,9 @@ import Testing
     let set = try Command.run("metadata", "set", folder("e.csvstore"), "k", "v", "--read-option", "edited=accept")
     #expect(set.code == 0, "\(set.errors)")
     #expect(try Command.run("metadata", "get", folder("e.csvstore"), "k", "--read-option", "edited=accept").output == "v\n")
-    // It was saved as it is.
-    #expect(try Command.run("inspect", folder("e.csvstore")).code == 0)
+    // Nothing but the metadata changed: the table is still one that was edited.
+    #expect(try Command.run("inspect", folder("e.csvstore")).code == 65)
+    #expect(try Command.run("inspect", folder("e.csvstore"), "--read-option", "edited=accept").code == 0)
     #expect(try Command.run("metadata", "get", folder("e.csvstore"), "--read-option", "colour=red").code == 64)
   }
 }
