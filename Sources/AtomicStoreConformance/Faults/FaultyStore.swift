@@ -135,7 +135,7 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
           guard let attribute = slot.attribute else { continue }
           let value = nodes.value(slot: slot.index, of: node)
           let changed = change(value, attribute.type)
-          if changed != value { try nodes.set(changed, slot: slot.index, of: node) }
+          if !changed.isIdentical(to: value) { try nodes.set(changed, slot: slot.index, of: node) }
         }
       }
     }

@@ -60,7 +60,7 @@ struct SpyStore<Base: AtomicStore>: AtomicStore {
     }
     for (slot, value) in object.values where !nodes.model.isRelationship(slot: slot, of: object.entity) {
       let kept = nodes.value(slot: slot, of: node)
-      if kept != value { problem = "slot \(slot) holds \(kept) instead of \(value)" }
+      if !kept.isIdentical(to: value) { problem = "slot \(slot) holds \(kept) instead of \(value)" }
     }
     Spy.note(.newNode, [nodes.objectReference(of: node).description], problem)
     if Spy.attaches {
