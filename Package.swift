@@ -118,7 +118,8 @@ let package = Package(
 
     .testTarget(name: "StoreVocabularyTests", dependencies: ["StoreVocabulary"], swiftSettings: strict),
     .testTarget(name: "StoreCodecsTests", dependencies: ["StoreCodecs"], swiftSettings: strict),
-    .testTarget(name: "AtomicStoreSPITests", dependencies: ["AtomicStoreSPI", "CStoreFaults"], swiftSettings: strict),
+    .testTarget(
+      name: "AtomicStoreSPITests", dependencies: ["AtomicStoreSPI", "CStoreFaults"], exclude: ["Vectors"], swiftSettings: strict),
     .testTarget(name: "ModelFilesTests", dependencies: ["ModelFiles", "AtomicStoreSPI"], swiftSettings: strict),
     .testTarget(
       name: "StoreFormatsTests",
