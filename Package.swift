@@ -20,6 +20,8 @@ let package = Package(
     .library(
       name: "AtomicStoreKit",
       targets: ["AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats"]),
+    // What a format author needs, and nothing else: no format, no libxml2, no object graph.
+    .library(name: "AtomicStoreSPI", targets: ["AtomicStoreSPI"]),
     .library(name: "AtomicStoreConformance", targets: ["AtomicStoreConformance"]),
     // One dynamic library with all of it: what plug-ins link, and whoever tests them, so that there is one copy of the kit.
     .library(
@@ -32,6 +34,11 @@ let package = Package(
     .library(name: "StoreMutation", targets: ["StoreMutation"]),
     .executable(name: "atomicstore", targets: ["atomicstore"]),
     .executable(name: "iclass", targets: ["iclass"]),
+  ],
+  traits: [
+    // A program that uses the libraries only says `traits: []` where it names this package, and resolves nothing else.
+    .trait(name: "Command", description: "The command atomicstore, which parses its arguments with swift-argument-parser."),
+    .default(enabledTraits: ["Command"]),
   ],
   dependencies: [
     // For the command only: no library target depends on it.
@@ -70,8 +77,8 @@ let package = Package(
       dependencies: ["AtomicStoreSPI", "XMLStoreFormat", "BinaryPropertyListStoreFormat", "CSVStoreFormat"],
       path: "StoreFormats/BuiltIn", swiftSettings: strict),
 
-    // The stack. It knows the SPI, never a format.
-    .target(name: "AtomicStoreKit", dependencies: ["AtomicStoreSPI"], swiftSettings: strict),
+    // The stack. It knows the SPI, never a format; of the codecs it uses the exact texts of dates.
+    .target(name: "AtomicStoreKit", dependencies: ["AtomicStoreSPI", "StoreCodecs"], swiftSettings: strict),
 
     // The harness that proves a format. No test framework inside. Its C part defines the system calls of a save, to count and
     // fail them.
@@ -89,7 +96,7 @@ let package = Package(
       name: "AtomicStoreCommand",
       dependencies: [
         "AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats", "AtomicStoreConformance",
-        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "ArgumentParser", package: "swift-argument-parser", condition: .when(traits: ["Command"])),
       ], swiftSettings: strict),
     .executableTarget(
       name: "atomicstore", dependencies: ["AtomicStoreCommand"], swiftSettings: strict,
@@ -116,28 +123,38 @@ let package = Package(
       name: "allocation-guard", dependencies: ["CAllocationCount", "AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats"],
       path: "Benchmarks/AllocationGuard/Command", swiftSettings: strict),
 
+    // Several contexts that change one store at random: for a test, and as a program for the long run.
+    .target(
+      name: "ContextScripts", dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats"],
+      path: "Tests/ContextScripts", swiftSettings: strict),
+    .executableTarget(
+      name: "random-contexts", dependencies: ["ContextScripts"], path: "Tests/RandomContexts", swiftSettings: strict),
+
+    // What the tests of several targets need.
+    .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
     .testTarget(name: "StoreVocabularyTests", dependencies: ["StoreVocabulary"], swiftSettings: strict),
-    .testTarget(name: "StoreCodecsTests", dependencies: ["StoreCodecs"], swiftSettings: strict),
+    .testTarget(name: "StoreCodecsTests", dependencies: ["StoreCodecs", "TestSupport"], swiftSettings: strict),
     .testTarget(
-      name: "AtomicStoreSPITests", dependencies: ["AtomicStoreSPI", "CStoreFaults"], exclude: ["Vectors"], swiftSettings: strict),
+      name: "AtomicStoreSPITests", dependencies: ["AtomicStoreSPI", "CStoreFaults", "CStoreFiles"], exclude: ["Vectors"],
+      swiftSettings: strict),
     .testTarget(name: "ModelFilesTests", dependencies: ["ModelFiles", "AtomicStoreSPI"], swiftSettings: strict),
     .testTarget(
       name: "StoreFormatsTests",
-      dependencies: ["BuiltInStoreFormats", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "StoreCodecs"],
+      dependencies: ["BuiltInStoreFormats", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "StoreCodecs", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
       name: "HostileInputTests",
-      dependencies: ["StoreMutation", "AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles", "StoreCodecs"],
+      dependencies: ["StoreMutation", "AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles", "StoreCodecs", "TestSupport"],
       swiftSettings: strict),
     .testTarget(name: "AtomicStoreKitTests", dependencies: ["AtomicStoreKit", "AtomicStoreSPI"], swiftSettings: strict),
     .testTarget(
       name: "ObjectGraphTests",
-      dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles"],
+      dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles", "ContextScripts", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
       name: "ConformanceTests", dependencies: [
         "AtomicStoreConformance", "AtomicStoreKit", "AtomicStoreSPI", "CStoreFaults", "XMLStoreFormat",
-        "BinaryPropertyListStoreFormat", "CSVStoreFormat",
+        "BinaryPropertyListStoreFormat", "CSVStoreFormat", "ModelFiles", "StoreMutation",
       ],
       swiftSettings: strict),
     .testTarget(
@@ -146,7 +163,7 @@ let package = Package(
       path: "SampleStores/iClass/Tests", swiftSettings: strict),
     .testTarget(
       name: "CommandTests",
-      dependencies: ["atomicstore", "allocation-guard", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "BuiltInStoreFormats"],
+      dependencies: ["atomicstore", "allocation-guard", "AtomicStoreCommand", "TestSupport", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "BuiltInStoreFormats"],
       swiftSettings: strict),
   ]
 )

@@ -1,5 +1,6 @@
 import ArgumentParser
 import AtomicStoreKit
+import AtomicStoreSPI
 import BuiltInStoreFormats
 import Foundation
 
@@ -15,7 +16,7 @@ struct AtomicStoreCommand: ParsableCommand {
       Exit codes: 0 yes, 1 no (differences), 2 trouble in diff, 64 usage, 65 bad data, 66 no such input,
       70 internal, 73 cannot create, 74 input or output, 77 permission, 129, 130 and 143 stopped by a signal.
       """,
-    version: "0.1.0",
+    version: StorePlugin.kitVersion,
     subcommands: [
       Formats.self, Inspect.self, Convert.self, Diff.self, Dump.self, Fetch.self, PredicateCommand.self, Metadata.self,
       Model.self, Conform.self, NewFormat.self,
@@ -50,6 +51,7 @@ struct AtomicStoreCommand: ParsableCommand {
         let message = Self.message(for: error)
         end(with: CommandFailure(message.isEmpty ? text : message, exitCode: code, json: true))
       }
+      if Arguments.hasDashedName { text += "\n  " + Arguments.dashHint }
       Talk.say(text)
       Foundation.exit(code)
     }
@@ -71,6 +73,11 @@ struct CommonOptions: ParsableArguments {
 
 /// What the shell handed over, looked at before it is parsed.
 enum Arguments {
+  /// What is said about a word that begins with a dash and is not an option.
+  static let dashHint = "A file whose name begins with '-' is written as ./-name, or after --; a value that does as --option=-value."
+  /// The options whose value may begin with a dash without that.
+  private static let dashedValues: Set<String> = ["--sort", "--limit", "--offset"]
+
   /// Whether errors of parsing are asked for as JSON too: nobody has parsed that yet.
   static var askForJSON: Bool { CommandLine.arguments.dropFirst().prefix { $0 != "--" }.contains("--json") }
 
@@ -83,6 +90,24 @@ enum Arguments {
       guard String(validating: bytes, as: UTF8.self) == nil else { continue }
       let shown = bytes.map { $0 >= 0x20 && $0 < 0x7F ? String(UnicodeScalar($0)) : "\\x" + ($0 < 16 ? "0" : "") + String($0, radix: 16) }
       throw CommandFailure("argument \(place) is not UTF-8: '\(shown.joined())'", exitCode: 64, json: askForJSON)
+    }
+    try checkDashes(CommandLine.arguments.dropFirst().prefix { $0 != "--" })
+  }
+
+  /// Whether a word with two dashes looks like the name of a file.
+  static var hasDashedName: Bool {
+    CommandLine.arguments.dropFirst().prefix { $0 != "--" }.contains { word in
+      word.hasPrefix("--") && word.prefix { $0 != "=" }.contains { $0 == "." || $0 == "/" }
+    }
+  }
+
+  /// - Throws: for a word such as `-hash.xml`, which the parser takes for the flag `-h`: it would print the help and succeed.
+  private static func checkDashes(_ words: ArraySlice<String>) throws {
+    for place in words.indices {
+      let word = words[place]
+      guard word.count > 1, word.hasPrefix("-"), !word.hasPrefix("--"), word != "-h", word != "-help" else { continue }
+      if place > words.startIndex, dashedValues.contains(words[place - 1]) { continue }
+      throw CommandFailure("'\(word)' is not an option\n  \(dashHint)", exitCode: 64, json: askForJSON)
     }
   }
 }

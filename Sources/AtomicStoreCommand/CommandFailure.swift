@@ -24,6 +24,8 @@ struct CommandFailure: Error {
       self.json = json
     case let error as PersistentStoreError:
       message = error.description
+      // The type may be one of a plug-in that could not be loaded.
+      if error.code == .unknownStoreType { message += Tool.refusals.map { "\n  left out: \($0.from): \($0.reason)" }.joined() }
       exitCode = Self.exitCode(error.code)
       var fields: [(String, JSONValue)] = [
         ("code", .string(error.code.description)), ("message", .string(error.message)),
@@ -52,6 +54,7 @@ struct CommandFailure: Error {
       ])
     case let error as ManagedObjectError:
       message = error.description
+      if error.code == .stepLimitExceeded { message += "\n  (--step-limit raises it)" }
       // What was asked cannot be asked: of this entity, with this key.
       exitCode = [.invalidFetch, .undefinedKey].contains(error.code) ? 64 : 65
       var fields: [(String, JSONValue)] = [("code", .string(error.code.description)), ("message", .string(error.message))]
@@ -103,7 +106,7 @@ struct CommandFailure: Error {
     case .notFound: 66
     case .permissionDenied, .readOnly: 77
     case .cannotCreate, .alreadyExists: 73
-    case .inputOutput, .noSpace, .changedOnDisk: 74
+    case .inputOutput, .noSpace, .changedOnDisk, .locked, .notRolledBack: 74
     case .unknownStoreType, .invalidOption: 64
     case .internalInconsistency: 70
     case .cancelled: 130

@@ -168,7 +168,7 @@ struct Conform: ParsableCommand {
         }
         for id in outcome.deadChecks { try Talk.put("DEAD     \(id): no fault makes it fail\n") }
         for name in outcome.unknownFaults { try Talk.put("UNKNOWN  \(name): named by a check, and cannot be planted\n") }
-        try Talk.put("\(outcome.findings.count) faults, \(outcome.caught) caught, \(outcome.deadChecks.count) dead checks\n")
+        try Talk.put("\(Talk.count(outcome.findings.count, "fault")), \(outcome.caught) caught, \(Talk.count(outcome.deadChecks.count, "dead check"))\n")
       }
       if !outcome.isSuccess { throw ExitCode(1) }
     }

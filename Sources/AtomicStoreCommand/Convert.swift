@@ -19,6 +19,10 @@ struct Convert: ParsableCommand {
       They keep their references. --related says what becomes of a relationship that leads out of the subset.
 
         atomicstore convert Company.xml Entwicklung.xml --entity Employee --where "department.name == 'Entwicklung'" --related closure
+
+      A new result gives nobody but its owner permissions that the source does not give them, whatever the umask: a copy of a
+      store with mode 0600 has mode 0600, and of a directory store that only its owner may search the copy is the owner's alone.
+      --default-permissions gives it those of any new file. What --force replaces keeps its own.
       """)
   @Argument(help: "The store to read; - for standard input.") var source: String
   @Argument(help: "The store to make; - for standard output.") var target: String
@@ -36,6 +40,8 @@ struct Convert: ParsableCommand {
       nullify: it is cut; fail: it is an error, exit code 65. Without it: fail.
       """) var related: Related?
   @Flag(help: "Replace what lies at DST.") var force = false
+  @Flag(name: .customLong("default-permissions"), help: "Give a new result the permissions of any new file, also where the source's are narrower.")
+  var defaultPermissions = false
   @Flag(name: .customLong("dry-run"), help: "Do everything but put the result in its place.") var dryRun = false
   @Flag(name: .customLong("allow-loss"), help: "Convert even where the target cannot carry everything.")
   var allowLoss = false
@@ -62,7 +68,9 @@ struct Convert: ParsableCommand {
       case .nullify: .nullify
       case .fail, nil: .fail
       }
-    return StoreSubset(entityNames: entities, predicate: try predicate.map { try Fetch.parse($0, "--where") }, related: rule)
+    var subset = StoreSubset(entityNames: entities, predicate: try predicate.map { try Fetch.parse($0, "--where") }, related: rule)
+    subset.checksPredicate = true
+    return subset
   }
 
   func run() throws {
@@ -77,6 +85,8 @@ struct Convert: ParsableCommand {
       converter.allowsLoss = allowLoss
       converter.makesNewIdentifier = newUUID
       converter.isDryRun = dryRun
+      // Standard input has no permissions that could be kept.
+      converter.limitsPermissions = !defaultPermissions && source != "-"
       converter.subset = try subset()
       let bar = ProgressBar()
       converter.progress = { bar.show($0) }
@@ -98,11 +108,17 @@ struct Convert: ParsableCommand {
 
   private func convert(_ converter: StoreConverter, _ input: String, _ target: String) throws -> StoreConverter.Report {
     // Nothing is in its place before all is read, so that all of it can be done again.
-    func isOfSource(_ error: PersistentStoreError) -> Bool {
-      let file = error.location.file ?? ""
-      return file == input || file.hasPrefix(input + "/")
+    do {
+      return try readingTwice(where: { Self.isOf(input, $0) }) { try converter.convert(from: input, to: target) }
+    } catch let error as PredicateFormatError {
+      throw CommandFailure(error, of: "--where")
     }
-    return try readingTwice(where: isOfSource) { try converter.convert(from: input, to: target) }
+  }
+
+  /// Whether an error is about the source.
+  private static func isOf(_ input: String, _ error: PersistentStoreError) -> Bool {
+    let file = error.location.file ?? ""
+    return file == input || file.hasPrefix(input + "/")
   }
 
   /// Looks whether a result could be put in its place: a dry run stages it elsewhere, and would not find out.
@@ -142,24 +158,20 @@ struct Convert: ParsableCommand {
       }
       converter.writeOptions["layout"] = converter.writeOptions["layout"] ?? "file"
     }
-    let path = Input.temporaryPath("stdout." + (type.traits.fileExtensions.first ?? "store"), shownAs: "standard output")
-    defer { unlink(path) }
-    let report = try convert(converter, input, path)
-    guard !report.isDryRun else { return report }
-    let file = open(path, O_RDONLY | O_CLOEXEC)
-    guard file >= 0 else { throw CommandFailure("cannot read the staged result: \(Descriptor.text(errno))", exitCode: 74) }
-    defer { close(file) }
-    try Talk.stream { writer in
-      var buffer = [UInt8](repeating: 0, count: 1 << 18)
-      while true {
-        let got = buffer.withUnsafeMutableBytes { Descriptor.read(file, into: $0) }
-        guard got >= 0 else { throw CommandFailure("cannot read the staged result: \(Descriptor.text(Int32(-got)))", exitCode: 74) }
-        guard got > 0 else { return }
-        buffer.withUnsafeBytes { writer.append(UnsafeRawBufferPointer(rebasing: $0[..<got])) }
-        try writer.flushIfNeeded()
+    // Without a name: others cannot open it, and nothing is left of it when the command is killed.
+    return try readingTwice(where: { Self.isOf(input, $0) }) {
+      try converter.convert(from: input, shownAs: "standard output", unnamedIn: Input.temporaryFolder) { result in
+        try Talk.stream { writer in
+          var failure: (any Error)?
+          try result.readChunks { (bytes) throws(PersistentStoreError) in
+            writer.append(bytes)
+            do { try writer.flushIfNeeded() } catch { failure = error }
+            return failure == nil
+          }
+          if let failure { throw failure }
+        }
       }
     }
-    return report
   }
 
   private func tell(_ report: StoreConverter.Report) throws {
@@ -178,8 +190,8 @@ struct Convert: ParsableCommand {
     let list = report.counts.map { "\($0.entity) \($0.count)" }.joined(separator: ", ")
     let verb = report.isDryRun ? "would convert" : "converted"
     Talk.say(
-      "\(verb) \(source) (\(report.sourceType)) to \(target) (\(report.targetType)): \(total) objects"
-        + (list.isEmpty ? "" : " (\(list))") + ", \(report.bytesWritten) bytes, read back equal")
+      "\(verb) \(source) (\(report.sourceType)) to \(target) (\(report.targetType)): \(Talk.count(total, "object"))"
+        + (list.isEmpty ? "" : " (\(list))") + ", \(Talk.count(report.bytesWritten, "byte")), read back equal")
   }
 
   private static func json(_ report: StoreConverter.Report, _ source: String, _ target: String) -> JSONValue {

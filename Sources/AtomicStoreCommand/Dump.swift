@@ -36,12 +36,12 @@ struct Dump: ParsableCommand {
   private func dumpText(_ nodes: NodeTable, _ metadata: StoreMetadata) throws {
     try Talk.stream { writer in
       writer.append("store \(metadata.uuid.uuidString)\n")
-      for entry in metadata.entries { writer.append("metadata \(entry.key): \(GraphComparison.summary(entry.value))\n") }
+      for entry in metadata.entries { writer.append("metadata \(Self.name(entry.key)): \(GraphComparison.fullText(entry.value))\n") }
       for entity in nodes.model.entities where isWanted(entity.name) {
         let reader = nodes.reader(of: entity.index)
         let slots = entity.slots.sorted { ScalarString($0.name) < ScalarString($1.name) }
-          .map { (index: $0.index, title: Array("  \($0.name): ".utf8)) }
-        let title = Array("\n\(entity.name)/".utf8)
+          .map { (index: $0.index, title: Array("  \(Self.name($0.name)): ".utf8)) }
+        let title = Array("\n\(Self.name(entity.name))/".utf8)
         for row in 0..<reader.count {
           writer.append(title)
           Self.write(reader.reference(row: row), to: writer)
@@ -70,8 +70,14 @@ struct Dump: ParsableCommand {
   private static func write(_ reference: ReferenceObject, to writer: ByteWriter) {
     switch reference {
     case .integer(let number): writer.append(integer: number)
-    case .string(let text): writer.append(text)
+    case .string(let text): writer.append(name(text))
     }
+  }
+
+  /// A name or reference as it is, or in quotes where it could be taken for something else, such as the next line.
+  private static func name(_ text: String) -> String {
+    let isPlain = text.unicodeScalars.allSatisfy { $0 != "\"" && !TerminalText.isUnsafe($0) && $0 != "\n" && $0 != "\t" }
+    return isPlain ? text : GraphComparison.quoted(text)
   }
 
   /// As `GraphComparison.fullText` has it: what there is most of without a text in between.
@@ -81,7 +87,7 @@ struct Dump: ParsableCommand {
     case .boolean(let flag): writer.append(flag ? "true" : "false")
     case .uuid(let uuid): writer.append(uuid: uuid)
     case .toOne(let object):
-      writer.append(object.entityName)
+      writer.append(name(object.entityName))
       writer.append(byte: 0x2F)
       write(object.reference, to: writer)
     case .string(var text):
@@ -149,7 +155,7 @@ struct Dump: ParsableCommand {
     case .decimal(let number): .string(number.description)
     case .string(let text): .string(text)
     case .data(let data): .string(data.base64EncodedString())
-    case .date(let date): .number(date.timeIntervalSinceReferenceDate)
+    case .date(let date): .date(date)
     case .uuid(let uuid): .string(uuid.uuidString)
     case .uri(let text): .string(text)
     case .toOne(let object): .object([("entity", .string(object.entityName)), ("reference", json(object.reference))])

@@ -31,6 +31,10 @@ struct Fetch: ParsableCommand {
   @Flag(help: "Print each row once.") var distinct = false
   @Flag(help: "Print how many there are, nothing else.") var count = false
   @Option(help: "table, csv, json or ndjson. Without it a table, or JSON with --json.") var format: Format?
+  @Option(
+    name: .customLong("step-limit"),
+    help: "The most steps that predicates and columns may take together. The standard limit is about ten seconds of processor time.")
+  var stepLimit: Int?
   @OptionGroup var source: SourceOptions
   @OptionGroup var common: CommonOptions
 
@@ -38,7 +42,7 @@ struct Fetch: ParsableCommand {
     try guarded(common) {
       let (coordinator, opened) = try source.open(store)
       let context = ManagedObjectContext(coordinator)
-      var request = try request()
+      var request = try request(opened.model)
       if count {
         // A request takes a limit of 0 for none at all: here it is what it says.
         let found = limit == 0 ? 0 : try context.count(for: request)
@@ -73,10 +77,15 @@ struct Fetch: ParsableCommand {
     }
   }
 
-  private func request() throws -> FetchRequest<ManagedObject> {
+  private func request(_ model: ManagedObjectModel) throws -> FetchRequest<ManagedObject> {
+    let known = try model.entity(asked: entity)
     var request = FetchRequest<ManagedObject>(entityName: entity)
     request.includesSubentities = !excludesSubentities
-    request.predicate = try predicate.map { try Self.parse($0, "--where") }
+    request.predicate = try predicate.map { try Self.parse($0, "--where", for: known) }
+    if let stepLimit {
+      guard stepLimit > 0 else { throw CommandFailure("--step-limit takes 1 or more, not \(stepLimit)", exitCode: 64) }
+      request.stepLimit = stepLimit
+    }
     request.sortKeys = try Self.list(sort, "--sort").map { $0.hasPrefix("-") ? SortKey(String($0.dropFirst()), isAscending: false) : SortKey($0) }
     for (name, value) in [("--limit", limit), ("--offset", offset)] {
       if let value, value < 0 { throw CommandFailure("\(name) takes 0 or more, not \(value)", exitCode: 64) }
@@ -84,19 +93,31 @@ struct Fetch: ParsableCommand {
     request.fetchLimit = limit ?? 0
     request.fetchOffset = offset ?? 0
     request.propertiesToGroupBy = try Self.list(group, "--group")
-    request.havingPredicate = try having.map { try Self.parse($0, "--having") }
+    request.havingPredicate = try having.map { text in
+      try Self.reading("--having") { () throws(PredicateFormatError) in
+        try FetchPredicate(format: text, forGroupsOf: known, by: request.propertiesToGroupBy)
+      }
+    }
     request.returnsDistinctResults = distinct
     return request
   }
 
-  static func parse(_ text: String, _ option: String) throws -> FetchPredicate {
-    do throws(PredicateFormatError) { return try FetchPredicate(format: text) } catch { throw CommandFailure(error, of: option) }
+  /// - Parameter entity: What the predicate is asked of, where that is known: then keys and comparisons are checked too.
+  static func parse(_ text: String, _ option: String, for entity: Entity? = nil) throws -> FetchPredicate {
+    try reading(option) { () throws(PredicateFormatError) in
+      guard let entity else { return try FetchPredicate(format: text) }
+      return try FetchPredicate(format: text, for: entity)
+    }
+  }
+
+  private static func reading<Result>(_ option: String, _ body: () throws(PredicateFormatError) -> Result) throws -> Result {
+    do throws(PredicateFormatError) { return try body() } catch { throw CommandFailure(error, of: option) }
   }
 
   private func fetchColumns(_ model: ManagedObjectModel) throws -> [FetchColumn] {
     if columns != nil {
       return try Self.list(columns, "--columns").map { text in
-        do throws(PredicateFormatError) { return try FetchColumn(format: text) } catch { throw CommandFailure(error, of: "--columns") }
+        try Self.reading("--columns") { () throws(PredicateFormatError) in try FetchColumn(format: text) }
       }
     }
     let keys = try Self.list(group, "--group")

@@ -36,14 +36,17 @@ struct Formats: ParsableCommand {
         }
       }
       text += "Every format:\n"
-      for option in Self.common { text += "  --read-option \(option.name)=…: \(option.help)\n" }
+      for option in Self.common {
+        let values = option.values.map { " (" + $0.joined(separator: ", ") + ")" } ?? ""
+        text += "  --read-option \(option.name)=…: \(option.help)\(values)\n"
+      }
       for refusal in Tool.refusals { text += "left out: \(refusal.from): \(refusal.reason)\n" }
       try Talk.put(text)
     }
   }
 
   /// The options that are the kit's, of every format.
-  private static let common = StoreLimits.options + [PersistentStoreCoordinator.ignoreVersionHashesOption]
+  private static let common = StoreLimits.options + RelationshipRules.options + [PersistentStoreCoordinator.ignoreVersionHashesOption]
 
   private static func kept(_ traits: StoreTraits) -> [String] {
     [

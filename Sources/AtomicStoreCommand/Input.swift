@@ -23,8 +23,14 @@ enum Input {
     guard file >= 0 else { throw CommandFailure("cannot stage standard input in \(path): \(Descriptor.text(errno))", exitCode: 73) }
     staged.withLock { $0 = path }
     defer { close(file) }
-    let size = try copy(from: STDIN_FILENO, to: file)
-    guard size > 0 || mayBeEmpty else { throw CommandFailure("standard input is empty", exitCode: 65) }
+    do {
+      let size = try copy(from: STDIN_FILENO, to: file)
+      guard size > 0 || mayBeEmpty else { throw CommandFailure("standard input is empty", exitCode: 65) }
+    } catch {
+      // The caller, who was not given it, would not discard it.
+      discard()
+      throw error
+    }
     return path
   }
 
@@ -72,14 +78,18 @@ enum Input {
 
   // MARK: Files of the command's own
 
+  /// Where the command keeps files of its own.
+  static var temporaryFolder: String {
+    let folder = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
+    // Errors tell paths from the root.
+    guard let real = realpath(folder, nil) else { return folder }
+    defer { free(real) }
+    return String(cString: real)
+  }
+
   /// A path in the temporary folder that nothing lies at. A signal removes what will.
   static func temporaryPath(_ name: String, shownAs shown: String) -> String {
-    var folder = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
-    if let real = realpath(folder, nil) {
-      // Errors tell paths from the root.
-      folder = String(cString: real)
-      free(real)
-    }
+    let folder = temporaryFolder
     let path = "\(folder == "/" ? "" : folder)/atomicstore-\(getpid())-\(UUID().uuidString)-\(name)"
     names.withLock { $0.append((path, shown)) }
     Interrupt.remember(path)

@@ -5,21 +5,24 @@ import Foundation
 struct Inspect: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Say what is in a store: type, identity, entities with their counts, metadata.",
-    discussion: "The whole store is read, so what is wrong in it is found and named; nothing is written.")
+    discussion: """
+      The whole store is read, so what is wrong in it is found and named; nothing is written. Relationships whose two ends contradict each
+      other, for which other commands refuse a store, are counted.
+      """)
   @Argument(help: "The store; - for standard input.") var store: String
   @OptionGroup var source: SourceOptions
   @OptionGroup var common: CommonOptions
 
   func run() throws {
     try guarded(common) {
-      let (coordinator, opened) = try source.open(store)
+      let (coordinator, opened) = try source.open(store, checksInverses: false)
       defer { withExtendedLifetime(coordinator) {} }
       let nodes = opened.nodes
       let metadata = opened.metadata
       let size = try Self.size(store)
       if common.json { return try Talk.put(json(opened, nodes, metadata, size).text + "\n") }
       var text = "\(store): \(opened.type) store"
-      if let size { text += ", \(size) bytes" }
+      if let size { text += ", " + Talk.count(size, "byte") }
       text += "\n  UUID     \(metadata.uuid.uuidString)\n  objects  \(nodes.count)\n"
       text += "  model    \(nodes.model.description.isInferred ? "worked out from the data" : source.model ?? "the store's own")\n"
       let width = nodes.model.entities.map(\.name.count).max() ?? 0
@@ -29,6 +32,11 @@ struct Inspect: ParsableCommand {
         text += entity.isAbstract ? "abstract" : "\(count)"
         if let parent = entity.superentity { text += ", kind of \(parent.name)" }
         text += "\n"
+      }
+      for note in opened.readNotes { text += "  read     \(note)\n" }
+      let disagreements = nodes.inverseDisagreements()
+      if let first = disagreements.first {
+        text += "  inverses \(disagreements.count) that contradict each other, the first: \(first)\n"
       }
       for entry in metadata.entries { text += "  metadata \(entry.key): \(GraphComparison.summary(entry.value))\n" }
       try Talk.put(text)
@@ -65,6 +73,7 @@ struct Inspect: ParsableCommand {
       ("path", .string(store)), ("type", .string(opened.type)), ("uuid", .string(metadata.uuid.uuidString)),
       ("size", size.map { .integer($0) } ?? .null), ("objects", .integer(nodes.count)),
       ("lastReference", .integer(Int(metadata.lastReference))),
+      ("inverseDisagreements", .integer(nodes.inverseDisagreements().count)),
       ("modelIsInferred", .boolean(nodes.model.description.isInferred)), ("entities", .array(entities)),
       ("metadata", .object(metadata.entries.map { ($0.key, $0.value.json) })),
     ])

@@ -3,7 +3,7 @@ import Foundation
 import StoreCodecs
 
 /// JSON with its keys in the order they were given, so that equal answers are equal bytes.
-indirect enum JSONValue {
+indirect enum JSONValue: Sendable {
   case null
   case boolean(Bool)
   case integer(Int)
@@ -69,37 +69,50 @@ indirect enum JSONValue {
     writer.append(repeating: 0x20, count: 2 * indent)
   }
 
-  /// The text in quotes, with what JSON cannot have escaped, and what breaks lines elsewhere.
+  /// A date as a string: ISO 8601, or `@` and the seconds since 2001 where that would not give it back to the bit.
+  static func date(_ date: Date) -> JSONValue {
+    let writer = ByteWriter()
+    writer.append(dateSeconds: date.timeIntervalSinceReferenceDate)
+    return .string(String(decoding: writer.takeBytes(), as: UTF8.self))
+  }
+
+  /// The text in quotes, with what JSON cannot have escaped, what breaks lines elsewhere, and what a terminal obeys.
   static func quote(_ string: String, to writer: ByteWriter) {
     var string = string
-    writer.append(byte: 0x22)
+    writer.append(byte: UInt8(ascii: "\""))
     string.withUTF8 { bytes in
       var start = 0
       var place = 0
       while place < bytes.count {
         let byte = bytes[place]
-        let isSeparator = byte == 0xE2 && place + 2 < bytes.count && bytes[place + 1] == 0x80 && bytes[place + 2] | 1 == 0xA9
-        guard byte < 0x20 || byte == 0x22 || byte == 0x5C || byte == 0x7F || isSeparator else {
+        let isQuoted = byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+        guard isQuoted || TerminalText.mayBeginEscape(byte) else {
           place += 1
+          continue
+        }
+        let (scalar, length) = TerminalText.scalar(bytes, at: place)
+        guard isQuoted || scalar.map({ TerminalText.isUnsafe($0) || $0 == "\n" || $0 == "\t" || $0 == "\u{2028}" || $0 == "\u{2029}" }) ?? false
+        else {
+          place += length
           continue
         }
         writer.append(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[start..<place]))
         switch byte {
-        case 0x22: writer.append("\\\"")
-        case 0x5C: writer.append("\\\\")
-        case 0x0A: writer.append("\\n")
-        case 0x0D: writer.append("\\r")
-        case 0x09: writer.append("\\t")
+        case UInt8(ascii: "\""): writer.append("\\\"")
+        case UInt8(ascii: "\\"): writer.append("\\\\")
+        case UInt8(ascii: "\n"): writer.append("\\n")
+        case UInt8(ascii: "\r"): writer.append("\\r")
+        case UInt8(ascii: "\t"): writer.append("\\t")
         default:
           writer.append("\\u")
-          writer.append(hexadecimal: isSeparator ? 0x2000 | UInt64(bytes[place + 2] & 0x3F) : UInt64(byte), digits: 4)
+          writer.append(hexadecimal: UInt64(scalar?.value ?? 0), digits: 4)
         }
-        place += isSeparator ? 3 : 1
+        place += length
         start = place
       }
       writer.append(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[start...]))
     }
-    writer.append(byte: 0x22)
+    writer.append(byte: UInt8(ascii: "\""))
   }
 
   /// The value with each text in it changed, but for the keys.
@@ -120,7 +133,7 @@ extension PropertyListValue {
     case .integer(let number): Int(exactly: number).map { .integer($0) } ?? .string(String(number))
     case .real(let number): .number(number)
     case .boolean(let flag): .boolean(flag)
-    case .date(let date): .object([("date", .number(date.timeIntervalSinceReferenceDate))])
+    case .date(let date): .object([("date", .date(date))])
     case .data(let data): .object([("base64", .string(data.base64EncodedString()))])
     case .array(let values): .array(values.map(\.json))
     case .dictionary(let members): .object(members.map { ($0.key, $0.value.json) })

@@ -44,7 +44,7 @@ struct Metadata: ParsableCommand {
 
   struct Set: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Set a key to a value, or remove it. The store is rewritten whole, objects and UUID kept.")
+      abstract: "Set a key to a value, or remove it. Nothing but the metadata changes, as far as the format allows byte for byte.")
     @Argument(help: "The store.") var store: String
     @Argument(help: "The key.") var key: String
     @Argument(help: "The value, as text unless --type says otherwise.") var value: String?

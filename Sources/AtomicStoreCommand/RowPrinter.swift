@@ -180,12 +180,12 @@ struct RowPrinter {
 
   private static func shown(_ text: String) -> String {
     if text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) { return text }
-    var result = ""
-    for character in text {
-      let isControl = character.isNewline || character.unicodeScalars.first?.properties.generalCategory == .control
-      result.append(isControl ? " " : character)
+    var result = String.UnicodeScalarView()
+    for scalar in text.unicodeScalars {
+      let isBreak = scalar == "\n" || scalar == "\t" || scalar == "\u{2028}" || scalar == "\u{2029}"
+      result.append(isBreak || TerminalText.isUnsafe(scalar) ? " " : scalar)
     }
-    return result
+    return String(result)
   }
 
   // MARK: Texts

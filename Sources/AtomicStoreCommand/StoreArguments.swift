@@ -36,13 +36,19 @@ struct SourceOptions: ParsableArguments {
   }
 
   /// Opens a store for reading. The coordinator must be kept for as long as the store is.
-  func open(_ path: String) throws -> (PersistentStoreCoordinator, PersistentStore) {
+  ///
+  /// - Parameter checksInverses: False to open a store whose relationships contradict each other too, unless an option says what becomes of
+  ///   them.
+  func open(_ path: String, checksInverses: Bool = true) throws -> (PersistentStoreCoordinator, PersistentStore) {
     let coordinator = PersistentStoreCoordinator(managedObjectModel: try loadModel(), registry: Tool.registry)
     let input = try Input.path(for: path)
     defer { Input.discard() }
     let options = try self.options()
     let store = try readingTwice {
-      try coordinator.addPersistentStore(type: from, at: input, options: options, isReadOnly: true)
+      if !checksInverses, options["inverses"] == nil {
+        return try coordinator.addPersistentStoreUnchecked(type: from, at: input, options: options)
+      }
+      return try coordinator.addPersistentStore(type: from, at: input, options: options, isReadOnly: true)
     }
     return (coordinator, store)
   }
@@ -88,6 +94,9 @@ extension ManagedObjectModel {
   /// - Throws: as what is asked of a store that cannot be asked of it: exit code 64.
   func entity(asked name: String) throws -> Entity {
     if let found = entity(named: name) { return found }
-    throw CommandFailure("there is no entity '\(name)'; there are \(entities.map(\.name).joined(separator: ", "))", exitCode: 64)
+    let names = entities.map(\.name)
+    let near = Suggestion.text(for: name, among: names)
+    throw CommandFailure(
+      "there is no entity '\(name)'" + (near.isEmpty ? "; there are \(names.joined(separator: ", "))" : near), exitCode: 64)
   }
 }

@@ -7,7 +7,8 @@ import StoreCodecs
 /// Talk for people, on standard error; data goes to standard output.
 enum Talk {
   static func say(_ text: String) {
-    var text = text + "\n"
+    // Names and values from a store are in messages, and messages go to a terminal, now or when a log is read.
+    var text = TerminalText.escaped(text) + "\n"
     // Nobody is left to tell that nobody can be told.
     _ = text.withUTF8 { Descriptor.write(UnsafeRawBufferPointer($0), to: STDERR_FILENO) }
   }
@@ -24,6 +25,9 @@ enum Talk {
     }
   }
 
+  /// A number with its noun: `1 fault`, `2 faults`.
+  static func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
+
   /// How many characters a line of standard output has; nil where it is no terminal.
   static var terminalWidth: Int? {
     guard isatty(STDOUT_FILENO) == 1 else { return nil }
@@ -37,8 +41,12 @@ enum Talk {
 
   /// Data that comes bit by bit, a mebibyte of it in memory at a time.
   static func stream(_ body: (ByteWriter) throws -> Void) throws {
+    // On a pipe or in a file data is exact.
+    let filter = isatty(STDOUT_FILENO) == 1 ? TerminalFilter() : nil
     let writer = ByteWriter { bytes throws(PersistentStoreError) in
-      let error = Descriptor.write(bytes, to: STDOUT_FILENO)
+      let error =
+        filter?.filtered(bytes).withUnsafeBytes { Descriptor.write($0, to: STDOUT_FILENO) }
+        ?? Descriptor.write(bytes, to: STDOUT_FILENO)
       guard error != 0 else { return }
       throw PersistentStoreError(
         error == EPIPE ? .cancelled : .inputOutput, "cannot write to standard output: \(Descriptor.text(error))")
@@ -46,6 +54,7 @@ enum Talk {
     do {
       try body(writer)
       try writer.finish()
+      if let end = filter?.finish(), !end.isEmpty { _ = end.withUnsafeBytes { Descriptor.write($0, to: STDOUT_FILENO) } }
     } catch let error as PersistentStoreError where error.code == .cancelled {
       throw ExitCode(0)
     } catch let error as PersistentStoreError {

@@ -1,6 +1,6 @@
+import AtomicStoreConformance
 public import AtomicStoreSPI
 import BuiltInStoreFormats
-import Foundation
 import Synchronization
 
 /// The whole command, for programs that have formats of their own compiled in:
@@ -54,15 +54,19 @@ enum Tool {
     }
   }
 
-  /// Loads plug-ins: those asked for, which must be good, and those that lie where plug-ins lie, which are left out where they
-  /// are not.
+  /// Loads plug-ins: those asked for, which must be good, and those of the search path and the user's directory, which are left out
+  /// where they are not.
   static func load(_ paths: [String]) throws {
     let isFirst = state.withLock { state in
       defer { state.hasLooked = true }
       return !state.hasLooked
     }
     if isFirst {
-      for path in standing() {
+      let search = PluginSearch()
+      state.withLock { $0.refusals += search.refusals }
+      // The processes of a conformance run would say it hundreds of times.
+      if !ConformanceRun.isWorker { for refusal in search.refusals { Talk.say("atomicstore: \(refusal.from): \(refusal.reason)") } }
+      for path in search.files {
         do throws(PersistentStoreError) {
           let plugin = try StorePlugin(loading: path)
           for type in plugin.types { add(type, from: path) }
@@ -83,25 +87,5 @@ enum Tool {
       }
       state.withLock { $0.asked.append(path) }
     }
-  }
-
-  /// The plug-ins of the search path, then those of the user's folder.
-  private static func standing() -> [String] {
-    let environment = ProcessInfo.processInfo.environment
-    var places = (environment["ATOMICSTORE_PLUGIN_PATH"] ?? "").split(separator: ":").map(String.init)
-    let data = environment["XDG_DATA_HOME"].flatMap { $0.isEmpty ? nil : $0 } ?? environment["HOME"].map { $0 + "/.local/share" }
-    if let data { places.append(data + "/atomicstore/plugins") }
-    var found: [String] = []
-    for place in places {
-      var isFolder: ObjCBool = false
-      guard FileManager.default.fileExists(atPath: place, isDirectory: &isFolder) else { continue }
-      if isFolder.boolValue {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: place)) ?? []
-        found += names.filter { $0.hasSuffix(".so") }.sorted().map { place + "/" + $0 }
-      } else {
-        found.append(place)
-      }
-    }
-    return found
   }
 }

@@ -274,7 +274,8 @@ public enum Conformance {
 
   static let definitions: [CheckDefinition] =
     Checks.registration + Checks.initialisation + Checks.metadata + Checks.loading + Checks.values + Checks.furtherValues
-    + Checks.relationships + Checks.references + Checks.changes + Checks.saving + Checks.concurrency + Checks.removal + Checks.schema + Checks.hostile
+    + Checks.relationships + Checks.ends + Checks.references + Checks.changes + Checks.saving + Checks.publishing + Checks.concurrency
+    + Checks.removal + Checks.schema + Checks.hostile + Checks.hostileProducts
     + Checks.hostileXML + Checks.hostilePropertyList + Checks.hostileCSV + Checks.scale + Checks.conversion + Checks.traits
     + Checks.crafted
 }

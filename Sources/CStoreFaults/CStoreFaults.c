@@ -45,6 +45,8 @@ void csf_arm(csf_state *shared) {
   memset(role, 0, sizeof role);
   shared->calls = 0;
   shared->reads = 0;
+  shared->looks = 0;
+  shared->renames = 0;
   shared->reached = 0;
   shared->trace_length = 0;
   shared->armed = 1;
@@ -122,6 +124,18 @@ static int is_written(int descriptor) { return state && descriptor >= 0 && descr
 static int is_read(int descriptor) { return state && descriptor >= 0 && descriptor < DESCRIPTORS && (role[descriptor] & 2); }
 static int is_folder(int descriptor) { return state && descriptor >= 0 && descriptor < DESCRIPTORS && (role[descriptor] & 4); }
 
+/// Counts a look at the disk, after the first rename. 1: it is to fail, errno is set.
+static int look_fails(const char *path) {
+  csf_state *s = state;
+  if (!s || !s->armed || blind || s->renames == 0) return 0;
+  if (strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0) return 0;
+  int64_t number = ++s->looks;
+  if (s->mode != CSF_FAIL_LOOK || number != s->at) return 0;
+  s->reached = 1;
+  errno = s->error;
+  return 1;
+}
+
 // MARK: Opening and closing
 
 static int opened(int descriptor, const char *path, int flags) {
@@ -146,6 +160,7 @@ static int do_open(int at, const char *path, int flags, mode_t mode) {
       if (meets(CSF_OPEN, how, path, NULL)) return -1;
     } else {
       note("read", path, NULL);
+      if (look_fails(path)) return -1;
       if (state->mode == CSF_FAIL_KIND && (state->kinds & CSF_READ_OPEN)) {
         state->reached = 1;
         errno = state->error;
@@ -327,8 +342,22 @@ static int do_rename(int one, const char *from, int two, const char *to, unsigne
     if (fstatat(AT_FDCWD, from, &info, 0) == 0 && S_ISDIR(info.st_mode)) return exchange_by_member(from, to);
   }
   if (is_taken(to)) flags = 0;
+  if (mistaken(CSF_NO_RENAME_FLAGS) && flags) {
+    errno = EINVAL;
+    return -1;
+  }
+  if (mistaken(CSF_NO_EXCHANGE) && (flags & 2)) {
+    struct stat info;
+    if (fstatat(AT_FDCWD, to, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode)) {
+      errno = EXDEV;
+      return -1;
+    }
+  }
+  if (mistaken(CSF_EXCHANGE_ONCE) && (flags & 2) && state->renames > 0) return 0;
   if (meets(CSF_RENAME, flags & 2 ? "exchange" : "rename", from, to)) return -1;
-  return (int)syscall(SYS_renameat2, one, from, two, to, flags);
+  int result = (int)syscall(SYS_renameat2, one, from, two, to, flags);
+  if (result == 0 && state && state->armed) state->renames++;
+  return result;
 }
 int rename(const char *from, const char *to) { return do_rename(AT_FDCWD, from, AT_FDCWD, to, 0); }
 int renameat(int one, const char *from, int two, const char *to) { return do_rename(one, from, two, to, 0); }
@@ -400,10 +429,22 @@ static int unseen(const char *path) {
   errno = ENOENT;
   return 1;
 }
-int stat(const char *path, struct stat *info) { return unseen(path) ? -1 : looked(fstatat(AT_FDCWD, path, info, 0), info); }
+int stat(const char *path, struct stat *info) { return unseen(path) || look_fails(path) ? -1 : looked(fstatat(AT_FDCWD, path, info, 0), info); }
 int lstat(const char *path, struct stat *info) {
   if (has_come_out(path, info)) return 0;
-  return unseen(path) ? -1 : looked(fstatat(AT_FDCWD, path, info, mistaken(CSF_BLIND_TO_LINKS) ? 0 : AT_SYMLINK_NOFOLLOW), info);
+  return unseen(path) || look_fails(path) ? -1 : looked(fstatat(AT_FDCWD, path, info, mistaken(CSF_BLIND_TO_LINKS) ? 0 : AT_SYMLINK_NOFOLLOW), info);
+}
+
+DIR *opendir(const char *path) {
+  if (look_fails(path)) return NULL;
+  int descriptor = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK, 0);
+  if (descriptor < 0) return NULL;
+  DIR *folder = fdopendir(descriptor);
+  if (folder) return folder;
+  int error = errno;
+  syscall(SYS_close, descriptor);
+  errno = error;
+  return NULL;
 }
 
 // MARK: Reading and networks
@@ -516,11 +557,60 @@ int csf_wait(pid_t child, int milliseconds, int *code) {
   }
 }
 
+/* The processor time of a process and of those that it waited for, in milliseconds. */
+static int64_t processor_time(pid_t process) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/stat", (int)process);
+  FILE *file = fopen(path, "re");
+  if (!file) return 0;
+  char line[1024];
+  size_t length = fread(line, 1, sizeof line - 1, file);
+  fclose(file);
+  line[length] = 0;
+  /* The name, in parentheses, may hold anything. */
+  const char *rest = strrchr(line, ')');
+  unsigned long user = 0, system = 0;
+  long child_user = 0, child_system = 0;
+  if (!rest || sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld", &user, &system, &child_user, &child_system) != 4)
+    return 0;
+  return (int64_t)(user + system + (unsigned long)child_user + (unsigned long)child_system) * 1000 / sysconf(_SC_CLK_TCK);
+}
+
+int csf_wait_for_work(pid_t child, int milliseconds, int *code, int64_t *used) {
+  int64_t length = (int64_t)milliseconds * 10 + 2000;
+  int64_t start = now();
+  int64_t before = 0;
+  int has_before = 0;
+  *used = 0;
+  while (1) {
+    int end = csf_wait(child, 50, code);
+    if (end != 0) return end;
+    *used = processor_time(child);
+    if (*used >= milliseconds) return 0;
+    int64_t passed = now() - start;
+    if (!has_before && passed >= length * 2 / 3) {
+      before = *used;
+      has_before = 1;
+    }
+    /* Less than a hundredth of the last third. */
+    if (passed >= length) return has_before && (*used - before) * 300 < length ? 3 : 4;
+  }
+}
+
 int csf_set_attribute(const char *path, const char *name, const char *value) { return setxattr(path, name, value, strlen(value), 0); }
+int csf_set_attribute_bytes(const char *path, const char *name, const void *value, int64_t count) {
+  return setxattr(path, name, value, (size_t)count, 0);
+}
 int csf_has_attribute(const char *path, const char *name, const char *value) {
   char found[256];
   ssize_t length = getxattr(path, name, found, sizeof found);
   return length >= 0 && (size_t)length == strlen(value) && memcmp(found, value, (size_t)length) == 0;
+}
+
+int csf_become(uint32_t user, const uint32_t *groups, int64_t count) {
+  // The library's own functions would have all threads follow.
+  if (count < 1 || syscall(SYS_setgroups, (size_t)count, groups) != 0 || syscall(SYS_setresgid, groups[0], groups[0], groups[0]) != 0) return -1;
+  return (int)syscall(SYS_setresuid, user, user, user);
 }
 
 void csf_trim(void) { malloc_trim(0); }

@@ -11,7 +11,16 @@ struct ModelReader {
 
   init(file: String) { self.file = file }
 
+  /// More would tell nobody more, and take many times the memory of the file.
+  private static let maximumWarnings = 1000
+
   mutating func warn(_ element: XMLElement, _ text: String) {
+    guard warnings.count < Self.maximumWarnings else {
+      if warnings.count == Self.maximumWarnings {
+        warnings.append(ModelFileWarning(line: element.location.line, text: "and more, from here on, of which none is listed"))
+      }
+      return
+    }
     warnings.append(ModelFileWarning(line: element.location.line, text: text))
   }
 

@@ -3,7 +3,8 @@ public enum Base64 {
   /// How the text is broken into lines.
   public enum Wrapping: Sendable {
     case none
-    /// As Core Data's XML stores have it: 76 characters, a line break, all the rest, a line break. No bytes, no text.
+    /// As Core Data's XML stores have it: below 76 characters one line and a line break; exactly 76 without any; above, 76 characters, a
+    /// line break, all the rest, a line break. No bytes, no text.
     case coreData
   }
 
@@ -13,16 +14,18 @@ public enum Base64 {
   public static func encode(_ bytes: Span<UInt8>, to writer: ByteWriter, wrapping: Wrapping = .none) {
     bytes.withUnsafeBufferPointer { bytes in
       guard let source = bytes.baseAddress, bytes.count > 0 else { return }
-      // 57 bytes make 76 characters.
-      let firstLine = wrapping == .none ? bytes.count : min(bytes.count, 57)
+      let firstLine = wrapping == .none ? bytes.count : min(bytes.count, bytesInFullLine)
       encode(source, firstLine, writer)
-      guard wrapping == .coreData else { return }
+      guard wrapping == .coreData, bytes.count > bytesInFullLine || (bytes.count + 2) / 3 * 3 < bytesInFullLine else { return }
       writer.append(byte: 0x0A)
       guard bytes.count > firstLine else { return }
       encode(source + firstLine, bytes.count - firstLine, writer)
       writer.append(byte: 0x0A)
     }
   }
+
+  /// They make 76 characters; 55 and 56 do too, with padding.
+  private static let bytesInFullLine = 57
 
   private static func encode(_ source: UnsafePointer<UInt8>, _ length: Int, _ writer: ByteWriter) {
     let letters = alphabet.utf8Start

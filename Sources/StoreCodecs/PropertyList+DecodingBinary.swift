@@ -13,7 +13,7 @@ extension PropertyList {
   ///
   /// - Throws: `.malformed` with the byte offset, also for a container that contains itself, objects that overlap and
   ///   keys that are no strings or come twice; `.limitExceeded` beyond ``maximumDepth`` and for a list that unfolds
-  ///   to more values than a million or four a byte; `.notSupported` for sets and nulls; `.foreignFormat` and
+  ///   to more values than 100,000 or one a byte; `.notSupported` for sets and nulls; `.foreignFormat` and
   ///   `.unsupportedVersion` as ``BinaryPropertyListReader/init(_:)`` does.
   public static func decodeBinary(_ bytes: UnsafeRawBufferPointer) throws(PersistentStoreError) -> PropertyListValue {
     var decoder = try BinaryPropertyListDecoder(bytes)
@@ -64,7 +64,8 @@ private struct BinaryPropertyListDecoder {
     states = Array(repeating: .untouched, count: reader.objectCount)
     let (fourfold, overflow) = reader.bytes.count.multipliedReportingOverflow(by: 4)
     bytesLeft = overflow ? .max : fourfold + 1024
-    maximumCount = max(1_000_000, overflow ? .max : fourfold)
+    // Without a container in two others there is a reference, of a byte at least, for each value.
+    maximumCount = max(100_000, reader.bytes.count)
   }
 
   mutating func value(_ object: BinaryPropertyListReader.Object, depth: Int) throws(PersistentStoreError) -> Decoded {

@@ -8,14 +8,22 @@ public final class XMLElement: Sendable {
   /// In the document's order.
   public let attributes: [(name: String, value: String)]
   public let children: [Node]
+  // Not the location itself, which has room for more than a document's elements have of it.
+  private let file: String?
+  private let line: Int32
+  private let column: Int32
   /// The line that the start tag ends on, and its column.
-  public let location: StoreLocation
+  public var location: StoreLocation {
+    StoreLocation(file: file, line: line > 0 ? Int(line) : nil, column: column > 0 ? Int(column) : nil)
+  }
 
   init(name: String, attributes: [(name: String, value: String)], children: [Node], location: StoreLocation) {
     self.name = name
     self.attributes = attributes
     self.children = children
-    self.location = location
+    file = location.file
+    line = Int32(clamping: location.line ?? 0)
+    column = Int32(clamping: location.column ?? 0)
   }
 
   public var elements: [XMLElement] {

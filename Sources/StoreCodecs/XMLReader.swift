@@ -112,9 +112,18 @@ public final class XMLReader {
   private let target: HandlerBox
   private let file: String?
   private var fedBytes = 0
-  /// Quotes in pieces that made nothing happen, since the last one that did: they belong to one tag.
+  /// Bytes and quotes in pieces that made nothing happen, since the last one that did: they belong to one tag, comment or
+  /// instruction.
+  private var pendingBytes = 0
   private var pendingQuotes = 0
   private static let maximumPendingQuotes = 200_000
+  /// More of what is pending, kept back until there is as much again: libxml2 goes through all that is pending for each piece, so
+  /// that pieces of one size would take the square of their number.
+  private var held: [UInt8] = []
+  /// What may be pending before anything is kept back.
+  private static let patience = 1 << 20
+  /// libxml2 counts in 32 bits.
+  private static let maximumPiece = 1 << 29
 
   fileprivate final class HandlerBox {
     let handler: any XMLEventHandler
@@ -299,10 +308,25 @@ public final class XMLReader {
       try parseHead()
     }
     while !rest.isEmpty {
-      // libxml2 counts in 32 bits and grows its own buffer by what it is given.
-      let piece = rest.prefix(256 * 1024)
-      try parse(UnsafeRawBufferPointer(rebasing: piece))
+      // libxml2 grows its own buffer by what it is given.
+      let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(256 * 1024))
       rest = rest.dropFirst(piece.count)
+      guard pendingBytes >= Self.patience else {
+        try parse(piece)
+        continue
+      }
+      try countQuotes(piece)
+      held.append(contentsOf: piece)
+      if held.count >= min(pendingBytes, Self.maximumPiece) { try parseHeld() }
+    }
+  }
+
+  private func parseHeld() throws(PersistentStoreError) {
+    guard !held.isEmpty else { return }
+    let bytes = held
+    held = []
+    try bytes.withUnsafeBufferPointer { (bytes) throws(PersistentStoreError) in
+      try parse(UnsafeRawBufferPointer(bytes), isCounted: true)
     }
   }
 
@@ -313,6 +337,7 @@ public final class XMLReader {
       throw PersistentStoreError(.malformed, "the document is empty", at: StoreLocation(file: file))
     }
     if head.count < Self.headSize { try parseHead() }
+    try parseHeld()
     try parse(UnsafeRawBufferPointer(start: nil, count: 0), isLast: true)
     guard state.pointee.depth == 0 else {
       throw PersistentStoreError(.malformed, "the document ends within an element", at: location)
@@ -325,7 +350,9 @@ public final class XMLReader {
     }
   }
 
-  private func parse(_ bytes: UnsafeRawBufferPointer, isLast: Bool = false) throws(PersistentStoreError) {
+  private func parse(
+    _ bytes: UnsafeRawBufferPointer, isLast: Bool = false, isCounted: Bool = false
+  ) throws(PersistentStoreError) {
     // Conversions between encodings report to the thread instead of the parser.
     let outer = silenceErrorReporting()
     defer { restoreErrorReporting(outer) }
@@ -338,17 +365,19 @@ public final class XMLReader {
     guard context.pointee.wellFormed == 1 else {
       throw PersistentStoreError(.malformed, "not well-formed XML", at: location)
     }
-    try bound(bytes, happened: state.pointee.events != events)
+    guard state.pointee.events == events else {
+      pendingBytes = 0
+      pendingQuotes = 0
+      return
+    }
+    pendingBytes += bytes.count
+    if !isCounted { try countQuotes(bytes) }
   }
 
   /// libxml2 compares each attribute of a tag with each, which for a million takes minutes, before it tells of any. A
   /// tag that goes on for several pieces is measured before it is complete.
-  private func bound(_ bytes: UnsafeRawBufferPointer, happened: Bool) throws(PersistentStoreError) {
-    guard !happened else {
-      pendingQuotes = 0
-      return
-    }
-    for byte in bytes where byte == 0x22 || byte == 0x27 { pendingQuotes += 1 }
+  private func countQuotes(_ bytes: UnsafeRawBufferPointer) throws(PersistentStoreError) {
+    for byte in bytes where byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") { pendingQuotes += 1 }
     guard pendingQuotes <= Self.maximumPendingQuotes else {
       throw PersistentStoreError(
         .limitExceeded, "a tag or comment with more than \(Self.maximumPendingQuotes) quotes", at: location)

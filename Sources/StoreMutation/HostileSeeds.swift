@@ -38,6 +38,7 @@ extension HostileReader {
     case .predicate: seeds = Self.predicates.map { Array($0.utf8) }
     case .objectURI: seeds = Self.uris.map { Array($0.utf8) }
     }
+    seeds += ProductShape.all.filter { $0.reader == self }.map(\.seed)
     if let corpus { seeds += publicFiles(corpus) }
     return seeds.filter { $0.count <= limit }
   }
@@ -62,7 +63,7 @@ extension HostileReader {
 
   // MARK: Small ones, which are changed more often where it matters
 
-  private static let head = """
+  static let documentHead = """
     <?xml version="1.0" standalone="yes"?>
     <!DOCTYPE database SYSTEM "file:///System/Library/DTDs/CoreData.dtd">
 
@@ -85,7 +86,7 @@ extension HostileReader {
 
     """
   private static let xmlStores = [
-    head + """
+    documentHead + """
           <object type="PERSON" id="z1">
               <attribute name="name" type="string">Shelly</attribute>
               <relationship name="friends" type="0/0" destination="FRIENDINFO" idrefs="z2"></relationship>
@@ -98,7 +99,7 @@ extension HostileReader {
           </object>
       </database>
       """,
-    head + """
+    documentHead + """
           <object type="KINDS" id="z7">
               <attribute name="a" type="int16">-5</attribute>
               <attribute name="b" type="int64">9223372036854775807</attribute>

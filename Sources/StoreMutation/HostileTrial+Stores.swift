@@ -65,7 +65,7 @@ extension HostileTrial {
       var metadata = try value.metadata(in: source)
       let chosen = try chosenModel(&value, source, metadata, model)
       metadata.model = chosen.description
-      let builder = NodeTableBuilder(model: chosen, file: source.name)
+      let builder = NodeTableBuilder(model: chosen, file: source.name, inputBytes: try source.totalSize())
       try value.load(source, into: builder)
       let nodes = try builder.finish()
       metadata.lastReference = max(metadata.lastReference, nodes.greatestIntegerReference)

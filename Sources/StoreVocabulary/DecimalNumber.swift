@@ -1,6 +1,9 @@
 /// A decimal number, kept exactly as it was written: sign, up to 128 bits of mantissa (38 digits and some), and a
-/// power of ten. `1.50` and `1.5` are different values here; ``isNumericallyEqual(to:)`` says they weigh the same.
-public struct DecimalNumber: Hashable, Sendable {
+/// power of ten.
+///
+/// Equality is that of numbers: `1.50` equals `1.5`, and not-a-number equals itself. Stores keep the spelling as well:
+/// ``isIdentical(to:)`` tells spellings apart.
+public struct DecimalNumber: Sendable {
   /// The digits. Zero for not-a-number.
   public let mantissa: UInt128
   /// The power of ten, -128 … 127.
@@ -28,6 +31,22 @@ public struct DecimalNumber: Hashable, Sendable {
 
   public init(_ integer: Int64) {
     self.init(mantissa: UInt128(integer.magnitude), isNegative: integer < 0)
+  }
+}
+
+// MARK: - Equality
+
+extension DecimalNumber: Hashable {
+  public static func == (one: DecimalNumber, other: DecimalNumber) -> Bool {
+    one.isIdentical(to: other) || !one.isLess(than: other) && !other.isLess(than: one)
+  }
+
+  public func hash(into hasher: inout Hasher) {
+    let number = normalized
+    hasher.combine(number.mantissa)
+    hasher.combine(number.exponent)
+    hasher.combine(number.isNegative)
+    hasher.combine(number.isNaN)
   }
 }
 
@@ -180,10 +199,13 @@ extension DecimalNumber {
     return DecimalNumber(mantissa: digits, exponent: power, isNegative: isNegative)
   }
 
-  /// Whether both stand for the same number: `1.50` and `1.5` do. Not-a-number equals itself.
-  public func isNumericallyEqual(to other: DecimalNumber) -> Bool {
-    !isLess(than: other) && !other.isLess(than: self)
+  /// Whether both are the same number in the same spelling: `1.50` and `1.5` are not.
+  public func isIdentical(to other: DecimalNumber) -> Bool {
+    mantissa == other.mantissa && exponent == other.exponent && isNegative == other.isNegative && isNaN == other.isNaN
   }
+
+  /// As `==`.
+  public func isNumericallyEqual(to other: DecimalNumber) -> Bool { self == other }
 
   /// Whether this number is smaller. Not-a-number is smaller than every other.
   public func isLess(than other: DecimalNumber) -> Bool {

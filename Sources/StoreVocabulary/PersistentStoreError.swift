@@ -38,7 +38,7 @@ extension PersistentStoreError {
       case alreadyExists, inputOutput, noSpace, danglingReference, duplicateReference, invalidValue
       case unsupportedByFormat, modelMismatch, invalidModel, modelNeeded, readOnly, invalidOption
       case storeAlreadyAdded, storeNotAdded, changedOnDisk, unsupportedFileKind, cancelled, internalInconsistency
-      case missingObject, notSupported
+      case missingObject, inverseMismatch, notSupported, locked, notRolledBack
     }
     private let kind: Kind
     public var description: String { kind.rawValue }
@@ -105,8 +105,14 @@ extension PersistentStoreError {
     public static let internalInconsistency = Code(kind: .internalInconsistency)
     /// An object that the store does not hold.
     public static let missingObject = Code(kind: .missingObject)
+    /// The two ends of a relationship contradict each other.
+    public static let inverseMismatch = Code(kind: .inverseMismatch)
     /// Recognised, and not read or written by this version.
     public static let notSupported = Code(kind: .notSupported)
+    /// Another program is saving the store and does not end. The message names the lock file.
+    public static let locked = Code(kind: .locked)
+    /// A save failed, and what it had replaced could not be put back. The message names where the new version and the old one are.
+    public static let notRolledBack = Code(kind: .notRolledBack)
   }
 }
 

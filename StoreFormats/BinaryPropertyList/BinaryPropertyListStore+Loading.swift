@@ -113,6 +113,9 @@ extension BinaryPropertyListStore {
         throw error.located(StoreLocation(property: name))
       }
     }
+    for slot in entity.slots where slot.isRelationship && !seen.contains(slot.index) {
+      nodes.markAbsent(slot: slot.index, entity: entity.index)
+    }
   }
 
   private static func loadColumn(
@@ -166,11 +169,11 @@ extension BinaryPropertyListStore {
     }
   }
 
-  /// What one column's texts may come to, since rows may share them. A row takes nine bytes of the file at least, so
-  /// that honest rows may share texts of two kilobytes without end.
+  /// What one column's texts may come to, since rows may share them. What they take in memory is bounded as all values are; this
+  /// bounds the work.
   private static func unfoldedTextLimit(_ reader: BinaryPropertyListReader) -> Int {
-    let (product, overflow) = reader.byteCount.multipliedReportingOverflow(by: 256)
-    return overflow ? .max : max(product, 1 << 26)
+    let (product, overflow) = reader.byteCount.multipliedReportingOverflow(by: 48)
+    return overflow ? .max : max(product, 1 << 25)
   }
 
   /// Relationships to objects with string references: a list for each row.

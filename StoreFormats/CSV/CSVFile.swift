@@ -17,6 +17,9 @@ struct CSVFile {
   /// Whether texts that spreadsheets would run as formulas have an apostrophe before them.
   let isDefused: Bool
 
+  /// Beside the references: a column is a property.
+  private static let maximumColumns = ModelDescription.maximumPropertyCount
+
   init(_ source: StoreSource, member: String?, options: StoreOptions) throws(PersistentStoreError) {
     name = source.displayName(ofMember: member)
     bytes = try source.bytes(ofMember: member)
@@ -26,7 +29,7 @@ struct CSVFile {
     // from: everything else is as the option says, or looked at.
     if let ours = bytes.withUnsafeBytes({ Self.ownDialect($0) }) {
       dialect = ours
-    } else if let named = CSVDialect(option: options["delimiter"]) {
+    } else if let named = CSVDialect(option: options[CSVStore.delimiterOption]) {
       dialect = named
     } else if member == nil {
       dialect = bytes.withUnsafeBytes { CSVDialect.detect($0.assumingMemoryBound(to: UInt8.self)) }
@@ -67,6 +70,11 @@ struct CSVFile {
   private static func firstRecord(_ reader: inout CSVReader) throws(PersistentStoreError) -> [String] {
     var record: [String] = []
     while let field = try reader.nextField() {
+      guard record.count <= maximumColumns else {
+        throw PersistentStoreError(
+          .limitExceeded, "the first record has more than \(maximumColumns + 1) columns, as many as an entity may have properties",
+          at: field.location)
+      }
       record.append(reader.string(of: field))
       if field.isLastInRecord { break }
     }

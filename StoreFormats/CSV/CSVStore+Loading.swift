@@ -10,7 +10,9 @@ extension CSVStore {
     wasDefused = file.isDefused
     wasUnnamed = file.isTyped && file.entityName == nil
     if file.isTyped {
-      try Self.load(file, entity, try Self.typedColumns(file, entity), into: nodes)
+      let columns = try Self.typedColumns(file, entity)
+      Self.markAbsent(columns, of: entity, in: nodes)
+      try Self.load(file, entity, columns, into: nodes)
     } else {
       try loadForeign(file, entity, into: nodes)
     }
@@ -37,6 +39,7 @@ extension CSVStore {
       }
       source.passOver(member: name)
     }
+    var dialects: [CSVDialect] = []
     for member in folder.members {
       guard let entity = nodes.model.entity(named: member.entity) else {
         throw PersistentStoreError(
@@ -56,14 +59,18 @@ extension CSVStore {
           .malformed, "the first column is not \(Header.identifier)", at: StoreLocation(file: file.name, line: 1))
       }
       nodes.setMember(file.name, entity: entity.index)
+      dialects.append(file.dialect)
       if file.isDefused { wasDefused = true }
-      try Self.load(file, entity, try Self.typedColumns(file, entity), into: nodes)
+      let columns = try Self.typedColumns(file, entity)
+      Self.markAbsent(columns, of: entity, in: nodes)
+      try Self.load(file, entity, columns, into: nodes)
       if options["edited"] != "accept", nodes.count(of: entity.index) != member.rows {
         throw PersistentStoreError(
           .malformed, "the file holds \(nodes.count(of: entity.index)) objects, the metadata says \(member.rows)",
           at: StoreLocation(file: file.name))
       }
     }
+    typedDialect = dialects.first.flatMap { first in dialects.allSatisfy { $0.delimiter == first.delimiter } ? first : nil }
   }
 
   // MARK: Our own files
@@ -120,6 +127,14 @@ extension CSVStore {
       columns.append(column(entity.slots[slot]))
     }
     return columns
+  }
+
+  /// Relationships without a column are left out, which is not the same as empty cells.
+  private static func markAbsent(_ columns: [Column], of entity: Entity, in nodes: NodeTableBuilder) {
+    let present = Set(columns.map(\.slot))
+    for slot in entity.slots where slot.isRelationship && !present.contains(slot.index) {
+      nodes.markAbsent(slot: slot.index, entity: entity.index)
+    }
   }
 
   private static func load(
@@ -208,6 +223,7 @@ extension CSVStore {
       }
       columns.append(Self.column(entity.slots[slot]))
     }
+    Self.markAbsent(columns, of: entity, in: nodes)
     var dateFormat: DateFormat?
     if let pattern = options["dateFormat"] {
       guard let format = DateFormat(pattern) else {
@@ -253,6 +269,8 @@ extension CSVStore {
     var row: Int64 = 0
     var scratch: [UInt8] = []
     while let field = try reader.nextField() {
+      // At the first one too many: a record is held whole, whatever its length.
+      guard field.index < columns.count else { throw ragged(field, columns.count) }
       record.append(field)
       guard field.isLastInRecord else { continue }
       defer { record.removeAll(keepingCapacity: true) }

@@ -14,7 +14,7 @@ extension CSVStore {
       guard configured.contains(entity.index) || snapshot.nodes.count(of: entity.index) > 0 else { continue }
       let name = Self.memberName(entity.name, &taken)
       let digest = try Self.write(
-        entity, snapshot.nodes, references, defusing: defusesFormulas, to: try staged.member(name))
+        entity, snapshot.nodes, references, in: ownDialect, defusing: defusesFormulas, to: try staged.member(name))
       members.append(
         .init(
           file: name, entity: entity.name, rows: snapshot.nodes.count(of: entity.index), digest: Digest.text(digest)))
@@ -77,7 +77,7 @@ extension CSVStore {
 
   /// - Parameter name: The entity's in a single file, which nothing else tells.
   private static func write(
-    _ entity: Entity, named name: String? = nil, _ nodes: NodeTable, _ references: ReferenceNumbers, in dialect: CSVDialect = .comma,
+    _ entity: Entity, named name: String? = nil, _ nodes: NodeTable, _ references: ReferenceNumbers, in dialect: CSVDialect,
     defusing defusesFormulas: Bool, to file: StagedFile
   ) throws(PersistentStoreError) -> UInt64 {
     let digest = RunningDigest()

@@ -12,23 +12,33 @@ import StoreCodecs
 public struct CSVStore: AtomicStore {
   public static let storeType = "CSV"
 
+  static let formulasOption = "formulas"
+  static let delimiterOption = "delimiter"
+  private static let entityOption = StoreOption(
+    name: "entity", help: "The entity of a single file; read without it what its header says, or the file's name.")
+  private static let delimiterChoice = StoreOption(
+    name: delimiterOption, help: "The delimiter: of foreign files where it should not be found out, and of files that are written.",
+    values: ["comma", "semicolon", "tab", "bar"])
+  private static let formulasChoice = StoreOption(
+    name: formulasOption,
+    help: "Whether texts that a spreadsheet would run as formulas have an apostrophe before them, which reading takes away; without it as "
+      + "the file was.", values: ["keep", "defuse"])
+
+  /// An option in both lists holds for reading and writing.
   static let readOptions = [
     StoreOption(name: "edited", help: "What to do with a folder that was edited by hand.", values: ["refuse", "accept"]),
-    StoreOption(name: "entity", help: "The entity of a single file; without it what its header says, or the file's name."),
+    entityOption,
     StoreOption(name: "key", help: "The columns that an object of a foreign file is known by, separated by commas."),
     StoreOption(name: "columns", help: "For foreign files: header=property pairs, separated by commas; header= leaves one out."),
     StoreOption(name: "types", help: "For foreign files without a model: property=type pairs, as in age=Integer 16."),
     StoreOption(name: "dateFormat", help: "How a foreign file writes dates, as in dd.MM.yyyy HH:mm:ss; times are UTC."),
-    StoreOption(name: "delimiter", help: "The delimiter, where it should not be found out.", values: ["comma", "semicolon", "tab", "bar"]),
+    delimiterChoice,
     StoreOption(name: "header", help: "Whether a foreign file's first record names the columns.", values: ["yes", "no"]),
+    formulasChoice,
   ]
-  static let formulasOption = "formulas"
   static let writeOptions = [
     StoreOption(name: "layout", help: "A folder, or one file for one entity; the extension .csv says file too.", values: ["folder", "file"]),
-    StoreOption(
-      name: formulasOption,
-      help: "Whether texts that a spreadsheet would run as formulas get an apostrophe before them, which reading takes away; without it as "
-        + "the file was.", values: ["keep", "defuse"]),
+    entityOption, delimiterChoice, formulasChoice,
   ]
 
   public static let traits = StoreTraits(
@@ -58,12 +68,12 @@ public struct CSVStore: AtomicStore {
   var wasDefused = false
   /// Whether the single file that was read does not name its entity, as those of old: a save keeps that.
   var wasUnnamed = false
-  /// The dialect of a single file of our own, once it was read.
-  private var typedDialect: CSVDialect?
-  /// What a single file of our own is written in: commas, but where the name promises tabs. There a file that has something else
-  /// keeps it, and the option may ask for it.
+  /// The dialect of files of our own, once they were read; nil where a folder's files have several.
+  var typedDialect: CSVDialect?
+  /// What files of our own are written in: what the option says, else what was read, else commas, or tabs where the name promises them.
   var ownDialect: CSVDialect {
-    path.lowercased().hasSuffix(".tsv") ? typedDialect ?? CSVDialect(option: options["delimiter"]) ?? .tab : .comma
+    let byName: CSVDialect = path.lowercased().hasSuffix(".tsv") && layout == .file ? .tab : .comma
+    return CSVDialect(option: options[Self.delimiterOption]) ?? typedDialect ?? byName
   }
   var defusesFormulas: Bool { options[Self.formulasOption].map { $0 == "defuse" } ?? wasDefused }
 

@@ -61,6 +61,8 @@ enum Header {
   }
 
   private static let orderedMark = " (ordered)"
+  /// The sequence may mean something: the model was inferred from a store that does not say.
+  private static let unknownOrderMark = " (order unknown)"
 
   static func text(_ slot: Slot) -> String {
     switch slot.kind {
@@ -68,7 +70,7 @@ enum Header {
     case .toOne: escaped(slot.name) + "->" + escaped(slot.relationship?.destinationEntityName ?? "")
     case .toMany(let ordered):
       escaped(slot.name) + "->>" + escaped(slot.relationship?.destinationEntityName ?? "")
-        + (ordered ? orderedMark : "")
+        + (ordered ? orderedMark : slot.keepsSequence ? unknownOrderMark : "")
     }
   }
 
@@ -81,10 +83,13 @@ enum Header {
       if isToMany { rest = rest.dropFirst() }
       let isOrdered = isToMany && rest.hasSuffix(orderedMark)
       if isOrdered { rest = rest.dropLast(orderedMark.count) }
+      let hasUnknownOrder = isToMany && rest.hasSuffix(unknownOrderMark)
+      if hasUnknownOrder { rest = rest.dropLast(unknownOrderMark.count) }
       guard let destination = unescaped(rest), !destination.isEmpty else { return nil }
       return .relationship(
         RelationshipDescription(
-          name: name, destinationEntityName: destination, maximumCount: isToMany ? 0 : 1, isOrdered: isOrdered))
+          name: name, destinationEntityName: destination, maximumCount: isToMany ? 0 : 1, isOrdered: isOrdered,
+          hasUnknownOrder: hasUnknownOrder))
     }
     guard let colon = text.firstIndex(of: ":"), let name = unescaped(text[..<colon]), !name.isEmpty,
       let type = AttributeType(modelName: String(text[text.index(after: colon)...]))

@@ -38,7 +38,7 @@ class DocumentReader: XMLEventHandler {
   /// The number that both of Core Data's atomic formats begin with.
   static let version = 134_481_920
 
-  private let file: String
+  final let file: String
   /// Behind a pointer: copying sixteen names, or counting references to them, would be felt at each element.
   private let names: UnsafeMutablePointer<Names>
   private var hasNames = false

@@ -18,6 +18,8 @@ final class FactCollector: DocumentReader {
   private struct KnownEntity {
     var name: [UInt8]
     var properties: [Known] = []
+    /// The properties by a hash of what their elements say, for those that are not where they are expected.
+    var byHash: [Int: [Int]] = [:]
     /// Where the last one was found: the next is probably behind it.
     var next = 0
   }
@@ -25,6 +27,8 @@ final class FactCollector: DocumentReader {
   private var collected = StoreFacts()
   private var known: [KnownEntity] = []
   private var current = -1
+  private var entityByName: [[UInt8]: Int] = [:]
+  private var foldedNames: Set<ScalarString> = []
   /// Destinations by number.
   private var targets: [ScalarString] = []
   private var numbers = EntityByIdentifier()
@@ -37,7 +41,7 @@ final class FactCollector: DocumentReader {
     var entity: Int
   }
 
-  /// More than any model has: they are looked for one after another.
+  /// More than any model has.
   private static let maximumEntities = 2048
   private static let maximumProperties = 16_384
   private static let tooMany = PersistentStoreError(
@@ -47,16 +51,17 @@ final class FactCollector: DocumentReader {
 
   override func beginObject(type: Bytes, identifier: Bytes) throws(PersistentStoreError) {
     if current < 0 || !Self.equal(known[current].name, type) {
-      if let found = known.firstIndex(where: { Self.equal($0.name, type) }) {
+      if let found = entityByName[Array(type)] {
         current = found
       } else {
         guard known.count < Self.maximumEntities else { throw Self.tooMany }
         let name = NameFolding.entity.fold(try name(type))
-        guard !collected.entities.contains(where: { ScalarString($0.name) == ScalarString(name) }) else {
+        guard foldedNames.insert(ScalarString(name)).inserted else {
           throw malformed("the names of some entities differ only in case: a model is needed to tell them apart")
         }
         current = known.count
         known.append(KnownEntity(name: Array(type)))
+        entityByName[Array(type)] = current
         collected.entities.append(StoreFacts.Entity(name: name))
       }
     }
@@ -126,14 +131,16 @@ final class FactCollector: DocumentReader {
     name: Bytes, type: Bytes, destination: Bytes, isAttribute: Bool
   ) throws(PersistentStoreError) -> Int {
     let count = known[current].properties.count
-    var index = known[current].next
-    for _ in 0..<count {
-      if index >= count { index = 0 }
-      if matches(known[current].properties[index], name, type, destination, isAttribute) {
-        known[current].next = index + 1
-        return known[current].properties[index].target
-      }
-      index += 1
+    let next = known[current].next
+    if next < count, matches(known[current].properties[next], name, type, destination, isAttribute) {
+      known[current].next = next + 1
+      return known[current].properties[next].target
+    }
+    let hash = Self.hash(name, type, destination)
+    for index in known[current].byHash[hash] ?? []
+    where matches(known[current].properties[index], name, type, destination, isAttribute) {
+      known[current].next = index + 1
+      return known[current].properties[index].target
     }
     guard count < Self.maximumProperties else { throw Self.tooMany }
     var new = Known(
@@ -154,8 +161,18 @@ final class FactCollector: DocumentReader {
       if new.target == targets.count { targets.append(target) }
     }
     known[current].next = count + 1
+    known[current].byHash[hash, default: []].append(count)
     known[current].properties.append(new)
     return new.target
+  }
+
+  private static func hash(_ name: Bytes, _ type: Bytes, _ destination: Bytes) -> Int {
+    var hasher = Hasher()
+    for part in [name, type, destination] {
+      hasher.combine(bytes: UnsafeRawBufferPointer(part))
+      hasher.combine(part.count)
+    }
+    return hasher.finalize()
   }
 
   private func matches(
@@ -194,15 +211,18 @@ final class FactCollector: DocumentReader {
 /// array while that wastes little.
 private struct EntityByIdentifier {
   private var base: Int64 = 0
+  private var count = 0
   private var dense: [Int32] = []
   private var sparse: [Int64: Int32] = [:]
   private var texts: [[UInt8]: Int32] = [:]
 
   mutating func add(_ number: Int64, entity: Int) {
     let value = Int32(truncatingIfNeeded: entity)
+    count += 1
     if dense.isEmpty, sparse.isEmpty { base = number }
     let (place, overflow) = number.subtractingReportingOverflow(base)
-    if !overflow, place >= 0, place <= Int64(dense.count) + 1024 {
+    // At most eight places for each number.
+    if !overflow, place >= 0, place <= Int64(count) * 8 + 1024 {
       while Int64(dense.count) <= place { dense.append(-1) }
       dense[Int(place)] = value
     } else {

@@ -13,7 +13,10 @@ enum MetadataText {
   /// Entries that XML cannot hold: a dictionary of them as a binary property list.
   static let exactKey = "AtomicStoreExactEntries"
 
-  static func append(_ entries: PropertyListDictionary, to writer: ByteWriter) throws(PersistentStoreError) {
+  /// - Parameter isInline: Without the indentation before the element and the line break after it.
+  static func append(
+    _ entries: PropertyListDictionary, isInline: Bool = false, to writer: ByteWriter
+  ) throws(PersistentStoreError) {
     var plain = PropertyListDictionary()
     var exact = PropertyListDictionary()
     for entry in entries {
@@ -24,13 +27,15 @@ enum MetadataText {
       }
     }
     if !exact.isEmpty { plain[exactKey] = .data(Data(try PropertyList.encodeBinary(.dictionary(exact)))) }
-    guard !plain.isEmpty else {
-      writer.append("        <metadata></metadata>\n")
-      return
+    if !isInline { writer.append("        ") }
+    writer.append("<metadata>")
+    if !plain.isEmpty {
+      writer.append("\n            <plist version=\"1.0\">\n")
+      try append(.dictionary(plain), depth: 0, to: writer)
+      writer.append("            </plist>\n        ")
     }
-    writer.append("        <metadata>\n            <plist version=\"1.0\">\n")
-    try append(.dictionary(plain), depth: 0, to: writer)
-    writer.append("            </plist>\n        </metadata>\n")
+    writer.append("</metadata>")
+    if !isInline { writer.append(byte: UInt8(ascii: "\n")) }
   }
 
   /// The entries that the file's dictionary stands for.

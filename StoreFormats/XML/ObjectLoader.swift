@@ -22,6 +22,8 @@ final class ObjectLoader: DocumentReader {
     var slots: UnsafeMutablePointer<SlotPlan>
     var names: NameTable
     var root: Int
+    /// Whether the slots are not those of a super-entity's plan.
+    var isOwner = true
   }
   /// How a hierarchy's numbers stand in the file: alone, or with its name behind each.
   private enum IdentifierForm: UInt8 { case unknown, plain, named }
@@ -30,7 +32,8 @@ final class ObjectLoader: DocumentReader {
   private let model: ManagedObjectModel
   private let entityNames: NameTable
   private let writtenNames: [String]
-  private var plans: [EntityPlan] = []
+  /// Made for the entities that the file has objects of.
+  private var plans: [EntityPlan?]
   private let forms: UnsafeMutablePointer<IdentifierForm>
   private var scratch: [UInt8] = []
 
@@ -60,23 +63,7 @@ final class ObjectLoader: DocumentReader {
     writtenNames = NameFolding.entity.written(names)
     forms = .allocate(capacity: entities.count + 1)
     forms.initialize(repeating: .unknown, count: entities.count + 1)
-    for entity in entities {
-      let slots = UnsafeMutablePointer<SlotPlan>.allocate(capacity: max(entity.slots.count, 1))
-      for slot in entity.slots {
-        var plan = SlotPlan(reading: Self.reading(slot.kind))
-        if slot.isRelationship, slot.destination >= 0 {
-          plan.destination = slot.destination
-          plan.destinationRoot = nodes.model.entity(at: slot.destination).root.index
-        }
-        (slots + slot.index).initialize(to: plan)
-      }
-      plans.append(
-        EntityPlan(
-          slots: slots,
-          names: try Self.table(
-            entity.slots.map(\.name), .property, StoreLocation(file: file, entity: entity.name)),
-          root: entity.root.index))
-    }
+    plans = Array(repeating: nil, count: entities.count)
     noSlots = .allocate(capacity: 1)
     numbers = .allocate(capacity: numberCapacity)
     slots = noSlots
@@ -85,7 +72,7 @@ final class ObjectLoader: DocumentReader {
   }
 
   deinit {
-    for plan in plans { plan.slots.deallocate() }
+    for case let plan? in plans where plan.isOwner { plan.slots.deallocate() }
     noSlots.deallocate()
     forms.deallocate()
     numbers.deallocate()
@@ -126,10 +113,13 @@ final class ObjectLoader: DocumentReader {
     guard found >= 0 else {
       throw PersistentStoreError(.modelMismatch, "the model has no entity '\(Self.shown(type))'")
     }
-    entity = found
-    slots = plans[found].slots
-    slotNames = .passUnretained(plans[found].names)
-    root = plans[found].root
+    if found != entity {
+      let plan = try plan(of: found)
+      entity = found
+      slots = plan.slots
+      slotNames = .passUnretained(plan.names)
+      root = plan.root
+    }
     slot = -1
     serial += 1
     if let number = ObjectIdentifierText.number(identifier) {
@@ -141,8 +131,40 @@ final class ObjectLoader: DocumentReader {
     try nodes.beginNode(entity: found, reference: reference, line: line)
   }
 
+  /// The plan of an entity; its super-entity's, where it has no slots of its own.
+  private func plan(of index: Int) throws(PersistentStoreError) -> EntityPlan {
+    if let plan = plans[index] { return plan }
+    let entity = model.entity(at: index)
+    let all = entity.slots
+    if let above = entity.superentity, above.slots.count == all.count {
+      var shared = try plan(of: above.index)
+      shared.isOwner = false
+      plans[index] = shared
+      return shared
+    }
+    let names = try Self.table(all.map(\.name), .property, StoreLocation(file: file, entity: entity.name))
+    let slots = UnsafeMutablePointer<SlotPlan>.allocate(capacity: max(all.count, 1))
+    for slot in all {
+      var plan = SlotPlan(reading: Self.reading(slot.kind))
+      if slot.isRelationship, slot.destination >= 0 {
+        plan.destination = slot.destination
+        plan.destinationRoot = model.entity(at: slot.destination).root.index
+      }
+      (slots + slot.index).initialize(to: plan)
+    }
+    let made = EntityPlan(slots: slots, names: names, root: entity.root.index)
+    plans[index] = made
+    return made
+  }
+
   /// Which object it was that came second is not known here: a ``DuplicateFinder`` looks for it in the file again.
   override func endDocument() throws(PersistentStoreError) {
+    for (index, known) in plans.enumerated() {
+      guard let plan = known, nodes.count(of: index) > 0 else { continue }
+      for slot in model.entity(at: index).slots where slot.isRelationship && plan.slots[slot.index].lastSeen == 0 {
+        nodes.markAbsent(slot: slot.index, entity: index)
+      }
+    }
     guard !numbersAscend else { return }
     let sorted = UnsafeBufferPointer(start: numbers, count: numberCount).sorted()
     for index in sorted.indices.dropFirst() where sorted[index] == sorted[index - 1] {

@@ -12,7 +12,7 @@ extension StoreFacts {
   ///    abstract; what all entities right below it have in the very same way is declared there.
   /// 4. Properties are in the order of their names, attributes first; all attributes are optional, a relationship keeps
   ///    the bounds that the file states and is optional whatever its lower bound, as older versions of Xcode wrote 1
-  ///    there for any to-one. Nothing is said of inverses, order or delete rules.
+  ///    there for any to-one. Nothing is said of inverses or delete rules; the order of to-manys is unknown, and kept.
   ///
   /// - Throws: `.malformed` where two entities each are below the other, or objects disagree about a property.
   func model() throws(PersistentStoreError) -> ModelDescription {
@@ -171,8 +171,10 @@ private struct EntityTree {
     }
     try mergeTypes()
     for index in bottomUp {
-      for ancestor in nodes[index].ancestors {
-        for name in nodes[ancestor].properties.keys { nodes[index].properties[name] = nil }
+      // By the entity's own: an ancestor's many are not gone through for each of many entities below it.
+      let ancestors = nodes[index].ancestors
+      nodes[index].properties = nodes[index].properties.filter { property in
+        !ancestors.contains { nodes[$0].properties[property.key] != nil }
       }
     }
   }
@@ -216,7 +218,8 @@ private struct EntityTree {
           .relationship(
             RelationshipDescription(
               name: name.string, destinationEntityName: destination, isOptional: true,
-              minimumCount: found.minimumCount, maximumCount: found.maximumCount)))
+              minimumCount: found.minimumCount, maximumCount: found.maximumCount,
+              hasUnknownOrder: found.maximumCount != 1)))
       }
     }
     return EntityDescription(

@@ -119,6 +119,11 @@ final class StoreWriter {
   private func write(_ plan: EntityPlan, row: Int) throws(PersistentStoreError) {
     writer.append(plan.head)
     appendIdentifier(plan, row: row)
+    // As Core Data does: an object without any property is on one line.
+    guard !plan.relationships.isEmpty || plan.attributes.contains(where: { !plan.reader.isNull(slot: $0.index, row: row) }) else {
+      writer.append("\"></object>\n")
+      return try writer.flushIfNeeded()
+    }
     writer.append("\">\n")
     for slot in plan.attributes {
       if plan.reader.isNull(slot: slot.index, row: row) { continue }

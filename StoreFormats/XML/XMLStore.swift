@@ -33,7 +33,7 @@ public struct XMLStore: AtomicStore {
   enum SchemaChoice: String, CaseIterable { case auto, embed, omit }
 
   private let path: String
-  private let maximumDepth: Int
+  let maximumDepth: Int
   private let parser: ParserChoice
   private let schema: SchemaChoice
   /// As the file that was read has it.
@@ -109,9 +109,7 @@ public struct XMLStore: AtomicStore {
     let metadata = snapshot.metadata
     let nodes = snapshot.nodes
     var entries = metadata.entries
-    for key in [Schema.key, MetadataText.exactKey] where entries[key] != nil {
-      throw PersistentStoreError(.invalidValue, "the metadata key '\(key)' is the format's own")
-    }
+    try Self.refuseOwnKeys(entries)
     let embedded = try schemaToWrite(metadata, nodes)
     if let embedded { entries[Schema.key] = embedded.propertyList }
     // Made before the first byte goes out: it refuses what cannot be written.

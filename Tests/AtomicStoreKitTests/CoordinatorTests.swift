@@ -24,10 +24,13 @@ func coordinator() throws -> PersistentStoreCoordinator {
   PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(peopleModel), registry: try registry())
 }
 
-func person(_ name: String, friend: Int64? = nil) -> ManagedObjectSnapshot {
+/// - Parameters:
+///   - friend: Whose `friends` must name the person in the same save, which therefore has a reference of its own.
+func person(_ name: String, _ reference: Int64? = nil, friend: Int64? = nil, friends: [Int64] = []) -> ManagedObjectSnapshot {
   var values: SlotValues = [0: .string(name)]
   if let friend { values[1] = .toOne(ObjectReference(entityName: "Person", reference: .integer(friend))) }
-  return ManagedObjectSnapshot(entity: 0, values: values)
+  if !friends.isEmpty { values[2] = .toMany(friends.map { ObjectReference(entityName: "Person", reference: .integer($0)) }) }
+  return ManagedObjectSnapshot(entity: 0, reference: reference.map { .integer($0) }, values: values)
 }
 
 func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
@@ -48,12 +51,11 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
       let coordinator = try coordinator()
       let store = try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"))
       try coordinator.save(store, changes: StoreChanges(inserted: [person("Ada"), person("Bob"), person("Cyd")]))
-      var changed = person("Ada L")
-      changed.reference = .integer(1)
+      let changed = person("Ada L", 1, friends: [4])
       try coordinator.save(
         store,
         changes: StoreChanges(
-          inserted: [person("Dan", friend: 1)], updated: [changed],
+          inserted: [person("Dan", 4, friend: 1)], updated: [changed],
           deleted: [ObjectReference(entityName: "Person", reference: .integer(2))]))
       try coordinator.remove(store)
     }
@@ -87,11 +89,10 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
         step("a new store is added")
         try coordinator.save(store, changes: StoreChanges(inserted: [person("Ada"), person("Bob"), person("Cyd")]))
         step("three objects are inserted and saved")
-        var changed = person("Ada L")
-        changed.reference = .integer(1)
+        let changed = person("Ada L", 1, friends: [4])
         let gone = ObjectReference(entityName: "Person", reference: .integer(2))
         try coordinator.save(
-          store, changes: StoreChanges(inserted: [person("Dan", friend: 1)], updated: [changed], deleted: [gone]))
+          store, changes: StoreChanges(inserted: [person("Dan", 4, friend: 1)], updated: [changed], deleted: [gone]))
         step("one inserted, one changed, one deleted")
         try coordinator.remove(store)
         step("the store is removed")
@@ -163,6 +164,91 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
       #expect(again.nodes.value(slot: 0, of: NodeHandle(entity: 0, row: 0)) == .string("Ada"))
     }
     #expect(journal.all.filter { $0.hasPrefix("value") } == ["value 2", "value 1"])
+  }
+}
+
+@Suite("Deferred values") struct DeferredValueTests {
+  /// A store of people whose names are deferred, and what was asked of the format.
+  private func store(_ option: String, _ options: StoreOptions = [:], _ body: (PersistentStoreCoordinator, PersistentStore, LinesStore.Journal) throws -> Void) throws {
+    let folder = try Folder()
+    let journal = LinesStore.Journal()
+    try LinesStore.$journal.withValue(journal) {
+      let coordinator = try coordinator()
+      let store = try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"))
+      try coordinator.save(store, changes: StoreChanges(inserted: ["Ada", "Bob", "Cyd", "Dan"].map { person($0) }))
+      try coordinator.remove(store)
+      var options = options
+      options["defer"] = option
+      try body(coordinator, try coordinator.addPersistentStore(at: folder("a.lines"), options: options), journal)
+      try coordinator.remove(coordinator.persistentStores[0])
+      let again = try coordinator.addPersistentStore(at: folder("a.lines"))
+      #expect(again.nodes.value(forKey: "name", of: try #require(again.nodes.handle(for: .integer(4), entity: 0))) == .string("Dan"))
+    }
+  }
+
+  private func asked(_ journal: LinesStore.Journal) -> [String] { journal.all.filter { $0.hasPrefix("value") } }
+
+  private func change(_ name: String, of reference: Int64) -> ManagedObjectSnapshot {
+    var object = person(name)
+    object.reference = .integer(reference)
+    return object
+  }
+
+  @Test("a save does not ask for values of objects that it deletes, nor for values that it replaces")
+  func neededOnly() throws {
+    try store("yes") { (coordinator, store, journal) throws in
+      try coordinator.save(
+        store,
+        changes: StoreChanges(
+          updated: [change("Anna", of: 1)], deleted: [ObjectReference(entityName: "Person", reference: .integer(2))]))
+      #expect(asked(journal) == ["value 3", "value 4"])
+      // From now on the nodes hold them.
+      try coordinator.save(store, changes: StoreChanges(inserted: [person("Eve")]))
+      #expect(asked(journal).count == 2)
+    }
+  }
+
+  @Test("a save that fails keeps what it asked for")
+  func askedOnce() throws {
+    try store("yes", ["fail": "save"]) { coordinator, store, journal in
+      for _ in 0..<3 {
+        #expect(throws: PersistentStoreError.self) { try coordinator.save(store, changes: StoreChanges(inserted: [person("Eve")])) }
+      }
+      #expect(asked(journal) == ["value 1", "value 2", "value 3", "value 4"])
+    }
+  }
+
+  @Test("a format that writes deferred values by itself is asked for none, and they go on being deferred")
+  func carried() throws {
+    try store("carry") { coordinator, store, journal in
+      try coordinator.save(store, changes: StoreChanges(updated: [change("Anna", of: 1)]))
+      #expect(asked(journal) == [])
+      let node = try #require(store.nodes.handle(for: .integer(3), entity: 0))
+      #expect(store.nodes.isDeferred(slot: 0, of: node))
+      #expect(try store.value(slot: 0, of: node) == .string("Cyd"))
+      try coordinator.save(store, changes: StoreChanges(inserted: [person("Eve")]))
+      #expect(asked(journal) == ["value 3"])
+    }
+  }
+
+  @Test("a fetch runs over columns unless it asks for the one that is deferred")
+  func columns() throws {
+    try store("yes") { (coordinator, store, journal) throws in
+      let context = ManagedObjectContext(coordinator)
+      func found(_ format: String, sortedBy key: String? = nil) throws -> [String] {
+        let request = FetchRequest<ManagedObject>(
+          entityName: "Person", predicate: try FetchPredicate(format: format), sortKeys: key.map { [SortKey($0)] } ?? [])
+        return try context.fetch(request).map { "\($0.objectID.reference.map(\.description) ?? "")" }
+      }
+      let before = context.objectsAskedByFetches
+      #expect(try found("friend == nil") == ["1", "2", "3", "4"])
+      // No object was looked at by itself, but to see whether any is changed.
+      #expect(context.objectsAskedByFetches - before <= 4)
+      #expect(asked(journal).isEmpty)
+      #expect(try found("name == 'Cyd'") == ["3"])
+      #expect(try found("friend == nil", sortedBy: "name") == ["1", "2", "3", "4"])
+      #expect(Set(asked(journal)).count == asked(journal).count)
+    }
   }
 }
 

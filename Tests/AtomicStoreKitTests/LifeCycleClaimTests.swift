@@ -55,7 +55,7 @@ import Testing
     let folder = try Folder()
     let coordinator = try plainCoordinator()
     let store = try coordinator.addPersistentStore(type: "Plain", at: folder("a.plain"))
-    try coordinator.save(store, changes: StoreChanges(inserted: [person("Ada"), person("Bob", friend: 1)]))
+    try coordinator.save(store, changes: StoreChanges(inserted: [person("Ada", 1, friends: [2]), person("Bob", 2, friend: 1)]))
     let context = ManagedObjectContext(coordinator)
     let people = try context.fetch(FetchRequest<ManagedObject>(entityName: "Person"))
     for object in people {
@@ -118,7 +118,7 @@ import Testing
     try LinesStore.$journal.withValue(journal) {
       let coordinator = try coordinator()
       let store = try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"))
-      try coordinator.save(store, changes: StoreChanges(inserted: [person("Ada"), person("Bob", friend: 1)]))
+      try coordinator.save(store, changes: StoreChanges(inserted: [person("Ada", 1, friends: [2]), person("Bob", 2, friend: 1)]))
       try coordinator.remove(store)
       try coordinator.addPersistentStore(at: folder("a.lines"))
       let calls = journal.all

@@ -9,7 +9,7 @@ struct LinesStore: AtomicStore {
   static let traits = StoreTraits(
     summary: "Lines of text, for tests", fileExtensions: ["lines"], isSelfDescribing: false,
     readOptions: [
-      StoreOption(name: "defer", help: "Supply names on first read.", values: ["yes", "no"]),
+      StoreOption(name: "defer", help: "Supply names on first read; carry: and write those that nobody read as they are.", values: ["yes", "no", "carry"]),
       StoreOption(name: "fail", help: "Where to fail.", values: ["load", "save", "never"]),
     ])
 
@@ -51,15 +51,17 @@ struct LinesStore: AtomicStore {
     Self.journal.note("load")
     if options["fail"] == "load" { throw PersistentStoreError(.malformed, "asked to fail") }
     guard let person = nodes.model.entity(named: "Person"), let name = person.slot(named: "name"),
-      let friend = person.slot(named: "friend")
+      let friend = person.slot(named: "friend"), let friends = person.slot(named: "friends")
     else { return }
+    // A line names one friend: who has whom for a friend is the other end.
+    nodes.markAbsent(slot: friends, entity: person.index)
     for (index, fields) in try lines(source).dropFirst().enumerated() {
       guard fields.count == 3, let reference = Int64(fields[0]) else {
         throw PersistentStoreError(.malformed, "three fields", at: StoreLocation(file: source.name, line: index + 3))
       }
       try nodes.beginNode(entity: person.index, reference: reference, line: index + 3)
       nodes.attach("payload of \(reference)")
-      if options["defer"] == "yes" {
+      if options["defer"] == "yes" || options["defer"] == "carry" {
         names[reference] = fields[1]
         nodes.defer(slot: name)
       } else {
@@ -68,6 +70,8 @@ struct LinesStore: AtomicStore {
       if let other = Int64(fields[2]) { try nodes.set(toOne: other, slot: friend) }
     }
   }
+
+  var writesDeferredValues: Bool { options["defer"] == "carry" }
 
   mutating func value(slot: Int, of node: NodeHandle, in nodes: NodeTable) throws(PersistentStoreError) -> StoredValue {
     Self.journal.note("value \(nodes.reference(of: node))")
@@ -111,7 +115,13 @@ struct LinesStore: AtomicStore {
       let reader = snapshot.nodes.reader(of: person.index)
       for row in 0..<reader.count {
         let other = reader.toOne(slot: friend, row: row).map { "\(snapshot.nodes.reference(of: $0))" } ?? ""
-        text += "\(reader.reference(row: row))\t\(reader.string(slot: name, row: row))\t\(other)\n"
+        var value = reader.string(slot: name, row: row)
+        if snapshot.nodes.isDeferred(slot: name, of: NodeHandle(entity: person.index, row: row)),
+          case .integer(let reference) = reader.reference(row: row)
+        {
+          value = names[reference] ?? ""
+        }
+        text += "\(reader.reference(row: row))\t\(value)\t\(other)\n"
       }
     }
     try staged.file().write(Array(text.utf8))

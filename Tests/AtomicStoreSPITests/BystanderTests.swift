@@ -166,57 +166,35 @@ private func read(_ path: String) throws -> String { String(decoding: try Data(c
     let folder = try Folder()
     let path = folder("store")
     try Self.stage(path, ["": "old"], .createNew, .file).commit()
-    // create, write, sync, rename; then the folder.
-    let staged = try StagedStore(target: path, layout: .file, policy: .replaceAny, faults: FaultPlan(failing: 4, error: EIO))
+    // The sync after the exchange.
+    let plan = FaultPlan(error: EIO) { number, call in call == .sync && number > 3 }
+    let staged = try StagedStore(target: path, layout: .file, policy: .replaceAny, faults: plan)
     try staged.file().write(Array("new".utf8))
     try staged.finish()
     let start = ContinuousClock.now
     #expect(throws: PersistentStoreError.self) { try staged.commit() }
     #expect(ContinuousClock.now - start < .seconds(8))
+    #expect(plan.calls.last == .exchangeBack)
     #expect(try read(path) == "old" && folder.names == ["store"])
   }
 
-  // MARK: Litter
-
-  @Test("what somebody holds is no litter, though no process here has its number", arguments: [true, false])
-  func held(_ isFolder: Bool) throws {
-    let folder = try Folder()
-    let name = ".a.atomicstore-2147483646-1zz.tmp"
-    if isFolder { mkdir(folder(name), 0o700) } else { try write("somebody's", to: folder(name)) }
-    let hold = try #require(StagedLitter.hold(folder(name)))
-    try Self.stage(folder("a"), ["": "x"], .replaceAny, .file).commit()
-    #expect(folder.names.contains(name))
-    close(hold)
-    try Self.stage(folder("a"), ["": "x"], .replaceAny, .file).commit()
-    #expect(folder.names == ["a"])
-  }
+  // MARK: Stale files
 
   @Test("what is staged is held until it is in place, and what it replaced until it goes", arguments: [StoreTraits.Layout.file, .folder])
   func holds(_ layout: StoreTraits.Layout) throws {
     let folder = try Folder()
     let path = folder("store")
     let name = layout == .file ? "" : "a"
-    func litter() -> String? { folder.names.first { $0 != "store" }.map { folder($0) } }
+    func stagedItem() -> String? { folder.names.first { $0 != "store" }.map { folder($0) } }
     try Self.stage(path, [name: "old"], .createNew, layout).commit()
     let staged = try Self.stage(path, [name: "new"], .replaceAny, layout)
-    #expect(StagedLitter.hold(try #require(litter())) == nil)
+    #expect(StagedItems.hold(try #require(stagedItem())) == nil)
     try staged.commit(keepsPrevious: true)
-    #expect(StagedLitter.hold(try #require(litter())) == nil)
+    #expect(StagedItems.hold(try #require(stagedItem())) == nil)
     staged.conclude()
-    #expect(litter() == nil)
+    #expect(stagedItem() == nil)
     // The store itself can be locked by whoever wants to.
-    let lock = try #require(StagedLitter.hold(path))
+    let lock = try #require(StagedItems.hold(path))
     close(lock)
-  }
-
-  @Test("litter of a target with a long name goes too", arguments: [1, 200, 230, 244, 254, 255])
-  func longNames(_ count: Int) throws {
-    let folder = try Folder()
-    let target = String(repeating: "x", count: count)
-    let tail = ".atomicstore-2147483646-1zz.tmp"
-    let dead = "." + target.prefix(254 - tail.utf8.count) + tail
-    try write("dead", to: folder(dead))
-    try Self.stage(folder(target), ["": "x"], .replaceAny, .file).commit()
-    #expect(folder.names == [target])
   }
 }

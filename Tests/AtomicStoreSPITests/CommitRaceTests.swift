@@ -1,4 +1,4 @@
-import AtomicStoreSPI
+@testable import AtomicStoreSPI
 import Foundation
 import Glibc
 import Synchronization
@@ -47,13 +47,12 @@ import Testing
   }
 
   /// Threads and sleeps of the system: those of tasks can take longer than a commit waits where many tests run at once.
-  @Test("nothing is put in place while somebody else holds the folder")
+  @Test("nothing is put in place while another process commits")
   func waiting() throws {
     let folder = try Folder()
     let path = folder("store")
     try Self.stage(1, path, .file, .createNew).commit()
-    let holder = open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    #expect(holder >= 0 && flock(holder, LOCK_EX) == 0)
+    let holder = try #require(holdLock(of: path))
     let staged = try Self.stage(2, path, .file, .replaceAny)
     let started = DispatchSemaphore(value: 0)
     let ended = DispatchSemaphore(value: 0)

@@ -164,17 +164,6 @@ private func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     #expect(code { _ = try staged.member(name) } == .invalidValue)
   }
 
-  @Test("what a dead process left beside the target goes with the next save; what a living one stages stays")
-  func litter() throws {
-    let folder = try Folder()
-    // No process has this number: it is beyond the largest that the system hands out.
-    try write("dead", to: folder(".a.atomicstore-2147483646-0.tmp"))
-    try write("alive", to: folder(".a.atomicstore-1-0.tmp"))
-    try write("other", to: folder(".b.atomicstore-2147483646-0.tmp"))
-    try stage(folder("a"), "x").commit()
-    #expect(folder.names == [".a.atomicstore-1-0.tmp", ".b.atomicstore-2147483646-0.tmp", "a"])
-  }
-
   @Test("a missing folder, and a folder that cannot be written to")
   func noPlace() throws {
     let folder = try Folder()

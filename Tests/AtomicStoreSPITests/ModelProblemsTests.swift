@@ -28,6 +28,9 @@ struct ModelProblemsTests {
   private static func one(_ properties: PropertyDescription...) -> ModelDescription {
     ModelDescription(entities: [EntityDescription(name: "A", properties: properties)])
   }
+  private static func one(_ properties: [PropertyDescription]) -> ModelDescription {
+    ModelDescription(entities: [EntityDescription(name: "A", properties: properties)])
+  }
   private static func bounded(_ attribute: AttributeDescription) -> ModelDescription { one(.attribute(attribute)) }
 
   static let cases: [Case] = [
@@ -75,11 +78,19 @@ struct ModelProblemsTests {
         EntityDescription(name: "A", properties: [relationship("r", to: "B", inverse: "s")]),
         EntityDescription(name: "B", properties: [relationship("s", to: "B")]),
       ])),
+    // The inverse is taken: by one of this entity, and by one of the same name of another.
     Case(
-      code: .inverseMismatch, place: "A.r",
+      code: .inverseMismatch, severity: .warning, place: "A.r",
       model: one(
         relationship("r", to: "A", inverse: "s"), relationship("s", to: "A", inverse: "t"),
         relationship("t", to: "A", inverse: "s"))),
+    Case(
+      code: .inverseMismatch, severity: .warning, place: "A.r",
+      model: ModelDescription(entities: [
+        EntityDescription(name: "A", properties: [relationship("r", to: "B", inverse: "s")]),
+        EntityDescription(name: "B", properties: [relationship("s", to: "C", inverse: "r")]),
+        EntityDescription(name: "C", properties: [relationship("r", to: "B", inverse: "s")]),
+      ])),
     Case(
       code: .inverseMismatch, severity: .warning, place: "A.r",
       model: one(relationship("r", to: "A", inverse: "s"), relationship("s", to: "A"))),
@@ -113,6 +124,43 @@ struct ModelProblemsTests {
     Case(
       code: .missingDerivation, place: "A.x",
       model: bounded(AttributeDescription(name: "x", type: .string, derivationExpression: ""))),
+    Case(
+      code: .unreadableDerivation, place: "A.x",
+      model: bounded(AttributeDescription(name: "x", type: .string, derivationExpression: "((nonsense"))),
+    Case(
+      code: .unreadableDerivation, place: "A.x",
+      model: bounded(AttributeDescription(name: "x", type: .string, derivationExpression: "price +"))),
+    Case(
+      code: .unreadableDerivation, place: "A.x",
+      model: bounded(AttributeDescription(name: "x", type: .string, derivationExpression: "a b"))),
+    Case(
+      code: .unreadableDerivation, place: "A.x",
+      model: bounded(AttributeDescription(name: "x", type: .string, derivationExpression: "'open"))),
+    Case(
+      code: .unreadableDerivation, place: "A.x",
+      model: bounded(AttributeDescription(name: "x", type: .string, derivationExpression: "sum:(a, )"))),
+    Case(
+      code: .unreadableDerivation, place: "A.x",
+      model: bounded(AttributeDescription(name: "x", type: .string, derivationExpression: "a..b"))),
+    Case(
+      code: .derivationCycle, severity: .warning, place: "A.x",
+      model: bounded(AttributeDescription(name: "x", type: .double, derivationExpression: "x + 1"))),
+    Case(
+      code: .derivationCycle, severity: .warning, place: "B.y",
+      model: ModelDescription(entities: [
+        EntityDescription(
+          name: "A",
+          properties: [
+            .attribute(AttributeDescription(name: "x", type: .double, derivationExpression: "bs.y.@sum")),
+            relationship("bs", to: "B", inverse: "a", most: 0),
+          ]),
+        EntityDescription(
+          name: "B",
+          properties: [
+            .attribute(AttributeDescription(name: "y", type: .double, derivationExpression: "a.x * 2")),
+            relationship("a", to: "A", inverse: "bs"),
+          ]),
+      ])),
     Case(code: .unknownComposite, place: "A.x", model: one(attribute("x", .composite("Gone")))),
     Case(
       code: .compositeCycle, place: "C",
@@ -177,6 +225,22 @@ struct ModelProblemsTests {
         EntityDescription(
           name: "A", subentities: (0..<65_536).map { EntityDescription(name: "B\($0)") })
       ])),
+    Case(code: .tooManyProperties, place: "A", model: one((0...65_536).map { attribute("x\($0)") })),
+    // 1,000 in each of 501.
+    Case(
+      code: .tooManyProperties, place: "B500",
+      model: ModelDescription(entities: [
+        EntityDescription(
+          name: "A", properties: (0..<1000).map { attribute("x\($0)") }, subentities: (0...500).map { EntityDescription(name: "B\($0)") })
+      ])),
+    // 1,024 in each of 98.
+    Case(
+      code: .tooManyProperties, place: "A",
+      model: ModelDescription(
+        entities: [EntityDescription(name: "A", properties: (0..<98).map { attribute("p\($0)", .composite("C")) })],
+        composites: [
+          CompositeDescription(name: "C", attributes: (0..<1024).map { AttributeDescription(name: "x\($0)", type: .string) })
+        ])),
     Case(
       code: .boundOfWrongType, place: "A.x",
       model: bounded(AttributeDescription(name: "x", type: .date, maximumLength: 1))),

@@ -67,7 +67,7 @@ let sampleValues: [(String, StoredValue)] = [
     try builder.set(value, slot: slot)
     var table = try builder.finish()
     let node = try #require(table.handle(for: .integer(8), entity: base.index))
-    #expect(table.value(slot: slot, of: node) == value)
+    #expect(table.value(slot: slot, of: node).isIdentical(to: value))
     #expect(table.value(slot: slot, of: NodeHandle(entity: base.index, row: 0)) == .null)
     // And through an edit, which leaves a copy alone.
     let before = table
@@ -285,7 +285,7 @@ let sampleValues: [(String, StoredValue)] = [
     for row in 0..<100 {
       for slot in base.slots {
         let node = NodeHandle(entity: base.index, row: row)
-        #expect(copy.value(slot: slot.index, of: node) == table.value(slot: slot.index, of: node))
+        #expect(copy.value(slot: slot.index, of: node).isIdentical(to: table.value(slot: slot.index, of: node)))
       }
     }
     // Sizes that do not fit are refused.

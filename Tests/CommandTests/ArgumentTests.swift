@@ -18,6 +18,33 @@ import Testing
   }
 
   @Test(
+    "a word that begins with a dash and is no option is an error with a hint, and nothing is done",
+    arguments: [
+      ["convert", Command.company, "-hash.xml"], ["convert", Command.company, "-h.xml"], ["inspect", "-hello"], ["dump", "-x"],
+      ["convert", Command.company, "--hash.xml"], ["diff", Command.company, "-other.xml"], ["metadata", "set", "a.xml", "-key", "value"],
+      ["fetch", Command.company, "--entity", "-Employee"], ["fetch", Command.company, "--entity", "Employee", "--where", "-hired > 3"],
+      ["conform", "explain", "-hal"], ["new-format", "-helper"], ["predicate", "-h == 3"], ["model", "show", "-hm"], ["formats", "-hf"],
+    ])
+  func dashes(_ arguments: [String]) throws {
+    let folder = try Folder()
+    let result = try Command.run(arguments: arguments, in: folder.path)
+    #expect(result.code == 64 && result.output.isEmpty, "\(result.output)\(result.errors)")
+    #expect(result.errors.contains("./-name") && result.errors.contains("after --"), "\(result.errors)")
+    #expect(folder.names.isEmpty)
+    #expect(try Command.run(arguments: arguments + ["--json"], in: folder.path).error()["code"] as? String == "usage")
+  }
+
+  @Test("a file whose name begins with a dash is named with its directory or after two dashes")
+  func dashedFiles() throws {
+    let folder = try Folder()
+    #expect(try Command.run("convert", Command.company, "./-hash.xml", in: folder.path).code == 0)
+    #expect(try Command.run("convert", "--", Command.company, "-h.plist", in: folder.path).code == 0)
+    #expect(folder.names == ["-h.plist", "-hash.xml"])
+    #expect(try Command.run("inspect", "-h").output.contains("USAGE"))
+    #expect(try Command.run("fetch", Command.company, "--entity", "Employee", "--sort", "-badge", "--columns", "badge").code == 0)
+  }
+
+  @Test(
     "errors of arguments are JSON with --json, wherever it stands",
     arguments: [
       ["--json"], ["nonsense", "--json"], ["inspect", "--json"], ["inspect", "--json", "--nonsense", "x"], ["fetch", "x", "--entity", "E", "--limit", "y", "--json"],

@@ -73,7 +73,7 @@ import Testing
     let result = try Command.run("conform", "--selftest", "--fault", "nanBecomesZero")
     #expect(result.code == 0, "\(result.output)\(result.errors)")
     #expect(result.output.contains("caught   nanBecomesZero") && result.output.contains("by VAL-08"))
-    #expect(result.output.hasSuffix("1 faults, 1 caught, 0 dead checks\n"))
+    #expect(result.output.hasSuffix("1 fault, 1 caught, 0 dead checks\n"))
   }
 
   @Test("a check alone is put to the test, with the faults that it is there to find")

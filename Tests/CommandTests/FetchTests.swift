@@ -31,6 +31,8 @@ import Testing
     #expect(groups.output == "department.name,@count,max:(badge)\nEntwicklung,4,2147483647\n")
   }
 
+  static let longPath = String(repeating: "manager.", count: 400) + "name"
+
   @Test(
     "what cannot be asked is refused with the reason and exit code 64",
     arguments: [
@@ -42,13 +44,53 @@ import Testing
       (["--entity", "Employee", "--columns", ","], "--columns"), (["--entity", "Employee", "--columns", "name,,badge"], "--columns"),
       (["--entity", "Employee", "--group", "name", "--columns", ""], "--columns"), (["--entity", "Employee", "--group", " "], "--group"),
       (["--entity", "Employee", "--sort", ""], "--sort"), (["--entity", "Employee", "--columns", "name,name", "--format", "json"], "'name'"),
-      (["--entity", "Employee", "--columns", "name,name", "--format", "ndjson"], "'name'"), (["--entity", "Employee", "--limit", "0", "--where", "nmae == 1"], "name"),
+      (["--entity", "Employee", "--columns", "name,name", "--format", "ndjson"], "'name'"), (["--entity", "employee"], "did you mean 'Employee'"),
+      (["--entity", "Employee", "--where", "name > 5"], "CAST(name, \"NSNumber\")"), (["--entity", "Employee", "--where", "hired > 'now'"], "'2001-01-31'"),
+      (["--entity", "Employee", "--where", "hired > 5"], "'2001-01-31'"), (["--entity", "Employee", "--where", "badge == '5'"], "without quotes"),
+      (["--entity", "Employee", "--count", "--where", "name == 5"], "--where"), (["--entity", "Employee", "--where", "ANY projects.title > 5"], "'projects.title' is a text"),
+      (["--entity", "Employee", "--group", "name", "--having", "max:(name) > 5"], "--having"), (["--entity", "Employee", "--group", "name", "--having", "name > 5"], "--having"),
+      (["--entity", "Employee", "--step-limit", "0"], "--step-limit"), (["--entity", "Employee", "--sort", longPath], "at most 300"),
+      (["--entity", "Employee", "--group", longPath], "at most 300"),
+      (["--entity", "Employee", "--limit", "0", "--where", "nmae == 1"], "name"),
     ])
   func refusals(_ arguments: [String], _ word: String) throws {
     let result = try Command.run(arguments: ["fetch", Command.company] + arguments)
     #expect(result.code == 64)
     #expect(result.output.isEmpty)
     #expect(result.errors.contains(word), "\(result.errors)")
+  }
+
+  @Test("a number that is compared with a text of a column without types is refused with the way to write it")
+  func untyped() throws {
+    let folder = try Folder()
+    try Data("sku,qty\na,4\nb,6\nc,7\n".utf8).write(to: URL(filePath: folder("p.csv")))
+    let refused = try Command.run("fetch", folder("p.csv"), "--entity", "p", "--where", "qty > 5")
+    #expect(refused.code == 64 && refused.errors.contains("'qty' is a text") && refused.errors.contains("CAST(qty, \"NSNumber\")"), "\(refused.errors)")
+    let found = try Command.run("fetch", folder("p.csv"), "--entity", "p", "--where", "CAST(qty, 'NSNumber') > 5", "--columns", "sku", "--format", "csv")
+    #expect(found.output == "sku\nb\nc\n", "\(found.output)\(found.errors)")
+    let converted = try Command.run("convert", folder("p.csv"), folder("q.plist"), "--entity", "p", "--where", "qty > 5")
+    #expect(converted.code == 64 && converted.errors.contains("--where: ") && converted.errors.contains("'qty' is a text"), "\(converted.errors)")
+    #expect(folder.names == ["p.csv"])
+  }
+
+  @Test("dates are written as ISO 8601")
+  func dates() throws {
+    let folder = try Folder()
+    let rows = "id:Reference,name:String,born:Date\n1,Voltaire,1694-11-21T00:00:00Z\n2,Zola,1840-04-02T00:00:00Z\n"
+    try Data(rows.utf8).write(to: URL(filePath: folder("Author.csv")))
+    for text in ["born > '1800-01-01'", "born > CAST('1800-01-01', 'NSDate')", "born == '1840-04-02T01:00:00+01:00'"] {
+      let found = try Command.run("fetch", folder("Author.csv"), "--entity", "Author", "--where", text, "--columns", "name", "--format", "csv")
+      #expect(found.output == "name\nZola\n", "\(text): \(found.output)\(found.errors)")
+    }
+  }
+
+  @Test("a predicate that takes too many steps ends with an error that names the limit and the option")
+  func steps() throws {
+    let result = try Command.run(
+      "fetch", Command.company, "--entity", "Employee", "--where", "SUBQUERY(department.employees, $x, $x.department.employees.@count > 0).@count > 3",
+      "--step-limit", "20")
+    #expect(result.code == 65 && result.errors.contains("20 steps") && result.errors.contains("--step-limit"), "\(result.errors)")
+    #expect(result.errors.contains("SUBQUERY(department.employees"))
   }
 
   @Test("a column may stand twice where there are no keys")

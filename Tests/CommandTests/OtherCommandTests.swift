@@ -71,6 +71,44 @@ import Testing
     #expect((json["objects"] as? [Any])?.count == 4)
   }
 
+  @Test("what differs anywhere in two stores differs in their dumps: nothing is cut", arguments: ["plist", "xml"])
+  func wholeMetadata(_ type: String) throws {
+    let folder = try Folder()
+    let long = String(repeating: "0123456789", count: 100)
+    var dumps: [String] = []
+    for end in ["a", "b"] {
+      let store = folder(end + "." + type)
+      #expect(try Command.run("convert", Command.company, store).code == 0)
+      #expect(try Command.run("metadata", "set", store, "note", long + end).code == 0)
+      dumps.append(try Command.run("dump", store).output)
+    }
+    #expect(dumps[0] != dumps[1] && dumps[0].contains("metadata note: \"\(long)a\"\n"))
+  }
+
+  @Test("dump has dates as ISO 8601, and where that does not give them back their seconds")
+  func dates() throws {
+    let folder = try Folder()
+    let rows = "id:Reference,born:Date\n1,1840-04-02T12:00:00.5Z\n2,@1e300\n3,1799-01-01\n"
+    try Data(rows.utf8).write(to: URL(filePath: folder("Author.csv")))
+    let text = try Command.run("dump", folder("Author.csv")).output
+    for line in ["  born: 1840-04-02T12:00:00.5Z\n", "  born: date(1e+300)\n", "  born: 1799-01-01T00:00:00Z\n"] { #expect(text.contains(line), "\(text)") }
+    let json = try #require(try Command.run("dump", folder("Author.csv"), "--json").json() as? [String: Any])
+    let values = (json["objects"] as? [[String: Any]])?.compactMap { ($0["values"] as? [String: Any])?["born"] as? String }
+    #expect(values?.count == 3 && values?.first == "1840-04-02T12:00:00.5Z" && values?[1].hasPrefix("@1e") == true, "\(String(describing: values))")
+    try Data(rows.replacingOccurrences(of: "12:00:00.5", with: "12:00:01").utf8).write(to: URL(filePath: folder("other.csv")))
+    let difference = try Command.run("diff", folder("Author.csv"), folder("other.csv"), "--read-option", "entity=Author", "--ignore-uuid", "--ignore-metadata")
+    #expect(difference.output == "~ Author/1.born: 1840-04-02T12:00:00.5Z → 1840-04-02T12:00:01Z\n", "\(difference.output)\(difference.errors)")
+  }
+
+  @Test("a metadata key that looks like the next lines of a dump is in quotes")
+  func forgedLines() throws {
+    let folder = try Folder()
+    try FileManager.default.copyItem(atPath: Command.samples + "/Company/Company.plist", toPath: folder("a.plist"))
+    #expect(try Command.run("metadata", "set", folder("a.plist"), "a: \"x\"\nmetadata b", "y").code == 0)
+    let text = try Command.run("dump", folder("a.plist")).output
+    #expect(text.contains(#"metadata "a: \"x\"\nmetadata b": "y""#) && !text.contains("\nmetadata b"), "\(text.prefix(2000))")
+  }
+
   @Test("model show prints a model file's model, and a store's")
   func model() throws {
     let file = try Command.run("model", "show", Command.samples + "/Company/Company.xcdatamodeld")

@@ -1,5 +1,8 @@
+import AtomicStoreSPI
 import Foundation
 import Testing
+
+@testable import AtomicStoreCommand
 
 /// Libraries that are no good as plug-ins, made by the C compiler that comes with Swift.
 enum BadPlugin {
@@ -61,16 +64,16 @@ enum BadPlugin {
   static let bad: [(String, String, String)] = [
     ("no description", "int nothing;\n", "no store plug-in"),
     ("another magic", info(magic: "7"), "none of a store plug-in"),
-    ("a newer interface", info(major: "99"), "was built for plug-in interface 99.0, this program has 1.0"),
-    ("a newer minor one", info(minor: "7"), "was built for plug-in interface 1.7, this program has 1.0"),
-    ("another kit", info(kit: "\"9.9\""), "was built against version 9.9 of the kit, this program is 0.1.0"),
+    ("a newer interface", info(major: "99"), "was built for plug-in interface 99.0, this program has 2.0"),
+    ("a newer minor one", info(minor: "7"), "was built for plug-in interface 2.7, this program has 2.0"),
+    ("another kit", info(kit: "\"9.9\""), "was built against version 9.9 of the kit, this program is \(StorePlugin.kitVersion)"),
     ("another compiler", info(compiler: "\"Clang 3\""), "it was built by Clang 3, this program by"),
     ("its own kit", info(identity: "&own", more: "static const char own = 1;\n"), "carries its own copy of the kit"),
     ("its own runtime", info(runtime: "&own", more: "static const char own = 1;\n"), "second copy of the Swift runtime"),
     ("a missing symbol", info(more: "extern int not_there_at_all; int *use = &not_there_at_all;\n"), "built against another version of the kit"),
   ]
 
-  @Test("what does not fit is refused with both sides named, before any of its code runs", .enabled(if: BadPlugin.compiler != nil), arguments: bad)
+  @Test("what does not fit is refused with both sides named, before it is asked for its formats", .enabled(if: BadPlugin.compiler != nil), arguments: bad)
   func refusals(_ name: String, _ source: String, _ word: String) throws {
     let folder = try Self.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -89,6 +92,92 @@ enum BadPlugin {
     #expect(listed.output.contains("left out: \(data)/bad.so") && listed.output.contains(word), "\(listed.output)")
     let searched = try Command.run(arguments: ["formats"], environment: ["ATOMICSTORE_PLUGIN_PATH": path])
     #expect(searched.output.contains("left out: \(path)"))
+  }
+
+  /// Writes down that its code ran.
+  private static func touching(_ folder: String) -> String {
+    "#include <stdio.h>\n__attribute__((constructor)) static void ran(void) { fclose(fopen(\"\(folder)/ran\", \"w\")); }\n"
+  }
+
+  @Test(
+    "a plug-in that depends on the current directory, or that another user may have written, is not loaded, and that is said",
+    .enabled(if: BadPlugin.compiler != nil),
+    arguments: ["XDG relative", "path relative", "directory", "file", "file in a directory", "link to a directory"])
+  func unsafePlaces(_ which: String) throws {
+    let folder = try Self.folder()
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let plugins = folder + "/data/atomicstore/plugins"
+    try FileManager.default.createDirectory(atPath: plugins, withIntermediateDirectories: true)
+    let made = try BadPlugin.make("bad", Self.touching(folder) + Self.info() + Self.touched, in: folder)
+    let plugin = plugins + "/bad.so"
+    try FileManager.default.moveItem(atPath: made, toPath: plugin)
+    func open(_ path: String) throws { try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: path) }
+    for path in [plugins, plugin] { try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path) }
+    var environment = ["XDG_DATA_HOME": folder + "/data"]
+    switch which {
+    case "XDG relative": environment = ["XDG_DATA_HOME": "data", "HOME": folder + "/none"]
+    case "path relative": environment = ["ATOMICSTORE_PLUGIN_PATH": "data/atomicstore/plugins", "XDG_DATA_HOME": folder + "/none"]
+    case "directory": try open(plugins)
+    case "file": try open(plugin)
+    case "file in a directory":
+      environment = ["ATOMICSTORE_PLUGIN_PATH": plugin, "XDG_DATA_HOME": folder + "/none"]
+      try open(plugins)
+    default:
+      try FileManager.default.createSymbolicLink(atPath: folder + "/link", withDestinationPath: plugins)
+      environment = ["ATOMICSTORE_PLUGIN_PATH": folder + "/link", "XDG_DATA_HOME": folder + "/none"]
+      try open(plugins)
+    }
+    let result = try Command.run(arguments: ["inspect", Command.company], in: folder, environment: environment)
+    #expect(result.code == 0 && result.output.contains("XML store"))
+    let word = which.contains("relative") ? "relative path" : "other users may write to it"
+    #expect(result.errors.contains(word), "\(result.errors)")
+    #expect(!FileManager.default.fileExists(atPath: folder + "/ran"))
+  }
+
+  @Test("the search takes only what belongs to the user or root, and nobody else may write to")
+  func owners() throws {
+    let folder = try Self.folder()
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let plugins = folder + "/atomicstore/plugins"
+    try FileManager.default.createDirectory(atPath: plugins, withIntermediateDirectories: true)
+    for (name, mode) in [("a.so", 0o644), ("b.so", 0o664), ("c.so", 0o646), ("d.txt", 0o644)] {
+      try Data("x".utf8).write(to: URL(filePath: plugins + "/" + name))
+      try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: plugins + "/" + name)
+    }
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: plugins)
+    let own = PluginSearch(["XDG_DATA_HOME": folder])
+    #expect(own.files == [plugins + "/a.so"])
+    #expect(own.refusals.map(\.from) == [plugins + "/b.so", plugins + "/c.so"])
+    // To anybody else it is another user's, unless root made it.
+    let other = PluginSearch(["XDG_DATA_HOME": folder], user: geteuid() &+ 1)
+    #expect(geteuid() == 0 ? other.files == own.files : other.files.isEmpty && other.refusals.first?.reason.contains("another user") == true)
+    #expect(PluginSearch(["XDG_DATA_HOME": "", "HOME": folder]).files.isEmpty)
+  }
+
+  @Test("a library that was cut short is refused and ends no command", .enabled(if: BadPlugin.compiler != nil))
+  func cutShort() throws {
+    let folder = try Self.folder()
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let whole = try Data(contentsOf: URL(filePath: try BadPlugin.make("bad", Self.info() + Self.touched, in: folder)))
+    let plugins = folder + "/data/atomicstore/plugins"
+    try FileManager.default.createDirectory(atPath: plugins, withIntermediateDirectories: true)
+    let plugin = plugins + "/cut.so"
+    for length in [0, 3, 4, 16, 63, 64, 100, 1000, 4096, whole.count / 2, whole.count - 64, whole.count - 1] {
+      try whole.prefix(length).write(to: URL(filePath: plugin))
+      let listed = try Command.run(arguments: ["formats"], environment: ["XDG_DATA_HOME": folder + "/data"])
+      #expect(listed.code == 0 && listed.output.contains("left out: \(plugin)"), "\(length): \(listed.code) \(listed.output)")
+      #expect(listed.output.contains(length < 4 ? "no dynamic library" : "cut short"), "\(length): \(listed.output)")
+      #expect(try Command.run("formats", "--plugin", plugin).code == 65)
+    }
+    // Headers that tell of more than there can be.
+    for (place, byte) in [(32, 0xFF), (39, 0x7F), (40, 0xFF), (47, 0xFF), (56, 0xFF), (60, 0xFF), (16, 2), (4, 1), (5, 2), (54, 1)] as [(Int, UInt8)] {
+      var bytes = whole
+      bytes[place] = byte
+      try bytes.write(to: URL(filePath: plugin))
+      #expect(try Command.run("formats", "--plugin", plugin).code == 65, "byte \(place)")
+    }
+    let unknown = try Command.run(arguments: ["convert", Command.company, folder + "/x", "--to", "Bad"], environment: ["XDG_DATA_HOME": folder + "/data"])
+    #expect(unknown.code == 64 && unknown.errors.contains("left out: \(plugin)"), "\(unknown.errors)")
   }
 
   @Test("a plug-in that registers nothing is refused", .enabled(if: BadPlugin.compiler != nil))

@@ -4,6 +4,12 @@ import Testing
 /// The command with a terminal for its output.
 enum Terminal {
   static func run(_ arguments: String..., columns: UInt16) throws -> (output: String, errors: String) {
+    let (bytes, talk) = try run(arguments, columns: columns)
+    return (String(decoding: bytes, as: UTF8.self).replacingOccurrences(of: "\r\n", with: "\n"), talk)
+  }
+
+  /// - Parameter hasErrors: Whether standard error is the terminal too.
+  static func run(_ arguments: [String], columns: UInt16, hasErrors: Bool = false) throws -> (output: [UInt8], errors: String) {
     // As C's posix_openpt, unlockpt and ptsname do, which are not there for Swift.
     let master = open("/dev/ptmx", O_RDWR | O_NOCTTY)
     try #require(master >= 0)
@@ -21,9 +27,14 @@ enum Terminal {
     process.arguments = arguments
     process.standardOutput = FileHandle(fileDescriptor: slave, closeOnDealloc: false)
     let errors = Pipe()
-    process.standardError = errors
+    if hasErrors {
+      process.standardError = FileHandle(fileDescriptor: slave, closeOnDealloc: false)
+    } else {
+      process.standardError = errors
+    }
     try process.run()
     close(slave)
+    if hasErrors { try errors.fileHandleForWriting.close() }
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 4096)
     // With nobody at the other end, reading is an error.
@@ -31,7 +42,7 @@ enum Terminal {
     let talk = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     process.waitUntilExit()
     close(master)
-    return (String(decoding: bytes, as: UTF8.self).replacingOccurrences(of: "\r\n", with: "\n"), talk)
+    return (bytes, talk)
   }
 }
 

@@ -34,7 +34,11 @@ enum Harness {
   }()
 
   /// A worker process comes by here, as a suite's trait, before any test is run; and stays.
-  static let isReady = !Conformance.checks(for: subject).isEmpty
+  static let isReady: Bool = {
+    // Faults are planted here, and nobody looks at what the checks leave for whoever looks into a failure.
+    atexit { WorkerPool.removeAllFiles() }
+    return !Conformance.checks(for: subject).isEmpty
+  }()
 
   /// A check of the catalogue or of these tests.
   ///
@@ -50,7 +54,8 @@ enum Harness {
     return ConformanceCheck(definition: definition, subject: subject)
   }
 
-  static func hang() { while true { usleep(100_000) } }
+  /// Works without end.
+  static func hang() { while true { _ = getppid() } }
 
   /// An index that is never there, and that no compiler can know of.
   static func trap() { precondition(CommandLine.arguments.count < 0, "planted") }
@@ -71,6 +76,16 @@ enum Harness {
       }
     },
     Fault("hangsAtSave", "hangs at a save") { $0.beforeSave = { _, _ in hang() } },
+    Fault("waitsAtSave", "waits for something at a save that never comes") { $0.beforeSave = { _, _ in while true { usleep(100_000) } } },
+    // As on a machine that gives it little: a part of a tenth of the time.
+    Fault("slowAtSave", "is at work at a save, and never has enough of the processor") { hooks in
+      hooks.beforeSave = { _, _ in
+        while true {
+          for _ in 0..<20_000 { _ = getppid() }
+          usleep(60_000)
+        }
+      }
+    },
     Fault("hangsInTraits", "hangs when it is asked for its traits") { hooks in
       hooks.traits = { traits in
         hang()

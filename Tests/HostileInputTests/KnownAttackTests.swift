@@ -3,13 +3,16 @@ import BuiltInStoreFormats
 import Foundation
 import ModelFiles
 import StoreCodecs
+import StoreMutation
+import TestSupport
 import Testing
 
 /// Attacks that are known by name, where no other suite has them. Entities, document types, levels, cycles, counts and offsets
 /// are with the codecs' tests and the harness's checks HXM, HBP and HCS.
 @Suite("Known attacks") struct KnownAttackTests {
-  private let folder = NSTemporaryDirectory() + "attack-\(UUID().uuidString)"
-  init() throws { try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true) }
+  private let directory: TemporaryDirectory
+  private var folder: String { directory.path }
+  init() throws { directory = try TemporaryDirectory("attack") }
 
   private func open(_ path: String, _ options: StoreOptions = [:]) throws -> PersistentStore {
     try PersistentStoreCoordinator(registry: .builtIn).addPersistentStore(at: path, options: options, isReadOnly: true)
@@ -147,5 +150,40 @@ import Testing
     let text = "x-coredata://5B1D9F0C-58F3-4C5A-9E0B-0C0FFEE0C0DE/Employee/ps" + tail
     // A NUL that is escaped is text like any other: it comes back escaped.
     #expect(ManagedObjectID(uriRepresentation: text)?.uriRepresentation == (tail == "%00" ? text : nil))
+  }
+
+  @Test(
+    "two factors that take few bytes each are read, or refused with the place, never made into their product", .timeLimit(.minutes(10)),
+    arguments: ProductShape.all)
+  func products(_ shape: ProductShape) throws {
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let path = try write(shape.bytes, shape.fileName)
+    var found = ProductShape.Outcome.opens(0)
+    var place = StoreLocation()
+    do {
+      if shape.reader == .model {
+        _ = try ManagedObjectModel(ModelFile.read(at: path).description)
+      } else {
+        found = .opens(try open(path).nodes.count)
+      }
+    } catch let error as PersistentStoreError {
+      guard case .refused(_, let named) = shape.outcome else { throw error }
+      found = .refused(error.code.description, named)
+      place = error.location
+      #expect(error.location.file?.hasSuffix(shape.fileName) == true, "\(error)")
+      #expect(error.description.utf8.count < 2000)
+    } catch let error as InvalidModelError {
+      let limit = try #require(error.errors.first { $0.isLimit })
+      found = .refused("limitExceeded", .entity)
+      place.entity = limit.entityName
+    }
+    #expect(found == shape.outcome)
+    switch found {
+    case .opens: break
+    case .refused(_, .line): #expect(place.line != nil)
+    case .refused(_, .offset): #expect(place.offset != nil)
+    case .refused(_, .entity): #expect(place.entity != nil)
+    case .refused(_, .property): #expect(place.entity != nil && place.property != nil)
+    }
   }
 }

@@ -5,17 +5,17 @@ import Foundation
 import Testing
 
 @Suite("Saves that fail after a merge policy decided") struct FailedResolutionTests {
-  /// A stack whose next save fails while the store is told, since a new relationship leads to a room that is gone.
+  /// A stack whose format can be told to fail, with a change that no policy drops.
   func stack() throws -> (stack: Stack, there: ManagedObjectContext, visitor: ManagedObject, people: [ManagedObject]) {
-    let stack = try Stack("XML")
-    let room = try stack.insert("Room", ["number": 1])
+    let folder = try TestFolder()
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: CompanyGraph.model, registry: try Failures.registry())
+    let store = try coordinator.addPersistentStore(type: "XML", at: folder.file("store.xml"))
+    let stack = Stack(folder: folder, coordinator: coordinator, store: store, context: ManagedObjectContext(coordinator))
     let visitor = try stack.insert("Visitor", ["name": "V"])
     let people = try ["A", "B", "C"].map { try stack.insert("Employee", ["name": $0, "age": 1]) }
     try stack.context.save()
-    try visitor.setValue(room, forKey: "room")
-    let there = ManagedObjectContext(stack.coordinator)
-    there.delete(try there.existingObject(with: room.objectID))
-    return (stack, there, visitor, people)
+    try visitor.setValue("W", forKey: "name")
+    return (stack, ManagedObjectContext(stack.coordinator), visitor, people)
   }
 
   static let deciding: [MergePolicy] = [.mergeByPropertyStoreTrump, .mergeByPropertyObjectTrump, .overwrite, .rollback]
@@ -38,8 +38,10 @@ import Testing
 
     let before = stack.context.conflicts().map(\.keysChangedHere)
     stack.context.mergePolicy = policy
-    let error = try #require(graphError { try stack.context.save() })
-    #expect(error.code == .persistentStoreSave)
+    Failures.arm(stack.folder, skips: 0, .before)
+    let error = graphError { try stack.context.save() }
+    Failures.disarm(stack.folder)
+    #expect(error?.code == .persistentStoreSave)
     #expect(a["age"] as? Int == 2)
     #expect(a["name"] as? String == "A")
     #expect(a["spouse"] as? ManagedObject === b)
@@ -52,7 +54,6 @@ import Testing
     #expect(stack.context.conflicts().map(\.keysChangedHere) == before)
 
     // The cause mended, the same save succeeds.
-    try visitor.setValue(nil, forKey: "room")
     try stack.context.save()
     #expect(!stack.context.hasChanges)
     let other = try stack.reopened()
@@ -62,20 +63,30 @@ import Testing
     #expect(try other.first("Employee", "B") != nil || !isOurs)
   }
 
-  @Test("an object that a uniqueness constraint would have removed stays when its deletion is refused", arguments: [true, false])
-  func deniedReplacement(_ withUndo: Bool) throws {
-    let stack = try Stack("XML", model: try ManagedObjectModel(UniquenessChainTests.unique))
+  @Test("objects that a uniqueness constraint would have merged are as before when the result is not valid", arguments: [true, false])
+  func invalidMerge(_ withUndo: Bool) throws {
+    var description = UniquenessChainTests.unique
+    guard case .relationship(var notes) = description.entities[0].properties[2] else { return #expect(Bool(false)) }
+    notes.maximumCount = 2
+    description.entities[0].properties[2] = .relationship(notes)
+    let stack = try Stack("XML", model: try ManagedObjectModel(description))
     let old = try stack.insert("Code", ["code": 1, "name": "old"])
-    try stack.insert("Note", ["name": "n"]).setValue(old, forKey: "code")
+    for name in ["a", "b"] { try stack.insert("Note", ["name": name]).setValue(old, forKey: "code") }
     try stack.context.save()
     if withUndo { stack.context.undoManager = UndoHistory() }
     stack.context.mergePolicy = .overwrite
     let new = try stack.insert("Code", ["code": 1, "name": "new"])
+    let note = try stack.insert("Note", ["name": "c"])
+    try note.setValue(new, forKey: "code")
     let error = try #require(graphError { try stack.context.save() })
-    #expect(error.code == .validationRelationshipDeniedDelete)
+    #expect(error.code == .validationRelationshipExceedsMaximumCount)
+    #expect(error.message.contains("Code/1, Code/new were merged, since they have the same code"))
     #expect(!old.isDeleted)
     #expect(stack.context.deletedObjects.isEmpty)
-    #expect(stack.context.insertedObjects == [new])
+    #expect(stack.context.insertedObjects == [new, note])
+    #expect(new.unavailableReason == nil)
+    #expect(try names(new, "notes") == ["c"])
+    #expect(try sorted(old, "notes") == ["a", "b"])
     stack.context.undo()
     #expect(stack.context.hasChanges == !withUndo)
     #expect(old["name"] as? String == "old")

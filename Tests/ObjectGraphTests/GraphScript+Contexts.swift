@@ -100,15 +100,12 @@ extension GraphScript {
     try checkPromise(policy, base, here, there.graph)
   }
 
-  /// Whether the other context may be what is in the way of a save: without a merge by deleting a destination, with one
-  /// by giving something to a deleted object that forbids its deletion.
+  /// Whether the other context may be what is in the way of a save, by giving something to a deleted object that forbids
+  /// its deletion.
   private func isExpected(
     _ error: any Error, _ policy: MergePolicy?, _ base: ReferenceGraph, _ here: ReferenceGraph, _ there: ReferenceGraph
   ) -> Bool {
     guard let error = error as? ManagedObjectError else { return false }
-    if policy != nil {
-      return base.keys.contains { there.records[$0] == nil } && error.description.contains("does not exist")
-    }
     return base.keys.contains { here.records[$0] == nil }
       && error.allErrors.allSatisfy { $0.code == .validationRelationshipDeniedDelete }
   }
@@ -170,7 +167,12 @@ extension GraphScript {
   private mutating func decideConflicts(_ there: ReferenceGraph) throws -> MergePolicy {
     let isConflict = saved.keys.contains { key in
       let (base, here, there) = (saved.records[key], main.graph.records[key], there.records[key])
-      return !ReferenceGraph.isSame(base, here) && !ReferenceGraph.isSame(base, there) && !(here == nil && there == nil)
+      guard !ReferenceGraph.isSame(base, here), !ReferenceGraph.isSame(base, there), let base, let there else {
+        return there == nil && here != nil && !ReferenceGraph.isSame(base, here)
+      }
+      // To-many relationships merge, unless the object is deleted here.
+      return here == nil || base.values != there.values
+        || ReferenceGraph.relationships(of: base.entity).contains { !$0.isToMany && base.ends[$0.name] ?? [] != there.ends[$0.name] ?? [] }
     }
     if chance(1, in: 3) {
       log.append("save with policy error")

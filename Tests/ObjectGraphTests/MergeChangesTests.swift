@@ -125,6 +125,46 @@ import Testing
     #expect(try sorted(try #require(try other.first("Department", "Sales")), "employees") == ["C", "D"])
   }
 
+  @Test("observers are told of new objects as inserted, of changed ones as refreshed")
+  func reported() throws {
+    let two = try Two()
+    let sales = try two.stack.insert("Department", ["name": "Sales"])
+    let ada = try two.stack.insert("Person", ["name": "Ada"])
+    try two.here.save()
+    let bob = try two.there.insertNewObject(forEntityName: "Person")
+    bob["department"] = try two.there.existingObject(with: sales.objectID)
+    try two.there.existingObject(with: ada.objectID).setValue(1, forKey: "age")
+    let changes = try two.saveThere()
+    var told: [ObjectIDChanges] = []
+    let observation = two.here.observe { if case .objectsDidChange(let changes) = $0 { told.append(changes.ids) } }
+    two.here.mergeChanges(fromDidSave: changes)
+    observation.cancel()
+    #expect(told.map(\.inserted) == [[bob.objectID]])
+    #expect(told.map { Set($0.refreshed) } == [[sales.objectID, ada.objectID]])
+    #expect(told.flatMap(\.updated).isEmpty)
+    #expect(!two.here.hasChanges)
+  }
+
+  @Test("after a merge nothing names an object that is deleted here", arguments: [true, false])
+  func deletedHere(_ isFault: Bool) throws {
+    let two = try Two()
+    let ada = try two.stack.insert("Person", ["name": "Ada"])
+    let sales = try two.stack.insert("Department", ["name": "Sales"])
+    let task = try two.stack.insert("Task", ["title": "t"])
+    try two.here.save()
+    two.here.delete(ada)
+    two.here.processPendingChanges()
+    if isFault { two.here.refresh(ada, mergeChanges: false) }
+    let theirs = try two.there.existingObject(with: ada.objectID)
+    theirs["department"] = try two.there.existingObject(with: sales.objectID)
+    try theirs.add(try two.there.existingObject(with: task.objectID), to: "tasks")
+    two.here.mergeChanges(fromDidSave: try two.saveThere())
+    #expect(try names(sales, "employees") == [])
+    #expect(try names(task, "people") == [])
+    try two.here.save()
+    #expect(try two.stack.reread("Person").isEmpty)
+  }
+
   @Test("IDs of strangers are passed over", arguments: ["updated", "deleted", "inserted"])
   func strangers(_ kind: String) throws {
     let two = try Two()

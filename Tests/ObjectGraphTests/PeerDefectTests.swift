@@ -57,7 +57,8 @@ import Testing
     _ = try stack.insert("Department", ["name": "D", "budget": number])
     try stack.context.save()
     let other = try stack.reopened()
-    #expect(try #require(try other.first("Department", "D"))["budget"] as? DecimalNumber == number)
+    let found = try #require(try other.first("Department", "D"))["budget"] as? DecimalNumber
+    #expect(found?.isIdentical(to: number) == true)
   }
 
   @Test(

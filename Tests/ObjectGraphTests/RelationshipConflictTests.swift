@@ -16,13 +16,37 @@ import Testing
     there.delete(try there.existingObject(with: room.objectID))
     try there.save()
     let error = try #require(graphError { try stack.context.save() })
-    #expect(error.code == .persistentStoreSave)
-    #expect(error.description.contains("room") && error.description.contains("Room/1 does not exist"))
+    #expect(error.code == .managedObjectMerge)
+    #expect(error.conflicts.map(\.objectID) == [visitor.objectID])
+    #expect(error.conflicts.map(\.keysLeadingNowhere) == [["room"]])
     #expect(visitor["room"] as? ManagedObject === room && visitor.hasChanges)
     try visitor.setValue(nil, forKey: "room")
     try stack.context.save()
     let other = try stack.reopened()
     #expect(try #require(try other.first("Visitor", isNew ? "W" : "V"))["room"] == nil)
+  }
+
+  @Test(
+    "every policy but error carries out a save that would lead to what somebody else deleted",
+    arguments: MergePolicy.allCases.filter { $0 != .error }, [true, false])
+  func settledDestination(_ policy: MergePolicy, _ isNew: Bool) throws {
+    let stack = try Stack()
+    let rooms = try [1, 2].map { try stack.insert("Room", ["number": $0]) }
+    var visitor = try stack.insert("Visitor", ["name": "V", "room": rooms[1]])
+    try stack.context.save()
+    if isNew { visitor = try stack.insert("Visitor") }
+    try visitor.setValue("W", forKey: "name")
+    try visitor.setValue(rooms[0], forKey: "room")
+    let there = ManagedObjectContext(stack.coordinator)
+    there.delete(try there.existingObject(with: rooms[0].objectID))
+    try there.save()
+    stack.context.mergePolicy = policy
+    try stack.context.save()
+    let other = try stack.reopened()
+    let isDropped = policy == .rollback && !isNew
+    let stored = try #require(try other.first("Visitor", isDropped ? "V" : "W"))
+    let keepsStored = !isNew && (policy == .rollback || policy == .mergeByPropertyStoreTrump)
+    #expect((stored["room"] as? ManagedObject)?["number"] as? Int == (keepsStored ? 2 : nil))
   }
 
   @Test("an object deleted over somebody else's new relationship to it leaves nobody dangling", arguments: Stack.types)

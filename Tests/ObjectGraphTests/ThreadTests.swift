@@ -28,15 +28,6 @@ import Testing
     if let error = failure.withLock({ $0 }) { throw error }
   }
 
-  /// Saves; again where others were quicker ten times over, as may happen where threads do nothing else.
-  static func save(_ context: ManagedObjectContext) throws(ManagedObjectError) {
-    while true {
-      do throws(ManagedObjectError) { return try context.save() } catch {
-        guard error.code == .persistentStoreSave, error.underlying == nil else { throw error }
-      }
-    }
-  }
-
   @Test("all that they insert is saved, and whoever reads meanwhile finds whole objects", arguments: Stack.types)
   func insertions(_ type: String) throws {
     let stack = try Stack(type)
@@ -52,7 +43,7 @@ import Testing
         let badge = try context.insertNewObject(forEntityName: "Badge")
         try badge.setValue(Int64(round), forKey: "number")
         try person.setValue(badge, forKey: "badge")
-        try Self.save(context)
+        try context.save()
         let reader = ManagedObjectContext(coordinator)
         let request = FetchRequest<ManagedObject>(
           entityName: "Person", predicate: try FetchPredicate(format: "badge.number == \(round) AND name BEGINSWITH '\(number) '"))
@@ -76,7 +67,7 @@ import Testing
         let context = ManagedObjectContext(coordinator)
         let person = try context.existingObject(with: id)
         try person.setValue((person["age"] as? Int ?? 0) + 1, forKey: "age")
-        do throws(ManagedObjectError) { try Self.save(context) } catch {
+        do throws(ManagedObjectError) { try context.save() } catch {
           guard error.code == .managedObjectMerge else { throw error }
           continue
         }
@@ -84,6 +75,53 @@ import Testing
       }
     }
     #expect(try stack.reread("Person").map { $0["age"] as? Int } == [added.withLock { $0 }])
+  }
+
+  @Test("no save fails because others are quicker, and relationships that all add to keep every addition", arguments: Stack.types)
+  func contention(_ type: String) throws {
+    let stack = try Stack(type)
+    let sales = try stack.insert("Department", ["name": "Sales"])
+    try stack.context.save()
+    let (coordinator, id) = (stack.coordinator, sales.objectID)
+    try Self.run { number in
+      let context = ManagedObjectContext(coordinator)
+      let department = try context.existingObject(with: id)
+      for round in 0..<Self.rounds {
+        let person = try context.insertNewObject(forEntityName: "Person")
+        try person.setValue("\(number) \(round)", forKey: "name")
+        try person.setValue(department, forKey: "department")
+        try context.save()
+      }
+    }
+    let other = try stack.reopened()
+    let again = try #require(try other.fetch("Department").first)
+    #expect(try again.count(forRelationshipNamed: "employees") == Self.threads * Self.rounds)
+    #expect(inverseProblems(in: other.store.nodes).isEmpty)
+  }
+
+  @Test("a slow save among quick ones comes to its end, also where its hooks save on another thread and wait for that")
+  func slowSave() throws {
+    let stack = try Stack(classes: ["Person": Waiting.self])
+    let coordinator = stack.coordinator
+    let isDone = Mutex(false)
+    try Self.run { number in
+      if number == 0 {
+        defer { isDone.withLock { $0 = true } }
+        let context = ManagedObjectContext(coordinator)
+        context.mergePolicy = .mergeByPropertyObjectTrump
+        // Enough that quick saves come between.
+        for round in 0..<300 { try context.insertNewObject(forEntityName: "Person").setValue("slow \(round)", forKey: "name") }
+        try context.save()
+      } else {
+        let context = ManagedObjectContext(coordinator)
+        for round in 0..<400 where !isDone.withLock({ $0 }) {
+          try context.insertNewObject(forEntityName: "Task").setValue("\(number) \(round)", forKey: "title")
+          try context.save()
+        }
+      }
+    }
+    #expect(try stack.reread("Person").count == 300)
+    #expect(inverseProblems(in: try stack.reopened().store.nodes).isEmpty)
   }
 
   @Test("an index that all need at once is made, and found by all")
@@ -124,7 +162,7 @@ import Testing
           let person = try context.insertNewObject(forEntityName: "Person")
           try person.setValue("\(number) \(round)", forKey: "name")
           try context.assign(person, to: main)
-          try Self.save(context)
+          try context.save()
           #expect(try context.count(for: FetchRequest<ManagedObject>(entityName: "Person")) > round)
         }
       }
@@ -133,5 +171,20 @@ import Testing
     #expect(coordinator.persistentStores.count == 1)
     #expect(events.withLock { $0 } >= Self.threads / 2 * Self.rounds * 3)
     #expect(try stack.reread("Person").count == 1 + Self.threads / 2 * Self.rounds)
+  }
+}
+
+/// An object whose first save saves another context, on another thread, and waits for that.
+private final class Waiting: ManagedObject {
+  override func willSave() {
+    guard let coordinator = managedObjectContext?.persistentStoreCoordinator, self["name"] as? String == "slow 0" else { return }
+    let done = DispatchSemaphore(value: 0)
+    Thread.detachNewThread {
+      let context = ManagedObjectContext(coordinator)
+      _ = try? context.insertNewObject(forEntityName: "Badge")
+      try? context.save()
+      done.signal()
+    }
+    done.wait()
   }
 }

@@ -40,6 +40,9 @@ import Testing
       case .storeRemoved:
         made = context?.object(with: saved.objectID)
         try stack.coordinator.remove(stack.store)
+      case .merged:
+        // It takes a uniqueness constraint: see UniquenessMergeTests.
+        made = nil
       case .neverSaved:
         made = try context?.insertNewObject(forEntityName: "Employee")
         context?.rollback()

@@ -359,6 +359,39 @@ let specimen = """
     #expect(try events(of: document).utf8.count > 11_000_000)
   }
 
+  @Test(
+    "what goes on for megabytes gives the same events in pieces of any size, and the same place where it is wrong",
+    arguments: [("<a>one<!--", "-->two<b x='1'/></a>"), ("<a>one<?x ", "?>two<b/></a>"), ("<a x='", "'>one<b/></a>"), ("<a>", "<b/>end</a>")])
+  func longPieces(_ around: (String, String)) throws {
+    let long = [UInt8](repeating: UInt8(ascii: "x"), count: 5_000_000)
+    let bytes = Array(around.0.utf8) + long + Array(around.1.utf8)
+    let whole = try events(of: bytes)
+    #expect(whole.utf8.count > 8)
+    for size in [65_536, 1_000_003] { #expect(try events(of: bytes, inPiecesOf: size) == whole) }
+    // The end is missing, and then an end that belongs to nothing.
+    for bad in [Array(bytes.dropLast(4)), bytes + Array("</c>".utf8)] {
+      let error = try #require(refusal(of: bad))
+      #expect(error.code == .malformed && error.location.line == 1)
+    }
+  }
+
+  @Test("a comment that goes on takes time by its length, not by its square")
+  func longComment() throws {
+    func seconds(_ count: Int) throws -> Double {
+      let bytes = Array("<a><!--".utf8) + [UInt8](repeating: UInt8(ascii: "x"), count: count) + Array("--></a>".utf8)
+      func now() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) * 1e-9
+      }
+      let start = now()
+      #expect(try events(of: bytes, inPiecesOf: 65_536) == "<a></a>")
+      return now() - start
+    }
+    let (one, eight) = (try seconds(4_000_000), try seconds(32_000_000))
+    #expect(eight < 0.2 || eight < one * 28, "\(one) s became \(eight) s")
+  }
+
   @Test("one byte changed never traps")
   func flippedBytes() {
     let bytes = Array(specimen.utf8)

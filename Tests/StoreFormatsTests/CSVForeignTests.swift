@@ -41,15 +41,16 @@ import Testing
     }
   }
 
-  @Test("a typed file with another delimiter is saved with commas, and read so with the same option")
-  func typedWithTabs() throws {
+  @Test("a typed file with another delimiter is saved with that, or with what the option says, and read so again", arguments: [nil, "tab", "comma", "bar"])
+  func typedWithTabs(_ option: String?) throws {
     let path = try folder.write("id:Reference\tname:String\tage:Integer 16\n1\tAnn\t20\n")
+    let delimiter = option.flatMap { ["comma": ",", "bar": "|"][$0] } ?? "\t"
     for _ in 0..<2 {
-      let open = try OpenCSV(path, ["delimiter": "tab"])
+      let open = try OpenCSV(path, option.map { ["delimiter": $0] } ?? [:])
       #expect(open.entity.slots.map(\.name) == ["name", "age"])
       #expect(try open.value("name", of: .integer(1)) == .string("Ann"))
       try open.set("age", .integer(21), of: .integer(1))
-      #expect(try folder.text() == "id:Reference,name:String,age:Integer 16\n1,Ann,21\n")
+      #expect(try folder.text() == "id:Reference,name:String,age:Integer 16\n1,Ann,21\n".replacing(",", with: delimiter))
     }
   }
 

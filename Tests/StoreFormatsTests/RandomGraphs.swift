@@ -157,10 +157,21 @@ enum RandomGraphs {
       return objects.filter { $0.entity.isKindOf(entity: entity) }.randomElement(using: &random)
         .map { ObjectReference(entityName: $0.entity.name, reference: $0.reference) }
     }
+    // A twin's twin is the twin.
+    var twins: [Int: Int] = [:]
+    let alphas = objects.indices.filter { objects[$0].entity.slot(named: "twin") != nil }
+    for index in alphas where twins[index] == nil && Bool.random(using: &random) {
+      guard let other = alphas.filter({ twins[$0] == nil }).randomElement(using: &random) else { continue }
+      twins[index] = other
+      twins[other] = index
+    }
     for index in objects.indices {
-      for slot in objects[index].entity.slots {
+      // The other ends are derived.
+      for slot in objects[index].entity.slots where !["staff", "things"].contains(slot.name) {
         let value: StoredValue
         switch slot.kind {
+        case .toOne where slot.name == "twin":
+          value = twins[index].map { .toOne(ObjectReference(entityName: objects[$0].entity.name, reference: objects[$0].reference)) } ?? .null
         case .attribute(let type): value = self.value(type, &random)
         case .toOne:
           value = Bool.random(using: &random)
@@ -176,6 +187,10 @@ enum RandomGraphs {
       }
     }
     let builder = NodeTableBuilder(model: model)
+    builder.inverseHandling = .enforce
+    for entity in model.entities {
+      for slot in entity.slots where ["staff", "things"].contains(slot.name) { builder.markAbsent(slot: slot.index, entity: entity.index) }
+    }
     var order = Array(objects.indices)
     if shuffled {
       var other = Random(seed: seed &+ 1)

@@ -1,6 +1,7 @@
 import AtomicStoreKit
 import BuiltInStoreFormats
 import Foundation
+import TestSupport
 import Testing
 
 private let model = ModelDescription(entities: [
@@ -13,9 +14,10 @@ private let model = ModelDescription(entities: [
 ])
 
 @Suite("Save As") struct SaveAsTests {
-  let folder = NSTemporaryDirectory() + "save-as-\(UUID().uuidString)"
+  private let directory: TemporaryDirectory
+  private var folder: String { directory.path }
 
-  init() throws { try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true) }
+  init() throws { directory = try TemporaryDirectory("save-as") }
 
   @Test(
     "to every type UUID and references stay, and old URIs find the same objects",

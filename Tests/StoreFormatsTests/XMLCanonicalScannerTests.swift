@@ -8,7 +8,7 @@ import Testing
 @Suite("The quick reader of XML stores") struct XMLCanonicalScannerTests {
   /// What reading a document gave: all of it, or the error.
   enum Outcome: Equatable {
-    case store(values: [String: StoredValue], order: [[ReferenceObject]], metadata: StoreMetadata)
+    case store(values: [String: XMLSupport.Exact], order: [[ReferenceObject]], metadata: StoreMetadata)
     case error(PersistentStoreError.Code, String)
   }
 
@@ -19,7 +19,7 @@ import Testing
         let reader = opened.nodes.reader(of: entity.index)
         return (0..<reader.count).map { reader.reference(row: $0) }
       }
-      return .store(values: XMLSupport.values(opened.nodes), order: order, metadata: opened.metadata)
+      return .store(values: XMLSupport.exact(opened.nodes), order: order, metadata: opened.metadata)
     } catch let error as PersistentStoreError {
       return .error(error.code, error.description)
     } catch {
@@ -98,7 +98,7 @@ import Testing
     }
     #expect(scanner.isComplete())
     let whole = try XMLSupport.open(bytes, model: model, options: ["parser": "libxml2"])
-    #expect(XMLSupport.values(try builder.finish()) == XMLSupport.values(whole.nodes))
+    #expect(XMLSupport.exact(try builder.finish()) == XMLSupport.exact(whole.nodes))
   }
 
   @Test("a long text over many pieces is taken", arguments: [100_000, 3_000_000])

@@ -113,7 +113,7 @@ struct XMLStoreExtensionTests {
       }
     }
     let (opened, text) = try Self.again(nodes, Self.metadata(nodes))
-    #expect(XMLSupport.values(opened.nodes) == XMLSupport.values(try nodes.canonical()))
+    #expect(XMLSupport.exact(opened.nodes) == XMLSupport.exact(try nodes.canonical()))
     #expect(opened.nodes.model.description == nodes.model.description)
     #expect(try XMLSupport.text(of: opened) == text)
   }
@@ -192,7 +192,7 @@ struct XMLStoreExtensionTests {
         .toOne(ObjectReference(entityName: "Alpha", reference: nodes.reference(of: node))), forKey: "toFirst", of: node)
     }
     let (opened, text) = try Self.again(nodes, Self.metadata(nodes))
-    #expect(XMLSupport.values(opened.nodes) == XMLSupport.values(try nodes.canonical()))
+    #expect(XMLSupport.exact(opened.nodes) == XMLSupport.exact(try nodes.canonical()))
     #expect(text.contains(#"<object type="ALPHA" id="z1">"#))
     #expect(text.contains(#"<object type="BETA" id="z1.BETA">"#))
     #expect(text.contains(#"<object type="GAMMA" id="z77">"#))
@@ -234,7 +234,7 @@ struct XMLStoreExtensionTests {
       try nodes.setValue(.string("upper \(entity)"), forKey: "Value", of: node)
     }
     let opened = try Self.again(nodes, Self.metadata(nodes)).opened
-    #expect(XMLSupport.values(opened.nodes) == XMLSupport.values(nodes))
+    #expect(XMLSupport.exact(opened.nodes) == XMLSupport.exact(nodes))
     let error = try XMLSupport.failure { _ = try Self.again(nodes, Self.metadata(nodes), ["schema": "omit"]) }
     #expect(error.code == .unsupportedByFormat)
     #expect(error.message.contains("'Item'") && error.message.contains("'ITEM'"))
@@ -251,7 +251,7 @@ struct XMLStoreExtensionTests {
     let node = try nodes.addCacheNode(entity: 0, reference: .integer(1))
     try nodes.set(.string("x"), slot: 0, of: node)
     let opened = try Self.again(nodes, Self.metadata(nodes)).opened
-    #expect(XMLSupport.values(opened.nodes) == XMLSupport.values(nodes))
+    #expect(XMLSupport.exact(opened.nodes) == XMLSupport.exact(nodes))
   }
 
   @Test("a model of one's own goes along; one that the file tells does not; the option decides otherwise")

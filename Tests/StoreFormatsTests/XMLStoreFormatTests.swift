@@ -100,7 +100,7 @@ struct XMLStoreFormatTests {
     #expect(values["Person/103.friend"] == .null)
     #expect(
       values["Book/102.readers"]
-        == .toMany([103, 104].map { ObjectReference(entityName: "Person", reference: .integer($0)) }))
+        == .toMany([104, 103].map { ObjectReference(entityName: "Person", reference: .integer($0)) }))
   }
 
   @Test("a file is written back as it was, but for the order of properties", arguments: [
@@ -133,7 +133,7 @@ struct XMLStoreFormatTests {
     #expect(Self.value(utf8.nodes, "A/1", "t") == .string(""))
     let wide = Data(text.utf16.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)] })
     let utf16 = try XMLSupport.open([0xFF, 0xFE] + Array(wide))
-    #expect(XMLSupport.values(utf16.nodes) == XMLSupport.values(utf8.nodes))
+    #expect(XMLSupport.exact(utf16.nodes) == XMLSupport.exact(utf8.nodes))
   }
 
   @Test("nextObjectID is the last one handed out, and never below an object's", arguments: [(5, 102), (500, 500)])
@@ -171,12 +171,12 @@ struct XMLStoreFormatTests {
     #expect(Self.value(try XMLSupport.open(document).nodes, "A/1", "t") == .string("<"))
   }
 
-  @Test("binary data are broken once, after 76 characters", arguments: [0, 1, 3, 56, 57, 58, 114, 1000])
+  @Test("binary data are broken once, after 76 characters, but not where there are just 76", arguments: [0, 1, 3, 54, 55, 56, 57, 58, 114, 1000])
   func wrapsBinary(_ count: Int) throws {
     let data = Data((0..<count).map { UInt8(truncatingIfNeeded: $0 * 7) })
     let base64 = data.base64EncodedString()
     var text = String(base64.prefix(76))
-    if count > 0 { text += "\n" }
+    if count > 0, base64.count != 76 { text += "\n" }
     if count > 57 { text += base64.dropFirst(76) + "\n" }
     let document = XMLSupport.document(
       """
@@ -187,6 +187,22 @@ struct XMLStoreFormatTests {
     let opened = try XMLSupport.open(document)
     #expect(Self.value(opened.nodes, "A/1", "d") == .data(data))
     #expect(try XMLSupport.text(of: opened) == document)
+  }
+
+  @Test("an object without any property is on one line, as Core Data has it")
+  func objectWithoutProperties() throws {
+    let document = XMLSupport.document(
+      """
+          <object type="A" id="z1"></object>
+          <object type="B" id="z2">
+              <attribute name="t" type="string">x</attribute>
+          </object>
+          <object type="B" id="z3"></object>
+          <object type="C" id="z4">
+              <relationship name="r" type="0/1" destination="C"></relationship>
+          </object>
+      """)
+    #expect(try XMLSupport.text(of: try XMLSupport.open(document)) == document)
   }
 
   @Test("twelve million bytes in one attribute go through")

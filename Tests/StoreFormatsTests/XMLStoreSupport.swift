@@ -79,6 +79,15 @@ enum XMLSupport {
   }
 
   /// Every value of every node, by name: for comparing two stores whose models number things differently.
+  /// A value that equals the very same data only: another spelling of a number is another value.
+  struct Exact: Equatable {
+    let value: StoredValue
+    static func == (one: Exact, other: Exact) -> Bool { one.value.isIdentical(to: other.value) }
+  }
+
+  /// The values of all nodes, for comparing what was read with what was written.
+  static func exact(_ nodes: NodeTable) -> [String: Exact] { values(nodes).mapValues { Exact(value: $0) } }
+
   static func values(_ nodes: NodeTable) -> [String: StoredValue] {
     var result: [String: StoredValue] = [:]
     for entity in nodes.model.entities {

@@ -43,6 +43,17 @@ enum Kit {
     return measured
   }
 
+  /// What every load includes: whether the two ends of all relationships agree.
+  static func measureInverses(_ folder: String) throws -> Measured {
+    let (coordinator, store) = try load(folder + "/" + Format.propertyList.file)
+    defer { withExtendedLifetime(coordinator) {} }
+    let nodes = store.nodes
+    var found = 0
+    let measured = try timed { found = nodes.inverseDisagreements().count }
+    guard found == 0 else { throw Failure(message: "\(found) ends disagree") }
+    return measured
+  }
+
   /// A save of all that the property list holds.
   static func measureSave(_ format: Format, _ folder: String, withoutDisk: Bool) throws -> Measured {
     let (coordinator, store) = try load(folder + "/" + Format.propertyList.file)

@@ -56,6 +56,7 @@ struct Measurement: Sendable {
     section = "property list"
     floor("floor-sqlite-load") { try CompanyFloors.databaseLoad($0) }
     kit("load-BinaryPropertyList", "floor-sqlite-load", aim: 0.35) { try Kit.measureLoad(.propertyList, $0, parser: nil) }
+    kit("inverses", "load-BinaryPropertyList", aim: 0.1) { try Kit.measureInverses($0) }
     other("GRDB-load", "load-BinaryPropertyList")
     other("JSONDecoder-load", "load-BinaryPropertyList")
     other("PropertyListSerialization-load", "load-BinaryPropertyList")

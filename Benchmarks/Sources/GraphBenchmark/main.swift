@@ -38,6 +38,9 @@ let side = value("--side", "")
 if !side.isEmpty {
   let folder = value("--folder", "/tmp")
   let isWriting = value("--phase", "write") == "write"
+  if isWriting {
+    if side == "grdb" { try importDatabase(count, folder + "/articles.sqlite") } else { try importGraph(count, type: side, folder) }
+  }
   if side == "grdb" {
     try runDatabase(count, folder + "/people.sqlite", isWriting: isWriting)
   } else {

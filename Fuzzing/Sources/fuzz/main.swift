@@ -18,7 +18,7 @@ struct Session {
   let mutator: Mutator
   /// What one input may take beyond what the process has: a floor for buffers of a fixed size, and so many times its own.
   static let memoryFloor = 64 << 20
-  static let memoryMultiple = 512
+  static let memoryMultiple = 64
 
   init(_ reader: HostileReader, _ samples: String, _ corpus: String?) throws {
     trial = try HostileTrial(reader: reader, samples: samples)

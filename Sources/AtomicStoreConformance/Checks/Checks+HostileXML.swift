@@ -231,6 +231,41 @@ extension Checks {
         try lab.expectKeptOrRefused(graph, "properties whose names hold tabs and line ends")
       }
     },
+    xml("HXM-13", "A comment, an instruction or an attribute of many megabytes takes time and memory by its size",
+      by: "one of each, of 4 and of 32 million bytes: eight times the size takes at most 24 times the processor's time; "
+        + "at most 64 MB and 64 times the size",
+      causes: ["what has not ended yet is searched again from its beginning for each piece of the file"], catches: ["rescansComments"],
+      timeLimit: 180
+    ) { lab, store in
+      struct Seen: Codable, Sendable {
+        var seconds: Double
+        var memory: Int
+      }
+      for (what, begin, end) in [("a comment", "<!--", "-->"), ("an instruction", "<?x ", "?>"), ("an attribute", "<unknown a=\"", "\"/>")] {
+        var all: [Seen] = []
+        for count in [4_000_000, 32_000_000] {
+          var crafted = store.pieces
+          crafted.pieces.insert(
+            .init(.text, Array(begin.utf8) + [UInt8](repeating: UInt8(ascii: "x"), count: count) + Array(end.utf8)), at: crafted.rootEnd)
+          let path = lab.path("long")
+          Files.write(crafted.bytes, to: path)
+          let model = store.graph.model
+          let seen = try lab.process("open it with \(what) of \(count) bytes", seconds: 60) { bench -> Seen in
+            var seen = Seen(seconds: 0, memory: 0)
+            seen.memory = try Memory.growth { seen.seconds = Stopwatch.seconds { _ = try? bench.open(path, model, isReadOnly: true) } }
+            return seen
+          }
+          Files.remove(path)
+          try lab.expect(
+            seen.memory <= (64 << 20) + 64 * count, "\(what) of \(count) bytes: at most 64 MB and 64 times the size", "\(seen.memory >> 20) MB")
+          all.append(seen)
+        }
+        lab.note("\(what): " + all.map { "\(Int($0.seconds * 1000)) ms, \($0.memory >> 20) MB" }.joined(separator: "; "))
+        try lab.expect(
+          all[1].seconds < 0.2 || all[1].seconds <= all[0].seconds * 24, "\(what): eight times the size takes at most 24 times as long",
+          "\(Int(all[0].seconds * 1000)) ms became \(Int(all[1].seconds * 1000)) ms")
+      }
+    },
     xml("HXM-12", "Another reader finds every document of the store's well-formed", profile: .interop,
       by: "texts with every control character, noncharacter and line end, one store each; Python's expat reads those that were saved",
       causes: ["characters that XML cannot have were written as they are"], catches: ["writesIllegalCharacters"], timeLimit: 60

@@ -259,16 +259,7 @@ extension Checks {
       causes: ["a length or a reference from the file was believed"], catches: ["inventsFromDamage"], timeLimit: 60
     ) { lab in
       let (path, graph, text) = try lab.small()
-      var damages: [Lab.Damage] = []
-      for (member, bytes) in (Files.content(path) ?? [:]).sorted(by: { $0.key < $1.key }) {
-        for place in bytes.indices {
-          for bit in 0..<8 { damages.append(damage(member, bytes, place, bytes[place] ^ (1 << UInt8(bit)))) }
-          for value: UInt8 in [0x00, 0xFF, 0x22, 0x3C] where bytes[place] != value { damages.append(damage(member, bytes, place, value)) }
-        }
-      }
-      let step = max(1, damages.count / 700)
-      let first = Int(lab.seed % UInt64(step))
-      let some = stride(from: first, to: damages.count, by: step).map { damages[$0] }
+      let some = damages(to: (Files.content(path) ?? [:]).sorted { $0.key < $1.key }, limit: 700, seed: lab.seed)
       var refused = 0
       var others: [String] = []
       for (damage, end) in try lab.open(path, graph, text, damaged: some) {
@@ -532,10 +523,29 @@ extension Checks {
 
   static func name(_ member: String) -> String { member.isEmpty ? "the file" : member }
 
-  private static func damage(_ member: String, _ bytes: [UInt8], _ place: Int, _ value: UInt8) -> Lab.Damage {
-    var changed = bytes
-    changed[place] = value
-    return .init(label: "\(name(member)) with 0x\(String(value, radix: 16)) at byte \(place)", member: member, bytes: changed)
+  /// Damages of one byte each, spread over all bytes of all files: eight with a bit turned over, four with another byte.
+  ///
+  /// They are counted, not made, until they are chosen: a file of 49 KB has 600,000.
+  private static func damages(to files: [(key: String, value: [UInt8])], limit: Int, seed: UInt64) -> [Lab.Damage] {
+    let total = files.reduce(0) { $0 + $1.value.count * 12 }
+    let step = max(1, total / limit)
+    var chosen: [Lab.Damage] = []
+    var first = Int(seed % UInt64(step))
+    for (member, bytes) in files {
+      while first < bytes.count * 12 {
+        let position = first / 12
+        let kind = first % 12
+        first += step
+        let byte = kind < 8 ? bytes[position] ^ (1 << UInt8(kind)) : [0x00, 0xFF, UInt8(ascii: "\""), UInt8(ascii: "<")][kind - 8]
+        guard byte != bytes[position] else { continue }
+        chosen.append(
+          Lab.Damage(
+            label: "\(name(member)) with 0x\(String(byte, radix: 16)) at byte \(position)", member: member, of: bytes, at: position,
+            byte: byte))
+      }
+      first -= bytes.count * 12
+    }
+    return chosen
   }
 
   /// Files that are known by their first bytes, and some that are not.

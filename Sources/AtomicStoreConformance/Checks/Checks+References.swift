@@ -291,10 +291,10 @@ extension Checks {
           return try withExtendedLifetime(open) {
             var best = Double.infinity
             for _ in 0..<3 {
-              let start = ContinuousClock.now
-              for _ in 0..<100 { _ = try open.coordinator.newReference(for: ManagedObjectSnapshot(entity: 0), in: open.store) }
-              let spent = ContinuousClock.now - start
-              best = min(best, Double(spent.components.attoseconds) * 1e-18 + Double(spent.components.seconds))
+              let spent = try Stopwatch.seconds {
+                for _ in 0..<100 { _ = try open.coordinator.newReference(for: ManagedObjectSnapshot(entity: 0), in: open.store) }
+              }
+              best = min(best, spent)
             }
             return best
           }

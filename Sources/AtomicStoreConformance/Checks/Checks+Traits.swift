@@ -144,6 +144,15 @@ extension Checks {
       }
       try lab.expectEqual(try lab.process("read it") { try $0.read(path, graph.model) }.count, graph.objects.count, "objects")
     },
+    CheckDefinition(
+      "PRO-03", "Destroying a store that is a directory leaves what else is in it",
+      from: "\(kit): the files of a store are those that a save would replace",
+      by: "a hidden file, a hidden directory with a file, a directory, and a file that is not the format's are put beside the store's own; "
+        + "it is destroyed; the last of them may also be refused",
+      causes: ["the directory is removed as a whole", "the format does not say what it passed over"],
+      catches: ["destroysUnrelatedFiles", "claimsUnrelatedFiles"],
+      demand: { $0.layout == .folder ? .applies : .notApplicable("layout is file") }
+    ) { lab in try lab.expectOnlyTheStoreDestroyed() },
   ]
 
   /// - Parameter gap: What the traits say that the format cannot do; nil for nothing.

@@ -11,6 +11,12 @@ extension Faults {
     return (try? source.bytes().withUnsafeBytes { Array($0) }) ?? []
   }
 
+  /// Holds so much memory for a moment, and touches all of it.
+  private static func take(_ bytes: Int) {
+    let room = [UInt8](repeating: 1, count: min(bytes, 4 << 30))
+    withExtendedLifetime(room) {}
+  }
+
   static let hostile: [Fault] = [
     Fault("indexOutOfRange", "takes a byte of the file for a place in a table") { hooks in
       hooks.load = { source, _ in
@@ -41,6 +47,51 @@ extension Faults {
           }
         }
         return sum == 1 && all.isEmpty
+      }
+    },
+    Fault("roomForInherited", "makes a description of each property for each entity that inherits it") { hooks in
+      hooks.load = { _, nodes in
+        take(nodes.model.entities.reduce(0) { $0 + ($1.superentity?.slots.count ?? 0) } * 2000)
+        return false
+      }
+    },
+    Fault("roomForEveryValue", "makes room for each property of each object") { hooks in
+      hooks.afterLoad = { _, nodes in
+        take(nodes.model.entities.reduce(0) { $0 + $1.slots.count * nodes.count(of: $1.index) } * 64)
+      }
+    },
+    Fault("bufferForEachProperty", "makes a buffer of 64 KB for each property") { hooks in
+      hooks.load = { _, nodes in
+        take(nodes.model.entities.reduce(0) { $0 + $1.slots.count } * 65_536)
+        return false
+      }
+    },
+    Fault("quadraticEntities", "goes through all entities for each of them") { hooks in
+      hooks.load = { _, nodes in
+        var found = 0
+        for entity in nodes.model.entities {
+          for _ in 0..<20 { for other in nodes.model.entities where other.name.count + entity.name.count < 0 { found += 1 } }
+        }
+        return found > 0
+      }
+    },
+    Fault("rescansComments", "looks at all that a comment holds for each piece of it") { hooks in
+      hooks.load = { source, _ in
+        let all = bytes(source)
+        guard all.count > 1 << 20, Files.replacing(Array("<!--xxxx".utf8), by: [], in: all) != nil else { return false }
+        var sum: UInt8 = 0
+        all.withUnsafeBufferPointer { all in
+          for piece in stride(from: 0, to: all.count, by: 4096) {
+            for place in stride(from: 0, to: piece, by: 512) { sum ^= all[place] }
+          }
+        }
+        return sum == 1 && all.isEmpty
+      }
+    },
+    Fault("holdsLongRecord", "takes a kilobyte for each field of a record, however many there are") { hooks in
+      hooks.load = { source, _ in
+        take(bytes(source).count { $0 == UInt8(ascii: ",") } * 1024)
+        return false
       }
     },
     Fault("followsExternalPath", "reads the file that a text names") { hooks in

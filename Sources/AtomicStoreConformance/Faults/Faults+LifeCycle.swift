@@ -426,6 +426,18 @@ extension Faults {
         close(open(configuration.path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o644))
       }
     },
+    Fault("destroysUnrelatedFiles", "takes what else is in its directory away when it goes") { hooks in
+      hooks.removal = { configuration, hasCoordinator in if !hasCoordinator { Files.remove(configuration.path + "/.control") } }
+    },
+    Fault("claimsUnrelatedFiles", "does not say which files in its directory are not its own") { hooks in
+      // What it passes over it says to a source of its own.
+      hooks.source = { source throws(PersistentStoreError) in
+        guard source.isFolder else { return source }
+        var members: [(name: String, bytes: [UInt8])] = []
+        for name in source.memberNames { members.append((name, try source.bytes(ofMember: name).withUnsafeBytes { Array($0) })) }
+        return StoreSource(members: members, name: source.name)
+      }
+    },
     Fault("destroyDeletesFolder", "takes files of like names away when it goes") { hooks in
       hooks.removal = { configuration, hasCoordinator in if hasCoordinator { Files.remove(configuration.path + ".bak") } }
     },

@@ -12,6 +12,10 @@ extension Faults {
       }
       return value
     },
+    value("decimalZerosDropped", "writes decimals without the zeros at their end") { value, _ in
+      guard case .decimal(let number) = value, number.exponent < 0 else { return value }
+      return .decimal(number.normalized)
+    },
     value("dateLocaleFormatter", "writes dates in the time of the place where it runs") { value, _ in
       guard case .date(let date) = value else { return value }
       tzset()

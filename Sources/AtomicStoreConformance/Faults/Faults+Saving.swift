@@ -71,6 +71,7 @@ extension Faults {
       }
     },
     Fault("leavesTempOnError", "leaves working files where they are", mistakes: Int32(CSF_KEEP_TEMPORARY.rawValue)),
+    Fault("forgetsToPutBack", "says that it put the old store back, and did not", mistakes: Int32(CSF_EXCHANGE_ONCE.rawValue)),
     Fault("resetsMode", "leaves new files with the mode that they were made with", mistakes: Int32(CSF_RESET_MODE.rawValue)),
     Fault("genericError", "tells every error as the same one") { hooks in
       hooks.saveError = { _ in PersistentStoreError(.inputOutput, "the store could not be saved") }

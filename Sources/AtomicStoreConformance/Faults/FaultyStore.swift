@@ -17,6 +17,8 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
   }
 
   init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
+    var configuration = configuration
+    FaultHooks.current.configuration?(&configuration)
     self.configuration = configuration
     try FaultHooks.current.initialize?(configuration)
     base = try Base(configuration)
@@ -56,6 +58,8 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
     try hooks.afterLoad?(source, nodes)
   }
 
+  var writesDeferredValues: Bool { base.writesDeferredValues }
+
   mutating func value(slot: Int, of node: NodeHandle, in nodes: NodeTable) throws(PersistentStoreError) -> StoredValue {
     try base.value(slot: slot, of: node, in: nodes)
   }
@@ -90,6 +94,14 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
 
   func selection(from snapshot: StoreSnapshot) throws(PersistentStoreError) -> StoreSelection? {
     try base.selection(from: snapshot)
+  }
+
+  mutating func saveMetadata(
+    _ metadata: StoreMetadata, in source: StoreSource, to staged: StagedStore
+  ) throws(PersistentStoreError) -> Bool {
+    // A mistake in saving is one whatever is saved.
+    guard !FaultHooks.current.isAboutSaving else { return false }
+    return try base.saveMetadata(metadata, in: source, to: staged)
   }
 
   mutating func save(_ snapshot: StoreSnapshot, to staged: StagedStore) throws(PersistentStoreError) {
@@ -140,6 +152,8 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
 struct FaultHooks: Sendable {
   var traits: (@Sendable (StoreTraits) -> StoreTraits)?
   var recognize: (@Sendable (StoreProbe, Recognition) -> Recognition)?
+  /// What else the format is told than it was.
+  var configuration: (@Sendable (inout StoreConfiguration) -> Void)?
   var initialize: (@Sendable (StoreConfiguration) throws(PersistentStoreError) -> Void)?
   var metadata: (@Sendable (StoreMetadata, StoreSource) throws(PersistentStoreError) -> StoreMetadata)?
   var inferModel: (@Sendable (StoreSource) throws(PersistentStoreError) -> Void)?
@@ -181,6 +195,10 @@ struct FaultHooks: Sendable {
   /// Told of an error that ends a load.
   var loadFailed: (@Sendable (PersistentStoreError) -> Void)?
 
+  var isAboutSaving: Bool {
+    savedValue != nil || saved != nil || savedAt != nil || beforeSave != nil || afterSave != nil || saveError != nil || bytes != nil
+  }
+
   // Set once, by the process that runs one check, before anything of the store is touched; that process has one thread that
   // looks at it.
   nonisolated(unsafe) static var current = FaultHooks()
@@ -209,6 +227,7 @@ enum Faults {
     values,
     moreValues,
     relationships,
+    ends,
     references,
     changes,
     schema,

@@ -12,11 +12,12 @@ extension Bench {
   /// - Parameters:
   ///   - claims: The model that the file says it follows; nil for the graph's own.
   ///   - uuid: The store's; so that two files can be equal.
+  ///   - options: What the format is told.
   ///   - references: What each object is called, by its place in the graph.
   /// - Returns: What each object is called there.
   @discardableResult func forge(
     _ graph: Graph, to path: String, claims: ModelDescription? = nil, uuid: UUID = UUID(),
-    references: (Int) -> ReferenceObject = Bench.counting
+    options: StoreOptions = [:], references: (Int) -> ReferenceObject = Bench.counting
   ) throws -> [String: String] {
     let model = try Models.frozen(graph.model)
     var nodes = NodeTable(model: model)
@@ -37,7 +38,7 @@ extension Bench {
         try nodes.setValue(isToMany ? .toMany(targets) : targets.first.map { .toOne($0) } ?? .null, forKey: name, of: node)
       }
     }
-    var format = try subject.type.init(StoreConfiguration(path: path)) as any AtomicStore
+    var format = try subject.type.init(StoreConfiguration(path: path, options: options)) as any AtomicStore
     let last = graph.objects.indices.reduce(Int64(0)) { last, place in
       if case .integer(let number) = references(place) { max(last, number) } else { last }
     }

@@ -76,7 +76,7 @@ struct GraphText: Codable, Sendable {
     case .null: nil
     case .toOne(let object): "→ " + name(object.entityName, object.reference)
     case .toMany(let objects): "→ " + objects.map { name($0.entityName, $0.reference) }.joined(separator: " | ")
-    // Decimals that are equal may be written in two ways; bits of others are in their text.
+    // Numbers that are equal may be other data: the text has the bits, and of a decimal the spelling.
     case .double(let number): "double:\(number) bits \(String(number.bitPattern, radix: 16))"
     case .float(let number): "float:\(number) bits \(String(number.bitPattern, radix: 16))"
     case .date(let date): "date:\(date.timeIntervalSinceReferenceDate) bits \(String(date.timeIntervalSinceReferenceDate.bitPattern, radix: 16))"

@@ -77,7 +77,7 @@ struct Lab: Sendable {
     case .refused(let error): throw PhaseTrouble(expected: "\(what): it succeeds", actual: error.text)
     case .crashed(let signal): throw PhaseTrouble(expected: "\(what): it ends", actual: Self.crash(signal), isCrash: true)
     case .exited(let code): throw PhaseTrouble(expected: "\(what): it ends", actual: "the process ended by itself, with \(code)", isCrash: true)
-    case .timedOut: throw PhaseTrouble(expected: "\(what): it ends", actual: "it was stopped after \(limit(seconds)) s", isTimeOut: true)
+    case .timedOut: throw PhaseTrouble(expected: "\(what): it ends", actual: "it was stopped after \(limit(seconds)) s \(Lab.limitWords)", isTimeOut: true)
     }
   }
 
@@ -102,7 +102,7 @@ struct Lab: Sendable {
     case .exited(let code):
       throw PhaseTrouble(expected: "\(what): refused, with an error", actual: "the process ended by itself, with \(code)", isCrash: true)
     case .timedOut:
-      throw PhaseTrouble(expected: "\(what): refused, with an error", actual: "it was stopped after \(limit(seconds)) s", isTimeOut: true)
+      throw PhaseTrouble(expected: "\(what): refused, with an error", actual: "it was stopped after \(limit(seconds)) s \(Lab.limitWords)", isTimeOut: true)
     }
   }
 
@@ -116,13 +116,16 @@ struct Lab: Sendable {
     let planted = subject.fault.flatMap { Faults.named($0)?.mistakes } ?? 0
     var plan = faults
     if plan == nil, planted != 0 { plan = try FaultPlan() }
-    if let plan { plan.state.pointee.mistakes = planted }
+    if let plan { plan.state.pointee.mistakes |= planted }
     return try Phase.run(
       file: "\(folder).phase\(record.nextFile())", milliseconds: limit(seconds) * 1000,
       faults: plan?.state, memory: memory, seconds: cpuSeconds,
       output: { said in if let text = said.text { record.talked("\(what): \(text)") } }
     ) { try body(bench) }
   }
+
+  /// What a limit is of.
+  static let limitWords = "of processor time, or ten times as long of waiting"
 
   private func limit(_ seconds: Int) -> Int { min(seconds, subject.timeLimit ?? seconds) }
 
@@ -193,7 +196,7 @@ struct Lab: Sendable {
 final class FaultPlan {
   let state: UnsafeMutablePointer<csf_state>
 
-  init(_ mode: csf_mode = CSF_COUNT, at: Int = 0, error: Int32 = 0, kinds: Int32 = 0) throws {
+  init(_ mode: csf_mode = CSF_COUNT, at: Int = 0, error: Int32 = 0, kinds: Int32 = 0, mistakes: Int32 = 0) throws {
     try Self.expectInForce()
     guard let state = csf_shared() else { throw Blockage(reason: "no memory can be shared between processes") }
     self.state = state
@@ -201,6 +204,7 @@ final class FaultPlan {
     state.pointee.at = Int64(at)
     state.pointee.error = error
     state.pointee.kinds = kinds
+    state.pointee.mistakes = mistakes
   }
   /// Two calls that come to nothing are seen here, and the second is failed: what looks for calls that are not made, or fails
   /// some, would pass where none can be seen.
@@ -226,6 +230,8 @@ final class FaultPlan {
   /// How many calls there were that change something.
   var calls: Int { Int(state.pointee.calls) }
   var reads: Int { Int(state.pointee.reads) }
+  /// How many looks at the disk there were after the first rename.
+  var looks: Int { Int(state.pointee.looks) }
   /// Whether the call that was to fail was made.
   var wasReached: Bool { state.pointee.reached != 0 }
 

@@ -151,8 +151,10 @@ extension Lab {
   }
 
   /// How many calls a save is made of; ends the check where it does not succeed when nothing is in its way.
-  func calls(of saving: SaveCase) throws -> FaultPlan {
-    let plan = try FaultPlan(CSF_COUNT)
+  ///
+  /// - Parameter mistakes: What the calls do of themselves, as bits of `csf_mistake`.
+  func calls(of saving: SaveCase, mistakes: Int32 = 0) throws -> FaultPlan {
+    let plan = try FaultPlan(CSF_COUNT, mistakes: mistakes)
     let end = try save(saving, "save the change, and count the calls that change something", plan)
     guard case .value = end else { throw PhaseTrouble(expected: "the save succeeds when nothing is in its way", actual: "\(end)") }
     let verdict = try verdict(saving)
@@ -163,9 +165,13 @@ extension Lab {
   /// Saves once for each call that a save is made of, with that call failing or the process killed in its place; looks at each
   /// result from another process; saves again.
   ///
-  /// - Parameter savesAgain: Whether the next save is tried too.
-  func sweep(_ saving: SaveCase, _ mode: csf_mode, error number: Int32 = 0, _ what: String, savesAgain: Bool = true) throws {
-    let counted = try calls(of: saving)
+  /// - Parameters:
+  ///   - savesAgain: Whether the next save is tried too.
+  ///   - mistakes: What the calls do of themselves, as bits of `csf_mistake`.
+  func sweep(
+    _ saving: SaveCase, _ mode: csf_mode, error number: Int32 = 0, _ what: String, savesAgain: Bool = true, mistakes: Int32 = 0
+  ) throws {
+    let counted = try calls(of: saving, mistakes: mistakes)
     let trace = counted.changes
     try expect(counted.calls > 0, "a save makes calls that change something", "none was seen")
     var problems: [Disappointment] = []
@@ -174,7 +180,7 @@ extension Lab {
     for place in 1...counted.calls {
       let call = place <= trace.count ? trace[place - 1] : nil
       let label = "\(what) at call \(place) of \(counted.calls)" + (call.map { " (\($0.what) \(shortened($0.path, saving)))" } ?? "")
-      let plan = try FaultPlan(mode, at: place, error: number)
+      let plan = try FaultPlan(mode, at: place, error: number, mistakes: mistakes)
       let end = try save(saving, label, plan)
       // The same save makes the same calls: a fault that did not happen proves nothing.
       guard plan.wasReached else {
@@ -203,7 +209,7 @@ extension Lab {
       default: problems.append(.init(expected: "\(label): the save succeeds or throws", actual: "\(end)"))
       }
       if savesAgain, problems.isEmpty {
-        switch try attempt("save again after that", { try saving.saveAgain($0) }) {
+        switch try attempt("save again after that", faults: mistakes == 0 ? nil : FaultPlan(mistakes: mistakes), { try saving.saveAgain($0) }) {
         case .value(true):
           let read = try attempt("read it", { try $0.read(saving.path, saving.new.model) })
           if case .value(let text) = read, text.objects.values.contains(where: { $0.values.contains { $0.contains("saved again") } }) {} else {

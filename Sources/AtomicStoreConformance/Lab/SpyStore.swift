@@ -36,6 +36,8 @@ struct SpyStore<Base: AtomicStore>: AtomicStore {
     Spy.note(.load)
     try base.load(source, into: nodes)
   }
+  var writesDeferredValues: Bool { base.writesDeferredValues }
+
   mutating func value(slot: Int, of node: NodeHandle, in nodes: NodeTable) throws(PersistentStoreError) -> StoredValue {
     try base.value(slot: slot, of: node, in: nodes)
   }

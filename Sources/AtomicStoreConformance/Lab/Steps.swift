@@ -107,7 +107,10 @@ extension Bench {
       let before = old[object.label]
       for name in Set(object.values.keys).union(before?.values.keys.map { $0 } ?? []).sorted() {
         let value = object.values[name]
-        if value != before?.values[name] { try target.setValue(value, forKey: name) }
+        let old = before?.values[name]
+        // Another spelling of the same number is a change.
+        let isSame = if let value, let old { value.isIdentical(to: old) } else { value == nil && old == nil }
+        if !isSame { try target.setValue(value, forKey: name) }
       }
     }
     for object in old.objects where !wanted.contains(object.label) {

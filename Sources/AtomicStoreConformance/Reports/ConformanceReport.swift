@@ -283,7 +283,7 @@ public struct ConformanceReport: Sendable {
           detail += "<details open><summary>\(result.outcome.rawValue)</summary><pre>\(Self.escaped(Self.text(of: result)))</pre></details>"
         }
         if !result.notes.isEmpty {
-          detail += "<details><summary>\(result.notes.count) notes</summary><pre>\(Self.escaped(result.notes.joined(separator: "\n")))</pre></details>"
+          detail += "<details><summary>\(result.notes.count) note\(result.notes.count == 1 ? "" : "s")</summary><pre>\(Self.escaped(result.notes.joined(separator: "\n")))</pre></details>"
         }
         rows +=
           "<tr id=\"\(check.id)\"><td>\(check.id)</td><td>\(check.level.rawValue)</td><td style=\"color:\(colour)\">\(result.outcome.rawValue)</td><td>\(detail)</td></tr>\n"

@@ -11,6 +11,7 @@ enum PhaseEnd<Value: Codable & Sendable>: Sendable {
   case refused(PhaseError)
   case crashed(signal: Int32)
   case exited(code: Int32)
+  /// It used more processor time than its limit, or waited ten times as long for something that did not come.
   case timedOut
 }
 
@@ -68,6 +69,11 @@ struct PhaseOutput {
 
 /// Runs a closure in a process that has not touched the store: a copy of this one, which never does.
 enum Phase {
+  /// That what is tested is not to blame: limits are of processor time, and other processes do not count.
+  static func slowMachine(_ milliseconds: Int, used: Int64) -> String {
+    "the machine is too slow, or too busy: in ten times its limit a process was given \(used) ms of processor time, of \(milliseconds)"
+  }
+
   static func run<Value: Codable & Sendable>(
     file: String, milliseconds: Int, faults: UnsafeMutablePointer<csf_state>?, memory: Int64 = 0, seconds: Int64 = 0,
     output: (PhaseOutput) -> Void = { _ in }, _ body: () throws -> Value
@@ -107,11 +113,13 @@ enum Phase {
       _exit(0)
     }
     var code: Int32 = 0
-    let end = csf_wait(child, Int32(clamping: milliseconds), &code)
+    var used: Int64 = 0
+    let end = csf_wait_for_work(child, Int32(clamping: milliseconds), &code, &used)
     switch end {
-    case 0:
+    case 0, 3, 4:
       kill(child, SIGKILL)
       _ = csf_wait(child, 1000, &code)
+      if end == 4 { throw Blockage(reason: slowMachine(milliseconds, used: used)) }
       return .timedOut
     case 2: return .crashed(signal: code)
     default:

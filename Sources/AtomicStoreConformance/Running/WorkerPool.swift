@@ -39,6 +39,7 @@ final class WorkerPool: Sendable {
 
   static func shared(for subject: ConformanceSubject) -> WorkerPool {
     let name = WorkerServer.name(of: subject.type)
+    _ = removesDirectories
     return pools.withLock { pools in
       if let pool = pools[name] { return pool }
       let pool = WorkerPool(.again, name)
@@ -68,6 +69,18 @@ final class WorkerPool: Sendable {
       state.idle = []
     }
     rmdir(root)
+  }
+
+  /// Removes the directories of all pools when the process ends: those that are empty, since the files of a check that failed are for
+  /// whoever looks into it.
+  private static let removesDirectories: Bool = {
+    atexit { for pool in WorkerPool.pools.withLock({ Array($0.values) }) { rmdir(pool.root) } }
+    return true
+  }()
+
+  /// The files of all checks, those that failed included.
+  static func removeAllFiles() {
+    for pool in pools.withLock({ Array($0.values) }) { Files.remove(pool.root) }
   }
 
   /// Ends the workers of all pools, and with them what they run, and removes their files.
@@ -130,7 +143,7 @@ final class WorkerPool: Sendable {
         "RUN", definition.id, "\(seed)", folder, subject.fault ?? "", "\(limit * 1000)", subject.timeLimit.map { "\($0)" } ?? "",
         subject.isBlind ? "1" : "0",
       ].joined(separator: "\t")
-      guard send(line, to: worker), let answer = receive(from: worker, milliseconds: limit * 1000 + 10_000) else {
+      guard send(line, to: worker), let answer = receive(from: worker, milliseconds: limit * 10_000 + 20_000) else {
         discard(worker)
         // What the lost one left is not there for the next.
         Files.remove(folder)
@@ -148,6 +161,9 @@ final class WorkerPool: Sendable {
       switch parts.first {
       case "TIMEOUT": result.outcome = .timedOut
       case "CRASHED": result.outcome = .crashed
+      case "SLOW":
+        result.reason = Phase.slowMachine(limit * 1000, used: Int64(parts.last ?? "") ?? 0)
+        return result
       case "BLOCKED", "BAD":
         result.reason = "the worker answers \(answer)"
         return result
@@ -155,7 +171,7 @@ final class WorkerPool: Sendable {
       }
       let what =
         result.outcome == .timedOut
-        ? "it was stopped after \(limit) seconds"
+        ? "it was stopped after \(limit) seconds \(Lab.limitWords)"
         : parts.first == "CRASHED" ? "its process was ended by signal \(parts.last ?? "?")" : "its process ended by itself (\(answer))"
       result.explanation = .init(
         rule: definition.title, source: definition.source, done: [], expected: "the check comes to its end", actual: what,

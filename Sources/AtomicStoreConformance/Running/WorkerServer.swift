@@ -66,12 +66,13 @@ enum WorkerServer {
       _exit(0)
     }
     var code: Int32 = 0
-    let end = csf_wait(child, milliseconds, &code)
-    if end == 0 {
+    var used: Int64 = 0
+    let end = csf_wait_for_work(child, milliseconds, &code, &used)
+    if end == 0 || end > 2 {
       kill(-child, SIGKILL)
       kill(child, SIGKILL)
       _ = csf_wait(child, 2000, &code)
-      return "TIMEOUT"
+      return end == 4 ? "SLOW \(used)" : "TIMEOUT"
     }
     // What it left running goes with it.
     kill(-child, SIGKILL)

@@ -4,12 +4,16 @@ struct ChangeList: Sequence {
   private var slots: ContiguousArray<ManagedObject?> = []
   private(set) var count = 0
 
+  /// The objects that were added or removed since ``takeJournal()``; nil where that is not known.
+  private var journal: ContiguousArray<ManagedObject>?
+
   var isEmpty: Bool { count == 0 }
 
   mutating func append(_ object: ManagedObject) {
     object.position = Int32(truncatingIfNeeded: slots.count)
     slots.append(object)
     count += 1
+    note(object)
   }
 
   mutating func remove(_ object: ManagedObject) {
@@ -18,6 +22,7 @@ struct ChangeList: Sequence {
     object.position = -1
     slots[place] = nil
     count -= 1
+    note(object)
     if count == 0 {
       slots.removeAll()
     } else if slots.count > 64, slots.count > count * 2 {
@@ -30,6 +35,24 @@ struct ChangeList: Sequence {
     for object in slots { object?.position = -1 }
     slots.removeAll()
     count = 0
+    journal = nil
+  }
+
+  // MARK: What was added and removed
+
+  /// The objects that were added or removed since the last call, some more than once; nil where that was not recorded.
+  mutating func takeJournal() -> ContiguousArray<ManagedObject>? {
+    let taken = journal
+    journal = []
+    return taken
+  }
+
+  mutating func endJournal() { journal = nil }
+
+  private mutating func note(_ object: ManagedObject) {
+    guard let recorded = journal?.count else { return }
+    // Starting over costs no more than going through a longer one, and the journal keeps its objects alive.
+    if recorded > 1024 + count * 2 { journal = nil } else { journal?.append(object) }
   }
 
   var elements: [ManagedObject] {

@@ -208,7 +208,7 @@ extension ManagedObjectContext {
     unpropagated.removeAll { $0 === object }
     if object.context == nil {
       // Taken back or saved since: it is a new object now, with the values that it had.
-      let wasSaved = object.base != nil || object.extras?.gone == .deletedHere
+      let wasSaved = object.base != nil || object.extras?.gone == .deletedHere || object.extras?.gone == .merged
       object.extras?.gone = nil
       object.extras?.lastID = nil
       object.context = self
@@ -260,24 +260,24 @@ extension ManagedObjectContext {
             other.unlink(property.inverse, object)
             continue
           }
-          // Of two that read different versions of the store the other may have been moved away since.
-          guard other.isReachable else { continue }
-          if other.base === object.base || property.inverse < 0 || isEnd(other, property.inverse, object) { delete(other) }
+          if other.isReachable, isStillEnd(other, of: object, p) { delete(other) }
         }
       }
     }
     for object in unpropagated where object.flags.contains([.inserted, .deleted]) {
       // It was never saved: now nothing is left of it but what undo holds.
-      if undoManager?.holds(object) ?? false {
-        object.home?.unregister(object)
-        object.context = nil
-        object.needExtras().gone = .neverSaved
-        object.flags = []
-      } else {
-        object.abandon(.neverSaved)
-      }
+      leave(object, .neverSaved)
     }
     unpropagated = []
+  }
+
+  /// Whether an object that a relationship of another one leads to is there still. Of two that read different versions of
+  /// the store the later one knows whether it was moved away; a change made here is later than both.
+  private func isStillEnd(_ other: ManagedObject, of object: ManagedObject, _ p: Int) -> Bool {
+    let q = object.plan.properties[p].inverse
+    guard q >= 0, let one = object.base, let two = other.base, one !== two else { return true }
+    if other.layered(q) == nil, one.serial > two.serial { return true }
+    return isEnd(other, q, object)
   }
 
   /// What deleting an object would do, found without doing it.
@@ -323,6 +323,7 @@ extension ManagedObjectContext {
       guard let p = step.object.plan.property(named: step.key) else { return false }
       let property = step.object.plan.properties[p]
       guard property.relationship?.isOptional == false else { return false }
+      if allowsEmptyNonOptionalToMany, property.isToMany, (property.relationship?.minimumCount ?? 0) <= 0 { return false }
       return property.kind == .toOne || step.object.toManyCount(p) <= losses[LostEnd(step), default: 0]
     }
     return plan
@@ -376,6 +377,7 @@ extension ManagedObjectContext {
           .endlessChanges, "observers of changes went on making changes, a hundred times over"))
     }
     undoManager?.endEvent()
+    if pendingValues != nil, inserted.isEmpty, updated.isEmpty { forgetPendingValues() }
     isProcessing = false
     runDeferredBlocks()
   }

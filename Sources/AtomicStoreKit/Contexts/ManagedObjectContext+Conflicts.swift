@@ -1,25 +1,109 @@
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// Objects that changed on both sides, and values that must be unique.
+/// What merge policies left as the stores have it: changes elsewhere in the context do not change that again.
+struct DecidedEnds {
+  /// Objects whose changes were dropped.
+  var objects: Set<ObjectIdentifier> = []
+  /// Objects whose deletion was dropped.
+  var revived: Set<ObjectIdentifier> = []
+  /// Single to-one relationships.
+  var ends: Set<RelationshipEnd> = []
+  var hasChanged = false
+
+  func contains(_ object: ManagedObject, _ p: Int) -> Bool {
+    objects.contains(ObjectIdentifier(object)) || !ends.isEmpty && ends.contains(RelationshipEnd(object, p))
+  }
+}
+
+/// One object's relationship, by its number.
+struct RelationshipEnd: Hashable {
+  private let object: ObjectIdentifier
+  private let property: Int
+  init(_ object: ManagedObject, _ property: Int) {
+    self.object = ObjectIdentifier(object)
+    self.property = property
+  }
+}
+
+/// Objects that changed on both sides.
 extension ManagedObjectContext {
+  // MARK: Finding
+
+  /// How an object differs from what its store holds now, whatever differs; nil where it does not.
+  ///
+  /// A row that was written again with the same values does not differ: values are compared, not version numbers.
+  func difference(of object: ManagedObject) -> MergeConflict? {
+    guard let version = object.home?.currentVersion(), let changed = changedSlots(of: object, in: version), !changed.isEmpty
+    else { return nil }
+    return snapshot(of: object, in: version, changed, nowhere: [])
+  }
+
   /// The conflict of an object, if somebody changed it in its store since it was fetched.
   ///
-  /// A row that was written again with the same values is no conflict: values are compared, not version numbers.
-  func conflict(of object: ManagedObject) -> MergeConflict? {
-    guard let home = object.home, let reference = object.reference, let base = object.base,
-      !object.flags.contains(.inserted), let version = home.currentVersion(), base !== version
+  /// A conflict is a matter of values: attributes, to-ones, and relationships changed here that lead to what the store no
+  /// longer holds. To-many relationships merge. For an object deleted here they count as well, since its delete rules
+  /// have yet to be applied to what the store added to them.
+  func conflict(of object: ManagedObject, in version: NodeVersion?) -> MergeConflict? {
+    guard let home = object.home, home.isMixed, let version = version ?? home.currentVersion() else { return nil }
+    let nowhere = object.flags.contains(.deleted) ? [] : relationshipsLeadingNowhere(object, version)
+    let changed = changedSlots(of: object, in: version) ?? []
+    let isGone = !object.flags.contains(.inserted) && node(of: object, in: version) == nil
+    guard !nowhere.isEmpty || isGone && !changed.isEmpty || changed.contains(where: { !$0.isToMany || object.flags.contains(.deleted) })
     else { return nil }
-    let node = version.handle(for: reference, root: object.plan.root)
-    let changed: [Slot]
-    if let node, node.entity == object.plan.index {
-      changed = object.plan.entity.slots.filter { base.differs(slot: $0, of: object.node, from: version, node) }
-      if changed.isEmpty { return nil }
-    } else {
+    return snapshot(of: object, in: version, changed, nowhere: nowhere)
+  }
+
+  /// The slots in which a version differs from the one that the object's changes are based on; all of them where the
+  /// object is gone. Nil where that is no question.
+  private func changedSlots(of object: ManagedObject, in version: NodeVersion) -> [Slot]? {
+    guard let base = object.base, !object.flags.contains(.inserted), base !== version, object.reference != nil else { return nil }
+    guard let node = node(of: object, in: version) else {
       // Deleted on both sides is no conflict.
-      if object.flags.contains(.deleted) { return nil }
-      changed = object.plan.entity.slots
+      return object.flags.contains(.deleted) ? nil : object.plan.entity.slots
     }
+    return object.plan.entity.slots.filter { base.differs(slot: $0, of: object.node, from: version, node) }
+  }
+
+  /// Where an object is in a version of its store; nil where it is not, or not yet.
+  func node(of object: ManagedObject, in version: NodeVersion) -> NodeHandle? {
+    if object.base === version { return object.node }
+    guard let reference = object.reference, let node = version.handle(for: reference, root: object.plan.root),
+      node.entity == object.plan.index
+    else { return nil }
+    return node
+  }
+
+  /// Whether another object of the context is one that its store no longer holds.
+  private func isGone(_ object: ManagedObject, _ version: NodeVersion) -> Bool {
+    object.context === self && object.flags.isDisjoint(with: [.inserted, .deleted]) && node(of: object, in: version) == nil
+  }
+
+  /// The relationships that were changed here and lead to objects that the store no longer holds.
+  private func relationshipsLeadingNowhere(_ object: ManagedObject, _ version: NodeVersion) -> [Int] {
+    guard let edits = object.edits, let home = object.home else { return [] }
+    return object.plan.relationships.filter { p in
+      guard edits[p] != nil, object.plan.properties[p].slot >= 0 else { return false }
+      return addedEnds(of: object, p).contains { $0.home === home && isGone($0, version) }
+    }
+  }
+
+  /// What a changed relationship leads to and did not in the version that the object reads.
+  func addedEnds(of object: ManagedObject, _ p: Int) -> [ManagedObject] {
+    switch object.edits?[p] {
+    case .object(let other?): return [other]
+    case .changes(let changes): return changes.added.elements
+    case .ordered(let list):
+      guard let base = object.base, !object.flags.contains(.inserted) else { return list.elements }
+      let held = base.withToMany(slot: object.plan.properties[p].slot, of: object.node) { Set($0) }
+      return list.elements.filter { other in !(object.baseBits(of: other).map { held.contains($0) } ?? false) }
+    default: return []
+    }
+  }
+
+  private func snapshot(
+    of object: ManagedObject, in version: NodeVersion, _ changed: [Slot], nowhere: [Int]
+  ) -> MergeConflict {
     func values(_ version: NodeVersion, _ node: NodeHandle) -> [String: StoredValue] {
       var values: [String: StoredValue] = [:]
       for slot in object.plan.entity.slots { values[slot.name] = version.value(slot: slot.index, of: node) }
@@ -33,233 +117,231 @@ extension ManagedObjectContext {
       let full = object.fullSnapshot()
       for slot in object.plan.entity.slots { current[slot.name] = full.values[slot.index] ?? .null }
     }
+    let isInserted = object.flags.contains(.inserted)
     return MergeConflict(
-      objectID: object.objectID, objectSnapshot: current, cachedSnapshot: values(base, object.node),
-      persistedSnapshot: node.map { values(version, $0) }, keysChangedInStore: changed.map(\.name),
-      keysChangedHere: here ?? [], isDeletedHere: object.flags.contains(.deleted))
+      objectID: object.objectID, objectSnapshot: current,
+      cachedSnapshot: isInserted ? [:] : object.base.map { values($0, object.node) } ?? [:],
+      persistedSnapshot: isInserted ? nil : node(of: object, in: version).map { values(version, $0) },
+      keysChangedInStore: changed.map(\.name), keysChangedHere: here ?? [], isDeletedHere: object.flags.contains(.deleted),
+      keysLeadingNowhere: nowhere.map { object.plan.properties[$0].name })
   }
 
   /// The conflicts that a save would meet now, by what is in memory: see ``mergePolicy``.
   public func conflicts() -> [MergeConflict] {
-    (updated.elements + deleted.elements).compactMap { conflict(of: $0) }
+    guard parent == nil else { return [] }
+    for home in homes { _ = home.currentVersion() }
+    return (inserted.elements + updated.elements + deleted.elements).compactMap { conflict(of: $0, in: nil) }
   }
 
-  func resolveConflicts() throws(ManagedObjectError) {
-    guard parent == nil else { return }
-    var found: [(object: ManagedObject, conflict: MergeConflict)] = []
-    for list in [updated, deleted] {
-      for object in list {
-        if let conflict = conflict(of: object) { found.append((object, conflict)) } else { rebase(object) }
-      }
-    }
-    guard !found.isEmpty else { return }
-    if mergePolicy == .error {
-      let names = found.prefix(3).map { "\($0.object.plan.name)/\($0.object.reference.map(\.description) ?? "")" }
-      throw ManagedObjectError(
-        .managedObjectMerge,
-        "\(found.count == 1 ? "an object was" : "\(found.count) objects were") changed here and in the store: "
-          + names.joined(separator: ", ") + (found.count > 3 ? "…" : ""),
-        objectID: found[0].conflict.objectID, entityName: found[0].object.plan.name, conflicts: found.map(\.conflict))
-    }
-    keepRestorePoint()
-    undoManager?.disableUndoRegistration()
-    for (object, conflict) in found { resolve(object, conflict) }
-    mendInverses(found)
-    undoManager?.enableUndoRegistration()
-  }
+  // MARK: Resolving
 
-  private func resolve(_ object: ManagedObject, _ conflict: MergeConflict) {
-    let hereWins = mergePolicy == .mergeByPropertyObjectTrump || mergePolicy == .overwrite
-    if object.flags.contains(.deleted) {
-      if hereWins {
-        rebase(object)
-      } else {
-        deleted.remove(object)
-        object.flags.remove([.deleted, .propagated])
-        turnIntoFault(object)
-        notice.refreshed.append(object)
-      }
-      return
-    }
-    if conflict.persistedSnapshot == nil {
-      if hereWins {
-        // It comes back, as it is here, under the reference that it had.
-        updated.remove(object)
-        object.flags.remove(.updated)
-        object.flags.insert([.inserted, .permanent])
-        inserted.append(object)
-      } else {
-        updated.remove(object)
-        notice.invalidated.append(object)
-        object.abandon(.notInStore)
-      }
-      return
-    }
-    switch mergePolicy {
-    case .error: break
-    case .rollback:
-      refresh(object, mergeChanges: false)
-    case .mergeByPropertyObjectTrump:
-      rebase(object)
-    case .mergeByPropertyStoreTrump:
-      for name in conflict.keysChangedInStore {
-        guard let p = object.plan.property(named: name) else { continue }
-        object.setEdit(p, nil)
-      }
-      rebase(object)
-      noteChange(of: object)
-    case .overwrite:
-      // Everything that the store changed is changed back.
-      var kept: [(p: Int, value: PropertyValue)] = []
-      for name in conflict.keysChangedInStore {
-        guard let p = object.plan.property(named: name) else { continue }
-        switch object.plan.properties[p].kind {
-        case .toOne: kept.append((p, .object(object.toOneObject(p))))
-        case .toMany, .orderedToMany: kept.append((p, .ordered(OrderedObjectList(object.toManyObjects(p)))))
-        default: kept.append((p, .stored(object.storedValue(p))))
-        }
-      }
-      rebase(object)
-      for (p, value) in kept {
-        if case .ordered(let list) = value, object.plan.properties[p].kind == .toMany {
-          object.setEdit(p, nil)
-          for old in object.toManyObjects(p) where !list.contains(old) { object.applyRemove(p, old) }
-          for new in list.elements where !object.toManyContains(p, new) { object.applyAdd(p, new, at: nil) }
-        } else {
-          object.setEdit(p, value)
-        }
-      }
-    }
-    notice.refreshed.append(object)
-  }
-
-  // MARK: Uniqueness
-
-  /// Finds objects that share the values of a uniqueness constraint. Null is equal to nothing.
+  /// Brings all changed objects to the present versions of their stores, conflicts resolved by the merge policy.
   ///
-  /// - Returns: Whether there were any.
-  func resolveConstraints(_ versions: [(home: StoreHome, version: NodeVersion)]) throws(ManagedObjectError) -> Bool {
-    var hasResolved = false
-    for (home, _) in versions {
-      let changed = (inserted.elements + updated.elements).filter { $0.home === home && !$0.plan.constraints.isEmpty }
-      guard !changed.isEmpty, let version = home.currentVersion() else { continue }
-      // Constraints belong to the entity that states them and hold for all below it.
-      for holder in home.plan.entities where !holder.constraints.isEmpty {
-        let inherited = holder.entity.superentity.map { home.plan.entities[$0.index].constraints.count } ?? 0
-        for constraint in holder.constraints.dropFirst(inherited) {
-          // Those that an earlier constraint took back are no more.
-          let concerned = changed.filter { $0.plan.isKind(of: holder.index) && $0.context === self && !$0.flags.contains(.deleted) }
-          if try resolve(constraint, of: holder, home, version, concerned) { hasResolved = true }
+  /// - Returns: What was left as the stores have it.
+  func resolveConflicts(_ versions: [(home: StoreHome, version: NodeVersion)]) throws(ManagedObjectError) -> DecidedEnds {
+    var decided = DecidedEnds()
+    guard parent == nil, homes.contains(where: \.isMixed) else { return decided }
+    func version(of object: ManagedObject) -> NodeVersion? {
+      versions.first { $0.home === object.home }?.version ?? object.home?.currentVersion()
+    }
+    noteStaleEnds(versions)
+    var found: [(object: ManagedObject, conflict: MergeConflict)] = []
+    var agreeing: [ManagedObject] = []
+    for list in [inserted, updated, deleted] {
+      for object in list {
+        if let conflict = conflict(of: object, in: version(of: object)) { found.append((object, conflict)) } else { agreeing.append(object) }
+      }
+    }
+    if mergePolicy == .error, !found.isEmpty { throw conflictError(found) }
+    if !found.isEmpty {
+      keepRestorePoint()
+      decided.hasChanged = true
+    }
+    undoManager?.disableUndoRegistration()
+    defer { undoManager?.enableUndoRegistration() }
+    for object in agreeing where !object.flags.contains(.inserted) {
+      if object.flags.contains(.deleted), !object.flags.contains(.realized) {
+        // It let go of its values after its deletion: the rules hold for what it leads to now.
+        object.flags.remove([.propagated, .prepared])
+        unpropagated.append(object)
+        continue
+      }
+      guard let version = version(of: object), object.base !== version, node(of: object, in: version) != nil else { continue }
+      // Only to-many relationships can have changed in the store, and both sides' changes to them hold.
+      let hasMerged = changedSlots(of: object, in: version).map { !$0.isEmpty } ?? false
+      if hasMerged { keepRestorePoint() }
+      rebase(object, to: version)
+      guard hasMerged, object.flags.contains(.updated) else { continue }
+      object.dropIdleEdits()
+      noteChange(of: object)
+      decided.hasChanged = true
+    }
+    // Those that come back first: what leads to them leads somewhere then.
+    var back: [(object: ManagedObject, changed: Set<Int>)] = []
+    for (object, conflict) in found where isComingBack(object, conflict) { back.append((object, comeBack(object))) }
+    for (object, changed) in back {
+      if let version = version(of: object) { giveWay(object, changed, version) }
+    }
+    for (object, conflict) in found where object.context === self && !back.contains(where: { $0.object === object }) {
+      guard let version = version(of: object) else { continue }
+      resolve(object, conflict, version, &decided)
+    }
+    propagateDeletes()
+    return decided
+  }
+
+  private func conflictError(_ found: [(object: ManagedObject, conflict: MergeConflict)]) -> ManagedObjectError {
+    let names = found.prefix(3).map { "\($0.object.plan.name)/\($0.object.reference.map(\.description) ?? "new")" }
+    return ManagedObjectError(
+      .managedObjectMerge,
+      "\(found.count == 1 ? "an object was" : "\(found.count) objects were") changed here and in the store: "
+        + names.joined(separator: ", ") + (found.count > 3 ? "…" : ""),
+      objectID: found[0].conflict.objectID, entityName: found[0].object.plan.name, conflicts: found.map(\.conflict))
+  }
+
+  /// Marks the ends of to-one relationships as changed that a change at the other end leads to, and that did not follow
+  /// it since they read an older version, which says the same already: whether the store says something else is a
+  /// conflict.
+  private func noteStaleEnds(_ versions: [(home: StoreHome, version: NodeVersion)]) {
+    for (home, version) in versions where home.isMixed {
+      for object in inserted.elements + updated.elements where object.home === home {
+        guard let edits = object.edits else { continue }
+        for p in object.plan.relationships where edits[p] != nil && object.plan.properties[p].slot >= 0 {
+          let q = object.plan.properties[p].inverse
+          guard q >= 0 else { continue }
+          for other in addedEnds(of: object, p) where isStale(other, q, object, version) {
+            keepRestorePoint()
+            other.setEdit(q, .object(object))
+            noteChange(of: other)
+          }
         }
       }
     }
-    return hasResolved
+  }
+
+  /// Whether an object says of a to-one relationship, by an older version, what the present one does not.
+  private func isStale(_ other: ManagedObject, _ q: Int, _ object: ManagedObject, _ version: NodeVersion) -> Bool {
+    guard other.context === self, !other.plan.properties[q].isToMany, other.plan.properties[q].slot >= 0,
+      other.flags.contains(.realized), other.flags.isDisjoint(with: [.inserted, .deleted]), other.base !== version,
+      other.layered(q) == nil, other.toOneObject(q) === object, let node = node(of: other, in: version)
+    else { return false }
+    return version.toOne(slot: other.plan.properties[q].slot, of: node).map { version.reference(of: $0) } != object.reference
+  }
+
+  private var isHereWinning: Bool { mergePolicy == .mergeByPropertyObjectTrump || mergePolicy == .overwrite }
+
+  private func isComingBack(_ object: ManagedObject, _ conflict: MergeConflict) -> Bool {
+    isHereWinning && conflict.persistedSnapshot == nil && !object.flags.contains(.inserted) && !object.flags.contains(.deleted)
+  }
+
+  /// Makes an object that is gone from the store a new one, as it is here, under the reference that it had.
+  ///
+  /// - Returns: The properties that were changed here.
+  private func comeBack(_ object: ManagedObject) -> Set<Int> {
+    let changed = Set(object.edits.map { edits in edits.indices.filter { edits[$0] != nil } } ?? [])
+    object.detachFromBase()
+    updated.remove(object)
+    object.flags.remove(.updated)
+    object.flags.insert([.inserted, .permanent])
+    inserted.append(object)
+    return changed
+  }
+
+  /// Takes from an object that came back what it led to when it was read and what leads elsewhere since, or is gone.
+  private func giveWay(_ object: ManagedObject, _ changed: Set<Int>, _ version: NodeVersion) {
+    for p in object.plan.relationships where object.plan.properties[p].slot >= 0 {
+      let q = object.plan.properties[p].inverse
+      let others = object.plan.properties[p].isToMany ? object.toManyObjects(p) : object.toOneObject(p).map { [$0] } ?? []
+      for other in others where other !== object {
+        var isTaken = isGone(other, version) || other.context !== self || other.flags.contains(.deleted)
+        if !isTaken, !changed.contains(p), q >= 0, !other.plan.properties[q].isToMany, !other.flags.contains(.inserted) {
+          if case .object(let partner)? = other.edits?[q] {
+            isTaken = partner !== object
+          } else if let node = node(of: other, in: version), other.plan.properties[q].slot >= 0 {
+            isTaken = version.toOne(slot: other.plan.properties[q].slot, of: node) != nil
+          }
+        }
+        guard isTaken else { continue }
+        if object.plan.properties[p].isToMany { object.applyRemove(p, other) } else { object.applyToOne(p, nil) }
+      }
+    }
   }
 
   private func resolve(
-    _ constraint: [Int], of holder: EntityPlan, _ home: StoreHome, _ version: NodeVersion, _ changed: [ManagedObject]
-  ) throws(ManagedObjectError) -> Bool {
-    guard !changed.isEmpty else { return false }
-    let hereWins = mergePolicy == .mergeByPropertyObjectTrump || mergePolicy == .overwrite
-    var byKey: [[StoredValueKey]: ManagedObject] = [:]
-    var pairs: [(newer: ManagedObject, older: ManagedObject)] = []
-    func key(_ object: ManagedObject) -> [StoredValueKey]? {
-      let values = constraint.map { p -> StoredValue in
-        if object.plan.properties[p].kind == .toOne {
-          guard let other = object.toOneObject(p) else { return .null }
-          return .string(other.objectID.uriRepresentation)
-        }
-        return object.storedValue(p)
-      }
-      return values.contains { $0.isNull } ? nil : values.map { StoredValueKey(value: $0) }
+    _ object: ManagedObject, _ conflict: MergeConflict, _ version: NodeVersion, _ decided: inout DecidedEnds
+  ) {
+    if object.flags.contains(.deleted) {
+      if isHereWinning || isCutOffAlone(object, conflict, version) { return deleteAgain(object, conflict, version) }
+      deleted.remove(object)
+      object.flags.remove([.deleted, .propagated])
+      turnIntoFault(object)
+      if mergePolicy == .rollback { decided.objects.insert(ObjectIdentifier(object)) }
+      decided.revived.insert(ObjectIdentifier(object))
+      notice.refreshed.append(object)
+      return
     }
-    // Objects that had their values before come first, whatever else of them changed.
-    func holdsItsKey(_ object: ManagedObject) -> Bool {
-      !object.flags.contains(.inserted) && (object.edits.map { edits in constraint.allSatisfy { edits[$0] == nil } } ?? true)
+    if conflict.persistedSnapshot == nil, !object.flags.contains(.inserted) {
+      updated.remove(object)
+      notice.invalidated.append(object)
+      object.abandon(.notInStore)
+      return
     }
-    for object in changed.filter(holdsItsKey) + changed.filter({ !holdsItsKey($0) }) {
-      guard let key = key(object) else { continue }
-      guard let other = byKey[key] else {
-        byKey[key] = object
-        continue
-      }
-      pairs.append((object, other))
-      // Of several the one that stays goes on against the rest.
-      if hereWins { byKey[key] = object }
+    if mergePolicy == .rollback, !object.flags.contains(.inserted) {
+      turnIntoFault(object)
+      decided.objects.insert(ObjectIdentifier(object))
+      notice.refreshed.append(object)
+      return
     }
-    if !byKey.isEmpty {
-      for entity in holder.entity.hierarchy {
-        for row in 0..<version.rowCount(of: entity.index) {
-          let node = NodeHandle(entity: entity.index, row: row)
-          // Cheap first: read the first value and look whether any changed object could have it.
-          let plan = home.plan.entities[entity.index]
-          var values: [StoredValueKey] = []
-          for p in constraint {
-            let property = plan.properties[p]
-            guard property.slot >= 0 else { break }
-            if property.kind == .toOne {
-              guard let other = version.toOne(slot: property.slot, of: node) else { break }
-              values.append(StoredValueKey(value: .string(
-                home.store.objectID(for: version.nodes.objectReference(of: other)).uriRepresentation)))
-            } else if case .attribute(let type) = property.kind {
-              let value = version.attribute(slot: property.slot, type: type, of: node)
-              if value.isNull { break }
-              values.append(StoredValueKey(value: value))
-            }
-          }
-          guard values.count == constraint.count, let newer = byKey[values] else { continue }
-          let reference = version.reference(of: node)
-          if newer.reference == reference, !newer.flags.contains(.inserted) { continue }
-          let older = object(at: node, in: version, of: home)
-          // One that is being deleted or changed to something else is in nobody's way.
-          if older === newer || older.flags.contains(.deleted) || older.flags.contains(.updated) { continue }
-          pairs.append((newer, older))
-        }
-      }
-    }
-    guard !pairs.isEmpty else { return false }
-    let names = constraint.map { holder.properties[$0].name }.joined(separator: ", ")
-    if mergePolicy != .error { keepRestorePoint() }
+    let contested = conflict.keysChangedInStore.compactMap { object.plan.property(named: $0) }
+      .filter { !object.plan.properties[$0].isToMany }
+    let nowhere = conflict.keysLeadingNowhere.compactMap { object.plan.property(named: $0) }
+    var kept: [(p: Int, value: PropertyValue)] = []
     switch mergePolicy {
-    case .error:
-      let errors = pairs.map { pair in
-        ManagedObjectError(
-          .managedObjectConstraintMerge,
-          "\(pair.newer.plan.name)/\(pair.newer.reference.map(\.description) ?? "new") and "
-            + "\(pair.older.plan.name)/\(pair.older.reference.map(\.description) ?? "new") have the same \(names), which must be unique",
-          objectID: pair.newer.objectID, entityName: pair.newer.plan.name, key: names,
-          value: constraint.map { pair.newer.storedValue($0).displayText }.joined(separator: ", "), rule: "unique")
+    case .mergeByPropertyStoreTrump:
+      for p in contested + nowhere.filter({ !object.plan.properties[$0].isToMany }) {
+        object.setEdit(p, nil)
+        if object.plan.properties[p].isRelationship { decided.ends.insert(RelationshipEnd(object, p)) }
       }
-      if errors.count == 1 { throw errors[0] }
-      throw ManagedObjectError(
-        .managedObjectConstraintMerge, "\(errors.count) objects break a uniqueness constraint", detailedErrors: errors)
-    case .mergeByPropertyObjectTrump, .overwrite:
-      for pair in pairs { if pair.older.context === self { delete(pair.older) } }
-    case .mergeByPropertyStoreTrump, .rollback:
-      for pair in pairs where pair.newer.context === self {
-        if pair.newer.flags.contains(.inserted) { delete(pair.newer) } else { refresh(pair.newer, mergeChanges: false) }
+    case .overwrite:
+      // Every value that the store changed is changed back.
+      kept = contested.map { p in
+        (p, object.plan.properties[p].kind == .toOne ? .object(object.toOneObject(p)) : .stored(object.storedValue(p)))
+      }
+    case .error, .rollback, .mergeByPropertyObjectTrump: break
+    }
+    rebase(object, to: version)
+    for (p, value) in kept { object.setEdit(p, value) }
+    for p in object.plan.relationships where object.edits?[p] != nil && object.plan.properties[p].slot >= 0 {
+      for other in addedEnds(of: object, p) where other.context !== self || isGone(other, version) {
+        if object.plan.properties[p].isToMany { object.applyRemove(p, other) } else { object.applyToOne(p, nil) }
       }
     }
-    processPendingChanges()
-    return true
+    object.dropIdleEdits()
+    noteChange(of: object)
+    notice.refreshed.append(object)
   }
-}
 
-/// A value as a key: equal as ``StoredValue`` says.
-struct StoredValueKey: Hashable {
-  let value: StoredValue
-  func hash(into hasher: inout Hasher) {
-    switch value {
-    case .string(let text), .uri(let text): for byte in text.utf8 { hasher.combine(byte) }
-    case .integer(let number): hasher.combine(number)
-    case .double(let number): hasher.combine(number.bitPattern)
-    case .boolean(let flag): hasher.combine(flag)
-    case .uuid(let uuid): hasher.combine(uuid)
-    case .data(let data): hasher.combine(data)
-    case .date(let date): hasher.combine(date.timeIntervalSinceReferenceDate.bitPattern)
-    case .float(let number): hasher.combine(number.bitPattern)
-    case .decimal(let number): hasher.combine(number)
-    case .null, .toOne, .toMany: hasher.combine(0)
+  /// Whether an object deleted here differs from what the store holds only in relationships to others that are deleted
+  /// here as well, such as an owner that another context gave it meanwhile, and that took it along.
+  private func isCutOffAlone(_ object: ManagedObject, _ conflict: MergeConflict, _ version: NodeVersion) -> Bool {
+    guard let home = object.home, let node = node(of: object, in: version) else { return false }
+    return conflict.keysChangedInStore.allSatisfy { name in
+      guard let p = object.plan.property(named: name), object.plan.properties[p].isRelationship else { return false }
+      let slot = object.plan.properties[p].slot
+      let handles = object.plan.properties[p].isToMany
+        ? version.withToMany(slot: slot, of: node) { $0.map { NodeHandle(rawBits: $0) } }
+        : version.toOne(slot: slot, of: node).map { [$0] } ?? []
+      return !handles.isEmpty && handles.allSatisfy { self.object(at: $0, in: version, of: home).flags.contains(.deleted) }
     }
+  }
+
+  /// Applies an object's delete rules to what the store holds of it now.
+  private func deleteAgain(_ object: ManagedObject, _ conflict: MergeConflict, _ version: NodeVersion) {
+    rebase(object, to: version)
+    for name in conflict.keysChangedInStore {
+      if let p = object.plan.property(named: name), object.plan.properties[p].isRelationship { object.setEdit(p, nil) }
+    }
+    object.flags.remove([.propagated, .prepared])
+    unpropagated.append(object)
   }
 }

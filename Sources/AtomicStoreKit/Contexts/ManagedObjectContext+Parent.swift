@@ -168,7 +168,11 @@ extension ManagedObjectContext {
         case .stored(let value): try target.setStoredValue(p, value)
         case .transient(let value): try target.setValue(value, at: p)
         case .object(let other): try target.setToOne(p, other.flatMap(above))
-        case .ordered(let list): try target.setToMany(p, list.elements.compactMap(above))
+        case .ordered(let list):
+          var before: [ManagedObject] = []
+          if case .ordered(let under)? = object.overlay?[p] { before = under.elements }
+          let mine = OrderedObjectList(list.elements.compactMap(above))
+          try target.setToMany(p, mine.merged(over: target.toManyObjects(p), from: before.compactMap(above)).elements)
         case .changes(let changes):
           var before = ObjectList()
           if let overlay = object.overlay, case .changes(let under)? = overlay[p] { before = under.added }

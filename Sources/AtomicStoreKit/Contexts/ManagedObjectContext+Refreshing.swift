@@ -21,7 +21,7 @@ extension ManagedObjectContext {
     var found: [(object: ManagedObject, conflict: MergeConflict)] = []
     var deletedBefore: [ManagedObject] = []
     for object in objects where object.context === self && !object.flags.contains(.inserted) {
-      let conflict = object.hasChanges ? conflict(of: object) : nil
+      let conflict = object.hasChanges ? difference(of: object) : nil
       if object.flags.contains(.realized), rebase(object) {
         if object.flags.contains(.updated) {
           object.dropIdleEdits()
@@ -34,6 +34,9 @@ extension ManagedObjectContext {
           }
           if object.flags.contains(.propagated) { deletedBefore.append(object) }
         }
+      } else if object.flags.contains([.deleted, .propagated]), !object.flags.contains(.realized) {
+        // It let go of its values after its deletion.
+        deletedBefore.append(object)
       }
       object.extras?.fetched = [:]
       object.extras?.accessError = nil
@@ -129,11 +132,15 @@ extension ManagedObjectContext {
       forgetTransformed(of: object)
       return true
     }
-    guard let home = object.home, let reference = object.reference, let version = home.currentVersion() else { return false }
+    guard let version = object.home?.currentVersion(), object.reference != nil else { return false }
+    return rebase(object, to: version)
+  }
+
+  /// As ``rebase(_:)``, over that version.
+  @discardableResult
+  func rebase(_ object: ManagedObject, to version: NodeVersion) -> Bool {
     if object.base === version { return true }
-    guard let node = version.handle(for: reference, root: object.plan.root), node.entity == object.plan.index else {
-      return false
-    }
+    guard let node = node(of: object, in: version) else { return false }
     move(object, to: version, node)
     forgetTransformed(of: object)
     return true
@@ -148,12 +155,23 @@ extension ManagedObjectContext {
   /// Makes an object read another version, its changes translated.
   func move(_ object: ManagedObject, to version: NodeVersion, _ node: NodeHandle) {
     let old = object.base
+    let oldNode = object.node
     object.base = version
     object.node = node
     guard old !== version, object.edits != nil || object.overlay != nil else { return }
     for p in object.plan.relationships {
       let slot = object.plan.properties[p].slot
       if let edits = object.edits, case .changes(let changes)? = edits[p] { rebase(changes, of: object, slot) }
+      if let old, let home = object.home, slot >= 0, let edits = object.edits, case .ordered(let list)? = edits[p] {
+        func objects(_ version: NodeVersion, _ node: NodeHandle) -> [ManagedObject] {
+          version.withToMany(slot: slot, of: node) { handles in
+            handles.map { self.object(at: NodeHandle(rawBits: $0), in: version, of: home) }
+          }
+        }
+        if old.differs(slot: object.plan.entity.slots[slot], of: oldNode, from: version, node) {
+          object.setEdit(p, .ordered(list.merged(over: objects(version, node), from: objects(old, oldNode))))
+        }
+      }
       if let overlay = object.overlay, case .changes(let changes)? = overlay[p] { rebase(changes, of: object, slot) }
     }
   }
@@ -221,8 +239,14 @@ extension ManagedObjectContext {
   /// kept; new ones are known; deleted ones are deleted here, so that what leads to them is mended. Undo takes back none
   /// of it.
   public func mergeChanges(fromDidSave changes: ObjectIDChanges) {
-    for id in changes.inserted { notice.refreshed.append(object(with: id)) }
-    mergeNewer(into: changes.updated.compactMap { registeredObject(for: $0) } + cutOff(by: changes.deleted))
+    for id in changes.inserted {
+      let object = object(with: id)
+      if object.context === self, !object.flags.contains(.deleted) { notice.inserted.append(object) }
+    }
+    // What is deleted here leads to more now, perhaps, that must let go of it.
+    let behind = deleted.filter { $0.base !== $0.home?.currentVersion() }
+    mergeNewer(
+      into: ObjectList(changes.updated.compactMap { registeredObject(for: $0) } + cutOff(by: changes.deleted) + behind).elements)
     propagateDeletes()
     undoManager?.disableUndoRegistration()
     for id in changes.deleted {
@@ -244,7 +268,7 @@ extension ManagedObjectContext {
     guard !deletedIDs.isEmpty else { return [] }
     let gone = Set(deletedIDs)
     return (updated.elements + deleted.elements).filter { object in
-      guard let conflict = conflict(of: object), let after = conflict.persistedSnapshot, let home = object.home else { return false }
+      guard let conflict = difference(of: object), let after = conflict.persistedSnapshot, let home = object.home else { return false }
       func isGone(_ reference: ObjectReference) -> Bool { gone.contains(home.store.objectID(for: reference)) }
       return conflict.keysChangedInStore.allSatisfy { name in
         switch (conflict.cachedSnapshot[name], after[name]) {

@@ -51,7 +51,7 @@ extension ManagedObjectContext {
   // MARK: Preparing
 
   /// Runs hooks, derivations and validation until nothing changes any more.
-  private func prepare() throws(ManagedObjectError) {
+  func prepare() throws(ManagedObjectError) {
     for _ in 0..<max(1, maximumSavePasses) {
       processPendingChanges()
       let batch = unprepared()
@@ -70,6 +70,7 @@ extension ManagedObjectContext {
           errors.append(error)
         }
       }
+      do throws(ManagedObjectError) { try computeDerived(from: batch) } catch { errors.append(error) }
       if !errors.isEmpty { throw ManagedObjectError.combining(errors) }
     }
     let left = unprepared()
@@ -183,50 +184,97 @@ extension ManagedObjectContext {
   // MARK: To stores
 
   private func saveToStores() throws(ManagedObjectError) {
-    // Stores may change under us between the check for conflicts and the write: then both are done again.
-    for _ in 0..<10 {
-      let touched = try touchedHomes()
-      var versions: [(home: StoreHome, version: NodeVersion)] = []
-      for home in touched {
-        do throws(PersistentStoreError) {
-          guard home.currentVersion() != nil else {
-            throw PersistentStoreError(
-              .storeNotAdded, "the store is not open", at: StoreLocation(file: home.store.path))
-          }
-          try persistentStoreCoordinator.reloadIfChanged(home.store)
-        } catch {
-          throw ManagedObjectError(.persistentStoreSave, "the save failed, nothing was changed", underlying: error)
-        }
-        guard let version = home.currentVersion() else { continue }
-        versions.append((home, version))
+    let turns = persistentStoreCoordinator.turns
+    defer {
+      if holdsTurn {
+        holdsTurn = false
+        turns.release()
       }
-      try resolveConflicts()
-      // What the resolution changed or deleted is prepared and checked as well.
-      try prepare()
-      try makeUnique(versions)
+    }
+    // Another process may write a file between the check for conflicts and the exchange of the files, again and again.
+    var triesLeft = 100
+    var mustReconcile = false
+    while triesLeft > 0 {
+      if !holdsTurn { turns.pass() }
+      let versions = try presentVersions()
+      try settle(versions, mustReconcile)
       // Hooks may have reached for another store meanwhile.
       if try touchedHomes().contains(where: { home in !versions.contains { $0.home === home } }) { continue }
       let fresh = inserted.elements.filter { $0.reference == nil }
       try checkReferences()
-      let work: [(store: PersistentStore, changes: StoreChanges)]
       do throws(ManagedObjectError) {
         try giveReferences(fresh)
-        work = try versions.map { home, _ throws(ManagedObjectError) in (home.store, try changes(for: home)) }
+        let work = try versions.map { home, _ throws(ManagedObjectError) in (home.store, try changes(for: home)) }
+        if let saved = try write(work, versions.map(\.version)) {
+          return publish(zip(versions, saved).map { ($0.0.home, $0.0.version, $0.1) })
+        }
+        // Another save of this process was quicker. It is not again.
+        for object in fresh { object.reference = nil }
+        if !holdsTurn { holdsTurn = turns.take(self) }
       } catch {
         for object in fresh { object.reference = nil }
-        throw error
+        switch (error.underlying as? PersistentStoreError)?.code {
+        case .changedOnDisk: triesLeft -= 1
+        // One end was changed by itself, by a primitive value or an undo: the other follows now.
+        case .inverseMismatch where !mustReconcile: mustReconcile = true
+        default: throw error
+        }
       }
-      do throws(PersistentStoreError) {
-        try persistentStoreCoordinator.save(work, expecting: versions.map(\.version))
-      } catch {
-        for object in fresh { object.reference = nil }
-        if error.code == .changedOnDisk { continue }
-        throw ManagedObjectError(.persistentStoreSave, "the save failed, nothing was changed", underlying: error)
-      }
-      return publish(versions)
     }
     throw ManagedObjectError(
-      .persistentStoreSave, "the save failed, nothing was changed: others saved the same stores ten times meanwhile")
+      .persistentStoreSave,
+      "the save failed, nothing was changed: other processes saved the same stores a hundred times meanwhile")
+  }
+
+  private func write(
+    _ work: [(store: PersistentStore, changes: StoreChanges)], _ versions: [NodeVersion]
+  ) throws(ManagedObjectError) -> [NodeVersion]? {
+    do throws(PersistentStoreError) { return try persistentStoreCoordinator.save(work, expecting: versions) } catch {
+      let what = error.code == .notRolledBack ? "the save failed, and could not be undone" : "the save failed, nothing was changed"
+      throw ManagedObjectError(.persistentStoreSave, what, underlying: error)
+    }
+  }
+
+  /// What the stores that the save concerns hold now. A file that another process replaced is read first.
+  private func presentVersions() throws(ManagedObjectError) -> [(home: StoreHome, version: NodeVersion)] {
+    var versions: [(home: StoreHome, version: NodeVersion)] = []
+    for home in try touchedHomes() {
+      do throws(PersistentStoreError) {
+        guard home.currentVersion() != nil else {
+          throw PersistentStoreError(.storeNotAdded, "the store is not open", at: StoreLocation(file: home.store.path))
+        }
+        try persistentStoreCoordinator.reloadIfChanged(home.store)
+      } catch {
+        throw ManagedObjectError(.persistentStoreSave, "the save failed, nothing was changed", underlying: error)
+      }
+      guard let version = home.currentVersion() else { continue }
+      versions.append((home, version))
+    }
+    return versions
+  }
+
+  /// Makes the changes fit what the stores hold now: conflicts are resolved, both ends of relationships agree, and hooks,
+  /// validation and uniqueness constraints have had their say about what that changed, again while anything does.
+  private func settle(
+    _ versions: [(home: StoreHome, version: NodeVersion)], _ mustReconcile: Bool
+  ) throws(ManagedObjectError) {
+    for pass in 0... {
+      let isMixed = versions.contains { $0.home.isMixed }
+      let decided = try resolveConflicts(versions)
+      var hasChanged = decided.hasChanged
+      if isMixed || mustReconcile {
+        for (home, version) in versions where reconcileRelationships(in: home, version, decided) { hasChanged = true }
+      }
+      if pass > 0, !hasChanged { return }
+      guard pass < max(1, maximumSavePasses) else { break }
+      // What the resolution changed or deleted is prepared and checked as well.
+      try prepare()
+      try makeUnique(versions)
+      if !isMixed, !mustReconcile { return }
+    }
+    throw ManagedObjectError(
+      .endlessChanges,
+      "after \(maximumSavePasses) passes hooks go on changing objects that were changed in their stores as well")
   }
 
   /// The stores that the save concerns.
@@ -243,19 +291,6 @@ extension ManagedObjectContext {
       }
     }
     return touched
-  }
-
-  /// Resolves uniqueness constraints until none is broken: what one resolution takes back may be in another's way.
-  private func makeUnique(_ versions: [(home: StoreHome, version: NodeVersion)]) throws(ManagedObjectError) {
-    var passes = 0
-    while try resolveConstraints(versions) {
-      passes += 1
-      guard passes < 1000 else {
-        throw ManagedObjectError(
-          .endlessChanges, "objects go on breaking uniqueness constraints while the constraints are resolved")
-      }
-      try prepare()
-    }
   }
 
   /// No relationship of a new or changed object may lead to an object of another store.
@@ -301,7 +336,7 @@ extension ManagedObjectContext {
   }
 
   /// Makes the objects what they now are in the stores.
-  private func publish(_ versions: [(home: StoreHome, version: NodeVersion)]) {
+  private func publish(_ versions: [(home: StoreHome, before: NodeVersion, now: NodeVersion)]) {
     var changes = pendingChanges()
     changes.deletedIDs = changes.deleted.map(\.objectID)
     let savedAll = changes.inserted + changes.updated
@@ -312,23 +347,14 @@ extension ManagedObjectContext {
     // While all of them can still be found: what undo brings back are new objects, with the same partners.
     for object in changes.deleted where undoManager?.holds(object) ?? false { object.detachFromBase() }
     for object in changes.deleted {
-      object.home?.unregister(object)
-      let isHeld = undoManager?.holds(object) ?? false
-      if isHeld {
-        object.context = nil
-        object.flags = []
-        object.needExtras().gone = .deletedHere
-      } else {
-        object.abandon(.deletedHere)
-      }
+      leave(object, object.flags.contains(.merged) ? .merged : .deletedHere)
       retained[ObjectIdentifier(object)] = nil
     }
     for object in savedAll {
       object.flags.remove([.inserted, .updated, .permanent])
       object.keepTransients()
     }
-    for (home, before) in versions {
-      guard let now = home.currentVersion() else { continue }
+    for (home, before, now) in versions {
       for object in changes.inserted where object.home === home {
         if let reference = object.reference, let node = now.handle(for: reference, root: object.plan.root) {
           object.base = now
@@ -349,19 +375,24 @@ extension ManagedObjectContext {
 
   /// Lets objects read the new version where it says of them what they read before.
   private func advance(_ home: StoreHome, from before: NodeVersion, to now: NodeVersion) {
+    var isUniform = true
     for object in home.registeredObjects {
       guard let base = object.base, base !== now, let reference = object.reference else { continue }
       guard object.flags.contains(.realized) else {
         object.base = nil
         continue
       }
-      guard let node = now.handle(for: reference, root: object.plan.root), node.entity == object.plan.index else { continue }
       // An older version is given up only where its values are the same: others' changes are not taken over in silence.
-      if base !== before, object.plan.entity.slots.contains(where: { base.differs(slot: $0, of: object.node, from: now, node) }) {
+      guard let node = now.handle(for: reference, root: object.plan.root), node.entity == object.plan.index,
+        base === before
+          || !object.plan.entity.slots.contains(where: { base.differs(slot: $0, of: object.node, from: now, node) })
+      else {
+        isUniform = false
         continue
       }
       move(object, to: now, node)
     }
+    if isUniform { home.unify(now) }
   }
 
   /// Objects that go on naming a deleted one, since no inverse or no rule mended them, name a fault to nowhere until

@@ -31,6 +31,10 @@ public final class ManagedObjectContext {
   }
   /// Whether delete rules are applied when pending changes are processed, or at once at each delete.
   public var propagatesDeletesAtEndOfEvent = true
+  /// Whether a to-many relationship that is not optional, and has no minimum count, may be empty in an object that is saved.
+  /// By default it may not: "not optional" means that there must be an object. Set it for code and models that take the
+  /// opposite for granted, as many written for Core Data do. Child contexts begin with their parent's setting.
+  public var allowsEmptyNonOptionalToMany = false
   /// How often objects may change again while they are prepared for a save before that fails.
   public var maximumSavePasses = 100
 
@@ -51,7 +55,13 @@ public final class ManagedObjectContext {
   var entitiesByClass: [ObjectIdentifier: Entity] = [:]
   let classes: [ScalarString: ManagedObject.Type]
   /// Above 0 while a hook or observer runs.
-  var calloutDepth = 0
+  var calloutDepth = 0 {
+    didSet {
+      if holdsTurn, (oldValue == 0) != (calloutDepth == 0) { persistentStoreCoordinator.turns.suspend(calloutDepth > 0) }
+    }
+  }
+  /// Whether other saves wait for the one that runs here: see ``SaveTurns``.
+  var holdsTurn = false
   var isProcessing = false
   var isPropagating = false
   var isSaving = false
@@ -63,6 +73,12 @@ public final class ManagedObjectContext {
   var deferredBlocks = DeferredBlocks()
   /// How many fetched properties are being fetched within each other.
   var fetchedPropertyDepth = 0
+  /// The values of objects with changes that fetches ask for.
+  var pendingValues: PendingValues?
+  /// How many objects fetches looked at one by one, for tests of what a fetch costs.
+  package var objectsAskedByFetches = 0
+  /// The steps left to the outermost fetch that runs.
+  var stepBudget: StepBudget?
   var observers: [(id: Int, body: (ContextEvent) -> Void)] = []
   var nextObserver = 0
   var streams: [(isSaves: Bool, continuation: AsyncStream<ObjectIDChanges>.Continuation)] = []
@@ -85,6 +101,7 @@ public final class ManagedObjectContext {
     persistentStoreCoordinator = parent.persistentStoreCoordinator
     self.parent = parent
     classes = parent.classes
+    allowsEmptyNonOptionalToMany = parent.allowsEmptyNonOptionalToMany
   }
 
   deinit {

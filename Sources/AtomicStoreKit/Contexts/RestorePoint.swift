@@ -56,6 +56,7 @@ extension ManagedObjectContext {
       object.overlay = nil
       object.base = nil
     }
+    for home in homes { home.settledVersion = nil }
     inserted.removeAll()
     updated.removeAll()
     deleted.removeAll()

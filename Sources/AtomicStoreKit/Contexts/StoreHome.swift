@@ -9,7 +9,13 @@ final class StoreHome {
   /// By the number of a hierarchy's root entity.
   private var identities: [IdentityMap]
   let plan: ModelPlan
+  /// The version of which it is known that every object without changes says what it says.
+  weak var settledVersion: NodeVersion?
   private let coordinator: PersistentStoreCoordinator
+  /// Whether objects of the context may read different versions of the store, since more than one has been met.
+  private(set) var isMixed = false
+  /// The version that the objects read while they are not mixed.
+  private var serial: UInt64?
 
   init(_ store: PersistentStore, _ coordinator: PersistentStoreCoordinator) {
     self.store = store
@@ -22,12 +28,23 @@ final class StoreHome {
   /// The store's present version; nil where the store is no longer open.
   func currentVersion() -> NodeVersion? {
     let (version, isOpen) = store.versionIfOpen
-    if isOpen { return version }
+    if isOpen { return noted(version) }
     // Moved by Save As, or taken away and come back: it is the same store while it has the same identity and model.
     guard let again = coordinator.persistentStore(identifier: identifier), again.model === store.model else { return nil }
     store = again
     let (moved, isMovedOpen) = again.versionIfOpen
-    return isMovedOpen ? moved : nil
+    return isMovedOpen ? noted(moved) : nil
+  }
+
+  private func noted(_ version: NodeVersion) -> NodeVersion {
+    if serial == nil { serial = version.serial } else if serial != version.serial { isMixed = true }
+    return version
+  }
+
+  /// Notes that all objects with values read one version again.
+  func unify(_ version: NodeVersion) {
+    serial = version.serial
+    isMixed = false
   }
 
   func object(root: Int, _ number: Int64) -> ManagedObject? { identities[root][number] }

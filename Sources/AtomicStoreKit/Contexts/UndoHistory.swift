@@ -221,7 +221,7 @@ public final class UndoHistory {
   /// Whether an object's values are at hand. One that was deleted and saved keeps them for the undo that brings it back.
   private func isChangeable(_ object: ManagedObject) -> Bool {
     let gone = object.extras?.gone
-    return object.context == nil && (gone == .deletedHere || gone == .neverSaved) || object.isReachable
+    return object.context == nil && (gone == .deletedHere || gone == .neverSaved || gone == .merged) || object.isReachable
   }
   private func note(_ object: ManagedObject, _ context: ManagedObjectContext) {
     if object.context === context { context.noteChange(of: object) }

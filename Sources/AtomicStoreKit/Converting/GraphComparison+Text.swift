@@ -6,7 +6,17 @@ extension GraphComparison {
   public static func fullText(_ value: StoredValue) -> String {
     switch value {
     case .data(let data): "<" + data.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + ">"
-    case .date(let date): "date(\(number(date.timeIntervalSinceReferenceDate)))"
+    default: text(value)
+    }
+  }
+
+  /// As ``text(_:)``, with all bytes of data.
+  public static func fullText(_ value: PropertyListValue) -> String {
+    switch value {
+    case .data(let data): fullText(StoredValue.data(data))
+    case .array(let values): "[" + values.map { fullText($0) }.joined(separator: ", ") + "]"
+    case .dictionary(let values):
+      "{" + values.map { quoted($0.key) + ": " + fullText($0.value) }.joined(separator: ", ") + "}"
     default: text(value)
     }
   }

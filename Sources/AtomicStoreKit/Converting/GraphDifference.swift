@@ -36,7 +36,7 @@ public struct GraphDifference: Sendable, Hashable, CustomStringConvertible {
 }
 
 /// Compares two graphs: objects by entity and reference, values to the bit and the Unicode scalar, relationships by
-/// what they name, ordered ones in their order, and the metadata.
+/// what they name, and in their order those that a model of either side calls ordered, and the metadata.
 ///
 /// It reads both through their tables' general values and shares nothing with formats or the converter, whose work it
 /// judges.
@@ -51,16 +51,20 @@ public struct GraphComparison: Sendable {
     public var comparesMissingDerivedMetadata: Bool
     /// Entity and property names that differ only in case are the same: for a store whose format folds them.
     public var ignoresNameCase: Bool
+    /// Whether members of to-manys of unknown order are compared in their sequence: a copy must keep it. Without, they are a set unless a
+    /// model on either side says that the relationship is ordered.
+    public var comparesUnknownOrder: Bool
     /// Stop after so many; nil for all.
     public var limit: Int?
     public init(
       comparesIdentity: Bool = true, comparesMetadata: Bool = true, comparesMissingDerivedMetadata: Bool = false,
-      ignoresNameCase: Bool = false, limit: Int? = nil
+      ignoresNameCase: Bool = false, comparesUnknownOrder: Bool = false, limit: Int? = nil
     ) {
       self.comparesIdentity = comparesIdentity
       self.comparesMetadata = comparesMetadata
       self.comparesMissingDerivedMetadata = comparesMissingDerivedMetadata
       self.ignoresNameCase = ignoresNameCase
+      self.comparesUnknownOrder = comparesUnknownOrder
       self.limit = limit
     }
   }
@@ -185,15 +189,15 @@ public struct GraphComparison: Sendable {
     case (.toOne(let a), .toOne(let b)): return sameObject(a, b)
     case (.toMany(let a), .toMany(let b)):
       guard a.count == b.count else { return false }
-      let isOrdered =
-        (oneSlot.flatMap { one?.slots[$0].isOrdered } ?? false)
-        || (otherSlot.flatMap { other?.slots[$0].isOrdered } ?? false)
-      if isOrdered { return zip(a, b).allSatisfy { sameObject($0, $1) } }
+      let slots = [oneSlot.flatMap { one?.slots[$0] }, otherSlot.flatMap { other?.slots[$0] }]
+      if slots.contains(where: { $0.map { $0.isOrdered || options.comparesUnknownOrder && $0.keepsSequence } ?? false }) {
+        return zip(a, b).allSatisfy { sameObject($0, $1) }
+      }
       let left = a.sorted { Self.before($0, $1) }
       let right = b.sorted { Self.before($0, $1) }
       return zip(left, right).allSatisfy { sameObject($0, $1) }
     case (.toMany(let list), .null), (.null, .toMany(let list)): return list.isEmpty
-    case (let a, let b): return a == b
+    case (let a, let b): return a.isIdentical(to: b)
     }
   }
 
@@ -219,7 +223,7 @@ public struct GraphComparison: Sendable {
     case .decimal(let number): number.description
     case .string(let string): quoted(string)
     case .data(let data): "<" + hexadecimal(Array(data.prefix(32))) + (data.count > 32 ? "… \(data.count) bytes>" : ">")
-    case .date(let date): "date(\(number(date.timeIntervalSinceReferenceDate)))"
+    case .date(let date): Self.text(date)
     case .uuid(let uuid): uuid.uuidString
     case .uri(let string): "uri " + quoted(string)
     case .toOne(let reference): reference.description
@@ -231,15 +235,20 @@ public struct GraphComparison: Sendable {
     switch value {
     case .string(let string): quoted(string)
     case .integer(let number): String(number)
-    case .real(let number): number.description
+    case .real(let number): Self.number(number)
     case .boolean(let flag): flag ? "true" : "false"
-    case .date(let date): "date(\(number(date.timeIntervalSinceReferenceDate)))"
+    case .date(let date): Self.text(date)
     case .data(let data): "<" + hexadecimal(Array(data.prefix(32))) + (data.count > 32 ? "… \(data.count) bytes>" : ">")
     case .array(let values): "[" + values.map { text($0) }.joined(separator: ", ") + "]"
     case .dictionary(let values):
       "{" + values.map { quoted($0.key) + ": " + text($0.value) }.joined(separator: ", ") + "}"
     case .uid(let number): "uid(\(number))"
     }
+  }
+
+  /// ISO 8601 where that gives the date back to the bit, else the seconds since 2001.
+  static func text(_ date: Date) -> String {
+    DateText.text(date) ?? "date(\(number(date.timeIntervalSinceReferenceDate)))"
   }
 
   /// Shortest text; a not-a-number with its bits.

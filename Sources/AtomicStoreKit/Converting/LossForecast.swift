@@ -104,7 +104,18 @@ extension StoreTraits {
       }
     case .toMany(ordered: true) where !keepsOrder:
       return count(.order) { reader.toMany(slot: slot.index, row: $0).count > 1 }
+    case .toMany where !keepsOrder && slot.keepsSequence:
+      // A sequence that is ascending anyway is what a format without order reads back.
+      return count(.order) { !reader.ascendsByReference(slot: slot.index, row: $0) }
     default: return []
     }
+  }
+}
+
+extension EntityReader {
+  /// Whether the members of a to-many are in the order of their references.
+  fileprivate func ascendsByReference(slot: Int, row: Int) -> Bool {
+    guard case .toMany(let list) = value(slot: slot, row: row) else { return true }
+    return zip(list, list.dropFirst()).allSatisfy { $0.reference < $1.reference }
   }
 }

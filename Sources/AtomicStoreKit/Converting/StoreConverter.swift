@@ -23,10 +23,15 @@ public struct StoreConverter: Sendable {
   public var makesNewIdentifier = false
   /// Work everything out and write nothing.
   public var isDryRun = false
+  /// Give a new file or directory no permission to others than its owner that the source does not give them. Off: what the
+  /// system gives new files. What is replaced keeps its own permissions either way.
+  public var limitsPermissions = true
   /// Take it for an error where the target's options or layout ask for a part of the graph only.
   public var refusesSelections = false
   /// Write a part of the objects only; nil for all. The copy keeps the store's UUID unless ``makesNewIdentifier``.
   public var subset: StoreSubset?
+  /// What ``writeOptions`` are for: of Save As, for the store that stays open too.
+  var optionUse = StoreOption.Use.writing
   /// Called now and then with a word on what is being done.
   public var progress: (@Sendable (Stage) -> Void)?
 
@@ -93,21 +98,83 @@ public struct StoreConverter: Sendable {
     return report
   }
 
+  /// Converts to a file without a name, its owner's alone, which ends with this process however that ends: for a result that is
+  /// copied elsewhere. Needs ``targetType``, and a format that writes one file.
+  ///
+  /// - Parameters:
+  ///   - target: what errors name.
+  ///   - folder: the directory whose disk it is on.
+  ///   - body: gets the result, which is gone afterwards.
+  package func convert(
+    from source: String, shownAs target: String, unnamedIn folder: String, _ body: (StoreSource) throws -> Void
+  ) throws -> Report {
+    progress?(.loading)
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: registry)
+    let store = try coordinator.addPersistentStore(type: sourceType, at: source, options: readOptions, isReadOnly: true)
+    defer { try? coordinator.remove(store) }
+    let (report, staged) = try stage(store, Destination(shown: target, unnamedFolder: folder))
+    defer { staged.discard() }
+    if !isDryRun { try body(try staged.sourceForVerification(name: target)) }
+    return report
+  }
+
+  /// Where a result goes.
+  private struct Destination {
+    /// The path, or what stands for it.
+    var shown: String
+    /// What is there; nil for a result without a name.
+    var place: StorePlace?
+    /// Files in a directory there that are not its store's.
+    var unrelated: [String] = []
+    var unnamedFolder: String?
+  }
+
   /// Converts, and leaves it to the caller to conclude or to roll back what was put in place.
   func commit(
     _ store: PersistentStore, to target: String, keepsPrevious: Bool
   ) throws -> (report: Report, staged: StagedStore) {
     let place = try refuseTaken(target, source: store.path)
-    try refuseUnknown(place)
-    let formatType = try targetFormat(place)
-    try formatType.traits.check(writeOptions, of: formatType.storeType)
+    let unrelated = try refuseUnknown(place)
+    let (report, staged) = try stage(store, Destination(shown: target, place: place, unrelated: unrelated))
+    guard !isDryRun else { return (report, staged) }
+    progress?(.publishing)
+    try staged.commit(keepsPrevious: keepsPrevious)
+    return (report, staged)
+  }
+
+  /// Where the result is written until it is published. A dry run writes beside nothing of the target's.
+  private func makeStaged(
+    _ store: PersistentStore, _ destination: Destination, _ layout: StoreTraits.Layout
+  ) throws(PersistentStoreError) -> StagedStore {
+    if let folder = destination.unnamedFolder {
+      guard layout == .file else {
+        throw PersistentStoreError(.cannotCreate, "the store is a directory, not one file", at: StoreLocation(file: destination.shown))
+      }
+      return try StagedStore(unnamedIn: folder, shownAs: destination.shown)
+    }
+    if isDryRun {
+      if layout == .file { return try StagedStore(unnamedIn: Self.temporaryFolder, shownAs: destination.shown) }
+      return try StagedStore(target: Self.temporaryPath(for: destination.shown), layout: layout, policy: .createNew, ceiling: .ownerOnly)
+    }
+    let origin = try StorePlace.inspect(store.path)
+    return try StagedStore(
+      target: destination.shown, layout: layout,
+      policy: replacesTarget ? .replaceAny : .replaceOnlyIf(destination.place?.identity), keeping: destination.unrelated,
+      ceiling: limitsPermissions ? try PermissionCeiling(of: origin) : nil)
+  }
+
+  /// Writes the result, reads it back and compares it.
+  private func stage(_ store: PersistentStore, _ destination: Destination) throws -> (report: Report, staged: StagedStore) {
+    let target = destination.shown
+    let formatType = try targetFormat(destination.place, target)
+    try formatType.traits.check(writeOptions, of: formatType.storeType, for: optionUse)
     guard formatType.traits.canWrite else {
       throw PersistentStoreError(.notSupported, "\(formatType.storeType) stores can be read, not written")
     }
     var format: any AtomicStore
     do throws(PersistentStoreError) {
       format = try formatType.init(
-        StoreConfiguration(path: place.resolvedPath, options: writeOptions, isReadOnly: false))
+        StoreConfiguration(path: destination.place?.resolvedPath ?? target, options: writeOptions, isReadOnly: false))
     } catch {
       throw error.located(StoreLocation(file: target))
     }
@@ -138,15 +205,11 @@ public struct StoreConverter: Sendable {
         let count = snapshot.nodes.count(of: entity.index)
         return count > 0 ? (entity.name, count) : nil
       },
-      identifier: metadata.uuid, losses: losses, selections: left + (selection?.notes ?? []), bytesWritten: 0,
+      identifier: metadata.uuid, losses: losses, selections: store.readNotes + left + (selection?.notes ?? []), bytesWritten: 0,
       isDryRun: isDryRun)
 
     progress?(.writing)
-    // A dry run writes beside nothing of the target's: into the temporary folder.
-    let stagePath = isDryRun ? Self.temporaryPath(for: target) : target
-    let staged = try StagedStore(
-      target: stagePath, layout: format.layout,
-      policy: isDryRun ? .createNew : replacesTarget ? .replaceAny : .replaceOnlyIf(place.identity))
+    let staged = try makeStaged(store, destination, format.layout)
     // Staged files are gone with the value that stands for them, should anything fail.
     do throws(PersistentStoreError) {
       try format.save(snapshot, to: staged)
@@ -162,15 +225,12 @@ public struct StoreConverter: Sendable {
     let differences = GraphComparison.differences(
       snapshot, readBack.snapshot,
       options: .init(
-        comparesIdentity: keepsMetadata, comparesMetadata: keepsMetadata, comparesMissingDerivedMetadata: true,
+        comparesIdentity: keepsMetadata, comparesMetadata: keepsMetadata, comparesMissingDerivedMetadata: true, comparesUnknownOrder: true,
         limit: losses.isEmpty ? 100 : nil))
     // Leave to lose one thing is no leave to lose another.
     let unexplained = losses.isEmpty ? differences : differences.filter { !Self.explains(losses, $0, snapshot.nodes, readBack.snapshot.nodes) }
     guard unexplained.isEmpty else { throw VerificationError(differences: Array(unexplained.prefix(100))) }
 
-    guard !isDryRun else { return (report, staged) }
-    progress?(.publishing)
-    try staged.commit(keepsPrevious: keepsPrevious)
     return (report, staged)
   }
 
@@ -224,11 +284,16 @@ public struct StoreConverter: Sendable {
   }
 
   /// Of a folder that is to go, every file must be known to be its store's: only who can read it knows that.
-  private func refuseUnknown(_ place: StorePlace) throws(PersistentStoreError) {
-    guard place.kind == .folder else { return }
+  ///
+  /// - Returns: The files that the format passed over.
+  private func refuseUnknown(_ place: StorePlace) throws(PersistentStoreError) -> [String] {
+    guard place.kind == .folder else { return [] }
     do throws(PersistentStoreError) {
       let coordinator = PersistentStoreCoordinator(registry: registry)
-      try coordinator.remove(try coordinator.addPersistentStore(at: place.path, isReadOnly: true))
+      let store = try coordinator.addPersistentStore(at: place.path, isReadOnly: true)
+      let unrelated = store.unrelatedFiles
+      try coordinator.remove(store)
+      return unrelated
     } catch {
       throw PersistentStoreError(
         .alreadyExists, "a folder is there that cannot be read as a store, so that its files may be anything: \(error.message)",
@@ -236,15 +301,16 @@ public struct StoreConverter: Sendable {
     }
   }
 
-  private func targetFormat(_ place: StorePlace) throws(PersistentStoreError) -> any AtomicStore.Type {
+  private func targetFormat(_ place: StorePlace?, _ target: String) throws(PersistentStoreError) -> any AtomicStore.Type {
     if let targetType { return try registry.storeType(named: targetType) }
-    let named = registry.storeTypes(forFileExtension: place.fileExtension)
+    let fileExtension = place?.fileExtension ?? ""
+    let named = registry.storeTypes(forFileExtension: fileExtension)
     if named.count == 1 { return named[0] }
     let candidates = named.isEmpty ? registry.storeTypes : named.map { $0.storeType }.sorted()
     throw PersistentStoreError(
       .unknownStoreType,
-      "the extension '\(place.fileExtension)' does not name one type: say which of "
-        + candidates.joined(separator: ", "), at: StoreLocation(file: place.path))
+      "the extension '\(fileExtension)' does not name one type: say which of "
+        + candidates.joined(separator: ", "), at: StoreLocation(file: target))
   }
 
   /// Opens what was staged, by a value of the format that has never seen the source and knows no more than a reader may be told.
@@ -268,6 +334,8 @@ public struct StoreConverter: Sendable {
       }
     }
     let builder = NodeTableBuilder(model: readModel, file: target)
+    // As every reader will: a result that could not be opened again is none.
+    builder.inverseHandling = .enforce
     try reader.load(source, into: builder)
     let nodes = try builder.finish()
     metadata.model = nil
@@ -276,8 +344,10 @@ public struct StoreConverter: Sendable {
 
   private static func temporaryPath(for target: String) -> String {
     let name = target.split(separator: "/").last.map(String.init) ?? "store"
-    return FileManager.default.temporaryDirectory.path(percentEncoded: false) + "/dry-run-\(UUID().uuidString)-\(name)"
+    return temporaryFolder + "/dry-run-\(UUID().uuidString)-\(name)"
   }
+
+  private static var temporaryFolder: String { FileManager.default.temporaryDirectory.path(percentEncoded: false) }
 }
 
 extension Loss.Kind {

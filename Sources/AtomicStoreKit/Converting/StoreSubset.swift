@@ -20,6 +20,9 @@ public struct StoreSubset: Sendable {
   /// Which of their objects; nil for all.
   public var predicate: FetchPredicate?
   public var related: RelatedObjects
+  /// Whether the predicate is checked against each entity with ``FetchPredicate/check(against:)``, so that a comparison that is never
+  /// true is an error instead of an empty subset.
+  public var checksPredicate = false
 
   public init(entityNames: [String], predicate: FetchPredicate? = nil, related: RelatedObjects = .fail) {
     self.entityNames = entityNames
@@ -32,6 +35,7 @@ public struct StoreSubset: Sendable {
   /// Rows that go are marked as deleted, so handles into the store's own table stay good.
   ///
   /// - Throws: `ManagedObjectError` for an entity that the model does not have and for what the predicate cannot be asked of;
+  ///   `PredicateFormatError` where ``checksPredicate`` asks for that;
   ///   `PersistentStoreError` with `.danglingReference` where a relationship leaves the subset and may not, with `.invalidValue`
   ///   where the cut would empty one that the model demands.
   func nodes(of store: PersistentStore) throws -> (nodes: NodeTable, notes: [StoreSelection.Note]) {
@@ -101,7 +105,8 @@ public struct StoreSubset: Sendable {
     defer { coordinator.state.withLock { $0.stores = [] } }
     let context = ManagedObjectContext(coordinator)
     return try entities.flatMap { entity in
-      try context.fetchObjectIDs(FetchRequest<ManagedObject>(entityName: entity.name, predicate: predicate)).compactMap { store.node(for: $0) }
+      if checksPredicate { try predicate.check(against: entity) }
+      return try context.fetchObjectIDs(FetchRequest<ManagedObject>(entityName: entity.name, predicate: predicate)).compactMap { store.node(for: $0) }
     }
   }
 }

@@ -36,6 +36,11 @@ public struct FetchRequest<Result: ManagedObject> {
   public var havingPredicate: FetchPredicate?
   /// For ``ManagedObjectContext/fetchRows(_:)``: whether rows that are equal are given once.
   public var returnsDistinctResults = false
+  /// The most steps that the fetch may take on objects: one for each comparison, and for each value that a path, a `SUBQUERY` or a
+  /// function looks at; predicates, sort keys and columns together, with the fetches of fetched properties inside. The standard
+  /// limit, 250 million, is about ten seconds of processor time; what runs over columns takes no steps. A list of values may have
+  /// a twenty-fifth of it. A fetch that takes more fails with ``ManagedObjectError/Code/stepLimitExceeded``.
+  public var stepLimit = StepBudget.standardLimit
 
   public init(
     entityName: String, predicate: FetchPredicate? = nil, sortKeys: [SortKey] = [],
@@ -67,8 +72,12 @@ extension ManagedObjectContext {
   /// Without a sort order of its own: store by store, entity by entity, by reference; then those inserted and not saved,
   /// as they were inserted. The same request gives the same order.
   ///
-  /// - Throws: `.invalidFetch` for an entity that the model does not have; what the filter throws.
+  /// - Throws: `.invalidFetch` for an entity that the model does not have; `.stepLimitExceeded`; what the filter throws.
   public func fetch<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [Result] {
+    try withStepBudget(of: request) { try fetchWithinBudget(request) }
+  }
+
+  private func fetchWithinBudget<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [Result] {
     processPendingChanges()
     try check(request)
     if !request.includesPendingChanges, parent == nil, hasPendingChanges { return try fetchStored(request) }
@@ -94,6 +103,7 @@ extension ManagedObjectContext {
     var skipped = 0
     let now = Date()
     if let predicate = request.predicate {
+      objectsAskedByFetches += found.count
       found = try found.filter { try PredicateEvaluator($0, now: now).evaluate(predicate) }
     }
     if !request.sortKeys.isEmpty { found = try SortKey.sort(found, by: request.sortKeys) }
@@ -155,145 +165,7 @@ extension ManagedObjectContext {
     }
   }
 
-  private var hasPendingChanges: Bool { !(inserted.isEmpty && updated.isEmpty && deleted.isEmpty) }
-
-  /// A store that a request is asked of by columns: its entities with what each row must fulfil, nil for nothing.
-  private struct ColumnSearch {
-    let home: StoreHome
-    let version: NodeVersion
-    let entities: [(plan: EntityPlan, test: RowTest?)]
-    /// The objects that say something else than their rows do.
-    let changed: [NodeHandle: ManagedObject]
-  }
-
-  /// What to run over columns for a request; nil where that cannot be: a closure, keys that are no columns, or changes in memory
-  /// that the columns do not know and the predicate may look at through a relationship.
-  private func columnSearches<Result>(_ request: FetchRequest<Result>) throws(ManagedObjectError) -> [ColumnSearch]? {
-    guard parent == nil, request.filter == nil else { return nil }
-    let entities = try entities(of: request)
-    let homes = homesAsked(request)
-    // Several stores in one order are sorted as objects.
-    guard homes.count == 1 || request.sortKeys.isEmpty else { return nil }
-    var changedEntities: Set<Int> = []
-    if hasPendingChanges {
-      guard request.includesPendingChanges, managedObjectModel != nil else { return nil }
-      for list in [inserted, updated, deleted] { for object in list { changedEntities.insert(object.plan.index) } }
-    }
-    var searches: [ColumnSearch] = []
-    for home in homes {
-      guard let version = home.currentVersion(), !version.hasDeferredValues else { return nil }
-      // Objects that read an older version say something else than the columns.
-      var isStale = false
-      home.visit { if $0.flags.contains(.realized), $0.base !== version || $0.overlay != nil { isStale = true } }
-      if isStale { return nil }
-      var changed: [NodeHandle: ManagedObject] = [:]
-      if hasPendingChanges {
-        for list in [updated, deleted] {
-          for object in list where object.home === home && object.base === version { changed[object.node] = object }
-        }
-      }
-      var asked: [(plan: EntityPlan, test: RowTest?)] = []
-      let compiler = RowTestCompiler(plan: home.plan, version: version, store: home.identifier)
-      for entity in entities where entity.model === home.store.model && !entity.isAbstract {
-        let plan = home.plan.entities[entity.index]
-        guard let predicate = request.predicate else {
-          asked.append((plan, nil))
-          continue
-        }
-        guard let test = compiler.compile(predicate, plan), test.entitiesLedTo.isDisjoint(with: changedEntities) else { return nil }
-        asked.append((plan, test))
-      }
-      searches.append(ColumnSearch(home: home, version: version, entities: asked, changed: changed))
-    }
-    return searches
-  }
-
-  /// What a request finds: nodes of each store, and behind them the objects that have no node, or that stand in an order which
-  /// columns do not know.
-  private struct FoundRows {
-    var parts: [(home: StoreHome, version: NodeVersion, nodes: ArraySlice<NodeHandle>)] = []
-    var objects: [ManagedObject] = []
-    var count: Int { parts.reduce(objects.count) { $0 + $1.nodes.count } }
-  }
-
-  /// What a request finds by its predicate and order run over columns; nil where that cannot be.
-  private func rows<Result>(of request: FetchRequest<Result>) throws(ManagedObjectError) -> FoundRows? {
-    guard let searches = try columnSearches(request) else { return nil }
-    if hasPendingChanges { return try rowsWithChanges(of: request, searches) }
-    var skipped = max(0, request.fetchOffset)
-    var wanted = request.fetchLimit > 0 ? request.fetchLimit : .max
-    var found = FoundRows()
-    for search in searches {
-      var nodes: [NodeHandle] = []
-      for (plan, test) in search.entities {
-        guard let test else {
-          let count = search.version.rowCount(of: plan.index)
-          nodes.reserveCapacity(nodes.count + count)
-          for row in 0..<count { nodes.append(NodeHandle(entity: plan.index, row: row)) }
-          continue
-        }
-        test.rows(search.version, plan) { nodes.append(NodeHandle(entity: plan.index, row: $0)) }
-      }
-      if !request.sortKeys.isEmpty {
-        guard let sort = RowSort(request.sortKeys, entities: search.entities.map(\.plan), search.home.plan, search.version) else {
-          return nil
-        }
-        let (end, overflow) = skipped.addingReportingOverflow(wanted)
-        nodes = sort.sorted(nodes, limit: overflow ? .max : end)
-      }
-      let part = nodes.dropFirst(skipped).prefix(wanted)
-      skipped = max(0, skipped - nodes.count)
-      wanted -= wanted == .max ? 0 : part.count
-      found.parts.append((search.home, search.version, part))
-    }
-    return found
-  }
-
-  /// The same where there are unsaved changes: rows whose objects have changed are asked as objects, and so are new objects.
-  private func rowsWithChanges<Result>(
-    of request: FetchRequest<Result>, _ searches: [ColumnSearch]
-  ) throws(ManagedObjectError) -> FoundRows? {
-    let now = Date()
-    var found = FoundRows()
-    for search in searches {
-      var nodes: [NodeHandle] = []
-      for (plan, test) in search.entities {
-        var rows: [Int] = []
-        if let test { test.rows(search.version, plan) { rows.append($0) } } else { rows = Array(0..<search.version.rowCount(of: plan.index)) }
-        if !search.changed.isEmpty {
-          rows.removeAll { search.changed[NodeHandle(entity: plan.index, row: $0)] != nil }
-          for (node, object) in search.changed where node.entity == plan.index && !object.flags.contains(.deleted) {
-            if let predicate = request.predicate, try !PredicateEvaluator(object, now: now).evaluate(predicate) { continue }
-            rows.append(node.row)
-          }
-          rows.sort()
-        }
-        for row in rows { nodes.append(NodeHandle(entity: plan.index, row: row)) }
-      }
-      found.parts.append((search.home, search.version, nodes[...]))
-    }
-    let entities = try entities(of: request)
-    let names = Set(entities.map(\.index))
-    let stores = request.affectedStores.map { $0.map(\.latest) }
-    for object in inserted where names.contains(object.plan.index) && entities.contains(object.plan.entity) {
-      // One that came back after a conflict is in both lists.
-      guard !object.flags.contains(.deleted), object.base == nil else { return nil }
-      if let stores {
-        guard let home = homeForCheck(object), stores.contains(where: { $0 === home.store }) else { continue }
-      }
-      if let predicate = request.predicate, try !PredicateEvaluator(object, now: now).evaluate(predicate) { continue }
-      found.objects.append(object)
-    }
-    let offset = max(0, request.fetchOffset)
-    let isWhole = offset == 0 && request.fetchLimit <= 0
-    if request.sortKeys.isEmpty, isWhole { return found }
-    var objects: [ManagedObject] = []
-    for (home, version, nodes) in found.parts { for node in nodes { objects.append(object(at: node, in: version, of: home)) } }
-    objects += found.objects
-    if !request.sortKeys.isEmpty { objects = try SortKey.sort(objects, by: request.sortKeys) }
-    let part = objects.dropFirst(offset)
-    return FoundRows(objects: Array(request.fetchLimit > 0 ? part.prefix(request.fetchLimit) : part))
-  }
+  var hasPendingChanges: Bool { !(inserted.isEmpty && updated.isEmpty && deleted.isEmpty) }
 
   private func wrongClass(_ object: ManagedObject, _ wanted: ManagedObject.Type) -> ManagedObjectError {
     ManagedObjectError(
@@ -305,6 +177,10 @@ extension ManagedObjectContext {
   /// The IDs of the objects that a request asks for, without making the objects where the stores' columns suffice. Objects
   /// inserted and not saved have temporary ones.
   public func fetchObjectIDs<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [ManagedObjectID] {
+    try withStepBudget(of: request) { try fetchObjectIDsWithinBudget(request) }
+  }
+
+  private func fetchObjectIDsWithinBudget<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [ManagedObjectID] {
     processPendingChanges()
     try check(request)
     guard let found = try rows(of: request) else { return try fetch(request).map(\.objectID) }
@@ -367,6 +243,10 @@ extension ManagedObjectContext {
 
   /// How many objects the request would find.
   public func count<Result: ManagedObject>(for request: FetchRequest<Result>) throws -> Int {
+    try withStepBudget(of: request) { try countWithinBudget(request) }
+  }
+
+  private func countWithinBudget<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> Int {
     processPendingChanges()
     try check(request)
     if request.filter == nil, request.predicate == nil, parent == nil,
@@ -395,7 +275,7 @@ extension ManagedObjectContext {
     return request.fetchLimit > 0 ? min(count, request.fetchLimit) : count
   }
 
-  private func entities<Result>(of request: FetchRequest<Result>) throws(ManagedObjectError) -> [Entity] {
+  func entities<Result>(of request: FetchRequest<Result>) throws(ManagedObjectError) -> [Entity] {
     var models: [ManagedObjectModel] = []
     if let model = persistentStoreCoordinator.managedObjectModel {
       models = [model]
@@ -415,7 +295,7 @@ extension ManagedObjectContext {
     return entities.flatMap { request.includesSubentities ? $0.hierarchy : [$0] }
   }
 
-  private func homesAsked<Result>(_ request: FetchRequest<Result>) -> [StoreHome] {
+  func homesAsked<Result>(_ request: FetchRequest<Result>) -> [StoreHome] {
     let stores = persistentStoreCoordinator.persistentStores
     return stores.filter { store in request.affectedStores?.contains { $0.latest === store } ?? true }.map { home(of: $0) }
   }

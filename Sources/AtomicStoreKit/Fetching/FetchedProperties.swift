@@ -60,7 +60,11 @@ extension ManagedObject {
 
 extension ManagedObjectContext {
   /// Sets the derived attributes of an object that is being saved.
-  func computeDerived(_ object: ManagedObject) throws(ManagedObjectError) {
+  ///
+  /// - Returns: Whether a value that is stored changed.
+  @discardableResult
+  func computeDerived(_ object: ManagedObject) throws(ManagedObjectError) -> Bool {
+    var isChanged = false
     for p in object.plan.derived {
       let property = object.plan.properties[p]
       guard case .attribute(let type) = property.kind, let text = property.attribute?.derivationExpression else { continue }
@@ -91,11 +95,13 @@ extension ManagedObjectContext {
       }
       if property.slot < 0 {
         object.setOverlay(p, .stored(fitting))
-      } else if object.storedValue(p) != fitting {
+      } else if !object.storedValue(p).isIdentical(to: fitting) {
         // It follows from other changes, which undo takes back: it is no change of its own.
         object.applyStoredValue(p, fitting)
+        isChanged = true
       }
     }
+    return isChanged
   }
 
   /// A computed value as the attribute's type: numbers are converted, and rounded where the type is coarser.

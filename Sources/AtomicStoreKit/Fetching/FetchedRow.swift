@@ -23,7 +23,7 @@ public struct FetchColumn: Sendable, Equatable, ExpressibleByStringLiteral {
 
 /// A row of a fetch: values in the order of the columns. It may go anywhere.
 public struct FetchedRow: Sendable, Equatable {
-  public enum Value: Sendable, Equatable {
+  public enum Value: Sendable, Hashable {
     case value(StoredValue)
     case object(ManagedObjectID)
     case list([Value])
@@ -53,6 +53,10 @@ extension ManagedObjectContext {
   ///
   /// Groups stand in the order of their first object. Without groups, a column that adds up (`sum:(salary)`, `@count`) makes one row of all.
   public func fetchRows<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [FetchedRow] {
+    try withStepBudget(of: request) { try fetchRowsWithinBudget(request) }
+  }
+
+  private func fetchRowsWithinBudget<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [FetchedRow] {
     var plain = request
     plain.fetchLimit = 0
     plain.fetchOffset = 0
@@ -107,13 +111,8 @@ extension ManagedObjectContext {
       }
     }
     if request.returnsDistinctResults {
-      var seen: [String: [FetchedRow]] = [:]
-      rows = rows.filter { row in
-        let text = "\(row.values)"
-        if seen[text]?.contains(row) ?? false { return false }
-        seen[text, default: []].append(row)
-        return true
-      }
+      var seen: Set<[FetchedRow.Value]> = []
+      rows = rows.filter { seen.insert($0.values).inserted }
     }
     if request.fetchOffset > 0 { rows.removeFirst(min(request.fetchOffset, rows.count)) }
     if request.fetchLimit > 0 { rows = Array(rows.prefix(request.fetchLimit)) }
@@ -140,7 +139,14 @@ extension ManagedObjectContext {
     switch value {
     case .value(let value):
       // Numbers that are equal across kinds fall into one bucket.
-      if let number = NumberOrder.Number(value) { "n\(number.asDouble)" } else { "v\(value.typedText)" }
+      // Adding 0 makes one zero of both.
+      if let number = NumberOrder.Number(value) {
+        "n\(number.asDouble + 0)"
+      } else if case .date(let date) = value {
+        "d\(date.timeIntervalSinceReferenceDate + 0)"
+      } else {
+        "v\(value.typedText)"
+      }
     case .object(let object): "o\(object.objectID)"
     case .id(let id): "o\(id)"
     case .list(let list): "l\(list.count)"

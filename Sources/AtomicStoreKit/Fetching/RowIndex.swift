@@ -107,6 +107,14 @@ final class RowIndex: Sendable {
       case .greater: return [range(upTo(), rows.count)]
       case .notEqual: return nil
       }
+    case .uuid(_, let uuid, isOther: false, null: false):
+      let wanted = UUIDBits(uuid)
+      func isBefore(_ row: Int, orSame: Bool) -> Bool {
+        let bits = order.uuid(row)
+        if bits.high != wanted.high { return bits.high < wanted.high }
+        return orSame ? bits.low <= wanted.low : bits.low < wanted.low
+      }
+      return [range(first { isBefore($0, orSame: false) }, first { isBefore($0, orSame: true) })]
     case .text(_, let test, null: false):
       guard test.options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive]) else { return nil }
       func below(_ text: [UInt8]) -> Int { first { order.bytes($0).lexicographicallyPrecedes(text) } }
@@ -142,7 +150,7 @@ final class RowIndex: Sendable {
 
 /// The cells of a column as values that have an order.
 struct CellOrder {
-  private enum Kind { case integer16, integer32, integer64, float, double, text }
+  private enum Kind { case integer16, integer32, integer64, float, double, text, uuid }
   private let column: ColumnView
   private let kind: Kind
 
@@ -155,6 +163,7 @@ struct CellOrder {
     case (.float, .float): kind = .float
     case (.double, .double), (.date, .double): kind = .double
     case (.string, .bytes): kind = .text
+    case (.uuid, .uuid): kind = .uuid
     default: return nil
     }
   }
@@ -179,6 +188,7 @@ struct CellOrder {
       ? Double(column.cells.load(fromByteOffset: row &* 4, as: Float.self))
       : column.cells.load(fromByteOffset: row &* 8, as: Double.self)
   }
+  func uuid(_ row: Int) -> UUIDBits { UUIDBits(column, row) }
   func bytes(_ row: Int) -> UnsafeBufferPointer<UInt8> { column.bytes(row) ?? UnsafeBufferPointer(start: nil, count: 0) }
 
   func prefix(_ row: Int) -> UInt64 {
@@ -192,12 +202,17 @@ struct CellOrder {
       let value = double(row)
       let bits = (value == 0 ? 0.0 : value).bitPattern
       return bits >> 63 == 1 ? ~bits : bits | 1 << 63
+    case .uuid: return uuid(row).high
     default: return UInt64(bitPattern: integer(row)) ^ 1 << 63
     }
   }
 
   /// The order of two rows whose prefixes are the same.
   func compareRest(_ one: Int, _ other: Int) -> Int {
+    if kind == .uuid {
+      let (a, b) = (uuid(one).low, uuid(other).low)
+      return a < b ? -1 : a > b ? 1 : 0
+    }
     guard kind == .text else { return 0 }
     let a = bytes(one)
     let b = bytes(other)
@@ -218,6 +233,7 @@ struct CellOrder {
 
   func isSame(_ row: Int, _ other: CellOrder, _ otherRow: Int) -> Bool {
     guard other.isOrdered(otherRow), prefix(row) == other.prefix(otherRow) else { return false }
+    if kind == .uuid { return uuid(row).low == other.uuid(otherRow).low }
     return kind != .text || bytes(row).elementsEqual(other.bytes(otherRow))
   }
 }
@@ -237,6 +253,8 @@ final class RowIndexes: Sendable {
   /// Columns are looked through this often before an index is made of them: making one costs about as much, so whoever asks
   /// once does not pay for an order, and nobody ever pays more than twice the lesser.
   static let patience = 8
+  /// The same for an attribute that the model does not have indexed, when it is asked for single values.
+  static let greaterPatience = 64
 
   static func of(_ version: NodeVersion) -> RowIndexes {
     version.attachment.withLock { attachment in
@@ -248,13 +266,13 @@ final class RowIndexes: Sendable {
   }
 
   /// The index of a column, once it has been asked for often enough.
-  func index(_ version: NodeVersion, entity: Int, slot: Int, _ type: AttributeType) -> RowIndex? {
+  func index(_ version: NodeVersion, entity: Int, slot: Int, _ type: AttributeType, isDeclared: Bool = true) -> RowIndex? {
     let key = Key(entity: entity, slot: slot)
     let (found, isDue) = state.withLock { state -> (RowIndex?, Bool) in
       if let index = state.indexes[key] { return (index, false) }
       let count = state.asked[key, default: 0] + 1
       state.asked[key] = count
-      return (nil, count > Self.patience)
+      return (nil, count > (isDeclared ? Self.patience : Self.greaterPatience))
     }
     guard found == nil, isDue else { return found }
     // Two threads may make it at once; one of them wins.
@@ -330,7 +348,7 @@ extension RowTest {
   private var indexableSlot: Int? {
     switch self {
     case .integers(let slot, _, _, isOutside: false, null: false), .integerSet(let slot, _, null: false),
-      .doubles(let slot, _, _, null: false), .text(let slot, _, null: false):
+      .doubles(let slot, _, _, null: false), .text(let slot, _, null: false), .uuid(let slot, _, isOther: false, null: false):
       slot
     default: nil
     }
@@ -338,16 +356,18 @@ extension RowTest {
 
   private func narrowed(_ version: NodeVersion, _ plan: EntityPlan) -> [Int]? {
     let count = version.rowCount(of: plan.index)
-    guard !plan.indexedSlots.isEmpty, count > 0 else { return nil }
+    guard count > 0 else { return nil }
     let parts = conjuncts
     // Ranges of one column are cut with each other: from below and from above.
     var bySlot: [Int: [Range<Int>]] = [:]
     var indexes: [Int: RowIndex] = [:]
     for part in parts {
-      guard let slot = part.indexableSlot, plan.indexedSlots.contains(slot),
+      guard let slot = part.indexableSlot else { continue }
+      let isDeclared = plan.indexedSlots.contains(slot)
+      guard isDeclared || part.soughtValue(plan) != nil,
         let type = plan.properties[plan.propertyOfSlot[slot]].attributeType
       else { continue }
-      guard let index = indexes[slot] ?? RowIndexes.of(version).index(version, entity: plan.index, slot: slot, type) else { continue }
+      guard let index = indexes[slot] ?? RowIndexes.of(version).index(version, entity: plan.index, slot: slot, type, isDeclared: isDeclared) else { continue }
       indexes[slot] = index
       guard let ranges = index.places(for: part, version.column(entity: plan.index, slot: slot), type) else { continue }
       if let known = bySlot[slot] {
@@ -414,6 +434,9 @@ extension RowTest {
       let column = column(slot)
       return column.isPresent(row) ? (column.cells.load(fromByteOffset: row, as: UInt8.self) != 0) == wanted : null
     case .text(let slot, let test, let null): return column(slot).bytes(row).map { test.holds($0) } ?? null
+    case .uuid(let slot, let uuid, let isOther, let null):
+      let column = column(slot)
+      return column.isPresent(row) ? (UUIDBits(column, row) == UUIDBits(uuid)) != isOther : null
     case .destination(let slot, let bits, let isOther): return (column(slot).handle(row) == bits) != isOther
     case .through(let slot, let tests, let null):
       let bits = column(slot).handle(row)

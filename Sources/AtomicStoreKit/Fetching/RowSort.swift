@@ -24,6 +24,7 @@ struct RowSort {
         if let p = entity.property(named: sortKey.keyPath), entity.properties[p].slot >= 0,
           case .attribute(let type) = entity.properties[p].kind
         {
+          guard !version.hasDeferredValues(entity: entity.index, slot: entity.properties[p].slot) else { return nil }
           if key == nil { key = Key(isAscending: sortKey.isAscending, options: sortKey.options, type: type) }
           key?.own[entity.index] = version.column(entity: entity.index, slot: entity.properties[p].slot)
         } else if path.count == 2, let p = entity.property(named: path[0]), entity.properties[p].kind == .toOne,
@@ -31,7 +32,8 @@ struct RowSort {
         {
           for destination in plan.entities[entity.properties[p].destination].entity.hierarchy where !destination.isAbstract {
             let plan = plan.entities[destination.index]
-            guard let q = plan.property(named: path[1]), plan.properties[q].slot >= 0, case .attribute(let type) = plan.properties[q].kind
+            guard let q = plan.property(named: path[1]), plan.properties[q].slot >= 0, case .attribute(let type) = plan.properties[q].kind,
+              !version.hasDeferredValues(entity: destination.index, slot: plan.properties[q].slot)
             else { return nil }
             if key == nil { key = Key(isAscending: sortKey.isAscending, options: sortKey.options, type: type) }
             key?.own[destination.index] = version.column(entity: destination.index, slot: plan.properties[q].slot)

@@ -18,6 +18,7 @@ indirect enum RowTest {
   case doubles(slot: Int, Order, Double, null: Bool)
   case boolean(slot: Int, Bool, null: Bool)
   case text(slot: Int, TextTest, null: Bool)
+  case uuid(slot: Int, UUID, isOther: Bool, null: Bool)
   /// A to-one that leads to a node, or not to it.
   case destination(slot: Int, UInt64, isOther: Bool)
   /// The test of the object that a to-one leads to, by entity; what no object gives.
@@ -92,7 +93,7 @@ indirect enum RowTest {
   private var cost: Int {
     switch self {
     case .constant: 0
-    case .null, .integers, .doubles, .boolean, .destination: 1
+    case .null, .integers, .doubles, .boolean, .destination, .uuid: 1
     case .count: 2
     case .integerSet, .through: 4
     case .text(_, let test, _): test.cost
@@ -160,6 +161,10 @@ indirect enum RowTest {
       } else {
         Self.left(mask) { row in column.bytes(row).map { test.holds($0) } ?? null }
       }
+    case .uuid(let slot, let uuid, let isOther, let null):
+      let column = column(slot)
+      let wanted = UUIDBits(uuid)
+      Self.left(mask) { column.isPresent($0) ? (UUIDBits(column, $0) == wanted) != isOther : null }
     case .destination(let slot, let bits, let isOther):
       let column = column(slot)
       Self.every(mask) { (column.handle($0) == bits) != isOther }
@@ -242,6 +247,22 @@ indirect enum RowTest {
     var masks = [[UInt8]](repeating: [], count: version.nodes.model.entityCount)
     for (entity, test) in tests { masks[entity] = test.run(version, entity: entity) }
     return masks
+  }
+}
+
+/// The bytes of a UUID as two numbers, which have the order of its text.
+struct UUIDBits: Equatable {
+  let high: UInt64
+  let low: UInt64
+
+  init(_ uuid: UUID) {
+    (high, low) = withUnsafeBytes(of: uuid.uuid) {
+      ($0.loadUnaligned(as: UInt64.self).bigEndian, $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self).bigEndian)
+    }
+  }
+  @inline(__always) init(_ column: ColumnView, _ row: Int) {
+    high = column.cells.loadUnaligned(fromByteOffset: row &* 16, as: UInt64.self).bigEndian
+    low = column.cells.loadUnaligned(fromByteOffset: row &* 16 &+ 8, as: UInt64.self).bigEndian
   }
 }
 

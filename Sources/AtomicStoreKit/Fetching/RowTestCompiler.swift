@@ -7,6 +7,18 @@ struct RowTestCompiler {
   let plan: ModelPlan
   let version: NodeVersion
   let store: UUID
+  /// Counts the tests that are made for one comparison: a path through entities with sub-entities doubles them at each key.
+  private final class Room { var left = 0 }
+  private let room = Room()
+  private static let testsPerComparison = 500
+  /// Longer paths are compiled by recursion that a worker thread has no stack for; they run on objects.
+  private static let keysPerPath = 32
+
+  init(plan: ModelPlan, version: NodeVersion, store: UUID) {
+    self.plan = plan
+    self.version = version
+    self.store = store
+  }
 
   func compile(_ predicate: FetchPredicate, _ entity: EntityPlan) -> RowTest? {
     switch predicate {
@@ -34,7 +46,8 @@ struct RowTestCompiler {
     if case .keyPath = comparison.right, comparison.modifier == .direct, let turned = Self.turned(comparison.comparator) {
       comparison = .init(comparison.right, turned, comparison.left, options: comparison.options)
     }
-    guard case .keyPath(let path) = comparison.left else { return nil }
+    guard case .keyPath(let path) = comparison.left, path.count <= Self.keysPerPath else { return nil }
+    room.left = Self.testsPerComparison
     return compile(path[...], comparison, entity)
   }
 
@@ -52,7 +65,8 @@ struct RowTestCompiler {
   private func compile(
     _ path: ArraySlice<String>, _ comparison: FetchPredicate.Comparison, _ entity: EntityPlan
   ) -> RowTest? {
-    guard let key = path.first else { return nil }
+    room.left -= 1
+    guard room.left >= 0, let key = path.first else { return nil }
     // A composite's part is one property.
     if path.count > 1, let part = entity.property(named: path.joined(separator: ".")), entity.properties[part].slot >= 0 {
       return comparison.modifier == .direct ? leaf(entity.properties[part], comparison) : nil
@@ -188,7 +202,12 @@ struct RowTestCompiler {
     case (.double, .integer(let number)), (.float, .integer(let number)):
       guard let exact = Double(exactly: number) else { return nil }
       return doubles(slot, comparison.comparator, exact, null)
+    case (.uuid, .uuid(let uuid)): return self.uuid(uuid, slot, comparison.comparator)
+    case (.uuid, .string(let text)): return UUID(uuidString: text).flatMap { self.uuid($0, slot, comparison.comparator) }
     case (.date, .date(let date)): return doubles(slot, comparison.comparator, date.timeIntervalSinceReferenceDate, null)
+    case (.date, .string(let text)):
+      guard let date = DateText.date(text) else { return nil }
+      return doubles(slot, comparison.comparator, date.timeIntervalSinceReferenceDate, null)
     case (.boolean, .boolean(let flag)):
       switch comparison.comparator {
       case .equal: return .boolean(slot: slot, flag, null: false)
@@ -196,6 +215,14 @@ struct RowTestCompiler {
       default: return nil
       }
     default: return nil
+    }
+  }
+
+  private func uuid(_ uuid: UUID, _ slot: Int, _ comparator: FetchPredicate.Comparator) -> RowTest? {
+    switch comparator {
+    case .equal: .uuid(slot: slot, uuid, isOther: false, null: false)
+    case .notEqual: .uuid(slot: slot, uuid, isOther: true, null: true)
+    default: nil
     }
   }
 

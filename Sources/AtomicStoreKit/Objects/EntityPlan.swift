@@ -4,31 +4,55 @@ import Synchronization
 /// What the stack compiles from a model, once: for each entity where its properties stand and what holds for them.
 final class ModelPlan: Sendable {
   let entities: [EntityPlan]
+  /// By entity, what derived attributes of other objects are derived from.
+  let derivationSources: [[DerivationSource]]
 
   init(_ model: ManagedObjectModel) {
-    var numbers: [[ScalarString: Int]] = []
-    var lists: [[PropertyPlan.Draft]] = []
-    for entity in model.entities {
-      let list = PropertyPlan.Draft.list(of: entity)
-      lists.append(list)
-      numbers.append(
-        Dictionary(list.map { (ScalarString($0.name), $0.index) }, uniquingKeysWith: { first, _ in first }))
+    // Super-entities first: what an entity inherits it shares with them.
+    var own: [[PropertyPlan.Draft]] = Array(repeating: [], count: model.entityCount)
+    var counts = [Int](repeating: 0, count: model.entityCount)
+    var names: [[ScalarString: Int]] = Array(repeating: [:], count: model.entityCount)
+    for index in model.preorder {
+      let entity = model.entity(at: index)
+      let inherited = entity.superentity.map { counts[$0.index] } ?? 0
+      own[index] = PropertyPlan.Draft.ownList(of: entity, after: inherited)
+      counts[index] = inherited + own[index].count
+      for draft in own[index] where names[index][ScalarString(draft.name)] == nil { names[index][ScalarString(draft.name)] = draft.index }
     }
-    entities = model.entities.map { entity in
-      var drafts = lists[entity.index]
-      for index in drafts.indices {
-        guard let relationship = drafts[index].relationship,
-          let destination = model.entity(named: relationship.destinationEntityName)
-        else { continue }
-        drafts[index].destination = destination.index
-        if let inverse = relationship.inverseName, let place = numbers[destination.index][ScalarString(inverse)],
-          lists[destination.index][place].relationship != nil
-        {
-          drafts[index].inverse = place
-        }
+    var plans = [EntityPlan?](repeating: nil, count: model.entityCount)
+    for index in model.preorder {
+      let entity = model.entity(at: index)
+      let properties = own[index].map { draft in
+        guard let relationship = draft.relationship else { return PropertyPlan(draft) }
+        var draft = draft
+        let destination = model.entity(named: relationship.destinationEntityName)
+        draft.destination = destination?.index ?? -1
+        draft.inverse = destination.flatMap { Self.inverse(of: relationship, in: entity, at: $0, own, names) } ?? -1
+        return PropertyPlan(draft)
       }
-      return EntityPlan(entity, drafts.map { PropertyPlan($0) })
+      plans[index] = EntityPlan(entity, properties, below: entity.superentity.flatMap { plans[$0.index] })
     }
+    entities = plans.compactMap { $0 }
+    derivationSources = DerivationSource.all(in: entities)
+  }
+
+  /// The number of the relationship at the destination that names this one for its inverse, as this one names it.
+  private static func inverse(
+    of relationship: RelationshipDescription, in owner: Entity, at destination: Entity, _ own: [[PropertyPlan.Draft]],
+    _ names: [[ScalarString: Int]]
+  ) -> Int? {
+    guard let name = relationship.inverseName else { return nil }
+    var level: Entity? = destination
+    while let here = level {
+      if let number = names[here.index][ScalarString(name)], let first = own[here.index].first?.index {
+        guard let other = own[here.index][number - first].relationship, other.isInverse(of: relationship),
+          let back = owner.model.entity(named: other.destinationEntityName), owner.isKindOf(entity: back) || back.isKindOf(entity: owner)
+        else { return nil }
+        return number
+      }
+      level = here.superentity
+    }
+    return nil
   }
 
   /// The model's plan, made when it is first asked for.
@@ -62,54 +86,56 @@ final class EntityPlan: Sendable {
   let constraints: [[Int]]
   /// The slots of the attributes that the model has indexed: first in a fetch index, or in a uniqueness constraint.
   let indexedSlots: Set<Int>
-  let rules: [ValidationRule?]
-  private let ancestors: Set<Int>
   private let names: NameTable
 
-  init(_ entity: Entity, _ properties: [PropertyPlan]) {
+  /// - Parameters:
+  ///   - own: The properties that the entity itself declares.
+  ///   - above: The plan of its super-entity, which has the others.
+  init(_ entity: Entity, _ own: [PropertyPlan], below above: EntityPlan?) {
     model = entity.model
     index = entity.index
     root = entity.root.index
-    self.properties = properties
-    relationships = properties.filter { $0.relationship != nil }.map(\.index)
-    attributes = properties.filter { $0.attribute != nil && $0.kind != .composite }.map(\.index)
-    fetched = properties.filter { $0.fetched != nil }.map(\.index)
-    derived = properties.filter { $0.attribute?.derivationExpression != nil }.map(\.index)
-    var bySlot = [Int](repeating: 0, count: entity.slots.count)
-    for property in properties where property.slot >= 0 { bySlot[property.slot] = property.index }
-    propertyOfSlot = bySlot
-    defaults = properties.compactMap { property in
-      guard property.kind != .composite, let value = property.attribute?.defaultValue, !value.isNull else { return nil }
-      return (property.index, value)
+    properties = Self.extended(above?.properties, by: own)
+    relationships = Self.extended(above?.relationships, by: own.filter { $0.relationship != nil }.map(\.index))
+    attributes = Self.extended(above?.attributes, by: own.filter { $0.attribute != nil && $0.kind != .composite }.map(\.index))
+    fetched = Self.extended(above?.fetched, by: own.filter { $0.fetched != nil }.map(\.index))
+    derived = Self.extended(above?.derived, by: own.filter { $0.attribute?.derivationExpression != nil }.map(\.index))
+    // Slots are numbered in the order of the properties.
+    propertyOfSlot = Self.extended(above?.propertyOfSlot, by: own.filter { $0.slot >= 0 }.map(\.index))
+    defaults = Self.extended(
+      above?.defaults,
+      by: own.compactMap { property in
+        guard property.kind != .composite, let value = property.attribute?.defaultValue, !value.isNull else { return nil }
+        return (property.index, value)
+      })
+    if let above, own.isEmpty { names = above.names } else { names = NameTable(properties.map(\.nameBytes)) }
+    let names = self.names
+    let properties = self.properties
+    let declared = entity.declaration
+    constraints = Self.extended(
+      above?.constraints, by: declared.uniquenessConstraints.map { $0.compactMap { names[$0] } }.filter { !$0.isEmpty })
+    var indexed = Set(declared.uniquenessConstraints.flatMap { $0 })
+    for property in own where property.attribute?.isIndexed ?? false { indexed.insert(property.name) }
+    for index in declared.fetchIndexes {
+      if let first = index.elements.first, first.collationType != "RTree", let name = first.propertyName { indexed.insert(name) }
     }
-    let names = NameTable(properties.map(\.name))
-    self.names = names
-    constraints = entity.uniquenessConstraints.map { $0.compactMap { names[$0] } }.filter { !$0.isEmpty }
-    var indexed = Set(entity.uniquenessConstraints.flatMap { $0 })
-    for property in properties where property.attribute?.isIndexed ?? false { indexed.insert(property.name) }
-    var holder: Entity? = entity
-    while let declared = holder?.declaration {
-      for index in declared.fetchIndexes {
-        if let first = index.elements.first, first.collationType != "RTree", let name = first.propertyName { indexed.insert(name) }
-      }
-      for names in declared.compoundIndexes { if let name = names.first { indexed.insert(name) } }
-      holder = holder?.superentity
-    }
-    indexedSlots = Set(
-      indexed.compactMap { names[$0] }.filter { properties[$0].slot >= 0 && properties[$0].attribute != nil }.map { properties[$0].slot })
-    rules = properties.map { ValidationRule($0) }
-    var ancestors: Set<Int> = [entity.index]
-    var above = entity.superentity
-    while let next = above {
-      ancestors.insert(next.index)
-      above = next.superentity
-    }
-    self.ancestors = ancestors
+    for names in declared.compoundIndexes { if let name = names.first { indexed.insert(name) } }
+    let slots = indexed.compactMap { names[$0] }.filter { properties[$0].slot >= 0 && properties[$0].attribute != nil }
+      .map { properties[$0].slot }
+    indexedSlots = slots.isEmpty ? above?.indexedSlots ?? [] : (above?.indexedSlots ?? []).union(slots)
+  }
+
+  /// The inherited list itself where nothing is added to it.
+  private static func extended<Element>(_ inherited: [Element]?, by own: [Element]) -> [Element] {
+    guard let inherited, !inherited.isEmpty else { return own }
+    return own.isEmpty ? inherited : inherited + own
   }
 
   var name: String { entity.name }
+  /// Which model it is of.
+  var modelID: ObjectIdentifier { ObjectIdentifier(model) }
 
-  func isKind(of other: Int) -> Bool { other == index || ancestors.contains(other) }
+  func isKind(of other: Int) -> Bool { other == index || entity.isKindOf(entity: model.entity(at: other)) }
 
   /// Whether the property of that number is the one that the other entity has there: both have it from one above them.
   func shares(_ p: Int, with other: EntityPlan) -> Bool {
@@ -139,12 +165,17 @@ final class PropertyPlan: Sendable {
   }
   let index: Int
   let name: String
+  /// The name's UTF-8, which the tables of all entities that have the property share.
+  let nameBytes: [UInt8]
   let kind: Kind
   /// Where it is stored; -1 for transient and fetched ones and composites as a whole.
   let slot: Int
-  let attribute: AttributeDescription?
-  let relationship: RelationshipDescription?
-  let fetched: FetchedPropertyDescription?
+  private let description: PropertyDescription
+  var attribute: AttributeDescription? { if case .attribute(let attribute) = description { attribute } else { nil } }
+  var relationship: RelationshipDescription? { if case .relationship(let relationship) = description { relationship } else { nil } }
+  var fetched: FetchedPropertyDescription? { if case .fetchedProperty(let fetched) = description { fetched } else { nil } }
+  /// What the model demands of its values; nil for nothing.
+  let rule: ValidationRule?
   /// The number of the destination entity, or -1.
   let destination: Int
   /// The number of the inverse among the destination's properties, or -1.
@@ -159,11 +190,11 @@ final class PropertyPlan: Sendable {
   init(_ draft: Draft) {
     index = draft.index
     name = draft.name
+    nameBytes = Array(draft.name.utf8)
     kind = draft.kind
     slot = draft.slot
-    attribute = draft.attribute
-    relationship = draft.relationship
-    fetched = draft.fetched
+    description = draft.property
+    rule = ValidationRule(draft)
     destination = draft.destination
     inverse = draft.inverse
     parts = draft.parts
@@ -181,52 +212,52 @@ final class PropertyPlan: Sendable {
     let name: String
     let kind: Kind
     let slot: Int
-    let attribute: AttributeDescription?
-    let relationship: RelationshipDescription?
-    let fetched: FetchedPropertyDescription?
+    let property: PropertyDescription
     var destination = -1
     var inverse = -1
     var parts: Range<Int> = 0..<0
 
-    static func list(of entity: Entity) -> [Draft] {
+    var attribute: AttributeDescription? { if case .attribute(let attribute) = property { attribute } else { nil } }
+    var relationship: RelationshipDescription? { if case .relationship(let relationship) = property { relationship } else { nil } }
+
+    /// The properties that an entity itself declares, which follow the given number of inherited ones.
+    static func ownList(of entity: Entity, after inherited: Int) -> [Draft] {
       var list: [Draft] = []
-      func add(_ attribute: AttributeDescription, name: String, isTransient: Bool, depth: Int) {
-        var attribute = attribute
-        attribute.isTransient = attribute.isTransient || isTransient
+      func add(_ description: PropertyDescription, name: String, isTransient: Bool, depth: Int) {
+        guard case .attribute(var attribute) = description else { return }
+        var property = description
+        if isTransient, !attribute.isTransient {
+          attribute.isTransient = true
+          property = .attribute(attribute)
+        }
+        let index = inherited + list.count
         guard case .composite(let compositeName) = attribute.type else {
           list.append(
             Draft(
-              index: list.count, name: name, kind: .attribute(attribute.type),
-              slot: attribute.isTransient ? -1 : entity.slot(named: name) ?? -1, attribute: attribute, relationship: nil,
-              fetched: nil))
+              index: index, name: name, kind: .attribute(attribute.type),
+              slot: attribute.isTransient ? -1 : entity.slot(named: name) ?? -1, property: property))
           return
         }
         let whole = list.count
-        list.append(
-          Draft(
-            index: whole, name: name, kind: .composite, slot: -1, attribute: attribute, relationship: nil, fetched: nil))
+        list.append(Draft(index: index, name: name, kind: .composite, slot: -1, property: property))
         // The model was checked: composites neither lead in a circle nor stand deeper than this.
         guard depth < 16, let composite = entity.model.composite(named: compositeName) else { return }
         for part in composite.attributes {
-          add(part, name: "\(name).\(part.name)", isTransient: attribute.isTransient, depth: depth + 1)
+          add(.attribute(part), name: "\(name).\(part.name)", isTransient: attribute.isTransient, depth: depth + 1)
         }
-        list[whole].parts = (whole + 1)..<list.count
+        list[whole].parts = (index + 1)..<(inherited + list.count)
       }
-      for property in entity.properties {
+      for property in entity.declaration.properties {
         switch property {
-        case .attribute(let attribute): add(attribute, name: attribute.name, isTransient: false, depth: 0)
+        case .attribute(let attribute): add(property, name: attribute.name, isTransient: false, depth: 0)
         case .relationship(let relationship):
           let kind: PropertyPlan.Kind = !relationship.isToMany ? .toOne : relationship.isOrdered ? .orderedToMany : .toMany
           list.append(
             Draft(
-              index: list.count, name: relationship.name, kind: kind,
-              slot: relationship.isTransient ? -1 : entity.slot(named: relationship.name) ?? -1, attribute: nil,
-              relationship: relationship, fetched: nil))
+              index: inherited + list.count, name: relationship.name, kind: kind,
+              slot: relationship.isTransient ? -1 : entity.slot(named: relationship.name) ?? -1, property: property))
         case .fetchedProperty(let fetched):
-          list.append(
-            Draft(
-              index: list.count, name: fetched.name, kind: .fetched, slot: -1, attribute: nil, relationship: nil,
-              fetched: fetched))
+          list.append(Draft(index: inherited + list.count, name: fetched.name, kind: .fetched, slot: -1, property: property))
         }
       }
       return list
@@ -240,8 +271,8 @@ struct NameTable: Sendable {
   private let buckets: [Int32]
   private let mask: Int
 
-  init(_ names: [String]) {
-    self.names = names.map { Array($0.utf8) }
+  init(_ names: [[UInt8]]) {
+    self.names = names
     var size = 8
     while size < names.count * 2 { size *= 2 }
     mask = size - 1

@@ -67,6 +67,10 @@ extension ManagedObject {
   }
 
   final func setEdit(_ p: Int, _ value: PropertyValue?) {
+    if flags.contains(.indexed) {
+      flags.remove(.indexed)
+      context?.pendingValues?.noteChange(of: self)
+    }
     if edits == nil {
       if value == nil { return }
       edits = ContiguousArray(repeating: nil, count: plan.properties.count)
@@ -75,11 +79,18 @@ extension ManagedObject {
   }
 
   final func setOverlay(_ p: Int, _ value: PropertyValue?) {
+    if value != nil, plan.properties[p].slot >= 0 { home?.settledVersion = nil }
     if overlay == nil {
       if value == nil { return }
       overlay = ContiguousArray(repeating: nil, count: plan.properties.count)
     }
     overlay?[p] = value
+  }
+
+  /// Whether something lies over the store's own values.
+  final var hasStoredOverlay: Bool {
+    guard let overlay else { return false }
+    return overlay.indices.contains { overlay[$0] != nil && plan.properties[$0].slot >= 0 }
   }
 
   // MARK: Attributes
@@ -113,7 +124,7 @@ extension ManagedObject {
     try realize()
     if flags.contains(.awakening) { return setOverlay(p, .stored(value)) }
     let old = storedValue(p)
-    if old == value { return }
+    if old.isIdentical(to: value) { return }
     try checkChangeable(p)
     guard let context else {
       setEdit(p, .stored(value))
@@ -129,9 +140,10 @@ extension ManagedObject {
   final func applyStoredValue(_ p: Int, _ value: StoredValue) {
     let isBack: Bool
     if isOverParent {
-      if case .stored(let under)? = overlay?[p] { isBack = under == value } else { isBack = value.isNull }
+      if case .stored(let under)? = overlay?[p] { isBack = under.isIdentical(to: value) } else { isBack = value.isNull }
     } else {
-      isBack = base != nil && !flags.contains(.inserted) && overlayIsEmpty(at: p) && committedStoredValue(p) == value
+      isBack = base != nil && !flags.contains(.inserted) && overlayIsEmpty(at: p)
+        && committedStoredValue(p).isIdentical(to: value)
     }
     setEdit(p, isBack ? nil : .stored(value))
   }

@@ -234,6 +234,11 @@ extension ManagedObject {
 enum Comparison {
   /// By value where the type knows of that, objects else by identity; nil for what cannot be compared.
   static func areEqual(_ one: Any, _ other: Any) -> Bool? {
+    // Numbers by their bits and spelling: another spelling is a change.
+    if let one = one as? DecimalNumber, let other = other as? DecimalNumber { return one.isIdentical(to: other) }
+    if let one = one as? Double, let other = other as? Double { return one.bitPattern == other.bitPattern }
+    if let one = one as? Float, let other = other as? Float { return one.bitPattern == other.bitPattern }
+    if let one = one as? StoredValue, let other = other as? StoredValue { return one.isIdentical(to: other) }
     if let one = one as? any Equatable {
       guard let other = other as? any Equatable else { return false }
       return one.isEqual(to: other)
@@ -250,11 +255,13 @@ extension Equatable {
 }
 
 /// Finds what a misspelt name may have meant.
-enum Suggestion {
-  static func text(for name: String, among names: [String]) -> String {
+package enum Suggestion {
+  package static func text(for name: String, among names: [String]) -> String {
     var best: (name: String, distance: Int)?
+    // Another case is no mistake in a letter.
+    let folded = Array(name.lowercased().unicodeScalars)
     for candidate in names {
-      let distance = distance(Array(name.unicodeScalars), Array(candidate.unicodeScalars))
+      let distance = distance(folded, Array(candidate.lowercased().unicodeScalars))
       if distance <= max(1, min(name.count, candidate.count) / 3), distance < best?.distance ?? .max {
         best = (candidate, distance)
       }

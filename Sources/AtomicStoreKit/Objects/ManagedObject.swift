@@ -62,6 +62,10 @@ open class ManagedObject {
     static let faulting = Flags(rawValue: 2048)
     /// It stands for its class, to be asked which keys its properties read.
     static let probing = Flags(rawValue: 4096)
+    /// It was merged into another object that has the same unique values.
+    static let merged = Flags(rawValue: 8192)
+    /// Its values are in the context's table of values that fetches ask for, as they are.
+    static let indexed = Flags(rawValue: 16384)
     static let changed: Flags = [.inserted, .updated, .deleted]
   }
 

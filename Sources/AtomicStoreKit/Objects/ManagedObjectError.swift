@@ -87,7 +87,7 @@ extension ManagedObjectError {
     /// Objects that changed here and in the store: see ``ManagedObjectError/conflicts``.
     public static let managedObjectMerge = Code(rawValue: 133020)
     public static let managedObjectConstraintMerge = Code(rawValue: 133021)
-    /// The store could not be written; nothing was changed.
+    /// The store could not be written; nothing was changed, unless the error below is `.notRolledBack`.
     public static let persistentStoreSave = Code(rawValue: 134030)
     /// An operation that cannot be done here and now, such as a save from inside a hook.
     public static let persistentStoreOperation = Code(rawValue: 134070)
@@ -102,6 +102,8 @@ extension ManagedObjectError {
     public static let endlessChanges = Code(rawValue: -4)
     /// A fetch that cannot be carried out.
     public static let invalidFetch = Code(rawValue: -5)
+    /// A predicate, sort key or column that takes more steps than ``FetchRequest/stepLimit`` allows.
+    public static let stepLimitExceeded = Code(rawValue: -6)
 
     public var description: String {
       switch self {
@@ -133,6 +135,7 @@ extension ManagedObjectError {
       case .storeAssignment: "storeAssignment"
       case .endlessChanges: "endlessChanges"
       case .invalidFetch: "invalidFetch"
+      case .stepLimitExceeded: "stepLimitExceeded"
       default: "\(rawValue)"
       }
     }
@@ -146,6 +149,8 @@ extension ManagedObjectError {
     case notInStore
     /// Its store was removed from the coordinator, or never was there.
     case storeRemoved
+    /// It had the unique values of another object and was merged into that one: see ``MergePolicy``.
+    case merged
     /// It was inserted, and that was taken back before it was saved.
     case neverSaved
     /// Its context was reset.
@@ -158,6 +163,7 @@ extension ManagedObjectError {
       case .deletedHere: "was deleted"
       case .notInStore: "is not in its store"
       case .storeRemoved: "is in a store that is not open"
+      case .merged: "was merged into another object with the same unique values"
       case .neverSaved: "was never saved, and its insertion was taken back"
       case .contextReset: "belongs to a context that was reset"
       case .contextGone: "outlived its context"
@@ -191,9 +197,14 @@ public struct MergeConflict: Sendable, CustomStringConvertible {
   public let keysChangedHere: [String]
   /// Whether the context deleted the object.
   public let isDeletedHere: Bool
+  /// The relationships that the context changed and that lead to objects which are gone from the store.
+  public let keysLeadingNowhere: [String]
 
   public var description: String {
     let here = isDeletedHere ? "deleted here" : "changed here (\(keysChangedHere.joined(separator: ", ")))"
+    if !keysLeadingNowhere.isEmpty, keysChangedInStore.isEmpty {
+      return "\(objectID): \(here), leads to what is gone from the store (\(keysLeadingNowhere.joined(separator: ", ")))"
+    }
     let there =
       persistedSnapshot == nil ? "gone from the store" : "changed in the store (\(keysChangedInStore.joined(separator: ", ")))"
     return "\(objectID): \(here), \(there)"

@@ -1,7 +1,8 @@
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// `CAST(value, 'type')`: a constant of a kind that has no literal of its own is written so.
+/// `CAST(value, 'type')`: a constant of a kind that has no literal of its own is written so. A date is cast from ISO 8601, or from
+/// seconds since 2001.
 enum PredicateCast {
   /// The constant that a cast of a constant stands for, or the cast.
   static func folded(_ value: FetchExpression, _ type: String) -> FetchExpression {
@@ -22,7 +23,9 @@ enum PredicateCast {
       case .date: return value
       case .integer(let number): return .date(Date(timeIntervalSinceReferenceDate: Double(number)))
       case .double(let number): return .date(Date(timeIntervalSinceReferenceDate: number))
-      case .string(let text): return Double(text).map { .date(Date(timeIntervalSinceReferenceDate: $0)) }
+      case .string(let text):
+        if let seconds = Double(text) { return .date(Date(timeIntervalSinceReferenceDate: seconds)) }
+        return DateText.date(text).map { .date($0) }
       default: return nil
       }
     case "number", "double":

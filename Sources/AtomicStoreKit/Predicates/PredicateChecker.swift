@@ -15,6 +15,14 @@ struct PredicateChecker {
     case text, number, boolean, date, data, uuid, uri
     /// The name of an entity, as `entity` gives it.
     case entityName
+
+    /// Whether it is a value by itself: neither an object nor a list.
+    var isValue: Bool {
+      switch self {
+      case .object, .list: false
+      default: true
+      }
+    }
   }
 
   let model: ModelPlan
@@ -24,6 +32,8 @@ struct PredicateChecker {
   private let marks: [Int]
   private var next = 0
   private var variables: [String: Kind] = [:]
+  /// In the predicate of a group: the keys that it is made by, which have one value each, and their kinds.
+  private var groupKeys: [(key: FetchExpression, kind: Kind)] = []
 
   init(_ model: ModelPlan, isStrict: Bool, format: String = "", marks: [Int] = []) {
     self.model = model
@@ -146,14 +156,24 @@ struct PredicateChecker {
   private func checkKinds(
     _ comparison: FetchPredicate.Comparison, _ left: Kind, _ right: Kind, _ column: Int
   ) throws(PredicateFormatError) {
+    /// What a text that is compared with a date stands for.
+    func kind(_ kind: Kind, _ literal: FetchExpression, with other: Kind) -> Kind {
+      other.group == .date && PredicateDate.isDate(literal) ? .date : kind
+    }
+    let (left, right) = (kind(left, comparison.left, with: right), kind(right, comparison.right, with: left))
     func mismatch(_ other: Kind) -> PredicateFormatError {
       var suggestion: String?
-      if left.group == .date, other.group == .number || other.group == .text {
-        suggestion = "CAST(\(comparison.right), \"NSDate\") is a date, of seconds since 2001"
+      if left.group == .date, other.group == .text {
+        suggestion = PredicateDate.forms
+      } else if left.group == .date, other.group == .number {
+        suggestion = "\(PredicateDate.forms); CAST(\(comparison.right), \"NSDate\") is a date by its seconds since 2001"
+      } else if left.group == .text, other.group == .date, case .keyPath = comparison.left {
+        suggestion = "CAST(\(comparison.left), \"NSDate\") is the date that a text stands for"
       } else if left.group == .number, other.group == .text, case .constant(.string(let text)) = comparison.right, Double(text) != nil {
         suggestion = "write the number without quotes"
       } else if left.group == .text, other.group == .number {
         suggestion = "write a text in quotes"
+        if case .keyPath = comparison.left { suggestion? += "; CAST(\(comparison.left), \"NSNumber\") is the number that a text stands for" }
       } else if left.group == .boolean, other.group == .text {
         suggestion = "write YES or NO"
       }
@@ -176,12 +196,21 @@ struct PredicateChecker {
       }
       var inner = PredicateChecker(model, isStrict: false)
       for bound in bounds {
-        guard let kind = try? inner.kind(of: bound, .unknown) else { continue }
+        guard let found = try? inner.kind(of: bound, .unknown) else { continue }
+        let kind = kind(found, bound, with: left)
         guard left.isComparable(with: kind) else { throw mismatch(kind) }
       }
     case .isIn:
       switch right {
-      case .list(let element): guard left.isComparable(with: element) else { throw mismatch(element) }
+      case .list(let element):
+        // A list of texts may be one of dates.
+        if left.group == .date, case .aggregate(let parts) = comparison.right, element.group == .text || element.group == .unknown,
+          let wrong = parts.first(where: { if case .constant(.string) = $0 { !PredicateDate.isDate($0) } else { false } })
+        {
+          throw error(column, "'\(comparison.left)' is a date, and \(wrong) is not", PredicateDate.forms)
+        }
+        let isDates = left.group == .date && Self.isListOfTexts(comparison.right)
+        guard isDates || left.isComparable(with: element) else { throw mismatch(element) }
       case .unknown, .null: break
       default:
         guard right.group == .text, left.group == .text || left.group == .unknown else {
@@ -207,9 +236,27 @@ struct PredicateChecker {
     }
   }
 
+  private static func isListOfTexts(_ expression: FetchExpression) -> Bool {
+    guard case .aggregate(let parts) = expression else { return false }
+    return parts.allSatisfy { if case .constant(.string) = $0 { true } else { false } }
+  }
+
+  /// Has the predicate of a group checked: its keys have one value each, everything else is a list of the values of its objects.
+  mutating func group(_ keys: [FetchExpression], of subject: Kind) throws(PredicateFormatError) {
+    for key in keys {
+      let kind = try wholeKind(of: key, subject)
+      next = 0
+      groupKeys.append((key, kind))
+    }
+  }
+
   // MARK: Expressions
 
   mutating func kind(of expression: FetchExpression, _ subject: Kind) throws(PredicateFormatError) -> Kind {
+    if !groupKeys.isEmpty, let known = groupKeys.first(where: { $0.key == expression }) {
+      next += Self.markCount(expression)
+      return known.kind
+    }
     switch expression {
     case .constant(let value): return Kind(value)
     case .objectID(let id):
@@ -252,7 +299,14 @@ struct PredicateChecker {
       if case .list = left { return left }
       return .list(left)
     case .cast(let value, let type):
+      let start = next
       _ = try wholeKind(of: value, subject)
+      // A constant that could be cast would be one already.
+      if isStrict, case .constant = value, Kind(cast: type).group != .unknown {
+        throw error(
+          start < marks.count ? marks[start] : 1, "\(value) cannot be cast to \(type)",
+          Kind(cast: type).group == .date ? PredicateDate.forms : nil)
+      }
       return Kind(cast: type)
     case .conditional(let predicate, let one, let other):
       try check(predicate, subject)
@@ -322,13 +376,28 @@ struct PredicateChecker {
   // MARK: Key paths
 
   private mutating func kind(at path: ArraySlice<String>, of kind: Kind) throws(PredicateFormatError) -> Kind {
+    guard path.count <= FetchExpression.maximumPathLength else { throw error(1, FetchExpression.pathTooLong(path.count)) }
     var kind = kind
+    /// Whether a list was on the way: then the path comes to a list. Without recursion, since a path may have hundreds of lists.
+    var isSpread = false
+    func whole(_ kind: Kind) -> Kind {
+      if case .list = kind { return kind }
+      return isSpread ? .list(kind) : kind
+    }
     var index = path.startIndex
     while index < path.endIndex {
       let key = path[index]
+      let isOperator = key.hasPrefix("@")
+      while !isOperator, case .list(let inner) = kind {
+        isSpread = true
+        kind = inner
+      }
       let column = mark()
+      let rest = path[(index + 1)...]
+      // An operator that ends the path is applied to the values of all objects on the way.
+      if isSpread, rest.isEmpty, KeyPathWalk.endOperators.contains(key), kind.isValue { return try aggregate(key, [], kind, column) }
       switch kind {
-      case .object(let plan) where !key.hasPrefix("@"):
+      case .object(let plan) where !isOperator:
         if let p = plan.property(named: key) {
           kind = self.kind(p, of: plan)
         } else {
@@ -338,38 +407,31 @@ struct PredicateChecker {
           default: kind = try below(key, plan, column)
           }
         }
-      case .composite(let plan, let p) where !key.hasPrefix("@"):
+      case .composite(let plan, let p) where !isOperator:
         let whole = plan.properties[p].name
         guard let part = plan.property(named: "\(whole).\(key)") else {
           throw unknown("\(whole).\(key)", plan, column, plan.properties.map(\.name).filter { $0.hasPrefix(whole + ".") })
         }
         kind = self.kind(part, of: plan)
-      case .list(let inner):
-        if key.hasPrefix("@") {
-          // The rest of the path is asked of the elements.
-          return try aggregate(key, path[(index + 1)...], inner, column)
-        }
-        next -= 1
-        let rest = try self.kind(at: path[index...], of: inner)
-        if case .list = rest { return rest }
-        return .list(rest)
-      case .object: return try aggregate(key, path[(index + 1)...], kind, column)
+      // The rest of the path is asked of the elements.
+      case .list(let inner): return whole(try aggregate(key, rest, inner, column))
+      case .object: return whole(try aggregate(key, rest, kind, column))
       case .unknown, .null:
-        for _ in (index + 1)..<path.endIndex { next += 1 }
-        return .unknown
+        next += rest.count
+        return whole(.unknown)
       case .entityName where key == "name": kind = .text
       default:
         if kind.group == .text, key == "length" {
           kind = .number
-        } else if key.hasPrefix("@") {
-          return try aggregate(key, path[(index + 1)...], kind, column)
+        } else if isOperator {
+          return whole(try aggregate(key, rest, kind, column))
         } else {
           throw error(column, "the path goes on with '\(path[index...].joined(separator: "."))' after \(kind.title)")
         }
       }
       index += 1
     }
-    return kind
+    return whole(kind)
   }
 
   /// A key that sub-entities alone have.
@@ -532,6 +594,20 @@ extension FetchPredicate {
     let model = ModelPlan.plan(of: entity.model)
     var checker = PredicateChecker(model, isStrict: true, format: format, marks: parser.marks)
     try checker.check(self, .object(model.entities[entity.index]))
+  }
+
+  /// Reads a predicate that chooses groups of an entity's objects (see ``FetchRequest/havingPredicate``), and checks it as
+  /// ``check(against:)`` does.
+  ///
+  /// - Parameter keyPaths: What the groups are made by.
+  public init(format: String, forGroupsOf entity: Entity, by keyPaths: [String]) throws(PredicateFormatError) {
+    var parser = try PredicateParser(format, [])
+    self = try parser.predicate()
+    let model = ModelPlan.plan(of: entity.model)
+    var checker = PredicateChecker(model, isStrict: true, format: format, marks: parser.marks)
+    let subject = PredicateChecker.Kind.object(model.entities[entity.index])
+    try checker.group(keyPaths.map { FetchColumn(keyPath: $0).expression }, of: subject)
+    try checker.check(self, .list(subject))
   }
 
   /// Holds the predicate to an entity: unknown keys, to-many keys without ANY, ALL or SUBQUERY, and comparisons of kinds that are

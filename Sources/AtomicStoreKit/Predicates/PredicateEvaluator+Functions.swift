@@ -4,7 +4,10 @@ import FoundationEssentials
 extension PredicateEvaluator {
   /// A function of the language, on values. Null in calculations gives null; in collections it is passed over.
   func call(_ name: String, _ arguments: [PredicateValue]) throws(ManagedObjectError) -> PredicateValue {
-    for argument in arguments { try refuseComposite(argument) }
+    for argument in arguments {
+      if case .list(let list) = argument { try budget.take(list.count) }
+      try refuseComposite(argument)
+    }
     switch name {
     case "now": return .value(.date(now))
     case "uppercase:", "lowercase:", "canonical:", "length:": return try text(name, arguments)

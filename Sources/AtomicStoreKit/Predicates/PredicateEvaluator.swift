@@ -53,12 +53,15 @@ struct PredicateEvaluator {
   var fetchedProperty: FetchedPropertyDescription?
   /// For messages.
   var entityName = ""
+  /// Shared by all evaluators of a fetch.
+  let budget: StepBudget
 
   init(_ subject: ManagedObject, variables: [String: PredicateValue] = [:], now: Date = Date()) {
     self.subject = .object(subject)
     self.variables = variables
     self.now = now
     entityName = subject.plan.name
+    budget = subject.context?.stepBudget ?? StepBudget()
   }
 
   /// Where functions are registered.
@@ -79,6 +82,7 @@ struct PredicateEvaluator {
     subject = .list(list.map { .object($0) })
     self.now = now
     self.entityName = entityName
+    budget = list.first?.context?.stepBudget ?? StepBudget()
   }
 
   func failure(_ message: String, key: String? = nil) -> ManagedObjectError {
@@ -115,8 +119,13 @@ struct PredicateEvaluator {
     if comparison.options.contains(.localeSensitive) {
       throw failure("the option [l] asks for the reader's language, and there is none here")
     }
-    let left = try value(of: comparison.left)
-    let right = try value(of: comparison.right)
+    var left = try value(of: comparison.left, isDistinct: comparison.ignoresRepetitionOnTheLeft)
+    var right = try value(of: comparison.right, isDistinct: comparison.comparator == .isIn)
+    if left.isDate, let dates = PredicateDate.converted(comparison.right) {
+      right = dates
+    } else if right.isDate, let date = PredicateDate.converted(comparison.left) {
+      left = date
+    }
     switch comparison.modifier {
     case .direct: return try compare(left, comparison, right)
     case .any:
@@ -131,6 +140,7 @@ struct PredicateEvaluator {
   private func compare(
     _ left: PredicateValue, _ comparison: FetchPredicate.Comparison, _ right: PredicateValue
   ) throws(ManagedObjectError) -> Bool {
+    try budget.take()
     let options = comparison.options
     if let isNull = try isNull(left, right, comparison) { return (comparison.comparator == .equal) == isNull }
     switch comparison.comparator {
@@ -154,9 +164,13 @@ struct PredicateEvaluator {
         return StringComparison.contains(whole, part, options)
       }
       if case .list = left { throw toMany(comparison) }
+      if case .list(let list) = right { try budget.take(list.count) }
       return right.elements.contains { Self.isEqual(left, $0, options) } || left.isNull && Self.holdsNull(right)
     case .contains:
-      if case .list(let list) = left { return list.contains { Self.isEqual($0, right, options) } }
+      if case .list(let list) = left {
+        try budget.take(list.count)
+        return list.contains { Self.isEqual($0, right, options) }
+      }
       guard case .value(.string(let whole)) = left, case .value(.string(let part)) = right else { return false }
       return StringComparison.contains(whole, part, options)
     case .beginsWith, .endsWith, .like, .matches:
@@ -224,7 +238,10 @@ struct PredicateEvaluator {
     _ left: PredicateValue, _ right: PredicateValue, _ comparison: FetchPredicate.Comparison
   ) throws(ManagedObjectError) -> Bool {
     switch (left, right) {
-    case (.list, .list): return Self.isEqual(left, right, comparison.options)
+    case (.list(let one), .list(let other)):
+      let isSame = Self.holdTheSame(one, other, comparison.options, budget)
+      try budget.take(0)
+      return isSame
     case (.list(let list), .value(.null)), (.value(.null), .list(let list)): return list.isEmpty
     case (.list, _), (_, .list): throw toMany(comparison)
     default: return Self.isEqual(left, right, comparison.options)
@@ -254,14 +271,18 @@ struct PredicateEvaluator {
       if case .boolean(let x) = a, case .boolean(let y) = b { return x == y }
       return order(a, b, options) == 0
     case (.list(let a), .list(let b)):
-      return holdTheSame(a, b, options)
+      return holdTheSame(a, b, options, nil)
     default: return false
     }
   }
 
   /// Whether two collections hold the same, each as often: the objects of a to-many have no order, and what has one is
   /// asked for its elements by their place.
-  private static func holdTheSame(_ one: [PredicateValue], _ other: [PredicateValue], _ options: FetchPredicate.Options) -> Bool {
+  ///
+  /// - Parameter budget: Where it runs out the answer means nothing.
+  private static func holdTheSame(
+    _ one: [PredicateValue], _ other: [PredicateValue], _ options: FetchPredicate.Options, _ budget: StepBudget?
+  ) -> Bool {
     guard one.count == other.count else { return false }
     var isTaken = [Bool](repeating: false, count: other.count)
     for (place, element) in one.enumerated() {
@@ -270,7 +291,9 @@ struct PredicateEvaluator {
         isTaken[place] = true
         continue
       }
-      guard let found = other.indices.first(where: { !isTaken[$0] && isEqual(element, other[$0], options) }) else { return false }
+      guard let found = other.indices.first(where: { !isTaken[$0] && isEqual(element, other[$0], options) }),
+        budget?.use(found) ?? true
+      else { return false }
       isTaken[found] = true
     }
     return true
@@ -295,21 +318,27 @@ struct PredicateEvaluator {
   // MARK: Expressions
 
   /// Called for each level of a tree: what needs room stands in functions of its own, so that a level costs little stack.
-  func value(of expression: FetchExpression) throws(ManagedObjectError) -> PredicateValue {
+  ///
+  /// - Parameter isDistinct: Whether the caller does not care how often a list has the same object, so that a path may drop
+  ///   repetitions at each key.
+  func value(of expression: FetchExpression, isDistinct: Bool = false) throws(ManagedObjectError) -> PredicateValue {
     if !groupKeys.isEmpty, let key = groupKeys.first(where: { $0.expression == expression }) { return key.value }
     switch expression {
     case .constant(let value): return .value(value)
     case .objectID(let id): return .id(id)
     case .evaluatedObject: return subject
     case .variable(let name): return try variable(name)
-    case .keyPath(let path): return try value(at: path[...], of: subject)
+    case .keyPath(let path): return try value(at: path[...], of: subject, isDistinct: isDistinct)
     case .member(.variable("FETCHED_PROPERTY"), let path) where fetchedProperty != nil && path.first == "userInfo":
       let key = path.dropFirst().joined(separator: ".")
       return fetchedProperty?.userInfo.first { $0.key == key }.map { .value(.string($0.value)) } ?? .null
-    case .member(let base, let path): return try value(at: path[...], of: try value(of: base))
+    case .member(let base, let path):
+      return try value(at: path[...], of: try value(of: base, isDistinct: isDistinct), isDistinct: isDistinct)
     case .aggregate(let parts): return .list(try values(of: parts))
-    case .function(let name, let arguments): return try call(name, try values(of: arguments))
-    case .subquery(let source, let variable, let predicate): return try subquery(source, variable, predicate)
+    case .function(let name, let arguments):
+      return try call(name, try values(of: arguments, isDistinct: name == "min:" || name == "max:"))
+    case .subquery(let source, let variable, let predicate):
+      return try subquery(source, variable, predicate, isDistinct: isDistinct)
     case .set(let operation, let one, let other):
       return try combine(try value(of: one).elements, operation, try value(of: other).elements)
     case .conditional(let predicate, let one, let other):
@@ -323,10 +352,12 @@ struct PredicateEvaluator {
     }
   }
 
-  private func values(of expressions: [FetchExpression]) throws(ManagedObjectError) -> [PredicateValue] {
+  private func values(
+    of expressions: [FetchExpression], isDistinct: Bool = false
+  ) throws(ManagedObjectError) -> [PredicateValue] {
     var values: [PredicateValue] = []
     values.reserveCapacity(expressions.count)
-    for expression in expressions { values.append(try value(of: expression)) }
+    for expression in expressions { values.append(try value(of: expression, isDistinct: isDistinct)) }
     return values
   }
 
@@ -336,10 +367,11 @@ struct PredicateEvaluator {
   }
 
   private func subquery(
-    _ source: FetchExpression, _ variable: String, _ predicate: FetchPredicate
+    _ source: FetchExpression, _ variable: String, _ predicate: FetchPredicate, isDistinct: Bool
   ) throws(ManagedObjectError) -> PredicateValue {
     var found: [PredicateValue] = []
-    for element in try value(of: source).elements {
+    for element in try value(of: source, isDistinct: isDistinct).elements {
+      try budget.take()
       var inner = self
       inner.variables[variable] = element
       if try inner.evaluate(predicate) { found.append(element) }
@@ -351,12 +383,15 @@ struct PredicateEvaluator {
     _ left: [PredicateValue], _ operation: FetchExpression.SetOperation, _ right: [PredicateValue]
   ) throws(ManagedObjectError) -> PredicateValue {
     try refuseComposite(.list(left + right))
-    func has(_ list: [PredicateValue], _ value: PredicateValue) -> Bool { list.contains { Self.isEqual($0, value, []) } }
-    switch operation {
-    case .union: return .list(left + right.filter { !has(left, $0) })
-    case .intersect: return .list(left.filter { has(right, $0) })
-    case .minus: return .list(left.filter { !has(right, $0) })
+    func has(_ list: [PredicateValue], _ value: PredicateValue) throws(ManagedObjectError) -> Bool {
+      let found = list.firstIndex { Self.isEqual($0, value, []) }
+      try budget.take(found ?? list.count)
+      return found != nil
     }
+    var result: [PredicateValue] = operation == .union ? left : []
+    for value in operation == .union ? right : left
+    where try has(operation == .union ? left : right, value) == (operation == .intersect) { result.append(value) }
+    return .list(result)
   }
 
   private func cast(
@@ -407,102 +442,6 @@ struct PredicateEvaluator {
     default:
       let names = coordinator?.functionNames ?? []
       throw failure("no function '\(name)' is registered\(Suggestion.text(for: name, among: names))")
-    }
-  }
-
-  // MARK: Key paths
-
-  private func value(at path: ArraySlice<String>, of value: PredicateValue) throws(ManagedObjectError) -> PredicateValue {
-    guard let key = path.first else { return value }
-    let rest = path.dropFirst()
-    switch value {
-    case .list(let list):
-      if key.hasPrefix("@") { return try aggregate(key, rest, list) }
-      var results: [PredicateValue] = []
-      for element in list {
-        let inner = try self.value(at: path, of: element)
-        switch inner {
-        case .list(let more): results += more
-        case .value(.null): break
-        case .composite(let composite) where composite.isNull: break
-        default: results.append(inner)
-        }
-      }
-      return .list(results)
-    case .value(.null): return key == "@count" ? .value(.integer(0)) : .null
-    case .object(let object):
-      if key.hasPrefix("@") { return try aggregate(key, rest, [value]) }
-      // A composite's parts are properties with a point in their names.
-      if let p = object.plan.property(named: key) {
-        if object.plan.properties[p].kind == .composite, let part = rest.first {
-          return try self.value(at: ["\(key).\(part)"] + rest.dropFirst(), of: value)
-        }
-        return try self.value(at: rest, of: try self.value(p, of: object))
-      }
-      switch key {
-      case "self", "SELF", "objectID": return try self.value(at: rest, of: value)
-      case "entity": return try self.value(at: rest, of: .value(.string(object.plan.name)))
-      default:
-        throw failure(
-          "\(object.plan.name) has no property '\(key)'\(Suggestion.text(for: key, among: object.plan.properties.map(\.name)))",
-          key: key)
-      }
-    case .value(.string(let name)) where key == "name" && rest.isEmpty: return .value(.string(name))
-    case .value(.string(let text)) where key == "length" && rest.isEmpty:
-      return .value(.integer(Int64(text.unicodeScalars.count)))
-    case .composite(let composite) where key.hasPrefix("@"): throw failure(composite.refusal, key: composite.name)
-    case .value, .id, .composite:
-      throw failure("the path goes on with '\(path.joined(separator: "."))' after a value", key: key)
-    }
-  }
-
-  private func value(_ p: Int, of object: ManagedObject) throws(ManagedObjectError) -> PredicateValue {
-    let property = object.plan.properties[p]
-    // Being looked at by a fetch fires no fault: stored values are read where they stand. Transient ones are made when
-    // an object awakes.
-    // A composite is its parts, which are asked one by one.
-    if property.kind != .composite, property.slot < 0 || !object.isPeekable() { try object.realize() }
-    switch property.kind {
-    case .attribute:
-      if property.isTransient, case .transient(let value)? = object.layered(p) {
-        guard let value else { return .null }
-        return StoredValue(guessing: value).map { .value($0) } ?? .null
-      }
-      return .value(object.storedValue(p))
-    case .toOne: return object.toOneObject(p).map { .object($0) } ?? .null
-    case .toMany, .orderedToMany: return .list(object.toManyObjects(p).map { .object($0) })
-    case .fetched: return .list(try object.fetchedObjects(p).map { .object($0) })
-    case .composite: return .composite(try composite(property, of: object))
-    }
-  }
-
-  private func composite(_ property: PropertyPlan, of object: ManagedObject) throws(ManagedObjectError) -> PredicateComposite {
-    var parts: [(name: String, value: PredicateValue)] = []
-    for part in property.parts where object.plan.properties[part].kind != .composite {
-      parts.append((object.plan.properties[part].name, try value(part, of: object)))
-    }
-    return PredicateComposite(name: property.name, parts: parts)
-  }
-
-  private func aggregate(
-    _ name: String, _ rest: ArraySlice<String>, _ list: [PredicateValue]
-  ) throws(ManagedObjectError) -> PredicateValue {
-    if name == "@count" { return .value(.integer(Int64(list.count))) }
-    let values = rest.isEmpty ? list : try value(at: rest, of: .list(list)).elements
-    try refuseComposite(.list(values))
-    switch name {
-    case "@sum": return try call("sum:", [.list(values)])
-    case "@avg": return try call("average:", [.list(values)])
-    case "@min": return try call("min:", [.list(values)])
-    case "@max": return try call("max:", [.list(values)])
-    case "@unionOfObjects", "@unionOfArrays", "@unionOfSets": return .list(values)
-    case "@distinctUnionOfObjects", "@distinctUnionOfArrays", "@distinctUnionOfSets":
-      var distinct: [PredicateValue] = []
-      for value in values where !distinct.contains(where: { Self.isEqual($0, value, []) }) { distinct.append(value) }
-      return .list(distinct)
-    default:
-      let names = ["@count", "@sum", "@avg", "@min", "@max", "@unionOfObjects", "@distinctUnionOfObjects"]
-      throw failure("there is no operator '\(name)'\(Suggestion.text(for: name, among: names))")
     }
   }
 }

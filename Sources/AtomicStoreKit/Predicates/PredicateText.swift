@@ -128,6 +128,7 @@ enum PredicateText {
     case .decimal(let number): return cast(number.description, "NSDecimalNumber")
     case .string(let text): return quoted(text)
     case .date(let date):
+      if let text = DateText.text(date) { return cast(text, "NSDate") }
       let seconds = date.timeIntervalSinceReferenceDate
       return seconds.isFinite ? "CAST(\(seconds), \"NSDate\")" : cast("\(seconds)", "NSDate")
     case .data(let data): return cast(data.base64EncodedString(), "NSData")

@@ -79,20 +79,29 @@ public final class PersistentStore: Sendable {
   /// The metadata as it will be saved.
   public var metadata: StoreMetadata { state.withLock { $0.metadata } }
 
+  /// What the load took from the other end of a relationship, changed or left out, by the options `inverses` and `dangling`. Empty for a
+  /// store that was read as it is.
+  public var readNotes: [StoreSelection.Note] { state.withLock { $0.readNotes } }
+
   /// Whether the metadata was set since the last save.
   public var hasUnsavedMetadata: Bool { state.withLock { $0.metadataChanged } }
+
+  /// Files in the store's directory that its format passed over.
+  var unrelatedFiles: [String] { state.withLock { $0.bystanders } }
 
   /// Whether the store is still one of its coordinator's.
   public var isOpen: Bool { state.withLock { $0.isOpen } }
 
   /// Sets the user's metadata entries. They are written with the next save.
   ///
-  /// - Throws: `.invalidValue` for a key that is the kit's, `.readOnly`.
+  /// - Throws: `.invalidValue` for a key that is the kit's, `.readOnly`, `.storeNotAdded` where the store was removed: nothing
+  ///   would ever write them.
   public func setMetadata(_ entries: PropertyListDictionary) throws(PersistentStoreError) {
     for key in StoreMetadata.reservedKeys where entries[key] != nil {
       throw PersistentStoreError(.invalidValue, "the metadata key '\(key)' is the kit's", at: StoreLocation(file: path))
     }
     guard !isReadOnly else { throw .readOnly(path) }
+    guard isOpen else { throw PersistentStoreError(.storeNotAdded, "the store is not open", at: StoreLocation(file: path)) }
     state.withLock {
       // What common saves noted is the kit's, and stays unless the caller brings it.
       var entries = entries
@@ -130,11 +139,15 @@ struct OpenStore: Sendable {
   var suppliedValues: [SuppliedValue: StoredValue] = [:]
   var metadata: StoreMetadata
   var metadataChanged = false
+  /// The last reference as the store has it on disk.
+  var storedLastReference: Int64 = 0
   /// What the file was when it was last read or written; nil for a store that was never saved.
   var fileIdentity: FileIdentity?
   var reservation: Reservation?
   /// Files in the store's folder that the format passed over.
   var bystanders: [String] = []
+  /// What the load changed by the rules for relationships.
+  var readNotes: [StoreSelection.Note] = []
   var isOpen = true
   /// How it was opened, to open it again when somebody else changed the file.
   var opening: StoreOpening
@@ -147,6 +160,16 @@ struct OpenStore: Sendable {
   }
 
   var nodes: NodeTable { version.nodes }
+
+  /// Whether a save without changes to objects has nothing to write but metadata entries.
+  var keepsContent: Bool {
+    guard metadataChanged, reservation == nil, fileIdentity?.isEmpty == false, metadata.lastReference == storedLastReference else {
+      return false
+    }
+    // What was asked of the writing holds for all of the file; what the load mended is to be written.
+    let asked = Set(format.traits.writeOptions.map(\.name) + RelationshipRules.options.map(\.name))
+    return asked.isDisjoint(with: opening.options.keys)
+  }
 
   mutating func value(slot: Int, of node: NodeHandle) throws(PersistentStoreError) -> StoredValue {
     guard version.nodes.isDeferred(slot: slot, of: node) else { return version.nodes.value(slot: slot, of: node) }
@@ -181,6 +204,9 @@ struct OpenStore: Sendable {
 }
 
 extension PersistentStoreError {
+  static func changedMeanwhile(_ path: String) -> PersistentStoreError {
+    PersistentStoreError(.changedOnDisk, "the store was modified on disk since it was opened", at: StoreLocation(file: path))
+  }
   static func readOnly(_ path: String) -> PersistentStoreError {
     PersistentStoreError(.readOnly, "the store is open for reading only", at: StoreLocation(file: path))
   }

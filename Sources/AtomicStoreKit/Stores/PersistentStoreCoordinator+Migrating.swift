@@ -34,6 +34,7 @@ extension PersistentStoreCoordinator {
     var converter = StoreConverter(registry: registry)
     converter.targetType = type
     converter.writeOptions = options
+    converter.optionUse = .readingAndWriting
     converter.replacesTarget = replaces
     converter.refusesSelections = true
     let (report, staged) = try converter.commit(store, to: path, keepsPrevious: true)

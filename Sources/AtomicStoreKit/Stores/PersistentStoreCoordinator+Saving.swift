@@ -42,31 +42,33 @@ extension PersistentStoreCoordinator {
 
   /// Saves changes to several stores. On an error all files are the old ones, and all nodes and metadata in memory too;
   /// the same save can be tried again. After a crash between two renames each file is whole.
+  ///
+  /// - Throws: `.inverseMismatch` where the changes leave two ends of a relationship in disagreement: the object at the
+  ///   other end of a relationship with an inverse must be changed with it.
   public func save(_ work: [(store: PersistentStore, changes: StoreChanges)]) throws(PersistentStoreError) {
-    try save(work, expecting: nil)
+    turns.pass()
+    _ = try save(work, expecting: nil)
   }
 
   /// As ``save(_:)``, if the stores still hold the versions that the changes were made for.
   ///
-  /// - Throws: `.changedOnDisk` where somebody saved meanwhile.
+  /// - Returns: What the stores hold now, or nil where another save of this process was quicker.
   func save(
     _ work: [(store: PersistentStore, changes: StoreChanges)], expecting versions: [NodeVersion]?
-  ) throws(PersistentStoreError) {
+  ) throws(PersistentStoreError) -> [NodeVersion]? {
     // One save at a time: between the copy of a store's nodes and its publication nobody may publish another.
-    let result = saving.withLock { _ -> Result<Void, PersistentStoreError> in
+    let result = saving.withLock { _ -> Result<[NodeVersion]?, PersistentStoreError> in
       do throws(PersistentStoreError) {
         if let versions {
-          for (entry, version) in zip(work, versions) where entry.store.version !== version {
-            throw PersistentStoreError(
-              .changedOnDisk, "the store was saved by somebody else meanwhile", at: StoreLocation(file: entry.store.path))
-          }
+          for (entry, version) in zip(work, versions) where entry.store.version !== version { return .success(nil) }
         }
-        return .success(try saveAlone(work))
+        try saveAlone(work)
+        return .success(work.map(\.store.version))
       } catch {
         return .failure(error)
       }
     }
-    try result.get()
+    return try result.get()
   }
 
   /// Reads a store again whose file is no longer the one that was read or written last. Objects that were fetched keep
@@ -90,7 +92,11 @@ extension PersistentStoreCoordinator {
       for index in pending.indices { try pending[index].save.write() }
       for index in pending.indices { try pending[index].save.commit() }
     } catch {
-      for entry in pending.reversed() { entry.save.undo() }
+      var failures: [String] = error.code == .notRolledBack ? [error.message] : []
+      for entry in pending.reversed() { if let left = entry.save.undo() { failures.append("\(entry.save.path): \(left.message)") } }
+      guard failures.isEmpty else {
+        throw PersistentStoreError(.notRolledBack, failures.joined(separator: "; "), at: error.location, underlying: error.underlying ?? error)
+      }
       throw error
     }
     for entry in pending { entry.save.publish(to: entry.store) }
@@ -103,6 +109,8 @@ struct PendingSave {
   var format: any AtomicStore
   var snapshot: StoreSnapshot
   let staged: StagedStore
+  /// The file that was read, where nothing but metadata entries changes; nil for a full save.
+  var unchanged: FileIdentity?
   var isCommitted = false
   var identity: FileIdentity?
 
@@ -117,29 +125,49 @@ struct PendingSave {
     var nodes = open.nodes
     var metadata = open.metadata
     do throws(PersistentStoreError) {
-      try apply(changes, &format, &nodes, &metadata, configuration: store.configurationName)
-      for (node, slot) in nodes.deferredSlots {
-        let key = OpenStore.SuppliedValue(node: node, slot: slot)
-        let value = if let known = open.suppliedValues[key] { known } else {
-          try format.value(slot: slot, of: node, in: nodes)
-        }
-        try nodes.set(value, slot: slot, of: node)
-      }
+      let changed = try apply(changes, &format, &nodes, &metadata, configuration: store.configurationName)
+      try checkInverses(changed, open.nodes, nodes)
+      try supplyDeferred(&nodes, &format, open, store)
       metadata.lastReference = max(metadata.lastReference, nodes.greatestIntegerReference)
       if format.traits.keepsMetadata { metadata.setVersionHashes(of: nodes.model, configuration: store.configurationName) }
       let snapshot = StoreSnapshot(nodes: try nodes.canonical(), metadata: metadata)
       let staged = try StagedStore(
         target: store.path, layout: format.layout, policy: .replaceOnlyIf(open.fileIdentity), keeping: open.bystanders)
-      return PendingSave(path: store.path, format: format, snapshot: snapshot, staged: staged)
+      return PendingSave(
+        path: store.path, format: format, snapshot: snapshot, staged: staged,
+        unchanged: changes.isEmpty && open.keepsContent ? open.fileIdentity : nil)
     } catch {
       throw error.located(StoreLocation(file: store.path))
     }
   }
 
+  /// Sets the deferred values that the save needs. Those of removed objects, and those that were given another value, are not
+  /// asked for; each is asked for once, even where the save fails.
+  private static func supplyDeferred(
+    _ nodes: inout NodeTable, _ format: inout any AtomicStore, _ open: OpenStore, _ store: PersistentStore
+  ) throws(PersistentStoreError) {
+    for (key, value) in open.suppliedValues where nodes.contains(key.node) && nodes.isDeferred(slot: key.slot, of: key.node) {
+      try nodes.set(value, slot: key.slot, of: key.node)
+    }
+    guard !format.writesDeferredValues else { return }
+    var supplied: [OpenStore.SuppliedValue: StoredValue] = [:]
+    defer {
+      store.state.withLock { now in
+        if now.version === open.version { now.suppliedValues.merge(supplied) { known, _ in known } }
+      }
+    }
+    for (node, slot) in nodes.deferredSlots where nodes.contains(node) {
+      let value = try format.value(slot: slot, of: node, in: nodes)
+      try nodes.set(value, slot: slot, of: node)
+      supplied[OpenStore.SuppliedValue(node: node, slot: slot)] = value
+    }
+  }
+
+  /// - Returns: The nodes that were added or changed.
   private static func apply(
     _ changes: StoreChanges, _ format: inout any AtomicStore, _ nodes: inout NodeTable,
     _ metadata: inout StoreMetadata, configuration: String?
-  ) throws(PersistentStoreError) {
+  ) throws(PersistentStoreError) -> [NodeHandle] {
     let allowed = Set((nodes.model.entities(forConfiguration: configuration) ?? []).map(\.index))
     var added: [(node: NodeHandle, object: ManagedObjectSnapshot)] = []
     for object in changes.inserted {
@@ -160,11 +188,13 @@ struct PendingSave {
         if let value = object.values[slot] { try nodes.set(value, slot: slot, of: node) }
       }
     }
+    var changed = added.map(\.node)
     for object in changes.updated {
       guard let reference = object.reference, let node = nodes.handle(for: reference, entity: object.entity) else {
         throw missing(nodes.model.entity(at: object.entity).name, object.reference)
       }
       try format.updateCacheNode(node, from: object, in: &nodes)
+      changed.append(node)
     }
     var removed: [NodeHandle] = []
     for reference in changes.deleted {
@@ -184,6 +214,28 @@ struct PendingSave {
         if !slots.isEmpty { _ = nodes.removeDanglingReferences(entity: entity.index, slots: slots.map(\.index)) }
       }
     }
+    return changed
+  }
+
+  /// The two ends of every relationship that is written agree, whoever made the changes: a file in which they do not would
+  /// lose objects later, when a delete rule follows the wrong end.
+  private static func checkInverses(_ changed: [NodeHandle], _ old: NodeTable, _ new: NodeTable) throws(PersistentStoreError) {
+    var check = ChangedRowsInverseCheck(old: old, new: new)
+    for node in changed where new.contains(node) {
+      guard let found = check.disagreement(of: node) else { continue }
+      func name(_ node: NodeHandle, _ slot: Int) -> String {
+        "\(new.objectReference(of: node)).\(new.model.entity(at: node.entity).slots[slot].name)"
+      }
+      let (one, other) = (new.objectReference(of: found.node), new.objectReference(of: found.other))
+      throw PersistentStoreError(
+        .inverseMismatch,
+        found.isNaming
+          ? "it names \(other), but \(name(found.other, found.otherSlot)) does not name \(one)"
+          : "it no longer names \(other), but \(name(found.other, found.otherSlot)) still names \(one)",
+        at: StoreLocation(
+          entity: one.entityName, reference: one.reference.description,
+          property: new.model.entity(at: found.node.entity).slots[found.slot].name))
+    }
   }
 
   private static func missing(_ entity: String, _ reference: ReferenceObject?) -> PersistentStoreError {
@@ -192,9 +244,17 @@ struct PendingSave {
       at: StoreLocation(entity: entity, reference: reference?.description))
   }
 
+  /// Writes metadata alone where that is all that changes and the format can.
+  private mutating func writeMetadata() throws(PersistentStoreError) -> Bool {
+    guard let unchanged else { return false }
+    let place = try StorePlace.inspect(path)
+    guard place.identity == unchanged else { throw .changedMeanwhile(path) }
+    return try format.saveMetadata(snapshot.metadata, in: try StoreSource(opening: place), to: staged)
+  }
+
   mutating func write() throws(PersistentStoreError) {
     do throws(PersistentStoreError) {
-      try format.save(snapshot, to: staged)
+      if try !writeMetadata() { try format.save(snapshot, to: staged) }
       try staged.finish()
     } catch {
       throw error.located(StoreLocation(file: path))
@@ -206,9 +266,16 @@ struct PendingSave {
     isCommitted = true
   }
 
-  /// Puts everything back. What cannot be put back is left as it is: the error that led here is the one to report.
-  func undo() {
-    if isCommitted { try? staged.rollBack() } else { staged.discard() }
+  /// Puts everything back.
+  ///
+  /// - Returns: Why the old store is not back, where it is not. What another process saved meanwhile stays, and is not such a case.
+  func undo() -> PersistentStoreError? {
+    guard isCommitted else {
+      staged.discard()
+      return nil
+    }
+    do throws(PersistentStoreError) { try staged.rollBack() } catch { return error.code == .changedOnDisk ? nil : error }
+    return nil
   }
 
   func publish(to store: PersistentStore) {
@@ -224,6 +291,7 @@ struct PendingSave {
       open.metadata = snapshot.metadata
       open.metadata.lastReference = last
       open.metadataChanged = false
+      open.storedLastReference = last
       open.fileIdentity = identity
       open.reservation = nil
     }
@@ -267,9 +335,11 @@ extension PersistentStore {
         open.metadata.entries[SaveSet.key] = common
       }
       open.metadata.lastReference = last
+      open.storedLastReference = fresh.storedLastReference
       open.format = fresh.format
       open.fileIdentity = fresh.fileIdentity
       open.bystanders = fresh.bystanders
+      open.readNotes = fresh.readNotes
     }
   }
 }

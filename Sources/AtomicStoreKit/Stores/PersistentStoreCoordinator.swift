@@ -24,6 +24,7 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
   let state = Mutex(State())
   /// Held during a save.
   let saving = Mutex(())
+  let turns = SaveTurns()
 
   /// A coordinator without stores.
   public init(managedObjectModel: ManagedObjectModel? = nil, registry: StoreRegistry) {
@@ -66,15 +67,41 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
     type: String? = nil, configurationName: String? = nil, at path: String, options: StoreOptions = [:],
     isReadOnly: Bool = false, model: ManagedObjectModel? = nil
   ) throws(PersistentStoreError) -> PersistentStore {
-    let opening = StoreOpening(
-      registry: registry, type: type, path: path, configurationName: configurationName, options: options,
-      isReadOnly: isReadOnly, model: managedObjectModel ?? model)
+    try add(
+      StoreOpening(
+        registry: registry, type: type, path: path, configurationName: configurationName, options: options,
+        isReadOnly: isReadOnly, model: managedObjectModel ?? model))
+  }
+
+  /// Opens a store for reading even where the ends of its relationships contradict each other:
+  /// ``NodeTable/inverseDisagreements(limit:)`` lists where.
+  package func addPersistentStoreUnchecked(
+    type: String?, at path: String, options: StoreOptions
+  ) throws(PersistentStoreError) -> PersistentStore {
+    try add(
+      StoreOpening(
+        registry: registry, type: type, path: path, configurationName: nil, options: options, isReadOnly: true,
+        model: managedObjectModel, checksInverses: false))
+  }
+
+  /// Opens a store whose metadata alone will change, so that options for writing would have no effect.
+  private func addStoreForMetadata(
+    type: String?, at path: String, options: StoreOptions
+  ) throws(PersistentStoreError) -> PersistentStore {
+    try add(
+      StoreOpening(
+        registry: registry, type: type, path: path, configurationName: nil, options: options, isReadOnly: false, model: nil,
+        use: .reading))
+  }
+
+  private func add(_ opening: StoreOpening) throws(PersistentStoreError) -> PersistentStore {
+    let path = opening.path
     let place = try opening.inspect()
     try refuseTwice(place, path)
     var open = try opening.open(place)
     let identifier = open.metadata.uuid
     let store = PersistentStore(
-      open, path: path, configurationName: configurationName, isReadOnly: isReadOnly)
+      open, path: path, configurationName: opening.configurationName, isReadOnly: opening.isReadOnly)
     let clash = state.withLock { state -> PersistentStore? in
       if let other = state.stores.first(where: { $0.identifier == identifier }) { return other }
       state.stores.append(store)
@@ -155,14 +182,14 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
     return try opening.metadata()
   }
 
-  /// Sets the user's entries in the metadata of the store at a path, which is rewritten whole: its objects, UUID and
-  /// references are kept.
+  /// Sets the user's entries in the metadata of the store at a path, everything else stays as it
+  /// is. The options are those for reading.
   public static func setMetadata(
     _ entries: PropertyListDictionary, type: String? = nil, at path: String, options: StoreOptions = [:],
     registry: StoreRegistry
   ) throws(PersistentStoreError) {
     let coordinator = PersistentStoreCoordinator(registry: registry)
-    let store = try coordinator.addPersistentStore(type: type, at: path, options: options)
+    let store = try coordinator.addStoreForMetadata(type: type, at: path, options: options)
     try store.setMetadata(entries)
     try coordinator.save(store)
     try coordinator.remove(store)
@@ -179,7 +206,7 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
   ) throws {
     for attempt in 1... {
       let coordinator = PersistentStoreCoordinator(registry: registry)
-      let store = try coordinator.addPersistentStore(type: type, at: path, options: options)
+      let store = try coordinator.addStoreForMetadata(type: type, at: path, options: options)
       var entries = store.metadata.entries
       try change(&entries)
       try store.setMetadata(entries)

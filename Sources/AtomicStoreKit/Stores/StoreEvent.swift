@@ -1,5 +1,4 @@
-public import AtomicStoreSPI
-import FoundationEssentials
+import AtomicStoreSPI
 import Synchronization
 
 /// What a coordinator tells of its stores.
@@ -87,45 +86,4 @@ extension PersistentStoreCoordinator {
     state.withLock { $0.functions[ScalarString(name)] }
   }
   var functionNames: [String] { state.withLock { $0.functions.keys.sorted().map(\.string) } }
-
-  // MARK: Files as a whole
-
-  /// Deletes the store at a path, after looking that it is one: nothing else is ever deleted. A store that is open in
-  /// this coordinator must be removed first.
-  ///
-  /// - Throws: `.storeAlreadyAdded`, `.notFound`, `.unrecognizedFormat` and what reading it may throw.
-  public func destroyPersistentStore(at path: String, type: String? = nil) throws(PersistentStoreError) {
-    let opening = StoreOpening(
-      registry: registry, type: type, path: path, configurationName: nil, options: [:], isReadOnly: true, model: nil)
-    let place = try opening.inspect()
-    for other in persistentStores where StorePlace.isSame(place, path: other.path) {
-      throw PersistentStoreError(.storeAlreadyAdded, "the store is open; remove it first", at: StoreLocation(file: path))
-    }
-    guard place.holdsContent || place.kind == .zeroLength else {
-      throw PersistentStoreError(.notFound, "there is no store", at: StoreLocation(file: path))
-    }
-    if place.holdsContent { _ = try opening.formatType(for: place) }
-    do { try FileManager.default.removeItem(atPath: place.resolvedPath) } catch {
-      throw PersistentStoreError(
-        .inputOutput, "the store cannot be deleted", at: StoreLocation(file: path), underlying: error)
-    }
-  }
-
-  /// Puts a copy of one store in the place of another, of the same or another type; what lies there is replaced in one
-  /// step, or not at all. UUID and references are the source's.
-  public func replacePersistentStore(
-    at path: String, type: String? = nil, withPersistentStoreFrom source: String, sourceType: String? = nil
-  ) throws {
-    for other in persistentStores {
-      if StorePlace.isSame(try StorePlace.inspect(path), path: other.path) {
-        throw PersistentStoreError(.storeAlreadyAdded, "the store is open; remove it first", at: StoreLocation(file: path))
-      }
-    }
-    var converter = StoreConverter(registry: registry)
-    converter.sourceType = sourceType
-    converter.targetType = type
-    converter.replacesTarget = true
-    converter.refusesSelections = true
-    _ = try converter.convert(from: source, to: path)
-  }
 }

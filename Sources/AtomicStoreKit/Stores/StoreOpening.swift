@@ -10,6 +10,10 @@ struct StoreOpening: Sendable {
   let options: StoreOptions
   let isReadOnly: Bool
   let model: ManagedObjectModel?
+  /// False to look at a store whose relationships contradict each other.
+  var checksInverses = true
+  /// What the options are given for, where the store's being open for changes does not say.
+  var use: StoreOption.Use?
 
   func inspect() throws(PersistentStoreError) -> StorePlace { try StorePlace.inspect(path) }
 
@@ -20,7 +24,7 @@ struct StoreOpening: Sendable {
       throw PersistentStoreError(.notFound, "there is no store", at: StoreLocation(file: path))
     }
     let format = try formatType(for: place)
-    var value = try make(format, place)
+    var value = try make(format, place, for: .reading)
     return try readMetadata(&value, try StoreSource(opening: place), format)
   }
 
@@ -50,24 +54,33 @@ struct StoreOpening: Sendable {
       throw PersistentStoreError(
         .notSupported, "\(formatType.storeType) stores can be read, not written", at: StoreLocation(file: path))
     }
-    var format = try make(formatType, place)
+    var format = try make(formatType, place, for: use ?? (isReadOnly ? .reading : .readingAndWriting))
     guard place.holdsContent else { return try begin(&format, formatType, place) }
 
     do throws(PersistentStoreError) {
       let source = try StoreSource(opening: place)
-      let limits = try ownOptions().limits
+      let (_, limits, rules, _) = try ownOptions()
       try checkSize(of: source, limits)
       var metadata = try readMetadata(&format, source, formatType)
       let model = try resolveModel(&format, source, metadata)
       metadata.model = model.description
-      let builder = NodeTableBuilder(model: model, file: path, limits: limits)
+      if rules.danglingReferences == .keepAsText, !format.traits.keepsMetadata {
+        throw PersistentStoreError(
+          .invalidOption, "the option 'dangling' cannot be keep-as-text: the store has no metadata to keep texts in",
+          at: StoreLocation(file: path))
+      }
+      let builder = NodeTableBuilder(model: model, file: path, limits: limits, inputBytes: try source.totalSize())
+      builder.rules = rules
+      builder.inverseHandling = checksInverses ? .enforce : .derive
       try format.load(source, into: builder)
       let nodes = try builder.finish()
+      metadata.entries.keep(danglingReferences: builder.keptReferences)
       try checkConfiguration(nodes)
       metadata.lastReference = max(metadata.lastReference, nodes.greatestIntegerReference)
       return OpenStore(
-        format: format, version: NodeVersion(nodes), metadata: metadata, fileIdentity: place.identity,
-        bystanders: source.bystanders, opening: self)
+        format: format, version: NodeVersion(nodes), metadata: metadata, storedLastReference: metadata.lastReference,
+        fileIdentity: place.identity,
+        bystanders: source.bystanders, readNotes: builder.notes, opening: self)
     } catch {
       format.willRemove(from: nil)
       throw error.located(StoreLocation(file: path))
@@ -131,10 +144,10 @@ struct StoreOpening: Sendable {
   }
 
   private func make(
-    _ formatType: any AtomicStore.Type, _ place: StorePlace
+    _ formatType: any AtomicStore.Type, _ place: StorePlace, for use: StoreOption.Use
   ) throws(PersistentStoreError) -> any AtomicStore {
-    let (own, limits, _) = try ownOptions()
-    try formatType.traits.check(own, of: formatType.storeType)
+    let (own, limits, _, _) = try ownOptions()
+    try formatType.traits.check(own, of: formatType.storeType, for: use)
     do {
       return try formatType.init(
         StoreConfiguration(
@@ -145,11 +158,14 @@ struct StoreOpening: Sendable {
   }
 
   /// The format's own options, and those among them that are the kit's.
-  func ownOptions() throws(PersistentStoreError) -> (own: StoreOptions, limits: StoreLimits, ignoresVersionHashes: Bool) {
+  func ownOptions() throws(PersistentStoreError) -> (
+    own: StoreOptions, limits: StoreLimits, rules: RelationshipRules, ignoresVersionHashes: Bool
+  ) {
     var own = options
     let limits = try StoreLimits(taking: &own)
+    let rules = try RelationshipRules(taking: &own)
     let ignoresVersionHashes = try Self.takeIgnoresVersionHashes(from: &own)
-    return (own, limits, ignoresVersionHashes)
+    return (own, limits, rules, ignoresVersionHashes)
   }
 
   private func checkSize(of source: StoreSource, _ limits: StoreLimits) throws(PersistentStoreError) {
@@ -196,6 +212,11 @@ struct StoreOpening: Sendable {
     do {
       return try ManagedObjectModel(description)
     } catch {
+      if let limit = error.problems.first(where: \.isLimit) {
+        throw PersistentStoreError(
+          .limitExceeded, "the store's own model: \(limit.message)", at: StoreLocation(file: path, entity: limit.entityName),
+          underlying: error)
+      }
       throw PersistentStoreError(
         .invalidModel, "the store's own model is not valid", at: StoreLocation(file: path), underlying: error)
     }
@@ -220,21 +241,16 @@ struct StoreOpening: Sendable {
   }
 }
 
-extension StoreTraits {
-  /// - Throws: `.invalidOption` for a name that the format does not have or a value that the option does not take.
-  public func check(_ options: StoreOptions, of storeType: String) throws(PersistentStoreError) {
-    let known = readOptions + writeOptions
-    for (name, value) in options.sorted(by: { $0.key < $1.key }) {
-      guard let option = known.first(where: { $0.name == name }) else {
-        let names = known.map(\.name).sorted().joined(separator: ", ")
-        throw PersistentStoreError(
-          .invalidOption,
-          "\(storeType) stores have no option '\(name)'; they have \(names.isEmpty ? "none" : names)")
-      }
-      if let values = option.values, !values.contains(value) {
-        throw PersistentStoreError(
-          .invalidOption, "the option '\(name)' takes \(values.joined(separator: ", ")), not '\(value)'")
-      }
+extension PropertyListDictionary {
+  /// Adds the texts of references that were left out to those that are kept already.
+  fileprivate mutating func keep(danglingReferences references: [String: [String]]) {
+    guard !references.isEmpty else { return }
+    var kept = self[RelationshipRules.danglingReferencesKey]?.dictionaryValue ?? PropertyListDictionary()
+    for (owner, texts) in references {
+      let known = kept[owner]?.arrayValue ?? []
+      let new = texts.map { PropertyListValue.string($0) }.filter { !known.contains($0) }
+      kept[owner] = .array(known + new)
     }
+    self[RelationshipRules.danglingReferencesKey] = .dictionary(kept)
   }
 }

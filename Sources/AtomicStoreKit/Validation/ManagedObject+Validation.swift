@@ -29,18 +29,19 @@ extension ManagedObject {
   }
 
   private final func attributeErrors(_ p: Int, _ value: StoredValue) -> [ManagedObjectError] {
-    guard let rule = plan.rules[p] else { return [] }
+    guard let rule = plan.properties[p].rule else { return [] }
     return rule.violations(value).map { failure(p, $0.code, $0.rule, value.displayText) }
   }
 
   private final func relationshipErrors(_ p: Int, _ objects: [ManagedObject]) -> [ManagedObjectError] {
-    guard let rule = plan.rules[p] else { return [] }
+    guard let rule = plan.properties[p].rule else { return [] }
     // What is being deleted is as good as gone.
     return countErrors(p, rule, objects.reduce(0) { $0 + ($1.flags.contains(.deleted) || $1.context == nil ? 0 : 1) })
   }
 
   private final func countErrors(_ p: Int, _ rule: ValidationRule, _ count: Int) -> [ManagedObjectError] {
     if count == 0 {
+      if plan.properties[p].isToMany, rule.minimumCount <= 0, context?.allowsEmptyNonOptionalToMany ?? false { return [] }
       return rule.isMandatory ? [failure(p, .validationMissingMandatoryProperty, "an object is needed", "nil")] : []
     }
     if rule.minimumCount > 0, count < rule.minimumCount {
@@ -68,7 +69,7 @@ extension ManagedObject {
     for p in plan.properties.indices {
       let property = plan.properties[p]
       var found: [ManagedObjectError] = []
-      if let rule = plan.rules[p] {
+      if let rule = plan.properties[p].rule {
         switch property.kind {
         case .attribute:
           if property.isTransient {

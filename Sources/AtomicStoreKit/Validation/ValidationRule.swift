@@ -17,7 +17,7 @@ struct ValidationRule: Sendable {
   var mayNameObjects = false
 
   /// Nil where nothing is demanded.
-  init?(_ property: PropertyPlan) {
+  init?(_ property: PropertyPlan.Draft) {
     switch property.kind {
     case .attribute(.uri), .attribute(.string): mayNameObjects = property.slot >= 0
     default: break

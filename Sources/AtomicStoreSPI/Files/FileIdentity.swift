@@ -15,8 +15,10 @@ public struct FileIdentity: Hashable, Sendable {
   /// For a folder, a number made of the names and the states of its files; 0 for a file.
   private let members: UInt64
 
-  /// - Parameter status: Of the path, links not followed or followed before.
-  init(_ path: String, _ status: stat) throws(PersistentStoreError) {
+  /// - Parameters:
+  ///   - status: Of the path, links not followed or followed before.
+  ///   - listing: For a directory, what is in it, where that is known already.
+  init(_ path: String, _ status: stat, _ listing: FolderListing? = nil) throws(PersistentStoreError) {
     device = UInt64(status.st_dev)
     inode = UInt64(status.st_ino)
     guard status.st_mode & S_IFMT == S_IFDIR else {
@@ -29,15 +31,15 @@ public struct FileIdentity: Hashable, Sendable {
     var digest = Digest()
     var total: Int64 = 0
     var latest = (seconds: Int64.min, nanoseconds: Int64(0))
-    for name in try SystemCall.names(in: path) {
-      guard let member = try Self.member(name, of: path) else { continue }
-      digest.add(name)
+    let list = if let listing { listing } else { try FolderListing(path) }
+    for member in list.members {
+      digest.add(member.name)
       for part in [
-        Int64(truncatingIfNeeded: member.st_dev), Int64(truncatingIfNeeded: member.st_ino), Int64(member.st_size),
-        Int64(member.st_mtim.tv_sec), Int64(member.st_mtim.tv_nsec),
+        Int64(truncatingIfNeeded: member.status.st_dev), Int64(truncatingIfNeeded: member.status.st_ino), Int64(member.status.st_size),
+        Int64(member.status.st_mtim.tv_sec), Int64(member.status.st_mtim.tv_nsec),
       ] { digest.add(part) }
-      total += Int64(member.st_size)
-      let time = (Int64(member.st_mtim.tv_sec), Int64(member.st_mtim.tv_nsec))
+      total += Int64(member.status.st_size)
+      let time = (Int64(member.status.st_mtim.tv_sec), Int64(member.status.st_mtim.tv_nsec))
       if time > latest { latest = time }
     }
     size = total
@@ -52,13 +54,8 @@ public struct FileIdentity: Hashable, Sendable {
     return try FileIdentity(path, status)
   }
 
-  /// The state of a file that a store in this folder may consist of; nil for what else bears the name: a hidden file, a folder, a link.
-  static func member(_ name: String, of folder: String) throws(PersistentStoreError) -> stat? {
-    guard !name.utf8.starts(with: [0x2E]), let status = try SystemCall.status(folder + "/" + name, followLinks: false),
-      status.st_mode & S_IFMT == S_IFREG
-    else { return nil }
-    return status
-  }
+  /// Whether both are of one content: as `==`, but for the directory that the members are in.
+  func hasSameMembers(as other: FileIdentity) -> Bool { size == other.size && members == other.members }
 
   public var isEmpty: Bool { size == 0 }
   public func isSameFile(as other: FileIdentity) -> Bool { device == other.device && inode == other.inode }

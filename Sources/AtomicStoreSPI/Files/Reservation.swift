@@ -36,6 +36,9 @@ public struct Reservation: Sendable {
 
   /// Takes the file away if it is still this one and still empty.
   public func removeIfUnsaved() {
+    // Another process may be saving there just now: then it is no longer this one's.
+    guard let lock = try? StoreLock(for: path, patience: 1000) else { return }
+    defer { withExtendedLifetime(lock) {} }
     var status = stat()
     guard lstat(path, &status) == 0, status.st_size == 0, status.st_mode & S_IFMT == S_IFREG,
       UInt64(status.st_dev) == identity.device, UInt64(status.st_ino) == identity.inode

@@ -2,11 +2,12 @@ import CStoreFiles
 import Glibc
 import Synchronization
 
-/// The one door for writing. What is written goes beside the target first; then all of it takes the target's place in
-/// one step, or none of it.
+/// Stages a store's new contents beside the target and publishes them in one step, or not at all.
 ///
-/// Stage, fsync, rename (for folders: exchange), fsync the folder above. Symbolic links stay and their target is
-/// replaced; the mode stays, the owner where the system allows. Whatever fails leaves the old bytes and no litter.
+/// Stage, fsync, rename (where something is there: exchange), fsync the directory above. Where the file system cannot exchange, a
+/// file is replaced by a rename, and a directory's members by a recoverable sequence of renames. Symbolic links stay and their
+/// target is replaced; mode, group and access control list stay, the owner where the system allows. Whatever fails leaves the old
+/// bytes and nothing beside them.
 public final class StagedStore: Sendable {
   public enum Layout: Sendable { case file, folder }
   /// What may be replaced.
@@ -21,40 +22,70 @@ public final class StagedStore: Sendable {
   /// Where the result goes, links followed.
   public let targetPath: String
   public let layout: Layout
-  private let policy: Policy
-  private let stagedPath: String
-  private let faults: FaultPlan?
-  /// Files in the target's folder that a save keeps, hidden ones aside, which it keeps in any case.
-  private let bystanders: [String]
+  let policy: Policy
+  let stagedPath: String
+  let faults: FaultPlan?
+  /// Files in the target's directory that a save keeps, hidden ones aside, which it keeps in any case.
+  let unrelated: [String]
+  private let ceiling: PermissionCeiling?
+  /// Whether what is staged has no name and is never published.
+  private let isUnnamed: Bool
+  /// How many members are open at a time: a process may have 1,024 descriptors, and needs some for itself.
+  private static let openMembers = 32
 
-  private enum Phase { case writing, finished, committed(previous: String?), done }
-  private struct State {
+  enum Phase {
+    case writing, finished
+    case committed(Replaced)
+    /// Nothing of it is this value's to remove any more.
+    case done
+  }
+  /// What a commit did with what was at the target.
+  enum Replaced {
+    case nothing
+    /// It bears the staged name now.
+    case exchanged
+    /// A second name, or a copy, of the file that was there.
+    case file(keeper: String)
+    /// Its members are in another directory, and these are their names and those of the new store's.
+    case members(keeper: String, old: [String], new: [String])
+  }
+  struct State {
     var phase = Phase.writing
     var members: [StagedFile] = []
-    /// Says that what is staged is no litter; -1 for none.
-    var hold: Int32 = -1
-    /// What lies at the target after the commit.
+    /// How many of the first members were closed for now.
+    var parked = 0
+    /// The lock that says that what is staged is in use.
+    var hold: Int32?
+    /// What was staged, as it was when it took the target's place.
+    var staged: FileIdentity?
+    /// What is at the target after the commit.
     var committed: FileIdentity?
   }
-  private let state = Mutex(State())
+  let state = Mutex(State())
 
   /// Prepares to write a store.
   ///
-  /// - Throws: `.cannotCreate` for a missing folder, `.permissionDenied`, `.noSpace`.
+  /// - Throws: `.cannotCreate` for a missing directory, `.permissionDenied`, `.noSpace`.
   public convenience init(target path: String, layout: StoreTraits.Layout, policy: Policy) throws(PersistentStoreError)
   {
     try self.init(target: path, layout: layout, policy: policy, keeping: [], faults: nil)
   }
 
+  /// - Parameters:
+  ///   - unrelated: files in the target's directory that are not the store's.
+  ///   - ceiling: the most that a new file or directory grants others; nil for what the system gives new files.
   package init(
-    target path: String, layout: StoreTraits.Layout, policy: Policy, keeping bystanders: [String] = [], faults: FaultPlan? = nil
+    target path: String, layout: StoreTraits.Layout, policy: Policy, keeping unrelated: [String] = [],
+    ceiling: PermissionCeiling? = nil, faults: FaultPlan? = nil
   ) throws(PersistentStoreError) {
-    self.bystanders = bystanders
+    self.unrelated = unrelated
     let place = try StorePlace.inspect(path)
     targetPath = place.resolvedPath
     self.layout = layout == .file ? .file : .folder
     self.policy = policy
+    self.ceiling = ceiling
     self.faults = faults
+    isUnnamed = false
     let folder = FilePathText.folder(targetPath)
     guard try SystemCall.status(folder, followLinks: true) != nil else {
       throw PersistentStoreError(.cannotCreate, "the folder \(folder) does not exist", at: StoreLocation(file: path))
@@ -63,16 +94,32 @@ public final class StagedStore: Sendable {
     if place.kind != .nothing, faccessat(AT_FDCWD, targetPath, W_OK, AT_EACCESS) != 0, errno == EACCES || errno == EROFS {
       throw PersistentStoreError(.permissionDenied, "the store is protected against writing", at: StoreLocation(file: path))
     }
-    StagedLitter.removeStale(in: folder, target: FilePathText.name(targetPath))
-    stagedPath = StagedLitter.name(beside: targetPath)
-    StagedLitter.add(stagedPath)
+    StagedItems.removeStale(in: folder)
+    stagedPath = StagedItems.name(beside: targetPath)
+    StagedItems.add(stagedPath)
     if self.layout == .folder {
       if let error = faults?.next(.create) ?? (mkdir(stagedPath, 0o700) == 0 ? nil : errno) {
-        StagedLitter.remove(stagedPath)
+        StagedItems.remove(stagedPath)
         throw SystemCall.error(error, "create a folder beside the store", path)
       }
+      try inherit()
       hold(stagedPath)
     }
+  }
+
+  /// Prepares a file without a name in a directory: for a result that is read and never gets a path. It is its owner's alone, and
+  /// ends with the process, however that ends.
+  ///
+  /// - Parameter shown: what errors name.
+  package init(unnamedIn folder: String, shownAs shown: String) throws(PersistentStoreError) {
+    targetPath = shown
+    stagedPath = folder
+    layout = .file
+    policy = .createNew
+    unrelated = []
+    ceiling = .ownerOnly
+    faults = nil
+    isUnnamed = true
   }
 
   deinit {
@@ -80,14 +127,26 @@ public final class StagedStore: Sendable {
     letGo()
   }
 
-  private func hold(_ path: String) {
-    letGo()
-    if let descriptor = StagedLitter.hold(path) { state.withLock { $0.hold = descriptor } }
+  /// New members of a directory get the group and the default access control list of the one that it will replace.
+  private func inherit() throws(PersistentStoreError) {
+    guard let old = try SystemCall.status(targetPath, followLinks: false), old.st_mode & S_IFMT == S_IFDIR else { return }
+    let descriptor = try SystemCall.open(stagedPath, O_RDONLY | O_DIRECTORY, doing: "open the folder")
+    defer { close(descriptor) }
+    // What cannot be kept is found out, and said, when the store is finished.
+    _ = fchown(descriptor, uid_t.max, old.st_gid)
+    _ = asf_copy_access_lists(targetPath, descriptor)
+    guard fchmod(descriptor, 0o700 | old.st_mode & S_ISGID) == 0 else { throw SystemCall.error(errno, "set the mode", targetPath) }
   }
-  private func letGo() {
+
+  func hold(_ path: String) {
+    letGo()
+    let descriptor = StagedItems.hold(path)
+    state.withLock { $0.hold = descriptor }
+  }
+  func letGo() {
     state.withLock { state in
-      if state.hold >= 0 { close(state.hold) }
-      state.hold = -1
+      if let hold = state.hold { close(hold) }
+      state.hold = nil
     }
   }
 
@@ -98,6 +157,7 @@ public final class StagedStore: Sendable {
     guard layout == .file else {
       throw PersistentStoreError(.internalInconsistency, "the store is a folder: write members")
     }
+    if isUnnamed { return try unnamedFile() }
     let file = try open(stagedPath, shownAs: targetPath)
     hold(stagedPath)
     return file
@@ -111,7 +171,7 @@ public final class StagedStore: Sendable {
       throw PersistentStoreError(.internalInconsistency, "the store is a file: it has no members")
     }
     let bytes = name.utf8
-    guard !bytes.isEmpty, name != ".", name != "..", !bytes.contains(0x2F), !bytes.contains(0), bytes.count <= 255 else {
+    guard !bytes.isEmpty, name != ".", name != "..", !bytes.contains(UInt8(ascii: "/")), !bytes.contains(0), bytes.count <= 255 else {
       throw PersistentStoreError(
         .invalidValue, "'\(name)' cannot name a file", at: StoreLocation(file: targetPath))
     }
@@ -120,6 +180,13 @@ public final class StagedStore: Sendable {
 
   private func open(_ path: String, shownAs shown: String) throws(PersistentStoreError) -> StagedFile {
     if let error = faults?.next(.create) { throw SystemCall.error(error, "create a file", shown) }
+    // Formats write one member after the other: those that were written first are done.
+    let full = state.withLock { state -> StagedFile? in
+      guard state.members.count - state.parked >= Self.openMembers else { return nil }
+      state.parked += 1
+      return state.members[state.parked - 1]
+    }
+    try full?.park()
     let descriptor: Int32
     do {
       descriptor = try SystemCall.open(
@@ -127,7 +194,24 @@ public final class StagedStore: Sendable {
     } catch {
       throw PersistentStoreError(error.code, error.message, at: StoreLocation(file: shown))
     }
-    let file = StagedFile(descriptor: descriptor, path: shown, faults: faults)
+    let file = StagedFile(descriptor: descriptor, stagedPath: path, path: shown, faults: faults)
+    state.withLock { $0.members.append(file) }
+    return file
+  }
+
+  private func unnamedFile() throws(PersistentStoreError) -> StagedFile {
+    var descriptor = asf_unnamed_file(stagedPath)
+    if descriptor < 0 {
+      // A file system without such files: one whose name goes at once.
+      let path = StagedItems.name(beside: stagedPath + "/store")
+      do {
+        descriptor = try SystemCall.open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600, doing: "stage the result in \(stagedPath)")
+      } catch {
+        throw PersistentStoreError(error.code, error.message, at: StoreLocation(file: targetPath))
+      }
+      unlink(path)
+    }
+    let file = StagedFile(descriptor: descriptor, stagedPath: "/proc/self/fd/\(descriptor)", path: targetPath, faults: nil)
     state.withLock { $0.members.append(file) }
     return file
   }
@@ -140,196 +224,55 @@ public final class StagedStore: Sendable {
     guard layout == .folder || members.count == 1 else {
       throw PersistentStoreError(.internalInconsistency, "the format staged no file", at: StoreLocation(file: targetPath))
     }
+    if !isUnnamed { try seal(members) }
+    state.withLock { $0.phase = .finished }
+  }
+
+  private func seal(_ members: [StagedFile]) throws(PersistentStoreError) {
     let old = try SystemCall.status(targetPath, followLinks: false)
     let oldIsFolder = old.map { $0.st_mode & S_IFMT == S_IFDIR } ?? false
-    let mask = umask(0)
-    umask(mask)
+    let permissions = NewFilePermissions(ceiling: ceiling)
+    let folder = layout == .file ? FilePathText.folder(targetPath) : stagedPath
     for member in members {
       // What is replaced gives its mode, owner and attributes to what takes its place; members do so one by one.
-      let replaced = layout == .file ? targetPath : oldIsFolder ? member.path : nil
-      let known = try replaced.flatMap { path throws(PersistentStoreError) in try SystemCall.status(path, followLinks: false) }
-      let model = known.flatMap { $0.st_mode & S_IFMT == S_IFREG ? $0 : nil }
-      try member.seal(mode: model.map { $0.st_mode & 0o7777 } ?? 0o666 & ~mask, like: model == nil ? nil : replaced, owner: model)
-    }
-    if layout == .folder {
-      if let old, oldIsFolder {
-        _ = chown(stagedPath, old.st_uid, old.st_gid)
-        let descriptor = try SystemCall.open(stagedPath, O_RDONLY | O_DIRECTORY, doing: "open the folder")
-        asf_copy_attributes(targetPath, descriptor)
-        close(descriptor)
+      let path = layout == .file ? targetPath : oldIsFolder ? member.path : nil
+      let known = try path.flatMap { path throws(PersistentStoreError) in try SystemCall.status(path, followLinks: false) }
+      let replaced = known.flatMap { status in path.flatMap { status.st_mode & S_IFMT == S_IFREG ? ($0, status) : nil } }
+      try member.seal(replacing: replaced) { group throws(PersistentStoreError) in
+        try permissions.mode(isFolder: false, in: folder, group: group)
       }
-      guard chmod(stagedPath, oldIsFolder ? (old?.st_mode ?? 0o777) & 0o7777 : 0o777 & ~mask) == 0 else {
-        throw SystemCall.error(errno, "set the mode", targetPath)
-      }
-      if let error = faults?.next(.sync) { throw SystemCall.error(error, "sync the folder", targetPath) }
-      try SystemCall.syncFolder(stagedPath, of: targetPath)
     }
-    state.withLock { $0.phase = .finished }
+    guard layout == .folder else { return }
+    let descriptor = try SystemCall.open(stagedPath, O_RDONLY | O_DIRECTORY, doing: "open the folder")
+    defer { close(descriptor) }
+    let mode: mode_t
+    if let old, oldIsFolder {
+      mode = try FileOwnership.copy(from: targetPath, old, to: descriptor, shown: targetPath)
+      asf_copy_attributes(targetPath, descriptor)
+    } else {
+      var own = stat()
+      guard fstat(descriptor, &own) == 0 else { throw SystemCall.error(errno, "look at the folder", targetPath) }
+      mode = try permissions.mode(isFolder: true, in: FilePathText.folder(targetPath), group: own.st_gid) | own.st_mode & S_ISGID
+    }
+    guard fchmod(descriptor, mode) == 0 else { throw SystemCall.error(errno, "set the mode", targetPath) }
+    if let error = faults?.next(.sync) { throw SystemCall.error(error, "sync the folder", targetPath) }
+    try SystemCall.syncFolder(stagedPath, of: targetPath)
   }
 
   /// Lets what was staged be read before it takes the target's place.
   public func sourceForVerification(name: String) throws(PersistentStoreError) -> StoreSource {
-    let place = try StorePlace.inspect(stagedPath)
-    return try StoreSource(opening: StorePlace(
-      path: name, resolvedPath: place.resolvedPath, kind: place.kind, isSymbolicLink: false, size: place.size,
-      identity: place.identity))
-  }
-
-  /// Puts the staged store in the target's place.
-  ///
-  /// - Parameter keepsPrevious: Keep what was there until ``conclude()``, so that ``rollBack()`` can restore it.
-  /// - Throws: `.alreadyExists` or `.changedOnDisk` where the policy forbids to replace what is there; the old bytes
-  ///   then stay.
-  @discardableResult
-  public func commit(keepsPrevious: Bool = false) throws(PersistentStoreError) -> FileIdentity {
-    // Between looking at what is there and replacing it nobody else who saves through the kit does the same.
-    let lock = FolderLock(FilePathText.folder(targetPath))
-    defer { lock.release() }
-    let now = try FileIdentity.of(targetPath)
-    switch policy {
-    case .createNew:
-      if now != nil { throw alreadyExists() }
-    case .replaceOnlyIf(let expected):
-      if now != expected { throw changedOnDisk() }
-    case .replaceAny: break
+    guard isUnnamed else {
+      let place = try StorePlace.inspect(stagedPath)
+      return try StoreSource(opening: place.shown(as: name))
     }
-    try takeBystanders()
-    if let error = faults?.next(.rename) { throw SystemCall.error(error, "rename", targetPath) }
-    var previous: String?
-    if now == nil {
-      guard asf_rename_exclusive(stagedPath, targetPath) == 0 else {
-        if errno == EEXIST { throw alreadyExists() }
-        // A file system without the exclusive form.
-        guard errno == EINVAL || errno == ENOSYS, rename(stagedPath, targetPath) == 0 else {
-          throw SystemCall.error(errno, "rename", targetPath)
-        }
-        return try committed(previous: nil)
-      }
-      StagedLitter.remove(stagedPath)
-    } else if asf_exchange(stagedPath, targetPath) == 0 {
-      // The old store now bears the staged name; it goes with `conclude`. Who does not know of the lock may have been quicker:
-      // then what came out is not what was read, and goes back.
-      if case .replaceOnlyIf(let expected) = policy,
-        try FileIdentity.of(stagedPath) != expected
-      {
-        guard asf_exchange(stagedPath, targetPath) == 0 else { throw SystemCall.error(errno, "put the store back", targetPath) }
-        throw changedOnDisk()
-      }
-      previous = stagedPath
-      hold(stagedPath)
-    } else if errno == EINVAL || errno == ENOSYS, layout == .file {
-      // No exchange on this file system: a link keeps the old file where it is wanted.
-      let keeper = StagedLitter.name(beside: targetPath)
-      if keepsPrevious {
-        guard link(targetPath, keeper) == 0 else { throw SystemCall.error(errno, "keep the old store", targetPath) }
-        StagedLitter.add(keeper)
-        previous = keeper
-        hold(keeper)
-      }
-      guard rename(stagedPath, targetPath) == 0 else {
-        if let previous { unlink(previous) }
-        throw SystemCall.error(errno, "rename", targetPath)
-      }
-      StagedLitter.remove(stagedPath)
-    } else {
-      throw SystemCall.error(errno, "exchange the old store and the new", targetPath)
+    guard let descriptor = state.withLock({ $0.members.first })?.descriptor else {
+      throw PersistentStoreError(.internalInconsistency, "the format staged no file", at: StoreLocation(file: name))
     }
-    let identity = try committed(previous: previous)
-    if !keepsPrevious { conclude() }
-    return identity
-  }
-
-  private func committed(previous: String?) throws(PersistentStoreError) -> FileIdentity {
-    state.withLock { $0.phase = .committed(previous: previous) }
-    do throws(PersistentStoreError) {
-      if let error = faults?.next(.sync) { throw SystemCall.error(error, "sync the folder", targetPath) }
-      try SystemCall.syncFolder(FilePathText.folder(targetPath), of: targetPath)
-      guard let identity = try FileIdentity.of(targetPath) else {
-        throw PersistentStoreError(.changedOnDisk, "the store vanished", at: StoreLocation(file: targetPath))
-      }
-      state.withLock { $0.committed = identity }
-      return identity
-    } catch {
-      // Under the folder's lock, which the commit holds.
-      state.withLock { $0.phase = .done }
-      try? putBack(previous)
-      throw error
-    }
-  }
-
-  /// What else lies in the folder that goes comes along.
-  private func takeBystanders() throws(PersistentStoreError) {
-    guard let status = try SystemCall.status(targetPath, followLinks: false), status.st_mode & S_IFMT == S_IFDIR else { return }
-    let names = try Bystanders.names(in: targetPath) + bystanders
-    guard let first = names.first else { return }
-    guard layout == .folder else {
-      throw PersistentStoreError(
-        .alreadyExists, "this is none of the files of the store that would be replaced, and would be lost",
-        at: StoreLocation(file: targetPath + "/" + first))
-    }
-    try Bystanders.carry(names, from: targetPath, to: stagedPath, of: targetPath)
-    try SystemCall.syncFolder(stagedPath, of: targetPath)
-  }
-
-  private func changedOnDisk() -> PersistentStoreError {
-    PersistentStoreError(
-      .changedOnDisk, "somebody else changed the store since it was read", at: StoreLocation(file: targetPath))
-  }
-
-  private func alreadyExists() -> PersistentStoreError {
-    PersistentStoreError(.alreadyExists, "something is there already", at: StoreLocation(file: targetPath))
-  }
-
-  /// Removes what ``commit(keepsPrevious:)`` kept.
-  public func conclude() {
-    let previous = state.withLock { state -> String? in
-      guard case .committed(let previous) = state.phase else { return nil }
-      state.phase = .done
-      return previous
-    }
-    if let previous {
-      if layout == .folder { Bystanders.rescue(from: previous, to: targetPath) }
-      SystemCall.removeTree(previous)
-      StagedLitter.remove(previous)
-    }
-    letGo()
-  }
-
-  /// After a commit: puts the old store back, or nothing where nothing was.
-  ///
-  /// - Throws: `.changedOnDisk` where somebody else has saved since: theirs stays.
-  public func rollBack() throws(PersistentStoreError) {
-    let previous = state.withLock { state -> String?? in
-      guard case .committed(let previous) = state.phase else { return nil }
-      state.phase = .done
-      return .some(previous)
-    }
-    guard let previous else { return }
-    let lock = FolderLock(FilePathText.folder(targetPath))
-    defer { lock.release() }
-    guard try FileIdentity.of(targetPath) == state.withLock({ $0.committed }) else {
-      if let previous {
-        SystemCall.removeTree(previous)
-        StagedLitter.remove(previous)
-      }
-      letGo()
-      throw changedOnDisk()
-    }
-    try putBack(previous)
-  }
-
-  private func putBack(_ previous: String?) throws(PersistentStoreError) {
-    defer { letGo() }
-    if let previous {
-      guard asf_exchange(previous, targetPath) == 0 || rename(previous, targetPath) == 0 else {
-        throw SystemCall.error(errno, "put the old store back", targetPath)
-      }
-      SystemCall.removeTree(previous)
-      StagedLitter.remove(previous)
-    } else {
-      SystemCall.removeTree(targetPath)
-    }
-    try SystemCall.syncFolder(FilePathText.folder(targetPath), of: targetPath)
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw SystemCall.error(errno, "look at the file", name) }
+    // Opening this is opening the file anew: it is read from its beginning.
+    let path = "/proc/self/fd/\(descriptor)"
+    return try StoreSource(opening: StorePlace(file: path, shownAs: name, size: Int(status.st_size), identity: FileIdentity(path, status)))
   }
 
   /// Forgets what was staged. The target is as it was.
@@ -344,133 +287,11 @@ public final class StagedStore: Sendable {
       }
     }
     guard isPending else { return conclude() }
+    guard !isUnnamed else { return }
     SystemCall.removeTree(stagedPath)
-    StagedLitter.remove(stagedPath)
+    StagedItems.remove(stagedPath)
   }
 
   /// Removes everything that any store of this process has staged: for a program that was told to stop.
-  public static func discardAllPending() { StagedLitter.removeAll() }
-}
-
-/// A file being staged.
-public final class StagedFile: Sendable {
-  private struct State {
-    var descriptor: Int32
-    var written = 0
-    /// How much the disk was told to begin with.
-    var handedOver = 0
-  }
-  private static let handOver = 8 << 20
-  private let state: Mutex<State>
-  /// As it will be called.
-  public let path: String
-  private let faults: FaultPlan?
-
-  init(descriptor: Int32, path: String, faults: FaultPlan?) {
-    state = Mutex(State(descriptor: descriptor))
-    self.path = path
-    self.faults = faults
-  }
-
-  deinit { abandon() }
-
-  public var bytesWritten: Int { state.withLock { $0.written } }
-
-  /// Appends bytes.
-  ///
-  /// - Throws: `.noSpace`, `.inputOutput`.
-  public func write(_ bytes: UnsafeRawBufferPointer) throws(PersistentStoreError) {
-    try state.withLock { state throws(PersistentStoreError) in
-      guard state.descriptor >= 0 else {
-        throw PersistentStoreError(.internalInconsistency, "the file is closed", at: StoreLocation(file: path))
-      }
-      var rest = bytes
-      while let base = rest.baseAddress, !rest.isEmpty {
-        if let error = faults?.next(.write) { throw SystemCall.error(error, "write", path) }
-        let count = faults?.shortWrite(rest.count) ?? rest.count
-        let done = Glibc.write(state.descriptor, base, count)
-        if done < 0 {
-          if errno == EINTR { continue }
-          throw SystemCall.error(errno, "write", path)
-        }
-        state.written += done
-        // The disk begins with what is there while the format makes the rest, and the sync at the end waits for less. Only
-        // a wish: whether it is heard does not matter.
-        if state.written - state.handedOver >= Self.handOver {
-          asf_begin_writing(state.descriptor, Int64(state.handedOver), Int64(state.written - state.handedOver))
-          state.handedOver = state.written
-        }
-        rest = UnsafeRawBufferPointer(rebasing: rest[done...])
-      }
-    }
-  }
-
-  public func write(_ bytes: [UInt8]) throws(PersistentStoreError) {
-    try bytes.withUnsafeBufferPointer { buffer throws(PersistentStoreError) in
-      try write(UnsafeRawBufferPointer(buffer))
-    }
-  }
-
-  /// Nothing to do for formats: the kit closes what it opened. Here for those who like to say it.
-  public func close() throws(PersistentStoreError) {}
-
-  /// - Parameter like: The file whose extended attributes it gets.
-  func seal(mode: mode_t, like: String?, owner: stat?) throws(PersistentStoreError) {
-    try state.withLock { state throws(PersistentStoreError) in
-      let descriptor = state.descriptor
-      guard descriptor >= 0 else { return }
-      state.descriptor = -1
-      do throws(PersistentStoreError) {
-        // The owner first: changing it clears the set-user bits of the mode.
-        if let owner { _ = fchown(descriptor, owner.st_uid, owner.st_gid) }
-        if let like { asf_copy_attributes(like, descriptor) }
-        guard fchmod(descriptor, mode) == 0 else { throw SystemCall.error(errno, "set the mode", path) }
-        if let error = faults?.next(.sync) { throw SystemCall.error(error, "sync", path) }
-        guard fsync(descriptor) == 0 else { throw SystemCall.error(errno, "sync", path) }
-      } catch {
-        Glibc.close(descriptor)
-        throw error
-      }
-      // Some file systems tell only now that a write failed.
-      guard Glibc.close(descriptor) == 0 || errno == EINTR else { throw SystemCall.error(errno, "close", path) }
-    }
-  }
-
-  func abandon() {
-    state.withLock { state in
-      if state.descriptor >= 0 { Glibc.close(state.descriptor) }
-      state.descriptor = -1
-    }
-  }
-}
-
-/// Faults to inject, for tests: the k-th call of any kind fails, or writes are short.
-package final class FaultPlan: Sendable {
-  package enum Call: Sendable { case create, write, sync, rename }
-  private struct State {
-    var calls = 0
-    var seen: [Call] = []
-  }
-  private let state = Mutex(State())
-  private let failing: Int?
-  private let error: Int32
-  private let isShort: Bool
-
-  package init(failing: Int? = nil, error: Int32 = ENOSPC, shortWrites: Bool = false) {
-    self.failing = failing
-    self.error = error
-    isShort = shortWrites
-  }
-
-  /// The calls so far, in order.
-  package var calls: [Call] { state.withLock { $0.seen } }
-
-  func next(_ call: Call) -> Int32? {
-    state.withLock { state in
-      state.seen.append(call)
-      state.calls += 1
-      return state.calls - 1 == failing ? error : nil
-    }
-  }
-  func shortWrite(_ count: Int) -> Int { isShort ? max(1, count / 2) : count }
+  public static func discardAllPending() { StagedItems.removeAll() }
 }

@@ -21,6 +21,31 @@ public struct StorePlace: Sendable {
   public let size: Int
   /// Nil where nothing lies.
   public let identity: FileIdentity?
+  /// For a directory, what is in it: looked at once, for all who want to know.
+  let listing: FolderListing?
+
+  private init(
+    path: String, resolvedPath: String, kind: Kind, isSymbolicLink: Bool, size: Int, identity: FileIdentity?, listing: FolderListing? = nil
+  ) {
+    self.path = path
+    self.resolvedPath = resolvedPath
+    self.kind = kind
+    self.isSymbolicLink = isSymbolicLink
+    self.size = size
+    self.identity = identity
+    self.listing = listing
+  }
+
+  /// A file that has been looked at.
+  init(file path: String, shownAs shown: String, size: Int, identity: FileIdentity) {
+    self.init(path: shown, resolvedPath: path, kind: .file, isSymbolicLink: false, size: size, identity: identity)
+  }
+
+  /// The same under another name, for messages.
+  func shown(as name: String) -> StorePlace {
+    StorePlace(
+      path: name, resolvedPath: resolvedPath, kind: kind, isSymbolicLink: false, size: size, identity: identity, listing: listing)
+  }
 
   /// Whether there is something that a format could read.
   public var holdsContent: Bool { kind == .file || kind == .folder }
@@ -42,16 +67,20 @@ public struct StorePlace: Sendable {
         path: path, resolvedPath: resolved, kind: .nothing, isSymbolicLink: isLink, size: 0, identity: nil)
     }
     let kind: Kind
+    var listing: FolderListing?
     switch status.st_mode & S_IFMT {
     case S_IFREG: kind = status.st_size == 0 ? .zeroLength : .file
-    case S_IFDIR: kind = try SystemCall.names(in: resolved).isEmpty ? .emptyFolder : .folder
+    case S_IFDIR:
+      let list = try FolderListing(resolved)
+      kind = list.isEmpty ? .emptyFolder : .folder
+      listing = list
     default:
       throw PersistentStoreError(
         .unsupportedFileKind, "this is neither a file nor a folder", at: StoreLocation(file: path))
     }
     return StorePlace(
       path: path, resolvedPath: resolved, kind: kind, isSymbolicLink: isLink, size: Int(status.st_size),
-      identity: try FileIdentity(resolved, status))
+      identity: try FileIdentity(resolved, status, listing), listing: listing)
   }
 
   /// The file that links lead to, whether it is there or not.
@@ -103,25 +132,23 @@ public struct StorePlace: Sendable {
 
   /// All names in a folder, hidden ones and folders too, in the order of their bytes; none for a file.
   public func allNames() throws(PersistentStoreError) -> [String] {
-    kind == .folder ? try SystemCall.names(in: resolvedPath) : []
+    guard kind == .folder else { return [] }
+    if let listing { return listing.names }
+    return try FolderListing(resolvedPath).names
   }
 
   /// The first bytes, for formats to recognise themselves by.
   public func probe() throws(PersistentStoreError) -> StoreProbe {
     if kind == .folder {
-      let names = try SystemCall.names(in: resolvedPath).filter { !$0.hasPrefix(".") }
+      let list = if let listing { listing } else { try FolderListing(resolvedPath) }
+      // Hidden names are nobody's business here; links and directories are names, and have no content.
+      let names = list.others.allSatisfy { $0.hasPrefix(".") } ? list.members.map(\.name) : list.names.filter { !$0.hasPrefix(".") }
       var prefixes: [ScalarString: [UInt8]] = [:]
-      for name in names.prefix(64) {
-        let member = resolvedPath + "/" + name
-        // A link could lead anywhere: what it leads to is not the store's.
-        if let status = try SystemCall.status(member, followLinks: false), status.st_mode & S_IFMT == S_IFREG {
-          prefixes[ScalarString(name)] = try Self.prefix(member)
-        }
-      }
+      for member in list.members.prefix(64) { prefixes[ScalarString(member.name)] = try Self.prefix(member.path) }
       var probe = StoreProbe(
         name: path, prefix: [], size: 0, isFolder: true, memberNames: names, fileExtension: fileExtension,
         prefixes: prefixes)
-      probe.folderPath = resolvedPath
+      probe.listing = list
       return probe
     }
     return StoreProbe(
@@ -164,7 +191,7 @@ public struct StoreProbe: Sendable {
   public var fileExtension: String
   private var prefixes: [ScalarString: [UInt8]]
   /// Where members beyond the first ones are read when they are asked for; nil for a probe made in memory.
-  fileprivate var folderPath: String?
+  fileprivate var listing: FolderListing?
 
   public init(
     name: String, prefix: [UInt8], size: Int, isFolder: Bool = false, memberNames: [String] = [],
@@ -182,12 +209,9 @@ public struct StoreProbe: Sendable {
   /// The first bytes of a folder's member; none for one that is not there, or not a file.
   public func prefix(ofMember name: String) -> [UInt8] {
     if let prefix = prefixes[ScalarString(name)] { return prefix }
-    guard let folderPath, memberNames.contains(where: { ScalarString($0) == ScalarString(name) }) else { return [] }
-    let path = folderPath + "/" + name
-    guard let status = try? SystemCall.status(path, followLinks: false), status.st_mode & S_IFMT == S_IFREG else {
-      return []
-    }
-    return (try? StorePlace.prefix(path)) ?? []
+    // The names are in the order of their bytes, as those of the members are.
+    guard let member = listing?.member(named: name) else { return [] }
+    return (try? StorePlace.prefix(member.path)) ?? []
   }
 
   /// Whether the file begins with this text.

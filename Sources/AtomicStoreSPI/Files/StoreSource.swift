@@ -69,7 +69,7 @@ public final class StoreBytes: @unchecked Sendable {
 public final class StoreSource: Sendable {
   private enum Content: Sendable {
     case file(path: String)
-    case folder(path: String)
+    case folder(FolderListing)
     case memory([ScalarString: StoreBytes])
   }
   /// The path as it was asked for, or what stands for it: for messages.
@@ -94,16 +94,10 @@ public final class StoreSource: Sendable {
     switch place.kind {
     case .folder, .emptyFolder:
       isFolder = true
-      content = .folder(path: place.resolvedPath)
-      var names: [String] = []
-      for name in try SystemCall.names(in: place.resolvedPath) where !name.hasPrefix(".") {
-        let member = place.resolvedPath + "/" + name
-        // A member that is a link could lead anywhere: only what lies in the folder itself belongs to the store.
-        if let status = try SystemCall.status(member, followLinks: false), status.st_mode & S_IFMT == S_IFREG {
-          names.append(name)
-        }
-      }
-      memberNames = names
+      // A member that is a link could lead anywhere: only what is in the directory itself belongs to the store.
+      let listing = if let known = place.listing { known } else { try FolderListing(place.resolvedPath) }
+      content = .folder(listing)
+      memberNames = listing.members.map(\.name)
     case .file, .zeroLength:
       isFolder = false
       memberNames = []
@@ -178,8 +172,7 @@ public final class StoreSource: Sendable {
   private func opened(
     _ member: String?, _ body: (Int32, stat, String) throws(PersistentStoreError) -> StoreBytes
   ) throws(PersistentStoreError) -> StoreBytes {
-    let path = try path(ofMember: member)
-    let descriptor = try SystemCall.open(path, O_RDONLY, doing: "open")
+    let (descriptor, path) = try open(member)
     defer { close(descriptor) }
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw SystemCall.error(errno, "look at the file", path) }
@@ -210,12 +203,7 @@ public final class StoreSource: Sendable {
     switch content {
     case .memory(let table): return table.values.reduce(0) { $0 + $1.count }
     case .file(let path): return Int(try SystemCall.status(path, followLinks: true)?.st_size ?? 0)
-    case .folder(let path):
-      var total = 0
-      for name in memberNames {
-        total += Int(try SystemCall.status(path + "/" + name, followLinks: false)?.st_size ?? 0)
-      }
-      return total
+    case .folder(let listing): return listing.members.reduce(0) { $0 + Int($1.status.st_size) }
     }
   }
 
@@ -238,8 +226,7 @@ public final class StoreSource: Sendable {
       }
       return
     }
-    let path = try path(ofMember: member)
-    let descriptor = try SystemCall.open(path, O_RDONLY, doing: "open")
+    let (descriptor, path) = try open(member)
     defer { close(descriptor) }
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw SystemCall.error(errno, "look at the file", path) }
@@ -265,12 +252,17 @@ public final class StoreSource: Sendable {
     }
   }
 
-  private func path(ofMember member: String?) throws(PersistentStoreError) -> String {
+  /// Opens the file or a member, and says where it was.
+  private func open(_ member: String?) throws(PersistentStoreError) -> (descriptor: Int32, path: String) {
     switch content {
-    case .file(let path) where member == nil: return path
-    case .folder(let path):
-      if let member, memberNames.contains(where: { ScalarString($0) == ScalarString(member) }) {
-        return path + "/" + member
+    case .file(let path) where member == nil: return (try SystemCall.open(path, O_RDONLY, doing: "open"), path)
+    case .folder(let listing):
+      guard let member, let found = listing.member(named: member) else { break }
+      let final = listing.path + "/" + member
+      do throws(PersistentStoreError) { return (try SystemCall.open(found.path, O_RDONLY, doing: "open"), final) } catch {
+        // A commit that is under way moves members to where they belong.
+        guard error.code == .notFound, found.path != final else { throw error }
+        return (try SystemCall.open(final, O_RDONLY, doing: "open"), final)
       }
     default: break
     }

@@ -44,6 +44,44 @@ enum SystemCall {
     }
   }
 
+  /// Writes all of it.
+  static func write(_ bytes: [UInt8], to descriptor: Int32, path: String) throws(PersistentStoreError) {
+    var written = 0
+    while written < bytes.count {
+      let done = bytes[written...].withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      if done >= 0 { written += done } else if errno != EINTR { throw error(errno, "write", path) }
+    }
+  }
+
+  /// Copies a file with its mode, owner as far as possible, and time of change.
+  static func copy(_ path: String, to other: String) throws(PersistentStoreError) {
+    let from = try open(path, O_RDONLY | O_NOFOLLOW, doing: "keep the old store")
+    defer { close(from) }
+    let to = try open(other, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600, doing: "keep the old store")
+    defer { close(to) }
+    var piece = [UInt8](repeating: 0, count: 1 << 18)
+    while true {
+      let got = try piece.withUnsafeMutableBufferPointer { raw throws(PersistentStoreError) in
+        guard let base = raw.baseAddress else { return 0 }
+        return try read(from, into: base, count: raw.count, path: path)
+      }
+      if got == 0 { break }
+      try write(Array(piece[..<got]), to: to, path: path)
+    }
+    var status = stat()
+    guard fstat(from, &status) == 0 else { throw error(errno, "look at the file", path) }
+    _ = fchown(to, status.st_uid, status.st_gid)
+    var times = [status.st_atim, status.st_mtim]
+    guard fchmod(to, status.st_mode & 0o7777) == 0, futimens(to, &times) == 0, fsync(to) == 0 else {
+      throw error(errno, "keep the old store", path)
+    }
+  }
+
+  /// Whether an error number says that the file system does not have such a call, or not for these files.
+  static func isUnsupported(_ number: Int32) -> Bool {
+    [EINVAL, ENOSYS, EXDEV, EOPNOTSUPP, ENOTTY].contains(number)
+  }
+
   /// - Parameter store: What an error names: nobody knows the folder of a store that is being written.
   static func syncFolder(_ path: String, of store: String) throws(PersistentStoreError) {
     let descriptor = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

@@ -10,6 +10,8 @@ public final class ManagedObjectModel: Sendable {
   /// What is questionable, without being wrong: relationships without an inverse, for one.
   public let warnings: [ModelProblem]
   let records: [EntityRecord]
+  /// The entities' numbers, each super-entity before all that are below it: see ``EntityRecord/below``.
+  package let preorder: [Int]
   let indexByName: [ScalarString: Int]
   let compositesByName: [ScalarString: CompositeDescription]
   /// What the stack compiles from the model, once, and keeps with it.
@@ -31,11 +33,11 @@ public final class ManagedObjectModel: Sendable {
     var compositesByName: [ScalarString: CompositeDescription] = [:]
     for composite in description.composites { compositesByName[ScalarString(composite.name)] = composite }
     self.compositesByName = compositesByName
-    let records = EntityRecord.compile(description, composites: compositesByName)
-    self.records = records
-    var indexByName: [ScalarString: Int] = [:]
-    for (index, record) in records.enumerated() { indexByName[ScalarString(record.description.name)] = index }
-    self.indexByName = indexByName
+    var compiler = ModelCompiler(description, composites: compositesByName)
+    compiler.compile()
+    records = compiler.records
+    preorder = compiler.preorder
+    indexByName = compiler.indexByName
   }
 
   /// All entities, in the order of their names' UTF-8 bytes. An entity's position here is its ``Entity/index``.
@@ -75,6 +77,12 @@ public final class ManagedObjectModel: Sendable {
   package func isRelationship(slot: Int, of entity: Int) -> Bool { records[entity].slots[slot].isRelationship }
 
   public func composite(named name: String) -> CompositeDescription? { compositesByName[ScalarString(name)] }
+
+  /// Whether one entity is another or below it, by their numbers.
+  func isKind(_ entity: Int, of other: Int) -> Bool { records[other].below.contains(records[entity].below.lowerBound) }
+
+  /// An entity and all below it, ascending by number.
+  func hierarchy(of entity: Int) -> [Int] { preorder[records[entity].below].sorted() }
 }
 
 /// A string that equals another only scalar for scalar: a key for dictionaries of names.
@@ -118,14 +126,22 @@ public struct Entity: Sendable, Hashable, CustomStringConvertible {
   /// The entity at the top of this one's hierarchy. References are unique below it.
   public var root: Entity { Entity(model: model, index: record.root) }
   /// This entity and all below it, in entity order.
-  public var hierarchy: [Entity] { record.descendants.map { Entity(model: model, index: $0) } }
+  public var hierarchy: [Entity] { model.hierarchy(of: index).map { Entity(model: model, index: $0) } }
 
   /// Whether this entity is `other` or stands below it.
-  public func isKindOf(entity other: Entity) -> Bool { record.ancestors.contains(other.index) }
+  public func isKindOf(entity other: Entity) -> Bool { model.isKind(index, of: other.index) }
 
   /// The stored properties, super-entity first, each at its slot number. Composites stand as their parts.
   public var slots: [Slot] { record.slots }
-  public func slot(named name: String) -> Int? { record.slotByName[ScalarString(name)] }
+  public func slot(named name: String) -> Int? {
+    let name = ScalarString(name)
+    var level: Int? = index
+    while let here = level {
+      if let slot = model.records[here].ownSlots[name] { return slot }
+      level = model.records[here].superentity
+    }
+    return nil
+  }
 
   /// Own and inherited properties, super-entity first.
   public var properties: [PropertyDescription] { record.properties }
@@ -151,172 +167,79 @@ public struct Entity: Sendable, Hashable, CustomStringConvertible {
   public var description: String { name }
 }
 
-/// A place for one stored property's value. The same in an entity and all below it.
+/// Where one stored property's values are. The same in an entity and all below it, which share it.
 public struct Slot: Sendable, Equatable {
   public enum Kind: Sendable, Hashable {
     case attribute(AttributeType)
     case toOne
     case toMany(ordered: Bool)
   }
-  /// The property's name; for a part of a composite `property.part`.
-  public let name: String
-  public let index: Int
-  public let kind: Kind
-  public let isOptional: Bool
-  /// What the model says of it. Behind a reference: slots are copied often, descriptions are large.
-  private let details: Details
-  /// The attribute, or the part of a composite; nil for relationships.
-  public var attribute: AttributeDescription? { details.attribute }
-  public var relationship: RelationshipDescription? { details.relationship }
-  /// For relationships: the number of the destination entity.
-  public let destination: Int
-  /// For relationships: the slot of the inverse at the destination, or -1.
-  public let inverseSlot: Int
+  /// Behind one reference: an entity has a slot for each property that it inherits, and slots are copied often.
+  private let content: Content
 
-  private final class Details: Sendable {
-    let attribute: AttributeDescription?
-    let relationship: RelationshipDescription?
-    init(_ attribute: AttributeDescription?, _ relationship: RelationshipDescription?) {
-      self.attribute = attribute
-      self.relationship = relationship
+  private final class Content: Sendable {
+    let name: String
+    let index: Int
+    let kind: Kind
+    let isOptional: Bool
+    let property: PropertyDescription
+    let destination: Int
+    let inverseSlot: Int
+
+    init(
+      name: String, index: Int, kind: Kind, isOptional: Bool, property: PropertyDescription, destination: Int,
+      inverseSlot: Int
+    ) {
+      self.name = name
+      self.index = index
+      self.kind = kind
+      self.isOptional = isOptional
+      self.property = property
+      self.destination = destination
+      self.inverseSlot = inverseSlot
     }
   }
 
   init(
-    name: String, index: Int, kind: Kind, isOptional: Bool, attribute: AttributeDescription?,
-    relationship: RelationshipDescription?, destination: Int, inverseSlot: Int
+    name: String, index: Int, kind: Kind, isOptional: Bool, property: PropertyDescription, destination: Int = -1,
+    inverseSlot: Int = -1
   ) {
-    self.name = name
-    self.index = index
-    self.kind = kind
-    self.isOptional = isOptional
-    details = Details(attribute, relationship)
-    self.destination = destination
-    self.inverseSlot = inverseSlot
+    content = Content(
+      name: name, index: index, kind: kind, isOptional: isOptional, property: property, destination: destination,
+      inverseSlot: inverseSlot)
   }
 
-  /// The same slot with its inverse known.
-  func with(inverseSlot: Int) -> Slot { Slot(self, inverseSlot: inverseSlot) }
-  private init(_ slot: Slot, inverseSlot: Int) {
-    name = slot.name
-    index = slot.index
-    kind = slot.kind
-    isOptional = slot.isOptional
-    details = slot.details
-    destination = slot.destination
-    self.inverseSlot = inverseSlot
+  /// The property's name; for a part of a composite `property.part`.
+  public var name: String { content.name }
+  public var index: Int { content.index }
+  public var kind: Kind { content.kind }
+  public var isOptional: Bool { content.isOptional }
+  /// The attribute, or the part of a composite; nil for relationships.
+  public var attribute: AttributeDescription? {
+    if case .attribute(let attribute) = content.property { attribute } else { nil }
   }
+  public var relationship: RelationshipDescription? {
+    if case .relationship(let relationship) = content.property { relationship } else { nil }
+  }
+  /// For relationships: the number of the destination entity.
+  public var destination: Int { content.destination }
+  /// For relationships: the slot of the inverse at the destination, or -1 where no relationship there names this one for its
+  /// inverse as this one names it.
+  public var inverseSlot: Int { content.inverseSlot }
 
   public static func == (one: Slot, other: Slot) -> Bool {
-    one.name == other.name && one.index == other.index && one.kind == other.kind && one.isOptional == other.isOptional
-      && one.attribute == other.attribute && one.relationship == other.relationship
-      && one.destination == other.destination && one.inverseSlot == other.inverseSlot
+    one.content === other.content
+      || one.name == other.name && one.index == other.index && one.kind == other.kind
+        && one.isOptional == other.isOptional && one.content.property == other.content.property
+        && one.destination == other.destination && one.inverseSlot == other.inverseSlot
   }
 
   public var isRelationship: Bool { if case .attribute = kind { false } else { true } }
   public var isToMany: Bool { if case .toMany = kind { true } else { false } }
   public var isOrdered: Bool { if case .toMany(ordered: true) = kind { true } else { false } }
+  /// Whether a to-many's members stay in the sequence that they were given in, because the relationship is ordered or because nothing says
+  /// that it is not (``RelationshipDescription/hasUnknownOrder``). The members of other to-manys ascend by reference.
+  public var keepsSequence: Bool { isOrdered || relationship?.hasUnknownOrder ?? false }
   /// Nil for relationships.
   public var attributeType: AttributeType? { if case .attribute(let type) = kind { type } else { nil } }
-}
-
-/// What a model knows of one entity, compiled once.
-struct EntityRecord: Sendable {
-  let description: EntityDescription
-  let superentity: Int?
-  let root: Int
-  /// This entity, its super-entity, and so on.
-  let ancestors: [Int]
-  fileprivate(set) var subentities: [Int] = []
-  /// This entity and all below, ascending.
-  fileprivate(set) var descendants: [Int] = []
-  let properties: [PropertyDescription]
-  let uniquenessConstraints: [[String]]
-  fileprivate(set) var slots: [Slot] = []
-  fileprivate(set) var slotByName: [ScalarString: Int] = [:]
-
-  /// The entities of a description without errors, in the order of their names' bytes.
-  static func compile(_ model: ModelDescription, composites: [ScalarString: CompositeDescription]) -> [EntityRecord] {
-    struct Found {
-      var description: EntityDescription
-      var parentName: String?
-    }
-    // Nesting is walked with a list, not by recursion: its depth is the file's, not ours.
-    var found: [Found] = model.entities.map { Found(description: $0, parentName: nil) }
-    var next = 0
-    while next < found.count {
-      let parent = found[next].description
-      for child in parent.subentities { found.append(Found(description: child, parentName: parent.name)) }
-      next += 1
-    }
-    let topDown = found.map { ScalarString($0.description.name) }
-    var indexByName: [ScalarString: Int] = [:]
-    for (index, name) in topDown.sorted().enumerated() { indexByName[name] = index }
-
-    var records = [EntityRecord?](repeating: nil, count: found.count)
-    for entry in found {
-      guard let index = indexByName[ScalarString(entry.description.name)] else { continue }
-      let parent = entry.parentName.flatMap { indexByName[ScalarString($0)] }
-      let above = parent.flatMap { records[$0] }
-      records[index] = EntityRecord(
-        description: entry.description, superentity: parent, root: above?.root ?? index,
-        ancestors: [index] + (above?.ancestors ?? []),
-        properties: (above?.properties ?? []) + entry.description.properties,
-        uniquenessConstraints: (above?.uniquenessConstraints ?? []) + entry.description.uniquenessConstraints)
-    }
-    var compiled = records.compactMap { $0 }
-    for index in compiled.indices {
-      for ancestor in compiled[index].ancestors { compiled[ancestor].descendants.append(index) }
-      if let parent = compiled[index].superentity { compiled[parent].subentities.append(index) }
-      compiled[index].makeSlots(composites: composites, indexByName: indexByName)
-    }
-    for index in compiled.indices { compiled[index].linkInverses(compiled) }
-    return compiled
-  }
-
-  private mutating func makeSlots(
-    composites: [ScalarString: CompositeDescription], indexByName: [ScalarString: Int]
-  ) {
-    func add(_ slot: Slot) {
-      slotByName[ScalarString(slot.name)] = slot.index
-      slots.append(slot)
-    }
-    func add(_ attribute: AttributeDescription, name: String, depth: Int) {
-      if case .composite(let compositeName) = attribute.type {
-        // Cycles are a model error; the bound only keeps a bad caller from looping.
-        guard depth < 16, let composite = composites[ScalarString(compositeName)] else { return }
-        for part in composite.attributes where !part.isTransient {
-          add(part, name: "\(name).\(part.name)", depth: depth + 1)
-        }
-      } else {
-        add(
-          Slot(
-            name: name, index: slots.count, kind: .attribute(attribute.type), isOptional: attribute.isOptional,
-            attribute: attribute, relationship: nil, destination: -1, inverseSlot: -1))
-      }
-    }
-    for property in properties {
-      switch property {
-      case .attribute(let attribute) where !attribute.isTransient:
-        add(attribute, name: attribute.name, depth: 0)
-      case .relationship(let relationship) where !relationship.isTransient:
-        add(
-          Slot(
-            name: relationship.name, index: slots.count,
-            kind: relationship.isToMany ? .toMany(ordered: relationship.isOrdered) : .toOne,
-            isOptional: relationship.isOptional, attribute: nil, relationship: relationship,
-            destination: indexByName[ScalarString(relationship.destinationEntityName)] ?? -1, inverseSlot: -1))
-      default: break
-      }
-    }
-  }
-
-  private mutating func linkInverses(_ all: [EntityRecord]) {
-    slots = slots.map { slot in
-      guard let inverse = slot.relationship?.inverseName, slot.destination >= 0,
-        let inverseSlot = all[slot.destination].slotByName[ScalarString(inverse)]
-      else { return slot }
-      return slot.with(inverseSlot: inverseSlot)
-    }
-  }
 }

@@ -8,6 +8,13 @@ extension ModelDescription {
   static let maximumCompositeSize = 1024
   /// How many entities a model may have.
   static let maximumEntityCount = 65_536
+  /// How many properties of its own an entity may have.
+  public static let maximumPropertyCount = 65_536
+  /// How many properties all entities together may inherit, each counted in every entity that inherits it: what a model of few
+  /// bytes could make without bound.
+  static let maximumInheritedCount = 500_000
+  /// How many attributes all attributes of composite types may come to, for the same reason.
+  static let maximumPartCount = 100_000
 
   /// Everything that is wrong or questionable, in the model's order. A model with errors cannot be frozen.
   ///
@@ -22,12 +29,23 @@ extension ModelDescription {
 private struct ModelChecker {
   let model: ModelDescription
   var problems: [ModelProblem] = []
-  /// An entity with the names of its super-entities, nearest first.
-  private var entities: [(entity: EntityDescription, ancestors: [ScalarString])] = []
+  /// An entity, and where its super-entity and its own properties are.
+  private struct Entry {
+    var entity: EntityDescription
+    var parent: Int?
+    /// How many super-entities are above it.
+    var depth: Int
+    /// The positions of its own properties.
+    var positions: [ScalarString: Int] = [:]
+  }
+  /// All entities, super-entities before those below them.
+  private var entities: [Entry] = []
   private var byName: [ScalarString: Int] = [:]
-  /// The positions of each entity's own properties.
-  private var positions: [[ScalarString: Int]] = []
   private var composites: [ScalarString: CompositeDescription] = [:]
+  /// How many attributes each composite comes to.
+  private var compositeSizes: [ScalarString: Int] = [:]
+  /// The hashes of the names of attributes of composite types.
+  private var compositeAttributes: Set<UInt64> = []
 
   init(model: ModelDescription) { self.model = model }
 
@@ -45,30 +63,33 @@ private struct ModelChecker {
   mutating func check() {
     guard collect() else { return }
     checkComposites()
-    for (entity, ancestors) in entities { check(entity, ancestors) }
+    checkCounts()
+    for position in entities.indices { check(position) }
+    checkDerivations()
     checkConfigurations()
     checkRequests()
   }
 
   /// Walks the nesting with a list of its own. False where it is too deep to go on.
   private mutating func collect() -> Bool {
-    entities = model.entities.map { ($0, []) }
+    entities = model.entities.map { Entry(entity: $0, parent: nil, depth: 0) }
     var next = 0
     while next < entities.count {
-      let (entity, ancestors) = entities[next]
+      let position = next
       next += 1
+      let entity = entities[position].entity
       let name = ScalarString(entity.name)
       if entity.name.isEmpty { error(.emptyName, nil, nil, "an entity has no name") }
-      if ancestors.contains(name) {
+      if byName[name] != nil, isBelow(name, position) {
         error(.inheritanceCycle, entity.name, nil, "the entity is its own super-entity")
         continue
       }
       if byName[name] != nil {
         error(.duplicateEntity, entity.name, nil, "two entities have this name")
       } else {
-        byName[name] = next - 1
+        byName[name] = position
       }
-      guard ancestors.count <= ModelDescription.maximumInheritanceDepth else {
+      guard entities[position].depth <= ModelDescription.maximumInheritanceDepth else {
         error(
           .inheritanceCycle, entity.name, nil,
           "more than \(ModelDescription.maximumInheritanceDepth) super-entities above each other")
@@ -78,54 +99,109 @@ private struct ModelChecker {
         error(.tooManyEntities, nil, nil, "more than \(ModelDescription.maximumEntityCount) entities")
         return false
       }
-      entities += entity.subentities.map { ($0, [name] + ancestors) }
+      let depth = entities[position].depth + 1
+      for child in entity.subentities { entities.append(Entry(entity: child, parent: position, depth: depth)) }
     }
-    positions = entities.map { entity, _ in
-      Dictionary(
-        entity.properties.enumerated().map { (ScalarString($0.element.name), $0.offset) },
-        uniquingKeysWith: { first, _ in first })
+    for position in entities.indices {
+      var positions: [ScalarString: Int] = [:]
+      for (index, property) in entities[position].entity.properties.enumerated() {
+        let name = ScalarString(property.name)
+        if positions[name] == nil { positions[name] = index }
+        if case .attribute(let attribute) = property, case .composite = attribute.type {
+          compositeAttributes.insert(NameHash.of(name.string.utf8))
+        }
+      }
+      entities[position].positions = positions
     }
     return true
   }
 
-  private func entity(_ name: String) -> EntityDescription? { byName[ScalarString(name)].map { entities[$0].entity } }
-
-  /// The numbers of the entity and its super-entities, nearest first.
-  private func chain(_ name: String) -> [Int] {
-    guard let index = byName[ScalarString(name)] else { return [] }
-    return [index] + entities[index].ancestors.compactMap { byName[$0] }
+  /// Whether an entity above that position has the name.
+  private func isBelow(_ name: ScalarString, _ position: Int) -> Bool {
+    var above = entities[position].parent
+    while let here = above {
+      if ScalarString(entities[here].entity.name) == name { return true }
+      above = entities[here].parent
+    }
+    return false
   }
 
-  private func property(_ name: String, of entity: String) -> PropertyDescription? {
+  /// Refuses models whose entities inherit more than can be held: a few bytes for each of two factors make any product.
+  private mutating func checkCounts() {
+    var totals: [Int] = []
+    var inherited = 0
+    var parts = 0
+    for entry in entities {
+      let above = entry.parent.map { totals[$0] } ?? 0
+      var own = entry.entity.properties.count + entry.entity.uniquenessConstraints.count
+      if entry.entity.properties.count > ModelDescription.maximumPropertyCount {
+        error(
+          .tooManyProperties, entry.entity.name, nil,
+          "the entity has more than \(ModelDescription.maximumPropertyCount) properties")
+      }
+      inherited += above
+      for case .attribute(let attribute) in entry.entity.properties {
+        guard case .composite(let name) = attribute.type, let size = compositeSizes[ScalarString(name)] else { continue }
+        own += size
+        parts += size
+      }
+      totals.append(above + own)
+      guard inherited <= ModelDescription.maximumInheritedCount else {
+        return error(
+          .tooManyProperties, entry.entity.name, nil,
+          "all entities together inherit more than \(ModelDescription.maximumInheritedCount) properties")
+      }
+      guard parts <= ModelDescription.maximumPartCount else {
+        return error(
+          .tooManyProperties, entry.entity.name, nil,
+          "all attributes of composite types come to more than \(ModelDescription.maximumPartCount) attributes")
+      }
+    }
+  }
+
+  private func entity(_ name: String) -> EntityDescription? { byName[ScalarString(name)].map { entities[$0].entity } }
+
+  /// The property of that name of the entity at a position, or of one above it, and the entity that declares it.
+  private func property(_ name: String, at position: Int?) -> (property: PropertyDescription, owner: Int)? {
     let name = ScalarString(name)
-    for level in chain(entity) {
-      if let position = positions[level][name] { return entities[level].entity.properties[position] }
+    var level = position
+    while let here = level {
+      if let found = entities[here].positions[name] { return (entities[here].entity.properties[found], here) }
+      level = entities[here].parent
     }
     return nil
   }
 
+  private func property(_ name: String, of entity: String) -> PropertyDescription? {
+    property(name, at: byName[ScalarString(entity)])?.property
+  }
+
   private func isKind(_ entity: String, of other: String) -> Bool {
     guard let other = byName[ScalarString(other)] else { return false }
-    return chain(entity).contains(other)
+    var level = byName[ScalarString(entity)]
+    while let here = level {
+      if here == other { return true }
+      level = entities[here].parent
+    }
+    return false
   }
 
   // MARK: Entities
 
-  private mutating func check(_ entity: EntityDescription, _ ancestors: [ScalarString]) {
+  private mutating func check(_ position: Int) {
+    let entity = entities[position].entity
+    let parent = entities[position].parent
     var seen: Set<ScalarString> = []
-    var inherited: [ScalarString: String] = [:]
-    for ancestor in ancestors {
-      guard let above = byName[ancestor].map({ entities[$0].entity }) else { continue }
-      for property in above.properties { inherited[ScalarString(property.name)] = above.name }
-    }
     for property in entity.properties {
       let name = ScalarString(property.name)
       if property.name.isEmpty { error(.emptyName, entity.name, nil, "a property has no name") }
       if !seen.insert(name).inserted {
         error(.duplicateProperty, entity.name, property.name, "two properties have this name")
       }
-      if let owner = inherited[name] {
-        error(.redefinedProperty, entity.name, property.name, "the property is \(owner)'s already, and is inherited")
+      if let owner = self.property(property.name, at: parent)?.owner {
+        error(
+          .redefinedProperty, entity.name, property.name,
+          "the property is \(entities[owner].entity.name)'s already, and is inherited")
       }
       checkPath(property.name, of: entity.name)
       switch property {
@@ -153,7 +229,12 @@ private struct ModelChecker {
 
   /// Stores see the parts of a composite as `attribute.part`: no other property may be called that.
   private mutating func checkPath(_ name: String, of entity: String) {
-    for (position, byte) in name.utf8.enumerated() where byte == 0x2E {
+    guard !compositeAttributes.isEmpty else { return }
+    var hash = NameHash()
+    for (position, byte) in name.utf8.enumerated() {
+      defer { hash.add(byte) }
+      // Only prefixes that may be such an attribute's name are looked up: a name may have a hundred thousand dots.
+      guard byte == UInt8(ascii: "."), compositeAttributes.contains(hash.value) else { continue }
       let prefix = String(decoding: name.utf8.prefix(position), as: UTF8.self)
       if case .attribute(let other)? = property(prefix, of: entity), case .composite = other.type {
         error(.duplicateProperty, entity, name, "the name is that of a part of \(prefix)")
@@ -199,6 +280,8 @@ private struct ModelChecker {
     }
     if let expression = attribute.derivationExpression, expression.isEmpty {
       error(.missingDerivation, owner, attribute.name, "the attribute is derived from nothing")
+    } else if let expression = attribute.derivationExpression, let problem = DerivationExpression(expression).problem {
+      error(.unreadableDerivation, owner, attribute.name, "the derivation '\(expression.prefix(100))' cannot be read: \(problem)")
     }
   }
 
@@ -211,6 +294,69 @@ private struct ModelChecker {
     case (.date(let a), .date(let b)): a > b
     default: false
     }
+  }
+
+  // MARK: Derived attributes
+
+  /// A derived attribute, by the entity that declares it.
+  private struct Derived: Hashable {
+    let entity: Int
+    let name: ScalarString
+  }
+
+  /// Warns of attributes whose derivations lead to themselves: they may never settle.
+  private mutating func checkDerivations() {
+    var sources: [Derived: [Derived]] = [:]
+    var order: [Derived] = []
+    for (number, entry) in entities.enumerated() {
+      for case .attribute(let attribute) in entry.entity.properties {
+        guard let text = attribute.derivationExpression else { continue }
+        let derived = Derived(entity: number, name: ScalarString(attribute.name))
+        order.append(derived)
+        sources[derived] = DerivationExpression(text).paths.flatMap { derivedAttributes(on: $0, from: number) }
+      }
+    }
+    var settled: Set<Derived> = []
+    for start in order where !settled.contains(start) {
+      // By hand: a chain may be longer than the stack is deep.
+      var trail: [(derived: Derived, next: Int)] = [(start, 0)]
+      var onTrail: Set<Derived> = [start]
+      while let (derived, next) = trail.last {
+        let targets = sources[derived] ?? []
+        guard next < targets.count else {
+          settled.insert(derived)
+          onTrail.remove(derived)
+          trail.removeLast()
+          continue
+        }
+        trail[trail.count - 1].next += 1
+        if onTrail.contains(targets[next]) {
+          warning(
+            .derivationCycle, entities[derived.entity].entity.name, derived.name.string,
+            "the attribute is derived from itself, by way of \(entities[targets[next].entity].entity.name).\(targets[next].name.string): it may never settle")
+        } else if !settled.contains(targets[next]) {
+          trail.append((targets[next], 0))
+          onTrail.insert(targets[next])
+        }
+      }
+    }
+  }
+
+  /// The derived attributes that a path of keys meets.
+  private func derivedAttributes(on path: [String], from entity: Int) -> [Derived] {
+    var current: Int? = entity
+    var found: [Derived] = []
+    for key in path where !key.utf8.starts(with: "@".utf8) {
+      guard let (met, owner) = property(key, at: current) else { return found }
+      switch met {
+      case .attribute(let attribute):
+        if attribute.derivationExpression != nil { found.append(Derived(entity: owner, name: ScalarString(key))) }
+        return found
+      case .relationship(let relationship): current = byName[ScalarString(relationship.destinationEntityName)]
+      case .fetchedProperty: return found
+      }
+    }
+    return found
   }
 
   // MARK: Relationships
@@ -249,21 +395,21 @@ private struct ModelChecker {
     guard case .relationship(let inverse) = found else {
       return error(
         .inverseMismatch, owner, name,
-        "the inverse \(relationship.destinationEntityName).\(inverseName) is no relationship")
+        "the inverse \(relationship.destinationEntityName).\(inverseName) is not a relationship")
     }
-    // The inverse must come back to this entity or one of its family: a sub-entity may take part through its parent.
-    if !isKind(owner, of: inverse.destinationEntityName), !isKind(inverse.destinationEntityName, of: owner) {
-      error(
-        .inverseMismatch, owner, name,
-        "the inverse \(relationship.destinationEntityName).\(inverseName) leads to \(inverse.destinationEntityName)")
-    } else if let back = inverse.inverseName, !back.utf8.elementsEqual(name.utf8) {
-      error(
-        .inverseMismatch, owner, name,
-        "its inverse \(relationship.destinationEntityName).\(inverseName) takes \(inverse.destinationEntityName).\(back) for its own")
-    } else if inverse.inverseName == nil {
-      warning(
-        .inverseMismatch, owner, name,
-        "the inverse \(relationship.destinationEntityName).\(inverseName) knows of no inverse")
+    let place = "\(relationship.destinationEntityName).\(inverseName)"
+    // It must come back to this entity or one of its family: a sub-entity may take part through its parent.
+    let comesBack = isKind(owner, of: inverse.destinationEntityName) || isKind(inverse.destinationEntityName, of: owner)
+    if let back = inverse.inverseName {
+      if !comesBack || !back.utf8.elementsEqual(name.utf8) {
+        warning(
+          .inverseMismatch, owner, name,
+          "\(place) has \(inverse.destinationEntityName).\(back) for its inverse: this relationship is one-way")
+      }
+    } else if comesBack {
+      warning(.inverseMismatch, owner, name, "\(place) does not name an inverse: this relationship is one-way")
+    } else {
+      error(.inverseMismatch, owner, name, "the inverse \(place) leads to \(inverse.destinationEntityName)")
     }
   }
 
@@ -319,6 +465,7 @@ private struct ModelChecker {
       }
       // Saturated: the sizes of what contains it stay small numbers.
       measures[name] = (depth, min(size, ModelDescription.maximumCompositeSize + 1))
+      compositeSizes[name] = measures[name]?.size
       for user in users[name] ?? [] {
         missing[user, default: 0] -= 1
         if missing[user] == 0 { ready.append(user) }
@@ -369,5 +516,16 @@ private struct ModelChecker {
         error(.unknownFetchEntity, nil, request.name, "the fetch is for '\(request.entityName)', which does not exist")
       }
     }
+  }
+}
+
+/// A hash of a name that grows by a byte at a time (FNV-1a), so that all prefixes of a name are hashed in one pass.
+private struct NameHash {
+  private(set) var value: UInt64 = 14_695_981_039_346_656_037
+  mutating func add(_ byte: UInt8) { value = (value ^ UInt64(byte)) &* 1_099_511_628_211 }
+  static func of(_ name: String.UTF8View) -> UInt64 {
+    var hash = NameHash()
+    for byte in name { hash.add(byte) }
+    return hash.value
   }
 }

@@ -190,6 +190,7 @@ extension ModelDescription {
       if relationship.minimumCount != 0 { item.put("minimumCount", relationship.minimumCount) }
       item.put("maximumCount", relationship.maximumCount)
       item.put("ordered", relationship.isOrdered)
+      item.put("orderUnknown", relationship.hasUnknownOrder)
       if relationship.deleteRule != .nullify { item.put("deleteRule", .string(relationship.deleteRule.rawValue)) }
       item.put("indexed", relationship.isIndexed)
       item.put("renaming", relationship.renamingIdentifier)
@@ -243,7 +244,8 @@ extension ModelDescription {
           name: name, destinationEntityName: destination, inverseName: try item.string("inverse"),
           isOptional: isOptional, isTransient: try item.boolean("transient") ?? false,
           minimumCount: try item.integer("minimumCount") ?? 0, maximumCount: try item.integer("maximumCount") ?? 1,
-          isOrdered: try item.boolean("ordered") ?? false, deleteRule: rule,
+          isOrdered: try item.boolean("ordered") ?? false, hasUnknownOrder: try item.boolean("orderUnknown") ?? false,
+          deleteRule: rule,
           isIndexed: try item.boolean("indexed") ?? false, renamingIdentifier: renaming,
           versionHashModifier: modifier, userInfo: userInfo, extras: extras))
     } else {

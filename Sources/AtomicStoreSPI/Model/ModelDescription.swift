@@ -93,7 +93,9 @@ public struct EntityDescription: Sendable, Equatable {
 }
 
 /// A property of an entity as it is written down.
-public enum PropertyDescription: Sendable, Equatable {
+///
+/// Indirect, so that a copy is one reference: an entity's properties are in its list and in those of all entities below it.
+public indirect enum PropertyDescription: Sendable, Equatable {
   case attribute(AttributeDescription)
   case relationship(RelationshipDescription)
   case fetchedProperty(FetchedPropertyDescription)
@@ -183,6 +185,9 @@ public struct RelationshipDescription: Sendable, Equatable {
   /// The most objects; 1 makes a to-one, 0 means no bound.
   public var maximumCount: Int
   public var isOrdered: Bool
+  /// For a to-many that a format inferred from data which does not say whether it is ordered. The sequence that a store has is kept, as if
+  /// it were ordered; comparisons take the members for a set. Has no effect where ``isOrdered``.
+  public var hasUnknownOrder: Bool
   public var deleteRule: DeleteRule
   public var isIndexed: Bool
   public var renamingIdentifier: String?
@@ -195,7 +200,7 @@ public struct RelationshipDescription: Sendable, Equatable {
   public init(
     name: String, destinationEntityName: String, inverseName: String? = nil, isOptional: Bool = true,
     isTransient: Bool = false, minimumCount: Int = 0, maximumCount: Int = 1, isOrdered: Bool = false,
-    deleteRule: DeleteRule = .nullify, isIndexed: Bool = false, renamingIdentifier: String? = nil,
+    hasUnknownOrder: Bool = false, deleteRule: DeleteRule = .nullify, isIndexed: Bool = false, renamingIdentifier: String? = nil,
     versionHashModifier: String? = nil, userInfo: [UserInfoEntry] = [], extras: [ModelExtra] = []
   ) {
     self.name = name
@@ -206,6 +211,7 @@ public struct RelationshipDescription: Sendable, Equatable {
     self.minimumCount = minimumCount
     self.maximumCount = maximumCount
     self.isOrdered = isOrdered
+    self.hasUnknownOrder = hasUnknownOrder
     self.deleteRule = deleteRule
     self.isIndexed = isIndexed
     self.renamingIdentifier = renamingIdentifier

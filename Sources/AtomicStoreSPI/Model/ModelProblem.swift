@@ -3,13 +3,15 @@ public struct ModelProblem: Sendable, Hashable, CustomStringConvertible {
   public enum Severity: String, Sendable, Hashable { case error, warning }
   /// The kind of problem.
   public enum Code: String, Sendable, Hashable, CaseIterable {
-    case emptyName, duplicateEntity, duplicateProperty, redefinedProperty, inheritanceCycle, tooManyEntities
+    case emptyName, duplicateEntity, duplicateProperty, redefinedProperty, inheritanceCycle, tooManyEntities, tooManyProperties
     case missingDestination, missingInverse, inverseMismatch, noInverse, noActionRule, orderedToOne
-    case countsReversed, boundsReversed, defaultOfWrongType, boundOfWrongType, missingDerivation
+    case countsReversed, boundsReversed, defaultOfWrongType, boundOfWrongType, missingDerivation, unreadableDerivation, derivationCycle
     case unknownComposite, compositeCycle, compositeTooLarge, duplicateComposite
     case unknownConfigurationEntity, duplicateConfiguration, unknownConstraintProperty, unknownIndexProperty
     case unknownFetchEntity, duplicateFetchRequest
   }
+  /// Whether the model is refused for its size, not for a contradiction.
+  public var isLimit: Bool { severity == .error && [.tooManyEntities, .tooManyProperties, .compositeTooLarge].contains(code) }
   public var severity: Severity
   public var code: Code
   public var entityName: String?

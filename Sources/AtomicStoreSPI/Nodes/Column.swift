@@ -1,7 +1,7 @@
 import Glibc
 
 /// How a column's cells are laid out.
-enum CellLayout: UInt8, Sendable {
+enum CellLayout: UInt8, Sendable, CaseIterable {
   case boolean, integer16, integer32, integer64, float, double, uuid
   /// An extent into the column's heap of bytes.
   case bytes
@@ -194,6 +194,17 @@ struct ColumnHeader {
     return true
   }
 
+  /// Closes the gaps in a row's list, which stays where it is.
+  mutating func removeNullHandles(_ row: Int) {
+    let list = handles(row)
+    var kept = 0
+    for bits in list where bits != NodeHandle.nullBits {
+      list[kept] = bits
+      kept += 1
+    }
+    if kept > 0 { setExtent(row, start: Int(extent(row).start), length: kept) } else { setNull(row) }
+  }
+
   /// Adds one element to a row's list, which is moved to the heap's end if it does not stand there.
   @inline(__always) mutating func appendHandle(_ row: Int, _ bits: UInt64) -> Bool {
     let place = extent(row)
@@ -216,6 +227,9 @@ struct ColumnHeader {
     setExtent(row, start: start, length: length + 1)
     return true
   }
+
+  /// How many bytes so many rows take.
+  static func size(_ layout: CellLayout, rows: Int) -> Int { rows * layout.width + (layout.hasPresence ? (rows + 63) / 64 * 8 : 0) }
 
   /// How many units of the heap a row's value takes.
   func heapLength(_ row: Int) -> Int {
@@ -277,6 +291,15 @@ final class Column: @unchecked Sendable {
     header = .allocate(capacity: 1)
     header.initialize(to: ColumnHeader(layout))
   }
+  /// A column without a value, for that many rows.
+  convenience init(_ layout: CellLayout, rows: Int) {
+    self.init(layout)
+    header.pointee.grow(to: rows)
+  }
+
+  private static let withoutRows = CellLayout.allCases.map { Column($0) }
+  /// A column of no rows. One for all, which nobody writes to, since it always has more than one owner.
+  static func none(_ layout: CellLayout) -> Column { withoutRows[Int(layout.rawValue)] }
   init(copying other: Column, rows: Int) {
     header = .allocate(capacity: 1)
     header.initialize(to: other.header.pointee.copied(rows: rows))

@@ -3,7 +3,7 @@ public import FoundationEssentials
 /// Typed, cheap access to the rows of one entity: what a format's `save` loops over.
 ///
 /// In a snapshot given to `save`, rows are 0 ..< ``count``, ascending by reference, none deleted, and unordered
-/// to-many lists ascend by reference too: writing them as they come makes equal graphs equal bytes.
+/// to-many lists ascend by reference too, but where their order is unknown: writing them as they come makes equal graphs equal bytes.
 /// Ask a slot only for what its ``Slot/kind`` holds: another question is answered with zero or nothing.
 public struct EntityReader: Sendable {
   /// What is read. Behind one reference, since formats keep readers in arrays, and a copy of all that a table holds would
@@ -109,7 +109,7 @@ public struct EntityReader: Sendable {
     return bits == NodeHandle.nullBits ? nil : NodeHandle(bits: bits)
   }
 
-  /// The nodes of a to-many, in their order, or ascending by reference where it has none.
+  /// The nodes of a to-many: in their sequence where ``Slot/keepsSequence``, else ascending by reference.
   @_lifetime(borrow self)
   public func toMany(slot: Int, row: Int) -> Span<NodeHandle> {
     let column = header(slot, row)

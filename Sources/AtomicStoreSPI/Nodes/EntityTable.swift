@@ -6,7 +6,7 @@ struct EntityTable: Sendable {
   /// A bit for each deleted row; empty while there is none.
   var deleted: [UInt64] = []
   /// Integer references. For a row with a string reference the cell is not used.
-  var referenceNumbers = Column(.integer64)
+  var referenceNumbers = Column.none(.integer64)
   /// String references, made when the first one comes; null where the reference is an integer.
   var referenceTexts: Column?
   var columns: [Column]
@@ -17,8 +17,9 @@ struct EntityTable: Sendable {
   /// Whether rows ascend by reference, with none deleted, and unordered lists ascend too.
   var isCanonical = true
 
+  /// A table without rows. It takes no more than a reference for each slot until a row has a value there.
   init(slots: [Slot]) {
-    columns = slots.map { Column(CellLayout($0.kind)) }
+    columns = slots.map { Column.none(CellLayout($0.kind)) }
   }
 
   func isDeleted(_ row: Int) -> Bool {
@@ -31,6 +32,29 @@ struct EntityTable: Sendable {
       return .string(String(decoding: text.bytes(row), as: UTF8.self))
     }
     return .integer(referenceNumbers.header.pointee.cell(row, as: Int64.self))
+  }
+
+  /// Gives the slots that have no column of their own one without values: the same for all of one layout, so that what no
+  /// row has a value of costs next to nothing.
+  mutating func fillUnused() {
+    guard count > 0 else { return }
+    var empty = [Column?](repeating: nil, count: CellLayout.allCases.count)
+    for slot in columns.indices where columns[slot].header.pointee.capacity == 0 {
+      let layout = columns[slot].header.pointee.layout
+      let column = empty[Int(layout.rawValue)] ?? Column(layout, rows: count)
+      empty[Int(layout.rawValue)] = column
+      columns[slot] = column
+    }
+  }
+
+  /// Whether any row may have a value there.
+  func hasValues(_ slot: Int) -> Bool {
+    let header = columns[slot].header
+    switch header.pointee.layout {
+    case .bytes, .toMany: if header.pointee.heapCapacity > 0 { return true }
+    default: break
+    }
+    return (0..<min(count, header.pointee.capacity)).contains { header.pointee.isPresent($0) }
   }
 
   static func deferredKey(slot: Int, row: Int) -> UInt64 {

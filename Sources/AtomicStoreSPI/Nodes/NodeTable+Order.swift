@@ -31,7 +31,7 @@ extension NodeTable {
       let order = orders[index]
       var new = EntityTable(slots: model.records[index].slots)
       new.count = order.count
-      new.referenceNumbers.header.pointee.grow(to: order.count)
+      new.referenceNumbers = Column(.integer64, rows: order.count)
       for (row, oldRow) in order.enumerated() {
         new.referenceNumbers.header.pointee.setCell(
           row, old.referenceNumbers.header.pointee.cell(oldRow, as: Int64.self))
@@ -49,12 +49,14 @@ extension NodeTable {
       }
       for slot in model.records[index].slots {
         let from = old.columns[slot.index].header
+        // What no row has a value of stays one column for all such slots.
+        guard old.hasValues(slot.index) else { continue }
+        new.columns[slot.index] = Column(from.pointee.layout, rows: order.count)
         let into = new.columns[slot.index].header
-        into.pointee.grow(to: order.count)
         for (row, oldRow) in order.enumerated() {
           guard
             let copied = try copyCell(
-              from: from, oldRow: oldRow, into: into, row: row, ordered: slot.isOrdered, newRows: newRows)
+              from: from, oldRow: oldRow, into: into, row: row, newRows: newRows)
           else { continue }
           let place = StoreLocation(
             entity: model.records[index].description.name, reference: old.reference(oldRow).description,
@@ -63,6 +65,7 @@ extension NodeTable {
             .danglingReference, "\(objectReference(of: copied)) was removed", at: place)
         }
       }
+      new.fillUnused()
       for (row, payload) in old.payloads where newRows[index][row] != .max {
         new.payloads[Int(newRows[index][row])] = payload
       }
@@ -84,7 +87,7 @@ extension NodeTable {
   /// Copies one cell, handles translated. Gives back a handle whose node is gone, if there is one.
   private func copyCell(
     from: UnsafeMutablePointer<ColumnHeader>, oldRow: Int, into: UnsafeMutablePointer<ColumnHeader>, row: Int,
-    ordered: Bool, newRows: [[UInt32]]
+    newRows: [[UInt32]]
   ) throws(PersistentStoreError) -> NodeHandle? {
     guard from.pointee.isPresent(oldRow) else { return nil }
     func translate(_ bits: UInt64) -> UInt64? {

@@ -13,8 +13,12 @@ public struct NodeTable: Sendable {
 
   /// An empty table.
   public init(model: ManagedObjectModel) {
+    self.init(model: model, entities: model.records.map { EntityTable(slots: $0.slots) })
+  }
+
+  init(model: ManagedObjectModel, entities: [EntityTable]) {
     self.model = model
-    entities = model.records.map { EntityTable(slots: $0.slots) }
+    self.entities = entities
     lookups = [ReferenceLookup](repeating: ReferenceLookup(), count: model.entityCount)
   }
 
@@ -165,7 +169,7 @@ extension NodeTable {
       default: throw PersistentStoreError(.invalidValue, "a to-one takes no \(value.kindDescription)", at: place)
       }
       entities[node.entity].own(slot).pointee.setCell(row, bits)
-    case .toMany(let ordered):
+    case .toMany:
       var list: [UInt64] = []
       switch value {
       case .null: break
@@ -176,7 +180,7 @@ extension NodeTable {
       if Set(list).count != list.count {
         throw PersistentStoreError(.invalidValue, "an object stands twice in the relationship", at: place)
       }
-      if !ordered { list.sort { reference(of: NodeHandle(bits: $0)) < reference(of: NodeHandle(bits: $1)) } }
+      if !description.keepsSequence { list.sort { reference(of: NodeHandle(bits: $0)) < reference(of: NodeHandle(bits: $1)) } }
       let header = entities[node.entity].own(slot)
       let replaced = header.pointee.heapLength(row)
       guard header.pointee.setHandles(row, list) else { throw .columnFull(place) }
@@ -205,7 +209,7 @@ extension NodeTable {
     guard let node = handle(for: reference) else {
       throw PersistentStoreError(.danglingReference, "\(reference) does not exist", at: place)
     }
-    guard slot.destination >= 0, model.records[node.entity].ancestors.contains(slot.destination) else {
+    guard slot.destination >= 0, model.isKind(node.entity, of: slot.destination) else {
       throw PersistentStoreError(
         .danglingReference,
         "\(reference) is not \(slot.relationship?.destinationEntityName ?? "of the destination entity")", at: place)

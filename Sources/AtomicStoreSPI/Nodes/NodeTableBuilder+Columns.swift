@@ -69,6 +69,7 @@ extension NodeTableBuilder {
     guard header.pointee.layout == .bytes, lengths.count == rows else {
       throw badColumn(entity, slot, "\(lengths.count) lengths for \(rows) rows")
     }
+    if heap.count < Int(UInt32.max) { try reserve(heap.count, header) }
     guard heap.count < Int(UInt32.max), header.pointee.reserveHeap(heap.count) else {
       throw .columnFull(StoreLocation(file: file, property: model.records[entity].slots[slot].name))
     }
@@ -104,6 +105,7 @@ extension NodeTableBuilder {
         var exact: [UInt8] = []
         value.append(to: &exact)
         if text.withUnsafeBufferPointer({ exact.elementsEqual($0) }) { continue }
+        try reserve(exact.count, header)
         let stored = exact.withUnsafeBytes { header.pointee.setBytes(row, $0.baseAddress, count: $0.count) }
         guard stored else { throw .columnFull(StoreLocation(file: file, property: model.records[entity].slots[slot].name)) }
       }
@@ -135,6 +137,7 @@ extension NodeTableBuilder {
     guard header.pointee.layout == .toMany, counts.count == rows else {
       throw badColumn(entity, slot, "\(counts.count) counts for \(rows) rows")
     }
+    try reserve(references.count, header)
     guard header.pointee.reserveHeap(references.count) else {
       throw .columnFull(StoreLocation(file: file, property: model.records[entity].slots[slot].name))
     }
@@ -166,6 +169,10 @@ extension NodeTableBuilder {
     _ entity: Int, _ slot: Int
   ) throws(PersistentStoreError) -> (UnsafeMutablePointer<ColumnHeader>, Int) {
     precondition(tables.indices.contains(entity) && slot >= 0 && slot < building[entity].slotCount, "no such slot")
+    // Not the one that all share, for no rows either: something may be wrong with what is filled in.
+    if building[entity].headers[slot].pointee.capacity < max(building[entity].count, 1) {
+      try ownColumn(entity, slot, rows: max(building[entity].count, 1), row: nil)
+    }
     return (building[entity].headers[slot], building[entity].count)
   }
 

@@ -6,12 +6,14 @@ extension NodeTableBuilder {
   public func finish() throws(PersistentStoreError) -> NodeTable {
     try checkCount(adding: 0)
     if limits.valueBytes < StoreLimits().valueBytes { try checkValues() }
-    for index in tables.indices { sealReferences(index) }
-    var result = NodeTable(model: model)
+    for index in tables.indices { try seal(index) }
+    var result = NodeTable(model: model, entities: [])
     for root in tables.indices where model.records[root].root == root {
       result.lookups[root] = try lookup(root: root)
     }
     for index in tables.indices { try resolve(index, result.lookups) }
+    try fillUnused()
+    if inverseHandling != .none { try reconcileInverses() }
     for index in tables.indices {
       tables[index].payloads = payloads[index]
       tables[index].deferred = deferred[index]
@@ -27,7 +29,7 @@ extension NodeTableBuilder {
       for slot in model.records[entity].slots {
         let column = building[entity].headers[slot.index]
         guard column.pointee.layout == .bytes else { continue }
-        for row in 0..<building[entity].count where column.pointee.isPresent(row) && column.pointee.bytes(row).count > limits.valueBytes {
+        for row in 0..<min(building[entity].count, column.pointee.capacity) where column.pointee.isPresent(row) && column.pointee.bytes(row).count > limits.valueBytes {
           throw limits.exceeded(
             "maximumValueBytes", limits.valueBytes, "the value has \(column.pointee.bytes(row).count) bytes",
             at: location(entity: entity, row: row, slot: slot.index))
@@ -36,10 +38,19 @@ extension NodeTableBuilder {
     }
   }
 
-  private func sealReferences(_ index: Int) {
+  /// Brings the columns that have values to the number of rows, and notes whether those ascend.
+  private func seal(_ index: Int) throws(PersistentStoreError) {
     let count = building[index].count
     tables[index].count = count
-    for slot in 0...building[index].slotCount { building[index].headers[slot].pointee.shrink(to: count) }
+    guard count > 0 else {
+      // A column may have been filled with no rows.
+      tables[index] = EntityTable(slots: model.records[index].slots)
+      return
+    }
+    for slot in 0...building[index].slotCount where building[index].headers[slot].pointee.capacity > 0 {
+      building[index].headers[slot].pointee.shrink(to: count)
+      if building[index].headers[slot].pointee.capacity < count { try ownColumn(index, slot, rows: count, row: nil) }
+    }
     let numbers = tables[index].referenceNumbers.header
     if count > 0 { numbers.pointee.presence.initialize(repeating: .max, count: (count + 63) / 64) }
     if texts[index].isEmpty {
@@ -70,7 +81,7 @@ extension NodeTableBuilder {
     var least = Int64.max
     var greatest = Int64.min
     var total = 0
-    let members = model.records[root].descendants
+    let members = model.hierarchy(of: root)
     for index in members where tables[index].referenceTexts == nil {
       let numbers = tables[index].referenceNumbers.header
       for row in 0..<tables[index].count {
@@ -104,21 +115,21 @@ extension NodeTableBuilder {
     let rows = tables[index].count
     guard rows > 0 else { return }
     for slot in model.records[index].slots where slot.isRelationship {
-      guard slot.destination >= 0 else { continue }
-      let destinationRecord = model.records[slot.destination]
-      // Whether a node of an entity may stand here, by entity number.
-      var fits = [Bool](repeating: false, count: tables.count)
-      for member in destinationRecord.descendants { fits[member] = true }
-      let lookup = lookups[destinationRecord.root]
+      // Without a column it names nothing.
+      guard slot.destination >= 0, tables[index].columns[slot.index].header.pointee.capacity > 0 else { continue }
+      let destination = slot.destination
+      let lookup = lookups[model.records[destination].root]
       let header = tables[index].columns[slot.index].header
       switch slot.kind {
       case .toOne:
         for row in 0..<rows {
           let raw = header.pointee.cell(row, as: UInt64.self)
           if raw == NodeHandle.nullBits { continue }
-          header.pointee.setCell(row, try resolve(raw, lookup, fits, index, row, slot))
+          header.pointee.setCell(row, try resolve(raw, lookup, destination, index, row, slot))
         }
-      case .toMany(let ordered):
+        noteDropped(index, slot)
+      case .toMany:
+        let keepsSequence = slot.keepsSequence
         for row in 0..<rows {
           let list = header.pointee.handles(row)
           guard list.count > 0 else {
@@ -126,6 +137,7 @@ extension NodeTableBuilder {
             continue
           }
           var ascending = true
+          let dropped = droppedCount
           var previous: UInt64 = 0
           for place in list.indices {
             let raw = list[place]
@@ -135,23 +147,53 @@ extension NodeTableBuilder {
               ascending = false
             }
             previous = key
-            list[place] = try resolve(raw, lookup, fits, index, row, slot)
+            list[place] = try resolve(raw, lookup, destination, index, row, slot)
           }
-          if !ascending { try tidy(list, ordered: ordered, index, row, slot) }
+          if droppedCount > dropped { header.pointee.removeNullHandles(row) }
+          if !ascending { try tidy(header.pointee.handles(row), keepsSequence: keepsSequence, index, row, slot) }
         }
+        noteDropped(index, slot)
       case .attribute: break
       }
     }
   }
 
   @inline(__always) private func resolve(
-    _ raw: UInt64, _ lookup: ReferenceLookup, _ fits: [Bool], _ index: Int, _ row: Int, _ slot: Slot
+    _ raw: UInt64, _ lookup: ReferenceLookup, _ destination: Int, _ index: Int, _ row: Int, _ slot: Slot
   ) throws(PersistentStoreError) -> UInt64 {
     let node =
       raw & RawReference.tagMask == RawReference.inlineTag
       ? lookup[RawReference.decodeInline(raw)] : lookup[listed[Int(raw & ~RawReference.tagMask)]]
-    guard let node, fits[node.entity] else { throw dangling(raw, node, index, row, slot) }
+    guard let node, node.entity == destination || model.isKind(node.entity, of: destination) else {
+      return try drop(raw, node, index, row, slot)
+    }
     return node.bits
+  }
+
+  /// Leaves a reference out that leads nowhere, where the rules say so.
+  @inline(never) private func drop(
+    _ raw: UInt64, _ node: NodeHandle?, _ index: Int, _ row: Int, _ slot: Slot
+  ) throws(PersistentStoreError) -> UInt64 {
+    guard rules.danglingReferences != .refuse else { throw dangling(raw, node, index, row, slot) }
+    droppedCount += 1
+    guard rules.danglingReferences == .keepAsText else { return NodeHandle.nullBits }
+    let reference: ReferenceObject =
+      raw & RawReference.tagMask == RawReference.inlineTag
+      ? .integer(RawReference.decodeInline(raw)) : listed[Int(raw & ~RawReference.tagMask)]
+    let owner = "\(model.records[index].description.name)/\(tables[index].reference(row)).\(slot.name)"
+    let destination = model.records[node?.entity ?? slot.destination].description.name
+    keptReferences[owner, default: []].append("\(destination)/\(reference)")
+    return NodeHandle.nullBits
+  }
+
+  private func noteDropped(_ index: Int, _ slot: Slot) {
+    guard droppedCount > 0 else { return }
+    notes.append(
+      .init(
+        subject: "\(model.records[index].description.name).\(slot.name)", count: droppedCount,
+        text: rules.danglingReferences == .keepAsText
+          ? "references to objects that do not exist, kept as text in the metadata" : "references to objects that do not exist, left out"))
+    droppedCount = 0
   }
 
   private func dangling(
@@ -169,9 +211,9 @@ extension NodeTableBuilder {
     return PersistentStoreError(.danglingReference, "\(destination)/\(reference) does not exist", at: place)
   }
 
-  /// Refuses an object that stands twice, and brings an unordered list into ascending order.
+  /// Refuses an object that stands twice, and brings a list whose sequence means nothing into ascending order.
   private func tidy(
-    _ list: UnsafeMutableBufferPointer<UInt64>, ordered: Bool, _ index: Int, _ row: Int, _ slot: Slot
+    _ list: UnsafeMutableBufferPointer<UInt64>, keepsSequence: Bool, _ index: Int, _ row: Int, _ slot: Slot
   ) throws(PersistentStoreError) {
     let sorted = list.sorted()
     for place in sorted.indices.dropFirst() where sorted[place] == sorted[place - 1] {
@@ -180,7 +222,7 @@ extension NodeTableBuilder {
         .malformed, "\(tables[node.entity].reference(node.row)) stands twice in the relationship",
         at: location(entity: index, row: row, slot: slot.index))
     }
-    guard !ordered else { return }
+    guard !keepsSequence else { return }
     let ascending = list.sorted {
       let one = NodeHandle(bits: $0)
       let other = NodeHandle(bits: $1)

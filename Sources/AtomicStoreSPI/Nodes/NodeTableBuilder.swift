@@ -14,6 +14,18 @@ public final class NodeTableBuilder {
   public let file: String?
   /// What a load is refused beyond.
   package let limits: StoreLimits
+  /// How many bytes of columns may still be made.
+  var room: Int
+  private let roomAtFirst: Int
+  /// The rows that there is room for, of all entities: there are not more.
+  private var roomForRows = 0
+  /// What becomes of relationships that are not sound.
+  package var rules = RelationshipRules()
+  package var inverseHandling = InverseHandling.none
+  /// What the load changed by those rules.
+  package internal(set) var notes: [StoreSelection.Note] = []
+  /// References that were left out, by the object and property that named them.
+  package internal(set) var keptReferences: [String: [String]] = [:]
 
   struct Building {
     var count = 0
@@ -58,12 +70,22 @@ public final class NodeTableBuilder {
   var listIndex: [ReferenceObject: Int] = [:]
   var payloads: [[Int: any Sendable]]
   var deferred: [Set<UInt64>]
+  var absent: Set<AbsentColumn> = []
+  /// References of the relationship that is being resolved which were left out.
+  var droppedCount = 0
 
   /// An empty table's builder. `file` names the source in errors.
-  public init(model: ManagedObjectModel, file: String? = nil, limits: StoreLimits = StoreLimits()) {
+  ///
+  /// - Parameter inputBytes: The size of what is read, by which ``StoreLimits/memory(forInput:)`` bounds what may be made of it;
+  ///   nil for no bound.
+  public init(
+    model: ManagedObjectModel, file: String? = nil, limits: StoreLimits = StoreLimits(), inputBytes: Int? = nil
+  ) {
     self.model = model
     self.file = file
     self.limits = limits
+    roomAtFirst = inputBytes.map { limits.memory(forInput: $0) } ?? .max
+    room = roomAtFirst
     let tables = model.records.map { EntityTable(slots: $0.slots) }
     self.tables = tables
     texts = Array(repeating: [], count: tables.count)
@@ -110,6 +132,9 @@ public final class NodeTableBuilder {
     }
     listed = []
     listIndex = [:]
+    room = roomAtFirst
+    roomForRows = 0
+    absent = []
     state.pointee.entity = -1
     state.pointee.row = -1
   }
@@ -162,7 +187,7 @@ public final class NodeTableBuilder {
     precondition(entity >= 0 && entity < tables.count, "no such entity")
     let entry = building + entity
     let row = entry.pointee.count
-    if row >= entry.pointee.capacity { try grow(entity, to: max(row + row / 2, 64), adding: 1) }
+    if row >= entry.pointee.capacity { try grow(entity, to: row < 64 ? row * 2 + 8 : row + row / 2, adding: 1) }
     if line > 0 || entry.pointee.lines != nil { noteLine(entry, row, line) }
     entry.pointee.count = row + 1
     state.pointee.entity = entity
@@ -183,8 +208,10 @@ public final class NodeTableBuilder {
     }
     // Room is made for many at a time: the last ones over the limit are found when all are there. So how many a file has
     // is not known here, only that it has more.
-    try checkCount(adding: more)
-    for slot in 0...entry.pointee.slotCount { entry.pointee.headers[slot].pointee.grow(to: rows) }
+    roomForRows += rows - entry.pointee.capacity
+    if roomForRows > limits.objects { try checkCount(adding: more) }
+    // The columns of values grow when a row beyond their end has one.
+    try ownColumn(entity, entry.pointee.slotCount, rows: rows, row: nil)
     if let lines = entry.pointee.lines {
       let bigger = UnsafeMutablePointer<UInt32>.allocate(capacity: rows)
       bigger.initialize(repeating: 0, count: rows)
@@ -216,16 +243,19 @@ public final class NodeTableBuilder {
 
   // MARK: Values of the node begun last
 
-  @inline(__always) func column(_ slot: Int) -> UnsafeMutablePointer<ColumnHeader> {
+  /// The column of a slot, with room for the current row.
+  @inline(__always) func column(_ slot: Int) throws(PersistentStoreError) -> UnsafeMutablePointer<ColumnHeader> {
     precondition(state.pointee.row >= 0 && slot >= 0 && slot < current.pointee.slotCount, "no node begun, or no such slot")
-    return current.pointee.headers[slot]
+    let header = current.pointee.headers[slot]
+    if state.pointee.row >= header.pointee.capacity { return try grownColumn(slot) }
+    return header
   }
 
   /// Sets an integer of any width.
   ///
   /// - Throws: `.invalidValue` where it does not fit the attribute, or the attribute holds no integers.
   public func set(integer value: Int64, slot: Int) throws(PersistentStoreError) {
-    let header = column(slot)
+    let header = try column(slot)
     let row = state.pointee.row
     switch header.pointee.layout {
     case .integer64: header.pointee.setCell(row, value)
@@ -241,21 +271,21 @@ public final class NodeTableBuilder {
   }
 
   public func set(boolean value: Bool, slot: Int) throws(PersistentStoreError) {
-    let header = column(slot)
+    let header = try column(slot)
     guard header.pointee.layout == .boolean else { return try set(.boolean(value), slot: slot) }
     header.pointee.setCell(state.pointee.row, value ? 1 as UInt8 : 0)
     header.pointee.markPresent(state.pointee.row)
   }
 
   public func set(float value: Float, slot: Int) throws(PersistentStoreError) {
-    let header = column(slot)
+    let header = try column(slot)
     guard header.pointee.layout == .float else { return try set(.float(value), slot: slot) }
     header.pointee.setCell(state.pointee.row, value.bitPattern)
     header.pointee.markPresent(state.pointee.row)
   }
 
   public func set(double value: Double, slot: Int) throws(PersistentStoreError) {
-    let header = column(slot)
+    let header = try column(slot)
     guard current.pointee.classes[slot] == .double else { return try set(.double(value), slot: slot) }
     header.pointee.setCell(state.pointee.row, value.bitPattern)
     header.pointee.markPresent(state.pointee.row)
@@ -263,7 +293,7 @@ public final class NodeTableBuilder {
 
   /// Sets a date, in seconds since 2001-01-01T00:00:00Z.
   public func set(dateSeconds value: Double, slot: Int) throws(PersistentStoreError) {
-    let header = column(slot)
+    let header = try column(slot)
     guard current.pointee.classes[slot] == .date else {
       return try set(.date(Date(timeIntervalSinceReferenceDate: value)), slot: slot)
     }
@@ -277,29 +307,29 @@ public final class NodeTableBuilder {
   ///
   /// - Throws: `.invalidValue` where the bytes are not UTF-8 or the attribute is neither.
   public func set(utf8 bytes: Span<UInt8>, slot: Int) throws(PersistentStoreError) {
-    let header = column(slot)
+    let header = try column(slot)
     guard current.pointee.classes[slot] == .text else { throw misfit(.string("text"), slot) }
     guard Self.isUTF8(bytes) else {
       throw PersistentStoreError(.invalidValue, "the text is not UTF-8", at: location(slot))
     }
-    guard store(bytes, header) else { throw .columnFull(location(slot)) }
+    guard try store(bytes, header) else { throw .columnFull(location(slot)) }
   }
 
   /// Sets binary data or a transformable's bytes.
   public func set(bytes: Span<UInt8>, slot: Int) throws(PersistentStoreError) {
-    let header = column(slot)
+    let header = try column(slot)
     guard current.pointee.classes[slot] == .bytes else { throw misfit(.data(Data()), slot) }
-    guard store(bytes, header) else { throw .columnFull(location(slot)) }
+    guard try store(bytes, header) else { throw .columnFull(location(slot)) }
   }
 
   /// Sets a decimal from its text, as ``DecimalNumber/init(utf8:)`` reads it.
   ///
   /// - Throws: `.invalidValue` where it is no decimal, or not one that 128 bits hold.
   public func set(decimal text: Span<UInt8>, slot: Int) throws(PersistentStoreError) {
-    let header = column(slot)
+    let header = try column(slot)
     guard current.pointee.classes[slot] == .decimal else { throw misfit(.decimal(.nan), slot) }
     if Self.isPlainDecimal(text) {
-      guard store(text, header) else { throw .columnFull(location(slot)) }
+      guard try store(text, header) else { throw .columnFull(location(slot)) }
       return
     }
     guard let value = DecimalNumber(utf8: text) else {
@@ -308,6 +338,7 @@ public final class NodeTableBuilder {
     }
     state.pointee.scratch.removeAll(keepingCapacity: true)
     value.append(to: &state.pointee.scratch)
+    try reserve(state.pointee.scratch.count, header)
     let stored = state.pointee.scratch.withUnsafeBytes {
       header.pointee.setBytes(state.pointee.row, $0.baseAddress, count: $0.count)
     }
@@ -316,11 +347,19 @@ public final class NodeTableBuilder {
 
   /// Sets any attribute's or relationship's value. Convenient, and slower than the typed setters.
   public func set(_ value: StoredValue, slot: Int) throws(PersistentStoreError) {
-    let header = column(slot)
+    // A column is not made for rows without a value.
+    if case .null = value, state.pointee.row >= 0, slot >= 0, slot < current.pointee.slotCount,
+      state.pointee.row >= current.pointee.headers[slot].pointee.capacity
+    {
+      return
+    }
+    let header = try column(slot)
     switch kind(slot) {
     case .attribute(let type):
       guard type.accepts(value) else { throw misfit(value, slot) }
+      let before = header.pointee.heapCapacity
       guard header.pointee.store(value, row: state.pointee.row, type: type) else { throw .columnFull(location(slot)) }
+      if header.pointee.heapCapacity != before { try take(header.pointee.heapCapacity - before) }
     case .toOne:
       switch value {
       case .null: header.pointee.setNull(state.pointee.row)
@@ -341,25 +380,29 @@ public final class NodeTableBuilder {
 
   /// Sets a to-one by the reference of its destination, which may come later in the file.
   public func set(toOne reference: Int64, slot: Int) throws(PersistentStoreError) {
-    let header = column(slot)
+    let header = try column(slot)
     guard header.pointee.layout == .toOne else { throw wrongCardinality(slot, "to-one") }
     header.pointee.setCell(state.pointee.row, encode(reference))
   }
   public func set(toOne reference: ReferenceObject, slot: Int) throws(PersistentStoreError) {
-    let header = column(slot)
+    let header = try column(slot)
     guard header.pointee.layout == .toOne else { throw wrongCardinality(slot, "to-one") }
     header.pointee.setCell(state.pointee.row, encode(reference))
   }
   /// Adds an object to a to-many; in an ordered one the calls' order is the order.
   public func append(toMany reference: Int64, slot: Int) throws(PersistentStoreError) {
-    let header = column(slot)
+    let header = try column(slot)
     guard header.pointee.layout == .toMany else { throw wrongCardinality(slot, "to-many") }
+    let before = header.pointee.heapCapacity
     guard header.pointee.appendHandle(state.pointee.row, encode(reference)) else { throw .columnFull(location(slot)) }
+    if header.pointee.heapCapacity != before { try take((header.pointee.heapCapacity - before) * 8) }
   }
   public func append(toMany reference: ReferenceObject, slot: Int) throws(PersistentStoreError) {
-    let header = column(slot)
+    let header = try column(slot)
     guard header.pointee.layout == .toMany else { throw wrongCardinality(slot, "to-many") }
+    let before = header.pointee.heapCapacity
     guard header.pointee.appendHandle(state.pointee.row, encode(reference)) else { throw .columnFull(location(slot)) }
+    if header.pointee.heapCapacity != before { try take((header.pointee.heapCapacity - before) * 8) }
   }
 
   // MARK: More of a node
@@ -392,8 +435,10 @@ public final class NodeTableBuilder {
 
   func kind(_ slot: Int) -> Slot.Kind { model.records[state.pointee.entity].slots[slot].kind }
 
-  @inline(__always) func store(_ bytes: Span<UInt8>, _ header: UnsafeMutablePointer<ColumnHeader>) -> Bool {
-    bytes.withUnsafeBufferPointer {
+  @inline(__always)
+  func store(_ bytes: Span<UInt8>, _ header: UnsafeMutablePointer<ColumnHeader>) throws(PersistentStoreError) -> Bool {
+    try reserve(bytes.count, header)
+    return bytes.withUnsafeBufferPointer {
       header.pointee.setBytes(state.pointee.row, UnsafeRawPointer($0.baseAddress), count: $0.count)
     }
   }

@@ -9,11 +9,17 @@ package final class NodeVersion: Sendable {
   private let columns: [Column]
   /// Where each entity's columns begin in ``columns``.
   private let starts: [Int]
+  /// Grows with each version that the process makes: of two versions of a store the later one has the greater number.
+  package let serial: UInt64
+  private static let lastSerial = Atomic<UInt64>(0)
+  /// By entity, the slots with values that are still to come from the format; empty where there are none at all.
+  private let deferredColumns: [Set<Int>]
   /// What the stack keeps with a version: indexes.
   package let attachment = Mutex<(any Sendable & AnyObject)?>(nil)
 
   package init(_ nodes: NodeTable) {
     self.nodes = nodes
+    serial = Self.lastSerial.add(1, ordering: .relaxed).newValue
     var columns: [Column] = []
     var starts: [Int] = []
     for table in nodes.entities {
@@ -22,6 +28,8 @@ package final class NodeVersion: Sendable {
     }
     self.columns = columns
     self.starts = starts
+    let hasDeferred = nodes.entities.contains { !$0.deferred.isEmpty }
+    deferredColumns = hasDeferred ? nodes.entities.map { Set($0.deferred.lazy.map { Int($0 >> 32) }) } : []
   }
 
   @inline(__always) private func column(_ slot: Int, _ node: NodeHandle) -> UnsafeMutablePointer<ColumnHeader> {
@@ -37,8 +45,10 @@ package final class NodeVersion: Sendable {
       heap: UnsafeRawPointer(header.pointee.heap))
   }
 
-  /// Whether values are still to come from the format.
-  package var hasDeferredValues: Bool { nodes.entities.contains { !$0.deferred.isEmpty } }
+  /// Whether values of a column are still to come from the format.
+  package func hasDeferredValues(entity: Int, slot: Int) -> Bool {
+    !deferredColumns.isEmpty && deferredColumns[entity].contains(slot)
+  }
 
   package func handle(for reference: ReferenceObject, root: Int) -> NodeHandle? { nodes.lookups[root][reference] }
   package func handle(for number: Int64, root: Int) -> NodeHandle? { nodes.lookups[root][number] }

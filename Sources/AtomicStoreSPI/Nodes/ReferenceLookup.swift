@@ -13,7 +13,7 @@ struct ReferenceLookup: Sendable {
   init(expecting count: Int, least: Int64, greatest: Int64) {
     guard count > 0 else { return }
     let (spread, overflow) = greatest.subtractingReportingOverflow(least)
-    if !overflow, spread < Int64(count) * 4 + 1024 {
+    if !overflow, spread < Int64(count) * 4 + 64 {
       base = least
       dense = [UInt64](repeating: NodeHandle.nullBits, count: Int(spread) + 1)
     } else {

@@ -61,8 +61,16 @@ public protocol AtomicStore: Sendable {
   /// relationships' destinations by reference. The kit resolves those afterwards and creates the object IDs.
   mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError)
 
-  /// Supplies the value of a slot that `load` deferred, when it is first read. The default has none to supply.
+  /// Supplies the value of a slot that `load` deferred, when it is first read. The default throws: a format that defers
+  /// values has its own.
+  ///
+  /// Find the object by its reference: saves move nodes to other rows.
   mutating func value(slot: Int, of node: NodeHandle, in nodes: NodeTable) throws(PersistentStoreError) -> StoredValue
+
+  /// Whether ``save(_:to:)`` writes values that are still deferred by itself, say by copying their bytes from the file that
+  /// it read: `NodeTable.isDeferred(slot:of:)` says which those are, and they go on being deferred after the save. The default
+  /// is false: the kit asks for every deferred value before a save, once, and the nodes hold them all from then on.
+  var writesDeferredValues: Bool { get }
 
   /// Gives a new object its reference: stable for good, unique in its hierarchy. The default is the next integer never
   /// used before in this store. A format may derive it from the object's values instead (a natural key).
@@ -93,6 +101,19 @@ public protocol AtomicStore: Sendable {
   /// - Throws: `.unsupportedByFormat` for what the format cannot carry, before the store is harmed.
   mutating func save(_ snapshot: StoreSnapshot, to staged: StagedStore) throws(PersistentStoreError)
 
+  /// Writes the store again with other metadata entries and everything else byte for byte as `source` has it. Called instead of
+  /// ``save(_:to:)`` where a save changes metadata entries and nothing else.
+  ///
+  /// The default returns false. Adopt it where a full save would write more anew than the metadata.
+  ///
+  /// - Parameters:
+  ///   - metadata: Its entries are to be written; identity, last reference and model are as they were read.
+  ///   - source: The store as it is on disk.
+  /// - Returns: False where this is not possible; then nothing may have been written, and the kit calls ``save(_:to:)``.
+  mutating func saveMetadata(
+    _ metadata: StoreMetadata, in source: StoreSource, to staged: StagedStore
+  ) throws(PersistentStoreError) -> Bool
+
   /// Told once that the store goes: removed from its coordinator, or with nil after a failed load, or when the
   /// coordinator is deallocated. The default does nothing; the kit's own clean-up follows in any case.
   mutating func willRemove(from coordinator: (any StoreCoordinating)?)
@@ -110,6 +131,10 @@ extension AtomicStore {
 
   public func selection(from snapshot: StoreSnapshot) throws(PersistentStoreError) -> StoreSelection? { nil }
 
+  public mutating func saveMetadata(
+    _ metadata: StoreMetadata, in source: StoreSource, to staged: StagedStore
+  ) throws(PersistentStoreError) -> Bool { false }
+
   public mutating func inferModel(from source: StoreSource) throws(PersistentStoreError) -> ModelDescription {
     throw PersistentStoreError(
       .modelNeeded, "a \(Self.storeType) store does not describe itself: a model is needed",
@@ -119,8 +144,13 @@ extension AtomicStore {
   public mutating func value(
     slot: Int, of node: NodeHandle, in nodes: NodeTable
   ) throws(PersistentStoreError) -> StoredValue {
-    .null
+    let entity = nodes.model.entity(at: node.entity)
+    throw PersistentStoreError(
+      .internalInconsistency, "\(Self.storeType) deferred a value and does not supply it: value(slot:of:in:) is missing",
+      at: StoreLocation(entity: entity.name, reference: nodes.reference(of: node).description, property: entity.slots[slot].name))
   }
+
+  public var writesDeferredValues: Bool { false }
 
   public mutating func newReferenceObject(
     for object: ManagedObjectSnapshot, in nodes: NodeTable, metadata: inout StoreMetadata

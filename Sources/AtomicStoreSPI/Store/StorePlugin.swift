@@ -25,9 +25,15 @@ public final class StorePluginSink: Sendable {
 /// A dynamic library with store formats that somebody else made.
 ///
 /// It must have been built with the same compiler, against the same version of the kit, and share the program's copy of the
-/// kit: link the dynamic product, and let the program export its symbols. What it says of that is plain data, read before any of
-/// its Swift code runs. Whatever does not fit is refused with both sides named.
+/// kit: link the dynamic product, and let the program export its symbols. What it says of that is plain data, read before the
+/// plug-in is asked for its formats. Whatever does not fit is refused with both sides named.
+///
+/// Loading a library runs its constructors (`__attribute__((constructor))`, static initializers of C++), before anything of it can be
+/// checked: load only what you would run as a program.
 public struct StorePlugin: Sendable {
+  /// The version of the kit that this program has, such as `0.2.0`.
+  public static var kitVersion: String { ASP_KIT_VERSION }
+
   public let path: String
   /// As it calls itself.
   public let name: String
@@ -44,12 +50,7 @@ public struct StorePlugin: Sendable {
       throw PersistentStoreError(.notFound, "there is no such plug-in", at: StoreLocation(file: path))
     }
     guard info.st_mode & S_IFMT == S_IFREG else { throw refused("a plug-in is a file") }
-    let descriptor = try SystemCall.open(path, O_RDONLY, doing: "open the plug-in")
-    var magic: UInt32 = 0
-    let got = Glibc.read(descriptor, &magic, 4)
-    close(descriptor)
-    // The bytes 7F 45 4C 46.
-    guard got == 4, UInt32(littleEndian: magic) == 0x464C_457F else { throw refused("this is no dynamic library") }
+    try LibraryFile.check(path)
 
     // By its whole path: a bare name would be looked for in the system's folders.
     let whole = path.hasPrefix("/") ? path : "./" + path

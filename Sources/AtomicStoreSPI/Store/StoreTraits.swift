@@ -31,7 +31,10 @@ public struct StoreTraits: Sendable {
   public var maximumEntities: Int?
   /// Attribute types (names as in model files) that the format cannot hold at all.
   public var unsupportedTypes: [String]
+  /// What reading takes. An option that is not in this list is refused where a store is only read.
   public var readOptions: [StoreOption]
+  /// What writing takes. An option that is not in this list is refused where a store is only written; one that is in both lists holds for
+  /// both.
   public var writeOptions: [StoreOption]
 
   public init(

@@ -2,8 +2,9 @@ public import FoundationEssentials
 
 /// A value as stores hold it. Closed: what no case fits, no store can hold.
 ///
-/// Two are equal when they are the same to the bit and the Unicode scalar: -0.0 is not 0.0, a not-a-number equals a
-/// not-a-number with the same bits, `é` in one scalar is not `é` in two.
+/// Equality is that of values of one kind: numbers are equal by number (`1.10` equals `1.1`, -0.0 equals 0.0, and
+/// not-a-number equals itself), texts by Unicode scalars (`é` in one scalar is not `é` in two). Whether two are the same
+/// *data*, which a store must keep to the bit, ``isIdentical(to:)`` says.
 public enum StoredValue: Sendable {
   case null
   case boolean(Bool)
@@ -84,13 +85,14 @@ extension StoredValue: Hashable {
     case (.null, .null): true
     case (.boolean(let a), .boolean(let b)): a == b
     case (.integer(let a), .integer(let b)): a == b
-    case (.float(let a), .float(let b)): a.bitPattern == b.bitPattern
-    case (.double(let a), .double(let b)): a.bitPattern == b.bitPattern
+    case (.float(let a), .float(let b)): a == b || a.isNaN && b.isNaN
+    case (.double(let a), .double(let b)): a == b || a.isNaN && b.isNaN
     case (.decimal(let a), .decimal(let b)): a == b
     case (.string(let a), .string(let b)): a.utf8.elementsEqual(b.utf8)
     case (.data(let a), .data(let b)): a == b
     case (.date(let a), .date(let b)):
-      a.timeIntervalSinceReferenceDate.bitPattern == b.timeIntervalSinceReferenceDate.bitPattern
+      a.timeIntervalSinceReferenceDate == b.timeIntervalSinceReferenceDate
+        || a.timeIntervalSinceReferenceDate.isNaN && b.timeIntervalSinceReferenceDate.isNaN
     case (.uuid(let a), .uuid(let b)): a == b
     case (.uri(let a), .uri(let b)): a.utf8.elementsEqual(b.utf8)
     case (.toOne(let a), .toOne(let b)): a == b
@@ -104,12 +106,14 @@ extension StoredValue: Hashable {
     case .null: hasher.combine(0)
     case .boolean(let flag): hasher.combine(flag)
     case .integer(let number): hasher.combine(number)
-    case .float(let number): hasher.combine(number.bitPattern)
-    case .double(let number): hasher.combine(number.bitPattern)
+    case .float(let number): hasher.combine(number.isNaN ? .nan : number)
+    case .double(let number): hasher.combine(number.isNaN ? .nan : number)
     case .decimal(let number): hasher.combine(number)
     case .string(let text), .uri(let text): hasher.combine(ScalarString(text))
     case .data(let data): hasher.combine(data)
-    case .date(let date): hasher.combine(date.timeIntervalSinceReferenceDate.bitPattern)
+    case .date(let date):
+      let seconds = date.timeIntervalSinceReferenceDate
+      hasher.combine(seconds.isNaN ? .nan : seconds)
     case .uuid(let uuid): hasher.combine(uuid)
     case .toOne(let reference): hasher.combine(reference)
     case .toMany(let references): hasher.combine(references)
@@ -118,6 +122,20 @@ extension StoredValue: Hashable {
 }
 
 extension StoredValue {
+  /// Whether both are the same to the bit and the Unicode scalar: `1.10` is not `1.1`, -0.0 is not 0.0, and a
+  /// not-a-number is one with the same bits. What asks whether a store kept a value, or whether an object changed, asks
+  /// this.
+  public func isIdentical(to other: StoredValue) -> Bool {
+    switch (self, other) {
+    case (.float(let a), .float(let b)): a.bitPattern == b.bitPattern
+    case (.double(let a), .double(let b)): a.bitPattern == b.bitPattern
+    case (.decimal(let a), .decimal(let b)): a.isIdentical(to: b)
+    case (.date(let a), .date(let b)):
+      a.timeIntervalSinceReferenceDate.bitPattern == b.timeIntervalSinceReferenceDate.bitPattern
+    default: self == other
+    }
+  }
+
   public var isNull: Bool { if case .null = self { true } else { false } }
 
   /// What the value is, for messages: "a string", "an integer".

@@ -18,6 +18,7 @@ typedef enum {
   CSF_FAIL_KIND = 4,   ///< every call of the kinds in `kinds` fails with `error`
   CSF_FAIL_READ = 5,   ///< read number `at` fails with `error`
   CSF_STOP = 6,        ///< before call number `at` the process waits until `go` is set
+  CSF_FAIL_LOOK = 7,   ///< look number `at` (stat, lstat, opendir, open to read) after the first rename fails with `error`
 } csf_mode;
 
 /// Kinds of calls, as bits.
@@ -44,6 +45,9 @@ typedef enum {
   CSF_SPECIAL_IS_FILE = 8192,  ///< pipes, sockets and devices are told as empty files
   CSF_UNREADABLE_IS_EMPTY = 16384, ///< a file that cannot be opened is told as one of zero bytes
   CSF_BLIND_TO_CHANGES = 32768,    ///< a file that is not empty looks the same after it was replaced
+  CSF_NO_EXCHANGE = 65536,     ///< two directories cannot be exchanged: EXDEV, as on an overlay
+  CSF_NO_RENAME_FLAGS = 131072, ///< renameat2 with any flags is not known: EINVAL, as on network file systems
+  CSF_EXCHANGE_ONCE = 262144,  ///< the second exchange says yes and does nothing
 } csf_mistake;
 
 #define CSF_TRACE_SIZE 262144
@@ -60,6 +64,8 @@ typedef struct {
   volatile int64_t at;
   volatile int64_t calls;
   volatile int64_t reads;
+  volatile int64_t looks;
+  volatile int64_t renames;
   volatile int64_t trace_length;
   char trace[CSF_TRACE_SIZE];
 } csf_state;
@@ -91,11 +97,20 @@ pid_t csf_spawn(const char *_Nonnull path, char *_Nullable const *_Nonnull argum
                 int control);
 /// Waits for a child until a deadline in milliseconds. 0: still running; 1: it exited, with the code; 2: a signal ended it.
 int csf_wait(pid_t child, int milliseconds, int *_Nonnull code);
+/// Waits for a child until it, and what it started and waited for, has used so many milliseconds of processor time; or, as a last
+/// resort, until ten times as long and two seconds have passed. 0: it used them; 1: it exited, with the code; 2: a signal ended it;
+/// 3: the time passed, and in the last third of it the child did next to nothing, so it waits for something that does not come;
+/// 4: the time passed while it was at work, so the machine is too slow. `used` is the processor time in milliseconds.
+int csf_wait_for_work(pid_t child, int milliseconds, int *_Nonnull code, int64_t *_Nonnull used);
 int csf_socketpair(int *_Nonnull pair);
 /// 0 for success, as setxattr(2).
 int csf_set_attribute(const char *_Nonnull path, const char *_Nonnull name, const char *_Nonnull value);
+int csf_set_attribute_bytes(const char *_Nonnull path, const char *_Nonnull name, const void *_Nonnull value, int64_t count);
 /// Whether a file has an attribute of this value.
 int csf_has_attribute(const char *_Nonnull path, const char *_Nonnull name, const char *_Nonnull value);
+/// Makes the calling thread act as another user, for good; other threads go on as they are. The first of the groups is the user's own.
+/// 0 for success.
+int csf_become(uint32_t user, const uint32_t *_Nonnull groups, int64_t count);
 /// Gives the system back what was freed.
 void csf_trim(void);
 void csf_limit(int64_t memory, int64_t seconds);

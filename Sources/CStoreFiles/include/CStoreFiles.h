@@ -3,14 +3,33 @@
 #include <stdint.h>
 
 /// Swaps two paths in one step (renameat2 with RENAME_EXCHANGE). 0, or -1 with errno set.
-int asf_exchange(const char *one, const char *other);
+int asf_exchange(const char *_Nonnull one, const char *_Nonnull other);
 
 /// Renames and fails with EEXIST where the new name is taken (RENAME_NOREPLACE). 0, or -1 with errno set.
-int asf_rename_exclusive(const char *from, const char *to);
+int asf_rename_exclusive(const char *_Nonnull from, const char *_Nonnull to);
 
-/// Gives a file or folder the extended attributes of another that are its user's (user.*), and its access list. What the file
-/// system refuses is left.
-void asf_copy_attributes(const char *from, int to);
+/// Copies the extended attributes of the user (user.*) to an open file or folder. What the file system refuses is left out.
+void asf_copy_attributes(const char *_Nonnull from, int to);
+
+/// Gives an open file or folder the access control lists of another: the same ones, or none where that one has none.
+/// 0, or -1 with errno set where a list could not be set.
+int asf_copy_access_lists(const char *_Nonnull from, int to);
+
+/// Reads an extended attribute. Returns its length, or -1 with errno set.
+int64_t asf_get_attribute(const char *_Nonnull path, const char *_Nonnull name, void *_Nonnull buffer, int64_t size);
+
+/// The file mode creation mask of the calling thread, read without changing it; -1 where the system does not tell.
+int asf_umask(void);
+
+/// Places an exclusive lock on an open file that belongs to the open file description (F_OFD_SETLK), without waiting.
+/// 0, or -1 with errno set.
+int asf_lock(int descriptor);
+
+/// Whether a user is in a group: 1, 0, or -1 where the system knows no such user.
+int asf_is_member(uint32_t user, uint32_t group);
+
+/// Opens a new file without a name (O_TMPFILE), readable and writable by its owner. A descriptor, or -1 with errno set.
+int asf_unnamed_file(const char *_Nonnull folder);
 
 /// Asks for a part of an open file to be written to the disk soon.
 void asf_begin_writing(int descriptor, int64_t offset, int64_t length);

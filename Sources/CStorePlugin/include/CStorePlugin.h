@@ -3,17 +3,18 @@
 
 #include <stdint.h>
 
-/// What a plug-in says of itself, as plain data: it is read before any of the plug-in's code runs.
+/// What a plug-in says of itself, as plain data: it is read before the plug-in is asked for its formats (its constructors have run by then).
 ///
 /// The values are those that the plug-in was *built* with, since the macro below is expanded in the plug-in; the addresses
 /// are those that it was *bound* to when it was loaded. Both tell what would otherwise half work in silence.
 
 #define ASP_MAGIC 0x41534b50u /* ASKP */
 /// Counts changes after which a plug-in must be built again. Bumped by hand with every change to the SPI.
-#define ASP_MAJOR 1
+#define ASP_MAJOR 2
 /// Counts additions that older plug-ins do not mind.
 #define ASP_MINOR 0
-#define ASP_KIT_VERSION "0.1.0"
+/// The kit's version: the one place where it is written. Swift reads it as StorePlugin.kitVersion.
+#define ASP_KIT_VERSION "0.2.0"
 
 typedef struct {
   uint32_t magic;

@@ -1,4 +1,4 @@
 #include "CStorePlugin.h"
 
-// What the plug-in says of itself before any of its code runs.
+// What the plug-in says of itself, read before it is asked for its formats.
 ATOMICSTORE_PLUGIN("JSONLines")

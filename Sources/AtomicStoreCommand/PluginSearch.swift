@@ -1,0 +1,61 @@
+import Foundation
+import Glibc
+
+/// Where plug-ins are looked for that are not named on the command line, and which of them may be loaded.
+///
+/// A plug-in's code runs as soon as it is loaded, with the rights of the user. So a path that depends on the current directory, and a
+/// directory or file that another user could have written, are left out.
+struct PluginSearch {
+  private(set) var files: [String] = []
+  /// What was left out, and why.
+  private(set) var refusals: [Tool.Refusal] = []
+
+  /// - Parameter user: Who runs the command.
+  init(_ environment: [String: String] = ProcessInfo.processInfo.environment, user: uid_t = geteuid()) {
+    for path in (environment["ATOMICSTORE_PLUGIN_PATH"] ?? "").split(separator: ":").map(String.init) {
+      look(in: path, of: "ATOMICSTORE_PLUGIN_PATH", user)
+    }
+    var data = environment["HOME"].map { $0 + "/.local/share" }
+    var variable = "HOME"
+    if let given = environment["XDG_DATA_HOME"], !given.isEmpty {
+      if given.hasPrefix("/") {
+        (data, variable) = (given, "XDG_DATA_HOME")
+      } else {
+        // As the XDG specification has it; the default applies.
+        refuse(given, "XDG_DATA_HOME is a relative path and is ignored")
+      }
+    }
+    if let data { look(in: data + "/atomicstore/plugins", of: variable, user) }
+  }
+
+  private mutating func look(in path: String, of variable: String, _ user: uid_t) {
+    guard path.hasPrefix("/") else { return refuse(path, "\(variable) has a relative path, which is ignored") }
+    var isDirectory: ObjCBool = false
+    guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else { return }
+    guard isDirectory.boolValue else {
+      if isSafe((path as NSString).deletingLastPathComponent, user), isSafe(path, user) { files.append(path) }
+      return
+    }
+    let names = ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).filter { $0.hasSuffix(".so") }.sorted()
+    guard !names.isEmpty, isSafe(path, user) else { return }
+    for name in names where isSafe(path + "/" + name, user) { files.append(path + "/" + name) }
+  }
+
+  /// Whether nobody but the user and root can have written a directory or file.
+  private mutating func isSafe(_ path: String, _ user: uid_t) -> Bool {
+    var status = stat()
+    // What cannot be looked at is for the loader, which says why.
+    guard stat(path, &status) == 0 else { return true }
+    if status.st_uid != 0, status.st_uid != user {
+      refuse(path, "it belongs to another user (\(status.st_uid)), whose code would run; it is not loaded")
+      return false
+    }
+    if status.st_mode & (S_IWGRP | S_IWOTH) != 0 {
+      refuse(path, "other users may write to it, so it is not loaded; 'chmod go-w' changes that")
+      return false
+    }
+    return true
+  }
+
+  private mutating func refuse(_ path: String, _ reason: String) { refusals.append(Tool.Refusal(from: path, reason: reason)) }
+}

@@ -1,0 +1,96 @@
+import Foundation
+import StoreCodecs
+
+/// What a terminal obeys rather than shows: control characters, and those that change the direction of a text, so that it reads as
+/// something else. They are shown as `\u001b`.
+enum TerminalText {
+  /// Whether a scalar must not reach a terminal. A line feed and a tab may: what prints lines writes them itself.
+  static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.value {
+    case 0x09, 0x0A: false
+    case 0x00...0x1F, 0x7F...0x9F: true
+    // Arabic letter mark, marks of direction, embeddings and overrides, isolates.
+    case 0x061C, 0x200E, 0x200F, 0x202A...0x202E, 0x2066...0x2069: true
+    default: false
+    }
+  }
+
+  /// The text with what is unsafe as `\u001b`.
+  static func escaped(_ text: String) -> String {
+    guard text.unicodeScalars.contains(where: isUnsafe) else { return text }
+    var result = String.UnicodeScalarView()
+    for scalar in text.unicodeScalars {
+      if isUnsafe(scalar) {
+        let digits = String(scalar.value, radix: 16)
+        result.append(contentsOf: ("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).unicodeScalars)
+      } else {
+        result.append(scalar)
+      }
+    }
+    return String(result)
+  }
+
+  /// Whether a byte may be the first of a scalar that is unsafe or breaks lines.
+  @inline(__always) static func mayBeginEscape(_ byte: UInt8) -> Bool {
+    byte < 0x20 || byte == 0x7F || byte == 0xC2 || byte == 0xD8 || byte == 0xE2
+  }
+
+  /// The scalar that begins at a byte, and its length; nil and 1 where there is none.
+  static func scalar(_ bytes: UnsafeBufferPointer<UInt8>, at place: Int) -> (Unicode.Scalar?, Int) {
+    let first = bytes[place]
+    if first < 0x80 { return (Unicode.Scalar(first), 1) }
+    let length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : first >= 0xC2 ? 2 : 1
+    guard length > 1, place + length <= bytes.count else { return (nil, 1) }
+    var decoder = UTF8()
+    var iterator = bytes[place..<place + length].makeIterator()
+    guard case .scalarValue(let scalar) = decoder.decode(&iterator) else { return (nil, 1) }
+    return (scalar, length)
+  }
+}
+
+/// Escapes what goes to a terminal in pieces: what is unsafe, and bytes that are not UTF-8.
+final class TerminalFilter {
+  /// The bytes of a scalar that the last piece ended in.
+  private var rest: [UInt8] = []
+
+  func filtered(_ piece: UnsafeRawBufferPointer) -> [UInt8] {
+    let bytes = rest + piece
+    rest = []
+    var result: [UInt8] = []
+    result.reserveCapacity(bytes.count)
+    bytes.withUnsafeBufferPointer { bytes in
+      var place = 0
+      while place < bytes.count {
+        if isCut(bytes, place) {
+          rest = Array(bytes[place...])
+          return
+        }
+        let (scalar, length) = TerminalText.scalar(bytes, at: place)
+        if let scalar, !TerminalText.isUnsafe(scalar) {
+          result += bytes[place..<place + length]
+        } else {
+          let digits = String(scalar?.value ?? UInt32(bytes[place]), radix: 16)
+          let width = scalar == nil ? 2 : 4
+          result += (scalar == nil ? "\\x" : "\\u").utf8
+          result += repeatElement(UInt8(ascii: "0"), count: width - digits.utf8.count)
+          result += digits.utf8
+        }
+        place += length
+      }
+    }
+    return result
+  }
+
+  /// What was kept back, which nothing completes any more.
+  func finish() -> [UInt8] {
+    defer { rest = [] }
+    return rest.flatMap { "\\x\(String($0, radix: 16))".utf8 }
+  }
+
+  /// Whether the scalar that begins at a byte may go on in the next piece.
+  private func isCut(_ bytes: UnsafeBufferPointer<UInt8>, _ place: Int) -> Bool {
+    let first = bytes[place]
+    let length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : first >= 0xC2 ? 2 : 1
+    return place + length > bytes.count && bytes[(place + 1)...].allSatisfy { $0 & 0xC0 == 0x80 }
+  }
+}

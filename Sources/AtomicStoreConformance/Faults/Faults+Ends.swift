@@ -1,0 +1,21 @@
+import AtomicStoreSPI
+
+/// Stores that are careless about the other end of a relationship, about sequences, and about options.
+extension Faults {
+  static let ends: [Fault] = [
+    Fault("oneEndDerived", "reads to-one relationships alone, and says that the file leaves the others out") {
+      $0.loaded = { (result, builder) throws(PersistentStoreError) in
+        let nodes = try result.get()
+        try copy(nodes, into: builder, change: { _, slot, value in slot.isToMany ? .null : value })
+        for entity in nodes.model.entities {
+          for slot in entity.slots where slot.isToMany { builder.markAbsent(slot: slot.index, entity: entity.index) }
+        }
+      }
+    },
+    slots("unknownOrderSorted", "sorts members by reference where nothing says that they are ordered") { _, slot, value in
+      guard !slot.isOrdered, case .toMany(let list) = value else { return value }
+      return .toMany(list.sorted { $0.reference < $1.reference })
+    },
+    Fault("ignoresOptions", "takes its options, and does not look at them") { $0.configuration = { $0.options = [:] } },
+  ]
+}

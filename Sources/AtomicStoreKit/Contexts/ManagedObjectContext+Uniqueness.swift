@@ -1,0 +1,302 @@
+import AtomicStoreSPI
+import FoundationEssentials
+
+/// Uniqueness constraints: objects that share the values of one are merged into one object.
+///
+/// Which objects are merged, and whose values the survivor has, is decided here; the merge itself is in
+/// `ManagedObjectContext+MergingRows.swift`.
+extension ManagedObjectContext {
+  /// What a pass over the constraints did.
+  struct ConstraintResolution {
+    var hasChanges = false
+    var merges: [MergedRows] = []
+  }
+
+  /// Objects that share the values of a constraint: rows whose value the store has first, by reference, then the
+  /// others in the order of ``constrainedObjects(in:)``.
+  private struct SharedKey {
+    let constraint: [Int]
+    let holder: EntityPlan
+    var members: [ManagedObject]
+
+    /// The names of the properties, for messages.
+    var names: String { constraint.map { holder.properties[$0].name }.joined(separator: ", ") }
+
+    /// Whether the object is in its store with these values: the context did not set them.
+    func isAsStored(_ object: ManagedObject) -> Bool {
+      guard !object.flags.contains(.inserted) else { return false }
+      return object.edits.map { edits in constraint.allSatisfy { edits[$0] == nil } } ?? true
+    }
+  }
+
+  /// Resolves uniqueness constraints until none is broken: the values that one resolution leaves may break another.
+  func makeUnique(_ versions: [(home: StoreHome, version: NodeVersion)]) throws(ManagedObjectError) {
+    var passes = 0
+    var merges: [MergedRows] = []
+    while true {
+      let pass = try resolveConstraints(versions)
+      guard pass.hasChanges else { return }
+      merges += pass.merges
+      passes += 1
+      guard passes < 1000 else {
+        throw ManagedObjectError(
+          .endlessChanges, "objects go on breaking uniqueness constraints while the constraints are resolved")
+      }
+      do throws(ManagedObjectError) { try prepare() } catch { throw MergedRows.naming(merges, in: error) }
+    }
+  }
+
+  /// Resolves the constraints that new and changed objects break. Null is equal to nothing.
+  private func resolveConstraints(
+    _ versions: [(home: StoreHome, version: NodeVersion)]
+  ) throws(ManagedObjectError) -> ConstraintResolution {
+    var resolution = ConstraintResolution()
+    for (home, _) in versions {
+      let objects = constrainedObjects(in: home)
+      guard !objects.isEmpty, let version = home.currentVersion() else { continue }
+      let shared = sharedKeys(of: objects, in: version, of: home)
+      guard !shared.isEmpty else { continue }
+      if mergePolicy == .error { throw Self.violation(of: shared) }
+      keepRestorePoint()
+      readPresentVersion(of: home)
+      resolution.hasChanges = true
+      let isContextWinning = mergePolicy == .mergeByPropertyObjectTrump || mergePolicy == .overwrite
+      if !isContextWinning, takeBackChanges(that: shared) { continue }
+      let orders = isContextWinning ? mergesByContext(shared, objects) : mergesByStore(shared)
+      resolution.merges += try merge(orders, in: home)
+    }
+    if resolution.hasChanges { processPendingChanges() }
+    return resolution
+  }
+
+  /// The new and changed objects that are under a constraint: those that keep their unique values, new ones, and those
+  /// whose unique values were set. Of several with one key the context takes the last one's values.
+  private func constrainedObjects(in home: StoreHome) -> [ManagedObject] {
+    func isConcerned(_ object: ManagedObject) -> Bool {
+      object.home === home && !object.plan.constraints.isEmpty && object.context === self && !object.flags.contains(.deleted)
+    }
+    func keepsKeys(_ object: ManagedObject) -> Bool {
+      guard let edits = object.edits else { return true }
+      return object.plan.constraints.allSatisfy { $0.allSatisfy { edits[$0] == nil } }
+    }
+    let changed = updated.elements.filter(isConcerned)
+    return changed.filter(keepsKeys) + inserted.elements.filter(isConcerned) + changed.filter { !keepsKeys($0) }
+  }
+
+  // MARK: Finding
+
+  private func sharedKeys(of objects: [ManagedObject], in version: NodeVersion, of home: StoreHome) -> [SharedKey] {
+    var found: [SharedKey] = []
+    // A constraint belongs to the entity that declares it and holds for all entities below.
+    for holder in home.plan.entities where !holder.constraints.isEmpty {
+      let inherited = holder.entity.superentity.map { home.plan.entities[$0.index].constraints.count } ?? 0
+      let own = holder.constraints.dropFirst(inherited)
+      guard !own.isEmpty else { continue }
+      let concerned = objects.filter { $0.plan.isKind(of: holder.index) }
+      guard !concerned.isEmpty else { continue }
+      for constraint in own { found += sharedKeys(of: concerned, constraint, holder, in: version, of: home) }
+    }
+    return found
+  }
+
+  private func sharedKeys(
+    of objects: [ManagedObject], _ constraint: [Int], _ holder: EntityPlan, in version: NodeVersion, of home: StoreHome
+  ) -> [SharedKey] {
+    var places: [UniqueKey: Int] = [:]
+    places.reserveCapacity(objects.count)
+    // Most keys have one object: those that have more get a list.
+    var firsts: [ManagedObject] = []
+    var others: [Int: SharedKey] = [:]
+    for object in objects {
+      guard let key = UniqueKey(constraint, of: object) else { continue }
+      if let place = places[key] {
+        others[place, default: SharedKey(constraint: constraint, holder: holder, members: [firsts[place]])]
+          .members.append(object)
+      } else {
+        places[key] = firsts.count
+        firsts.append(object)
+      }
+    }
+    guard !places.isEmpty else { return [] }
+    for entity in holder.entity.hierarchy {
+      for row in 0..<version.rowCount(of: entity.index) {
+        let node = NodeHandle(entity: entity.index, row: row)
+        guard let key = UniqueKey(constraint, of: node, in: version, home), let place = places[key] else { continue }
+        let object = object(at: node, in: version, of: home)
+        // One that is deleted or changed here counts by the values that it has here.
+        if !object.flags.isDisjoint(with: .changed) { continue }
+        others[place, default: SharedKey(constraint: constraint, holder: holder, members: [firsts[place]])]
+          .members.append(object)
+      }
+    }
+    return others.keys.sorted().compactMap { others[$0] }.map { shared in
+      var shared = shared
+      let stored = shared.members.filter(shared.isAsStored).sorted(by: ManagedObject.precedes)
+      shared.members = stored + shared.members.filter { !shared.isAsStored($0) }
+      return shared
+    }
+  }
+
+  /// Lets every object read the store's present version, so that the ends of a relationship are of one version.
+  private func readPresentVersion(of home: StoreHome) {
+    guard let version = home.currentVersion() else { return }
+    for object in home.registeredObjects where object.flags.contains(.realized) && object.base !== version {
+      guard !object.flags.contains(.inserted), rebase(object) else { continue }
+      notice.refreshed.append(object)
+    }
+  }
+
+  // MARK: Deciding
+
+  private static func violation(of shared: [SharedKey]) -> ManagedObjectError {
+    var errors: [ManagedObjectError] = []
+    for key in shared {
+      guard let older = key.members.first else { continue }
+      for newer in key.members.dropFirst() {
+        errors.append(
+          ManagedObjectError(
+            .managedObjectConstraintMerge,
+            "\(newer.rowName) and \(older.rowName) have the same \(key.names), which must be unique",
+            objectID: newer.objectID, entityName: newer.plan.name, key: key.names,
+            value: key.constraint.map { newer.storedValue($0).displayText }.joined(separator: ", "), rule: "unique"))
+      }
+    }
+    if errors.count == 1 { return errors[0] }
+    return ManagedObjectError(
+      .managedObjectConstraintMerge, "\(errors.count) objects break a uniqueness constraint", detailedErrors: errors)
+  }
+
+  /// Where the store wins, a saved object whose unique values were set here to those of another one gets its own back:
+  /// nothing needs to be merged. Of several that were set to one key, which the store does not have, one keeps it.
+  private func takeBackChanges(that shared: [SharedKey]) -> Bool {
+    var isTaken = false
+    for key in shared {
+      let set = key.members.filter { !$0.flags.contains(.inserted) && !key.isAsStored($0) }.sorted(by: ManagedObject.precedes)
+      let isInStore = key.members.first.map(key.isAsStored) ?? false
+      for object in set.dropFirst(isInStore ? 0 : 1) {
+        isTaken = true
+        if mergePolicy == .rollback {
+          refresh(object, mergeChanges: false)
+        } else {
+          for p in key.constraint { object.takeBackChange(p) }
+        }
+      }
+    }
+    return isTaken
+  }
+
+  /// The merges where the context wins: all objects that are connected by shared keys become one, which has the values
+  /// of the object that was changed last.
+  private func mergesByContext(_ shared: [SharedKey], _ objects: [ManagedObject]) -> [RowMerge] {
+    var order: [ObjectIdentifier: Int] = [:]
+    for (place, object) in objects.enumerated() { order[ObjectIdentifier(object)] = place }
+    return connected(shared).compactMap { members, names in
+      guard let survivor = members.first else { return nil }
+      let winner = members.max { order[ObjectIdentifier($0)] ?? -1 < order[ObjectIdentifier($1)] ?? -1 }
+      return RowMerge(survivor: survivor, winner: winner ?? survivor, others: Array(members.dropFirst()), names: names)
+    }
+  }
+
+  /// The merges where the store wins: a new object becomes the stored one that has its key, of several the one with the
+  /// lowest reference. Those need not be merged themselves, since their own values are unique. New objects that share a
+  /// key with no stored one become the first of them.
+  private func mergesByStore(_ shared: [SharedKey]) -> [RowMerge] {
+    func isStored(_ object: ManagedObject) -> Bool { !object.flags.contains(.inserted) }
+    // A file may hold duplicates that another program wrote.
+    var duplicates = shared
+    for place in duplicates.indices { duplicates[place].members.removeAll { !isStored($0) } }
+    var merges = connected(duplicates.filter { $0.members.count > 1 }).compactMap { members, names in
+      members.first.map { RowMerge(survivor: $0, winner: $0, others: Array(members.dropFirst()), names: names) }
+    }
+    var places: [ObjectIdentifier: Int] = [:]
+    for (place, merge) in merges.enumerated() {
+      for object in [merge.survivor] + merge.others { places[ObjectIdentifier(object)] = place }
+    }
+    var targets: [ObjectIdentifier: (new: ManagedObject, stored: ManagedObject, names: String)] = [:]
+    var order: [ObjectIdentifier] = []
+    for key in shared {
+      guard let stored = key.members.filter(isStored).min(by: ManagedObject.precedes) else { continue }
+      for new in key.members where !isStored(new) {
+        let id = ObjectIdentifier(new)
+        if let known = targets[id] {
+          if ManagedObject.precedes(stored, known.stored) { targets[id] = (new, stored, key.names) }
+        } else {
+          targets[id] = (new, stored, key.names)
+          order.append(id)
+        }
+      }
+    }
+    for target in order.compactMap({ targets[$0] }) {
+      if let place = places[ObjectIdentifier(target.stored)] {
+        merges[place].others.append(target.new)
+      } else {
+        places[ObjectIdentifier(target.stored)] = merges.count
+        merges.append(RowMerge(survivor: target.stored, winner: target.stored, others: [target.new], names: target.names))
+      }
+    }
+    // New objects that only meet each other wait for the next pass: some of those they meet may be gone then.
+    if !merges.isEmpty { return merges }
+    return connected(shared).compactMap { members, names in
+      members.first.map { RowMerge(survivor: $0, winner: $0, others: Array(members.dropFirst()), names: names) }
+    }
+  }
+
+  /// The objects that shared keys connect, directly or by way of others, each group in the order in which they survive:
+  /// stored before new ones, then by reference, then as they were inserted.
+  private func connected(_ shared: [SharedKey]) -> [(members: [ManagedObject], names: String)] {
+    var places: [ObjectIdentifier: Int] = [:]
+    var parents: [Int] = []
+    func root(_ place: Int) -> Int {
+      var place = place
+      while parents[place] != place {
+        parents[place] = parents[parents[place]]
+        place = parents[place]
+      }
+      return place
+    }
+    var objects: [ManagedObject] = []
+    for object in shared.lazy.flatMap(\.members) where places[ObjectIdentifier(object)] == nil {
+      places[ObjectIdentifier(object)] = objects.count
+      parents.append(objects.count)
+      objects.append(object)
+    }
+    for key in shared {
+      let roots = key.members.compactMap { places[ObjectIdentifier($0)] }.map(root)
+      guard let least = roots.min() else { continue }
+      for place in roots { parents[place] = least }
+    }
+    var groups: [Int: (members: [ManagedObject], names: [String])] = [:]
+    for (place, object) in objects.enumerated() { groups[root(place), default: ([], [])].members.append(object) }
+    for key in shared {
+      guard let first = key.members.first, let place = places[ObjectIdentifier(first)] else { continue }
+      if groups[root(place)]?.names.contains(key.names) == false { groups[root(place)]?.names.append(key.names) }
+    }
+    return groups.keys.sorted().compactMap { groups[$0] }.map { group in
+      let stored = group.members.filter { !$0.flags.contains(.inserted) }.sorted(by: ManagedObject.precedes)
+      let new = group.members.filter { $0.flags.contains(.inserted) }.sorted(by: ManagedObject.precedes)
+      return (stored + new, group.names.joined(separator: " and "))
+    }
+  }
+}
+
+extension ManagedObject {
+  /// The entity's name and the reference, for messages.
+  final var rowName: String { "\(plan.name)/\(reference.map(\.description) ?? "new")" }
+
+  /// Gives a property the value back that it has in the store, at both ends for a relationship.
+  fileprivate final func takeBackChange(_ p: Int) {
+    guard let edits, edits[p] != nil else { return }
+    if plan.properties[p].kind == .toOne {
+      let slot = plan.properties[p].slot
+      guard let base, slot >= 0, let context, let home else { return }
+      let stored = base.toOne(slot: slot, of: node).map { context.object(at: $0, in: base, of: home) }
+      // What cannot be led to any more leaves the property empty, and null is equal to nothing.
+      do throws(ManagedObjectError) { try setToOne(p, stored) } catch { setEdit(p, .object(nil)) }
+    } else {
+      context?.undoManager?.log(.attribute(self, p, storedValue(p)))
+      setEdit(p, nil)
+      extras?.transformed[p] = nil
+    }
+    context?.noteChange(of: self)
+  }
+}

@@ -1,0 +1,100 @@
+import AtomicStoreSPI
+
+/// The values that new and changed objects have in the properties that fetches ask for by equality, so that finding one
+/// among them costs the same however many there are.
+///
+/// It is brought up to date when it is asked: the context's lists say which objects came and went, and an object whose values
+/// are in the table (``ManagedObject/Flags/indexed``) says when one of them is set.
+final class PendingValues {
+  private struct Key: Hashable {
+    let model: ObjectIdentifier
+    let root: Int
+    let property: Int
+  }
+
+  /// The values of one property in all entities of a hierarchy.
+  private struct Table {
+    var objects: [UniqueKey.Part: [ManagedObject]] = [:]
+    var values: [ObjectIdentifier: UniqueKey.Part] = [:]
+
+    mutating func remove(_ object: ManagedObject) {
+      guard let value = values.removeValue(forKey: ObjectIdentifier(object)) else { return }
+      objects[value]?.removeAll { $0 === object }
+      if objects[value]?.isEmpty == true { objects[value] = nil }
+    }
+
+    mutating func add(_ object: ManagedObject, _ value: UniqueKey.Part) {
+      values[ObjectIdentifier(object)] = value
+      objects[value, default: []].append(object)
+    }
+  }
+
+  private var tables: [Key: Table] = [:]
+  private var changed: ContiguousArray<ManagedObject> = []
+  /// The version that the values of changed objects lie over.
+  private weak var version: NodeVersion?
+  private static let tableLimit = 16
+
+  func noteChange(of object: ManagedObject) { changed.append(object) }
+
+  /// The new and changed objects that have a value in a property, and perhaps others of the hierarchy.
+  func objects(
+    with value: UniqueKey.Part, _ property: Int, root: EntityPlan, _ context: ManagedObjectContext, _ version: NodeVersion
+  ) -> [ManagedObject] {
+    update(context, version)
+    let key = Key(model: root.modelID, root: root.index, property: property)
+    if tables[key] == nil {
+      if tables.count >= Self.tableLimit { tables = [:] }
+      tables[key] = Table()
+      for list in [context.inserted, context.updated] {
+        for object in list {
+          context.objectsAskedByFetches += 1
+          object.flags.insert(.indexed)
+          add(object, key)
+        }
+      }
+    }
+    return tables[key]?.objects[value] ?? []
+  }
+
+  private func update(_ context: ManagedObjectContext, _ version: NodeVersion) {
+    let journals = [context.inserted.takeJournal(), context.updated.takeJournal()]
+    guard self.version === version, let inserted = journals[0], let updated = journals[1] else {
+      tables = [:]
+      changed = []
+      self.version = version
+      return
+    }
+    let keys = Array(tables.keys)
+    for objects in [inserted, updated, changed] {
+      for object in objects {
+        context.objectsAskedByFetches += 1
+        let isPending = object.context === context && !object.flags.isDisjoint(with: [.inserted, .updated])
+          && !object.flags.contains(.deleted)
+        if isPending { object.flags.insert(.indexed) } else { object.flags.remove(.indexed) }
+        for key in keys {
+          tables[key]?.remove(object)
+          if isPending { add(object, key) }
+        }
+      }
+    }
+    changed = []
+  }
+
+  private func add(_ object: ManagedObject, _ key: Key) {
+    let plan = object.plan
+    guard plan.root == key.root, plan.modelID == key.model, key.property < plan.properties.count else { return }
+    let property = plan.properties[key.property]
+    guard property.slot >= 0, property.attributeType != nil else { return }
+    let value = object.storedValue(key.property)
+    if !value.isNull { tables[key]?.add(object, UniqueKey.Part(value)) }
+  }
+}
+
+extension ManagedObjectContext {
+  func forgetPendingValues() {
+    pendingValues = nil
+    inserted.endJournal()
+    updated.endJournal()
+  }
+}

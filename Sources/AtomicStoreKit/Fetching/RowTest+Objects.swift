@@ -1,0 +1,139 @@
+import AtomicStoreSPI
+import FoundationEssentials
+
+/// Compiled predicates on objects that have unsaved changes.
+extension RowTest {
+  /// Whether the test holds for an object of the entity that it was compiled for. Nil where the object's changes must be
+  /// asked by the evaluator: those to to-many relationships, and what they lead to.
+  func holds(_ object: ManagedObject, _ version: NodeVersion) -> Bool? {
+    switch self {
+    case .constant(let flag): return flag
+    case .and(let parts):
+      for part in parts {
+        guard let holds = part.holds(object, version) else { return nil }
+        if !holds { return false }
+      }
+      return true
+    case .or(let parts):
+      for part in parts {
+        guard let holds = part.holds(object, version) else { return nil }
+        if holds { return true }
+      }
+      return false
+    case .not(let part): return part.holds(object, version).map { !$0 }
+    case .null(let slot, _), .integers(let slot, _, _, _, _), .integerSet(let slot, _, _), .doubles(let slot, _, _, _),
+      .boolean(let slot, _, _), .text(let slot, _, _), .uuid(let slot, _, _, _), .destination(let slot, _, _),
+      .through(let slot, _, _), .some(let slot, _), .every(let slot, _), .count(let slot, _, _, _):
+      return holds(object, slot, version)
+    }
+  }
+
+  private func holds(_ object: ManagedObject, _ slot: Int, _ version: NodeVersion) -> Bool? {
+    let p = object.plan.propertyOfSlot[slot]
+    switch object.layered(p) {
+    case nil:
+      guard object.base != nil, !object.flags.contains(.inserted) else { return holds(.null, object.plan.properties[p]) }
+      return object.base === version ? holds(object.node.row, version, object.node.entity) : nil
+    case .stored(let value)?: return holds(value, object.plan.properties[p])
+    case .object(let other)?: return holds(other, of: object, version)
+    case .changes, .ordered, .transient: return nil
+    }
+  }
+
+  /// For an object that a to-one was set to.
+  private func holds(_ other: ManagedObject?, of object: ManagedObject, _ version: NodeVersion) -> Bool? {
+    var node: NodeHandle?
+    if let other {
+      guard other.home === object.home, let reference = other.reference,
+        let found = version.handle(for: reference, root: other.plan.root)
+      else { return nil }
+      node = found
+    }
+    switch self {
+    case .null(_, let wanted): return (node == nil) == wanted
+    case .destination(_, let bits, let isOther): return (node?.rawBits == bits) != isOther
+    case .through(_, let tests, let null):
+      guard let node else { return null }
+      return tests[node.entity]?.holds(node.row, version, node.entity) ?? false
+    default: return nil
+    }
+  }
+
+  /// For a value that is not in a column.
+  private func holds(_ value: StoredValue, _ property: PropertyPlan) -> Bool? {
+    switch (self, value) {
+    case (.null(_, let wanted), _): return value.isNull == wanted
+    case (.integers(_, _, _, _, let null), .null), (.integerSet(_, _, let null), .null), (.doubles(_, _, _, let null), .null),
+      (.boolean(_, _, let null), .null), (.text(_, _, let null), .null), (.uuid(_, _, _, let null), .null),
+      (.through(_, _, let null), .null):
+      return null
+    case (.destination(_, _, let isOther), .null): return isOther
+    case (.integers(_, let low, let high, let isOutside, _), .integer(let number)):
+      return (number >= low && number <= high) != isOutside
+    case (.integerSet(_, let set, _), .integer(let number)): return set.contains(number)
+    case (.doubles(_, let order, let bound, _), .double(let number)): return order.holds(number, bound)
+    case (.doubles(_, let order, let bound, _), .float(let number)): return order.holds(Double(number), bound)
+    case (.doubles(_, let order, let bound, _), .date(let date)): return order.holds(date.timeIntervalSinceReferenceDate, bound)
+    case (.boolean(_, let wanted, _), .boolean(let flag)): return flag == wanted
+    case (.text(_, let test, _), .string(let text)), (.text(_, let test, _), .uri(let text)):
+      var text = text
+      return text.withUTF8 { test.holds($0) }
+    case (.uuid(_, let wanted, let isOther, _), .uuid(let uuid)): return (uuid == wanted) != isOther
+    // A new object's to-many that nothing was added to.
+    case (.some, .null): return false
+    case (.every, .null): return true
+    case (.count(_, let low, let high, let isOutside), .null): return (0 >= low && 0 <= high) != isOutside
+    default: return nil
+    }
+  }
+
+  /// Whether it reads a column with values that the format has yet to supply.
+  func readsDeferredValues(_ version: NodeVersion, _ entity: Int) -> Bool {
+    func isDeferred(_ slot: Int) -> Bool { version.hasDeferredValues(entity: entity, slot: slot) }
+    switch self {
+    case .constant: return false
+    case .and(let parts), .or(let parts): return parts.contains { $0.readsDeferredValues(version, entity) }
+    case .not(let part): return part.readsDeferredValues(version, entity)
+    case .null(let slot, _), .integers(let slot, _, _, _, _), .integerSet(let slot, _, _), .doubles(let slot, _, _, _),
+      .boolean(let slot, _, _), .text(let slot, _, _), .uuid(let slot, _, _, _):
+      return isDeferred(slot)
+    case .destination, .count: return false
+    case .through(_, let tests, _), .some(_, let tests), .every(_, let tests):
+      return tests.contains { $0.value.readsDeferredValues(version, $0.key) }
+    }
+  }
+
+  /// A value that an object must have in a slot for the test to hold, where there is one.
+  func soughtValue(_ plan: EntityPlan) -> (slot: Int, value: UniqueKey.Part)? {
+    switch self {
+    case .and(let parts): return parts.lazy.compactMap { $0.soughtValue(plan) }.first
+    case .integers(let slot, let low, let high, isOutside: false, null: false) where low == high:
+      return (slot, UniqueKey.Part(.integer(low)))
+    case .doubles(let slot, .equal, let number, null: false):
+      switch plan.properties[plan.propertyOfSlot[slot]].attributeType {
+      case .double: return (slot, UniqueKey.Part(.double(number)))
+      case .date: return (slot, UniqueKey.Part(.date(Date(timeIntervalSinceReferenceDate: number))))
+      case .float: return Float(exactly: number).map { (slot, UniqueKey.Part(.float($0))) }
+      default: return nil
+      }
+    case .text(let slot, let test, null: false) where test.isSameness && test.comparator == .equal:
+      let text = String(decoding: test.other, as: UTF8.self)
+      return (slot, UniqueKey.Part(plan.properties[plan.propertyOfSlot[slot]].attributeType == .uri ? .uri(text) : .string(text)))
+    case .uuid(let slot, let uuid, isOther: false, null: false): return (slot, UniqueKey.Part(.uuid(uuid)))
+    default: return nil
+    }
+  }
+}
+
+extension RowTest.Order {
+  func holds(_ value: Double, _ bound: Double) -> Bool {
+    switch self {
+    case .less: value < bound
+    case .lessOrEqual: value <= bound
+    case .equal: value == bound
+    case .notEqual: value != bound
+    case .greaterOrEqual: value >= bound
+    case .greater: value > bound
+    }
+  }
+}

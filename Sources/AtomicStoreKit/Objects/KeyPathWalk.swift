@@ -1,0 +1,257 @@
+import AtomicStoreSPI
+import FoundationEssentials
+
+/// Follows a path of keys from an object without recursion.
+///
+/// First forwards: at each key the objects that are met there, each once, and where the path leads from each. Then backwards: what
+/// the rest of the path comes to for each of them. So an object that many paths lead to is asked once for each key.
+struct KeyPathWalk {
+  private enum Step {
+    /// The path ends here.
+    case end(Any?)
+    case object(ManagedObject, next: Int)
+    case collection([ManagedObject], isSet: Bool, next: Int)
+    /// An operator such as `@sum`, applied to what the rest of the path comes to for each object.
+    case operation(String, [ManagedObject], next: Int)
+  }
+  private struct Visit {
+    let object: ManagedObject
+    let step: Step
+  }
+
+  private let root: ManagedObject
+  private let keys: [String]
+  /// The rest of the path from each key on.
+  private let rests: [String]
+  private let budget: StepBudget
+
+  private init(_ root: ManagedObject, _ path: String) {
+    self.root = root
+    keys = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    var rest = ""
+    var rests: [String] = []
+    for key in keys.reversed() {
+      rest = rests.isEmpty ? key : key + "." + rest
+      rests.append(rest)
+    }
+    self.rests = rests.reversed()
+    budget = root.context?.stepBudget ?? StepBudget()
+  }
+
+  /// - Throws: as `value(forKeyPath:)`.
+  static func value(of root: ManagedObject, _ path: String) throws(ManagedObjectError) -> Any? {
+    let count = path.utf8.reduce(1) { $1 == UInt8(ascii: ".") ? $0 + 1 : $0 }
+    guard count <= FetchExpression.maximumPathLength else {
+      throw ManagedObjectError(
+        .undefinedKey, "\(root.plan.name): \(FetchExpression.pathTooLong(count))", objectID: root.objectID,
+        entityName: root.plan.name)
+    }
+    let walk = KeyPathWalk(root, path)
+    guard walk.keys.count > 2, let name = walk.keys.last, endOperators.contains(name) else { return try walk.value() }
+    return try walk.aggregate(name, of: String(path.dropLast(name.count + 1)))
+  }
+
+  /// The operators that may end a path, as in `items.price.@sum`: they are applied to the values of all objects on the way.
+  static let endOperators: Set<String> = ["@sum", "@avg", "@min", "@max"]
+
+  private func aggregate(_ name: String, of path: String) throws(ManagedObjectError) -> Any? {
+    guard let value = StoredValue.unwrapped(try KeyPathWalk(root, path).value()) else { return nil }
+    guard let values = value as? [Any] else {
+      // Objects have no sum; that nothing leads to any has one.
+      if let objects = value as? Set<ManagedObject> { return try apply(name, Array(objects), at: keys.count - 1) }
+      throw goesOn(at: keys.count - 1, after: value)
+    }
+    return try apply(name, values, at: keys.count - 1)
+  }
+
+  private func value() throws(ManagedObjectError) -> Any? {
+    var visits = [[Visit]](repeating: [], count: keys.count)
+    var waiting = [[ManagedObject]](repeating: [], count: keys.count)
+    var known = [Set<ObjectIdentifier>](repeating: [], count: keys.count)
+    waiting[0] = [root]
+    for place in keys.indices {
+      for object in waiting[place] {
+        try budget.take()
+        let step = try step(from: object, at: place)
+        visits[place].append(Visit(object: object, step: step))
+        let (objects, next): ([ManagedObject], Int) =
+          switch step {
+          case .end: ([], keys.count)
+          case .object(let object, let next): ([object], next)
+          case .collection(let objects, _, let next), .operation(_, let objects, let next): (objects, next)
+          }
+        guard next < keys.count else { continue }
+        try budget.take(objects.count)
+        for object in objects where known[next].insert(ObjectIdentifier(object)).inserted { waiting[next].append(object) }
+      }
+      waiting[place] = []
+    }
+    if let set = objectsAtTheEnd(visits) { return set }
+    var results = [[ObjectIdentifier: Any]](repeating: [:], count: keys.count)
+    for place in keys.indices.reversed() {
+      for visit in visits[place] {
+        if let value = try value(of: visit.step, results) { results[place][ObjectIdentifier(visit.object)] = value }
+      }
+      visits[place] = []
+    }
+    return results[0][ObjectIdentifier(root)]
+  }
+
+  /// Where the path goes on from an object.
+  private func step(from object: ManagedObject, at place: Int) throws(ManagedObjectError) -> Step {
+    // The parts of a composite are properties with a dot in their names.
+    if object.plan.property(named: rests[place]) != nil { return .end(try object.value(forKey: rests[place])) }
+    let key = keys[place]
+    if let p = object.plan.property(named: key), object.plan.properties[p].kind == .composite {
+      return .end(try object.value(forKey: rests[place]))
+    }
+    let next = place + 1
+    let raw = try object.value(forKey: key)
+    guard next < keys.count, let value = StoredValue.unwrapped(raw) else { return .end(raw) }
+    if let object = value as? ManagedObject { return .object(object, next: next) }
+    let isOperator = keys[next].hasPrefix("@")
+    // How many there are does not depend on what comes after.
+    let afterOperator = keys[next] == "@count" ? keys.count : next + 1
+    if let set = value as? Set<ManagedObject> {
+      let objects = set.sorted(by: ManagedObject.precedes)
+      return isOperator ? .operation(keys[next], objects, next: afterOperator) : .collection(objects, isSet: true, next: next)
+    }
+    if let objects = value as? [ManagedObject] {
+      return isOperator ? .operation(keys[next], objects, next: afterOperator) : .collection(objects, isSet: false, next: next)
+    }
+    if let list = value as? [Any], isOperator {
+      guard afterOperator < keys.count, let first = list.first else {
+        return .end(try apply(keys[next], list.compactMap { StoredValue.unwrapped($0) }, at: next))
+      }
+      throw goesOn(at: next + 1, after: first)
+    }
+    throw goesOn(at: next, after: value)
+  }
+
+  private func goesOn(at place: Int, after value: Any) -> ManagedObjectError {
+    ManagedObjectError(
+      .undefinedKey, "\(root.plan.name): the path goes on with '\(rests[place])' after a \(type(of: value))",
+      objectID: root.objectID, entityName: root.plan.name, key: rests[place])
+  }
+
+  /// The set of all objects at the end of a path that leads through sets to objects alone: it does not matter how often or in which
+  /// order they were met. Nil for any other path.
+  private func objectsAtTheEnd(_ visits: [[Visit]]) -> Set<ManagedObject>? {
+    var found: Set<ManagedObject> = []
+    var isSet: Bool?
+    for visit in visits.joined() {
+      switch visit.step {
+      case .operation: return nil
+      case .object: continue
+      case .collection(_, let isOrderless, _):
+        if isSet == nil { isSet = isOrderless }
+        if isSet == false { return nil }
+      case .end(let value):
+        guard isSet == true else { return nil }
+        guard let value = StoredValue.unwrapped(value) else { continue }
+        if let object = value as? ManagedObject {
+          found.insert(object)
+        } else if let objects = value as? Set<ManagedObject> {
+          found.formUnion(objects)
+        } else if let objects = value as? [ManagedObject] {
+          found.formUnion(objects)
+        } else {
+          return nil
+        }
+      }
+    }
+    return isSet == true ? found : nil
+  }
+
+  // MARK: Backwards
+
+  private func value(of step: Step, _ results: [[ObjectIdentifier: Any]]) throws(ManagedObjectError) -> Any? {
+    switch step {
+    case .end(let value): return StoredValue.unwrapped(value)
+    case .object(let object, let next): return results[next][ObjectIdentifier(object)]
+    case .collection(let objects, let isSet, let next):
+      let values = try gather(objects, results[next])
+      guard let found = values as? [ManagedObject] else { return values }
+      if found.isEmpty { return isSet ? Set<ManagedObject>() as Any : found }
+      if isSet { return Set(found) }
+      var seen = ObjectList()
+      for object in found { seen.append(object) }
+      return seen.elements
+    case .operation(let name, let objects, let next):
+      if next == keys.count { return try apply(name, objects, at: next - 1) }
+      var values: [Any] = []
+      for object in objects {
+        if let value = results[next][ObjectIdentifier(object)] { values.append(value) }
+      }
+      return try apply(name, values, at: next - 1)
+    }
+  }
+
+  /// What the rest of a path comes to for all objects, in one list.
+  private func gather(_ objects: [ManagedObject], _ results: [ObjectIdentifier: Any]) throws(ManagedObjectError) -> [Any] {
+    var values: [Any] = []
+    for object in objects {
+      guard let value = results[ObjectIdentifier(object)] else { continue }
+      if let set = value as? Set<ManagedObject> {
+        try budget.take(set.count)
+        values += set.sorted(by: ManagedObject.precedes) as [Any]
+      } else if let list = value as? [Any] {
+        try budget.take(list.count)
+        values += list
+      } else {
+        values.append(value)
+      }
+      try budget.checkList(values.count)
+    }
+    return values
+  }
+
+  private func apply(_ name: String, _ values: [Any], at place: Int) throws(ManagedObjectError) -> Any? {
+    try budget.take(values.count)
+    switch name {
+    case "@count": return values.count
+    case "@unionOfObjects": return values
+    case "@distinctUnionOfObjects":
+      var seen: Set<AnyHashable> = []
+      return values.filter { ($0 as? AnyHashable).map { seen.insert($0).inserted } ?? true }
+    case "@sum": return Arithmetic.sum(try numbers(values, at: place)).anyValue
+    case "@avg": return values.isEmpty ? nil : Arithmetic.average(try numbers(values, at: place)).anyValue
+    case "@min", "@max": return try extreme(values, isLeast: name == "@min", at: place)
+    default:
+      throw ManagedObjectError(
+        .undefinedKey, "\(root.plan.name): there is no operator '\(name)'", objectID: root.objectID,
+        entityName: root.plan.name, key: rests[place])
+    }
+  }
+
+  private func extreme(_ values: [Any], isLeast: Bool, at place: Int) throws(ManagedObjectError) -> Any? {
+    var best: StoredValue?
+    for value in values {
+      guard let stored = StoredValue(guessing: value) else { continue }
+      guard let old = best else {
+        best = stored
+        continue
+      }
+      guard let order = AggregateNumber.order(stored, old) else {
+        throw ManagedObjectError(
+          .invalidValue, "\(root.plan.name): \(rests[place]) compares \(stored.kindDescription) with \(old.kindDescription)",
+          objectID: root.objectID, entityName: root.plan.name, key: rests[place])
+      }
+      if isLeast ? order < 0 : order > 0 { best = stored }
+    }
+    return best?.anyValue
+  }
+
+  private func numbers(_ values: [Any], at place: Int) throws(ManagedObjectError) -> [NumberOrder.Number] {
+    var numbers: [NumberOrder.Number] = []
+    for value in values {
+      guard let number = AggregateNumber.number(value) else {
+        throw ManagedObjectError(
+          .invalidValue, "\(root.plan.name): \(rests[place]) adds up numbers, not \(type(of: value))", objectID: root.objectID,
+          entityName: root.plan.name, key: rests[place])
+      }
+      numbers.append(number)
+    }
+    return numbers
+  }
+}

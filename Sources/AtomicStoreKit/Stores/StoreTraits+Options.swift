@@ -1,0 +1,54 @@
+public import AtomicStoreSPI
+
+extension StoreOption {
+  /// What options are given for. An option that is in both lists of ``StoreTraits`` is for both.
+  public enum Use: Sendable, Hashable {
+    case reading, writing
+    /// A store that is open for changes is read and written with the same options.
+    case readingAndWriting
+  }
+}
+
+extension StoreTraits {
+  /// Checks the options of a format.
+  ///
+  /// - Parameter use: What they are given for: an option for the other direction would have no effect.
+  /// - Throws: `.invalidOption` for a name that the format does not have, for one of the other direction, and for a value that the option
+  ///   does not take.
+  public func check(
+    _ options: StoreOptions, of storeType: String, for use: StoreOption.Use = .readingAndWriting
+  ) throws(PersistentStoreError) {
+    for (name, value) in options.sorted(by: { $0.key < $1.key }) {
+      let option = try option(name, of: storeType, for: use)
+      if let values = option.values, !values.contains(value) {
+        throw PersistentStoreError(
+          .invalidOption, "the option '\(name)' takes \(values.joined(separator: ", ")), not '\(value)'")
+      }
+    }
+  }
+
+  private func option(
+    _ name: String, of storeType: String, for use: StoreOption.Use
+  ) throws(PersistentStoreError) -> StoreOption {
+    let reading = readOptions.first { $0.name == name }
+    let writing = writeOptions.first { $0.name == name }
+    let found =
+      switch use {
+      case .reading: reading
+      case .writing: writing
+      case .readingAndWriting: reading ?? writing
+      }
+    if let found { return found }
+    let ofEveryFormat = StoreLimits.options + RelationshipRules.options + [PersistentStoreCoordinator.ignoreVersionHashesOption]
+    if use == .reading, writing != nil {
+      throw PersistentStoreError(.invalidOption, "the option '\(name)' of \(storeType) stores is for writing, and has no effect on reading")
+    }
+    if use == .writing, reading != nil || ofEveryFormat.contains(where: { $0.name == name }) {
+      throw PersistentStoreError(.invalidOption, "the option '\(name)' of \(storeType) stores is for reading, and has no effect on writing")
+    }
+    let known = Set((use == .writing ? [] : readOptions) + (use == .reading ? [] : writeOptions)).map(\.name)
+    let names = Set(known).sorted().joined(separator: ", ")
+    throw PersistentStoreError(
+      .invalidOption, "\(storeType) stores have no option '\(name)'; they have \(names.isEmpty ? "none" : names)")
+  }
+}

@@ -1,0 +1,61 @@
+/// Two relationships that are each other's inverse, or one that is its own.
+///
+/// Both must name the other: a relationship that names one whose inverse is a third is one-way.
+package struct InversePair: Sendable {
+  /// One relationship, as the entity declares it that has it first.
+  package struct End: Sendable, Equatable {
+    package let entity: Int
+    package let slot: Int
+    /// The entity that it leads to: the one of the other end, or one below that.
+    package let destination: Int
+    package let name: String
+    package let isToMany: Bool
+    let keepsSequence: Bool
+  }
+  /// Where one end is to-one and the other to-many, the to-one.
+  package let first: End
+  package let second: End
+
+  package var isOwnInverse: Bool { first == second }
+  /// Whether a rule that prefers the to-one or the to-many end says which one that is.
+  var isOneToMany: Bool { first.isToMany != second.isToMany }
+}
+
+extension ManagedObjectModel {
+  /// All pairs of inverse relationships, in the order of entities and slots.
+  package var inversePairs: [InversePair] {
+    var pairs: [InversePair] = []
+    for entity in records.indices {
+      // Inherited slots come first, and belong to the super-entity.
+      let inherited = records[entity].superentity.map { records[$0].slots.count } ?? 0
+      for slot in records[entity].slots.dropFirst(inherited) {
+        guard let end = end(slot, of: entity), let other = inverse(of: slot, declaredIn: entity) else { continue }
+        guard (end.entity, end.slot) <= (other.entity, other.slot) else { continue }
+        pairs.append(end.isToMany && !other.isToMany ? InversePair(first: other, second: end) : InversePair(first: end, second: other))
+      }
+    }
+    return pairs
+  }
+
+  private func end(_ slot: Slot, of entity: Int) -> InversePair.End? {
+    guard slot.isRelationship, slot.destination >= 0 else { return nil }
+    return InversePair.End(
+      entity: entity, slot: slot.index, destination: slot.destination, name: slot.name, isToMany: slot.isToMany,
+      keepsSequence: slot.keepsSequence)
+  }
+
+  /// The relationship that a slot names as its inverse, where that names the slot.
+  private func inverse(of slot: Slot, declaredIn entity: Int) -> InversePair.End? {
+    guard let name = slot.relationship?.inverseName, slot.destination >= 0 else { return nil }
+    let destination = self.entity(at: slot.destination)
+    guard let index = destination.slot(named: name) else { return nil }
+    let inverse = destination.slots[index]
+    guard let back = inverse.relationship?.inverseName, ScalarString(back) == ScalarString(slot.name), inverse.destination >= 0,
+      self.entity(at: inverse.destination).isKindOf(entity: self.entity(at: entity))
+    else { return nil }
+    // The topmost entity that has the slot declares it.
+    var owner = destination
+    while let above = owner.superentity, above.slots.count > index { owner = above }
+    return end(inverse, of: owner.index)
+  }
+}

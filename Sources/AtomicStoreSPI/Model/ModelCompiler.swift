@@ -1,0 +1,211 @@
+/// What a model knows of one entity, compiled once.
+///
+/// What an entity inherits it shares with its super-entity: an inherited property costs a reference to its description and one
+/// to its slot, and nothing at all in an entity that adds no properties of its own.
+struct EntityRecord: Sendable {
+  let description: EntityDescription
+  let superentity: Int?
+  let root: Int
+  /// This entity and all below it: their positions in ``ManagedObjectModel/preorder``, this entity's first.
+  let below: Range<Int>
+  fileprivate(set) var subentities: [Int] = []
+  let properties: [PropertyDescription]
+  let uniquenessConstraints: [[String]]
+  fileprivate(set) var slots: [Slot] = []
+  /// The slots of the entity's own properties by their names.
+  fileprivate(set) var ownSlots: [ScalarString: Int] = [:]
+}
+
+/// Makes the entity records of a description that has no errors, in time and memory linear in it and in what is inherited.
+struct ModelCompiler {
+  private struct Found {
+    var description: EntityDescription
+    /// The position of the super-entity in ``found``.
+    var parent: Int?
+  }
+  /// A slot whose inverse is not known yet.
+  private struct Draft {
+    var name: String
+    var kind: Slot.Kind
+    var isOptional: Bool
+    var property: PropertyDescription
+  }
+
+  /// Each part of a composite, described once for all attributes of that type.
+  private let parts: [ScalarString: [PropertyDescription]]
+  /// All entities, super-entities before those below them.
+  private var found: [Found]
+  /// The entity's number, by its position in ``found``.
+  private var numbers: [Int] = []
+  /// The entity's position in ``found``, by its number.
+  private var positions: [Int] = []
+  /// Of the entity's own properties, by its position.
+  private var drafts: [[Draft]] = []
+  /// How many slots the entity has, inherited ones included, by its position.
+  private var slotCounts: [Int] = []
+  private(set) var records: [EntityRecord] = []
+  private(set) var preorder: [Int] = []
+  private(set) var indexByName: [ScalarString: Int] = [:]
+
+  init(_ model: ModelDescription, composites: [ScalarString: CompositeDescription]) {
+    parts = composites.mapValues { $0.attributes.map { .attribute($0) } }
+    // Nesting is walked with a list, not by recursion: its depth is the file's, not ours.
+    var found = model.entities.map { Found(description: $0, parent: nil) }
+    var next = 0
+    while next < found.count {
+      for child in found[next].description.subentities { found.append(Found(description: child, parent: next)) }
+      next += 1
+    }
+    self.found = found
+  }
+
+  mutating func compile() {
+    number()
+    makeRecords()
+    for position in found.indices { addOwnSlots(position) }
+    for position in found.indices { linkSlots(position) }
+    found = []
+    drafts = []
+  }
+
+  /// Numbers the entities in the order of their names' bytes.
+  private mutating func number() {
+    let names = found.map { ScalarString($0.description.name) }
+    numbers = [Int](repeating: 0, count: found.count)
+    positions = names.indices.sorted { names[$0] < names[$1] }
+    for (index, position) in positions.enumerated() {
+      numbers[position] = index
+      indexByName[names[position]] = index
+    }
+  }
+
+  private mutating func makeRecords() {
+    // How many are below each, itself included; then each one's position in the preorder, from its super-entity's.
+    var sizes = [Int](repeating: 1, count: found.count)
+    for position in found.indices.reversed() {
+      if let parent = found[position].parent { sizes[parent] += sizes[position] }
+    }
+    var starts = [Int](repeating: 0, count: found.count)
+    var nextBelow = [Int](repeating: 0, count: found.count)
+    var nextRoot = 0
+    preorder = [Int](repeating: 0, count: found.count)
+    var made = [EntityRecord?](repeating: nil, count: found.count)
+    for position in found.indices {
+      let entry = found[position]
+      if let parent = entry.parent {
+        starts[position] = nextBelow[parent]
+        nextBelow[parent] += sizes[position]
+      } else {
+        starts[position] = nextRoot
+        nextRoot += sizes[position]
+      }
+      nextBelow[position] = starts[position] + 1
+      preorder[starts[position]] = numbers[position]
+      let above = entry.parent.flatMap { made[numbers[$0]] }
+      made[numbers[position]] = EntityRecord(
+        description: entry.description, superentity: entry.parent.map { numbers[$0] }, root: above?.root ?? numbers[position],
+        below: starts[position]..<starts[position] + sizes[position],
+        properties: Self.extended(above?.properties, by: entry.description.properties),
+        uniquenessConstraints: Self.extended(above?.uniquenessConstraints, by: entry.description.uniquenessConstraints))
+    }
+    records = made.compactMap { $0 }
+    for index in records.indices { if let parent = records[index].superentity { records[parent].subentities.append(index) } }
+  }
+
+  /// The inherited list itself where nothing is added to it.
+  private static func extended<Element>(_ inherited: [Element]?, by own: [Element]) -> [Element] {
+    guard let inherited, !inherited.isEmpty else { return own }
+    return own.isEmpty ? inherited : inherited + own
+  }
+
+  // MARK: Slots
+
+  /// Numbers the slots of an entity's own properties: they follow those of its super-entity.
+  private mutating func addOwnSlots(_ position: Int) {
+    var own: [Draft] = []
+    for property in found[position].description.properties {
+      switch property {
+      case .attribute(let attribute) where !attribute.isTransient: add(attribute, property, name: attribute.name, depth: 0, to: &own)
+      case .relationship(let relationship) where !relationship.isTransient:
+        own.append(
+          Draft(
+            name: relationship.name, kind: relationship.isToMany ? .toMany(ordered: relationship.isOrdered) : .toOne,
+            isOptional: relationship.isOptional, property: property))
+      default: break
+      }
+    }
+    let first = firstOwnSlot(position)
+    var names: [ScalarString: Int] = [:]
+    for (offset, draft) in own.enumerated() { names[ScalarString(draft.name)] = first + offset }
+    records[numbers[position]].ownSlots = names
+    drafts.append(own)
+    slotCounts.append(first + own.count)
+  }
+
+  private func firstOwnSlot(_ position: Int) -> Int { found[position].parent.map { slotCounts[$0] } ?? 0 }
+
+  private func add(
+    _ attribute: AttributeDescription, _ property: PropertyDescription, name: String, depth: Int, to own: inout [Draft]
+  ) {
+    guard case .composite(let compositeName) = attribute.type else {
+      own.append(Draft(name: name, kind: .attribute(attribute.type), isOptional: attribute.isOptional, property: property))
+      return
+    }
+    // Cycles are a model error; the bound only keeps a bad caller from looping.
+    guard depth < 16, let parts = parts[ScalarString(compositeName)] else { return }
+    for part in parts {
+      guard case .attribute(let description) = part, !description.isTransient else { continue }
+      add(description, part, name: "\(name).\(description.name)", depth: depth + 1, to: &own)
+    }
+  }
+
+  /// Makes the slots, now that all have their numbers.
+  private mutating func linkSlots(_ position: Int) {
+    let first = firstOwnSlot(position)
+    let own = drafts[position].enumerated().map { offset, draft in
+      guard case .relationship(let relationship) = draft.property else {
+        return Slot(
+          name: draft.name, index: first + offset, kind: draft.kind, isOptional: draft.isOptional, property: draft.property)
+      }
+      let inverse = inverse(of: relationship, in: numbers[position])
+      return Slot(
+        name: draft.name, index: first + offset, kind: draft.kind, isOptional: draft.isOptional, property: draft.property,
+        destination: indexByName[ScalarString(relationship.destinationEntityName)] ?? -1, inverseSlot: inverse ?? -1)
+    }
+    let inherited = found[position].parent.map { records[numbers[$0]].slots }
+    records[numbers[position]].slots = Self.extended(inherited, by: own)
+  }
+
+  /// The slot at the destination of the relationship that names this one, of that entity, for its inverse as this one names it.
+  private func inverse(of relationship: RelationshipDescription, in owner: Int) -> Int? {
+    guard let name = relationship.inverseName,
+      let destination = indexByName[ScalarString(relationship.destinationEntityName)]
+    else { return nil }
+    var level: Int? = destination
+    while let here = level {
+      if let slot = records[here].ownSlots[ScalarString(name)] {
+        let position = positions[here]
+        let draft = drafts[position][slot - firstOwnSlot(position)]
+        guard case .relationship(let other) = draft.property,
+          other.isInverse(of: relationship), let back = indexByName[ScalarString(other.destinationEntityName)],
+          isKind(owner, of: back) || isKind(back, of: owner)
+        else { return nil }
+        return slot
+      }
+      level = records[here].superentity
+    }
+    return nil
+  }
+
+  private func isKind(_ entity: Int, of other: Int) -> Bool {
+    records[other].below.contains(records[entity].below.lowerBound)
+  }
+}
+
+extension RelationshipDescription {
+  /// Whether each of the two names the other for its inverse. Whether they lead to each other's entities is for the caller.
+  package func isInverse(of other: RelationshipDescription) -> Bool {
+    guard let mine = inverseName, let its = other.inverseName else { return false }
+    return mine.utf8.elementsEqual(other.name.utf8) && its.utf8.elementsEqual(name.utf8)
+  }
+}

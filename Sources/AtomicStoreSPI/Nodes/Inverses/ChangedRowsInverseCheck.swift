@@ -1,0 +1,107 @@
+/// Checks that what a save changed agrees at both ends of every relationship with an inverse.
+///
+/// It compares rows of a table with what they were, so it costs what the changed rows cost, whatever else the table holds:
+/// an object that a row gained must lead back to it, one that it lost must not. What disagreed before, in rows that are
+/// not changed, is not looked at.
+package struct ChangedRowsInverseCheck {
+  /// Two ends that disagree.
+  package struct Disagreement {
+    package let node: NodeHandle
+    package let slot: Int
+    package let other: NodeHandle
+    package let otherSlot: Int
+    /// Whether `node` names `other` and is not named back; otherwise it is named and does not name `other` any more.
+    package let isNaming: Bool
+  }
+  private struct End: Hashable {
+    let node: UInt64
+    let slot: Int
+  }
+
+  private let old: NodeTable
+  private let new: NodeTable
+  /// The long lists that were asked about.
+  private var members: [End: Set<UInt64>] = [:]
+
+  /// - Parameter old: The table that `new` was made from, by changes that left its handles as they were.
+  package init(old: NodeTable, new: NodeTable) {
+    self.old = old
+    self.new = new
+  }
+
+  /// The first disagreement of a new or changed node, or nil.
+  package mutating func disagreement(of node: NodeHandle) -> Disagreement? {
+    let isNew = node.row >= old.entities[node.entity].count
+    let slots = new.model.records[node.entity].slots
+    for slot in slots.indices where slots[slot].inverseSlot >= 0 {
+      let after = new.entities[node.entity].columns[slot].header
+      let before = isNew ? nil : old.entities[node.entity].columns[slot].header
+      // A column that both tables share was not written to.
+      if before == after { continue }
+      let found: Disagreement? =
+        after.pointee.layout == .toOne ? changedToOne(node, slot, before, after) : changedToMany(node, slot, before, after)
+      if let found { return found }
+    }
+    return nil
+  }
+
+  private mutating func changedToOne(
+    _ node: NodeHandle, _ slot: Int, _ before: UnsafeMutablePointer<ColumnHeader>?, _ after: UnsafeMutablePointer<ColumnHeader>
+  ) -> Disagreement? {
+    let now = after.pointee.cell(node.row, as: UInt64.self)
+    let was = before?.pointee.cell(node.row, as: UInt64.self) ?? NodeHandle.nullBits
+    if now == was { return nil }
+    if now != NodeHandle.nullBits, let found = gained(node, slot, now) { return found }
+    return was == NodeHandle.nullBits ? nil : lost(node, slot, was)
+  }
+
+  private mutating func changedToMany(
+    _ node: NodeHandle, _ slot: Int, _ before: UnsafeMutablePointer<ColumnHeader>?, _ after: UnsafeMutablePointer<ColumnHeader>
+  ) -> Disagreement? {
+    var now = UnsafeBufferPointer(after.pointee.handles(node.row))[...]
+    var was = UnsafeBufferPointer(before?.pointee.handles(node.row) ?? UnsafeMutableBufferPointer(start: nil, count: 0))[...]
+    // Most of a long list is as it was.
+    while let one = now.first, one == was.first {
+      now = now.dropFirst()
+      was = was.dropFirst()
+    }
+    while let one = now.last, one == was.last {
+      now = now.dropLast()
+      was = was.dropLast()
+    }
+    if was.isEmpty {
+      for bits in now { if let found = gained(node, slot, bits) { return found } }
+      return nil
+    }
+    let nowSet = Set(now)
+    let wasSet = Set(was)
+    for bits in now where !wasSet.contains(bits) { if let found = gained(node, slot, bits) { return found } }
+    for bits in was where !nowSet.contains(bits) { if let found = lost(node, slot, bits) { return found } }
+    return nil
+  }
+
+  private mutating func gained(_ node: NodeHandle, _ slot: Int, _ bits: UInt64) -> Disagreement? {
+    let inverse = new.model.records[node.entity].slots[slot].inverseSlot
+    if leads(bits, inverse, to: node) { return nil }
+    return Disagreement(node: node, slot: slot, other: NodeHandle(bits: bits), otherSlot: inverse, isNaming: true)
+  }
+
+  private mutating func lost(_ node: NodeHandle, _ slot: Int, _ bits: UInt64) -> Disagreement? {
+    let inverse = new.model.records[node.entity].slots[slot].inverseSlot
+    guard new.contains(NodeHandle(bits: bits)), leads(bits, inverse, to: node) else { return nil }
+    return Disagreement(node: node, slot: slot, other: NodeHandle(bits: bits), otherSlot: inverse, isNaming: false)
+  }
+
+  private mutating func leads(_ bits: UInt64, _ slot: Int, to node: NodeHandle) -> Bool {
+    let holder = NodeHandle(bits: bits)
+    let header = new.entities[holder.entity].columns[slot].header
+    if header.pointee.layout == .toOne { return header.pointee.cell(holder.row, as: UInt64.self) == node.bits }
+    let list = header.pointee.handles(holder.row)
+    if list.count <= 32 { return list.contains(node.bits) }
+    let end = End(node: bits, slot: slot)
+    if let known = members[end] { return known.contains(node.bits) }
+    let set = Set(list)
+    members[end] = set
+    return set.contains(node.bits)
+  }
+}

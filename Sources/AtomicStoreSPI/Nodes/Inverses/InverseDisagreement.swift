@@ -1,0 +1,38 @@
+/// An object that names another in a relationship, while the other does not name it back in the inverse.
+public struct InverseDisagreement: Sendable, Hashable, CustomStringConvertible {
+  public var object: ObjectReference
+  public var property: String
+  /// What `object` names.
+  public var other: ObjectReference
+  /// The relationship of `other` that should name `object`.
+  public var inverse: String
+
+  public var description: String { "\(object).\(property) names \(other), \(other).\(inverse) does not name \(object)" }
+}
+
+extension NodeTable {
+  /// Where the two ends of relationships contradict each other, by the model's order of entities and relationships. Only relationships
+  /// each of which names the other as its inverse have two ends.
+  ///
+  /// - Parameter limit: The most to list; nil for all.
+  public func inverseDisagreements(limit: Int? = nil) -> [InverseDisagreement] {
+    let ends = InverseEnds(model: model, tables: entities)
+    let isDense = entities.allSatisfy { $0.deletedCount == 0 }
+    var result: [InverseDisagreement] = []
+    func add(_ links: [InverseEnds.Link], _ end: InversePair.End, _ other: InversePair.End) {
+      for link in links where limit.map({ result.count < $0 }) ?? true {
+        result.append(
+          InverseDisagreement(
+            object: objectReference(of: NodeHandle(bits: link.source)), property: end.name,
+            other: objectReference(of: NodeHandle(bits: link.target)), inverse: other.name))
+      }
+    }
+    for pair in model.inversePairs where !(isDense && ends.agree(pair)) {
+      let first = ends.links(at: pair.first, facing: pair.second)
+      let second = ends.links(at: pair.second, facing: pair.first)
+      add(first.subtracting(second.reversedLinks), pair.first, pair.second)
+      if !pair.isOwnInverse { add(second.subtracting(first.reversedLinks), pair.second, pair.first) }
+    }
+    return result
+  }
+}

@@ -1,0 +1,192 @@
+/// Looks at the nodes of a store from both ends of a pair of inverse relationships.
+///
+/// Reads columns only. An object that the other end's destination does not allow, since that is a sub-entity, can have no counterpart and is
+/// passed over.
+struct InverseEnds {
+  /// That `source`, a node of one end's entity, names `target`.
+  struct Link: Comparable {
+    var source: UInt64
+    var target: UInt64
+    static func < (one: Link, other: Link) -> Bool { (one.source, one.target) < (other.source, other.target) }
+  }
+  typealias Columns = [UnsafeMutablePointer<ColumnHeader>?]
+
+  let model: ManagedObjectModel
+  let tables: [EntityTable]
+
+  /// The entities with rows whose nodes may take part at the end, which are those that the other end may lead to.
+  func entities(at end: InversePair.End, facing other: InversePair.End) -> [Int] {
+    model.entity(at: other.destination).hierarchy.map(\.index).filter { tables[$0].count > 0 }
+  }
+
+  /// By entity number; nil for entities that cannot take part.
+  func columns(at end: InversePair.End, facing other: InversePair.End) -> Columns {
+    var result = Columns(repeating: nil, count: tables.count)
+    for entity in entities(at: end, facing: other) { result[entity] = tables[entity].columns[end.slot].header }
+    return result
+  }
+
+  // MARK: Whether the ends agree
+
+  /// Linear, and without memory of its own but for many-to-many relationships. No row may be deleted.
+  func agree(_ pair: InversePair) -> Bool {
+    let first = columns(at: pair.first, facing: pair.second)
+    let second = columns(at: pair.second, facing: pair.first)
+    switch (pair.first.isToMany, pair.second.isToMany) {
+    case (false, false): return agreeOneToOne(first, second)
+    case (false, true): return agreeOneToMany(first, second)
+    default: return agreeManyToMany(first, second)
+    }
+  }
+
+  /// Each to-one that is set is confirmed by the other, and both sides have as many.
+  private func agreeOneToOne(_ first: Columns, _ second: Columns) -> Bool {
+    var count = 0
+    for (entity, column) in first.enumerated() {
+      guard let column else { continue }
+      for row in 0..<tables[entity].count {
+        let bits = column.pointee.cell(row, as: UInt64.self)
+        if bits == NodeHandle.nullBits { continue }
+        let node = NodeHandle(bits: bits)
+        guard let back = second[node.entity], back.pointee.cell(node.row, as: UInt64.self) == NodeHandle(entity: entity, row: row).bits
+        else { return false }
+        count += 1
+      }
+    }
+    return count == valueCount(second)
+  }
+
+  /// Each member names its owner, and there are as many members as objects that name an owner. So no member can be in two lists.
+  private func agreeOneToMany(_ toOne: Columns, _ toMany: Columns) -> Bool {
+    var count = 0
+    for (entity, column) in toMany.enumerated() {
+      guard let column else { continue }
+      for row in 0..<tables[entity].count {
+        let owner = NodeHandle(entity: entity, row: row).bits
+        let members = column.pointee.handles(row)
+        for index in members.indices {
+          let member = NodeHandle(bits: members[index])
+          guard let back = toOne[member.entity], back.pointee.cell(member.row, as: UInt64.self) == owner else { return false }
+        }
+        count += members.count
+      }
+    }
+    return count == valueCount(toOne)
+  }
+
+  private func valueCount(_ toOne: Columns) -> Int {
+    var count = 0
+    for (entity, column) in toOne.enumerated() {
+      guard let column else { continue }
+      for row in 0..<tables[entity].count where column.pointee.cell(row, as: UInt64.self) != NodeHandle.nullBits { count += 1 }
+    }
+    return count
+  }
+
+  /// Turns the first end round, which gives each list of the second in ascending order, and compares.
+  private func agreeManyToMany(_ first: Columns, _ second: Columns) -> Bool {
+    // Rows of all entities of the second end are counted through.
+    var offsets = [Int](repeating: -1, count: tables.count)
+    var rows = 0
+    for (entity, column) in second.enumerated() where column != nil {
+      offsets[entity] = rows
+      rows += tables[entity].count
+    }
+    guard let (ends, named) = transposed(first, offsets, rows: rows) else { return false }
+    var sorted: [UInt64] = []
+    for (entity, column) in second.enumerated() {
+      guard let column else { continue }
+      for row in 0..<tables[entity].count {
+        let members = column.pointee.handles(row)
+        let place = offsets[entity] + row
+        let start = place == 0 ? 0 : ends[place - 1]
+        guard members.count == ends[place] - start else { return false }
+        var isSame = true
+        for index in members.indices where members[index] != named[start + index] {
+          isSame = false
+          break
+        }
+        if isSame { continue }
+        // Its own sequence, or references that do not ascend with rows.
+        sorted.removeAll(keepingCapacity: true)
+        sorted.append(contentsOf: members)
+        sorted.sort()
+        guard sorted.elementsEqual(named[start..<ends[place]]) else { return false }
+      }
+    }
+    return true
+  }
+
+  /// The nodes that name each row, in one array, and where each row's end; nil where a node is named that cannot take part.
+  private func transposed(_ columns: Columns, _ offsets: [Int], rows: Int) -> (ends: [Int], named: [UInt64])? {
+    var places = [Int](repeating: 0, count: rows)
+    for (entity, column) in columns.enumerated() {
+      guard let column else { continue }
+      for row in 0..<tables[entity].count {
+        for bits in column.pointee.handles(row) {
+          let node = NodeHandle(bits: bits)
+          guard offsets[node.entity] >= 0 else { return nil }
+          places[offsets[node.entity] + node.row] += 1
+        }
+      }
+    }
+    var total = 0
+    for place in places.indices {
+      let count = places[place]
+      places[place] = total
+      total += count
+    }
+    var named = [UInt64](repeating: 0, count: total)
+    for (entity, column) in columns.enumerated() {
+      guard let column else { continue }
+      for row in 0..<tables[entity].count {
+        let source = NodeHandle(entity: entity, row: row).bits
+        for bits in column.pointee.handles(row) {
+          let node = NodeHandle(bits: bits)
+          let place = offsets[node.entity] + node.row
+          named[places[place]] = source
+          places[place] += 1
+        }
+      }
+    }
+    // Each place has moved from its row's first to behind its last.
+    return (places, named)
+  }
+
+  // MARK: Where they do not
+
+  /// What an end's nodes name, ascending; deleted rows left out, and entities for which `isLeftOut` holds.
+  func links(at end: InversePair.End, facing other: InversePair.End, leavingOut isLeftOut: (Int) -> Bool = { _ in false }) -> [Link] {
+    var links: [Link] = []
+    for entity in entities(at: end, facing: other) where !isLeftOut(entity) {
+      let column = tables[entity].columns[end.slot].header
+      for row in 0..<tables[entity].count where !tables[entity].isDeleted(row) {
+        let source = NodeHandle(entity: entity, row: row).bits
+        if end.isToMany {
+          for bits in column.pointee.handles(row) { links.append(Link(source: source, target: bits)) }
+        } else {
+          let bits = column.pointee.cell(row, as: UInt64.self)
+          if bits != NodeHandle.nullBits { links.append(Link(source: source, target: bits)) }
+        }
+      }
+    }
+    links.sort()
+    return links
+  }
+}
+
+extension [InverseEnds.Link] {
+  /// The same links from the other end, ascending.
+  var reversedLinks: [InverseEnds.Link] { map { .init(source: $0.target, target: $0.source) }.sorted() }
+
+  /// Those that are not in the other list. Both must ascend.
+  func subtracting(_ others: [InverseEnds.Link]) -> [InverseEnds.Link] {
+    var result: [InverseEnds.Link] = []
+    var place = 0
+    for link in self {
+      while place < others.count, others[place] < link { place += 1 }
+      if place == others.count || others[place] != link { result.append(link) }
+    }
+    return result
+  }
+}

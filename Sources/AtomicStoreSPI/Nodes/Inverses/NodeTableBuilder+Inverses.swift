@@ -1,0 +1,175 @@
+/// Ends of relationships that the file leaves out, and ends that contradict each other.
+extension NodeTableBuilder {
+  /// Says that the file has nothing about a relationship of an entity: no column, no element, no key, for none of its objects. That is not
+  /// the same as a relationship that is empty for all. Where the model has an inverse that the file does hold, the kit takes the values from
+  /// that; empty values would contradict it.
+  public func markAbsent(slot: Int, entity: Int) {
+    precondition(tables.indices.contains(entity) && slot >= 0 && slot < building[entity].slotCount, "no such slot")
+    absent.insert(AbsentColumn(entity: entity, slot: slot))
+  }
+
+  /// How far ends of relationships are looked at.
+  package enum InverseHandling {
+    /// Not at all.
+    case none
+    /// Those that are left out are derived, contradictions stay.
+    case derive
+    /// Contradictions are refused or mended, by the rules.
+    case enforce
+  }
+
+  struct AbsentColumn: Hashable {
+    var entity: Int
+    var slot: Int
+  }
+
+  /// Derives ends that are absent and refuses or mends those that contradict each other, by the rules. References are resolved.
+  ///
+  /// - Throws: `.inverseMismatch` naming both ends.
+  func reconcileInverses() throws(PersistentStoreError) {
+    for pair in model.inversePairs {
+      let isWhole = absent.isEmpty || !isAbsent(pair.first, facing: pair.second) && !isAbsent(pair.second, facing: pair.first)
+      if isWhole, ends.agree(pair) { continue }
+      try reconcile(pair)
+    }
+  }
+
+  /// Not to be held while a column is written: it would be copied.
+  private var ends: InverseEnds { InverseEnds(model: model, tables: tables) }
+
+  /// Whether the end is left out for some entity with objects.
+  private func isAbsent(_ end: InversePair.End, facing other: InversePair.End) -> Bool {
+    ends.entities(at: end, facing: other).contains { absent.contains(AbsentColumn(entity: $0, slot: end.slot)) }
+  }
+
+  private func reconcile(_ pair: InversePair) throws(PersistentStoreError) {
+    let first = links(at: pair.first, facing: pair.second)
+    let second = links(at: pair.second, facing: pair.first)
+    let unconfirmed = first.subtracting(second.reversedLinks)
+    let unconfirmedBack = second.subtracting(first.reversedLinks)
+    // What the other end would say if it were there is no contradiction.
+    let forward = unconfirmed.filter { !isAbsent($0.target, pair.second) }
+    let backward = unconfirmedBack.filter { !isAbsent($0.target, pair.first) }
+    var all = (first + unconfirmedBack.reversedLinks).sorted()
+    let contradictions = forward.count + (pair.isOwnInverse ? 0 : backward.count)
+    let mends = contradictions > 0 && inverseHandling == .enforce
+    if mends {
+      guard pair.isOneToMany, rules.inverses != .refuse else {
+        throw contradiction(forward.first ?? backward[0], isForward: !forward.isEmpty, pair, count: contradictions)
+      }
+      // The end that is right keeps its links, and gets those that only the other one could have.
+      all = all.subtracting(rules.inverses == .fromToOne ? backward.reversedLinks : forward)
+    }
+    try write(all, at: pair.first, facing: pair.second, isWrong: mends && rules.inverses == .fromToMany)
+    if !pair.isOwnInverse {
+      try write(all.reversedLinks, at: pair.second, facing: pair.first, isWrong: mends && rules.inverses == .fromToOne)
+    }
+  }
+
+  private func links(at end: InversePair.End, facing other: InversePair.End) -> [InverseEnds.Link] {
+    ends.links(at: end, facing: other) { absent.contains(AbsentColumn(entity: $0, slot: end.slot)) }
+  }
+
+  private func isAbsent(_ node: UInt64, _ end: InversePair.End) -> Bool {
+    absent.contains(AbsentColumn(entity: NodeHandle(bits: node).entity, slot: end.slot))
+  }
+
+  // MARK: Writing an end
+
+  /// Makes the rows of an end name what the links say, as far as the end is absent or known to be wrong.
+  private func write(
+    _ links: [InverseEnds.Link], at end: InversePair.End, facing other: InversePair.End, isWrong: Bool
+  ) throws(PersistentStoreError) {
+    var next = 0
+    let entities = ends.entities(at: end, facing: other)
+    for entity in entities {
+      let isAbsent = absent.contains(AbsentColumn(entity: entity, slot: end.slot))
+      guard isAbsent || isWrong else { continue }
+      // Links ascend by their source; entities do too.
+      while next < links.count, NodeHandle(bits: links[next].source).entity < entity { next += 1 }
+      let column = tables[entity].own(end.slot)
+      building[entity].headers[end.slot] = column
+      var changed = 0
+      for row in 0..<tables[entity].count {
+        let source = NodeHandle(entity: entity, row: row)
+        let start = next
+        while next < links.count, links[next].source == source.bits { next += 1 }
+        if try write(links[start..<next].map(\.target), to: source, column, at: end, other) { changed += 1 }
+      }
+      if changed > 0 {
+        notes.append(
+          .init(
+            subject: "\(model.entity(at: entity).name).\(end.name)", count: changed,
+            text: isAbsent ? "taken from '\(other.name)', the store leaves it out" : "changed to agree with '\(other.name)'"))
+      }
+    }
+  }
+
+  /// Whether anything changed.
+  private func write(
+    _ targets: [UInt64], to node: NodeHandle, _ column: UnsafeMutablePointer<ColumnHeader>, at end: InversePair.End, _ other: InversePair.End
+  ) throws(PersistentStoreError) -> Bool {
+    guard end.isToMany else {
+      if targets.count > 1 { throw named(node, by: targets, end, other) }
+      let bits = targets.first ?? NodeHandle.nullBits
+      if column.pointee.cell(node.row, as: UInt64.self) == bits { return false }
+      column.pointee.setCell(node.row, bits)
+      return true
+    }
+    let old = Array(column.pointee.handles(node.row))
+    if old.sorted() == targets { return false }
+    guard !targets.isEmpty else {
+      column.pointee.setNull(node.row)
+      return true
+    }
+    // What stays keeps its place; what comes is in the order of the references.
+    let wanted = Set(targets)
+    let known = Set(old)
+    let kept = end.keepsSequence ? old.filter { wanted.contains($0) } : []
+    let added = ascending(end.keepsSequence ? targets.filter { !known.contains($0) } : targets)
+    guard column.pointee.setHandles(node.row, kept + added) else {
+      throw .columnFull(location(entity: node.entity, row: node.row, slot: end.slot))
+    }
+    return true
+  }
+
+  private func ascending(_ nodes: [UInt64]) -> [UInt64] {
+    nodes.sorted {
+      let (one, other) = (NodeHandle(bits: $0), NodeHandle(bits: $1))
+      return tables[one.entity].reference(one.row) < tables[other.entity].reference(other.row)
+    }
+  }
+
+  // MARK: Errors
+
+  private func place(_ node: NodeHandle, _ end: InversePair.End) -> StoreLocation {
+    location(entity: node.entity, row: node.row, slot: end.slot)
+  }
+  private func name(_ node: NodeHandle) -> String {
+    "\(model.entity(at: node.entity).name)/\(tables[node.entity].reference(node.row))"
+  }
+
+  /// An object names another that does not name it back.
+  private func contradiction(
+    _ link: InverseEnds.Link, isForward: Bool, _ pair: InversePair, count: Int
+  ) -> PersistentStoreError {
+    let (end, other) = isForward ? (pair.first, pair.second) : (pair.second, pair.first)
+    let (source, target) = (NodeHandle(bits: link.source), NodeHandle(bits: link.target))
+    var message = "\(name(target)) is named here, but does not name \(name(source)) back at \(place(target, other))"
+    if !other.isToMany {
+      let bits = tables[target.entity].columns[other.slot].header.pointee.cell(target.row, as: UInt64.self)
+      if bits != NodeHandle.nullBits { message += ", where \(name(NodeHandle(bits: bits))) is named" }
+    }
+    if count > 1 { message += "; '\(pair.first.name)' and '\(pair.second.name)' contradict each other \(count) times" }
+    if pair.isOneToMany { message += " (the option inverses=from-to-one or from-to-many says which end is right)" }
+    return PersistentStoreError(.inverseMismatch, message, at: place(source, end))
+  }
+
+  /// A to-one would have to name several objects.
+  private func named(_ node: NodeHandle, by others: [UInt64], _ end: InversePair.End, _ other: InversePair.End) -> PersistentStoreError {
+    let (one, two) = (NodeHandle(bits: others[0]), NodeHandle(bits: others[1]))
+    return PersistentStoreError(
+      .inverseMismatch,
+      "\(name(node)) is named here and at \(place(two, other)), but its '\(end.name)' takes one object only", at: place(one, other))
+  }
+}

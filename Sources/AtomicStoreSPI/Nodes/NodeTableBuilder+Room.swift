@@ -1,0 +1,72 @@
+/// Columns as they are needed, and the bound on what all of them take.
+///
+/// A column is made when the first row has a value there: what a model declares, times what a file has rows of, is a product of
+/// two factors that cost a file little. What is left of the product is bounded by the file's size.
+extension NodeTableBuilder {
+  /// Makes the column its entity's own, with room for that many rows at least. The last slot's successor has the references.
+  ///
+  /// - Parameter row: The row that needs it, for the error.
+  func ownColumn(_ entity: Int, _ slot: Int, rows: Int, row: Int?) throws(PersistentStoreError) {
+    let entry = building + entity
+    let isReferences = slot == entry.pointee.slotCount
+    let header = entry.pointee.headers[slot]
+    let layout = header.pointee.layout
+    let more = ColumnHeader.size(layout, rows: rows) - ColumnHeader.size(layout, rows: header.pointee.capacity)
+    if more > 0 {
+      try take(more, at: place(entity, row, isReferences ? nil : slot))
+    }
+    // Zero rows are the column that all share.
+    if header.pointee.capacity == 0 {
+      let column = Column(layout)
+      if isReferences { tables[entity].referenceNumbers = column } else { tables[entity].columns[slot] = column }
+      entry.pointee.headers[slot] = column.header
+    }
+    entry.pointee.headers[slot].pointee.grow(to: rows)
+  }
+
+  private func place(_ entity: Int, _ row: Int?, _ slot: Int?) -> StoreLocation {
+    if let row { return location(entity: entity, row: row, slot: slot) }
+    let record = model.records[entity]
+    return StoreLocation(
+      file: members[entity] ?? file, entity: record.description.name, property: slot.map { record.slots[$0].name })
+  }
+
+  /// A column of the entity of the node begun last, with room for its row.
+  @inline(never)
+  func grownColumn(_ slot: Int) throws(PersistentStoreError) -> UnsafeMutablePointer<ColumnHeader> {
+    let entity = state.pointee.entity
+    try ownColumn(entity, slot, rows: building[entity].capacity, row: state.pointee.row)
+    return building[entity].headers[slot]
+  }
+
+  /// Makes room in a column's heap before that many units are put there.
+  @inline(__always)
+  func reserve(_ units: Int, _ header: UnsafeMutablePointer<ColumnHeader>) throws(PersistentStoreError) {
+    if header.pointee.heapCount + units > header.pointee.heapCapacity { try growHeap(units, header) }
+  }
+
+  @inline(never)
+  private func growHeap(_ units: Int, _ header: UnsafeMutablePointer<ColumnHeader>) throws(PersistentStoreError) {
+    let before = header.pointee.heapCapacity
+    // Whether an extent can name it is for the caller to find.
+    guard header.pointee.reserveHeap(units) else { return }
+    try take((header.pointee.heapCapacity - before) * header.pointee.layout.heapUnit)
+  }
+
+  /// Counts bytes that columns took.
+  func take(_ bytes: Int, at location: @autoclosure () -> StoreLocation? = nil) throws(PersistentStoreError) {
+    room -= bytes
+    guard room < 0 else { return }
+    throw limits.memoryExceeded(at: location() ?? self.location())
+  }
+
+  /// Gives every slot of an entity with rows a column, once all references are resolved.
+  func fillUnused() throws(PersistentStoreError) {
+    for index in tables.indices where tables[index].count > 0 {
+      let rows = tables[index].count
+      let layouts = Set(tables[index].columns.lazy.map(\.header.pointee).filter { $0.capacity == 0 }.map(\.layout))
+      try take(layouts.reduce(0) { $0 + ColumnHeader.size($1, rows: rows) }, at: place(index, nil, nil))
+      tables[index].fillUnused()
+    }
+  }
+}

@@ -1,0 +1,25 @@
+public import AtomicStoreSPI
+
+/// Changing the metadata alone.
+extension CSVStore {
+  /// Writes `metadata.plist` again and copies the other files byte for byte. Files that were edited stay edited: their digests are the old
+  /// ones.
+  ///
+  /// - Returns: False for a single file, which has no metadata.
+  public mutating func saveMetadata(
+    _ metadata: StoreMetadata, in source: StoreSource, to staged: StagedStore
+  ) throws(PersistentStoreError) -> Bool {
+    guard layout == .folder, source.isFolder else { return false }
+    let folder = try FolderMetadata.read(source, maximumDepth: maximumDepth)
+    guard let model = folder.metadata.model else { return false }
+    var changed = folder.metadata
+    changed.entries = metadata.entries
+    for member in folder.members {
+      let bytes = try source.bytes(ofMember: member.file)
+      let file = try staged.member(member.file)
+      try bytes.withUnsafeBytes { raw throws(PersistentStoreError) in try file.write(raw) }
+    }
+    try staged.member(Self.metadataName).write(try FolderMetadata.encode(changed, model, folder.members))
+    return true
+  }
+}

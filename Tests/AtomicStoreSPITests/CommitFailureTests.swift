@@ -1,0 +1,147 @@
+@testable import AtomicStoreSPI
+import CStoreFiles
+import Foundation
+import Glibc
+import Synchronization
+import Testing
+
+/// What a failing commit leaves: the old store, or both, with their names; and another program's version in any case.
+@Suite("Failures after the exchange") struct CommitFailureTests {
+  typealias Call = FaultPlan.Call
+  private static func stage(
+    _ path: String, _ text: String, _ layout: StoreTraits.Layout, _ policy: StagedStore.Policy = .replaceAny, _ faults: FaultPlan? = nil
+  ) throws -> StagedStore {
+    let staged = try StagedStore(target: path, layout: layout, policy: policy, faults: faults)
+    try (layout == .file ? staged.file() : staged.member("a")).write(Array(text.utf8))
+    try staged.finish()
+    return staged
+  }
+  private static func read(_ path: String, _ layout: StoreTraits.Layout) throws -> String {
+    String(decoding: try Data(contentsOf: URL(filePath: layout == .file ? path : path + "/a")), as: UTF8.self)
+  }
+  /// Saves as a program that knows nothing of the kit does.
+  private static func replace(_ path: String, _ text: String, _ layout: StoreTraits.Layout) {
+    let other = path + ".other"
+    if layout == .folder { mkdir(other, 0o755) }
+    let file = layout == .file ? other : other + "/a"
+    let descriptor = open(file, O_WRONLY | O_CREAT, 0o644)
+    _ = write(descriptor, text, text.utf8.count)
+    close(descriptor)
+    _ = asf_exchange(other, path)
+    SystemCall.removeTree(other)
+  }
+  private static func error(_ body: () throws -> Void) -> PersistentStoreError? {
+    do {
+      try body()
+      return nil
+    } catch { return error as? PersistentStoreError }
+  }
+
+  @Test(
+    "the look at what came out, or the sync, fails: the old store is back, and nothing is left", arguments: [StoreTraits.Layout.file, .folder],
+    [Call.look, .sync])
+  func putBack(_ layout: StoreTraits.Layout, _ failing: Call) throws {
+    let folder = try Folder()
+    let path = folder("store")
+    try Self.stage(path, "old", layout).commit()
+    let identity = try StorePlace.inspect(path).identity
+    let isPublished = Mutex(false)
+    let plan = FaultPlan(error: EIO, willCall: { if $0 == .look { isPublished.withLock { $0 = true } } }) { _, call in
+      call == failing && isPublished.withLock { $0 }
+    }
+    let staged = try Self.stage(path, "new", layout, .replaceOnlyIf(identity), plan)
+    #expect(Self.error { try staged.commit() }?.code == .inputOutput)
+    staged.discard()
+    #expect(try Self.read(path, layout) == "old")
+    #expect(folder.names == ["store"])
+    // It is the version that was read: the next save is no conflict with itself.
+    #expect(try StorePlace.inspect(path).identity == identity)
+    try Self.stage(path, "new", layout, .replaceOnlyIf(identity)).commit()
+    #expect(try Self.read(path, layout) == "new")
+  }
+
+  @Test(
+    "another program saves between the look and the exchange, and the look at what came out fails: its version is there",
+    arguments: [StoreTraits.Layout.file, .folder], [true, false])
+  func otherWriter(_ layout: StoreTraits.Layout, _ isLookFailing: Bool) throws {
+    let folder = try Folder()
+    let path = folder("store")
+    try Self.stage(path, "old", layout).commit()
+    let identity = try StorePlace.inspect(path).identity
+    let plan = FaultPlan(error: EIO, willCall: { if $0 == .exchange { Self.replace(path, "theirs", layout) } }) { _, call in
+      isLookFailing && call == .look
+    }
+    let staged = try Self.stage(path, "mine", layout, .replaceOnlyIf(identity), plan)
+    #expect(Self.error { try staged.commit() }?.code == (isLookFailing ? .inputOutput : .changedOnDisk))
+    staged.discard()
+    #expect(try Self.read(path, layout) == "theirs")
+    #expect(folder.names == ["store"])
+  }
+
+  @Test(
+    "the exchange back fails: both versions stay, the error names both, and no later save removes what is kept",
+    arguments: [StoreTraits.Layout.file, .folder], [true, false])
+  func notRolledBack(_ layout: StoreTraits.Layout, _ hasOtherWriter: Bool) throws {
+    let folder = try Folder()
+    let path = folder("store")
+    try Self.stage(path, "old", layout).commit()
+    let identity = try StorePlace.inspect(path).identity
+    let plan = FaultPlan(
+      error: EIO, willCall: { if hasOtherWriter, $0 == .exchange { Self.replace(path, "theirs", layout) } }
+    ) { _, call in [.look, .exchangeBack].contains(call) }
+    var staged: StagedStore? = try Self.stage(path, "mine", layout, .replaceOnlyIf(identity), plan)
+    let failure = try #require(Self.error { try staged?.commit() })
+    staged?.discard()
+    staged = nil
+    #expect(failure.code == .notRolledBack)
+    #expect(try Self.read(path, layout) == "mine")
+    let kept = try #require(folder.names.first { $0 != "store" })
+    #expect(folder.names.count == 2 && failure.message.contains(path) && failure.message.contains(folder(kept)))
+    #expect(try Self.read(folder(kept), layout) == (hasOtherWriter ? "theirs" : "old"))
+    try Self.stage(path, "later", layout).commit()
+    StagedItems.removeStale(in: folder.path, now: time(nil) + 1_000_000)
+    #expect(try Self.read(folder(kept), layout) == (hasOtherWriter ? "theirs" : "old"))
+  }
+
+  @Test("another program saves over a commit that is to be undone: its version stays", arguments: [StoreTraits.Layout.file, .folder])
+  func overwritten(_ layout: StoreTraits.Layout) throws {
+    let folder = try Folder()
+    let path = folder("store")
+    for isThere in [true, false] {
+      SystemCall.removeTree(path)
+      if isThere { try Self.stage(path, "old", layout).commit() }
+      let identity = try StorePlace.inspect(path).identity
+      // The last sync is that of the directory, after the store has its name.
+      let syncs = layout == .file ? 1 : 2
+      let seen = Mutex(0)
+      let plan = FaultPlan(
+        error: EIO,
+        willCall: { call in
+          guard call == .sync, seen.withLock({ $0 += 1; return $0 > syncs }) else { return }
+          Self.replace(path, "theirs", layout)
+        }
+      ) { _, call in call == .sync && seen.withLock { $0 > syncs } }
+      let staged = try Self.stage(path, "mine", layout, .replaceOnlyIf(identity), plan)
+      let failure = Self.error { try staged.commit() }
+      staged.discard()
+      #expect(failure?.code == .changedOnDisk, "\(failure.map { "\($0)" } ?? "no error")")
+      #expect(try Self.read(path, layout) == "theirs")
+      #expect(folder.names == ["store"])
+    }
+  }
+
+  @Test("a signal between the exchange and the look removes neither version", arguments: [StoreTraits.Layout.file, .folder])
+  func signal(_ layout: StoreTraits.Layout) throws {
+    let folder = try Folder()
+    let path = folder("store")
+    try Self.stage(path, "old", layout).commit()
+    let identity = try StorePlace.inspect(path).identity
+    // What the handler of a signal does would end other tests' work: what it would remove is looked at.
+    let pending = Mutex<Set<String>>([])
+    let plan = FaultPlan(error: 0, willCall: { call in if call == .look { pending.withLock { $0 = StagedItems.all } } }) { _, _ in false }
+    try Self.stage(path, "new", layout, .replaceOnlyIf(identity), plan).commit()
+    #expect(plan.calls.contains(.look))
+    #expect(pending.withLock { $0.filter { $0.hasPrefix(folder.path) } }.isEmpty)
+    #expect(folder.names == ["store"])
+  }
+}

@@ -1,0 +1,122 @@
+public import AtomicStoreKit
+import AtomicStoreSPI
+
+/// Several contexts that change one store at random: what is done, in an order that can be printed and shortened.
+public struct ContextScript: Sendable {
+  /// One operation of one context. Numbers choose among what there is when it is carried out, so that a script without some
+  /// of its steps is a script as well.
+  public struct Step: Sendable {
+    enum Kind: UInt8, CaseIterable, Sendable {
+      case set, setNil, toggle, assign, move, value, delete, insert, save, refresh, refreshMerging, refreshAll, merge, undo, redo,
+        rollback, read, process
+    }
+    let context: Int
+    let kind: Kind
+    let a: Int
+    let b: Int
+    let c: Int
+  }
+  /// How the contexts are arranged.
+  public struct Setup: Sendable {
+    public var type: String
+    public var policies: [MergePolicy]
+    /// The last context is a child of the first.
+    public var hasChild: Bool
+    /// The second context is on a coordinator of its own, as another process would be.
+    public var hasForeigner: Bool
+    public var hasUndo: Bool
+    /// Contexts without this take over each save at once.
+    public var isMergedByHand: Bool
+  }
+
+  public var setup: Setup
+  public var steps: [Step]
+  /// Chooses the graph that the script begins with.
+  let seed: UInt64
+
+  /// The script of that seed.
+  public init(seed: UInt64, type: String = "BinaryPropertyList", length: Int = 20) {
+    var dice = Dice(seed)
+    let count = 2 + dice.below(3)
+    setup = Setup(
+      type: type, policies: (0..<count).map { _ in MergePolicy.allCases[dice.below(MergePolicy.allCases.count)] },
+      hasChild: dice.below(4) == 0, hasForeigner: dice.below(6) == 0, hasUndo: dice.below(3) == 0, isMergedByHand: dice.below(4) > 0)
+    if dice.below(2) == 0 { setup.policies = setup.policies.map { [policies = setup.policies] _ in policies[0] } }
+    self.seed = dice.next()
+    steps = (0..<length).map { _ in
+      Step(context: dice.below(count), kind: Self.kind(dice.below(100)), a: dice.below(1 << 20), b: dice.below(1 << 20), c: dice.below(1 << 20))
+    }
+  }
+
+  private static func kind(_ number: Int) -> Step.Kind {
+    switch number {
+    case 0..<18: .set
+    case 18..<22: .setNil
+    case 22..<42: .toggle
+    case 42..<45: .assign
+    case 45..<47: .move
+    case 47..<52: .value
+    case 52..<57: .delete
+    case 57..<60: .insert
+    case 60..<78: .save
+    case 78..<81: .refresh
+    case 81..<84: .refreshMerging
+    case 84..<85: .refreshAll
+    case 85..<88: .merge
+    case 88..<91: .undo
+    case 91..<93: .redo
+    case 93..<94: .rollback
+    case 94..<99: .read
+    default: .process
+    }
+  }
+
+  /// What went wrong, with what was done; nil where all was right.
+  public func failure() -> String? {
+    do {
+      let run = try ScriptRun(self)
+      do { try run.carryOut() } catch {
+        return "\(error)\n" + run.log.joined(separator: "\n")
+      }
+      return nil
+    } catch {
+      return "\(error)"
+    }
+  }
+
+  /// The shortest script found that fails: steps are dropped, many at once and then fewer, as long as it goes on failing.
+  public func shortened() -> ContextScript {
+    var best = self
+    var size = max(1, steps.count / 2)
+    while true {
+      var start = 0
+      var isShorter = false
+      while start < best.steps.count {
+        var fewer = best
+        fewer.steps.removeSubrange(start..<min(start + size, best.steps.count))
+        if fewer.failure() != nil {
+          best = fewer
+          isShorter = true
+        } else {
+          start += size
+        }
+      }
+      if size == 1, !isShorter { return best }
+      size = max(1, size / 2)
+    }
+  }
+}
+
+/// The same sequence for the same seed, everywhere.
+struct Dice: RandomNumberGenerator {
+  private var state: UInt64
+  init(_ seed: UInt64) { state = seed }
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+    return z ^ (z >> 31)
+  }
+  mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
+}

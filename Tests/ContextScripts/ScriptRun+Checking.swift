@@ -1,0 +1,121 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import BuiltInStoreFormats
+
+extension ScriptRun {
+  /// Reads the file anew and compares both ends of everything in it.
+  @discardableResult
+  func checkFile() throws -> NodeTable {
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: ScriptModel.model, registry: .builtIn)
+    let store = try coordinator.addPersistentStore(type: script.setup.type, at: path, isReadOnly: true)
+    let nodes = store.nodes
+    for entity in ScriptModel.model.entities where !entity.isAbstract {
+      for node in nodes.handles(of: entity.index) {
+        for relationship in relationships(of: entity.name) {
+          guard let inverse = relationship.inverseName else { continue }
+          for other in Self.references(nodes.value(forKey: relationship.name, of: node)) {
+            guard let partner = nodes.handle(for: other) else { throw Wrong(description: "\(other) is not in the file") }
+            let back = Self.references(nodes.value(forKey: inverse, of: partner))
+            guard back.contains(where: { nodes.handle(for: $0) == node }) else {
+              throw Wrong(
+                description: "in the file \(nodes.objectReference(of: node)).\(relationship.name) names \(other), "
+                  + "whose \(inverse) does not name it")
+            }
+          }
+        }
+      }
+    }
+    return nodes
+  }
+
+  static func references(_ value: StoredValue?) -> [ObjectReference] {
+    switch value {
+    case .toOne(let reference)?: [reference]
+    case .toMany(let references)?: references
+    default: []
+    }
+  }
+
+  /// What was taken over names nothing that the context itself deletes, and inserts are reported as inserts.
+  func checkMerged(_ context: ManagedObjectContext, _ changes: [ObjectIDChanges]) throws {
+    for id in Set(changes.flatMap(\.updated)) {
+      guard let object = context.registeredObject(for: id), !object.isFault, !object.isDeleted else { continue }
+      for relationship in relationships(of: object.entity.name) where relationship.inverseName != nil {
+        guard let destination = ScriptModel.model.entity(named: relationship.destinationEntityName),
+          case .relationship(let inverse)? = destination.properties.first(where: { $0.name == relationship.inverseName }),
+          inverse.deleteRule != .noAction, inverse.deleteRule != .deny
+        else { continue }
+        for other in try object.objects(forRelationshipNamed: relationship.name) where other.isDeleted {
+          throw Wrong(description: "after a merge \(name(of: id)).\(relationship.name) names \(name(of: other.objectID)), which is deleted here")
+        }
+      }
+    }
+  }
+}
+
+/// What a save promises, taken before it: the values of each object that the context changed, by the merge policy.
+struct SavePromise {
+  private struct Value {
+    let reference: ObjectReference
+    let property: String
+    let value: StoredValue
+    let why: String
+  }
+  private var values: [Value] = []
+
+  init(_ context: ManagedObjectContext) {
+    context.processPendingChanges()
+    let policy = context.mergePolicy
+    var contested: Set<ManagedObjectID> = []
+    for conflict in context.conflicts() {
+      contested.insert(conflict.objectID)
+      guard !conflict.isDeletedHere, let persisted = conflict.persistedSnapshot else { continue }
+      for slot in ScriptModel.model.entity(named: conflict.objectID.entityName)?.slots ?? [] where !slot.isToMany {
+        let here = conflict.keysChangedHere.contains(slot.name)
+        let there = conflict.keysChangedInStore.contains(slot.name)
+        let takesStore =
+          switch policy {
+          case .error, .rollback: true
+          case .mergeByPropertyStoreTrump: there || !here
+          case .mergeByPropertyObjectTrump: !here
+          case .overwrite: !here && !there
+          }
+        // A one-to-one is the partner's as well, whom the policy may have decided otherwise about.
+        let isSettled = policy == .rollback || policy == .mergeByPropertyStoreTrump && there
+        if !isSettled, Self.isOneToOne(slot) { continue }
+        // A to-one that was not changed here follows what was changed at the other end.
+        if policy == .mergeByPropertyObjectTrump, !here, slot.relationship?.inverseName != nil { continue }
+        note(conflict.objectID, slot, (takesStore ? persisted : conflict.objectSnapshot)[slot.name], "conflict, \(policy)")
+      }
+    }
+    for object in context.updatedObjects.union(context.insertedObjects) where !contested.contains(object.objectID) {
+      for slot in object.entity.slots where !slot.isRelationship {
+        note(object.objectID, slot, object["n"].map { _ in .integer(Int64(object["n"] as? Int ?? 0)) } ?? .null, "no conflict, \(policy)")
+      }
+    }
+  }
+
+  private static func isOneToOne(_ slot: Slot) -> Bool {
+    guard let relationship = slot.relationship, let inverse = relationship.inverseName,
+      let back = ScriptModel.model.entity(named: relationship.destinationEntityName)?.slots.first(where: { $0.name == inverse })
+    else { return false }
+    return !slot.isToMany && !back.isToMany
+  }
+
+  private mutating func note(_ id: ManagedObjectID, _ slot: Slot, _ value: StoredValue?, _ why: String) {
+    guard let reference = id.reference else { return }
+    values.append(
+      Value(reference: ObjectReference(entityName: id.entityName, reference: reference), property: slot.name, value: value ?? .null, why: why))
+  }
+
+  func check(_ nodes: NodeTable, _ name: (ManagedObjectID?) -> String) throws {
+    for entry in values {
+      guard let node = nodes.handle(for: entry.reference) else { continue }
+      let found = nodes.value(forKey: entry.property, of: node) ?? .null
+      if found == entry.value { continue }
+      // What was deleted meanwhile cannot be led to.
+      if case .toOne(let wanted) = entry.value, nodes.handle(for: wanted) == nil { continue }
+      throw ScriptRun.Wrong(description: "\(entry.reference).\(entry.property) is \(found), not \(entry.value) (\(entry.why))")
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import BuiltInStoreFormats
+import Testing
+
+@Suite("To-many relationships that are not optional") struct EmptyToManyTests {
+  static func model(_ minimumCount: Int) throws -> ManagedObjectModel {
+    try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(
+          name: "Country",
+          properties: [
+            .relationship(
+              RelationshipDescription(
+                name: "moods", destinationEntityName: "Mood", inverseName: "country", isOptional: false, minimumCount: minimumCount,
+                maximumCount: 0))
+          ]),
+        EntityDescription(
+          name: "Mood",
+          properties: [.relationship(RelationshipDescription(name: "country", destinationEntityName: "Country", inverseName: "moods", isOptional: false))]),
+      ]))
+  }
+
+  func code(_ stack: Stack) -> ManagedObjectError.Code? { graphError { try stack.context.save() }?.code }
+
+  @Test("one must not be empty, unless the context allows it")
+  func option() throws {
+    let stack = try Stack(model: try Self.model(0))
+    let country = try stack.insert("Country")
+    #expect(code(stack) == .validationMissingMandatoryProperty)
+    stack.context.allowsEmptyNonOptionalToMany = true
+    #expect(code(stack) == nil)
+    let mood = try stack.insert("Mood", ["country": country])
+    try stack.context.save()
+    stack.context.delete(mood)
+    #expect(code(stack) == nil)
+    let child = ManagedObjectContext(parent: stack.context)
+    #expect(child.allowsEmptyNonOptionalToMany)
+  }
+
+  @Test("a minimum count and a to-one that is not optional hold in any case")
+  func stillDemanded() throws {
+    let stack = try Stack(model: try Self.model(1))
+    stack.context.allowsEmptyNonOptionalToMany = true
+    _ = try stack.insert("Country")
+    #expect(code(stack) != nil)
+    stack.context.rollback()
+    _ = try stack.insert("Mood")
+    #expect(code(stack) == .validationMissingMandatoryProperty)
+  }
+
+  @Test("the plan of a deletion goes by the same rule", arguments: [true, false])
+  func plan(_ isAllowed: Bool) throws {
+    let stack = try Stack(model: try Self.model(0))
+    let country = try stack.insert("Country")
+    let mood = try stack.insert("Mood", ["country": country])
+    try stack.context.save()
+    stack.context.allowsEmptyNonOptionalToMany = isAllowed
+    #expect(stack.context.deletionPlan(for: mood).isAllowed == isAllowed)
+    stack.context.delete(mood)
+    #expect((code(stack) == nil) == isAllowed)
+  }
+}
