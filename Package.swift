@@ -40,6 +40,7 @@ let package = Package(
   targets: [
     // C: no C type leaves the one target that imports it.
     .systemLibrary(name: "CLibXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
+    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .target(name: "CStoreFiles"),
 
     // The words that codecs and stores share: errors with a place, exact decimals, property-list values.
@@ -66,8 +67,13 @@ let package = Package(
       name: "CSVStoreFormat", dependencies: ["AtomicStoreSPI", "StoreCodecs"], path: "StoreFormats/CSV",
       exclude: ["FORMAT.md"], packageAccess: false, swiftSettings: strict),
     .target(
+      name: "CoreDataSQLiteStoreFormat", dependencies: ["AtomicStoreSPI", "StoreCodecs", "CSQLite"], path: "StoreFormats/CoreDataSQLite",
+      exclude: ["FORMAT.md"], packageAccess: false, swiftSettings: strict),
+    .target(
       name: "BuiltInStoreFormats",
-      dependencies: ["AtomicStoreSPI", "XMLStoreFormat", "BinaryPropertyListStoreFormat", "CSVStoreFormat"],
+      dependencies: [
+        "AtomicStoreSPI", "XMLStoreFormat", "BinaryPropertyListStoreFormat", "CSVStoreFormat", "CoreDataSQLiteStoreFormat",
+      ],
       path: "StoreFormats/BuiltIn", swiftSettings: strict),
 
     // The stack. It knows the SPI, never a format.

@@ -23,9 +23,6 @@ public struct BinaryPropertyListStore: AtomicStore {
     if probe.begins(with: "CoreData\0\0\0\u{1}") {
       return .known("an Apple binary store (NSBinaryStoreType), which this version does not read; save it as XML with Core Data")
     }
-    if probe.begins(with: "SQLite format 3\0") {
-      return .known("an SQLite database, as Core Data's SQLite stores are, which this version does not read")
-    }
     guard !probe.isFolder, probe.begins(with: "bplist00") else { return .no }
     // The string's marker and length stand between: three bytes, or four for a length over 255.
     let head = probe.prefix.dropFirst(8).prefix(64)

@@ -14,6 +14,8 @@ public struct Loss: Sendable, Hashable, CustomStringConvertible {
     case storeIdentity = "store-identity"
     case relationshipDropped = "relationship-dropped"
     case entityDropped = "entity-dropped"
+    /// Not the target's fault: the source holds it, or should, and could not load it.
+    case notLoaded = "not-loaded"
   }
   public var kind: Kind
   /// The entity, or `Entity.property`, or the metadata key.

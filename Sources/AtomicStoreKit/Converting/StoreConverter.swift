@@ -49,6 +49,8 @@ public struct StoreConverter: Sendable {
     /// point outside.
     public var selections: [StoreSelection.Note]
     public var bytesWritten: Int
+    /// What the source's format reported when it was loaded, apart from losses.
+    public var notes: [LoadNote] = []
     public var isDryRun: Bool
   }
 
@@ -129,7 +131,10 @@ public struct StoreConverter: Sendable {
     }
     let snapshot = selection?.snapshot ?? whole
     let keepsMetadata = format.traits.keepsMetadata && selection?.keepsMetadata ?? true
-    let losses = format.traits.losses(for: snapshot, includingMetadata: selection?.keepsMetadata ?? true)
+    let notLoaded = store.loadNotes.filter(\.isLoss).map {
+      Loss(kind: .notLoaded, subject: "\($0.subject): \($0.text)", count: $0.count, example: $0.example)
+    }
+    let losses = format.traits.losses(for: snapshot, includingMetadata: selection?.keepsMetadata ?? true) + notLoaded
     guard losses.isEmpty || allowsLoss else { throw LossError(targetType: formatType.storeType, losses: losses) }
     var report = Report(
       sourceType: store.type, targetType: formatType.storeType,
@@ -138,7 +143,7 @@ public struct StoreConverter: Sendable {
         return count > 0 ? (entity.name, count) : nil
       },
       identifier: metadata.uuid, losses: losses, selections: left + (selection?.notes ?? []), bytesWritten: 0,
-      isDryRun: isDryRun)
+      notes: store.loadNotes.filter { !$0.isLoss }, isDryRun: isDryRun)
 
     progress?(.writing)
     // A dry run writes beside nothing of the target's: into the temporary folder.
@@ -188,6 +193,8 @@ public struct StoreConverter: Sendable {
       case .typeUnsupported, .specialFloat, .nilVersusEmpty, .order, .relationshipDropped:
         difference.kind == .changed && loss.subject == "\(difference.object?.entityName ?? "").\(difference.key ?? "")"
           && loss.kind.explains(value(before) ?? .null, value(after) ?? .null)
+      // What was not loaded is in neither.
+      case .notLoaded: false
       }
     }
   }

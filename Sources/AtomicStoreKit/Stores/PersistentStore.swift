@@ -82,6 +82,9 @@ public final class PersistentStore: Sendable {
   /// Whether the metadata was set since the last save.
   public var hasUnsavedMetadata: Bool { state.withLock { $0.metadataChanged } }
 
+  /// What the format reported when it read the file: what is lost of it, what was read beside it.
+  public var loadNotes: [LoadNote] { state.withLock { $0.notes } }
+
   /// Whether the store is still one of its coordinator's.
   public var isOpen: Bool { state.withLock { $0.isOpen } }
 
@@ -135,6 +138,8 @@ struct OpenStore: Sendable {
   var reservation: Reservation?
   /// Files in the store's folder that the format passed over.
   var bystanders: [String] = []
+  /// What the format reported when the file was read.
+  var notes: [LoadNote] = []
   var isOpen = true
   /// How it was opened, to open it again when somebody else changed the file.
   var opening: StoreOpening

@@ -269,6 +269,7 @@ extension PersistentStore {
       open.format = fresh.format
       open.fileIdentity = fresh.fileIdentity
       open.bystanders = fresh.bystanders
+      open.notes = fresh.notes
     }
   }
 }

@@ -67,7 +67,7 @@ struct StoreOpening: Sendable {
       metadata.lastReference = max(metadata.lastReference, nodes.greatestIntegerReference)
       return OpenStore(
         format: format, version: NodeVersion(nodes), metadata: metadata, fileIdentity: place.identity,
-        bystanders: source.bystanders, opening: self)
+        bystanders: source.bystanders, notes: source.notes, opening: self)
     } catch {
       format.willRemove(from: nil)
       throw error.located(StoreLocation(file: path))
