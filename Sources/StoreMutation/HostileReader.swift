@@ -4,6 +4,7 @@ public enum HostileReader: String, CaseIterable, Sendable, CustomStringConvertib
   case model
   case binaryPropertyList = "binary-plist"
   case csvStore = "csv-store"
+  case coreDataSQLite = "sqlite-store"
   case xmlPropertyList = "xml-plist"
   case predicate
   case objectURI = "object-uri"

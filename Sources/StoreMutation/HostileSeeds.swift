@@ -33,6 +33,7 @@ extension HostileReader {
     case .csvStore:
       seeds = Self.csvFiles.map { Array($0.utf8) } + [try folder("FriendInfo/FriendInfo.csvstore"), try folder("Company/Company.csvstore")]
       seeds += try damaged(".csv") + damaged(".csvstore")
+    case .coreDataSQLite: seeds = [try file("People/People.sqlite")] + (try damaged(".sqlite"))
     case .xmlPropertyList:
       seeds = [Array(Self.xmlList.utf8), try file("FriendInfo/FriendInfo.csvstore/metadata.plist"), try file("Company/Company.xcdatamodeld/.xccurrentversion")]
     case .predicate: seeds = Self.predicates.map { Array($0.utf8) }
@@ -52,6 +53,7 @@ extension HostileReader {
     case .model: return files("models") { $0.hasSuffix("contents") }
     case .binaryPropertyList: return (files("plist") { _ in true } + files("mom") { _ in true }).filter { $0.starts(with: "bplist".utf8) }
     case .xmlPropertyList: return files("plist") { _ in true }.filter { $0.first == 0x3C }
+    case .coreDataSQLite: return files("sqlite") { _ in true }
     case .csvStore: return files("csv") { $0.hasSuffix(".csv") }
     case .predicate:
       let lines = (try? Data(contentsOf: URL(filePath: corpus + "/predicates_public.txt"))) ?? Data()

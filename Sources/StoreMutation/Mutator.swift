@@ -28,6 +28,7 @@ public struct Mutator: Sendable {
         switch reader {
         case .xmlStore, .model, .xmlPropertyList: XMLMutation.apply(to: &result, other, reader, &random)
         case .binaryPropertyList: PropertyListMutation.apply(to: &result, other, &random)
+        case .coreDataSQLite: SQLiteMutation.apply(to: &result, other, &random)
         case .csvStore: CSVMutation.apply(to: &result, other, &random)
         case .predicate, .objectURI: TextMutation.apply(to: &result, other, reader, &random)
         }

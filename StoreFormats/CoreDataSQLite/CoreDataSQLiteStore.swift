@@ -1,16 +1,17 @@
 public import AtomicStoreSPI
 import FoundationEssentials
-import StoreCodecs
 
 /// Core Data's SQLite store (`NSSQLiteStoreType`), which SwiftData uses too: loaded whole into memory.
 ///
 /// The file is read, never opened by SQLite: a write-ahead log beside it is applied in memory, and neither is touched. An object's
-/// reference is its `Z_PK`, unique among the objects of one root entity.
+/// reference is its `Z_PK`, unique among the objects of one root entity. A store is written anew only: what an existing one has
+/// beside its objects, such as history and triggers, would not stay right.
 public struct CoreDataSQLiteStore: AtomicStore {
   public static let storeType = "CoreDataSQLite"
   public static let traits = StoreTraits(
-    summary: "Core Data's SQLite store (NSSQLiteStoreType), which is read",
-    fileExtensions: ["sqlite"], canWrite: false, references: .integersOnly, isSelfDescribing: false,
+    summary: "Core Data's SQLite store (NSSQLiteStoreType); written anew only, and not verified with Core Data",
+    fileExtensions: ["sqlite"], writes: .newOnly, references: .integersOnly, keepsSpecialFloats: false, keepsDecimals: false,
+    unsupportedTypes: ["Undefined"],
     readOptions: [
       StoreOption(
         name: "rows",
@@ -37,6 +38,9 @@ public struct CoreDataSQLiteStore: AtomicStore {
     if probe.isFolder { return RelatedFile.folder(probe) }
     guard SQLiteImage.signature.withUTF8Buffer({ probe.prefix.starts(with: $0) }) else { return RelatedFile.file(probe) }
     if probe.prefix.contains(metadataTableMark) || isFoundFurtherOn(probe) { return .yes }
+    if let whole = SQLiteImage.sizeByHeader(probe.prefix), whole > probe.size {
+      return .known("an SQLite database that is cut short: \(probe.size) of \(whole) bytes, and no Core Data tables among them")
+    }
     return .known("an SQLite database, but not a Core Data store: it does not have the tables Z_METADATA and Z_PRIMARYKEY")
   }
 
@@ -102,10 +106,19 @@ public struct CoreDataSQLiteStore: AtomicStore {
     return image
   }
 
+  // MARK: Writing
+
   public mutating func save(_ snapshot: StoreSnapshot, to staged: StagedStore) throws(PersistentStoreError) {
-    throw PersistentStoreError(
-      .notSupported, "Core Data's SQLite stores are read, not written; convert to another type",
-      at: StoreLocation(file: staged.targetPath))
+    // SQLite would take what an earlier store left there for the new one's.
+    for suffix in ["-wal", "-journal"] {
+      let place = try StorePlace.inspect(staged.targetPath + suffix)
+      guard place.kind == .nothing || place.kind == .zeroLength else {
+        throw PersistentStoreError(
+          .alreadyExists, "this belongs to an earlier store, and SQLite would apply it to the new one; move it away first",
+          at: StoreLocation(file: place.path))
+      }
+    }
+    try StoreWriter(snapshot, path: staged.targetPath).write(to: try staged.file())
   }
 }
 

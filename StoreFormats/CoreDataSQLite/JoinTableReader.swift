@@ -98,8 +98,13 @@ struct JoinTableReader {
           "row \(row) joins \(model.entity(at: join.first.entity).name)/\(one) and \(model.entity(at: join.second.entity).name)/\(other), which do not exist",
           at: place)
       }
-      first.append(owner: one, member: other, orderKey: rows.integer(4))
-      if !join.isReflexive || one != other { second.append(owner: other, member: one, orderKey: rows.integer(3)) }
+      if join.isReflexive {
+        first.append(owner: one, member: other, orderKey: rows.integer(3))
+        second.append(owner: other, member: one, orderKey: .max)
+      } else {
+        first.append(owner: one, member: other, orderKey: rows.integer(4))
+        second.append(owner: other, member: one, orderKey: rows.integer(3))
+      }
     }
     return join.isReflexive ? [Self.merged(first, second)] : [first, second]
   }

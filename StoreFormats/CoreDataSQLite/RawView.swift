@@ -8,6 +8,7 @@ struct RawView {
   private let database: SQLiteDatabase
   private let schema: DatabaseSchema
   private let entities: [StoreTables.EntityRow]
+  private let byNumber: [Int64: StoreTables.EntityRow]
   private var properties: [Int64: [PropertyDescription]] = [:]
   private var taken: [Int64: Set<ScalarString>] = [:]
 
@@ -15,6 +16,9 @@ struct RawView {
     self.database = database
     schema = try DatabaseSchema(database)
     entities = try StoreTables(database).entityRows().filter { $0.number < StoreTables.firstHistoryNumber }
+    var byNumber: [Int64: StoreTables.EntityRow] = [:]
+    for entity in entities { byNumber[entity.number] = entity }
+    self.byNumber = byNumber
   }
 
   func model() throws(PersistentStoreError) -> ModelDescription {
@@ -23,10 +27,9 @@ struct RawView {
   }
 
   private mutating func make() throws(PersistentStoreError) -> ModelDescription {
-    let known = Set(entities.map(\.number))
     var children: [Int64: [StoreTables.EntityRow]] = [:]
     for entity in entities {
-      guard entity.parent == 0 || known.contains(entity.parent) else {
+      guard entity.parent == 0 || byNumber[entity.parent] != nil else {
         throw PersistentStoreError(
           .malformed, "the super-entity of \(entity.name), number \(entity.parent), is not there",
           at: StoreLocation(file: database.file, entity: "Z_PRIMARYKEY"))
@@ -35,9 +38,9 @@ struct RawView {
     }
     for root in children[0] ?? [] {
       let tree = Self.tree(root, children)
-      if let table = try schema.table("Z" + root.name.uppercased()) { try readColumns(table, tree) }
+      if let table = try schema.table("Z" + root.name.uppercased()) { try readColumns(table, tree, root) }
     }
-    try readJoinTables(known)
+    try readJoinTables()
     let roots = try (children[0] ?? []).map { (root) throws(PersistentStoreError) in try description(root, children, depth: 0) }
     let reached = roots.reduce(0) { $0 + Self.count($1) }
     guard reached == entities.count else {
@@ -79,11 +82,17 @@ struct RawView {
   // MARK: Columns
 
   /// Gives each column to the one entity whose rows use it, or to the root where several do, or none.
-  private mutating func readColumns(_ table: DatabaseSchema.Table, _ tree: [StoreTables.EntityRow]) throws(PersistentStoreError) {
-    guard let root = tree.first(where: { row in !tree.contains { $0.number == row.parent } }) else { return }
+  private mutating func readColumns(
+    _ table: DatabaseSchema.Table, _ tree: [StoreTables.EntityRow], _ root: StoreTables.EntityRow
+  ) throws(PersistentStoreError) {
     let skipped: Set<String> = ["Z_PK", "Z_ENT", "Z_OPT"]
     let columns = table.columns.filter { !skipped.contains(DatabaseSchema.key($0.name)) && DatabaseSchema.key($0.name).hasPrefix("Z") }
     guard !columns.isEmpty else { return }
+    // A column with the destination's entity number tells that another one is a to-one, and which entity that leads to.
+    var destinations: [String: Int64] = [:]
+    for column in columns {
+      if let (number, rest) = Self.numbered(DatabaseSchema.key(column.name), "_") { destinations[rest] = number }
+    }
     let users = tree.count > 1 ? try users(of: columns, in: table) : [:]
     for (index, column) in columns.enumerated() {
       let name = DatabaseSchema.key(column.name)
@@ -91,14 +100,12 @@ struct RawView {
       let used = users[index] ?? []
       let owner = used.count == 1 ? used.first ?? root.number : root.number
       let text = String(column.name.dropFirst())
-      if let (number, rest) = Self.numbered(name, ""), let other = entities.first(where: { $0.number == number }) {
+      if let (number, rest) = Self.numbered(name, ""), let other = byNumber[number] {
         add(
           .relationship(RelationshipDescription(name: rest, destinationEntityName: root.name, maximumCount: 0)), to: other.number)
         continue
       }
-      // The column with the destination's entity number tells that this one is a to-one, and which entity it leads to.
-      let companion = columns.compactMap { Self.numbered(DatabaseSchema.key($0.name), "_") }.first { $0.text == DatabaseSchema.key(text) }
-      if let companion, let destination = entities.first(where: { $0.number == companion.number }) {
+      if let destination = destinations[DatabaseSchema.key(text)].flatMap({ byNumber[$0] }) {
         add(.relationship(RelationshipDescription(name: text, destinationEntityName: destination.name)), to: owner)
       } else {
         add(.attribute(AttributeDescription(name: text, type: Self.type(column.type))), to: owner)
@@ -142,7 +149,7 @@ struct RawView {
 
   // MARK: Join tables
 
-  private mutating func readJoinTables(_ known: Set<Int64>) throws(PersistentStoreError) {
+  private mutating func readJoinTables() throws(PersistentStoreError) {
     for name in schema.tableNames where DatabaseSchema.key(name).hasPrefix("Z_") {
       guard let table = try schema.table(name) else { continue }
       let sides = table.columns.compactMap { column -> (number: Int64, text: String)? in
@@ -150,10 +157,7 @@ struct RawView {
         guard key.hasPrefix("Z_"), !key.hasPrefix("Z_FOK_") else { return nil }
         return Self.numbered("Z" + key.dropFirst(2), "")
       }
-      guard sides.count == 2, known.contains(sides[0].number), known.contains(sides[1].number),
-        let first = entities.first(where: { $0.number == sides[0].number }),
-        let second = entities.first(where: { $0.number == sides[1].number })
-      else { continue }
+      guard sides.count == 2, let first = byNumber[sides[0].number], let second = byNumber[sides[1].number] else { continue }
       // A column bears the name that the other side has for its objects.
       let ordered = (
         table.column(named: "Z_FOK_\(sides[1].number)\(sides[1].text)") != nil, table.column(named: "Z_FOK_\(sides[0].number)\(sides[0].text)") != nil

@@ -107,6 +107,17 @@ final class SQLiteImage: @unchecked Sendable {
     }
   }
 
+  /// How many bytes the file should have; nil where its header does not say.
+  static func sizeByHeader(_ prefix: [UInt8]) -> Int? {
+    guard prefix.count >= headerSize else { return nil }
+    return prefix.withUnsafeBytes { bytes in
+      let stored = Int(bytes.bigEndian16(16))
+      // The number of pages counts only where it was written by the last change.
+      guard bytes.bigEndian32(24) == bytes.bigEndian32(92) else { return nil }
+      return (stored == 1 ? 65_536 : stored) * Int(bytes.bigEndian32(28))
+    }
+  }
+
   private static func check(
     _ image: UnsafeRawBufferPointer, logPageSize: Int?, _ place: StoreLocation
   ) throws(PersistentStoreError) {

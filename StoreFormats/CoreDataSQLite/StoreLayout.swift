@@ -169,10 +169,12 @@ struct StoreLayout {
 
   /// Columns for to-many relationships without an inverse, which are kept in the destination's table.
   private mutating func addOwnerColumns() {
+    var tableOfRoot: [Int: Int] = [:]
+    for (index, table) in tables.enumerated() { tableOfRoot[table.root] = index }
     for entity in model.entities {
       for slot in Self.ownSlots(entity) where slot.isToMany && slot.destination >= 0 && inverse(of: slot, in: entity) == nil {
         let root = model.entity(at: slot.destination).root.index
-        guard let index = tables.firstIndex(where: { $0.root == root }) else { continue }
+        guard let index = tableOfRoot[root] else { continue }
         let text = "\(number(entity.index))" + Self.columnText(slot.name)
         tables[index].columns.append(
           Column(role: .owner(entity: entity.index, slot: slot.index), entity: slot.destination, slot: slot.index, name: "Z" + text))

@@ -77,28 +77,27 @@ struct StoreLoader {
 
   /// Entities of the store that the model lacks may not have objects.
   private func refuseUnknownEntities() throws(PersistentStoreError) {
-    let unknown = entityRows.filter { $0.number < StoreTables.firstHistoryNumber && nodes.model.entity(named: $0.name) == nil }
-    for entity in unknown {
-      var root = entity
-      // Chains of parents are as long as the table at most, whatever it says.
-      for _ in entityRows {
-        guard root.parent != 0, let parent = entityRows.first(where: { $0.number == root.parent }) else { break }
-        root = parent
-      }
+    let known = entityRows.filter { $0.number < StoreTables.firstHistoryNumber }
+    var unknown: [Int64: StoreTables.EntityRow] = [:]
+    for row in known where nodes.model.entity(named: row.name) == nil { unknown[row.number] = row }
+    guard !unknown.isEmpty else { return }
+    for root in known where root.parent == 0 {
       guard let table = try schema.table("Z" + root.name.uppercased()), table.column(named: "Z_ENT") != nil else { continue }
-      let place = StoreLocation(file: source.name, entity: entity.name)
       let rows = try database.prepare(
-        "SELECT count(*) FROM \(SQLiteDatabase.quoted(table.name)) WHERE Z_ENT = \(entity.number)", place)
-      guard try rows.step(), rows.integer(0) > 0 else { continue }
-      let count = Int(rows.integer(0))
-      guard strayRows == .skip else {
-        throw PersistentStoreError(
-          .modelMismatch,
-          "the store holds \(count) objects of \(entity.name), which the model does not have; the option rows=skip leaves them out", at: place)
-      }
-      // In a table that is read with others, each row is reported when it is met.
-      if nodes.model.entity(named: root.name) == nil {
-        source.report(LoadNote(subject: entity.name, count: count, text: "objects of an entity that the model does not have left out"))
+        "SELECT Z_ENT, count(*), min(Z_PK) FROM \(SQLiteDatabase.quoted(table.name)) GROUP BY Z_ENT",
+        StoreLocation(file: source.name, entity: root.name))
+      while try rows.step() {
+        guard let entity = unknown[rows.integer(0)] else { continue }
+        guard strayRows == .skip else {
+          throw PersistentStoreError(
+            .modelMismatch,
+            "the store holds \(rows.integer(1)) objects of \(entity.name), which the model does not have; the option rows=skip leaves them out",
+            at: StoreLocation(file: source.name, entity: entity.name, reference: String(rows.integer(2))))
+        }
+        // In a table that is read for others, rows are counted when they are met.
+        guard nodes.model.entity(named: root.name) == nil else { continue }
+        source.report(
+          LoadNote(subject: entity.name, count: Int(rows.integer(1)), text: "left out: objects of an entity that the model does not have"))
       }
     }
   }

@@ -55,11 +55,12 @@ struct StoreTables {
     guard let text = rows.string(0), let uuid = UUID(uuidString: text) else {
       throw PersistentStoreError(.malformed, "Z_UUID is not a UUID", at: place.filled(from: StoreLocation(property: "Z_UUID")))
     }
-    let entries = try Self.entries(rows, maximumDepth, place)
+    var entries = try Self.entries(rows, maximumDepth, place)
+    let model = try ownModel(&entries, place)
     guard try !rows.step() else { throw PersistentStoreError(.malformed, "the table has more than one row", at: place) }
     let last = try entityRows().reduce(0) { $1.number < Self.firstHistoryNumber ? max($0, $1.greatestKey) : $0 }
     return StoreMetadata(
-      storeType: CoreDataSQLiteStore.storeType, uuid: uuid, entries: entries, lastReference: last, model: try cachedModel())
+      storeType: CoreDataSQLiteStore.storeType, uuid: uuid, entries: entries, lastReference: last, model: model)
   }
 
   private static func entries(
@@ -87,8 +88,14 @@ struct StoreTables {
     return entries
   }
 
-  // MARK: Z_MODELCACHE
+  // MARK: The model
 
-  /// The model that Core Data left in the store; nil where there is none.
-  private func cachedModel() throws(PersistentStoreError) -> ModelDescription? { nil }
+  /// The model that the store carries: in the metadata, where the kit wrote it; nil where there is none.
+  private func ownModel(_ entries: inout PropertyListDictionary, _ place: StoreLocation) throws(PersistentStoreError) -> ModelDescription? {
+    guard let list = entries[StoreWriter.modelKey] else { return nil }
+    entries[StoreWriter.modelKey] = nil
+    do throws(PersistentStoreError) { return try ModelDescription(propertyList: list) } catch {
+      throw error.located(place.filled(from: StoreLocation(property: "Z_PLIST")))
+    }
+  }
 }

@@ -43,6 +43,9 @@ struct TableReader {
   private var selectedIndex: [Int: Int32] = [:]
   private var plans: [Int64: EntityPlan] = [:]
   private var usedColumns: Set<Int> = []
+  /// Rows that were left out: how many for each reason, and the first one's key.
+  private var strays: [(reason: String, count: Int, first: Int64)] = []
+  private var strayReasons: [Int64?: Int] = [:]
 
   init(
     _ table: StoreLayout.Table, _ found: DatabaseSchema.Table, layout: StoreLayout, database: SQLiteDatabase, nodes: NodeTableBuilder,
@@ -203,6 +206,7 @@ struct TableReader {
       }
     }
     lookup.seal()
+    reportStrays()
     try reportUnknownColumns()
     return lookup
   }
@@ -296,25 +300,37 @@ struct TableReader {
       default: ""
     }
     return PersistentStoreError(
-      .invalidValue, "the column \(selected[Int(field.column)]) of \(found.name) holds \(kind.name)\(shown), which is not a \(nodes.typeName(slot: field.slot))",
+      .invalidValue, "the column \(selected[Int(field.column)]) of \(found.name) holds \(kind.name)\(shown), which is not of the type \(nodes.typeName(slot: field.slot))",
       at: nodes.location(field.slot).filled(from: StoreLocation(file: database.file)))
   }
 
   // MARK: What is no object's
 
   /// A row of an entity that the model does not have, of one that is kept in another table, or of an abstract one.
-  private func stray(_ key: Int64, _ rows: SQLiteStatement, _ place: StoreLocation) throws(PersistentStoreError) {
-    let number = rows.integer(1)
-    let owner = nodes.model.entities.first { layout.numbers[$0.index] == number }
-    let what = rows.isNull(1) ? "has no entity number" : owner.map {
+  private mutating func stray(_ key: Int64, _ rows: SQLiteStatement, _ place: StoreLocation) throws(PersistentStoreError) {
+    let number = rows.isNull(1) ? nil : rows.integer(1)
+    if let known = strayReasons[number] {
+      strays[known].count += 1
+      return
+    }
+    let owner = nodes.model.entities.first { layout.numbers[$0.index] == number && number != nil }
+    let reason = number == nil ? "has no entity number" : owner.map {
       $0.isAbstract ? "is of \($0.name), which is abstract" : "is of \($0.name), whose objects are in another table"
-    } ?? "is of the entity number \(number), which the model does not have"
+    } ?? "is of the entity number \(number ?? 0), which the model does not have"
     guard strayRows == .skip else {
       throw PersistentStoreError(
-        .modelMismatch, "the row with Z_PK \(key) of \(found.name) \(what); the option rows=skip leaves such rows out",
+        .modelMismatch, "the row with Z_PK \(key) of \(found.name) \(reason); the option rows=skip leaves such rows out",
         at: place.filled(from: StoreLocation(reference: String(key))))
     }
-    source.report(LoadNote(subject: "\(found.name), Z_PK \(key)", text: "left out: the row \(what)"))
+    strayReasons[number] = strays.count
+    strays.append((reason, 1, key))
+  }
+
+  private func reportStrays() {
+    for stray in strays {
+      source.report(
+        LoadNote(subject: found.name, count: stray.count, text: "left out: a row that \(stray.reason)", example: "Z_PK \(stray.first)"))
+    }
   }
 
   /// Values in columns that no property of the model has.

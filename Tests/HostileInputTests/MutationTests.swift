@@ -15,13 +15,14 @@ import Testing
     arguments: HostileReader.allCases)
   func bounded(_ reader: HostileReader) throws {
     // Small seeds: the changes then hit what matters, and the whole takes seconds.
-    let mutator = Mutator(reader: reader, seeds: try reader.seeds(samples: Self.samples, limit: 2500))
+    // A database has a page for every table at least.
+    let mutator = Mutator(reader: reader, seeds: try reader.seeds(samples: Self.samples, limit: reader == .coreDataSQLite ? 10_000 : 2500))
     let trial = try HostileTrial(reader: reader, samples: Self.samples)
     var random = MutationRandom(seed: 6)
     var outcomes: [HostileOutcome: Int] = [:]
     for seed in mutator.seeds { outcomes[try trial.run(seed), default: 0] += 1 }
     for number in 0..<Self.count(reader) {
-      let input = mutator.input(&random, limit: 2048)
+      let input = mutator.input(&random, limit: reader == .coreDataSQLite ? 10_000 : 2048)
       let begin = ContinuousClock.now
       do {
         outcomes[try trial.run(input), default: 0] += 1

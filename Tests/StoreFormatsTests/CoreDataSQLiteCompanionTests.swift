@@ -148,10 +148,13 @@ struct CoreDataSQLiteCompanionTests {
 
   @Test(
     "files that belong to a store are named, with what to open instead",
-    arguments: zip(["Live.sqlite-wal", ".External_SUPPORT", "Plain.sqlite-journal", "Empty.sqlite"], ["'Live.sqlite' beside it", "external data", "'Plain.sqlite' beside it", "not a Core Data store"]))
+    arguments: zip(
+      ["Live.sqlite-wal", ".External_SUPPORT", "Plain.sqlite-journal", "Empty.sqlite", "Cut.sqlite"],
+      ["'Live.sqlite' beside it", "external data", "'Plain.sqlite' beside it", "not a Core Data store", "cut short: 2000 of 11264 bytes"]))
   func relatedFiles(_ name: String, _ words: String) throws {
     try (Data([0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]) + Data(count: 600)).write(to: URL(filePath: samples.path("Plain.sqlite-journal")))
     try samples.edit("Empty.sqlite", "CREATE TABLE t (x)")
+    try (try #require(FileManager.default.contents(atPath: samples.path("Plain.sqlite")))).prefix(2000).write(to: URL(filePath: samples.path("Cut.sqlite")))
     let error = try samples.failure(name)
     #expect(error.code == .notSupported && error.message.contains(words), "\(error)")
   }

@@ -277,9 +277,6 @@ import Testing
     return ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted().map { path + "/" + $0 }
   }
   static let binary = files("binary")
-  static let sqlite = files("sqlite").filter {
-    FileManager.default.contents(atPath: $0)?.starts(with: Array("SQLite format 3\0".utf8)) == true
-  }
 
   private static func failure(_ path: String) throws -> PersistentStoreError {
     try XMLSupport.failure {
@@ -292,13 +289,6 @@ import Testing
   func namesBinary(_ path: String) throws {
     let error = try Self.failure(path)
     #expect(error.code == .notSupported && error.description.contains("NSBinaryStoreType"), "\(error)")
-    #expect(error.location.file == path)
-  }
-
-  @Test("an SQLite store is refused by name", .enabled(if: !sqlite.isEmpty, "needs ../shared/corpus"), arguments: sqlite)
-  func namesSQLite(_ path: String) throws {
-    let error = try Self.failure(path)
-    #expect(error.code == .notSupported && error.description.contains("SQLite"), "\(error)")
     #expect(error.location.file == path)
   }
 

@@ -190,7 +190,7 @@ public struct StoreConverter: Sendable {
       case .referenceRenumbered, .entityDropped: difference.kind != .metadata && difference.kind != .identity
       case .metadataKey: difference.kind == .metadata && difference.key == loss.subject
       case .storeIdentity: difference.kind == .identity
-      case .typeUnsupported, .specialFloat, .nilVersusEmpty, .order, .relationshipDropped:
+      case .typeUnsupported, .specialFloat, .decimalPrecision, .nilVersusEmpty, .order, .relationshipDropped:
         difference.kind == .changed && loss.subject == "\(difference.object?.entityName ?? "").\(difference.key ?? "")"
           && loss.kind.explains(value(before) ?? .null, value(after) ?? .null)
       // What was not loaded is in neither.
@@ -293,6 +293,7 @@ extension Loss.Kind {
     case (.specialFloat, .date(let date), _):
       !date.timeIntervalSinceReferenceDate.isFinite
         || (date.timeIntervalSinceReferenceDate == 0 && date.timeIntervalSinceReferenceDate.sign == .minus)
+    case (.decimalPrecision, .decimal(let old), .decimal(let new)): old.doubleValue == new.doubleValue
     case (.nilVersusEmpty, .string(let text), .null): text.isEmpty
     case (.order, .toMany(let old), .toMany(let new)): old.count == new.count && Set(old) == Set(new)
     case (.typeUnsupported, _, .null), (.relationshipDropped, _, .null): true
