@@ -36,11 +36,14 @@ struct Formats: ParsableCommand {
         }
       }
       text += "Every format:\n"
-      for option in StoreLimits.options { text += "  --read-option \(option.name)=…: \(option.help)\n" }
+      for option in Self.common { text += "  --read-option \(option.name)=…: \(option.help)\n" }
       for refusal in Tool.refusals { text += "left out: \(refusal.from): \(refusal.reason)\n" }
       try Talk.put(text)
     }
   }
+
+  /// The options that are the kit's, of every format.
+  private static let common = StoreLimits.options + [PersistentStoreCoordinator.ignoreVersionHashesOption]
 
   private static func kept(_ traits: StoreTraits) -> [String] {
     [
@@ -69,7 +72,7 @@ struct Formats: ParsableCommand {
       ("keepsSpecialFloats", .boolean(traits.keepsSpecialFloats)),
       ("keepsMetadata", .boolean(traits.keepsMetadata)), ("isSelfDescribing", .boolean(traits.isSelfDescribing)),
       ("unsupportedTypes", .array(traits.unsupportedTypes.map { .string($0) })),
-      ("readOptions", options(traits.readOptions + StoreLimits.options)), ("writeOptions", options(traits.writeOptions)),
+      ("readOptions", options(traits.readOptions + Self.common)), ("writeOptions", options(traits.writeOptions)),
     ])
   }
 }

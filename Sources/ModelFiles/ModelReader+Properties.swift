@@ -73,8 +73,11 @@ extension ModelReader {
     relationship.versionHashModifier = attributes.take("versionHashModifier")
     let isToMany = flag("toMany", &attributes, element)
     // -1 and 0 mean no bound. The bound makes the difference between to-one and to-many, as it does for Core Data.
-    let most = max(try count("maxCount", &attributes, element, entity: entity, property: name) ?? (isToMany ? 0 : 1), 0)
+    let stated = try count("maxCount", &attributes, element, entity: entity, property: name) ?? (isToMany ? 0 : 1)
+    let most = max(stated, 0)
     relationship.maximumCount = most
+    // It counts in version hashes as it is.
+    if stated < 0 { attributes.keep("maxCount", String(stated)) }
     if isToMany, most == 1 { warn(element, "\(entity).\(name) is a to-many of at most 1 object; it is read as a to-one") }
     let least = try count("minCount", &attributes, element, entity: entity, property: name) ?? 0
     relationship.minimumCount = max(least, 0)

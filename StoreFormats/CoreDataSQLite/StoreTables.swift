@@ -1,5 +1,6 @@
 import AtomicStoreSPI
 import FoundationEssentials
+import ModelFiles
 import StoreCodecs
 
 /// The three tables that every Core Data store has beside those of its entities.
@@ -90,12 +91,41 @@ struct StoreTables {
 
   // MARK: The model
 
-  /// The model that the store carries: in the metadata, where the kit wrote it; nil where there is none.
+  /// The model that the store carries: in the metadata, where the kit wrote it, or in Z_MODELCACHE, where Core Data left it. Nil where
+  /// there is none, or none that the tables were made by: a migration in place may leave an older or a newer one there.
   private func ownModel(_ entries: inout PropertyListDictionary, _ place: StoreLocation) throws(PersistentStoreError) -> ModelDescription? {
-    guard let list = entries[StoreWriter.modelKey] else { return nil }
+    let own = entries[StoreWriter.modelKey]
     entries[StoreWriter.modelKey] = nil
-    do throws(PersistentStoreError) { return try ModelDescription(propertyList: list) } catch {
-      throw error.located(place.filled(from: StoreLocation(property: "Z_PLIST")))
+    if let own {
+      let model: ModelDescription
+      do throws(PersistentStoreError) { model = try ModelDescription(propertyList: own) } catch {
+        throw error.located(place.filled(from: StoreLocation(property: "Z_PLIST")))
+      }
+      if model.isInferred || Self.fits(model, entries) { return model }
+    }
+    guard let cached = try cachedModel(), Self.fits(cached, entries) else { return nil }
+    return cached
+  }
+
+  /// Whether the model has the version hashes that the metadata have, where they have any.
+  private static func fits(_ model: ModelDescription, _ entries: PropertyListDictionary) -> Bool {
+    guard let stored = VersionHashes(metadata: entries) else { return true }
+    guard let frozen = try? ManagedObjectModel(model) else { return false }
+    let hashes = frozen.versionHashes
+    // A store of one configuration has the hashes of its entities only.
+    return stored.entries.allSatisfy { hashes[$0.entityName] == $0.hash }
+  }
+
+  private func cachedModel() throws(PersistentStoreError) -> ModelDescription? {
+    let schema = try DatabaseSchema(database)
+    guard schema.hasTable("Z_MODELCACHE") else { return nil }
+    let rows = try database.prepare("SELECT Z_CONTENT FROM Z_MODELCACHE", place("Z_MODELCACHE"))
+    guard try rows.step(), rows.kind(0) == .blob else { return nil }
+    do throws(PersistentStoreError) {
+      return try ModelFile.read(cached: Array(rows.bytes(0)), name: database.file).description
+    } catch {
+      // The cache is a convenience: a store whose cache cannot be read is one without a cache.
+      return nil
     }
   }
 }

@@ -122,6 +122,7 @@ public struct StoreConverter: Sendable {
     var metadata = store.metadata
     metadata.storeType = formatType.storeType
     if makesNewIdentifier { metadata.uuid = UUID() }
+    metadata.setVersionHashes(of: nodes.model, configuration: store.configurationName, isKept: format.traits.keepsMetadata)
     let whole = StoreSnapshot(nodes: try nodes.canonical(), metadata: metadata)
     let selection = try format.selection(from: whole)
     if refusesSelections, let selection, !selection.keepsMetadata || !selection.notes.isEmpty {
@@ -165,7 +166,9 @@ public struct StoreConverter: Sendable {
     if !keepsMetadata { report.identifier = readBack.snapshot.metadata.uuid }
     let differences = GraphComparison.differences(
       snapshot, readBack.snapshot,
-      options: .init(comparesIdentity: keepsMetadata, comparesMetadata: keepsMetadata, limit: losses.isEmpty ? 100 : nil))
+      options: .init(
+        comparesIdentity: keepsMetadata, comparesMetadata: keepsMetadata, comparesMissingDerivedMetadata: true,
+        limit: losses.isEmpty ? 100 : nil))
     // Leave to lose one thing is no leave to lose another.
     let unexplained = losses.isEmpty ? differences : differences.filter { !Self.explains(losses, $0, snapshot.nodes, readBack.snapshot.nodes) }
     guard unexplained.isEmpty else { throw VerificationError(differences: Array(unexplained.prefix(100))) }

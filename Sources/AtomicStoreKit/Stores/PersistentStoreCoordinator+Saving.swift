@@ -132,6 +132,7 @@ struct PendingSave {
         try nodes.set(value, slot: slot, of: node)
       }
       metadata.lastReference = max(metadata.lastReference, nodes.greatestIntegerReference)
+      if format.traits.keepsMetadata { metadata.setVersionHashes(of: nodes.model, configuration: store.configurationName) }
       let snapshot = StoreSnapshot(nodes: try nodes.canonical(), metadata: metadata)
       let staged = try StagedStore(
         target: store.path, layout: format.layout, policy: .replaceOnlyIf(open.fileIdentity), keeping: open.bystanders)

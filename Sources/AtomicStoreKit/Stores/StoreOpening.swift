@@ -133,7 +133,7 @@ struct StoreOpening: Sendable {
   private func make(
     _ formatType: any AtomicStore.Type, _ place: StorePlace
   ) throws(PersistentStoreError) -> any AtomicStore {
-    let (own, limits) = try ownOptions()
+    let (own, limits, _) = try ownOptions()
     try formatType.traits.check(own, of: formatType.storeType)
     do {
       return try formatType.init(
@@ -144,11 +144,12 @@ struct StoreOpening: Sendable {
     }
   }
 
-  /// The format's own options, and the limits among them, which are the kit's.
-  private func ownOptions() throws(PersistentStoreError) -> (own: StoreOptions, limits: StoreLimits) {
+  /// The format's own options, and those among them that are the kit's.
+  func ownOptions() throws(PersistentStoreError) -> (own: StoreOptions, limits: StoreLimits, ignoresVersionHashes: Bool) {
     var own = options
     let limits = try StoreLimits(taking: &own)
-    return (own, limits)
+    let ignoresVersionHashes = try Self.takeIgnoresVersionHashes(from: &own)
+    return (own, limits, ignoresVersionHashes)
   }
 
   private func checkSize(of source: StoreSource, _ limits: StoreLimits) throws(PersistentStoreError) {
@@ -188,6 +189,7 @@ struct StoreOpening: Sendable {
             .modelMismatch, "the store was written with another model: \(list)", at: StoreLocation(file: path))
         }
       }
+      try checkVersionHashes(of: model, metadata)
       return model
     }
     let description = if let stored = metadata.model { stored } else { try format.inferModel(from: source) }
