@@ -15,7 +15,7 @@ public struct CoreDataSQLiteStore: AtomicStore {
     readOptions: [
       StoreOption(
         name: "rows",
-        help: "What to do with rows that belong to no object: of an entity that the model does not have, or in another entity's table.",
+        help: "What to do with rows that belong to no object: of an entity that the model does not have, in another entity's table, or joining two objects that do not exist.",
         values: StrayRows.allCases.map(\.rawValue))
     ])
 

@@ -71,7 +71,12 @@ struct JoinTableReader {
   }
 
   /// The pairs, as the members of both sides.
-  func read(_ lookups: [Int: KeyLookup], _ model: ManagedObjectModel) throws(PersistentStoreError) -> [MemberList] {
+  ///
+  /// - Throws: `.malformed` for a damaged row; `.danglingReference` for one that joins two objects that do not exist, unless such rows
+  ///   are left out and reported. A row with one end is one end's dangling reference.
+  func read(
+    _ lookups: [Int: KeyLookup], _ model: ManagedObjectModel, strayRows: CoreDataSQLiteStore.StrayRows, source: StoreSource
+  ) throws(PersistentStoreError) -> [MemberList] {
     let place = StoreLocation(file: database.file, entity: tableName)
     let names = ["rowid", columns.first, columns.second, columns.firstOrder ?? "", columns.secondOrder ?? ""]
     let list = names.map { $0.isEmpty ? "0" : $0 == "rowid" ? $0 : SQLiteDatabase.quoted($0) }.joined(separator: ", ")
@@ -81,6 +86,7 @@ struct JoinTableReader {
     let firstLookup = lookups[model.entity(at: join.first.entity).root.index]
     let secondLookup = lookups[model.entity(at: join.second.entity).root.index]
     var previous = Int64.min
+    var strays: (count: Int, first: Int64) = (0, 0)
     while try rows.step(after: nil) {
       let row = rows.integer(0)
       guard row > previous || previous == .min else {
@@ -93,10 +99,14 @@ struct JoinTableReader {
       }
       let (one, other) = (rows.integer(1), rows.integer(2))
       guard firstLookup?[one] != nil || secondLookup?[other] != nil else {
-        throw PersistentStoreError(
-          .danglingReference,
-          "row \(row) joins \(model.entity(at: join.first.entity).name)/\(one) and \(model.entity(at: join.second.entity).name)/\(other), which do not exist",
-          at: place)
+        guard strayRows == .skip else {
+          throw PersistentStoreError(
+            .danglingReference,
+            "row \(row) joins \(model.entity(at: join.first.entity).name)/\(one) and \(model.entity(at: join.second.entity).name)/\(other), which do not exist; the option rows=skip leaves such rows out",
+            at: place)
+        }
+        strays = (strays.count + 1, strays.count == 0 ? row : strays.first)
+        continue
       }
       if join.isReflexive {
         first.append(owner: one, member: other, orderKey: rows.integer(3))
@@ -105,6 +115,10 @@ struct JoinTableReader {
         first.append(owner: one, member: other, orderKey: rows.integer(4))
         second.append(owner: other, member: one, orderKey: rows.integer(3))
       }
+    }
+    if strays.count > 0 {
+      source.report(
+        LoadNote(subject: tableName, count: strays.count, text: "left out: a row that joins two objects that do not exist", example: "row \(strays.first)"))
     }
     return join.isReflexive ? [Self.merged(first, second)] : [first, second]
   }

@@ -50,7 +50,7 @@ struct StoreLoader {
         continue
       }
       read.insert(DatabaseSchema.key(reader.tableName))
-      lists += try reader.read(lookups, nodes.model)
+      lists += try reader.read(lookups, nodes.model, strayRows: strayRows, source: source)
     }
     for list in lists { try list.fill(nodes, lookups) }
     try reportOthers(read)

@@ -35,15 +35,7 @@ import Testing
 
   /// What a query gives, columns separated by bars.
   private func query(_ name: String, _ sql: String) throws -> [String] {
-    let process = Process()
-    process.executableURL = URL(filePath: try #require(SQLiteSamples.program))
-    process.arguments = [folder.path + "/" + name, sql]
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    try process.run()
-    let data = pipe.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    return String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init)
+    try SQLiteSamples.lines(folder.path + "/" + name, sql)
   }
 
   @Test("a store converts there and back with nothing lost, without a model")

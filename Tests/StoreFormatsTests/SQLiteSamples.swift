@@ -31,6 +31,19 @@ final class SQLiteSamples {
     try #require(process.terminationStatus == 0, "\(program) \(arguments)")
   }
 
+  /// What a query gives, columns separated by bars.
+  static func lines(_ path: String, _ sql: String) throws -> [String] {
+    let process = Process()
+    process.executableURL = URL(filePath: try #require(program))
+    process.arguments = [path, sql]
+    let pipe = Pipe()
+    process.standardOutput = pipe
+    try process.run()
+    let data = pipe.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    return String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init)
+  }
+
   func path(_ name: String) -> String { folder + "/" + name }
 
   /// Changes a store with the sqlite3 program, and gives its path.
