@@ -71,9 +71,13 @@ let package = Package(
       name: "CoreDataSQLiteStoreFormat", dependencies: ["AtomicStoreSPI", "StoreCodecs", "ModelFiles", "CSQLite"], path: "StoreFormats/CoreDataSQLite",
       exclude: ["FORMAT.md"], packageAccess: false, swiftSettings: strict),
     .target(
+      name: "CoreDataBinaryStoreFormat", dependencies: ["AtomicStoreSPI", "StoreCodecs"], path: "StoreFormats/CoreDataBinary",
+      exclude: ["FORMAT.md"], packageAccess: false, swiftSettings: strict),
+    .target(
       name: "BuiltInStoreFormats",
       dependencies: [
         "AtomicStoreSPI", "XMLStoreFormat", "BinaryPropertyListStoreFormat", "CSVStoreFormat", "CoreDataSQLiteStoreFormat",
+        "CoreDataBinaryStoreFormat",
       ],
       path: "StoreFormats/BuiltIn", swiftSettings: strict),
 

@@ -6,6 +6,7 @@ public enum HostileReader: String, CaseIterable, Sendable, CustomStringConvertib
   case binaryPropertyList = "binary-plist"
   case csvStore = "csv-store"
   case coreDataSQLite = "sqlite-store"
+  case coreDataBinary = "binary-store"
   case xmlPropertyList = "xml-plist"
   case predicate
   case objectURI = "object-uri"

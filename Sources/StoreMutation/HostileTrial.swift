@@ -45,6 +45,7 @@ public final class HostileTrial {
       case .model, .modelArchive: return try model(input)
       case .binaryPropertyList: return try binaryPropertyList(input)
       case .csvStore: return try csvStore(input)
+      case .coreDataBinary: return try binaryStore(input)
       case .coreDataSQLite: return try sqliteStore(input)
       case .xmlPropertyList: return try xmlPropertyList(input)
       case .predicate: return try predicate(input)

@@ -269,37 +269,3 @@ import Testing
     #expect(error.code == .malformed && error.location.property == "friends", "\(error)")
   }
 }
-
-/// Stores of Apple's that this kit names and does not read.
-@Suite("Apple's other stores") struct AppleStoreRefusalTests {
-  private static func files(_ folder: String) -> [String] {
-    let path = XMLSupport.corpus.deletingLastPathComponent().appendingPathComponent(folder).path
-    return ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted().map { path + "/" + $0 }
-  }
-  static let binary = files("binary")
-
-  private static func failure(_ path: String) throws -> PersistentStoreError {
-    try XMLSupport.failure {
-      let coordinator = PersistentStoreCoordinator(registry: .builtIn)
-      try coordinator.addPersistentStore(at: path, isReadOnly: true)
-    }
-  }
-
-  @Test("a binary store is refused by name", .enabled(if: !binary.isEmpty, "needs ../shared/corpus"), arguments: binary)
-  func namesBinary(_ path: String) throws {
-    let error = try Self.failure(path)
-    #expect(error.code == .notSupported && error.description.contains("NSBinaryStoreType"), "\(error)")
-    #expect(error.location.file == path)
-  }
-
-  @Test(
-    "by their first bytes, whatever they are called", arguments: ["x.plist", "x.xml", "x.csv", "x"],
-    ["CoreData\0\0\0\u{1}rest", "SQLite format 3\0rest"])
-  func anyName(_ name: String, _ content: String) throws {
-    let folder = NSTemporaryDirectory() + "apple-\(UUID().uuidString)"
-    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(atPath: folder) }
-    try Data(content.utf8).write(to: URL(filePath: folder + "/" + name))
-    #expect(try Self.failure(folder + "/" + name).code == .notSupported)
-  }
-}
