@@ -20,9 +20,9 @@ struct Convert: ParsableCommand {
 
         atomicstore convert Company.xml Entwicklung.xml --entity Employee --where "department.name == 'Entwicklung'" --related closure
 
-      A new result gives nobody but its owner permissions that the source does not give them, whatever the umask: a copy of a
-      store with mode 0600 has mode 0600, and of a directory store that only its owner may search the copy is the owner's alone.
-      --default-permissions gives it those of any new file. What --force replaces keeps its own.
+      A new result never has wider permissions than the source, whatever the umask: a copy of a store with mode 0600 has mode
+      0600, and a copy of a directory store with mode 0700 has mode 0700. --default-permissions gives it those of any new file.
+      What --force replaces keeps its own.
       """)
   @Argument(help: "The store to read; - for standard input.") var source: String
   @Argument(help: "The store to make; - for standard output.") var target: String

@@ -41,7 +41,7 @@ struct PluginSearch {
     for name in names where isSafe(path + "/" + name, user) { files.append(path + "/" + name) }
   }
 
-  /// Whether nobody but the user and root can have written a directory or file.
+  /// Whether only the user and root can have written a directory or file.
   private mutating func isSafe(_ path: String, _ user: uid_t) -> Bool {
     var status = stat()
     // What cannot be looked at is for the loader, which says why.

@@ -6,11 +6,12 @@ import StoreCodecs
 enum TerminalText {
   /// Whether a scalar must not reach a terminal. A line feed and a tab may: what prints lines writes them itself.
   static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
-    switch scalar.value {
-    case 0x09, 0x0A: false
-    case 0x00...0x1F, 0x7F...0x9F: true
+    switch scalar {
+    case "\t", "\n": false
+    // Control characters: those of ASCII, and the second set with delete before it.
+    case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}": true
     // Arabic letter mark, marks of direction, embeddings and overrides, isolates.
-    case 0x061C, 0x200E, 0x200F, 0x202A...0x202E, 0x2066...0x2069: true
+    case "\u{61C}", "\u{200E}", "\u{200F}", "\u{202A}"..."\u{202E}", "\u{2066}"..."\u{2069}": true
     default: false
     }
   }
@@ -32,8 +33,13 @@ enum TerminalText {
 
   /// Whether a byte may be the first of a scalar that is unsafe or breaks lines.
   @inline(__always) static func mayBeginEscape(_ byte: UInt8) -> Bool {
-    byte < 0x20 || byte == 0x7F || byte == 0xC2 || byte == 0xD8 || byte == 0xE2
+    byte < UInt8(ascii: " ") || byte == delete || byte == leadOfC1 || byte == leadOfArabicMark || byte == leadOfDirections
   }
+  private static let delete = UInt8(ascii: "\u{7F}")
+  /// The first bytes, in UTF-8, of the scalars beyond ASCII that are unsafe.
+  private static let leadOfC1: UInt8 = 0xC2
+  private static let leadOfArabicMark: UInt8 = 0xD8
+  private static let leadOfDirections: UInt8 = 0xE2
 
   /// The scalar that begins at a byte, and its length; nil and 1 where there is none.
   static func scalar(_ bytes: UnsafeBufferPointer<UInt8>, at place: Int) -> (Unicode.Scalar?, Int) {

@@ -54,7 +54,7 @@ import Testing
     staged.discard()
     #expect(try Self.read(path, layout) == "old")
     #expect(folder.names == ["store"])
-    // It is the version that was read: the next save is no conflict with itself.
+    // It is the version that was read: the next save does not conflict with itself.
     #expect(try StorePlace.inspect(path).identity == identity)
     try Self.stage(path, "new", layout, .replaceOnlyIf(identity)).commit()
     #expect(try Self.read(path, layout) == "new")

@@ -134,7 +134,7 @@ enum BadPlugin {
     #expect(!FileManager.default.fileExists(atPath: folder + "/ran"))
   }
 
-  @Test("the search takes only what belongs to the user or root, and nobody else may write to")
+  @Test("the search takes only what belongs to the user or root and no other user may write to")
   func owners() throws {
     let folder = try Self.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }

@@ -135,7 +135,7 @@ extension StoreTraits {
 }
 
 extension Models {
-  /// As ``houses(home:)``, but castles are no houses.
+  /// As ``houses(home:)``, but Castle is not a sub-entity of House.
   static let separateHouses = ModelDescription(
     entities: ["Castle", "House", "Hut"].map {
       EntityDescription(name: $0, properties: [.attribute(AttributeDescription(name: "name", type: .string))])

@@ -23,7 +23,7 @@ extension Checks {
       }
     },
     CheckDefinition(
-      "SAV-26", "What fails after the new store has taken the old one’s place is undone, or was no failure", profile: .durable, from: kit,
+      "SAV-26", "A save that fails after its rename is undone, or reported as the success that it is", profile: .durable, from: kit,
       by: "each look at the disk after the rename fails with EIO: the old store is there if the save throws, else the new one; "
         + "the same process then saves again",
       causes: ["an error after the rename is taken for one before it", "what came out of the place is removed before it is known"],
@@ -54,7 +54,7 @@ extension Lab {
       try expect(saving.litter.isEmpty, "\(label): nothing lies beside the store", saving.litter.joined(separator: ", "))
     default: throw PhaseTrouble(expected: "\(label): the save succeeds or throws", actual: "\(end)")
     }
-    // The error is over: what failed was not its own doing, and is no conflict.
+    // The injected error is gone; the same save must now succeed, without a conflict with itself.
     saving.reset()
     let again = try attempt("save again in the same process after \(label)", faults: try FaultPlan(CSF_FAIL_LOOK, at: number, error: EIO)) { bench in
       let open = try bench.open(saving.path, saving.new.model)

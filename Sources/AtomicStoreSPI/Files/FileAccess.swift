@@ -30,15 +30,25 @@ struct AccessList: Equatable {
       let permissions = mode_t(number(entry + 2, 2)) & 7
       let id = number(entry + 4, 4)
       switch number(entry, 2) {
-      case 0x01: owner = permissions
-      case 0x02: users[id] = permissions
-      case 0x04: group = permissions
-      case 0x08: groups[id] = permissions
-      case 0x10: mask = permissions
-      case 0x20: other = permissions
+      case Tag.owner: owner = permissions
+      case Tag.user: users[id] = permissions
+      case Tag.owningGroup: group = permissions
+      case Tag.group: groups[id] = permissions
+      case Tag.mask: mask = permissions
+      case Tag.other: other = permissions
       default: return nil
       }
     }
+  }
+
+  /// The tags of entries, as Linux's `posix_acl.h` has them.
+  private enum Tag {
+    static let owner: UInt32 = 1
+    static let user: UInt32 = 2
+    static let owningGroup: UInt32 = 4
+    static let group: UInt32 = 8
+    static let mask: UInt32 = 16
+    static let other: UInt32 = 32
   }
 
   /// Who may access what is at a path.
@@ -74,7 +84,7 @@ struct NewFilePermissions {
   private let ceiling: PermissionCeiling?
 
   init(ceiling: PermissionCeiling?) {
-    // Where the system does not tell, nobody but the owner: what is too narrow can be widened, what was read cannot be taken back.
+    // Where the system does not say, only the owner: permissions that are too narrow can be widened, a leak cannot be undone.
     let mask = asf_umask()
     creationMask = mask < 0 ? 0o077 : mode_t(mask)
     self.ceiling = ceiling
