@@ -17,15 +17,17 @@ final class PendingValues {
     var objects: [UniqueKey.Part: [ManagedObject]] = [:]
     var values: [ObjectIdentifier: UniqueKey.Part] = [:]
 
-    mutating func remove(_ object: ManagedObject) {
-      guard let value = values.removeValue(forKey: ObjectIdentifier(object)) else { return }
-      objects[value]?.removeAll { $0 === object }
-      if objects[value]?.isEmpty == true { objects[value] = nil }
-    }
-
-    mutating func add(_ object: ManagedObject, _ value: UniqueKey.Part) {
+    /// - Parameter value: What the object has now; nil for nothing that counts.
+    mutating func set(_ value: UniqueKey.Part?, of object: ManagedObject) {
+      let old = values[ObjectIdentifier(object)]
+      // Most changes are of other properties: a list of the many that share a value is not searched for them.
+      if old == value { return }
+      if let old {
+        objects[old]?.removeAll { $0 === object }
+        if objects[old]?.isEmpty == true { objects[old] = nil }
+      }
       values[ObjectIdentifier(object)] = value
-      objects[value, default: []].append(object)
+      if let value { objects[value, default: []].append(object) }
     }
   }
 
@@ -50,7 +52,7 @@ final class PendingValues {
         for object in list {
           context.objectsAskedByFetches += 1
           object.flags.insert(.indexed)
-          add(object, key)
+          tables[key]?.set(currentValue(of: object, key), of: object)
         }
       }
     }
@@ -72,22 +74,19 @@ final class PendingValues {
         let isPending = object.context === context && !object.flags.isDisjoint(with: [.inserted, .updated])
           && !object.flags.contains(.deleted)
         if isPending { object.flags.insert(.indexed) } else { object.flags.remove(.indexed) }
-        for key in keys {
-          tables[key]?.remove(object)
-          if isPending { add(object, key) }
-        }
+        for key in keys { tables[key]?.set(isPending ? currentValue(of: object, key) : nil, of: object) }
       }
     }
     changed = []
   }
 
-  private func add(_ object: ManagedObject, _ key: Key) {
+  private func currentValue(of object: ManagedObject, _ key: Key) -> UniqueKey.Part? {
     let plan = object.plan
-    guard plan.root == key.root, plan.modelID == key.model, key.property < plan.properties.count else { return }
+    guard plan.root == key.root, plan.modelID == key.model, key.property < plan.properties.count else { return nil }
     let property = plan.properties[key.property]
-    guard property.slot >= 0, property.attributeType != nil else { return }
+    guard property.slot >= 0, property.attributeType != nil else { return nil }
     let value = object.storedValue(key.property)
-    if !value.isNull { tables[key]?.add(object, UniqueKey.Part(value)) }
+    return value.isNull ? nil : UniqueKey.Part(value)
   }
 }
 

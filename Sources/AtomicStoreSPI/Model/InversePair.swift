@@ -44,18 +44,15 @@ extension ManagedObjectModel {
       keepsSequence: slot.keepsSequence)
   }
 
-  /// The relationship that a slot names as its inverse, where that names the slot.
+  /// The other end of a relationship that has an inverse: see ``Slot/inverseSlot``.
   private func inverse(of slot: Slot, declaredIn entity: Int) -> InversePair.End? {
-    guard let name = slot.relationship?.inverseName, slot.destination >= 0 else { return nil }
+    guard slot.inverseSlot >= 0, slot.destination >= 0 else { return nil }
     let destination = self.entity(at: slot.destination)
-    guard let index = destination.slot(named: name) else { return nil }
-    let inverse = destination.slots[index]
-    guard let back = inverse.relationship?.inverseName, ScalarString(back) == ScalarString(slot.name), inverse.destination >= 0,
-      self.entity(at: inverse.destination).isKindOf(entity: self.entity(at: entity))
-    else { return nil }
+    let inverse = destination.slots[slot.inverseSlot]
+    guard inverse.destination >= 0, isKind(inverse.destination, of: entity) else { return nil }
     // The topmost entity that has the slot declares it.
     var owner = destination
-    while let above = owner.superentity, above.slots.count > index { owner = above }
+    while let above = owner.superentity, above.slots.count > inverse.index { owner = above }
     return end(inverse, of: owner.index)
   }
 }
