@@ -171,10 +171,9 @@ private func read(_ path: String) throws -> String { String(decoding: try Data(c
     let staged = try StagedStore(target: path, layout: .file, policy: .replaceAny, faults: plan)
     try staged.files.file().write(Array("new".utf8))
     try staged.finish()
-    let start = ContinuousClock.now
     let thrown = commitError(staged)
-    #expect(thrown != nil)
-    #expect(ContinuousClock.now - start < .seconds(8))
+    // A commit that waits for its own lock in vain says so.
+    #expect(thrown != nil && thrown?.code != .locked)
     #expect(plan.calls.last == .exchangeBack)
     #expect(try read(path) == "old" && folder.names == ["store"])
   }
