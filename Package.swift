@@ -49,15 +49,18 @@ let package = Package(
     .systemLibrary(name: "CLibXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
     .target(name: "CStoreFiles"),
 
-    // The words that codecs and stores share: errors with a place, exact decimals, property-list values.
-    .target(name: "StoreVocabulary", swiftSettings: strict),
+    // What codecs and stores share: errors with a location, exact decimals, property-list values, text compared by scalars.
+    .target(name: "StorePrimitives", swiftSettings: strict),
 
-    // Bounded readers and writers that know nothing of entities.
-    .target(name: "StoreCodecs", dependencies: ["StoreVocabulary", "CLibXML2"], swiftSettings: strict),
+    // Bounded readers and writers of property lists, XML, CSV and text. They know neither files nor entities.
+    .target(name: "StoreCodecs", dependencies: ["StorePrimitives", "CLibXML2"], swiftSettings: strict),
 
-    // What a format author imports.
+    // Files: what a format reads and writes, and how the kit publishes it. They know neither entities nor formats.
+    .target(name: "StoreFiles", dependencies: ["StorePrimitives", "CStoreFiles"], swiftSettings: strict),
+
+    // What a format author imports: models, values, nodes, the store protocol. StoreFiles and StorePrimitives come along.
     .target(name: "CStorePlugin"),
-    .target(name: "AtomicStoreSPI", dependencies: ["StoreVocabulary", "CStoreFiles", "CStorePlugin"], swiftSettings: strict),
+    .target(name: "AtomicStoreSPI", dependencies: ["StoreFiles", "StorePrimitives", "CStorePlugin"], swiftSettings: strict),
 
     // Model files into a model, and back.
     .target(name: "ModelFiles", dependencies: ["AtomicStoreSPI", "StoreCodecs"], swiftSettings: strict),
@@ -132,10 +135,11 @@ let package = Package(
 
     // What the tests of several targets need.
     .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
-    .testTarget(name: "StoreVocabularyTests", dependencies: ["StoreVocabulary"], swiftSettings: strict),
+    .testTarget(name: "StorePrimitivesTests", dependencies: ["StorePrimitives"], swiftSettings: strict),
+    .testTarget(name: "StoreFilesTests", dependencies: ["StoreFiles", "CStoreFaults", "CStoreFiles"], swiftSettings: strict),
     .testTarget(name: "StoreCodecsTests", dependencies: ["StoreCodecs", "TestSupport"], swiftSettings: strict),
     .testTarget(
-      name: "AtomicStoreSPITests", dependencies: ["AtomicStoreSPI", "CStoreFaults", "CStoreFiles"], swiftSettings: strict),
+      name: "AtomicStoreSPITests", dependencies: ["AtomicStoreSPI"], swiftSettings: strict),
     .testTarget(name: "ModelFilesTests", dependencies: ["ModelFiles", "AtomicStoreSPI"], swiftSettings: strict),
     .testTarget(
       name: "StoreFormatsTests",
