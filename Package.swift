@@ -27,8 +27,8 @@ let package = Package(
     .library(
       name: "AtomicStoreKitDynamic", type: .dynamic,
       targets: [
-        "AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats", "AtomicStoreConformance",
-        "AtomicStoreCommand", "CStorePlugin",
+        "AtomicStoreKit", "StoreCoordination", "StorePredicates", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats",
+        "AtomicStoreConformance", "AtomicStoreCommand", "CStorePlugin",
       ]),
     // For Fuzzing/, which is a package of its own: inputs made to do harm, and the judge of what comes of them.
     .library(name: "StoreMutation", targets: ["StoreMutation"]),
@@ -80,8 +80,14 @@ let package = Package(
       dependencies: ["AtomicStoreSPI", "XMLStoreFormat", "BinaryPropertyListStoreFormat", "CSVStoreFormat"],
       path: "StoreFormats/BuiltIn", swiftSettings: strict),
 
-    // The stack. It knows the SPI, never a format; of the codecs it uses the exact texts of dates.
-    .target(name: "AtomicStoreKit", dependencies: ["AtomicStoreSPI", "StoreCodecs"], swiftSettings: strict),
+    // The stack, in three parts that know the SPI and never a format; of the codecs they use the exact texts of dates. Stores without
+    // objects: coordinator, opening, saving, converting, comparing. Predicates without objects: text, checks, evaluation of whatever
+    // is a PredicateSubject. And the object graph, which re-exports both: programs import it alone.
+    .target(name: "StoreCoordination", dependencies: ["AtomicStoreSPI", "StoreCodecs"], swiftSettings: strict),
+    .target(name: "StorePredicates", dependencies: ["AtomicStoreSPI", "StoreCodecs"], swiftSettings: strict),
+    .target(
+      name: "AtomicStoreKit", dependencies: ["AtomicStoreSPI", "StoreCoordination", "StorePredicates", "StoreCodecs"],
+      swiftSettings: strict),
 
     // The harness that proves a format. No test framework inside. Its C part defines the system calls of a save, to count and
     // fail them.
@@ -98,7 +104,8 @@ let package = Package(
     .target(
       name: "AtomicStoreCommand",
       dependencies: [
-        "AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats", "AtomicStoreConformance",
+        "AtomicStoreKit", "StoreCoordination", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats",
+        "AtomicStoreConformance",
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: .when(traits: ["Command"])),
       ], swiftSettings: strict),
     .executableTarget(
@@ -149,10 +156,16 @@ let package = Package(
       name: "HostileInputTests",
       dependencies: ["StoreMutation", "AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles", "StoreCodecs", "TestSupport"],
       swiftSettings: strict),
+    .testTarget(
+      name: "StoreCoordinationTests", dependencies: ["StoreCoordination", "AtomicStoreSPI", "BuiltInStoreFormats", "TestSupport"],
+      swiftSettings: strict),
+    .testTarget(name: "StorePredicatesTests", dependencies: ["StorePredicates", "AtomicStoreSPI", "TestSupport"], swiftSettings: strict),
     .testTarget(name: "AtomicStoreKitTests", dependencies: ["AtomicStoreKit", "AtomicStoreSPI"], swiftSettings: strict),
     .testTarget(
       name: "ObjectGraphTests",
-      dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles", "ContextScripts", "TestSupport"],
+      dependencies: [
+        "AtomicStoreKit", "StorePredicates", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles", "ContextScripts", "TestSupport",
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "ConformanceTests", dependencies: [

@@ -1,6 +1,6 @@
 import ArgumentParser
-import AtomicStoreKit
 import StoreCodecs
+import StoreCoordination
 
 struct Diff: ParsableCommand {
   static let configuration = CommandConfiguration(

@@ -1,6 +1,6 @@
 import ArgumentParser
-import AtomicStoreKit
 import Foundation
+import StoreCoordination
 
 struct Inspect: ParsableCommand {
   static let configuration = CommandConfiguration(
