@@ -1,5 +1,5 @@
 @testable import AtomicStoreSPI
-import CStoreFaults
+import CConformance
 import CStoreFiles
 import Foundation
 import Glibc
