@@ -1,5 +1,5 @@
 @testable import StoreFiles
-import CStoreFaults
+import CConformance
 import CStoreFiles
 import Foundation
 import Glibc

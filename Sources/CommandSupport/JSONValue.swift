@@ -1,9 +1,9 @@
-import AtomicStoreKit
-import Foundation
-import StoreCodecs
+package import AtomicStoreSPI
+package import Foundation
+package import StoreCodecs
 
 /// JSON with its keys in the order they were given, so that equal answers are equal bytes.
-indirect enum JSONValue: Sendable {
+package indirect enum JSONValue: Sendable {
   case null
   case boolean(Bool)
   case integer(Int)
@@ -13,10 +13,10 @@ indirect enum JSONValue: Sendable {
   case object([(String, JSONValue)])
 
   /// Indented text, each member on a line of its own.
-  var text: String { collected { write(to: $0, indent: 0) } }
+  package var text: String { collected { write(to: $0, indent: 0) } }
 
   /// All on one line.
-  var line: String { collected { write(to: $0, indent: nil) } }
+  package var line: String { collected { write(to: $0, indent: nil) } }
 
   private func collected(_ body: (ByteWriter) -> Void) -> String {
     let writer = ByteWriter()
@@ -25,7 +25,7 @@ indirect enum JSONValue: Sendable {
   }
 
   /// - Parameter indent: How deep the value stands; nil for all on one line.
-  func write(to writer: ByteWriter, indent: Int?) {
+  package func write(to writer: ByteWriter, indent: Int?) {
     switch self {
     case .null: writer.append("null")
     case .boolean(let flag): writer.append(flag ? "true" as StaticString : "false")
@@ -55,7 +55,7 @@ indirect enum JSONValue: Sendable {
   }
 
   /// What stands before a member of an array or an object.
-  static func begin(_ index: Int, to writer: ByteWriter, indent: Int?) {
+  package static func begin(_ index: Int, to writer: ByteWriter, indent: Int?) {
     if index > 0 { writer.append(byte: 0x2C) }
     guard let indent else { return }
     writer.append(byte: 0x0A)
@@ -63,21 +63,21 @@ indirect enum JSONValue: Sendable {
   }
 
   /// What stands after the last member.
-  static func end(_ isEmpty: Bool, to writer: ByteWriter, indent: Int?) {
+  package static func end(_ isEmpty: Bool, to writer: ByteWriter, indent: Int?) {
     guard let indent, !isEmpty else { return }
     writer.append(byte: 0x0A)
     writer.append(repeating: 0x20, count: 2 * indent)
   }
 
   /// A date as a string: ISO 8601, or `@` and the seconds since 2001 where that would not give it back to the bit.
-  static func date(_ date: Date) -> JSONValue {
+  package static func date(_ date: Date) -> JSONValue {
     let writer = ByteWriter()
     writer.append(dateSeconds: date.timeIntervalSinceReferenceDate)
     return .string(String(decoding: writer.takeBytes(), as: UTF8.self))
   }
 
   /// The text in quotes, with what JSON cannot have escaped, what breaks lines elsewhere, and what a terminal obeys.
-  static func quote(_ string: String, to writer: ByteWriter) {
+  package static func quote(_ string: String, to writer: ByteWriter) {
     var string = string
     writer.append(byte: UInt8(ascii: "\""))
     string.withUTF8 { bytes in
@@ -116,7 +116,7 @@ indirect enum JSONValue: Sendable {
   }
 
   /// The value with each text in it changed, but for the keys.
-  func mapStrings(_ change: (String) -> String) -> JSONValue {
+  package func mapStrings(_ change: (String) -> String) -> JSONValue {
     switch self {
     case .string(let text): .string(change(text))
     case .array(let values): .array(values.map { $0.mapStrings(change) })
@@ -127,7 +127,7 @@ indirect enum JSONValue: Sendable {
 }
 
 extension PropertyListValue {
-  var json: JSONValue {
+  package var json: JSONValue {
     switch self {
     case .string(let text): .string(text)
     case .integer(let number): Int(exactly: number).map { .integer($0) } ?? .string(String(number))
@@ -139,31 +139,5 @@ extension PropertyListValue {
     case .dictionary(let members): .object(members.map { ($0.key, $0.value.json) })
     case .uid(let number): .object([("uid", .string(String(number)))])
     }
-  }
-}
-
-extension Loss {
-  var json: JSONValue {
-    var fields: [(String, JSONValue)] = [
-      ("kind", .string(kind.rawValue)), ("subject", .string(subject)), ("count", .integer(count)),
-    ]
-    if let example { fields.append(("example", .string(example))) }
-    return .object(fields)
-  }
-}
-
-extension GraphDifference {
-  var json: JSONValue {
-    var fields: [(String, JSONValue)] = [("kind", .string(kind.rawValue))]
-    if let object {
-      fields.append(("entity", .string(object.entityName)))
-      fields.append(("reference", .string(object.reference.description)))
-    }
-    if let key { fields.append((kind == .metadata ? "key" : "property", .string(key))) }
-    if kind == .changed || kind == .metadata || kind == .identity {
-      fields.append(("old", old.map { .string($0) } ?? .null))
-      fields.append(("new", new.map { .string($0) } ?? .null))
-    }
-    return .object(fields)
   }
 }

@@ -1,24 +1,25 @@
-import AtomicStoreConformance
-import AtomicStoreKit
+import AtomicStoreSPI
 import Foundation
 import Glibc
 import Synchronization
 
 /// A signal leaves no partial output: what was staged is removed, then the command ends with 128 and the signal.
-enum Interrupt {
+package enum Interrupt {
   private static let files = Mutex<[String]>([])
   /// Where the handler tells of a signal.
   nonisolated(unsafe) private static var bell: Int32 = -1  // Written once, before there is a handler that reads it.
 
   /// Has a file removed should a signal come.
-  static func remember(_ path: String) { files.withLock { $0.append(path) } }
+  package static func remember(_ path: String) { files.withLock { $0.append(path) } }
 
-  static func watch() {
+  /// - Parameters:
+  ///   - listens: Whether signals end the process here. Not in a process that another one ends and that has nothing to tidy.
+  ///   - tidying: Called before the process ends because of a signal.
+  package static func watch(listens: Bool = true, tidying: @escaping @Sendable () -> Void = {}) {
     signal(SIGPIPE, SIG_IGN)
     // A file that grows beyond what is allowed is an error of the write then, and what was staged is removed.
     signal(SIGXFSZ, SIG_IGN)
-    // A process that checks run in is ended by the one that started it, and has nothing to tidy.
-    guard !ConformanceRun.isWorker else { return }
+    guard listens else { return }
     var ends: [Int32] = [-1, -1]
     guard pipe(&ends) == 0 else { return }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
@@ -46,12 +47,12 @@ enum Interrupt {
       pthread_sigmask(SIG_UNBLOCK, &mask, nil)
       var number: UInt8 = 0
       while Glibc.read(listener, &number, 1) != 1 { if errno != EINTR { return } }
+      tidying()
       end(Int32(number))
     }
   }
 
   private static func end(_ number: Int32) -> Never {
-    ConformanceRun.abandonAll()
     StagedStore.discardAllPending()
     for path in files.withLock({ $0 }) { unlink(path) }
     _exit(128 + number)

@@ -3,9 +3,9 @@ import StoreCodecs
 
 /// What a terminal obeys rather than shows: control characters, and those that change the direction of a text, so that it reads as
 /// something else. They are shown as `\u001b`.
-enum TerminalText {
+package enum TerminalText {
   /// Whether a scalar must not reach a terminal. A line feed and a tab may: what prints lines writes them itself.
-  static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
+  package static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar {
     case "\t", "\n": false
     // Control characters: those of ASCII, and the second set with delete before it.
@@ -17,7 +17,7 @@ enum TerminalText {
   }
 
   /// The text with what is unsafe as `\u001b`.
-  static func escaped(_ text: String) -> String {
+  package static func escaped(_ text: String) -> String {
     guard text.unicodeScalars.contains(where: isUnsafe) else { return text }
     var result = String.UnicodeScalarView()
     for scalar in text.unicodeScalars {

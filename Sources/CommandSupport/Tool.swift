@@ -1,31 +1,12 @@
-import AtomicStoreConformance
-public import AtomicStoreSPI
+package import AtomicStoreSPI
 import BuiltInStoreFormats
-import Synchronization
-
-/// The whole command, for programs that have formats of their own compiled in:
-///
-/// ```swift
-/// import AtomicStoreCommand
-/// import MyFormat
-///
-/// AtomicStoreTool.main(formats: [MyStore.self])
-/// ```
-public enum AtomicStoreTool {
-  /// Runs the command with the program's arguments, and ends the program where it fails.
-  ///
-  /// - Parameter formats: Formats beside those of the kit. One whose name is taken is left out, and `formats` says so.
-  public static func main(formats: [any AtomicStore.Type] = []) {
-    for format in formats { Tool.add(format, from: "compiled in") }
-    AtomicStoreCommand.run()
-  }
-}
+package import Synchronization
 
 /// The store types that the command knows: the kit's, those compiled in, those of plug-ins.
-enum Tool {
-  struct Refusal {
-    var from: String
-    var reason: String
+package enum Tool {
+  package struct Refusal {
+    package var from: String
+    package var reason: String
   }
   private struct State {
     var registry = StoreRegistry.builtIn
@@ -36,14 +17,16 @@ enum Tool {
     var asked: [String] = []
   }
   private static let state = Mutex(State())
+  /// Whether plug-ins that were left out are reported. The processes of a conformance run would do so hundreds of times.
+  package static let reportsRefusals = Atomic(true)
 
-  static var registry: StoreRegistry { state.withLock { $0.registry } }
-  static var refusals: [Refusal] { state.withLock { $0.refusals } }
-  static func origin(of type: String) -> String? { state.withLock { $0.origins[type] } }
+  package static var registry: StoreRegistry { state.withLock { $0.registry } }
+  package static var refusals: [Refusal] { state.withLock { $0.refusals } }
+  package static func origin(of type: String) -> String? { state.withLock { $0.origins[type] } }
   /// What takes the same plug-ins again, for a command line.
-  static var pluginArguments: String { state.withLock { $0.asked.map { " --plugin \($0)" }.joined() } }
+  package static var pluginArguments: String { state.withLock { $0.asked.map { " --plugin \($0)" }.joined() } }
 
-  static func add(_ type: any AtomicStore.Type, from origin: String) {
+  package static func add(_ type: any AtomicStore.Type, from origin: String) {
     state.withLock { state in
       do throws(PersistentStoreError) {
         try state.registry.register(type)
@@ -56,7 +39,7 @@ enum Tool {
 
   /// Loads plug-ins: those asked for, which must be good, and those of the search path and the user's directory, which are left out
   /// where they are not.
-  static func load(_ paths: [String]) throws {
+  package static func load(_ paths: [String]) throws {
     let isFirst = state.withLock { state in
       defer { state.hasLooked = true }
       return !state.hasLooked
@@ -64,8 +47,9 @@ enum Tool {
     if isFirst {
       let search = PluginSearch()
       state.withLock { $0.refusals += search.refusals }
-      // The processes of a conformance run would say it hundreds of times.
-      if !ConformanceRun.isWorker { for refusal in search.refusals { Talk.say("atomicstore: \(refusal.from): \(refusal.reason)") } }
+      if reportsRefusals.load(ordering: .relaxed) {
+        for refusal in search.refusals { Talk.say("atomicstore: \(refusal.from): \(refusal.reason)") }
+      }
       for path in search.files {
         do throws(PersistentStoreError) {
           let plugin = try StorePlugin(loading: path)
