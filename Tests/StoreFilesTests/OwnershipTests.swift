@@ -212,7 +212,7 @@ private struct User {
   func removals() throws {
     // The command's own temporary files, the harness, and the judge of hostile inputs have directories of their own.
     let others = try Self.swiftSources().filter {
-      !$0.path.hasPrefix("AtomicStoreSPI/Files/") && !$0.path.hasPrefix("AtomicStoreConformance/") && !$0.path.hasPrefix("StoreMutation/")
+      !$0.path.hasPrefix("StoreFiles/") && !$0.path.hasPrefix("AtomicStoreConformance/") && !$0.path.hasPrefix("StoreMutation/")
     }
     for (path, text) in others {
       let calls = path.hasPrefix("AtomicStoreCommand/") ? ["removeItem(", "rmdir("] : ["removeItem(", "unlink(", "unlinkat(", "rmdir("]
