@@ -217,7 +217,7 @@ extension ManagedObjectContext {
     guard inserted.count + updated.count > 16, searches.count == 1, let search = searches.first,
       let (plan, test) = search.entities.first, let (slot, value) = test?.soughtValue(plan)
     else { return nil }
-    let values = pendingValues ?? PendingValues()
+    let values = pendingValues as? PendingValues ?? PendingValues()
     pendingValues = values
     return values.objects(with: value, plan.propertyOfSlot[slot], root: search.home.plan.entities[plan.root], self, search.version)
   }
