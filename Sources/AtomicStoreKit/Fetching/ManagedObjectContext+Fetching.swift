@@ -17,24 +17,37 @@ extension ManagedObjectContext {
   private func fetchWithinBudget<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [Result] {
     processPendingChanges()
     try check(request)
-    if !request.includesPendingChanges, parent == nil, hasPendingChanges { return try fetchStored(request) }
-    if request.predicate != nil || !request.sortKeys.isEmpty || request.fetchLimit > 0, let found = try rows(of: request) {
-      var results: [Result] = []
-      results.reserveCapacity(found.count)
-      for (home, version, nodes) in found.parts {
-        for node in nodes {
-          let object = object(at: node, in: version, of: home)
-          guard let typed = object as? Result else { throw wrongClass(object, Result.self) }
-          results.append(typed)
-        }
-      }
-      for object in found.objects {
+    return try objects(of: request, by: try plan(request, for: .objects))
+  }
+
+  /// The objects that a request finds by a plan.
+  func objects<Result: ManagedObject>(of request: FetchRequest<Result>, by plan: FetchPlan) throws -> [Result] {
+    if case .withoutChanges = plan { return try fetchStored(request) }
+    let results: [Result]
+    if let found = try rows(of: request, by: plan) { results = try objects(of: found) } else { results = try evaluatedObjects(request) }
+    if !request.returnsObjectsAsFaults { for object in results { _ = object.isReachable } }
+    return results
+  }
+
+  private func objects<Result: ManagedObject>(of found: FoundRows) throws(ManagedObjectError) -> [Result] {
+    var results: [Result] = []
+    results.reserveCapacity(found.count)
+    for (home, version, nodes) in found.parts {
+      for node in nodes {
+        let object = object(at: node, in: version, of: home)
         guard let typed = object as? Result else { throw wrongClass(object, Result.self) }
         results.append(typed)
       }
-      if !request.returnsObjectsAsFaults { for object in results { _ = object.isReachable } }
-      return results
     }
+    for object in found.objects {
+      guard let typed = object as? Result else { throw wrongClass(object, Result.self) }
+      results.append(typed)
+    }
+    return results
+  }
+
+  /// The objects that a request finds, each evaluated by itself.
+  private func evaluatedObjects<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [Result] {
     var found = try candidates(request)
     var results: [Result] = []
     var skipped = 0
@@ -48,21 +61,17 @@ extension ManagedObjectContext {
       }
     }
     if !request.sortKeys.isEmpty { found = try SortKey.sort(found, by: request.sortKeys) }
-    if request.filter == nil, request.fetchLimit == 0, request.fetchOffset <= 0, let all = found as? [Result] {
-      results = all
-    } else {
-      for object in found {
-        guard let typed = object as? Result else { throw wrongClass(object, Result.self) }
-        if let filter = request.filter, try !filter(typed) { continue }
-        if skipped < request.fetchOffset {
-          skipped += 1
-          continue
-        }
-        results.append(typed)
-        if request.fetchLimit > 0, results.count == request.fetchLimit { break }
+    if request.filter == nil, request.fetchLimit == 0, request.fetchOffset <= 0, let all = found as? [Result] { return all }
+    for object in found {
+      guard let typed = object as? Result else { throw wrongClass(object, Result.self) }
+      if let filter = request.filter, try !filter(typed) { continue }
+      if skipped < request.fetchOffset {
+        skipped += 1
+        continue
       }
+      results.append(typed)
+      if request.fetchLimit > 0, results.count == request.fetchLimit { break }
     }
-    if !request.returnsObjectsAsFaults { for object in results { _ = object.isReachable } }
     return results
   }
 
@@ -106,8 +115,6 @@ extension ManagedObjectContext {
     }
   }
 
-  var hasPendingChanges: Bool { !(inserted.isEmpty && updated.isEmpty && deleted.isEmpty) }
-
   private func wrongClass(_ object: ManagedObject, _ wanted: ManagedObject.Type) -> ManagedObjectError {
     ManagedObjectError(
       .invalidFetch,
@@ -124,7 +131,8 @@ extension ManagedObjectContext {
   private func fetchObjectIDsWithinBudget<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [ManagedObjectID] {
     processPendingChanges()
     try check(request)
-    guard let found = try rows(of: request) else { return try fetch(request).map(\.objectID) }
+    let plan = try plan(request, for: .ids)
+    guard let found = try rows(of: request, by: plan) else { return try objects(of: request, by: plan).map(\.objectID) }
     var ids: [ManagedObjectID] = []
     ids.reserveCapacity(found.count)
     for (home, version, nodes) in found.parts {
