@@ -56,8 +56,9 @@ public final class ManagedObjectContext {
   var retained: [ObjectIdentifier: ManagedObject] = [:]
   var entitiesByClass: [ObjectIdentifier: Entity] = [:]
   let classes: [ScalarString: ManagedObject.Type]
-  /// What the program registered with the coordinator.
-  let registrations: CoordinatorRegistrations
+  /// What the program registered with the coordinator, now and later.
+  let transformers: AttributeTransformers
+  let customFunctions: CustomFunctions
   /// Above 0 while a hook or observer runs.
   var calloutDepth = 0 {
     didSet {
@@ -77,8 +78,8 @@ public final class ManagedObjectContext {
   var deferredBlocks = DeferredBlocks()
   /// How many fetched properties are being fetched within each other.
   var fetchedPropertyDepth = 0
-  /// The values of objects with changes that fetches ask for.
-  var pendingValues: PendingValues?
+  /// The table of the values that fetches ask objects with changes for.
+  var pendingValues: (any PendingValueTable)?
   /// How many objects fetches looked at one by one, for tests of what a fetch costs.
   package var objectsAskedByFetches = 0
   /// The steps left to the outermost fetch that runs.
@@ -97,16 +98,19 @@ public final class ManagedObjectContext {
   public init(_ coordinator: PersistentStoreCoordinator) {
     persistentStoreCoordinator = coordinator
     parent = nil
-    registrations = .of(coordinator)
+    let registrations = coordinator.registrations
     classes = registrations.classes
+    transformers = registrations.transformers
+    customFunctions = registrations.functions
   }
 
   /// A context over another one: it sees that one's unsaved changes, and saves into it.
   public init(parent: ManagedObjectContext) {
     persistentStoreCoordinator = parent.persistentStoreCoordinator
     self.parent = parent
-    registrations = parent.registrations
     classes = parent.classes
+    transformers = parent.transformers
+    customFunctions = parent.customFunctions
     allowsEmptyNonOptionalToMany = parent.allowsEmptyNonOptionalToMany
   }
 
@@ -351,54 +355,5 @@ public final class ManagedObjectContext {
 
   func runDeferredBlocks() {
     while calloutDepth == 0, !isProcessing, !isSaving, let block = deferredBlocks.popFirst() { block() }
-  }
-}
-
-/// Blocks that wait for their turn. Taking one costs the same however many there are.
-struct DeferredBlocks {
-  private var blocks: ContiguousArray<(() -> Void)?> = []
-  private var first = 0
-
-  mutating func append(_ block: @escaping () -> Void) { blocks.append(block) }
-
-  mutating func popFirst() -> (() -> Void)? {
-    guard first < blocks.count else { return nil }
-    let block = blocks[first]
-    blocks[first] = nil
-    first += 1
-    if first * 2 >= blocks.count {
-      blocks.removeFirst(first)
-      first = 0
-    }
-    return block
-  }
-}
-
-extension ManagedObject {
-  final func forgetInitialValues() {
-    flags.remove(.realized)
-    edits = nil
-  }
-
-  /// The object is no longer its context's.
-  final func abandon(_ reason: ManagedObjectError.UnavailableReason) {
-    let extras = needExtras()
-    // It goes on being known by what it was known by.
-    if extras.parentObject != nil || reference != nil && home != nil && (!flags.contains(.inserted) || flags.contains(.permanent)) {
-      extras.lastID = objectID
-    }
-    home?.unregister(self)
-    if let context, !context.retained.isEmpty { context.retained[ObjectIdentifier(self)] = nil }
-    context = nil
-    home = nil
-    base = nil
-    edits = nil
-    overlay = nil
-    flags = []
-    position = -1
-    extras.gone = reason
-    extras.parentObject = nil
-    extras.fetched = [:]
-    extras.transformed = [:]
   }
 }

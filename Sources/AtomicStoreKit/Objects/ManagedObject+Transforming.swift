@@ -1,16 +1,5 @@
-public import FoundationEssentials
-
-/// Turns the values of transformable attributes into the bytes that stores keep, and back.
-///
-/// Register one by the name that the model gives (`valueTransformerName`) with
-/// ``PersistentStoreCoordinator/setTransformer(_:forName:)``. Attributes whose transformer nobody registered take and
-/// give their bytes untouched. (Foundation's `ValueTransformer` does not exist on Linux.)
-public protocol AttributeTransformer: Sendable {
-  /// The bytes of a value; throws where the value is not of the kind it transforms.
-  func data(from value: Any) throws -> Data
-  /// The value of bytes that ``data(from:)`` made.
-  func value(from data: Data) throws -> Any
-}
+import AtomicStoreSPI
+import FoundationEssentials
 
 extension ManagedObject {
   struct TransformerCall {
@@ -32,7 +21,7 @@ extension ManagedObject {
 
   final func transformer(of property: PropertyPlan) -> TransformerCall {
     let name = property.attribute?.valueTransformerName ?? ""
-    return TransformerCall(transformer: context?.registrations.transformer(named: name))
+    return TransformerCall(transformer: context?.transformers[name])
   }
 
   /// The value of a transformable attribute: what the transformer makes of the bytes, made once.

@@ -40,7 +40,7 @@ struct PredicateConverter {
   var variables: [PredicateExpressions.VariableID: FetchExpression] = [:]
   private var lastName = 0
 
-  mutating func part(_ node: Any) throws(PredicateConversionError) -> Part {
+  mutating func part(_ node: Any) throws(PredicateConversionError) -> PredicateConverter.Part {
     guard let node = node as? any ConvertiblePredicateNode else {
       let name = "\(type(of: node))".prefix { $0 != "<" }
       throw PredicateConversionError(message: "#Predicate's \(name) has no counterpart in a fetch predicate")
@@ -101,13 +101,9 @@ protocol ConvertiblePredicateNode {
   func part(_ converter: inout PredicateConverter) throws(PredicateConversionError) -> PredicateConverter.Part
 }
 
-private typealias Node = ConvertiblePredicateNode
-private typealias Part = PredicateConverter.Part
-private typealias Failure = PredicateConversionError
-
 extension PredicateExpressions.Variable: ConvertiblePredicateNode {
   func part(_ converter: inout PredicateConverter) throws(PredicateConversionError) -> PredicateConverter.Part {
-    guard let expression = converter.variables[key] else { throw Failure(message: "a variable from elsewhere stands in the predicate") }
+    guard let expression = converter.variables[key] else { throw PredicateConversionError(message: "a variable from elsewhere stands in the predicate") }
     return .expression(expression)
   }
 }
@@ -115,7 +111,7 @@ extension PredicateExpressions.Variable: ConvertiblePredicateNode {
 extension PredicateExpressions.Value: ConvertiblePredicateNode {
   func part(_: inout PredicateConverter) throws(PredicateConversionError) -> PredicateConverter.Part {
     guard let argument = PredicateArgument(value) else {
-      throw Failure(message: "a value of type \(Output.self) can stand in no fetch predicate")
+      throw PredicateConversionError(message: "a value of type \(Output.self) can stand in no fetch predicate")
     }
     switch argument {
     case .predicate(let predicate): return .predicate(predicate)
@@ -148,7 +144,7 @@ extension PredicateExpressions.KeyPath: ConvertiblePredicateNode {
     default: break
     }
     guard let name = PredicateConverter.name(keyPath) else {
-      throw Failure(message: "\(Root.Output.self) has a property in the predicate that is not @Managed: its name in the model is not known")
+      throw PredicateConversionError(message: "\(Root.Output.self) has a property in the predicate that is not @Managed: its name in the model is not known")
     }
     return .expression(PredicateConverter.member(base, name))
   }
@@ -157,11 +153,11 @@ extension PredicateExpressions.KeyPath: ConvertiblePredicateNode {
 extension PredicateConverter {
   fileprivate mutating func comparison(
     _ left: Any, _ comparator: FetchPredicate.Comparator, _ right: Any, options: FetchPredicate.Options = []
-  ) throws(PredicateConversionError) -> Part {
+  ) throws(PredicateConversionError) -> PredicateConverter.Part {
     let one = try expression(left)
     return .predicate(.comparison(.init(one, comparator, try expression(right), options: options)))
   }
-  fileprivate mutating func function(_ name: String, _ nodes: [Any]) throws(PredicateConversionError) -> Part {
+  fileprivate mutating func function(_ name: String, _ nodes: [Any]) throws(PredicateConversionError) -> PredicateConverter.Part {
     var arguments: [FetchExpression] = []
     for node in nodes { arguments.append(try expression(node)) }
     return .expression(.function(name, arguments))
@@ -195,7 +191,7 @@ extension PredicateExpressions.Comparison: ConvertiblePredicateNode {
     case .lessThanOrEqual: comparator = .lessOrEqual
     case .greaterThan: comparator = .greater
     case .greaterThanOrEqual: comparator = .greaterOrEqual
-    @unknown default: throw Failure(message: "an unknown comparison stands in the predicate")
+    @unknown default: throw PredicateConversionError(message: "an unknown comparison stands in the predicate")
     }
     return try converter.comparison(lhs, comparator, rhs)
   }
@@ -223,7 +219,7 @@ extension PredicateExpressions.Arithmetic: ConvertiblePredicateNode {
     case .add: return try converter.function("add:to:", [lhs, rhs])
     case .subtract: return try converter.function("from:subtract:", [lhs, rhs])
     case .multiply: return try converter.function("multiply:by:", [lhs, rhs])
-    @unknown default: throw Failure(message: "an unknown calculation stands in the predicate")
+    @unknown default: throw PredicateConversionError(message: "an unknown calculation stands in the predicate")
     }
   }
 }
@@ -286,14 +282,14 @@ extension PredicateExpressions.SequenceContains: ConvertiblePredicateNode {
     switch list {
     case .range(let low, let high, let isClosed): return PredicateConverter.within(value, low, high, isClosed)
     case .expression(let list): return .predicate(.comparison(.init(value, .isIn, list)))
-    case .predicate: throw Failure(message: "contains is asked of a condition")
+    case .predicate: throw PredicateConversionError(message: "contains is asked of a condition")
     }
   }
 }
 extension PredicateConverter {
   fileprivate static func within(
     _ value: FetchExpression, _ low: FetchExpression, _ high: FetchExpression, _ isClosed: Bool
-  ) -> Part {
+  ) -> PredicateConverter.Part {
     if isClosed { return .predicate(.comparison(.init(value, .between, .aggregate([low, high])))) }
     return .predicate(
       .and([.comparison(.init(value, .greaterOrEqual, low)), .comparison(.init(value, .less, high))]))
@@ -314,7 +310,7 @@ extension PredicateExpressions.ClosedRange: ConvertiblePredicateNode {
 extension PredicateExpressions.RangeExpressionContains: ConvertiblePredicateNode {
   func part(_ converter: inout PredicateConverter) throws(PredicateConversionError) -> PredicateConverter.Part {
     guard case .range(let low, let high, let isClosed) = try converter.part(range) else {
-      throw Failure(message: "a range that is open on one side stands in the predicate: compare with < or >= instead")
+      throw PredicateConversionError(message: "a range that is open on one side stands in the predicate: compare with < or >= instead")
     }
     return PredicateConverter.within(try converter.expression(element), low, high, isClosed)
   }
@@ -338,13 +334,13 @@ extension PredicateExpressions.Filter: ConvertiblePredicateNode {
 }
 extension PredicateExpressions.SequenceStartsWith: ConvertiblePredicateNode {
   func part(_ converter: inout PredicateConverter) throws(PredicateConversionError) -> PredicateConverter.Part {
-    guard Base.Output.self == String.self else { throw Failure(message: "starts(with:) is converted for texts alone") }
+    guard Base.Output.self == String.self else { throw PredicateConversionError(message: "starts(with:) is converted for texts alone") }
     return try converter.comparison(base, .beginsWith, prefix)
   }
 }
 extension PredicateExpressions.CollectionContainsCollection: ConvertiblePredicateNode {
   func part(_ converter: inout PredicateConverter) throws(PredicateConversionError) -> PredicateConverter.Part {
-    guard Base.Output.self == String.self else { throw Failure(message: "contains of a whole list is converted for texts alone") }
+    guard Base.Output.self == String.self else { throw PredicateConversionError(message: "contains of a whole list is converted for texts alone") }
     return try converter.comparison(base, .contains, other)
   }
 }

@@ -17,33 +17,33 @@ struct ValidationRule: Sendable {
   /// Whether a text could be an object's URI, which must not be a temporary one.
   var mayNameObjects = false
 
-  /// Nil where nothing is demanded.
-  init?(_ property: PropertyPlan.Draft) {
-    switch property.kind {
-    case .attribute(.uri), .attribute(.string): mayNameObjects = property.slot >= 0
+  /// - Parameter isStored: Whether its values are stored, so that a text could name an object.
+  /// - Returns: nil where nothing is demanded.
+  init?(_ attribute: AttributeDescription, isStored: Bool) {
+    switch attribute.type {
+    case .uri, .string: mayNameObjects = isStored
     default: break
     }
-    if let attribute = property.attribute, property.kind != .composite {
-      // A derived attribute is computed, not given.
-      isMandatory = !attribute.isOptional && attribute.derivationExpression == nil
-      minimum = attribute.minimum
-      maximum = attribute.maximum
-      minimumLength = attribute.minimumLength
-      maximumLength = attribute.maximumLength
-      pattern = attribute.regularExpression
-      guard isMandatory || minimum != nil || maximum != nil || minimumLength != nil || maximumLength != nil || pattern != nil
-        || mayNameObjects
-      else { return nil }
-    } else if let relationship = property.relationship {
-      isMandatory = !relationship.isOptional
-      if relationship.isToMany {
-        minimumCount = relationship.minimumCount
-        maximumCount = relationship.maximumCount
-      }
-      guard isMandatory || minimumCount > 0 || maximumCount > 0 else { return nil }
-    } else {
-      return nil
+    // A derived attribute is computed, not given.
+    isMandatory = !attribute.isOptional && attribute.derivationExpression == nil
+    minimum = attribute.minimum
+    maximum = attribute.maximum
+    minimumLength = attribute.minimumLength
+    maximumLength = attribute.maximumLength
+    pattern = attribute.regularExpression
+    guard isMandatory || minimum != nil || maximum != nil || minimumLength != nil || maximumLength != nil || pattern != nil
+      || mayNameObjects
+    else { return nil }
+  }
+
+  /// - Returns: nil where nothing is demanded.
+  init?(_ relationship: RelationshipDescription) {
+    isMandatory = !relationship.isOptional
+    if relationship.isToMany {
+      minimumCount = relationship.minimumCount
+      maximumCount = relationship.maximumCount
     }
+    guard isMandatory || minimumCount > 0 || maximumCount > 0 else { return nil }
   }
 
   /// The rules that an attribute's value breaks: the code, and the rule as text.

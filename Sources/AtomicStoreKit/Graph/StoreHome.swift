@@ -8,7 +8,7 @@ final class StoreHome {
   /// Replaced when the store is moved by Save As.
   private(set) var store: PersistentStore
   /// By the number of a hierarchy's root entity.
-  private var identities: [IdentityMap]
+  private var identities: [IdentityMap<ManagedObject>]
   let plan: ModelPlan
   /// The version of which it is known that every object without changes says what it says.
   weak var settledVersion: NodeVersion?
@@ -89,70 +89,5 @@ final class StoreHome {
       let node = version.handle(for: reference, root: object.plan.root)
     else { return .null }
     return try store.value(slot: slot, of: node)
-  }
-}
-
-/// The objects of one hierarchy that are alive, by what the store knows them by. It does not keep them alive: each takes
-/// itself out when it ends.
-struct IdentityMap {
-  /// Those whose numbers are close together, as numbers handed out in turn are, from ``first`` on.
-  private var dense: ContiguousArray<Unmanaged<ManagedObject>?> = []
-  private var first: Int64 = 0
-  private var sparse: [Int64: Unmanaged<ManagedObject>] = [:]
-  private var texts: [ScalarString: Unmanaged<ManagedObject>] = [:]
-  private var count = 0
-
-  subscript(number: Int64) -> ManagedObject? {
-    let place = number &- first
-    if place >= 0, place < dense.count, let object = dense[Int(truncatingIfNeeded: place)] {
-      return object.takeUnretainedValue()
-    }
-    return sparse.isEmpty ? nil : sparse[number]?.takeUnretainedValue()
-  }
-  subscript(text: String) -> ManagedObject? { texts[ScalarString(text)]?.takeUnretainedValue() }
-
-  mutating func insert(_ object: ManagedObject, _ reference: ReferenceObject) {
-    count += 1
-    switch reference {
-    case .string(let text): texts[ScalarString(text)] = .passUnretained(object)
-    case .integer(let number):
-      if dense.isEmpty { first = number }
-      let (place64, overflow) = number.subtractingReportingOverflow(first)
-      // An array wastes little on neighbours.
-      guard !overflow, place64 >= 0, place64 < max(1024, dense.count * 2), place64 < count * 8 + 1024 else {
-        sparse[number] = .passUnretained(object)
-        return
-      }
-      let place = Int(truncatingIfNeeded: place64)
-      while dense.count <= place { dense.append(nil) }
-      dense[place] = .passUnretained(object)
-    }
-  }
-
-  mutating func remove(_ reference: ReferenceObject) {
-    count -= 1
-    switch reference {
-    case .string(let text): texts[ScalarString(text)] = nil
-    case .integer(let number):
-      let place = number &- first
-      if place >= 0, place < dense.count, dense[Int(truncatingIfNeeded: place)] != nil {
-        dense[Int(truncatingIfNeeded: place)] = nil
-      } else {
-        sparse[number] = nil
-      }
-    }
-  }
-
-  func visit(_ body: (ManagedObject) -> Void) {
-    for object in dense { if let object { body(object.takeUnretainedValue()) } }
-    for object in sparse.values { body(object.takeUnretainedValue()) }
-    for object in texts.values { body(object.takeUnretainedValue()) }
-  }
-
-  var objects: [ManagedObject] {
-    var result = dense.compactMap { $0?.takeUnretainedValue() }
-    for key in sparse.keys.sorted() { if let object = sparse[key] { result.append(object.takeUnretainedValue()) } }
-    for key in texts.keys.sorted() { if let object = texts[key] { result.append(object.takeUnretainedValue()) } }
-    return result
   }
 }
