@@ -38,8 +38,8 @@ let package = Package(
     .library(
       name: "AtomicStoreKitDynamic", type: .dynamic,
       targets: [
-        "AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats", "AtomicStoreConformance",
-        "AtomicStoreCommand", "AtomicStoreConformCommand", "CStorePlugin",
+        "AtomicStoreKit", "StoreCoordination", "StorePredicates", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats",
+        "AtomicStoreConformance", "AtomicStoreCommand", "AtomicStoreConformCommand", "CStorePlugin",
       ]),
     // For Fuzzing/, which is a package of its own: inputs made to do harm, and the judge of what comes of them.
     .library(name: "StoreMutation", targets: ["StoreMutation"]),
@@ -62,15 +62,18 @@ let package = Package(
     .systemLibrary(name: "CLibXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
     .target(name: "CStoreFiles"),
 
-    // The words that codecs and stores share: errors with a place, exact decimals, property-list values.
-    .target(name: "StoreVocabulary", swiftSettings: strict),
+    // What codecs and stores share: errors with a location, exact decimals, property-list values, text compared by scalars.
+    .target(name: "StorePrimitives", swiftSettings: strict),
 
-    // Bounded readers and writers that know nothing of entities.
-    .target(name: "StoreCodecs", dependencies: ["StoreVocabulary", "CLibXML2"], swiftSettings: strict),
+    // Bounded readers and writers of property lists, XML, CSV and text. They know neither files nor entities.
+    .target(name: "StoreCodecs", dependencies: ["StorePrimitives", "CLibXML2"], swiftSettings: strict),
 
-    // What a format author imports.
+    // Files: what a format reads and writes, and how the kit publishes it. They know neither entities nor formats.
+    .target(name: "StoreFiles", dependencies: ["StorePrimitives", "CStoreFiles"], swiftSettings: strict),
+
+    // What a format author imports: models, values, nodes, the store protocol. StoreFiles and StorePrimitives come along.
     .target(name: "CStorePlugin"),
-    .target(name: "AtomicStoreSPI", dependencies: ["StoreVocabulary", "CStoreFiles", "CStorePlugin"], swiftSettings: strict),
+    .target(name: "AtomicStoreSPI", dependencies: ["StoreFiles", "StorePrimitives", "CStorePlugin"], swiftSettings: strict),
 
     // Model files into a model, and back.
     .target(name: "ModelFiles", dependencies: ["AtomicStoreSPI", "StoreCodecs"], swiftSettings: strict),
@@ -90,8 +93,14 @@ let package = Package(
       dependencies: ["AtomicStoreSPI", "XMLStoreFormat", "BinaryPropertyListStoreFormat", "CSVStoreFormat"],
       path: "StoreFormats/BuiltIn", swiftSettings: strict),
 
-    // The stack. It knows the SPI, never a format; of the codecs it uses the exact texts of dates.
-    .target(name: "AtomicStoreKit", dependencies: ["AtomicStoreSPI", "StoreCodecs"], swiftSettings: strict),
+    // The stack, in three parts that know the SPI and never a format; of the codecs they use the exact texts of dates. Stores without
+    // objects: coordinator, opening, saving, converting, comparing. Predicates without objects: text, checks, evaluation of whatever
+    // is a PredicateSubject. And the object graph, which re-exports both: programs import it alone.
+    .target(name: "StoreCoordination", dependencies: ["AtomicStoreSPI", "StoreCodecs"], swiftSettings: strict),
+    .target(name: "StorePredicates", dependencies: ["AtomicStoreSPI", "StoreCodecs"], swiftSettings: strict),
+    .target(
+      name: "AtomicStoreKit", dependencies: ["AtomicStoreSPI", "StoreCoordination", "StorePredicates", "StoreCodecs"],
+      swiftSettings: strict),
 
     // The harness that proves a format. No test framework inside. Its C part forks, sets limits, and shares between processes what
     // is done to the system calls of a save.
@@ -116,7 +125,8 @@ let package = Package(
     .target(
       name: "AtomicStoreCommand",
       dependencies: [
-        "CommandSupport", "AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats", argumentParser,
+        "CommandSupport", "AtomicStoreKit", "StoreCoordination", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats",
+        argumentParser,
       ], swiftSettings: strict),
     .executableTarget(
       name: "atomicstore", dependencies: ["AtomicStoreCommand"], swiftSettings: strict, linkerSettings: exportingSymbols),
@@ -159,10 +169,11 @@ let package = Package(
 
     // What the tests of several targets need.
     .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
-    .testTarget(name: "StoreVocabularyTests", dependencies: ["StoreVocabulary"], swiftSettings: strict),
+    .testTarget(name: "StorePrimitivesTests", dependencies: ["StorePrimitives"], swiftSettings: strict),
+    .testTarget(name: "StoreFilesTests", dependencies: ["StoreFiles", "CConformance", "CStoreFiles"], swiftSettings: strict),
     .testTarget(name: "StoreCodecsTests", dependencies: ["StoreCodecs", "TestSupport"], swiftSettings: strict),
     .testTarget(
-      name: "AtomicStoreSPITests", dependencies: ["AtomicStoreSPI", "CConformance", "CStoreFiles"], swiftSettings: strict),
+      name: "AtomicStoreSPITests", dependencies: ["AtomicStoreSPI"], swiftSettings: strict),
     .testTarget(name: "ModelFilesTests", dependencies: ["ModelFiles", "AtomicStoreSPI"], swiftSettings: strict),
     .testTarget(
       name: "StoreFormatsTests",
@@ -172,10 +183,16 @@ let package = Package(
       name: "HostileInputTests",
       dependencies: ["StoreMutation", "AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles", "StoreCodecs", "TestSupport"],
       swiftSettings: strict),
+    .testTarget(
+      name: "StoreCoordinationTests", dependencies: ["StoreCoordination", "AtomicStoreSPI", "BuiltInStoreFormats", "TestSupport"],
+      swiftSettings: strict),
+    .testTarget(name: "StorePredicatesTests", dependencies: ["StorePredicates", "AtomicStoreSPI", "TestSupport"], swiftSettings: strict),
     .testTarget(name: "AtomicStoreKitTests", dependencies: ["AtomicStoreKit", "AtomicStoreSPI"], swiftSettings: strict),
     .testTarget(
       name: "ObjectGraphTests",
-      dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles", "ContextScripts", "TestSupport"],
+      dependencies: [
+        "AtomicStoreKit", "StorePredicates", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles", "ContextScripts", "TestSupport",
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "ConformanceTests", dependencies: [

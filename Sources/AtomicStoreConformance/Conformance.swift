@@ -58,7 +58,7 @@ private struct NoStore: AtomicStore {
   mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
     throw PersistentStoreError(.notSupported, "there is no store")
   }
-  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedStore) throws(PersistentStoreError) {
+  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {
     throw PersistentStoreError(.notSupported, "there is no store")
   }
 }

@@ -29,9 +29,9 @@ extension CSVStore {
   }
 
   private mutating func loadFolder(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
-    let folder = try FolderMetadata.read(source, maximumDepth: maximumDepth)
+    let folder = try FolderMetadata.read(source, storeType: Self.storeType, maximumDepth: maximumDepth)
     let expected = Set(folder.members.map { ScalarString($0.file) })
-    for name in source.memberNames where name != Self.metadataName && !expected.contains(ScalarString(name)) {
+    for name in source.memberNames where name != FolderMetadata.fileName && !expected.contains(ScalarString(name)) {
       guard options["edited"] == "accept" else {
         throw PersistentStoreError(
           .changedOnDisk, "the file is not one of the store's; the option edited=accept passes over it",
@@ -185,9 +185,9 @@ extension CSVStore {
   }
 
   private static func ragged(_ field: CSVField, _ width: Int) -> PersistentStoreError {
-    PersistentStoreError(
-      .malformed, "the record has \(field.isLastInRecord ? "\(field.index + 1)" : "more than \(width)") fields, the header \(width)",
-      at: field.location)
+    let count = field.isLastInRecord ? "\(field.index + 1)" : "more than \(width)"
+    return PersistentStoreError(
+      .malformed, "the record has \(count) field\(count == "1" ? "" : "s"), the header \(width)", at: field.location)
   }
 
   private static func begin(
