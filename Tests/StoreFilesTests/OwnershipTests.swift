@@ -215,7 +215,8 @@ private struct User {
       !$0.path.hasPrefix("StoreFiles/") && !$0.path.hasPrefix("AtomicStoreConformance/") && !$0.path.hasPrefix("StoreMutation/")
     }
     for (path, text) in others {
-      let calls = path.hasPrefix("AtomicStoreCommand/") ? ["removeItem(", "rmdir("] : ["removeItem(", "unlink(", "unlinkat(", "rmdir("]
+      let isCommand = path.hasPrefix("AtomicStoreCommand/") || path.hasPrefix("CommandSupport/")
+      let calls = isCommand ? ["removeItem(", "rmdir("] : ["removeItem(", "unlink(", "unlinkat(", "rmdir("]
       for call in calls {
         // Objects have a method of the name.
         let found = text.components(separatedBy: call).dropLast().filter { before in

@@ -46,7 +46,7 @@ public struct ConformanceReport: Sendable {
     self.storeType = storeType
     self.checks = checks
     self.results = results
-    let profiles = catalogue?.map(\.profile) ?? (Conformance.definitions + (checks.first?.subject.ownChecks ?? [])).map(\.profile)
+    let profiles = catalogue?.map(\.profile) ?? (Checks.all + (checks.first?.subject.ownChecks ?? [])).map(\.profile)
     totals = Dictionary(profiles.map { ($0, 1) }, uniquingKeysWith: +)
   }
 
