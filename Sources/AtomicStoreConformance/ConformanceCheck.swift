@@ -35,7 +35,9 @@ public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible 
 
   /// Short and stable, such as `VAL-07`.
   public var id: String { definition.id }
+  /// Whether a failure is a loss, a flaw, or only a number.
   public var level: Level { definition.level }
+  /// Which claim the check belongs to.
   public var profile: Profile { definition.profile }
   /// The rule, in one sentence.
   public var title: String { definition.title }
@@ -126,6 +128,7 @@ struct CheckDefinition: Sendable {
 
 /// A store format under test, and what its author supplies.
 public struct ConformanceSubject: Sendable {
+  /// The store format.
   public internal(set) var type: any AtomicStore.Type
   /// Other formats whose files this one must leave alone, and that it converts from and to.
   public var others: [any AtomicStore.Type] = []
@@ -143,6 +146,11 @@ public struct ConformanceSubject: Sendable {
   /// For the harness's own tests: as where the calls of a process cannot be seen.
   var isBlind = false
 
+  /// Creates a subject.
+  ///
+  /// - Parameters:
+  /// - type: The format under test.
+  /// - others: Other formats. The one under test may be among them: it is left out.
   public init(_ type: any AtomicStore.Type, others: [any AtomicStore.Type] = []) {
     self.type = type
     // A list of all of one's formats is what is at hand.
@@ -179,40 +187,58 @@ public struct ConformanceSubject: Sendable {
 
 /// What a run of a check came to.
 public struct ConformanceResult: Sendable, Codable {
+  /// What came of running a check.
   public enum Outcome: String, Sendable, Codable, CaseIterable {
+    /// The store keeps the rule.
     case passed
+    /// The store breaks the rule; ``ConformanceResult/explanation`` tells how.
     case failed
     /// The store declares that it cannot, and says so properly when it is asked.
     case refusalVerified
     /// The store declares that it cannot, and nothing can be asked of it.
     case gap
+    /// The rule is about something that the format does not have.
     case notApplicable
     /// This machine cannot try it.
     case blocked
+    /// The process that ran the check ended before it was done.
     case crashed
+    /// The check took longer than its limit, and was stopped.
     case timedOut
 
+    /// Whether the check speaks against the format: it failed, crashed or took too long.
     public var isFailure: Bool { self == .failed || self == .crashed || self == .timedOut }
   }
+  /// The ID of the check, such as `VAL-07`.
   public var id: String
+  /// What came of it.
   public var outcome: Outcome
   /// The trait, the reason, or the environment, where there is one.
   public var reason: String?
+  /// The story of a failure; nil for everything else.
   public var explanation: Explanation?
   /// What was seen on the way: one line each.
   public var notes: [String] = []
   /// For sweeps over the calls of a save: what was found after each was cut.
   public var strip: [String] = []
+  /// How long the check took, in seconds of wall time.
   public var seconds: Double = 0
+  /// The seed of its random choices: the same seed makes the same choices.
   public var seed: UInt64 = 0
 
   /// What a failure says for itself.
   public struct Explanation: Sendable, Codable {
+    /// The rule that is broken, in one sentence.
     public var rule: String
+    /// Where the rule comes from: document and section.
     public var source: String
+    /// What was done, step by step.
     public var done: [String]
+    /// What should have come of it.
     public var expected: String
+    /// What did come of it.
     public var actual: String
+    /// What is wrong most often where this check fails.
     public var causes: [String]
     /// The folder with the files as they were.
     public var files: String
@@ -223,6 +249,7 @@ public struct ConformanceResult: Sendable, Codable {
 
 /// A check that failed, as an error whose text is the whole story.
 public struct ConformanceFailure: Error, CustomStringConvertible {
+  /// The result of the check that failed.
   public let result: ConformanceResult
 
   public var description: String { ConformanceReport.text(of: result) }
@@ -250,6 +277,8 @@ public enum Conformance {
     checks(for: ConformanceSubject(type, others: others)).filter { profile == nil || $0.profile == profile }
   }
 
+  /// The checks for a subject, in the catalogue's order: use it where the format needs more than its type, such as
+  /// crafted stores.
   public static func checks(for subject: ConformanceSubject) -> [ConformanceCheck] {
     WorkerServer.serveIfAsked(subject)
     let all = (definitions + subject.ownChecks).map { ConformanceCheck(definition: $0, subject: subject) }

@@ -5,11 +5,14 @@ import Synchronization
 
 /// Many checks at once, in a few worker processes.
 public struct ConformanceRun: Sendable {
+  /// The checks to run.
   public var checks: [ConformanceCheck]
+  /// The seed for the random choices of the checks.
   public var seed: UInt64
   /// How many run at the same time.
   public var width: Int
 
+  /// Creates a run; at least one check runs at a time.
   public init(_ checks: [ConformanceCheck], seed: UInt64 = 1, width: Int = 2) {
     self.checks = checks
     self.seed = seed
@@ -95,8 +98,11 @@ public struct ConformanceRun: Sendable {
 
 /// The harness put to the test: each fault that can be planted, with the checks that must catch it.
 public struct ConformanceSelfTest: Sendable {
+  /// What came of planting one fault.
   public struct Finding: Sendable {
+    /// The name of the fault.
     public var fault: String
+    /// What a store with that fault does wrong.
     public var text: String
     /// The checks that caught it.
     public var caughtBy: [String]
@@ -106,19 +112,24 @@ public struct ConformanceSelfTest: Sendable {
     public var brokenIn: [String]
     /// Unrelated checks that failed too, of those that were tried.
     public var unrelated: [String]
+    /// How many unrelated checks were tried.
     public var tried: Int
 
+    /// Whether all checks that name the fault caught it by a failure, and at most half of the unrelated ones failed.
     public var isSound: Bool {
       !caughtBy.isEmpty && missedBy.isEmpty && brokenIn.isEmpty && unrelated.count * 2 <= tried
     }
   }
+  /// One for each fault that was planted.
   public var findings: [Finding]
   /// Checks that no fault made fail.
   public var deadChecks: [String]
   /// Faults that checks name and that cannot be planted.
   public var unknownFaults: [String]
 
+  /// Whether each fault was caught as it should be, each check caught a fault, and each fault that checks name exists.
   public var isSuccess: Bool { !findings.isEmpty && findings.allSatisfy(\.isSound) && deadChecks.isEmpty && unknownFaults.isEmpty }
+  /// How many faults were caught as they should be.
   public var caught: Int { findings.filter(\.isSound).count }
 
   /// Plants each fault in turn in one of the formats, the first whose traits let the check run.

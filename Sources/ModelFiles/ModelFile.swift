@@ -3,6 +3,7 @@ import StoreCodecs
 
 /// A model file, read: Xcode's `.xcdatamodeld`, `.xcdatamodel`, or the `contents` within under any name.
 public struct ModelFile: Sendable {
+  /// The model as the file has it. It is not checked here: give it to `ManagedObjectModel`.
   public var description: ModelDescription
   /// What was kept without being understood, or read with a grain of salt, each with its line.
   public var warnings: [ModelFileWarning]
@@ -123,7 +124,9 @@ public struct ModelFile: Sendable {
 public struct ModelFileWarning: Sendable, Hashable, CustomStringConvertible {
   /// 1-based.
   public var line: Int?
+  /// What is questionable, for a person.
   public var text: String
+  /// Creates a warning.
   public init(line: Int?, text: String) {
     self.line = line
     self.text = text

@@ -12,6 +12,7 @@ public import StoreVocabulary
 public struct BinaryPropertyListReader {
   /// An object by its number in the file's offset table. It is meaningful to the reader that gave it.
   public struct Object: Hashable, Sendable {
+    /// The object's position in the offset table, from 0.
     public let index: Int
   }
 

@@ -4,6 +4,7 @@ public import StoreVocabulary
 public struct CSVField: Sendable, Equatable {
   /// The content's bytes in the file, without the enclosing quotes. Doubled quotes are still doubled.
   public var start: Int
+  /// The offset after the content's last byte.
   public var end: Int
   /// Enclosed in quotes: `""` is an empty string where nothing at all is a missing value.
   public var isQuoted: Bool
@@ -57,8 +58,11 @@ public struct CSVReader {
   public struct LineEndings: OptionSet, Sendable {
     public let rawValue: UInt8
     @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
+    /// `\n`.
     public static let lineFeed = LineEndings(rawValue: 1)
+    /// `\r`.
     public static let carriageReturn = LineEndings(rawValue: 2)
+    /// `\r\n`.
     public static let both = LineEndings(rawValue: 4)
   }
 

@@ -3,6 +3,7 @@ import FoundationEssentials
 
 /// One difference between two graphs, found by identity.
 public struct GraphDifference: Sendable, Hashable, CustomStringConvertible {
+  /// In what way the two graphs differ.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
     /// Only in the second.
     case inserted
@@ -15,6 +16,7 @@ public struct GraphDifference: Sendable, Hashable, CustomStringConvertible {
     /// The stores' UUIDs differ.
     case identity
   }
+  /// The kind of difference.
   public var kind: Kind
   /// The object, `Entity/reference`; nil for metadata.
   public var object: ObjectReference?
@@ -22,6 +24,7 @@ public struct GraphDifference: Sendable, Hashable, CustomStringConvertible {
   public var key: String?
   /// In the first and in the second, as text; nil where it has none.
   public var old: String?
+  /// The value in the second graph, as text; nil where it has none.
   public var new: String?
 
   public var description: String {
@@ -45,6 +48,7 @@ public struct GraphComparison: Sendable {
   public struct Options: Sendable {
     /// Whether the stores' UUIDs must be the same.
     public var comparesIdentity: Bool
+    /// Whether the metadata entries must be the same.
     public var comparesMetadata: Bool
     /// Entity and property names that differ only in case are the same: for a store whose format folds them.
     public var ignoresNameCase: Bool
@@ -53,6 +57,8 @@ public struct GraphComparison: Sendable {
     public var comparesUnknownOrder: Bool
     /// Stop after so many; nil for all.
     public var limit: Int?
+    /// Creates options. By default everything is compared but sequences of unknown order, and all differences are
+    /// found.
     public init(
       comparesIdentity: Bool = true, comparesMetadata: Bool = true, ignoresNameCase: Bool = false,
       comparesUnknownOrder: Bool = false, limit: Int? = nil
@@ -225,6 +231,7 @@ public struct GraphComparison: Sendable {
     }
   }
 
+  /// A property-list value on one line, as differences show it. Long data is cut short.
   public static func text(_ value: PropertyListValue) -> String {
     switch value {
     case .string(let string): quoted(string)

@@ -13,9 +13,11 @@ import FoundationEssentials
 /// try document.save(to: "people.csvstore")     // Save As, in another format
 /// ```
 public final class PersistentDocument {
+  /// The coordinator, which has the document's store once there is one.
   public let persistentStoreCoordinator: PersistentStoreCoordinator
   /// The context that the document is edited in. Its changes are recorded for undo.
   public let managedObjectContext: ManagedObjectContext
+  /// What records the context's changes for undo and redo.
   public let undoManager: UndoHistory
   private var store: PersistentStore?
 

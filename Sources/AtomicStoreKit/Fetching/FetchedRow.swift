@@ -3,15 +3,19 @@ import FoundationEssentials
 
 /// A column of fetched rows: a key path, or an expression under a name.
 public struct FetchColumn: Sendable, Equatable, ExpressibleByStringLiteral {
+  /// The name of the column in the rows.
   public var name: String
+  /// What the column's values are computed from.
   public var expression: FetchExpression
 
+  /// Creates a column with a name of its own.
   public init(_ name: String, _ expression: FetchExpression) {
     self.name = name
     self.expression = expression
   }
   /// A key path, under its own name.
   public init(stringLiteral keyPath: String) { self.init(keyPath: keyPath) }
+  /// Creates a column for a key path such as `department.name`, under that path as its name.
   public init(keyPath: String) {
     self.init(keyPath, .keyPath(keyPath.split(separator: ".", omittingEmptySubsequences: false).map(String.init)))
   }
@@ -23,11 +27,16 @@ public struct FetchColumn: Sendable, Equatable, ExpressibleByStringLiteral {
 
 /// A row of a fetch: values in the order of the columns. It may go anywhere.
 public struct FetchedRow: Sendable, Equatable {
+  /// A value in a row.
   public enum Value: Sendable, Hashable {
+    /// An attribute's value, or the result of an expression; null where there is none.
     case value(StoredValue)
+    /// An object, by its ID.
     case object(ManagedObjectID)
+    /// The values of a path through a to-many relationship.
     case list([Value])
 
+    /// Whether there is no value. An empty list is not null.
     public var isNull: Bool { self == .value(.null) }
     /// The value as `value(forKey:)` gives it; an object as its ID.
     public var any: Any? {
@@ -38,7 +47,9 @@ public struct FetchedRow: Sendable, Equatable {
       }
     }
   }
+  /// The names of the columns.
   public let columns: [String]
+  /// The values, one for each column.
   public let values: [Value]
 
   /// The value of a column; nil for null and for a column that is not there.

@@ -2,6 +2,7 @@ import AtomicStoreSPI
 
 /// A closure that stands in a predicate, with a name for messages. It equals itself alone.
 public final class FetchBlock: Sendable, Hashable {
+  /// The name that messages and the predicate's text show.
   public let name: String
   let body: @Sendable (ManagedObject, [String: Any]) throws -> Bool
 

@@ -6,6 +6,7 @@ extension FetchPredicate {
     try self.init(format: format, arguments: arguments, for: entity)
   }
 
+  /// Reads a predicate with its arguments in a list, and checks it against an entity as ``check(against:)`` does.
   public init(format: String, arguments: [Any?], for entity: Entity) throws(PredicateFormatError) {
     var parser = try PredicateParser(format, arguments)
     self = try parser.predicate()

@@ -5,12 +5,15 @@ import Glibc
 /// Of a folder count the files that a store may consist of: those whose names do not begin with a point. What else lies there,
 /// and the folder's own time of change, which goes with it, are nothing to the store.
 public struct FileIdentity: Hashable, Sendable {
+  /// The number of the file system's device.
   public let device: UInt64
+  /// The number of the file or directory on its device.
   public let inode: UInt64
   /// In bytes; of a folder, all its files together.
   public let size: Int64
   /// The latest of a folder's files.
   public let modificationSeconds: Int64
+  /// The part of the time of change below a second, in nanoseconds.
   public let modificationNanoseconds: Int64
   /// For a folder, a number made of the names and the states of its files; 0 for a file.
   private let members: UInt64
@@ -57,7 +60,9 @@ public struct FileIdentity: Hashable, Sendable {
   /// Whether both are of one content: as `==`, but for the directory that the members are in.
   func hasSameMembers(as other: FileIdentity) -> Bool { size == other.size && members == other.members }
 
+  /// Whether there are no bytes: a file of length 0, or a directory without files that have any.
   public var isEmpty: Bool { size == 0 }
+  /// Whether both are one file or directory, in whatever state: device and inode are equal.
   public func isSameFile(as other: FileIdentity) -> Bool { device == other.device && inode == other.inode }
 
   /// FNV-1a, 64 bits: the same in every process.

@@ -2,6 +2,7 @@ import Glibc
 
 /// A file of zero bytes that the kit made to hold the place of a store that is yet to be saved.
 public struct Reservation: Sendable {
+  /// The path of the file.
   public let path: String
   private let identity: FileIdentity
 

@@ -28,6 +28,7 @@ public final class StagedFile: Sendable {
 
   deinit { abandon() }
 
+  /// The bytes written so far.
   public var bytesWritten: Int { state.withLock { $0.written } }
 
   /// Appends bytes.
@@ -57,6 +58,9 @@ public final class StagedFile: Sendable {
     }
   }
 
+  /// Appends bytes.
+  ///
+  /// - Throws: `.noSpace`, `.inputOutput`; `.internalInconsistency` after the save has returned.
   public func write(_ bytes: [UInt8]) throws(PersistentStoreError) {
     try bytes.withUnsafeBufferPointer { buffer throws(PersistentStoreError) in
       try write(UnsafeRawBufferPointer(buffer))

@@ -9,18 +9,26 @@ import Synchronization
 /// target is replaced; mode, group and access control list stay, the owner where the system allows. Whatever fails leaves the old
 /// bytes and nothing beside them.
 public final class StagedStore: Sendable {
-  public enum Layout: Sendable { case file, folder }
+  /// What is written: one file, or a directory of files.
+  public enum Layout: Sendable {
+    /// One file.
+    case file
+    /// A directory with files in it.
+    case folder
+  }
   /// What may be replaced.
   public enum Policy: Sendable {
     /// Nothing may be there.
     case createNew
     /// Only the very file that was read; nil only where nothing is.
     case replaceOnlyIf(FileIdentity?)
+    /// Whatever is there.
     case replaceAny
   }
 
   /// Where the result goes, links followed.
   public let targetPath: String
+  /// Whether one file or a directory is written.
   public let layout: Layout
   let policy: Policy
   let stagedPath: String

@@ -2,12 +2,15 @@ import Glibc
 
 /// What lies where a store is, or will be: found out by the kit, before any format is asked.
 public struct StorePlace: Sendable {
+  /// What is at a path.
   public enum Kind: Sendable, Hashable {
     /// Nothing; for a dangling symbolic link, nothing at its target.
     case nothing
     /// A file of zero bytes: the place of a store to come.
     case zeroLength
+    /// A file with at least one byte.
     case file
+    /// A directory with something in it.
     case folder
     /// A folder with nothing in it: for a format that uses folders the place of a store to come.
     case emptyFolder
@@ -16,8 +19,11 @@ public struct StorePlace: Sendable {
   public let path: String
   /// With symbolic links followed, and from the root: the file that is read and replaced.
   public let resolvedPath: String
+  /// What is at the path, links followed.
   public let kind: Kind
+  /// Whether the path itself is a symbolic link, whatever it leads to.
   public let isSymbolicLink: Bool
+  /// The file's size in bytes; 0 for a directory, or for nothing.
   public let size: Int
   /// Nil where nothing lies.
   public let identity: FileIdentity?
@@ -183,7 +189,9 @@ public struct StoreProbe: Sendable {
   public var name: String
   /// The first bytes of a file; empty for a folder.
   public var prefix: [UInt8]
+  /// The size of the file in bytes; 0 for a directory.
   public var size: Int
+  /// Whether it is a directory.
   public var isFolder: Bool
   /// For a folder: the names in it that do not begin with a point, in the order of their bytes.
   public var memberNames: [String]
@@ -193,6 +201,16 @@ public struct StoreProbe: Sendable {
   /// Where members beyond the first ones are read when they are asked for; nil for a probe made in memory.
   fileprivate var listing: FolderListing?
 
+  /// Creates a probe of content in memory, to test ``AtomicStore/recognize(_:)``.
+  ///
+  /// - Parameters:
+  /// - name: The path, or what stands for it.
+  /// - prefix: The first bytes of the file, at most ``prefixLength``.
+  /// - size: The size of the whole file, in bytes.
+  /// - isFolder: Whether it is a directory.
+  /// - memberNames: The names of a directory's files, without those that begin with a dot, in the order of their bytes.
+  /// - fileExtension: In lower case, without the leading dot.
+  /// - prefixes: The first bytes of a directory's files, by name.
   public init(
     name: String, prefix: [UInt8], size: Int, isFolder: Bool = false, memberNames: [String] = [],
     fileExtension: String = "", prefixes: [ScalarString: [UInt8]] = [:]

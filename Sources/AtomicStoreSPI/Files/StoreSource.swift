@@ -7,6 +7,7 @@ import Synchronization
 public final class StoreBytes: @unchecked Sendable {
   // `@unchecked`: written in `init` only, read-only afterwards.
   private let base: UnsafeMutableRawPointer
+  /// How many bytes there are.
   public let count: Int
 
   /// - Parameter isZeroed: where `fill` leaves parts out. They take no memory either, as the system gives it out when it is touched.
@@ -36,6 +37,7 @@ public final class StoreBytes: @unchecked Sendable {
     return memory
   }
 
+  /// Copies bytes.
   public convenience init(_ bytes: [UInt8]) {
     // Cannot throw: the closure does not.
     self.init(copying: bytes)
@@ -49,6 +51,7 @@ public final class StoreBytes: @unchecked Sendable {
 
   deinit { free(base) }
 
+  /// Calls a closure with the bytes, which must not be used after it returns. Prefer ``span``.
   public func withUnsafeBytes<Result: ~Copyable, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -74,6 +77,7 @@ public final class StoreSource: Sendable {
   }
   /// The path as it was asked for, or what stands for it: for messages.
   public let name: String
+  /// Whether the source is a directory of files. Then the files are read by their names, see ``memberNames``.
   public let isFolder: Bool
   /// For a folder: the names of its files that do not begin with a point, in the order of their bytes.
   public let memberNames: [String]

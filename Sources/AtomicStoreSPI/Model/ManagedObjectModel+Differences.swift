@@ -2,9 +2,11 @@
 public struct ModelDifference: Sendable, Hashable, CustomStringConvertible {
   /// The entity; `model` for what belongs to none.
   public var entityName: String
+  /// The property that differs; nil where the entity itself does.
   public var propertyName: String?
   /// `Integer 16 → Integer 32`, `only in the model`.
   public var change: String
+  /// Creates a difference of an entity, or of one of its properties.
   public init(entityName: String, propertyName: String? = nil, change: String) {
     self.entityName = entityName
     self.propertyName = propertyName

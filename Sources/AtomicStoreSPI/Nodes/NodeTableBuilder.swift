@@ -9,6 +9,7 @@ public import FoundationEssentials
 ///
 /// A builder belongs to one thread, that of the load.
 public final class NodeTableBuilder {
+  /// The model whose entities and slots are to be filled.
   public let model: ManagedObjectModel
   /// The file's name for errors, unless the format names a member itself.
   public let file: String?
@@ -270,6 +271,9 @@ public final class NodeTableBuilder {
     header.pointee.markPresent(row)
   }
 
+  /// Sets a boolean.
+  ///
+  /// - Throws: `.invalidValue` where the attribute is of another type.
   public func set(boolean value: Bool, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
     guard header.pointee.layout == .boolean else { return try set(.boolean(value), slot: slot) }
@@ -277,6 +281,9 @@ public final class NodeTableBuilder {
     header.pointee.markPresent(state.pointee.row)
   }
 
+  /// Sets a float, to the bit.
+  ///
+  /// - Throws: `.invalidValue` where the attribute is of another type.
   public func set(float value: Float, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
     guard header.pointee.layout == .float else { return try set(.float(value), slot: slot) }
@@ -284,6 +291,9 @@ public final class NodeTableBuilder {
     header.pointee.markPresent(state.pointee.row)
   }
 
+  /// Sets a double, to the bit.
+  ///
+  /// - Throws: `.invalidValue` where the attribute is of another type.
   public func set(double value: Double, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
     guard current.pointee.classes[slot] == .double else { return try set(.double(value), slot: slot) }
@@ -301,6 +311,9 @@ public final class NodeTableBuilder {
     header.pointee.markPresent(state.pointee.row)
   }
 
+  /// Sets a UUID.
+  ///
+  /// - Throws: `.invalidValue` where the attribute is of another type.
   public func set(uuid value: UUID, slot: Int) throws(PersistentStoreError) { try set(.uuid(value), slot: slot) }
 
   /// Sets a string or a URI from its UTF-8.
@@ -384,6 +397,8 @@ public final class NodeTableBuilder {
     guard header.pointee.layout == .toOne else { throw wrongCardinality(slot, "to-one") }
     header.pointee.setCell(state.pointee.row, encode(reference))
   }
+  /// Sets a to-one by the reference of its destination, which may be an integer or a string, and may come later in the
+  /// file.
   public func set(toOne reference: ReferenceObject, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
     guard header.pointee.layout == .toOne else { throw wrongCardinality(slot, "to-one") }
@@ -397,6 +412,7 @@ public final class NodeTableBuilder {
     guard header.pointee.appendHandle(state.pointee.row, encode(reference)) else { throw .columnFull(location(slot)) }
     if header.pointee.heapCapacity != before { try take((header.pointee.heapCapacity - before) * 8) }
   }
+  /// Adds an object to a to-many, by an integer or string reference; in an ordered one the calls' order is the order.
   public func append(toMany reference: ReferenceObject, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
     guard header.pointee.layout == .toMany else { throw wrongCardinality(slot, "to-many") }

@@ -6,7 +6,9 @@ public struct StoreSelection: Sendable {
     public var subject: String
     /// Objects or values concerned.
     public var count: Int
+    /// What was done with them, such as `left out`.
     public var text: String
+    /// Creates a note.
     public init(subject: String, count: Int, text: String) {
       self.subject = subject
       self.count = count
@@ -14,11 +16,14 @@ public struct StoreSelection: Sendable {
     }
     public var description: String { "\(subject): \(text) (\(count))" }
   }
+  /// The part of the graph that is to be written, with a model of its own.
   public var snapshot: StoreSnapshot
+  /// What was left out or changed, for the caller to report.
   public var notes: [Note]
   /// Whether metadata and UUID are written too.
   public var keepsMetadata: Bool
 
+  /// Creates a selection.
   public init(snapshot: StoreSnapshot, notes: [Note] = [], keepsMetadata: Bool = true) {
     self.snapshot = snapshot
     self.notes = notes
