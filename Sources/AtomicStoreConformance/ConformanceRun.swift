@@ -135,8 +135,11 @@ public struct ConformanceSelfTest: Sendable {
   /// Plants each fault in turn in one of the formats, the first whose traits let the check run.
   ///
   /// - Parameters:
-  ///   - names: These faults alone; all of them where there are none.
-  ///   - checks: These checks alone, and the faults that they are there to catch.
+  ///   - subjects: The formats that faults are planted in.
+  ///   - width: How many checks run at the same time.
+  ///   - names: The faults to plant; all of them if empty.
+  ///   - checks: The checks to try, with the faults that they must catch; all of them if empty.
+  ///   - progress: Called after each fault, from any thread: how many are done, and how many there are.
   public static func run(
     in subjects: [ConformanceSubject], width: Int = 2, faults names: [String] = [], checks: [String] = [],
     progress: @escaping @Sendable (Int, Int) -> Void = { _, _ in }

@@ -4,7 +4,7 @@ public import StoreVocabulary
 /// A lazy view of a binary property list (`bplist00`) that decodes an object when it is asked for.
 ///
 /// Made for formats that keep packed columns in `data` objects: ``dataRange(of:)`` tells where the bytes lie in the file,
-/// and nothing is copied. ``PropertyList/decodeBinary(_:)`` makes values of the whole instead.
+/// and nothing is copied. ``PropertyList/decodeBinary(_:)-([UInt8])`` makes values of the whole instead.
 ///
 /// The reader does not own the bytes: they must outlive it. Whatever they hold, a call returns in time linear in the
 /// object asked for, or throws with the byte offset. A cycle is only met by a caller who walks the references;
@@ -53,8 +53,10 @@ public struct BinaryPropertyListReader {
 
   /// Checks header, trailer and the size of the offset table.
   ///
-  /// - Parameter gap: what of the bytes was not read from the file. An object that lies there, in whole or in part, is refused with
-  ///   `.missingObject`.
+  /// - Parameters:
+  ///   - bytes: The whole file. They must outlive the reader.
+  ///   - gap: The bytes that were not read from the file. An object that is there, in whole or in part, is refused with
+  ///     `.missingObject`.
   /// - Throws: `.foreignFormat` if the bytes are not a binary property list at all, `.unsupportedVersion` for another
   ///   version than `00`, `.malformed` if the trailer contradicts the file's size.
   public init(_ bytes: UnsafeRawBufferPointer, gap: Range<Int> = 0..<0) throws(PersistentStoreError) {

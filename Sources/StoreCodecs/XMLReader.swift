@@ -3,7 +3,7 @@ import Synchronization
 
 /// A name of an element or attribute, as the parser keeps it: one address for each spelling within one parse.
 ///
-/// Compare names by ``==``, which compares addresses; get the ones to compare with from ``XMLReader/intern(_:)``.
+/// Compare names by `==`, which compares addresses; get the ones to compare with from ``XMLReader/intern(_:)``.
 public struct XMLName: Equatable, Sendable {
   // The address lives as long as the reader's dictionary, and is only compared and read.
   @usableFromInline nonisolated(unsafe) let base: UnsafePointer<UInt8>

@@ -41,9 +41,13 @@ public struct ConformanceReport: Sendable {
     }
   }
 
+  /// Creates a report.
+  ///
   /// - Parameters:
-  ///   - results: In the order of the checks; each check has one.
-  ///   - catalogue: All checks that there are, run or not; nil for those of the kit and of whoever is tested.
+  ///   - storeType: The name of the format's store type.
+  ///   - checks: The checks that were run.
+  ///   - results: One for each check, in the same order.
+  ///   - catalogue: All checks that exist, run or not; nil for the kit's and those of the checks' subject.
   public init(
     storeType: String, checks: [ConformanceCheck], results: [ConformanceResult], catalogue: [ConformanceCheck]? = nil
   ) {

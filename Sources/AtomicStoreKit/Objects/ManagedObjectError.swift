@@ -22,7 +22,7 @@ public struct ManagedObjectError: Error, Sendable {
   public var detailedErrors: [ManagedObjectError]
   /// The objects that changed on both sides, for ``Code/managedObjectMerge``.
   public var conflicts: [MergeConflict]
-  /// Why an object cannot be had, for ``Code/objectUnavailable``.
+  /// Why an object cannot be had, for ``Code/managedObjectReferentialIntegrity``.
   public var reason: UnavailableReason?
   /// The error below this one: for a failed save a `PersistentStoreError`.
   public var underlying: (any Error)?

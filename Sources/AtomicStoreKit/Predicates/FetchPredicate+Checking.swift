@@ -18,7 +18,10 @@ extension FetchPredicate {
   /// Reads a predicate that chooses groups of an entity's objects (see ``FetchRequest/havingPredicate``), and checks it as
   /// ``check(against:)`` does.
   ///
-  /// - Parameter keyPaths: What the groups are made by.
+  /// - Parameters:
+  ///   - format: The predicate as text.
+  ///   - entity: The entity whose objects are grouped.
+  ///   - keyPaths: The key paths that they are grouped by.
   public init(format: String, forGroupsOf entity: Entity, by keyPaths: [String]) throws(PredicateFormatError) {
     var parser = try PredicateParser(format, [])
     self = try parser.predicate()

@@ -55,12 +55,15 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
 
   // MARK: Adding and removing
 
-  /// Opens the store at a path, or begins a new one where nothing or an empty file lies.
+  /// Opens the store at a path, or begins a new one where there is nothing or an empty file.
   ///
   /// - Parameters:
   ///   - type: A registered name; nil finds the type from the content, or for a new store from the file's extension.
-  ///   - options: The format's own, by name.
-  ///   - model: For this store, where the coordinator has none and the store should not be asked.
+  ///   - configurationName: A configuration of the model: the store takes objects of its entities only; nil for all.
+  ///   - path: The path of a file or directory.
+  ///   - options: The format's options, by name.
+  ///   - isReadOnly: Whether the store may not be saved.
+  ///   - model: The store's model, where the coordinator has none; nil takes the one that the store carries, or infers it.
   /// - Throws: `PersistentStoreError`; on any error the file is as it was, and a reservation that was made is gone.
   @discardableResult
   public func addPersistentStore(
@@ -198,8 +201,13 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
   /// Changes the user's entries in the metadata of the store at a path, as ``setMetadata(_:type:at:options:registry:)``, from what they
   /// are when they are saved: what others save meanwhile is kept.
   ///
-  /// - Parameter change: Given the entries. Called again where somebody else saved the store before this was done.
-  /// - Throws: what `change` throws, and then nothing is saved; `.changedOnDisk` where others are quicker again and again.
+  /// - Parameters:
+  ///   - type: A registered name; nil finds the type from the content.
+  ///   - path: The path of the store.
+  ///   - options: The format's options, by name.
+  ///   - registry: The formats that the store may have.
+  ///   - change: Changes the entries. It is called again if another process saved the store meanwhile.
+  /// - Throws: what `change` throws, and then nothing is saved; `.changedOnDisk` where other processes keep saving the store.
   public static func updateMetadata(
     type: String? = nil, at path: String, options: StoreOptions = [:], registry: StoreRegistry,
     _ change: (inout PropertyListDictionary) throws -> Void

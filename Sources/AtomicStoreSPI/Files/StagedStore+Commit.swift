@@ -7,15 +7,15 @@ extension StagedStore {
   ///
   /// - Parameters:
   ///   - keepsPrevious: Keep what was there until ``conclude()``, so that ``rollBack()`` can restore it.
-  ///   - patience: How long other commits of the store are waited for, in milliseconds.
   /// - Throws: `.alreadyExists` or `.changedOnDisk` where the policy forbids to replace what is there; the old bytes
   ///   then stay, as after any other error but `.notRolledBack`, which names where both the old store and the new one are.
-  ///   `.locked` where another process is saving the store and does not end.
+  ///   `.locked` where another process is still saving the store after 30 seconds.
   @discardableResult
   public func commit(keepsPrevious: Bool = false) throws(PersistentStoreError) -> FileIdentity {
     try commit(keepsPrevious: keepsPrevious, patience: 30_000)
   }
 
+  /// - Parameter patience: How long to wait for other commits of the store, in milliseconds.
   @discardableResult
   package func commit(keepsPrevious: Bool = false, patience: Int) throws(PersistentStoreError) -> FileIdentity {
     // Between looking at what is there and replacing it nobody else who saves through the kit does the same.

@@ -155,6 +155,7 @@ public final class StoreSource: Sendable {
   /// metadata lie there, among gigabytes of something else.
   ///
   /// - Parameters:
+  ///   - member: The name of a file of a directory; nil where the source is one file.
   ///   - head: how many bytes of the beginning, at least 0.
   ///   - tail: how many of the end, at least 0. Where both meet, the file is whole.
   /// - Throws: as ``bytes(ofMember:limit:)``.

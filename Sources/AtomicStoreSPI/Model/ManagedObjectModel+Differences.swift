@@ -25,8 +25,10 @@ extension ManagedObjectModel {
   /// An entity or property of this model that the store's lacks is a difference too: a store is read with the model it
   /// was written with.
   ///
-  /// - Parameter includingEverything: Whether what does not touch stored data counts too: optionality, defaults,
-  ///   bounds, inverses, user info, fetch requests, configurations, and the order of what is listed.
+  /// - Parameters:
+  ///   - stored: The model that the store was written with.
+  ///   - includingEverything: Whether what does not touch stored data counts too: optionality, defaults, bounds, inverses,
+  ///     user info, fetch requests, configurations, and the order of what is listed.
   public func differences(
     from stored: ModelDescription, includingEverything: Bool = false
   ) -> [ModelDifference] {

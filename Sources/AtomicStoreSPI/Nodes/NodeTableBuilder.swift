@@ -5,7 +5,7 @@ public import FoundationEssentials
 /// Begin a node, set its slots, begin the next; slots that are not set are null, to-many relationships empty.
 /// References may point forward: the kit resolves them when all nodes are there, and says which row and property
 /// names an object that does not exist. Slots are those of ``Entity/slots``; look their numbers up once per file.
-/// The calls are concrete and cheap, a few nanoseconds a value. Or fill an entity's columns whole: ``appendRows``.
+/// The calls are concrete and cheap, a few nanoseconds a value. Or fill an entity's columns whole: ``appendRows(entity:references:)``.
 ///
 /// A builder belongs to one thread, that of the load.
 public final class NodeTableBuilder {
@@ -75,10 +75,14 @@ public final class NodeTableBuilder {
   /// References of the relationship that is being resolved which were left out.
   var droppedCount = 0
 
-  /// An empty table's builder. `file` names the source in errors.
+  /// Creates a builder of an empty table. The kit does so before a load; do it yourself to test a format.
   ///
-  /// - Parameter inputBytes: The size of what is read, by which ``StoreLimits/memory(forInput:)`` bounds what may be made of it;
-  ///   nil for no bound.
+  /// - Parameters:
+  ///   - model: The model whose entities and slots are to be filled.
+  ///   - file: What errors name as the file; nil for no name.
+  ///   - limits: What a load is refused beyond.
+  ///   - inputBytes: The size of what is read, by which ``StoreLimits/memory(forInput:)`` bounds what may be made of it; nil
+  ///     for no bound.
   public init(
     model: ManagedObjectModel, file: String? = nil, limits: StoreLimits = StoreLimits(), inputBytes: Int? = nil
   ) {

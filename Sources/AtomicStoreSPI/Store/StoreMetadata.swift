@@ -41,7 +41,8 @@ public struct StoreConfiguration: Sendable {
   public var path: String
   /// The configuration of the model that the store is opened with; nil for all entities.
   public var configurationName: String?
-  /// Checked by the kit against ``StoreTraits/options``: unknown names never arrive here.
+  /// The options that the caller gave. The kit checks them against ``StoreTraits/readOptions`` and
+  /// ``StoreTraits/writeOptions``: others never get here.
   public var options: StoreOptions
   /// Whether the store will never be saved.
   public var isReadOnly: Bool

@@ -14,7 +14,11 @@ public final class StorePluginSink: Sendable {
 
   init() {}
 
-  /// - Parameter sink: What the function was given.
+  /// Adds a format. Call it once for each.
+  ///
+  /// - Parameters:
+  ///   - type: The format.
+  ///   - sink: What the register function was called with.
   public static func add(_ type: any AtomicStore.Type, to sink: UnsafeMutableRawPointer) {
     Unmanaged<StorePluginSink>.fromOpaque(sink).takeUnretainedValue().types.withLock { $0.append(type) }
   }
