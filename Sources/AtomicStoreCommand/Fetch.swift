@@ -123,7 +123,8 @@ struct Fetch: ParsableCommand {
     let keys = try Self.list(group, "--group")
     if !keys.isEmpty { return keys.map { FetchColumn(keyPath: $0) } + [FetchColumn("count", .keyPath(["@count"]))] }
     guard let entity = model.entity(named: entity) else { return [] }
-    return entity.slots.filter { !$0.isToMany }.map { FetchColumn(keyPath: $0.name) }
+    // One step, whatever is in the name: a dot in it separates nothing.
+    return entity.slots.filter { !$0.isToMany }.map { FetchColumn($0.name, .keyPath([$0.name])) }
   }
 
   /// Parts between commas that stand in no parenthesis or quote; none where the option is not given.

@@ -185,9 +185,9 @@ extension CSVStore {
   }
 
   private static func ragged(_ field: CSVField, _ width: Int) -> PersistentStoreError {
-    PersistentStoreError(
-      .malformed, "the record has \(field.isLastInRecord ? "\(field.index + 1)" : "more than \(width)") fields, the header \(width)",
-      at: field.location)
+    let count = field.isLastInRecord ? "\(field.index + 1)" : "more than \(width)"
+    return PersistentStoreError(
+      .malformed, "the record has \(count) field\(count == "1" ? "" : "s"), the header \(width)", at: field.location)
   }
 
   private static func begin(

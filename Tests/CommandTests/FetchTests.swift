@@ -31,6 +31,18 @@ import Testing
     #expect(groups.output == "department.name,@count,max:(badge)\nEntwicklung,4,2147483647\n")
   }
 
+  @Test("the columns shown by default are properties, also those with a dot in their name")
+  func dottedNames() throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let file = folder.appending(path: "people.csv").path(percentEncoded: false)
+    try Data("first.name,age\nAda,36\n".utf8).write(to: URL(filePath: file))
+    let result = try Command.run("fetch", file, "--entity", "people", "--format", "csv")
+    #expect(result.code == 0)
+    #expect(result.output == "first.name,age\nAda,36\n")
+  }
+
   static let longPath = String(repeating: "manager.", count: 400) + "name"
 
   @Test(

@@ -133,7 +133,7 @@ extension ManagedObjectContext {
   private func attributeColumns(_ entityName: String) -> [FetchColumn] {
     guard let entity = managedObjectModel?.entity(named: entityName) else { return [] }
     let plan = ModelPlan.plan(of: entity.model).entities[entity.index]
-    return plan.attributes.filter { plan.properties[$0].slot >= 0 }.map { FetchColumn(keyPath: plan.properties[$0].name) }
+    return plan.attributes.filter { plan.properties[$0].slot >= 0 }.map { FetchColumn(plan.properties[$0].name, .keyPath([plan.properties[$0].name])) }
   }
 
   private static func plain(_ value: PredicateValue, _ evaluator: PredicateEvaluator) throws(ManagedObjectError) -> FetchedRow.Value {
