@@ -1,6 +1,7 @@
 import ArgumentParser
-import AtomicStoreKit
+import CommandSupport
 import Foundation
+import StoreCoordination
 
 struct Inspect: ParsableCommand {
   static let configuration = CommandConfiguration(

@@ -3,7 +3,6 @@ import StoreCodecs
 
 /// A model file, read: Xcode's `.xcdatamodeld`, `.xcdatamodel`, or the `contents` within under any name.
 public struct ModelFile: Sendable {
-  /// The model as the file has it. It is not checked here: give it to `ManagedObjectModel`.
   public var description: ModelDescription
   /// What was kept without being understood, or read with a grain of salt, each with its line.
   public var warnings: [ModelFileWarning]
@@ -14,10 +13,8 @@ public struct ModelFile: Sendable {
 
   /// Reads the model at a path.
   ///
-  /// - Parameters:
-  ///   - path: A `.xcdatamodeld`, a `.xcdatamodel`, or the `contents` file of one.
-  ///   - version: The version of a `.xcdatamodeld`, with or without its extension; nil for the current one, or the first
-  ///     where none is marked.
+  /// - Parameter version: The version of a `.xcdatamodeld`, with or without its extension; nil for the current one, or
+  ///   the first where none is marked.
   /// - Throws: `.notFound`; `.malformed` with line and column; `.notSupported` for compiled models, models from before
   ///   Xcode 4 and mapping models, saying which it is; `.invalidModel` for parents that lead in a circle or nowhere.
   public static func read(at path: String, version: String? = nil) throws(PersistentStoreError) -> ModelFile {
@@ -120,18 +117,4 @@ public struct ModelFile: Sendable {
     return ModelFile(
       description: description, warnings: reader.warnings, versionName: versionName, availableVersions: [])
   }
-}
-
-/// Something in a model file that a person may want to look at.
-public struct ModelFileWarning: Sendable, Hashable, CustomStringConvertible {
-  /// 1-based.
-  public var line: Int?
-  /// What is questionable, for a person.
-  public var text: String
-  /// Creates a warning.
-  public init(line: Int?, text: String) {
-    self.line = line
-    self.text = text
-  }
-  public var description: String { line.map { "line \($0): \(text)" } ?? text }
 }

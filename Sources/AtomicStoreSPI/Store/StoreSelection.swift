@@ -1,29 +1,12 @@
 /// A part of a graph that a store was asked to write, as a graph of its own, and what was left out or kept otherwise.
 public struct StoreSelection: Sendable {
-  /// Something left out because it was asked for, or kept in another form. Not a loss: somebody chose it.
-  public struct Note: Sendable, Hashable, CustomStringConvertible {
-    /// An entity, `Entity.property`, or `metadata`.
-    public var subject: String
-    /// Objects or values concerned.
-    public var count: Int
-    /// What was done with them, such as `left out`.
-    public var text: String
-    /// Creates a note.
-    public init(subject: String, count: Int, text: String) {
-      self.subject = subject
-      self.count = count
-      self.text = text
-    }
-    public var description: String { "\(subject): \(text) (\(count))" }
-  }
-  /// The part of the graph that is to be written, with a model of its own.
+  public typealias Note = SelectionNote
+
   public var snapshot: StoreSnapshot
-  /// What was left out or changed, for the caller to report.
   public var notes: [Note]
   /// Whether metadata and UUID are written too.
   public var keepsMetadata: Bool
 
-  /// Creates a selection.
   public init(snapshot: StoreSnapshot, notes: [Note] = [], keepsMetadata: Bool = true) {
     self.snapshot = snapshot
     self.notes = notes
