@@ -47,9 +47,9 @@ struct TabbedStore: AtomicStore {
     }
   }
 
-  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedStore) throws(PersistentStoreError) {
+  mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError) {
     let (nodes, metadata) = (snapshot.nodes, snapshot.metadata)
-    let file = try staged.file()
+    let file = try files.file()
     var bytes: [UInt8] = []
     append(["TABBED", "1", metadata.uuid.uuidString, "\(metadata.lastReference)", "\(nodes.count)"], to: &bytes)
     for entity in nodes.model.entities {

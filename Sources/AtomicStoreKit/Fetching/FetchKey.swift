@@ -14,7 +14,7 @@ import FoundationEssentials
 ///   predicate: Keys.age >= 18 && Keys.name.begins(with: "a", .caseInsensitive) && Keys.friends.any(Keys.age < 10))
 /// ```
 ///
-/// What is built is a ``FetchPredicate`` like any other: it prints as text, and can be checked against an entity.
+/// What is built is a ``/AtomicStoreSPI/FetchPredicate`` like any other: it prints as text, and can be checked against an entity.
 public struct FetchKey<Value>: Sendable {
   /// What the key reads from an object: a key path, or another expression.
   public let expression: FetchExpression

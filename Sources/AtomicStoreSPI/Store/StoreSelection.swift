@@ -2,11 +2,14 @@
 public struct StoreSelection: Sendable {
   public typealias Note = SelectionNote
 
+  /// The part of the graph that is to be written, with a model of its own.
   public var snapshot: StoreSnapshot
+  /// What was left out or changed, for the caller to report.
   public var notes: [Note]
   /// Whether metadata and UUID are written too.
   public var keepsMetadata: Bool
 
+  /// Creates a selection.
   public init(snapshot: StoreSnapshot, notes: [Note] = [], keepsMetadata: Bool = true) {
     self.snapshot = snapshot
     self.notes = notes
