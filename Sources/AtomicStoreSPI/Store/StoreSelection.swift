@@ -1,5 +1,6 @@
 /// A part of a graph that a store was asked to write, as a graph of its own, and what was left out or kept otherwise.
 public struct StoreSelection: Sendable {
+  /// Something left out or changed on request.
   public typealias Note = SelectionNote
 
   /// The part of the graph that is to be written, with a model of its own.

@@ -18,7 +18,24 @@ public struct BinaryPropertyListReader {
 
   /// What an object's marker says that it is.
   public enum Kind: Sendable {
-    case boolean, integer, real, date, data, string, uid, array, dictionary
+    /// True or false.
+    case boolean
+    /// An integer of 1 to 16 bytes.
+    case integer
+    /// A single- or double-precision float.
+    case real
+    /// A date.
+    case date
+    /// Bytes.
+    case data
+    /// Text, in ASCII or UTF-16.
+    case string
+    /// A reference inside a keyed archive.
+    case uid
+    /// A list of objects.
+    case array
+    /// Objects by key.
+    case dictionary
   }
 
   /// The number of objects of the file.

@@ -22,6 +22,7 @@ extension GraphComparison {
     }
   }
 
+  /// A property-list value on one line, as differences show it. Long data is cut short.
   public static func text(_ value: PropertyListValue) -> String {
     switch value {
     case .string(let string): quoted(string)
