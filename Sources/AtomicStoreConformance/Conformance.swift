@@ -23,6 +23,8 @@ public enum Conformance {
     checks(for: ConformanceSubject(type, others: others)).filter { profile == nil || $0.profile == profile }
   }
 
+  /// The checks for a subject, in the catalogue's order: use it where the format needs more than its type, such as
+  /// crafted stores.
   public static func checks(for subject: ConformanceSubject) -> [ConformanceCheck] {
     WorkerServer.serveIfAsked(subject)
     let all = (Checks.all + subject.ownChecks).map { ConformanceCheck(definition: $0, subject: subject) }

@@ -3,6 +3,7 @@ import StoreCodecs
 
 /// A model file, read: Xcode's `.xcdatamodeld`, `.xcdatamodel`, or the `contents` within under any name.
 public struct ModelFile: Sendable {
+  /// The model as the file has it. It is not checked here: give it to `ManagedObjectModel`.
   public var description: ModelDescription
   /// What was kept without being understood, or read with a grain of salt, each with its line.
   public var warnings: [ModelFileWarning]
@@ -13,8 +14,10 @@ public struct ModelFile: Sendable {
 
   /// Reads the model at a path.
   ///
-  /// - Parameter version: The version of a `.xcdatamodeld`, with or without its extension; nil for the current one, or
-  ///   the first where none is marked.
+  /// - Parameters:
+  ///   - path: A `.xcdatamodeld`, a `.xcdatamodel`, or the `contents` file of one.
+  ///   - version: The version of a `.xcdatamodeld`, with or without its extension; nil for the current one, or the first
+  ///     where none is marked.
   /// - Throws: `.notFound`; `.malformed` with line and column; `.notSupported` for compiled models, models from before
   ///   Xcode 4 and mapping models, saying which it is; `.invalidModel` for parents that lead in a circle or nowhere.
   public static func read(at path: String, version: String? = nil) throws(PersistentStoreError) -> ModelFile {

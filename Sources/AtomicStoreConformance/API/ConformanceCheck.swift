@@ -34,7 +34,9 @@ public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible 
 
   /// Short and stable, such as `VAL-07`.
   public var id: String { definition.id }
+  /// Whether a failure is a loss, a flaw, or only a number.
   public var level: Level { definition.level }
+  /// Which claim the check belongs to.
   public var profile: Profile { definition.profile }
   /// The rule, in one sentence.
   public var title: String { definition.title }

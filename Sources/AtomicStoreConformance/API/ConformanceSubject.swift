@@ -4,6 +4,7 @@ import Glibc
 
 /// A store format under test, and what its author supplies.
 public struct ConformanceSubject: Sendable {
+  /// The store format.
   public internal(set) var type: any AtomicStore.Type
   /// Other formats whose files this one must leave alone, and that it converts from and to.
   public var others: [any AtomicStore.Type] = []
@@ -21,6 +22,11 @@ public struct ConformanceSubject: Sendable {
   /// For the harness's own tests: as where the calls of a process cannot be seen.
   var isBlind = false
 
+  /// Creates a subject.
+  ///
+  /// - Parameters:
+  /// - type: The format under test.
+  /// - others: Other formats. The one under test may be among them: it is left out.
   public init(_ type: any AtomicStore.Type, others: [any AtomicStore.Type] = []) {
     self.type = type
     // A list of all of one's formats is what is at hand.

@@ -2,6 +2,7 @@ import AtomicStoreSPI
 
 /// Files that the format's author has made, because only they know where their format is delicate.
 public struct CraftedStore: Sendable {
+  /// How a store is to be received.
   public enum Expectation: Sendable {
     /// With an error that says why, and nothing harmed.
     case refused
@@ -12,8 +13,10 @@ public struct CraftedStore: Sendable {
   public var label: String
   /// The bytes of each file of a folder by its name; of a store that is one file under the empty name.
   public var files: [String: [UInt8]]
+  /// What opening it must come to.
   public var expectation: Expectation
 
+  /// Creates a store to try.
   public init(_ label: String, files: [String: [UInt8]], _ expectation: Expectation) {
     self.label = label
     self.files = files

@@ -5,11 +5,14 @@ import Synchronization
 
 /// Many checks at once, in a few worker processes.
 public struct ConformanceRun: Sendable {
+  /// The checks to run.
   public var checks: [ConformanceCheck]
+  /// The seed for the random choices of the checks.
   public var seed: UInt64
   /// How many run at the same time.
   public var width: Int
 
+  /// Creates a run; at least one check runs at a time.
   public init(_ checks: [ConformanceCheck], seed: UInt64 = 1, width: Int = 2) {
     self.checks = checks
     self.seed = seed

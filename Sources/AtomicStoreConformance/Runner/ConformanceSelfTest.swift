@@ -3,8 +3,11 @@ import FoundationEssentials
 
 /// The harness put to the test: each fault that can be planted, with the checks that must catch it.
 public struct ConformanceSelfTest: Sendable {
+  /// What came of planting one fault.
   public struct Finding: Sendable {
+    /// The name of the fault.
     public var fault: String
+    /// What a store with that fault does wrong.
     public var text: String
     /// The checks that caught it.
     public var caughtBy: [String]
@@ -14,26 +17,34 @@ public struct ConformanceSelfTest: Sendable {
     public var brokenIn: [String]
     /// Unrelated checks that failed too, of those that were tried.
     public var unrelated: [String]
+    /// How many unrelated checks were tried.
     public var tried: Int
 
+    /// Whether all checks that name the fault caught it by a failure, and at most half of the unrelated ones failed.
     public var isSound: Bool {
       !caughtBy.isEmpty && missedBy.isEmpty && brokenIn.isEmpty && unrelated.count * 2 <= tried
     }
   }
+  /// One for each fault that was planted.
   public var findings: [Finding]
   /// Checks that no fault made fail.
   public var deadChecks: [String]
   /// Faults that checks name and that cannot be planted.
   public var unknownFaults: [String]
 
+  /// Whether each fault was caught as it should be, each check caught a fault, and each fault that checks name exists.
   public var isSuccess: Bool { !findings.isEmpty && findings.allSatisfy(\.isSound) && deadChecks.isEmpty && unknownFaults.isEmpty }
+  /// How many faults were caught as they should be.
   public var caught: Int { findings.filter(\.isSound).count }
 
   /// Plants each fault in turn in one of the formats, the first whose traits let the check run.
   ///
   /// - Parameters:
-  ///   - names: These faults alone; all of them where there are none.
-  ///   - checks: These checks alone, and the faults that they are there to catch.
+  ///   - subjects: The formats that faults are planted in.
+  ///   - width: How many checks run at the same time.
+  ///   - names: The faults to plant; all of them if empty.
+  ///   - checks: The checks to try, with the faults that they must catch; all of them if empty.
+  ///   - progress: Called after each fault, from any thread: how many are done, and how many there are.
   public static func run(
     in subjects: [ConformanceSubject], width: Int = 2, faults names: [String] = [], checks: [String] = [],
     progress: @escaping @Sendable (Int, Int) -> Void = { _, _ in }

@@ -178,7 +178,7 @@ struct RowTestCompiler {
       guard let node = version.handle(for: reference, root: entity.root.index) else { return .constant(isOther) }
       return .destination(slot: slot, node.rawBits, isOther: isOther)
     case .attribute(let type):
-      if case .aggregate(let list) = comparison.right { return list_(list, slot, type, comparison) }
+      if case .aggregate(let list) = comparison.right { return listTest(list, slot, type, comparison) }
       guard case .constant(let value) = comparison.right else { return nil }
       return scalar(value, slot, type, comparison)
     default: return nil
@@ -241,7 +241,7 @@ struct RowTestCompiler {
     }
   }
 
-  private func list_(
+  private func listTest(
     _ list: [FetchExpression], _ slot: Int, _ type: AttributeType, _ comparison: FetchPredicate.Comparison
   ) -> RowTest? {
     var values: [StoredValue] = []

@@ -37,7 +37,9 @@ extension PersistentStoreCoordinator {
   ///
   /// Values come as `value(forKey:)` gives them, lists as arrays; null is nil. What it throws makes the fetch fail.
   ///
-  /// - Parameter name: As predicates write it, colons and all. One of an earlier function replaces it; nil takes it away.
+  /// - Parameters:
+  ///   - function: The function. It replaces an earlier one of that name; nil removes that one.
+  ///   - name: The name as predicates write it, colons included.
   public func setFunction(_ function: (@Sendable (_ target: Any?, _ arguments: [Any?]) throws -> Any?)?, forName name: String) {
     registrations.functions.set(function, named: name)
   }

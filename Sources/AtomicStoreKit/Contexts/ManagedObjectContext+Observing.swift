@@ -9,6 +9,7 @@ public final class Observation {
   }
   deinit { cancel() }
 
+  /// Ends the observation. Calling it again has no effect.
   public func cancel() { context?.observers.removeAll { $0.id == id } }
 }
 

@@ -4,11 +4,13 @@ public import AtomicStoreSPI
 ///
 /// All failures of a validation come in one flat list, ``detailedErrors``: each with object, property, value and rule.
 public struct ManagedObjectError: Error, Sendable {
+  /// The kind of failure, for a program.
   public var code: Code
   /// One sentence that names the thing.
   public var message: String
   /// The object that it is about.
   public var objectID: ManagedObjectID?
+  /// The entity of the object that it is about.
   public var entityName: String?
   /// The property that it is about (`NSValidationKeyErrorKey`).
   public var key: String?
@@ -20,11 +22,12 @@ public struct ManagedObjectError: Error, Sendable {
   public var detailedErrors: [ManagedObjectError]
   /// The objects that changed on both sides, for ``Code/managedObjectMerge``.
   public var conflicts: [MergeConflict]
-  /// Why an object cannot be had, for ``Code/objectUnavailable``.
+  /// Why an object cannot be had, for ``Code/managedObjectReferentialIntegrity``.
   public var reason: UnavailableReason?
   /// The error below this one: for a failed save a `PersistentStoreError`.
   public var underlying: (any Error)?
 
+  /// Creates an error of a kind, with what is known about it. Throw it from validation hooks of your own.
   public init(
     _ code: Code, _ message: String, objectID: ManagedObjectID? = nil, entityName: String? = nil, key: String? = nil,
     value: String? = nil, rule: String? = nil, detailedErrors: [ManagedObjectError] = [],
@@ -64,18 +67,29 @@ extension ManagedObjectError {
     public static let managedObjectValidation = Code(rawValue: 1550)
     /// Several failures: see ``ManagedObjectError/detailedErrors``.
     public static let validationMultipleErrors = Code(rawValue: 1560)
+    /// A property that is not optional has no value.
     public static let validationMissingMandatoryProperty = Code(rawValue: 1570)
+    /// A to-many has fewer objects than its minimum.
     public static let validationRelationshipLacksMinimumCount = Code(rawValue: 1580)
+    /// A to-many has more objects than its maximum.
     public static let validationRelationshipExceedsMaximumCount = Code(rawValue: 1590)
     /// A delete that a relationship with the rule Deny forbids.
     public static let validationRelationshipDeniedDelete = Code(rawValue: 1600)
+    /// A number is above the attribute's maximum.
     public static let validationNumberTooLarge = Code(rawValue: 1610)
+    /// A number is below the attribute's minimum.
     public static let validationNumberTooSmall = Code(rawValue: 1620)
+    /// A date is after the attribute's maximum.
     public static let validationDateTooLate = Code(rawValue: 1630)
+    /// A date is before the attribute's minimum.
     public static let validationDateTooSoon = Code(rawValue: 1640)
+    /// A string has more Unicode scalars than the attribute's maximum length.
     public static let validationStringTooLong = Code(rawValue: 1660)
+    /// A string has fewer Unicode scalars than the attribute's minimum length.
     public static let validationStringTooShort = Code(rawValue: 1670)
+    /// A string does not match the attribute's regular expression, or the expression is not supported.
     public static let validationStringPatternMatching = Code(rawValue: 1680)
+    /// A URI names a temporary object, which nothing can find later.
     public static let validationInvalidURI = Code(rawValue: 1690)
     /// An object that is not there, or not any more: see ``ManagedObjectError/reason``.
     public static let managedObjectReferentialIntegrity = Code(rawValue: 133000)
@@ -83,6 +97,7 @@ extension ManagedObjectError {
     public static let managedObjectExternalRelationship = Code(rawValue: 133010)
     /// Objects that changed here and in the store: see ``ManagedObjectError/conflicts``.
     public static let managedObjectMerge = Code(rawValue: 133020)
+    /// Objects whose values a uniqueness constraint forbids, and that the merge policy does not merge.
     public static let managedObjectConstraintMerge = Code(rawValue: 133021)
     /// The store could not be written; nothing was changed, unless the error below is `.notRolledBack`.
     public static let persistentStoreSave = Code(rawValue: 134030)

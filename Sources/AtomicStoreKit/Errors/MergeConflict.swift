@@ -2,6 +2,7 @@ public import AtomicStoreSPI
 
 /// An object that was changed in a context and, since it was fetched, in its store.
 public struct MergeConflict: Sendable, CustomStringConvertible {
+  /// The object's ID.
   public let objectID: ManagedObjectID
   /// The object's values as the context would save them, by property. Empty where the context deleted it.
   public let objectSnapshot: [String: StoredValue]

@@ -3,15 +3,19 @@ public import StorePredicates
 
 /// A column of fetched rows: a key path, or an expression under a name.
 public struct FetchColumn: Sendable, Equatable, ExpressibleByStringLiteral {
+  /// The name of the column in the rows.
   public var name: String
+  /// What the column's values are computed from.
   public var expression: FetchExpression
 
+  /// Creates a column with a name of its own.
   public init(_ name: String, _ expression: FetchExpression) {
     self.name = name
     self.expression = expression
   }
   /// A key path, under its own name.
   public init(stringLiteral keyPath: String) { self.init(keyPath: keyPath) }
+  /// Creates a column for a key path such as `department.name`, under that path as its name.
   public init(keyPath: String) {
     self.init(keyPath, .keyPath(of: keyPath))
   }

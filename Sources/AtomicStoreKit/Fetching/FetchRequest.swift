@@ -7,6 +7,7 @@ import FoundationEssentials
 ///
 /// `Result` is the class that they are given as; use `ManagedObject` for entities without one.
 public struct FetchRequest<Result: ManagedObject> {
+  /// The entity whose objects are fetched.
   public var entityName: String
   /// Whether objects of sub-entities are among them.
   public var includesSubentities = true
@@ -44,6 +45,7 @@ public struct FetchRequest<Result: ManagedObject> {
   /// a fifth of it. A fetch that takes more fails with ``ManagedObjectError/Code/stepLimitExceeded``.
   public var stepLimit = StepBudget.standardLimit
 
+  /// Creates a request. By default all objects of the entity and its sub-entities are fetched, in the stores' order.
   public init(
     entityName: String, predicate: FetchPredicate? = nil, sortKeys: [SortKey] = [],
     filter: ((Result) throws -> Bool)? = nil

@@ -2,11 +2,16 @@ public import AtomicStoreSPI
 
 /// A row of a fetch: values in the order of the columns. It may go anywhere.
 public struct FetchedRow: Sendable, Equatable {
+  /// A value in a row.
   public enum Value: Sendable, Hashable {
+    /// An attribute's value, or the result of an expression; null where there is none.
     case value(StoredValue)
+    /// An object, by its ID.
     case object(ManagedObjectID)
+    /// The values of a path through a to-many relationship.
     case list([Value])
 
+    /// Whether there is no value. An empty list is not null.
     public var isNull: Bool { self == .value(.null) }
     /// The value as `value(forKey:)` gives it; an object as its ID.
     public var any: Any? {
@@ -17,7 +22,9 @@ public struct FetchedRow: Sendable, Equatable {
       }
     }
   }
+  /// The names of the columns.
   public let columns: [String]
+  /// The values, one for each column.
   public let values: [Value]
 
   /// The value of a column; nil for null and for a column that is not there.

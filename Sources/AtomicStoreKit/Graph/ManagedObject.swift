@@ -133,6 +133,7 @@ open class ManagedObject {
 
   // MARK: What it is
 
+  /// The object's concrete entity.
   public final var entity: Entity { model.entity(at: plan.index) }
 
   /// The object's context; nil for one that stands alone or is gone.
@@ -159,6 +160,7 @@ open class ManagedObject {
   public final var isUpdated: Bool { flags.contains(.updated) }
   /// Whether it is to be deleted with the next save.
   public final var isDeleted: Bool { flags.contains(.deleted) }
+  /// Whether it is new, changed or deleted, and not saved.
   public final var hasChanges: Bool { !flags.isDisjoint(with: .changed) }
   /// Whether its values have yet to be fetched. Asking does not fetch them.
   public final var isFault: Bool { !flags.contains(.realized) }

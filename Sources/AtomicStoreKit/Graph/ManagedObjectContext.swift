@@ -140,9 +140,13 @@ public final class ManagedObjectContext {
     return (registeredObjects + deleted.elements + unpropagated).filter { seen.insert(ObjectIdentifier($0)).inserted }
   }
 
+  /// The objects that the next save adds to a store.
   public var insertedObjects: Set<ManagedObject> { Set(inserted) }
+  /// The objects whose changes the next save writes. New and deleted objects are not among them.
   public var updatedObjects: Set<ManagedObject> { Set(updated) }
+  /// The objects that the next save removes from their stores.
   public var deletedObjects: Set<ManagedObject> { Set(deleted) }
+  /// Whether a save would do anything, or deletions have yet to be propagated along relationships.
   public var hasChanges: Bool { !inserted.isEmpty || !updated.isEmpty || !deleted.isEmpty || !unpropagated.isEmpty }
 
   /// The registered object of that ID, or nil. Never asks a store.

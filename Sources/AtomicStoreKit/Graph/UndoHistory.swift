@@ -35,6 +35,7 @@ public final class UndoHistory {
   private var isWorking = false
   private weak var context: ManagedObjectContext?
 
+  /// Creates an empty history. It records once it is set as a context's `undoManager`.
   public init() {}
 
   func attach(_ context: ManagedObjectContext) {
@@ -72,7 +73,9 @@ public final class UndoHistory {
 
   /// Stops recording until the same number of ``enableUndoRegistration()``.
   public func disableUndoRegistration() { disabled += 1 }
+  /// Takes back one ``disableUndoRegistration()``; no effect where there is none.
   public func enableUndoRegistration() { disabled = max(0, disabled - 1) }
+  /// Whether changes are recorded.
   public var isUndoRegistrationEnabled: Bool { disabled == 0 }
 
   /// Begins a group that lasts until ``endUndoGrouping()``, whatever is processed meanwhile. Groups nest; the outermost
@@ -81,6 +84,7 @@ public final class UndoHistory {
     if depth == 0 { closeOpenGroup() }
     depth += 1
   }
+  /// Ends the group that ``beginUndoGrouping()`` began; no effect where there is none.
   public func endUndoGrouping() {
     guard depth > 0 else { return }
     if depth == 1 { context?.processPendingChanges() }
@@ -92,7 +96,9 @@ public final class UndoHistory {
   public func setActionName(_ name: String) {
     if open.steps.isEmpty, depth == 0, let last = undoGroups.indices.last { undoGroups[last].name = name } else { open.name = name }
   }
+  /// The name of what ``undo()`` would take back; nil where it has none, or there is nothing.
   public var undoActionName: String? { open.steps.isEmpty ? undoGroups.last?.name : open.name }
+  /// The name of what ``redo()`` would do again; nil where it has none, or there is nothing.
   public var redoActionName: String? { redoGroups.last?.name }
 
   func endEvent() { if groupsByEvent, depth == 0, !isWorking { closeOpenGroup() } }
@@ -135,8 +141,11 @@ public final class UndoHistory {
 
   // MARK: Undo and redo
 
+  /// Whether ``undo()`` would take back anything.
   public var canUndo: Bool { !undoGroups.isEmpty || !open.steps.isEmpty }
+  /// Whether ``redo()`` would do anything again. A new change clears what could be done again.
   public var canRedo: Bool { !redoGroups.isEmpty && open.steps.isEmpty }
+  /// Whether an undo or a redo is running.
   public var isUndoing: Bool { isWorking }
 
   /// Takes back the last group. Nothing happens where there is none.

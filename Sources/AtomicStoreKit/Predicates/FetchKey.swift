@@ -14,8 +14,9 @@ import FoundationEssentials
 ///   predicate: Keys.age >= 18 && Keys.name.begins(with: "a", .caseInsensitive) && Keys.friends.any(Keys.age < 10))
 /// ```
 ///
-/// What is built is a ``FetchPredicate`` like any other: it prints as text, and can be checked against an entity.
+/// What is built is a ``/AtomicStoreSPI/FetchPredicate`` like any other: it prints as text, and can be checked against an entity.
 public struct FetchKey<Value>: Sendable {
+  /// What the key reads from an object: a key path, or another expression.
   public let expression: FetchExpression
 
   /// - Parameter keyPath: Keys joined by points, as in `department.name`.
@@ -34,7 +35,9 @@ public struct FetchKey<Value>: Sendable {
     .comparison(.init(expression, comparator, value, options: options))
   }
 
+  /// Whether there is no value.
   public var isNil: FetchPredicate { compare(.equal, .constant(.null)) }
+  /// Whether there is a value.
   public var isNotNil: FetchPredicate { compare(.notEqual, .constant(.null)) }
 }
 
@@ -75,6 +78,7 @@ extension FetchKey where Value: AttributeValue & Comparable {
   public static func > (key: FetchKey, other: FetchKey) -> FetchPredicate { key.compare(.greater, other.expression) }
   public static func >= (key: FetchKey, other: FetchKey) -> FetchPredicate { key.compare(.greaterOrEqual, other.expression) }
 
+  /// Whether the value is within a range, bounds included.
   public func isBetween(_ range: ClosedRange<Value>) -> FetchPredicate {
     compare(.between, .aggregate([.constant(range.lowerBound.stored), .constant(range.upperBound.stored)]))
   }
@@ -83,12 +87,15 @@ extension FetchKey where Value: AttributeValue & Comparable {
 }
 
 extension FetchKey where Value == String {
+  /// Whether the text contains another.
   public func contains(_ text: String, _ options: FetchPredicate.Options = []) -> FetchPredicate {
     compare(.contains, .constant(.string(text)), options)
   }
+  /// Whether the text begins with another.
   public func begins(with text: String, _ options: FetchPredicate.Options = []) -> FetchPredicate {
     compare(.beginsWith, .constant(.string(text)), options)
   }
+  /// Whether the text ends with another.
   public func ends(with text: String, _ options: FetchPredicate.Options = []) -> FetchPredicate {
     compare(.endsWith, .constant(.string(text)), options)
   }
@@ -100,14 +107,18 @@ extension FetchKey where Value == String {
   public func matches(_ pattern: String, _ options: FetchPredicate.Options = []) -> FetchPredicate {
     compare(.matches, .constant(.string(pattern)), options)
   }
+  /// Whether the text equals another, with options such as `.caseInsensitive`; without any, use `==`.
   public func equals(_ text: String, _ options: FetchPredicate.Options) -> FetchPredicate {
     compare(.equal, .constant(.string(text)), options)
   }
+  /// The number of Unicode scalars of the text.
   public var length: FetchKey<Int> { FetchKey<Int>(.function("length:", [expression])) }
 }
 
 extension FetchKey where Value == Bool {
+  /// Whether the value is true; null is not.
   public var isTrue: FetchPredicate { self == true }
+  /// Whether the value is false; null is not.
   public var isFalse: FetchPredicate { self == false }
 }
 
@@ -118,20 +129,25 @@ extension FetchKey where Value: ManagedObject {
   public static func != (key: FetchKey, object: Value?) -> FetchPredicate {
     key.compare(.notEqual, object.map { .objectID($0.objectID) } ?? .constant(.null))
   }
+  /// Whether the object is one of a list, by ID.
   public func isIn(_ objects: some Sequence<Value>) -> FetchPredicate {
     compare(.isIn, .aggregate(objects.map { .objectID($0.objectID) }))
   }
 }
 
 extension FetchKey where Value: Collection, Value.Element: ManagedObject {
+  /// How many objects there are.
   public var count: FetchKey<Int> { FetchKey<Int>(FetchExpression.keyPath(["@count"]).under(expression)) }
+  /// Whether there are no objects.
   public var isEmpty: FetchPredicate { count == 0 }
 
   /// Whether one of the objects at least fulfils a condition.
   public func any(_ predicate: FetchPredicate) -> FetchPredicate { matching(predicate).isPositive }
   /// Whether each of the objects fulfils a condition; true for none.
   public func all(_ predicate: FetchPredicate) -> FetchPredicate { .not(matching(.not(predicate)).isPositive) }
+  /// Whether none of the objects fulfils a condition; true for no objects.
   public func none(_ predicate: FetchPredicate) -> FetchPredicate { .not(any(predicate)) }
+  /// Whether an object is among them, by ID.
   public func contains(_ object: Value.Element) -> FetchPredicate { compare(.contains, .objectID(object.objectID)) }
 
   /// How many of the objects fulfil a condition.

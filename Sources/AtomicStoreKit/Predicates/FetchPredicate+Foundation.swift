@@ -25,6 +25,7 @@ extension FetchPredicate {
 
 /// Why a `#Predicate` cannot be run here.
 public struct PredicateConversionError: Error, Sendable, CustomStringConvertible {
+  /// What cannot be converted.
   public let message: String
   public var description: String { message }
 }

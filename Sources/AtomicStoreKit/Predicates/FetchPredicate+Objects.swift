@@ -7,7 +7,9 @@ extension FetchPredicate {
   /// It runs on objects, never on columns, so each object of the entity is made for it. As text it is
   /// `BLOCKPREDICATE("name")`, which cannot be read back.
   ///
-  /// - Parameter block: Given the object, and the values of the variables that are known where it stands.
+  /// - Parameters:
+  ///   - name: What messages and the predicate's text call it.
+  ///   - block: Called with the object, and the values of the variables that are defined at this point of the predicate.
   public init(_ name: String = "closure", block: @escaping @Sendable (ManagedObject, [String: Any]) throws -> Bool) {
     self = .block(
       FetchBlock(name) { object, variables in

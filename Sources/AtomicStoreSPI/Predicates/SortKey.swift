@@ -5,8 +5,11 @@
 public struct SortKey: Sendable, Hashable {
   /// A key path, such as `department.name` or `employees.@count`.
   public var keyPath: String
+  /// Whether the least value comes first.
   public var isAscending: Bool
+  /// Whether case and accents count when texts are compared.
   public var options: FetchPredicate.Options
+  /// How texts are ordered.
   public var textOrder: TextOrder
 
   /// How texts are ordered.
@@ -19,6 +22,7 @@ public struct SortKey: Sendable, Hashable {
     case localizedStandard
   }
 
+  /// Creates a key to sort by: ascending, texts by Unicode scalars, unless the arguments say otherwise.
   public init(
     _ keyPath: String, isAscending: Bool = true, options: FetchPredicate.Options = [], textOrder: TextOrder = .scalars
   ) {

@@ -11,6 +11,7 @@ public struct GraphComparison: Sendable {
   public struct Options: Sendable {
     /// Whether the stores' UUIDs must be the same.
     public var comparesIdentity: Bool
+    /// Whether the metadata entries must be the same.
     public var comparesMetadata: Bool
     /// Entity and property names that differ only in case are the same: for a store whose format folds them.
     public var ignoresNameCase: Bool
@@ -19,6 +20,8 @@ public struct GraphComparison: Sendable {
     public var comparesUnknownOrder: Bool
     /// Stop after so many; nil for all.
     public var limit: Int?
+    /// Creates options. By default everything is compared but sequences of unknown order, and all differences are
+    /// found.
     public init(
       comparesIdentity: Bool = true, comparesMetadata: Bool = true, ignoresNameCase: Bool = false,
       comparesUnknownOrder: Bool = false, limit: Int? = nil
