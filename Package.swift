@@ -135,7 +135,8 @@ let package = Package(
     .testTarget(name: "StoreVocabularyTests", dependencies: ["StoreVocabulary"], swiftSettings: strict),
     .testTarget(name: "StoreCodecsTests", dependencies: ["StoreCodecs", "TestSupport"], swiftSettings: strict),
     .testTarget(
-      name: "AtomicStoreSPITests", dependencies: ["AtomicStoreSPI", "CStoreFaults", "CStoreFiles"], swiftSettings: strict),
+      name: "AtomicStoreSPITests", dependencies: ["AtomicStoreSPI", "CStoreFaults", "CStoreFiles"], exclude: ["Vectors"],
+      swiftSettings: strict),
     .testTarget(name: "ModelFilesTests", dependencies: ["ModelFiles", "AtomicStoreSPI"], swiftSettings: strict),
     .testTarget(
       name: "StoreFormatsTests",

@@ -79,7 +79,7 @@ struct Convert: ParsableCommand {
       converter.model = try reading.loadModel()
       converter.sourceType = reading.from
       converter.targetType = to
-      converter.readOptions = try parseOptions(reading.readOptions)
+      converter.readOptions = try reading.options()
       converter.writeOptions = try parseOptions(writeOptions)
       converter.replacesTarget = force
       converter.allowsLoss = allowLoss

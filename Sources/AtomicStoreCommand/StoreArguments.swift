@@ -11,6 +11,18 @@ struct SourceOptions: ParsableArguments {
   @Option(name: .customLong("read-option"), help: "An option of the format that is read, name=value. May be repeated.")
   var readOptions: [String] = []
 
+  @Flag(
+    name: .customLong("ignore-version-hashes"),
+    help: "Read a store with --model though the version hashes in its metadata are those of another model.")
+  var ignoresVersionHashes = false
+
+  /// The options that the store is read with.
+  func options() throws -> StoreOptions {
+    var options = try parseOptions(readOptions)
+    if ignoresVersionHashes { options[PersistentStoreCoordinator.ignoreVersionHashesOption.name] = "yes" }
+    return options
+  }
+
   func loadModel() throws -> ManagedObjectModel? {
     guard let model else { return nil }
     let file = try ModelFile.read(at: try Input.path(for: model))
@@ -31,7 +43,7 @@ struct SourceOptions: ParsableArguments {
     let coordinator = PersistentStoreCoordinator(managedObjectModel: try loadModel(), registry: Tool.registry)
     let input = try Input.path(for: path)
     defer { Input.discard() }
-    let options = try parseOptions(readOptions)
+    let options = try self.options()
     let store = try readingTwice {
       if !checksInverses, options["inverses"] == nil {
         return try coordinator.addPersistentStoreUnchecked(type: from, at: input, options: options)
