@@ -47,13 +47,14 @@ let package = Package(
   targets: [
     // C: no C type leaves the one target that imports it.
     .systemLibrary(name: "CLibXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
+    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .target(name: "CStoreFiles"),
 
     // The words that codecs and stores share: errors with a place, exact decimals, property-list values.
     .target(name: "StoreVocabulary", swiftSettings: strict),
 
     // Bounded readers and writers that know nothing of entities.
-    .target(name: "StoreCodecs", dependencies: ["StoreVocabulary", "CLibXML2"], swiftSettings: strict),
+    .target(name: "StoreCodecs", dependencies: ["StoreVocabulary", "CLibXML2", "CZlib"], swiftSettings: strict),
 
     // What a format author imports.
     .target(name: "CStorePlugin"),
@@ -137,7 +138,7 @@ let package = Package(
     .testTarget(
       name: "AtomicStoreSPITests", dependencies: ["AtomicStoreSPI", "CStoreFaults", "CStoreFiles"], exclude: ["Vectors"],
       swiftSettings: strict),
-    .testTarget(name: "ModelFilesTests", dependencies: ["ModelFiles", "AtomicStoreSPI"], swiftSettings: strict),
+    .testTarget(name: "ModelFilesTests", dependencies: ["ModelFiles", "AtomicStoreSPI", "StoreCodecs"], swiftSettings: strict),
     .testTarget(
       name: "StoreFormatsTests",
       dependencies: ["BuiltInStoreFormats", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "StoreCodecs", "TestSupport"],

@@ -76,7 +76,7 @@ struct Convert: ParsableCommand {
   func run() throws {
     try guarded(common) {
       var converter = StoreConverter(registry: Tool.registry)
-      converter.model = try reading.loadModel()
+      converter.model = try reading.loadModel(for: source)
       converter.sourceType = reading.from
       converter.targetType = to
       converter.readOptions = try reading.options()

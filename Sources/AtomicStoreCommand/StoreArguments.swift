@@ -5,7 +5,7 @@ import ModelFiles
 
 /// A store to read, as the command line names it.
 struct SourceOptions: ParsableArguments {
-  @Option(help: "The model: .xcdatamodeld, .xcdatamodel or its contents file. A store that describes itself needs none.")
+  @Option(help: "The model: a model file of any kind, or a folder, application bundle or source tree in which the one that fits is found by its version hashes. A store that describes itself needs none.")
   var model: String?
   @Option(help: "The type, where the content should not be asked.") var from: String?
   @Option(name: .customLong("read-option"), help: "An option of the format that is read, name=value. May be repeated.")
@@ -23,8 +23,11 @@ struct SourceOptions: ParsableArguments {
     return options
   }
 
-  func loadModel() throws -> ManagedObjectModel? {
+  /// The model that `--model` names; nil without one. Where it names several (versions, a folder, a bundle, a source tree), the one whose
+  /// version hashes are those of the store is taken and named.
+  func loadModel(for store: String? = nil) throws -> ManagedObjectModel? {
     guard let model else { return nil }
+    if let found = try ModelChoice(model, from: from, options: try options()).model(for: store) { return found }
     let file = try ModelFile.read(at: try Input.path(for: model))
     for warning in file.warnings { Talk.say("atomicstore: \(model): \(warning)") }
     do {
@@ -40,7 +43,7 @@ struct SourceOptions: ParsableArguments {
   /// - Parameter checksInverses: False to open a store whose relationships contradict each other too, unless an option says what becomes of
   ///   them.
   func open(_ path: String, checksInverses: Bool = true) throws -> (PersistentStoreCoordinator, PersistentStore) {
-    let coordinator = PersistentStoreCoordinator(managedObjectModel: try loadModel(), registry: Tool.registry)
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: try loadModel(for: path), registry: Tool.registry)
     let input = try Input.path(for: path)
     defer { Input.discard() }
     let options = try self.options()

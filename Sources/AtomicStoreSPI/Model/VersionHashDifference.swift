@@ -39,12 +39,14 @@ extension ManagedObjectModel {
     from stored: VersionHashes, configuration: String? = nil, storedModel: ManagedObjectModel? = nil
   ) -> [VersionHashDifference] {
     let own = versionHashes
-    let mine = versionHashes(forConfiguration: configuration) ?? own
+    func hashes(_ name: String?) -> VersionHashes? { entities(forConfiguration: name).map { own.restricted(to: $0) } }
+    let mine = hashes(configuration) ?? own
     if mine == stored { return [] }
-    if configuration == nil, configurations.contains(where: { versionHashes(forConfiguration: $0) == stored }) { return [] }
+    if configuration == nil, configurations.contains(where: { hashes($0) == stored }) { return [] }
     // The stored model explains a hash only where it has that hash.
     let inputs = versionHashInputs()
-    let storedInputs = storedModel?.versionHashInputs() ?? []
+    let storedInputs = Dictionary(
+      (storedModel?.versionHashInputs() ?? []).map { (ScalarString($0.name), $0) }, uniquingKeysWith: { first, _ in first })
     let names = Set((mine.entries + stored.entries).map { ScalarString($0.entityName) }).sorted().map(\.string)
     return names.flatMap { name -> [VersionHashDifference] in
       let isUnverified = entity(named: name)?.unverifiedVersionHashRules.isEmpty == false
@@ -58,7 +60,7 @@ extension ManagedObjectModel {
       default: break
       }
       guard let index = entity(named: name)?.index,
-        let other = storedInputs.first(where: { ScalarString($0.name) == ScalarString(name) }), stored[name] == Data(other.hash)
+        let other = storedInputs[ScalarString(name)], stored[name] == Data(other.hash)
       else { return difference("the hash differs") }
       let changes = inputs[index].changes(from: other)
       return changes.map {

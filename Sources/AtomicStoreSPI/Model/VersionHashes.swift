@@ -82,6 +82,13 @@ public struct VersionHashes: Sendable, Equatable {
   }
 }
 
+extension VersionHashes {
+  /// Those of some of the entities.
+  func restricted(to entities: [Entity]) -> VersionHashes {
+    VersionHashes(entities.compactMap { entity in self[entity.name].map { Entry(entityName: entity.name, hash: $0) } })
+  }
+}
+
 extension VersionHashes: CustomStringConvertible {
   /// One line for each entity: the hash in hexadecimal, two spaces, the name.
   public var description: String { entries.map { "\(Self.hexadecimal($0.hash))  \($0.entityName)" }.joined(separator: "\n") }
@@ -103,8 +110,7 @@ extension ManagedObjectModel {
   /// the model does not have the configuration.
   public func versionHashes(forConfiguration name: String?) -> VersionHashes? {
     guard let entities = entities(forConfiguration: name) else { return nil }
-    let all = versionHashes()
-    return VersionHashes(entities.map { all.entries[$0.index] })
+    return versionHashes.restricted(to: entities)
   }
 
   /// - Parameter change: Changes what is hashed, for tests that break a rule.
