@@ -1,6 +1,7 @@
 import ArgumentParser
-import AtomicStoreKit
+import CommandSupport
 import StoreCodecs
+import StoreCoordination
 
 struct Diff: ParsableCommand {
   static let configuration = CommandConfiguration(

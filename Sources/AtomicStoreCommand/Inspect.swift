@@ -1,7 +1,8 @@
 import ArgumentParser
-import AtomicStoreKit
+import CommandSupport
 import Foundation
 import ModelFiles
+import StoreCoordination
 
 struct Inspect: ParsableCommand {
   static let configuration = CommandConfiguration(

@@ -1,4 +1,5 @@
 import AtomicStoreKit
+import CommandSupport
 import ModelFiles
 
 /// What `--model` names where it is not one model: the one is found whose version hashes are those of the store.

@@ -1,5 +1,6 @@
 import AtomicStoreKit
 import BuiltInStoreFormats
+import CommandSupport
 import ModelFiles
 
 /// A model as the command line names it: a model file of any kind, or a store that carries a model or version hashes.

@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StoreCoordination
 import FoundationEssentials
 
 /// Inserting, deleting, assigning to stores, and the processing of pending changes.

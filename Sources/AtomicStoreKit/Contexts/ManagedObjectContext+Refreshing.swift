@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StoreCoordination
 
 /// Letting go of values and changes: faults, rollback, reset, and other contexts' saves.
 extension ManagedObjectContext {

@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StoreCoordination
 import FoundationEssentials
 
 /// A save: prepare, check, stage, write, publish. Whatever fails on the way, files, nodes and context are as before.

@@ -1,4 +1,6 @@
 public import AtomicStoreSPI
+public import StoreCoordination
+import StorePredicates
 import FoundationEssentials
 
 /// A scratch pad of objects over a coordinator's stores, or over a parent context: it fetches, keeps track of changes,
@@ -54,6 +56,8 @@ public final class ManagedObjectContext {
   var retained: [ObjectIdentifier: ManagedObject] = [:]
   var entitiesByClass: [ObjectIdentifier: Entity] = [:]
   let classes: [ScalarString: ManagedObject.Type]
+  /// What the program registered with the coordinator.
+  let registrations: CoordinatorRegistrations
   /// Above 0 while a hook or observer runs.
   var calloutDepth = 0 {
     didSet {
@@ -93,13 +97,15 @@ public final class ManagedObjectContext {
   public init(_ coordinator: PersistentStoreCoordinator) {
     persistentStoreCoordinator = coordinator
     parent = nil
-    classes = coordinator.managedObjectClasses
+    registrations = .of(coordinator)
+    classes = registrations.classes
   }
 
   /// A context over another one: it sees that one's unsaved changes, and saves into it.
   public init(parent: ManagedObjectContext) {
     persistentStoreCoordinator = parent.persistentStoreCoordinator
     self.parent = parent
+    registrations = parent.registrations
     classes = parent.classes
     allowsEmptyNonOptionalToMany = parent.allowsEmptyNonOptionalToMany
   }

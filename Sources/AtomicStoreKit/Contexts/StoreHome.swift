@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StoreCoordination
 import FoundationEssentials
 
 /// A store as one context sees it, with the objects that the context has of it.

@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StoreCoordination
 import FoundationEssentials
 
 /// The values of a uniqueness constraint: numbers compare by value, texts by Unicode scalars, objects by identity.

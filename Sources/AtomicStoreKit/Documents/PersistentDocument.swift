@@ -1,4 +1,5 @@
 public import AtomicStoreSPI
+import StoreCoordination
 import FoundationEssentials
 
 /// A document: one store, a context to edit it, undo, and the commands that a File menu has.

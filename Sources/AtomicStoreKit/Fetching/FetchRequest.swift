@@ -1,4 +1,6 @@
 public import AtomicStoreSPI
+import StoreCoordination
+import StorePredicates
 import FoundationEssentials
 
 /// What a context is asked for: the objects of an entity, and which of them.
@@ -104,7 +106,11 @@ extension ManagedObjectContext {
     let now = Date()
     if let predicate = request.predicate {
       objectsAskedByFetches += found.count
-      found = try found.filter { try PredicateEvaluator($0, now: now).evaluate(predicate) }
+      found = try found.filter { object in
+        do throws(PredicateEvaluationError) { return try PredicateEvaluator(object, now: now).evaluate(predicate) } catch {
+          throw ManagedObjectError(error)
+        }
+      }
     }
     if !request.sortKeys.isEmpty { found = try SortKey.sort(found, by: request.sortKeys) }
     if request.filter == nil, request.fetchLimit == 0, request.fetchOffset <= 0, let all = found as? [Result] {
@@ -155,7 +161,7 @@ extension ManagedObjectContext {
         throw ManagedObjectError(.invalidFetch, "the predicate, \(error)", entityName: entity.name)
       }
       let paths = request.sortKeys.map(\.keyPath) + request.propertiesToGroupBy
-      let keys = paths.map { FetchColumn(keyPath: $0).expression }
+      let keys = paths.map { FetchExpression.keyPath(of: $0) }
       for expression in keys + request.propertiesToFetch.map(\.expression) {
         do throws(PredicateFormatError) { try expression.check(entity) } catch {
           let suggestion = error.suggestion.map { "; \($0)" } ?? ""

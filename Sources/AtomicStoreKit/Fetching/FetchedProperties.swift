@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StorePredicates
 import FoundationEssentials
 import Synchronization
 
@@ -40,7 +41,7 @@ extension ManagedObject {
       request.filter = { object in
         var evaluator = PredicateEvaluator(object, variables: variables)
         evaluator.fetchedProperty = description
-        return try evaluator.evaluate(template)
+        do throws(PredicateEvaluationError) { return try evaluator.evaluate(template) } catch { throw ManagedObjectError(error) }
       }
     }
     do {
@@ -86,7 +87,9 @@ extension ManagedObjectContext {
       }
       let value: PredicateValue
       do throws(ManagedObjectError) {
-        value = try PredicateEvaluator(object, now: savingDate).value(of: expression)
+        value = try ManagedObjectError.reporting { () throws(PredicateEvaluationError) in
+          try PredicateEvaluator(object, now: savingDate).value(of: expression)
+        }
       } catch {
         throw failure("cannot be computed", error)
       }

@@ -1,4 +1,5 @@
 public import AtomicStoreSPI
+import StorePredicates
 import FoundationEssentials
 
 /// A column of fetched rows: a key path, or an expression under a name.
@@ -13,7 +14,7 @@ public struct FetchColumn: Sendable, Equatable, ExpressibleByStringLiteral {
   /// A key path, under its own name.
   public init(stringLiteral keyPath: String) { self.init(keyPath: keyPath) }
   public init(keyPath: String) {
-    self.init(keyPath, .keyPath(keyPath.split(separator: ".", omittingEmptySubsequences: false).map(String.init)))
+    self.init(keyPath, .keyPath(of: keyPath))
   }
   /// An expression of the format language, such as `sum:(salary)`, under a name of its own or its text.
   public init(format: String, as name: String? = nil) throws(PredicateFormatError) {
@@ -75,20 +76,16 @@ extension ManagedObjectContext {
       for object in objects {
         let evaluator = PredicateEvaluator(object, now: now)
         rows.append(
-          FetchedRow(columns: names, values: try columns.map { try Self.plain(try evaluator.value(of: $0.expression), evaluator) }))
+          FetchedRow(columns: names, values: try Self.values(of: columns, evaluator)))
       }
     } else {
-      let keys = request.propertiesToGroupBy.map { FetchColumn(keyPath: $0).expression }
+      let keys = request.propertiesToGroupBy.map { FetchExpression.keyPath(of: $0) }
       var groups: [(key: [PredicateValue], objects: [ManagedObject])] = isOneGroup ? [([], objects)] : []
       var places: [String: [Int]] = [:]
       if !isOneGroup {
         for object in objects {
           let evaluator = PredicateEvaluator(object, now: now)
-          let key = try keys.map { expression in
-            let value = try evaluator.value(of: expression)
-            try evaluator.refuseComposite(value)
-            return value
-          }
+          let key = try Self.groupKey(keys, evaluator)
           // A text that is the same for equal keys finds the few groups that must be compared.
           let text = key.map(Self.bucket).joined(separator: "\u{1F}")
           let known = places[text]?.first { place in
@@ -105,9 +102,9 @@ extension ManagedObjectContext {
       for group in groups {
         var evaluator = PredicateEvaluator(list: group.objects, now: now, entityName: request.entityName)
         evaluator.groupKeys = zip(keys, group.key).map { ($0, $1) }
-        if let having = request.havingPredicate, try !evaluator.evaluate(having) { continue }
+        if let having = request.havingPredicate, try !Self.holds(having, evaluator) { continue }
         rows.append(
-          FetchedRow(columns: names, values: try columns.map { try Self.plain(try evaluator.value(of: $0.expression), evaluator) }))
+          FetchedRow(columns: names, values: try Self.values(of: columns, evaluator)))
       }
     }
     if request.returnsDistinctResults {
@@ -125,12 +122,36 @@ extension ManagedObjectContext {
     return plan.attributes.filter { plan.properties[$0].slot >= 0 }.map { FetchColumn(plan.properties[$0].name, .keyPath([plan.properties[$0].name])) }
   }
 
-  private static func plain(_ value: PredicateValue, _ evaluator: PredicateEvaluator) throws(ManagedObjectError) -> FetchedRow.Value {
+  private static func values(
+    of columns: [FetchColumn], _ evaluator: PredicateEvaluator
+  ) throws(ManagedObjectError) -> [FetchedRow.Value] {
+    try ManagedObjectError.reporting { () throws(PredicateEvaluationError) in
+      try columns.map { column throws(PredicateEvaluationError) in try plain(try evaluator.value(of: column.expression), evaluator) }
+    }
+  }
+
+  private static func groupKey(
+    _ keys: [FetchExpression], _ evaluator: PredicateEvaluator
+  ) throws(ManagedObjectError) -> [PredicateValue] {
+    try ManagedObjectError.reporting { () throws(PredicateEvaluationError) in
+      try keys.map { expression throws(PredicateEvaluationError) in
+        let value = try evaluator.value(of: expression)
+        try evaluator.refuseComposite(value)
+        return value
+      }
+    }
+  }
+
+  private static func holds(_ predicate: FetchPredicate, _ evaluator: PredicateEvaluator) throws(ManagedObjectError) -> Bool {
+    do throws(PredicateEvaluationError) { return try evaluator.evaluate(predicate) } catch { throw ManagedObjectError(error) }
+  }
+
+  private static func plain(_ value: PredicateValue, _ evaluator: PredicateEvaluator) throws(PredicateEvaluationError) -> FetchedRow.Value {
     switch value {
     case .value(let value): return .value(value)
     case .object(let object): return .object(object.objectID)
     case .id(let id): return .object(id)
-    case .list(let list): return .list(try list.map { element throws(ManagedObjectError) in try plain(element, evaluator) })
+    case .list(let list): return .list(try list.map { element throws(PredicateEvaluationError) in try plain(element, evaluator) })
     case .composite(let composite): throw evaluator.failure(composite.refusal, key: composite.name)
     }
   }

@@ -1,4 +1,6 @@
 import AtomicStoreSPI
+import StoreCoordination
+import StorePredicates
 import FoundationEssentials
 
 /// Fetches that run over the columns of stores, with unsaved changes laid over them.
@@ -181,7 +183,9 @@ extension ManagedObjectContext {
     guard let predicate = request.predicate else { return true }
     objectsAskedByFetches += 1
     if let test, let version = search?.version, let holds = test.holds(object, version) { return holds }
-    return try PredicateEvaluator(object, now: now).evaluate(predicate)
+    do throws(PredicateEvaluationError) { return try PredicateEvaluator(object, now: now).evaluate(predicate) } catch {
+      throw ManagedObjectError(error)
+    }
   }
 
   /// What is left of the objects found by order, offset and limit.

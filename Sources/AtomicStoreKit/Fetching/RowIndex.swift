@@ -239,7 +239,7 @@ struct CellOrder {
 }
 
 /// The indexes that a version has, made as they are needed and carried on by saves.
-final class RowIndexes: Sendable {
+final class RowIndexes: NodeVersionAttachment {
   private struct Key: Hashable {
     let entity: Int
     let slot: Int
@@ -288,9 +288,9 @@ final class RowIndexes: Sendable {
   func has(entity: Int, slot: Int) -> Bool { state.withLock { $0.indexes[Key(entity: entity, slot: slot)] != nil } }
 
   /// Gives the version that a save made the indexes of the one it was made from.
-  static func carry(from old: NodeVersion, to new: NodeVersion) {
-    guard let known = old.attachment.withLock({ $0 as? RowIndexes }), old.nodes.model === new.nodes.model else { return }
-    let before = known.state.withLock { $0 }
+  func carry(from old: NodeVersion, to new: NodeVersion) {
+    guard old.nodes.model === new.nodes.model else { return }
+    let before = state.withLock { $0 }
     var carried = State(indexes: [:], asked: before.asked)
     var places: [Int: [UInt32]] = [:]
     for (key, index) in before.indexes {
@@ -308,7 +308,7 @@ final class RowIndexes: Sendable {
       else { continue }
       carried.indexes[key] = made
     }
-    of(new).state.withLock { $0 = carried }
+    Self.of(new).state.withLock { $0 = carried }
   }
 
   private static func type(_ version: NodeVersion, _ key: Key) -> AttributeType? {

@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StorePredicates
 import FoundationEssentials
 
 /// A predicate compiled against the slots of one entity: run over columns, without making an object.
@@ -275,10 +276,17 @@ struct TextTest {
   private let original: String
   /// For IN.
   let others: [[UInt8]]
+  // What a loop over rows asks is worked out once: the tree's types are those of another module.
+  private let needsText: Bool
+  private let isFolded: Bool
+  private let ignoresCase: Bool
 
   init(_ comparator: FetchPredicate.Comparator, _ options: FetchPredicate.Options, _ text: String) {
     self.comparator = comparator
     self.options = options
+    needsText = comparator == .like || comparator == .matches
+    ignoresCase = options.contains(.caseInsensitive)
+    isFolded = ignoresCase || options.contains(.diacriticInsensitive)
     original = text
     other = Array(StringComparison.folded(text, options).utf8)
     others = []
@@ -286,6 +294,9 @@ struct TextTest {
   init(in texts: [String], _ options: FetchPredicate.Options) {
     comparator = .isIn
     self.options = options
+    needsText = false
+    ignoresCase = options.contains(.caseInsensitive)
+    isFolded = ignoresCase || options.contains(.diacriticInsensitive)
     original = ""
     other = []
     others = texts.map { Array(StringComparison.folded($0, options).utf8) }
@@ -323,11 +334,11 @@ struct TextTest {
   }
 
   func holds(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
-    if comparator == .like || comparator == .matches { return slowly(bytes) }
-    if options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive]) { return compare(bytes) }
+    if needsText { return slowly(bytes) }
+    if !isFolded { return compare(bytes) }
     // Plain letters are folded on the fly; everything else by the tables.
     let isPlain = bytes.allSatisfy { $0 < 0x80 }
-    if isPlain, !options.contains(.caseInsensitive) { return compare(bytes) }
+    if isPlain, !ignoresCase { return compare(bytes) }
     if isPlain, bytes.count <= 256 {
       return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: max(bytes.count, 1)) { buffer in
         for (place, byte) in bytes.enumerated() { buffer[place] = byte &- 0x41 < 26 ? byte | 0x20 : byte }

@@ -1,4 +1,7 @@
 import AtomicStoreSPI
+import StoreCodecs
+import StoreCoordination
+import StorePredicates
 import FoundationEssentials
 
 /// Compiles predicates against slots. Nil for what must be run on objects: functions, transient properties, subqueries,

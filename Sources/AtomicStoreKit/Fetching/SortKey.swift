@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StorePredicates
 import FoundationEssentials
 
 /// A key to sort by: what `NSSortDescriptor` is elsewhere, as a value.
@@ -42,14 +43,16 @@ public struct SortKey: Sendable, Hashable {
       let evaluator = PredicateEvaluator(object)
       var values: [StoredValue] = []
       for (index, path) in paths.enumerated() {
-        switch try evaluator.value(of: path) {
+        let value: PredicateValue
+        do throws(PredicateEvaluationError) { value = try evaluator.value(of: path) } catch { throw ManagedObjectError(error) }
+        switch value {
         case .value(.string(let text)):
           values.append(
             .string(
               keys[index].textOrder == .scalars
                 ? StringComparison.folded(text, keys[index].options) : StringComparison.standardKey(text)))
         case .value(let value): values.append(value)
-        case .composite(let composite): throw evaluator.failure(composite.refusal, key: keys[index].keyPath)
+        case .composite(let composite): throw ManagedObjectError(evaluator.failure(composite.refusal, key: keys[index].keyPath))
         case .object, .id, .list:
           throw ManagedObjectError(
             .invalidFetch, "sorting by '\(keys[index].keyPath)': it leads to objects, which have no order",

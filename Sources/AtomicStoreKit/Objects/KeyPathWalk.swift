@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StorePredicates
 import FoundationEssentials
 
 /// Follows a path of keys from an object without recursion.
@@ -47,12 +48,9 @@ struct KeyPathWalk {
         entityName: root.plan.name)
     }
     let walk = KeyPathWalk(root, path)
-    guard walk.keys.count > 2, let name = walk.keys.last, endOperators.contains(name) else { return try walk.value() }
+    guard walk.keys.count > 2, let name = walk.keys.last, FetchExpression.endOperators.contains(name) else { return try walk.value() }
     return try walk.aggregate(name, of: String(path.dropLast(name.count + 1)))
   }
-
-  /// The operators that may end a path, as in `items.price.@sum`: they are applied to the values of all objects on the way.
-  static let endOperators: Set<String> = ["@sum", "@avg", "@min", "@max"]
 
   private func aggregate(_ name: String, of path: String) throws(ManagedObjectError) -> Any? {
     guard let value = StoredValue.unwrapped(try KeyPathWalk(root, path).value()) else { return nil }
@@ -71,7 +69,7 @@ struct KeyPathWalk {
     waiting[0] = [root]
     for place in keys.indices {
       for object in waiting[place] {
-        try budget.take()
+        try budget.spend()
         let step = try step(from: object, at: place)
         visits[place].append(Visit(object: object, step: step))
         let (objects, next): ([ManagedObject], Int) =
@@ -81,7 +79,7 @@ struct KeyPathWalk {
           case .collection(let objects, _, let next), .operation(_, let objects, let next): (objects, next)
           }
         guard next < keys.count else { continue }
-        try budget.take(objects.count)
+        try budget.spend(objects.count)
         for object in objects where known[next].insert(ObjectIdentifier(object)).inserted { waiting[next].append(object) }
       }
       waiting[place] = []
@@ -193,21 +191,21 @@ struct KeyPathWalk {
     for object in objects {
       guard let value = results[ObjectIdentifier(object)] else { continue }
       if let set = value as? Set<ManagedObject> {
-        try budget.take(set.count)
+        try budget.spend(set.count)
         values += set.sorted(by: ManagedObject.precedes) as [Any]
       } else if let list = value as? [Any] {
-        try budget.take(list.count)
+        try budget.spend(list.count)
         values += list
       } else {
         values.append(value)
       }
-      try budget.checkList(values.count)
+      try budget.checkLength(values.count)
     }
     return values
   }
 
   private func apply(_ name: String, _ values: [Any], at place: Int) throws(ManagedObjectError) -> Any? {
-    try budget.take(values.count)
+    try budget.spend(values.count)
     switch name {
     case "@count": return values.count
     case "@unionOfObjects": return values

@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StorePredicates
 import FoundationEssentials
 
 extension ManagedObject {

@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StoreCoordination
 
 /// Relationships with both their ends: whichever is changed, the other follows at once.
 extension ManagedObject {

@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StoreCoordination
 import FoundationEssentials
 
 /// Reading and writing by property number: the layers that make up an object's values.

@@ -32,7 +32,7 @@ extension ManagedObject {
 
   final func transformer(of property: PropertyPlan) -> TransformerCall {
     let name = property.attribute?.valueTransformerName ?? ""
-    return TransformerCall(transformer: context?.persistentStoreCoordinator.transformer(named: name))
+    return TransformerCall(transformer: context?.registrations.transformer(named: name))
   }
 
   /// The value of a transformable attribute: what the transformer makes of the bytes, made once.

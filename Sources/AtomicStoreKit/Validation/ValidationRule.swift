@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StorePredicates
 import FoundationEssentials
 
 /// What a model demands of one property's values.

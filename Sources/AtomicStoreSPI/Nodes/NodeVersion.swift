@@ -1,6 +1,16 @@
 import FoundationEssentials
 package import Synchronization
 
+/// What a layer above keeps with a ``NodeVersion``, and takes along when a save makes a new one.
+package protocol NodeVersionAttachment: AnyObject, Sendable {
+  /// Called after a save, before the new version is read by anyone.
+  ///
+  /// - Parameters:
+  ///   - old: the version that this is attached to.
+  ///   - new: the version that the save made.
+  func carry(from old: NodeVersion, to new: NodeVersion)
+}
+
 /// A table of nodes that no longer changes, with the quickest way to single values: what a managed object reads from.
 ///
 /// Each save makes another one. An object goes on reading the version it was fetched from, whatever others save.
@@ -14,8 +24,8 @@ package final class NodeVersion: Sendable {
   private static let lastSerial = Atomic<UInt64>(0)
   /// By entity, the slots with values that are still to come from the format; empty where there are none at all.
   private let deferredColumns: [Set<Int>]
-  /// What the stack keeps with a version: indexes.
-  package let attachment = Mutex<(any Sendable & AnyObject)?>(nil)
+  /// What a layer above keeps with a version, such as indexes.
+  package let attachment = Mutex<(any NodeVersionAttachment)?>(nil)
 
   package init(_ nodes: NodeTable) {
     self.nodes = nodes
@@ -30,6 +40,11 @@ package final class NodeVersion: Sendable {
     self.starts = starts
     let hasDeferred = nodes.entities.contains { !$0.deferred.isEmpty }
     deferredColumns = hasDeferred ? nodes.entities.map { Set($0.deferred.lazy.map { Int($0 >> 32) }) } : []
+  }
+
+  /// Gives the attachment of the version that a save started from the chance to attach itself to this one.
+  package func carryAttachment(from old: NodeVersion) {
+    old.attachment.withLock { $0 }?.carry(from: old, to: self)
   }
 
   @inline(__always) private func column(_ slot: Int, _ node: NodeHandle) -> UnsafeMutablePointer<ColumnHeader> {

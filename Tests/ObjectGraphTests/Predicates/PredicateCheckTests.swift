@@ -1,7 +1,9 @@
 import Foundation
 import Testing
 
-@testable import AtomicStoreKit
+import AtomicStoreKit
+
+@testable import StorePredicates
 
 @Suite("Predicates held to an entity") struct PredicateCheckTests {
   static func entity(_ name: String) throws -> Entity { try #require(CompanyGraph.model.entity(named: name)) }
@@ -93,7 +95,7 @@ import Testing
       var parser: PredicateParser
       do { parser = try PredicateParser(text, PredicateCorpus.arguments(for: text)) } catch { continue }
       guard let predicate = try? parser.predicate() else { continue }
-      #expect(parser.marks.count == PredicateChecker.markCount(predicate), "\(text)")
+      #expect(parser.marks.count == FetchTree.predicate(predicate).markCount, "\(text)")
       #expect(parser.marks == parser.marks.sorted(), "\(text)")
       count += 1
     }

@@ -1,6 +1,7 @@
 import AtomicStoreKit
 import AtomicStoreSPI
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("The predicate language") struct PredicateLanguageTests {
@@ -205,18 +206,6 @@ import Testing
     let made = template.substituting(["NAME": .constant(.string("Ada")), "N": .constant(.integer(2)), "x": .constant(.null)])
     #expect(made == (try FetchPredicate(format: "name == 'Ada' AND SUBQUERY(pets, $x, $x.name == 'Ada').@count > 2")))
     #expect(made.variables.isEmpty)
-  }
-}
-
-/// Numbers that are the same for the same seed.
-struct SeededGenerator: RandomNumberGenerator {
-  private var state: UInt64
-  init(seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 &+ 0x1234_5678_9ABC_DEF1 }
-  mutating func next() -> UInt64 {
-    state ^= state << 13
-    state ^= state >> 7
-    state ^= state << 17
-    return state &* 0x2545_F491_4F6C_DD1D
   }
 }
 

@@ -1,6 +1,7 @@
 @testable import AtomicStoreKit
 import AtomicStoreSPI
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("Predicates over columns") struct RowTestTests {

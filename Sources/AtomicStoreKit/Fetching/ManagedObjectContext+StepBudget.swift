@@ -1,0 +1,13 @@
+import StorePredicates
+
+extension ManagedObjectContext {
+  /// Runs a fetch under its budget, or under that of the fetch inside which it runs.
+  func withStepBudget<Object: ManagedObject, Result>(
+    of request: FetchRequest<Object>, _ body: () throws -> Result
+  ) rethrows -> Result {
+    guard stepBudget == nil else { return try body() }
+    stepBudget = StepBudget(limit: request.stepLimit, predicate: request.predicate)
+    defer { stepBudget = nil }
+    return try body()
+  }
+}

@@ -1,0 +1,23 @@
+extension FetchPredicate {
+  /// Both: the parts of two conjunctions make one.
+  public static func && (one: FetchPredicate, other: FetchPredicate) -> FetchPredicate {
+    switch (one, other) {
+    case (.and(let first), .and(let second)): .and(first + second)
+    case (.and(let first), _): .and(first + [other])
+    case (_, .and(let second)): .and([one] + second)
+    default: .and([one, other])
+    }
+  }
+
+  /// Either: the parts of two disjunctions make one.
+  public static func || (one: FetchPredicate, other: FetchPredicate) -> FetchPredicate {
+    switch (one, other) {
+    case (.or(let first), .or(let second)): .or(first + second)
+    case (.or(let first), _): .or(first + [other])
+    case (_, .or(let second)): .or([one] + second)
+    default: .or([one, other])
+    }
+  }
+
+  public static prefix func ! (predicate: FetchPredicate) -> FetchPredicate { .not(predicate) }
+}

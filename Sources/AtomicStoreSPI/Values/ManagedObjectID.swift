@@ -1,0 +1,108 @@
+public import FoundationEssentials
+
+/// What an object is known by, in whatever context: its store, its entity, and its reference there; for an object that
+/// was never saved a name of its own.
+///
+/// Stable for good once it is permanent: saves, Save As and conversions keep it.
+public struct ManagedObjectID: Sendable, CustomStringConvertible {
+  package enum Form: Hashable, Sendable {
+    case permanent(store: UUID, ReferenceObject)
+    case temporary(UUID)
+  }
+  /// The concrete entity's name.
+  public let entityName: String
+  package let form: Form
+
+  /// The ID of an object in a store.
+  public init(storeIdentifier: UUID, entityName: String, reference: ReferenceObject) {
+    self.entityName = entityName
+    form = .permanent(store: storeIdentifier, reference)
+  }
+
+  package init(temporary: UUID, entityName: String) {
+    self.entityName = entityName
+    form = .temporary(temporary)
+  }
+
+  /// Whether the object was never saved, nor given a permanent ID.
+  public var isTemporaryID: Bool { if case .temporary = form { true } else { false } }
+  /// The UUID of the object's store; nil for a temporary ID.
+  public var storeIdentifier: UUID? { if case .permanent(let store, _) = form { store } else { nil } }
+  /// What the store knows the object by; nil for a temporary ID.
+  public var reference: ReferenceObject? { if case .permanent(_, let reference) = form { reference } else { nil } }
+
+  /// `x-coredata://STORE-UUID/Entity/p12`; a string reference follows `ps` with everything but letters, digits, `-`,
+  /// `_` and `.` percent-escaped, so that no text reads as a number. A temporary ID is `x-coredata:///Entity/tUUID`:
+  /// it means nothing outside its context, so do not store it.
+  public var uriRepresentation: String {
+    switch form {
+    case .permanent(let store, .integer(let number)):
+      "x-coredata://\(store.uuidString)/\(Self.escaped(entityName))/p\(number)"
+    case .permanent(let store, .string(let text)):
+      "x-coredata://\(store.uuidString)/\(Self.escaped(entityName))/ps\(Self.escaped(text))"
+    case .temporary(let name): "x-coredata:///\(Self.escaped(entityName))/t\(name.uuidString)"
+    }
+  }
+
+  public var description: String { uriRepresentation }
+
+  /// The ID that a URI stands for, or nil where it is none.
+  public init?(uriRepresentation text: String) {
+    let prefix = "x-coredata://"
+    guard text.hasPrefix(prefix) else { return nil }
+    let parts = text.dropFirst(prefix.count).split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count == 3, let entity = Self.unescaped(parts[1]), !entity.isEmpty, let kind = parts[2].first else {
+      return nil
+    }
+    let tail = parts[2].dropFirst()
+    if parts[0].isEmpty {
+      guard kind == "t", let name = UUID(uuidString: String(tail)) else { return nil }
+      self.init(temporary: name, entityName: entity)
+      return
+    }
+    guard kind == "p", let store = UUID(uuidString: String(parts[0])) else { return nil }
+    if tail.first == "s" {
+      guard let reference = Self.unescaped(tail.dropFirst()) else { return nil }
+      self.init(storeIdentifier: store, entityName: entity, reference: .string(reference))
+    } else {
+      guard let number = Int64(tail), String(number) == tail else { return nil }
+      self.init(storeIdentifier: store, entityName: entity, reference: .integer(number))
+    }
+  }
+
+  private static func escaped(_ text: String) -> String {
+    var result = ""
+    for byte in text.utf8 {
+      switch byte {
+      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F: result.unicodeScalars.append(Unicode.Scalar(byte))
+      default:
+        let hex = String(byte, radix: 16, uppercase: true)
+        result += hex.count == 1 ? "%0\(hex)" : "%\(hex)"
+      }
+    }
+    return result
+  }
+
+  private static func unescaped(_ text: Substring) -> String? {
+    var bytes: [UInt8] = []
+    var rest = text.utf8.makeIterator()
+    while let byte = rest.next() {
+      guard byte == 0x25 else {
+        bytes.append(byte)
+        continue
+      }
+      guard let high = rest.next(), let low = rest.next(), let one = Character(Unicode.Scalar(high)).hexDigitValue,
+        let two = Character(Unicode.Scalar(low)).hexDigitValue
+      else { return nil }
+      bytes.append(UInt8(one * 16 + two))
+    }
+    return String(validating: bytes, as: UTF8.self)
+  }
+}
+
+extension ManagedObjectID: Hashable {
+  public static func == (one: ManagedObjectID, other: ManagedObjectID) -> Bool {
+    one.form == other.form && one.entityName.utf8.elementsEqual(other.entityName.utf8)
+  }
+  public func hash(into hasher: inout Hasher) { hasher.combine(form) }
+}

@@ -1,0 +1,142 @@
+import FoundationEssentials
+
+extension StoredValue {
+  /// The value as `value(forKey:)` gives it: `Int` for integers of any width, `String`, `Bool`, `Double`, `Float`,
+  /// `DecimalNumber`, `Date`, `Data`, `UUID`, and for a URI `URL`, or its text where Foundation would write it another way.
+  package var anyValue: Any? {
+    switch self {
+    case .null, .toOne, .toMany: nil
+    case .boolean(let flag): flag
+    case .integer(let number): Int(number)
+    case .float(let number): number
+    case .double(let number): number
+    case .decimal(let number): number
+    case .string(let text): text
+    case .data(let data): data
+    case .date(let date): date
+    case .uuid(let uuid): uuid
+    case .uri(let text):
+      if let url = URL(string: text), url.absoluteString.utf8.elementsEqual(text.utf8) { url } else { text }
+    }
+  }
+
+  /// What a caller gave for an attribute of a type; nil where the type does not take it. Conversions lose nothing: an
+  /// integer fits, a number for a Double is exactly that double.
+  package init?(any value: Any?, type: AttributeType) {
+    guard let value = Self.unwrapped(value) else {
+      self = .null
+      return
+    }
+    if let stored = value as? StoredValue {
+      guard type.accepts(stored) else { return nil }
+      self = stored
+      return
+    }
+    switch type {
+    case .integer16, .integer32, .integer64:
+      guard !(value is Bool), let number = Self.integer(value) else { return nil }
+      self = .integer(number)
+      guard type.accepts(self) else { return nil }
+    case .boolean:
+      guard let flag = value as? Bool else { return nil }
+      self = .boolean(flag)
+    case .double:
+      if let number = value as? Double { self = .double(number) }
+      else if let number = value as? Float { self = .double(Double(number)) }
+      else if !(value is Bool), let number = Self.integer(value), let exact = Double(exactly: number) { self = .double(exact) }
+      else { return nil }
+    case .float:
+      if let number = value as? Float { self = .float(number) }
+      else if let number = value as? Double, let exact = Self.exactFloat(number) { self = .float(exact) }
+      else if !(value is Bool), let number = Self.integer(value), let exact = Float(exactly: number) { self = .float(exact) }
+      else { return nil }
+    case .decimal:
+      if let number = value as? DecimalNumber { self = .decimal(number) }
+      else if let number = value as? Decimal, let exact = DecimalNumber("\(number)") { self = .decimal(exact) }
+      else if !(value is Bool), let number = Self.integer(value) { self = .decimal(DecimalNumber(number)) }
+      else { return nil }
+    case .string:
+      guard let text = value as? String else { return nil }
+      self = .string(text)
+    case .date:
+      guard let date = value as? Date else { return nil }
+      self = .date(date)
+    case .binaryData, .transformable:
+      if let data = value as? Data { self = .data(data) }
+      else if let bytes = value as? [UInt8] { self = .data(Data(bytes)) }
+      else { return nil }
+    case .uuid:
+      guard let uuid = value as? UUID else { return nil }
+      self = .uuid(uuid)
+    case .uri:
+      if let url = value as? URL { self = .uri(url.absoluteString) }
+      else if let text = value as? String { self = .uri(text) }
+      else { return nil }
+    case .undefined:
+      guard let guess = Self(guessing: value) else { return nil }
+      self = guess
+    case .composite: return nil
+    }
+  }
+
+  /// A value by its own type, for attributes that have none.
+  package init?(guessing value: Any) {
+    switch value {
+    case let flag as Bool: self = .boolean(flag)
+    case let number as Double: self = .double(number)
+    case let number as Float: self = .float(number)
+    case let number as DecimalNumber: self = .decimal(number)
+    case let text as String: self = .string(text)
+    case let data as Data: self = .data(data)
+    case let date as Date: self = .date(date)
+    case let uuid as UUID: self = .uuid(uuid)
+    case let url as URL: self = .uri(url.absoluteString)
+    default:
+      guard let number = Self.integer(value) else { return nil }
+      self = .integer(number)
+    }
+  }
+
+  private static func integer(_ value: Any) -> Int64? {
+    switch value {
+    case let number as Int: Int64(number)
+    case let number as any BinaryInteger: Int64(exactly: number)
+    default: nil
+    }
+  }
+
+  private static func exactFloat(_ number: Double) -> Float? {
+    let single = Float(number)
+    return Double(single).bitPattern == number.bitPattern || number.isNaN ? single : nil
+  }
+
+  /// The value in the optionals, however many there are of them.
+  package static func unwrapped(_ value: Any?) -> Any? {
+    guard let value else { return nil }
+    guard let nested = value as? any NestedOptional else { return value }
+    return unwrapped(nested.content)
+  }
+
+  /// For messages: short, on one line.
+  package var displayText: String {
+    switch self {
+    case .null: "nil"
+    case .boolean(let flag): flag ? "true" : "false"
+    case .integer(let number): "\(number)"
+    case .float(let number): "\(number)"
+    case .double(let number): "\(number)"
+    case .decimal(let number): number.description
+    case .string(let text): text.count > 60 ? "'\(text.prefix(57))…'" : "'\(text)'"
+    case .data(let data): "\(data.count) bytes"
+    // Not Date's own description, which traps far from today.
+    case .date(let date): "\(date.timeIntervalSinceReferenceDate) s since 2001"
+    case .uuid(let uuid): uuid.uuidString
+    case .uri(let text): text
+    case .toOne(let reference): "\(reference)"
+    case .toMany(let references): "\(references.count) objects"
+    }
+  }
+}
+
+private protocol NestedOptional { var content: Any? { get } }
+extension Optional: NestedOptional { fileprivate var content: Any? { self.map { $0 as Any } } }

@@ -1,0 +1,178 @@
+public import AtomicStoreSPI
+import FoundationEssentials
+
+/// Compares two graphs: objects by entity and reference, values to the bit and the Unicode scalar, relationships by
+/// what they name, and in their order those that a model of either side calls ordered, and the metadata.
+///
+/// It reads both through their tables' general values and shares nothing with formats or the converter, whose work it
+/// judges.
+public struct GraphComparison: Sendable {
+  /// What to look at.
+  public struct Options: Sendable {
+    /// Whether the stores' UUIDs must be the same.
+    public var comparesIdentity: Bool
+    public var comparesMetadata: Bool
+    /// Whether metadata that follows from the model (``VersionHashes/derivedMetadataKeys``) must be in both. By default an entry that
+    /// only one of them has is no difference: a conversion adds them. Two that differ always are one.
+    public var comparesMissingDerivedMetadata: Bool
+    /// Entity and property names that differ only in case are the same: for a store whose format folds them.
+    public var ignoresNameCase: Bool
+    /// Whether members of to-manys of unknown order are compared in their sequence: a copy must keep it. Without, they are a set unless a
+    /// model on either side says that the relationship is ordered.
+    public var comparesUnknownOrder: Bool
+    /// Stop after so many; nil for all.
+    public var limit: Int?
+    public init(
+      comparesIdentity: Bool = true, comparesMetadata: Bool = true, comparesMissingDerivedMetadata: Bool = false,
+      ignoresNameCase: Bool = false, comparesUnknownOrder: Bool = false, limit: Int? = nil
+    ) {
+      self.comparesIdentity = comparesIdentity
+      self.comparesMetadata = comparesMetadata
+      self.comparesMissingDerivedMetadata = comparesMissingDerivedMetadata
+      self.ignoresNameCase = ignoresNameCase
+      self.comparesUnknownOrder = comparesUnknownOrder
+      self.limit = limit
+    }
+  }
+
+  private let first: StoreSnapshot
+  private let second: StoreSnapshot
+  private let options: Options
+  private var found: [GraphDifference] = []
+
+  /// All differences, metadata first, then by entity and reference.
+  public static func differences(
+    _ first: StoreSnapshot, _ second: StoreSnapshot, options: Options = Options()
+  ) -> [GraphDifference] {
+    var comparison = GraphComparison(first: first, second: second, options: options)
+    comparison.compareMetadata()
+    comparison.compareObjects()
+    return comparison.found
+  }
+
+  private init(first: StoreSnapshot, second: StoreSnapshot, options: Options) {
+    self.first = first
+    self.second = second
+    self.options = options
+  }
+
+  private var isFull: Bool { options.limit.map { found.count >= $0 } ?? false }
+
+  private mutating func compareMetadata() {
+    if options.comparesIdentity, first.metadata.uuid != second.metadata.uuid {
+      found.append(
+        GraphDifference(
+          kind: .identity, old: first.metadata.uuid.uuidString, new: second.metadata.uuid.uuidString))
+    }
+    guard options.comparesMetadata else { return }
+    let one = first.metadata.entries
+    let other = second.metadata.entries
+    let keys = Set((one.keys + other.keys).map { ScalarString($0) }).sorted()
+    for key in keys where one[key.string] != other[key.string] {
+      let isMissing = one[key.string] == nil || other[key.string] == nil
+      if isMissing, !options.comparesMissingDerivedMetadata, VersionHashes.derivedMetadataKeys.contains(key.string) { continue }
+      found.append(
+        GraphDifference(
+          kind: .metadata, key: key.string, old: one[key.string].map { Self.text($0) },
+          new: other[key.string].map { Self.text($0) }))
+    }
+  }
+
+  private func folded(_ name: String) -> ScalarString {
+    ScalarString(options.ignoresNameCase ? name.lowercased() : name)
+  }
+
+  private mutating func compareObjects() {
+    var entities: [ScalarString: (one: Entity?, other: Entity?)] = [:]
+    for entity in first.nodes.model.entities { entities[folded(entity.name), default: (nil, nil)].one = entity }
+    for entity in second.nodes.model.entities { entities[folded(entity.name), default: (nil, nil)].other = entity }
+    for name in entities.keys.sorted() {
+      guard let pair = entities[name], !isFull else { continue }
+      compare(pair.one, pair.other)
+    }
+  }
+
+  private mutating func compare(_ one: Entity?, _ other: Entity?) {
+    let ours = one.map { rows($0, first.nodes) } ?? []
+    let theirs = other.map { rows($0, second.nodes) } ?? []
+    // Slots of both sides by name; nil where one side does not know the property.
+    var pairs: [(name: String, one: Int?, other: Int?)] = []
+    var place: [ScalarString: Int] = [:]
+    for slot in one?.slots ?? [] {
+      place[folded(slot.name)] = pairs.count
+      pairs.append((slot.name, slot.index, nil))
+    }
+    for slot in other?.slots ?? [] {
+      if let index = place[folded(slot.name)] {
+        pairs[index].other = slot.index
+      } else {
+        pairs.append((slot.name, nil, slot.index))
+      }
+    }
+    let left = one.map { first.nodes.reader(of: $0.index) }
+    let right = other.map { second.nodes.reader(of: $0.index) }
+    var here = 0
+    var there = 0
+    while (here < ours.count || there < theirs.count) && !isFull {
+      if here < ours.count, there >= theirs.count || ours[here].reference < theirs[there].reference {
+        found.append(GraphDifference(kind: .deleted, object: named(one, ours[here].reference)))
+        here += 1
+      } else if there < theirs.count, here >= ours.count || theirs[there].reference < ours[here].reference {
+        found.append(GraphDifference(kind: .inserted, object: named(other, theirs[there].reference)))
+        there += 1
+      } else {
+        if let left, let right {
+          for pair in pairs {
+            let old = pair.one.map { left.value(slot: $0, row: ours[here].row) }
+            let new = pair.other.map { right.value(slot: $0, row: theirs[there].row) }
+            guard !same(old, new, one, pair.one, other, pair.other) else { continue }
+            found.append(
+              GraphDifference(
+                kind: .changed, object: named(one, ours[here].reference), key: pair.name, old: old.map { Self.text($0) },
+                new: new.map { Self.text($0) }))
+          }
+        }
+        here += 1
+        there += 1
+      }
+    }
+  }
+
+  private func named(_ entity: Entity?, _ reference: ReferenceObject) -> ObjectReference {
+    ObjectReference(entityName: entity?.name ?? "", reference: reference)
+  }
+
+  /// The rows of an entity with their references, ascending.
+  private func rows(_ entity: Entity, _ nodes: NodeTable) -> [(reference: ReferenceObject, row: Int)] {
+    nodes.handles(of: entity.index).map { (nodes.reference(of: $0), $0.row) }.sorted { $0.reference < $1.reference }
+  }
+
+  /// A property that one side does not know equals one that has no value.
+  private func same(
+    _ old: StoredValue?, _ new: StoredValue?, _ one: Entity?, _ oneSlot: Int?, _ other: Entity?, _ otherSlot: Int?
+  ) -> Bool {
+    switch (old ?? .null, new ?? .null) {
+    case (.toOne(let a), .toOne(let b)): return sameObject(a, b)
+    case (.toMany(let a), .toMany(let b)):
+      guard a.count == b.count else { return false }
+      let slots = [oneSlot.flatMap { one?.slots[$0] }, otherSlot.flatMap { other?.slots[$0] }]
+      if slots.contains(where: { $0.map { $0.isOrdered || options.comparesUnknownOrder && $0.keepsSequence } ?? false }) {
+        return zip(a, b).allSatisfy { sameObject($0, $1) }
+      }
+      let left = a.sorted { Self.before($0, $1) }
+      let right = b.sorted { Self.before($0, $1) }
+      return zip(left, right).allSatisfy { sameObject($0, $1) }
+    case (.toMany(let list), .null), (.null, .toMany(let list)): return list.isEmpty
+    case (let a, let b): return a.isIdentical(to: b)
+    }
+  }
+
+  private func sameObject(_ one: ObjectReference, _ other: ObjectReference) -> Bool {
+    one.reference == other.reference && folded(one.entityName) == folded(other.entityName)
+  }
+
+  private static func before(_ one: ObjectReference, _ other: ObjectReference) -> Bool {
+    if one.reference != other.reference { return one.reference < other.reference }
+    return ScalarString(one.entityName) < ScalarString(other.entityName)
+  }
+}

@@ -1,0 +1,382 @@
+public import AtomicStoreSPI
+public import FoundationEssentials
+
+/// Turns a store into another type, with everything it holds, and proves it before it says so.
+///
+/// The result is staged, read back as a stranger would read it, and compared with the source object by object; only
+/// then does it take its place. The source is opened for reading.
+public struct StoreConverter: Sendable {
+  public var registry: StoreRegistry
+  /// The model of the source, where it has none or is not to be asked.
+  public var model: ManagedObjectModel?
+  /// The source's type; nil to find out.
+  public var sourceType: String?
+  /// The result's type; nil takes the one that the target's extension names.
+  public var targetType: String?
+  public var readOptions: StoreOptions = [:]
+  public var writeOptions: StoreOptions = [:]
+  /// Replace what lies at the target. A folder that is no store is never replaced.
+  public var replacesTarget = false
+  /// Go on where the target cannot carry everything.
+  public var allowsLoss = false
+  /// Give the result an identity of its own.
+  public var makesNewIdentifier = false
+  /// Work everything out and write nothing.
+  public var isDryRun = false
+  /// Give a new file or directory no permission to others than its owner that the source does not give them. Off: what the
+  /// system gives new files. What is replaced keeps its own permissions either way.
+  public var limitsPermissions = true
+  /// Take it for an error where the target's options or layout ask for a part of the graph only.
+  public var refusesSelections = false
+  /// Write a part of the objects only; nil for all. The copy keeps the store's UUID unless ``makesNewIdentifier``.
+  public var subset: (any StoreSubsetting)?
+  /// What ``writeOptions`` are for: of Save As, for the store that stays open too.
+  var optionUse = StoreOption.Use.writing
+  /// Called now and then with a word on what is being done.
+  public var progress: (@Sendable (Stage) -> Void)?
+
+  public enum Stage: Sendable, Equatable {
+    case loading, forecasting, writing, verifying, publishing
+  }
+
+  public init(registry: StoreRegistry) { self.registry = registry }
+
+  /// What happened, or would have.
+  public struct Report: Sendable {
+    public var sourceType: String
+    public var targetType: String
+    /// Objects by entity, in entity order, entities without any left out.
+    public var counts: [(entity: String, count: Int)]
+    public var identifier: UUID
+    /// What the target could not carry, and was allowed to lose.
+    public var losses: [Loss]
+    /// What was left out on request, such as objects outside a subset, other entities of a one-entity file, or references that
+    /// point outside.
+    public var selections: [StoreSelection.Note]
+    public var bytesWritten: Int
+    public var isDryRun: Bool
+  }
+
+  /// Losses that nobody allowed.
+  public struct LossError: Error, Sendable, CustomStringConvertible {
+    public var targetType: String
+    public var losses: [Loss]
+    public var description: String {
+      "\(targetType) cannot carry all of it; nothing was written:\n"
+        + losses.map { "  \($0)" }.joined(separator: "\n")
+    }
+  }
+
+  /// The result, read back, is not what was to be written.
+  public struct VerificationError: Error, Sendable, CustomStringConvertible {
+    public var differences: [GraphDifference]
+    public var description: String {
+      "the result does not read back equal; nothing was written:\n"
+        + differences.prefix(20).map { "  \($0)" }.joined(separator: "\n")
+    }
+  }
+
+  /// Converts the store at `source` to one at `target`.
+  ///
+  /// - Throws: `PersistentStoreError`, ``LossError``, ``VerificationError``; what ``subset`` throws. On any error the target is as it was.
+  public func convert(from source: String, to target: String) throws -> Report {
+    // Before anything is read: a large source would be read in vain.
+    try refuseTaken(target, source: source)
+    progress?(.loading)
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: registry)
+    let store = try coordinator.addPersistentStore(
+      type: sourceType, at: source, options: readOptions, isReadOnly: true)
+    defer { try? coordinator.remove(store) }
+    return try convert(store, to: target)
+  }
+
+  /// Converts an open store to one at `target`.
+  public func convert(_ store: PersistentStore, to target: String) throws -> Report {
+    let place = try refuseTaken(target, source: store.path)
+    let unrelated = try refuseUnknown(place)
+    let staged = try stage(store, Destination(shown: target, place: place, unrelated: unrelated))
+    let report = staged.report
+    if !isDryRun {
+      progress?(.publishing)
+      try staged.store.commit()
+    }
+    return report
+  }
+
+  /// Converts to a file without a name, its owner's alone, which ends with this process however that ends: for a result that is
+  /// copied elsewhere. Needs ``targetType``, and a format that writes one file.
+  ///
+  /// - Parameters:
+  ///   - target: what errors name.
+  ///   - folder: the directory whose disk it is on.
+  ///   - body: gets the result, which is gone afterwards.
+  package func convert(
+    from source: String, shownAs target: String, unnamedIn folder: String, _ body: (StoreSource) throws -> Void
+  ) throws -> Report {
+    progress?(.loading)
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: registry)
+    let store = try coordinator.addPersistentStore(type: sourceType, at: source, options: readOptions, isReadOnly: true)
+    defer { try? coordinator.remove(store) }
+    let staged = try stage(store, Destination(shown: target, unnamedFolder: folder))
+    if !isDryRun { try body(try staged.store.sourceForVerification(name: target)) }
+    return staged.report
+  }
+
+  /// Where a result goes.
+  private struct Destination {
+    /// The path, or what stands for it.
+    var shown: String
+    /// What is there; nil for a result without a name.
+    var place: StorePlace?
+    /// Files in a directory there that are not its store's.
+    var unrelated: [String] = []
+    var unnamedFolder: String?
+  }
+
+  /// A result that was read back and found equal, and is not published.
+  private struct StagedResult: ~Copyable {
+    let report: Report
+    let store: StagedStore
+  }
+
+  /// A result in its place, with what it replaced still kept.
+  struct PublishedResult: ~Copyable {
+    let report: Report
+    let store: PublishedStore
+  }
+
+  /// Converts, and leaves it to the caller to conclude or to roll back what was put in place.
+  func publish(_ store: PersistentStore, to target: String) throws -> PublishedResult {
+    let place = try refuseTaken(target, source: store.path)
+    let unrelated = try refuseUnknown(place)
+    let staged = try stage(store, Destination(shown: target, place: place, unrelated: unrelated))
+    progress?(.publishing)
+    let report = staged.report
+    return PublishedResult(report: report, store: try staged.store.publish())
+  }
+
+  /// Where the result is written until it is published. A dry run writes beside nothing of the target's.
+  private func makeStaged(
+    _ store: PersistentStore, _ destination: Destination, _ layout: StoreLayout
+  ) throws(PersistentStoreError) -> StagedStore {
+    if let folder = destination.unnamedFolder {
+      guard layout == .file else {
+        throw PersistentStoreError(.cannotCreate, "the store is a directory, not one file", at: StoreLocation(file: destination.shown))
+      }
+      return StagedStore(unnamedIn: folder, shownAs: destination.shown)
+    }
+    if isDryRun {
+      if layout == .file { return StagedStore(unnamedIn: Self.temporaryFolder, shownAs: destination.shown) }
+      return try StagedStore(target: Self.temporaryPath(for: destination.shown), layout: layout, policy: .createNew, ceiling: .ownerOnly)
+    }
+    let origin = try StorePlace.inspect(store.path)
+    return try StagedStore(
+      target: destination.shown, layout: layout,
+      policy: replacesTarget ? .replaceAny : .replaceOnlyIf(destination.place?.identity), keeping: destination.unrelated,
+      ceiling: limitsPermissions ? try PermissionCeiling(of: origin) : nil)
+  }
+
+  /// Writes the result, reads it back and compares it.
+  private func stage(_ store: PersistentStore, _ destination: Destination) throws -> StagedResult {
+    let target = destination.shown
+    let formatType = try targetFormat(destination.place, target)
+    try formatType.traits.check(writeOptions, of: formatType.storeType, for: optionUse)
+    guard formatType.traits.canWrite else {
+      throw PersistentStoreError(.notSupported, "\(formatType.storeType) stores can be read, not written")
+    }
+    var format: any AtomicStore
+    do throws(PersistentStoreError) {
+      format = try formatType.init(
+        StoreConfiguration(path: destination.place?.resolvedPath ?? target, options: writeOptions, isReadOnly: false))
+    } catch {
+      throw error.located(StoreLocation(file: target))
+    }
+
+    progress?(.forecasting)
+    var (nodes, left) = try subset?.nodes(of: store) ?? (store.nodes, [])
+    for (node, slot) in nodes.deferredSlots where nodes.contains(node) {
+      try nodes.set(try store.value(slot: slot, of: node), slot: slot, of: node)
+    }
+    var metadata = store.metadata
+    metadata.storeType = formatType.storeType
+    if makesNewIdentifier { metadata.uuid = UUID() }
+    metadata.setVersionHashes(of: nodes.model, configuration: store.configurationName, isKept: format.traits.keepsMetadata)
+    let whole = StoreSnapshot(nodes: try nodes.canonical(), metadata: metadata)
+    let selection = try format.selection(from: whole)
+    if refusesSelections, let selection, !selection.keepsMetadata || !selection.notes.isEmpty {
+      throw PersistentStoreError(
+        .unsupportedByFormat, "the target would keep a part of the store only: "
+          + (selection.notes.map(\.description) + ["no UUID"]).joined(separator: "; "), at: StoreLocation(file: target))
+    }
+    let snapshot = selection?.snapshot ?? whole
+    let keepsMetadata = format.traits.keepsMetadata && selection?.keepsMetadata ?? true
+    let losses = format.traits.losses(for: snapshot, includingMetadata: selection?.keepsMetadata ?? true)
+    guard losses.isEmpty || allowsLoss else { throw LossError(targetType: formatType.storeType, losses: losses) }
+    var report = Report(
+      sourceType: store.type, targetType: formatType.storeType,
+      counts: snapshot.nodes.model.entities.compactMap { entity in
+        let count = snapshot.nodes.count(of: entity.index)
+        return count > 0 ? (entity.name, count) : nil
+      },
+      identifier: metadata.uuid, losses: losses, selections: store.readNotes + left + (selection?.notes ?? []), bytesWritten: 0,
+      isDryRun: isDryRun)
+
+    progress?(.writing)
+    let staged = try makeStaged(store, destination, format.layout)
+    // Staged files are gone with the value that stands for them, should anything fail.
+    do throws(PersistentStoreError) {
+      try format.save(snapshot, to: staged.files)
+      try staged.finish()
+    } catch {
+      throw error.located(StoreLocation(file: target))
+    }
+
+    progress?(.verifying)
+    let readBack = try self.readBack(staged, formatType, target, snapshot.nodes.model)
+    report.bytesWritten = readBack.size
+    if !keepsMetadata { report.identifier = readBack.snapshot.metadata.uuid }
+    let differences = GraphComparison.differences(
+      snapshot, readBack.snapshot,
+      options: .init(
+        comparesIdentity: keepsMetadata, comparesMetadata: keepsMetadata, comparesMissingDerivedMetadata: true, comparesUnknownOrder: true,
+        limit: losses.isEmpty ? 100 : nil))
+    // Leave to lose one thing is no leave to lose another.
+    let unexplained = losses.isEmpty ? differences : differences.filter { !Self.explains(losses, $0, snapshot.nodes, readBack.snapshot.nodes) }
+    guard unexplained.isEmpty else { throw VerificationError(differences: Array(unexplained.prefix(100))) }
+
+    return StagedResult(report: report, store: staged)
+  }
+
+  /// Whether a difference is one of the losses that were declared.
+  private static func explains(_ losses: [Loss], _ difference: GraphDifference, _ before: NodeTable, _ after: NodeTable) -> Bool {
+    func value(_ nodes: NodeTable) -> StoredValue? {
+      guard let object = difference.object, let node = nodes.handle(for: object), let key = difference.key,
+        let slot = nodes.model.entity(at: node.entity).slot(named: key)
+      else { return nil }
+      return nodes.value(slot: slot, of: node)
+    }
+    return losses.contains { loss in
+      switch loss.kind {
+      // Objects under other references, or that are missing, change what leads to them as well.
+      case .referenceRenumbered, .entityDropped: difference.kind != .metadata && difference.kind != .identity
+      case .metadataKey: difference.kind == .metadata && difference.key == loss.subject
+      case .storeIdentity: difference.kind == .identity
+      case .typeUnsupported, .specialFloat, .nilVersusEmpty, .order, .relationshipDropped:
+        difference.kind == .changed && loss.subject == "\(difference.object?.entityName ?? "").\(difference.key ?? "")"
+          && loss.kind.explains(value(before) ?? .null, value(after) ?? .null)
+      }
+    }
+  }
+
+  /// What lies at the target, if it may go there.
+  @discardableResult
+  private func refuseTaken(_ target: String, source: String) throws(PersistentStoreError) -> StorePlace {
+    let place = try StorePlace.inspect(target)
+    let origin = try StorePlace.inspect(source)
+    if StorePlace.isSame(origin, path: target) {
+      throw PersistentStoreError(
+        .alreadyExists, "the target is the source itself", at: StoreLocation(file: target))
+    }
+    guard !place.contains(origin), !origin.contains(place) else {
+      throw PersistentStoreError(
+        .cannotCreate, "source and target lie in one another", at: StoreLocation(file: target))
+    }
+    try registry.refuseWithinStore(place)
+    if place.kind != .nothing, place.kind != .zeroLength, place.kind != .emptyFolder, !replacesTarget {
+      throw PersistentStoreError(.alreadyExists, "something is there already", at: StoreLocation(file: target))
+    }
+    // To replace a file is one thing, to replace a folder with whatever is in it another.
+    if place.kind == .folder {
+      do throws(PersistentStoreError) { _ = try registry.recognize(try place.probe()) } catch {
+        guard error.code == .unrecognizedFormat else { return place }
+        throw PersistentStoreError(
+          .alreadyExists, "a folder is there that is no store, and is not replaced", at: StoreLocation(file: target))
+      }
+    }
+    return place
+  }
+
+  /// Of a folder that is to go, every file must be known to be its store's: only who can read it knows that.
+  ///
+  /// - Returns: The files that the format passed over.
+  private func refuseUnknown(_ place: StorePlace) throws(PersistentStoreError) -> [String] {
+    guard place.kind == .folder else { return [] }
+    do throws(PersistentStoreError) {
+      let coordinator = PersistentStoreCoordinator(registry: registry)
+      let store = try coordinator.addPersistentStore(at: place.path, isReadOnly: true)
+      let unrelated = store.unrelatedFiles
+      try coordinator.remove(store)
+      return unrelated
+    } catch {
+      throw PersistentStoreError(
+        .alreadyExists, "a folder is there that cannot be read as a store, so that its files may be anything: \(error.message)",
+        at: StoreLocation(file: place.path), underlying: error)
+    }
+  }
+
+  private func targetFormat(_ place: StorePlace?, _ target: String) throws(PersistentStoreError) -> any AtomicStore.Type {
+    if let targetType { return try registry.storeType(named: targetType) }
+    let fileExtension = place?.fileExtension ?? ""
+    let named = registry.storeTypes(forFileExtension: fileExtension)
+    if named.count == 1 { return named[0] }
+    let candidates = named.isEmpty ? registry.storeTypes : named.map { $0.storeType }.sorted()
+    throw PersistentStoreError(
+      .unknownStoreType,
+      "the extension '\(fileExtension)' does not name one type: say which of "
+        + candidates.joined(separator: ", "), at: StoreLocation(file: target))
+  }
+
+  /// Opens what was staged, by a value of the format that has never seen the source and knows no more than a reader may be told.
+  private func readBack(
+    _ staged: borrowing StagedStore, _ formatType: any AtomicStore.Type, _ target: String, _ model: ManagedObjectModel
+  ) throws(PersistentStoreError) -> (snapshot: StoreSnapshot, size: Int) {
+    let source = try staged.sourceForVerification(name: target)
+    let known = Set(formatType.traits.readOptions.map(\.name))
+    var reader = try formatType.init(
+      StoreConfiguration(path: staged.targetPath, options: writeOptions.filter { known.contains($0.key) }, isReadOnly: true))
+    var metadata = try reader.metadata(in: source)
+    var readModel = model
+    if let own = metadata.model {
+      do {
+        // The file's own model where it has one: a reader without ours must get the same.
+        readModel = try ManagedObjectModel(own)
+      } catch {
+        throw PersistentStoreError(
+          .internalInconsistency, "the result's own model is not valid", at: StoreLocation(file: target),
+          underlying: error)
+      }
+    }
+    let builder = NodeTableBuilder(model: readModel, file: target)
+    // As every reader will: a result that could not be opened again is none.
+    builder.inverseHandling = .enforce
+    try reader.load(source, into: builder)
+    let nodes = try builder.finish()
+    metadata.model = nil
+    return (StoreSnapshot(nodes: nodes, metadata: metadata), try source.totalSize())
+  }
+
+  private static func temporaryPath(for target: String) -> String {
+    let name = target.split(separator: "/").last.map(String.init) ?? "store"
+    return temporaryFolder + "/dry-run-\(UUID().uuidString)-\(name)"
+  }
+
+  private static var temporaryFolder: String { FileManager.default.temporaryDirectory.path(percentEncoded: false) }
+}
+
+extension Loss.Kind {
+  /// Whether a property that lost this has the second value instead of the first: other values of it are as they were.
+  fileprivate func explains(_ before: StoredValue, _ after: StoredValue) -> Bool {
+    switch (self, before, after) {
+    case (.specialFloat, .double(let number), _): !number.isFinite || (number == 0 && number.sign == .minus)
+    case (.specialFloat, .float(let number), _): !number.isFinite || (number == 0 && number.sign == .minus)
+    case (.specialFloat, .date(let date), _):
+      !date.timeIntervalSinceReferenceDate.isFinite
+        || (date.timeIntervalSinceReferenceDate == 0 && date.timeIntervalSinceReferenceDate.sign == .minus)
+    case (.nilVersusEmpty, .string(let text), .null): text.isEmpty
+    case (.order, .toMany(let old), .toMany(let new)): old.count == new.count && Set(old) == Set(new)
+    case (.typeUnsupported, _, .null), (.relationshipDropped, _, .null): true
+    case (.relationshipDropped, _, .toMany(let list)): list.isEmpty
+    default: false
+    }
+  }
+}

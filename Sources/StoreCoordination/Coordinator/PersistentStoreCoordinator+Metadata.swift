@@ -1,0 +1,51 @@
+public import AtomicStoreSPI
+
+extension PersistentStoreCoordinator {
+  /// The metadata of the store at a path, no row decoded.
+  public static func metadataForPersistentStore(
+    type: String? = nil, at path: String, options: StoreOptions = [:], registry: StoreRegistry
+  ) throws(PersistentStoreError) -> StoreMetadata {
+    let opening = StoreOpening(
+      registry: registry, type: type, path: path, configurationName: nil, options: options, isReadOnly: true,
+      model: nil)
+    return try opening.metadata()
+  }
+
+  /// Sets the user's entries in the metadata of the store at a path, everything else stays as it
+  /// is. The options are those for reading.
+  public static func setMetadata(
+    _ entries: PropertyListDictionary, type: String? = nil, at path: String, options: StoreOptions = [:],
+    registry: StoreRegistry
+  ) throws(PersistentStoreError) {
+    let coordinator = PersistentStoreCoordinator(registry: registry)
+    let store = try coordinator.addStoreForMetadata(type: type, at: path, options: options)
+    try store.setMetadata(entries)
+    try coordinator.save(store)
+    try coordinator.remove(store)
+  }
+
+  /// Changes the user's entries in the metadata of the store at a path, as ``setMetadata(_:type:at:options:registry:)``, from what they
+  /// are when they are saved: what others save meanwhile is kept.
+  ///
+  /// - Parameter change: Given the entries. Called again where somebody else saved the store before this was done.
+  /// - Throws: what `change` throws, and then nothing is saved; `.changedOnDisk` where others are quicker again and again.
+  public static func updateMetadata(
+    type: String? = nil, at path: String, options: StoreOptions = [:], registry: StoreRegistry,
+    _ change: (inout PropertyListDictionary) throws -> Void
+  ) throws {
+    for attempt in 1... {
+      let coordinator = PersistentStoreCoordinator(registry: registry)
+      let store = try coordinator.addStoreForMetadata(type: type, at: path, options: options)
+      var entries = store.metadata.entries
+      try change(&entries)
+      try store.setMetadata(entries)
+      do throws(PersistentStoreError) {
+        try coordinator.save(store)
+        return try coordinator.remove(store)
+      } catch {
+        // Each time that this one fails another one was saved: it has its turn, however many there are.
+        guard error.code == .changedOnDisk, attempt < 100 else { throw error }
+      }
+    }
+  }
+}

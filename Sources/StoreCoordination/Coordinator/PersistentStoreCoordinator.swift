@@ -1,0 +1,199 @@
+public import AtomicStoreSPI
+public import FoundationEssentials
+import Synchronization
+
+/// Opens stores, keeps them apart, and closes them: several stores behind one façade.
+///
+/// It knows the SPI and a registry of formats, and no format itself.
+public final class PersistentStoreCoordinator: StoreCoordinating {
+  /// The formats it can open.
+  public let registry: StoreRegistry
+  /// The model that all stores must fit; nil lets each store bring its own.
+  public let managedObjectModel: ManagedObjectModel?
+
+  struct State {
+    var stores: [PersistentStore] = []
+    /// Grows when a store is added or removed.
+    var generation = 0
+    /// What layers above keep with the coordinator, by type.
+    var attachments: [ObjectIdentifier: any Sendable & AnyObject] = [:]
+    var observers: [Int: @Sendable (StoreEvent) -> Void] = [:]
+    var nextObserver = 0
+  }
+  let state = Mutex(State())
+  /// Held during a save.
+  let saving = Mutex(())
+  package let turns = SaveTurns()
+  /// Whether its stores end with it. False where it only looks at a store of another coordinator.
+  private let ownsStores: Bool
+
+  /// A coordinator without stores.
+  public init(managedObjectModel: ManagedObjectModel? = nil, registry: StoreRegistry) {
+    self.managedObjectModel = managedObjectModel
+    self.registry = registry
+    ownsStores = true
+  }
+
+  /// A coordinator over a store that another one has open: to read it with contexts of its own. The store stays the other's.
+  package init(viewing store: PersistentStore) {
+    managedObjectModel = nil
+    registry = StoreRegistry()
+    ownsStores = false
+    state.withLock { $0.stores = [store] }
+  }
+
+  deinit {
+    guard ownsStores else { return }
+    for store in state.withLock({ $0.stores }) { store.state.withLock { $0.close(from: nil) } }
+  }
+
+  /// The open stores, in the order they were added.
+  public var persistentStores: [PersistentStore] { state.withLock { $0.stores } }
+
+  public var storeIdentifiers: [UUID] { persistentStores.map(\.identifier) }
+
+  /// The open store with that identity, or nil.
+  public func persistentStore(identifier: UUID) -> PersistentStore? {
+    persistentStores.first { $0.identifier == identifier }
+  }
+
+  /// The ID that a URI stands for, where its store is open and its model has the entity; whether the store holds such
+  /// an object shows when its fault is fired. Nil for temporary IDs too: they mean nothing here.
+  public func managedObjectID(forURIRepresentation uri: String) -> ManagedObjectID? {
+    guard let id = ManagedObjectID(uriRepresentation: uri), let identifier = id.storeIdentifier else { return nil }
+    return persistentStore(identifier: identifier)?.model.entity(named: id.entityName) == nil ? nil : id
+  }
+
+  /// What a layer above keeps with the coordinator: one value for each type, made at the first call.
+  ///
+  /// - Parameter make: Makes the value. It is called while the coordinator is locked, so it must not use the coordinator.
+  package func attachment<Attachment: Sendable & AnyObject>(_ make: () -> Attachment) -> Attachment {
+    state.withLock { state in
+      let key = ObjectIdentifier(Attachment.self)
+      if let known = state.attachments[key] as? Attachment { return known }
+      let made = make()
+      state.attachments[key] = made
+      return made
+    }
+  }
+
+  /// Grows when a store is added or removed.
+  package var generation: Int { state.withLock { $0.generation } }
+
+  // MARK: Adding and removing
+
+  /// Opens the store at a path, or begins a new one where nothing or an empty file lies.
+  ///
+  /// - Parameters:
+  ///   - type: A registered name; nil finds the type from the content, or for a new store from the file's extension.
+  ///   - options: The format's own, by name.
+  ///   - model: For this store, where the coordinator has none and the store should not be asked.
+  /// - Throws: `PersistentStoreError`; on any error the file is as it was, and a reservation that was made is gone.
+  @discardableResult
+  public func addPersistentStore(
+    type: String? = nil, configurationName: String? = nil, at path: String, options: StoreOptions = [:],
+    isReadOnly: Bool = false, model: ManagedObjectModel? = nil
+  ) throws(PersistentStoreError) -> PersistentStore {
+    try add(
+      StoreOpening(
+        registry: registry, type: type, path: path, configurationName: configurationName, options: options,
+        isReadOnly: isReadOnly, model: managedObjectModel ?? model))
+  }
+
+  /// Opens a store for reading even where the ends of its relationships contradict each other:
+  /// ``NodeTable/inverseDisagreements(limit:)`` lists where.
+  package func addPersistentStoreUnchecked(
+    type: String?, at path: String, options: StoreOptions
+  ) throws(PersistentStoreError) -> PersistentStore {
+    try add(
+      StoreOpening(
+        registry: registry, type: type, path: path, configurationName: nil, options: options, isReadOnly: true,
+        model: managedObjectModel, checksInverses: false))
+  }
+
+  /// Opens a store whose metadata alone will change, so that options for writing would have no effect.
+  func addStoreForMetadata(
+    type: String?, at path: String, options: StoreOptions
+  ) throws(PersistentStoreError) -> PersistentStore {
+    try add(
+      StoreOpening(
+        registry: registry, type: type, path: path, configurationName: nil, options: options, isReadOnly: false, model: nil,
+        use: .reading))
+  }
+
+  private func add(_ opening: StoreOpening) throws(PersistentStoreError) -> PersistentStore {
+    let path = opening.path
+    let place = try opening.inspect()
+    try refuseTwice(place, path)
+    var open = try opening.open(place)
+    let identifier = open.metadata.uuid
+    let store = PersistentStore(
+      open, path: path, configurationName: opening.configurationName, isReadOnly: opening.isReadOnly)
+    let clash = state.withLock { state -> PersistentStore? in
+      if let other = state.stores.first(where: { $0.identifier == identifier }) { return other }
+      state.stores.append(store)
+      state.generation += 1
+      return nil
+    }
+    if let clash {
+      open.close(from: nil)
+      throw PersistentStoreError(
+        .storeAlreadyAdded, "the store has the UUID \(identifier) of the open store \(clash.path)",
+        at: StoreLocation(file: path))
+    }
+    post(.didChange(StoreChange(added: [store])))
+    for mixed in mixedSaves where mixed.newer == identifier || mixed.older == identifier { post(.foundMixedSave(mixed)) }
+    return store
+  }
+
+  /// As ``addPersistentStore(type:configurationName:at:options:isReadOnly:model:)``, for a file URL.
+  @discardableResult
+  public func addPersistentStore(
+    type: String? = nil, configurationName: String? = nil, at url: URL, options: StoreOptions = [:],
+    isReadOnly: Bool = false, model: ManagedObjectModel? = nil
+  ) throws(PersistentStoreError) -> PersistentStore {
+    // The path of an address on the net names a file of this machine as well, which is not meant.
+    guard url.isFileURL else {
+      throw PersistentStoreError(.cannotCreate, "this is no file URL", at: StoreLocation(file: url.absoluteString))
+    }
+    return try addPersistentStore(
+      type: type, configurationName: configurationName, at: url.path(percentEncoded: false), options: options,
+      isReadOnly: isReadOnly, model: model)
+  }
+
+  func refuseTwice(
+    _ place: StorePlace, _ path: String, besides known: PersistentStore? = nil
+  ) throws(PersistentStoreError) {
+    for other in persistentStores where other !== known && StorePlace.isSame(place, path: other.path) {
+      throw PersistentStoreError(
+        .storeAlreadyAdded, "the coordinator has this store open already", at: StoreLocation(file: path))
+    }
+  }
+
+  /// Closes a store. One that was never saved leaves no reservation of ours behind.
+  ///
+  /// - Throws: `.storeNotAdded`.
+  public func remove(_ store: PersistentStore) throws(PersistentStoreError) {
+    try check(store)
+    post(.willRemove(store))
+    let found = state.withLock { state -> Bool in
+      guard let index = state.stores.firstIndex(where: { $0 === store }) else { return false }
+      state.stores.remove(at: index)
+      state.generation += 1
+      return true
+    }
+    guard found else {
+      throw PersistentStoreError(
+        .storeNotAdded, "the store is not one of this coordinator's", at: StoreLocation(file: store.path))
+    }
+    store.state.withLock { $0.close(from: self) }
+    post(.didChange(StoreChange(removed: [store])))
+  }
+
+  func check(_ store: PersistentStore) throws(PersistentStoreError) {
+    guard persistentStores.contains(where: { $0 === store }) else {
+      throw PersistentStoreError(
+        .storeNotAdded, "the store is not one of this coordinator's", at: StoreLocation(file: store.path))
+    }
+  }
+}

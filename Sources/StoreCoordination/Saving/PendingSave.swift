@@ -1,0 +1,207 @@
+import AtomicStoreSPI
+import Synchronization
+
+/// One store's part of a save: what it will hold, and the staged file. Used by one thread.
+final class PendingSave {
+  let path: String
+  var format: any AtomicStore
+  var snapshot: StoreSnapshot
+  /// Until it is published.
+  private var staged: StagedStore?
+  private var published: PublishedStore?
+  /// The file that was read, where nothing but metadata entries changes; nil for a full save.
+  private let unchanged: FileIdentity?
+  private var identity: FileIdentity?
+
+  private init(
+    path: String, format: any AtomicStore, snapshot: StoreSnapshot, staged: consuming StagedStore, unchanged: FileIdentity?
+  ) {
+    self.path = path
+    self.format = format
+    self.snapshot = snapshot
+    self.staged = consume staged
+    self.unchanged = unchanged
+  }
+
+  /// Applies the changes to a copy of the nodes. Nil where there is nothing to write.
+  static func prepare(
+    _ store: PersistentStore, _ changes: StoreChanges
+  ) throws(PersistentStoreError) -> PendingSave? {
+    let open = store.state.withLock { $0 }
+    guard !changes.isEmpty || open.metadataChanged || open.reservation != nil || open.fileIdentity?.isEmpty != false
+    else { return nil }
+    var format = open.format
+    var nodes = open.nodes
+    var metadata = open.metadata
+    do throws(PersistentStoreError) {
+      let changed = try apply(changes, &format, &nodes, &metadata, configuration: store.configurationName)
+      try checkInverses(changed, open.nodes, nodes)
+      try supplyDeferred(&nodes, &format, open, store)
+      metadata.lastReference = max(metadata.lastReference, nodes.greatestIntegerReference)
+      if format.traits.keepsMetadata { metadata.setVersionHashes(of: nodes.model, configuration: store.configurationName) }
+      let snapshot = StoreSnapshot(nodes: try nodes.canonical(), metadata: metadata)
+      let staged = try StagedStore(
+        target: store.path, layout: format.layout, policy: .replaceOnlyIf(open.fileIdentity), keeping: open.bystanders)
+      return PendingSave(
+        path: store.path, format: format, snapshot: snapshot, staged: staged,
+        unchanged: changes.isEmpty && open.keepsContent ? open.fileIdentity : nil)
+    } catch {
+      throw error.located(StoreLocation(file: store.path))
+    }
+  }
+
+  /// Sets the deferred values that the save needs. Those of removed objects, and those that were given another value, are not
+  /// asked for; each is asked for once, even where the save fails.
+  private static func supplyDeferred(
+    _ nodes: inout NodeTable, _ format: inout any AtomicStore, _ open: OpenStore, _ store: PersistentStore
+  ) throws(PersistentStoreError) {
+    for (key, value) in open.suppliedValues where nodes.contains(key.node) && nodes.isDeferred(slot: key.slot, of: key.node) {
+      try nodes.set(value, slot: key.slot, of: key.node)
+    }
+    guard !format.writesDeferredValues else { return }
+    var supplied: [OpenStore.SuppliedValue: StoredValue] = [:]
+    defer {
+      store.state.withLock { now in
+        if now.version === open.version { now.suppliedValues.merge(supplied) { known, _ in known } }
+      }
+    }
+    for (node, slot) in nodes.deferredSlots where nodes.contains(node) {
+      let value = try format.value(slot: slot, of: node, in: nodes)
+      try nodes.set(value, slot: slot, of: node)
+      supplied[OpenStore.SuppliedValue(node: node, slot: slot)] = value
+    }
+  }
+
+  /// - Returns: The nodes that were added or changed.
+  private static func apply(
+    _ changes: StoreChanges, _ format: inout any AtomicStore, _ nodes: inout NodeTable,
+    _ metadata: inout StoreMetadata, configuration: String?
+  ) throws(PersistentStoreError) -> [NodeHandle] {
+    let allowed = Set((nodes.model.entities(forConfiguration: configuration) ?? []).map(\.index))
+    var added: [(node: NodeHandle, object: ManagedObjectSnapshot)] = []
+    for object in changes.inserted {
+      guard allowed.contains(object.entity) else {
+        let name = nodes.model.entity(at: object.entity).name
+        throw PersistentStoreError(
+          .invalidValue, "\(name) is not in the store's configuration '\(configuration ?? "")'",
+          at: StoreLocation(entity: name))
+      }
+      var object = object
+      if object.reference == nil {
+        object.reference = try format.newReferenceObject(for: object, in: nodes, metadata: &metadata)
+      }
+      added.append((try format.newCacheNode(for: object, in: &nodes), object))
+    }
+    for (node, object) in added {
+      for slot in object.values.slots where nodes.model.isRelationship(slot: slot, of: object.entity) {
+        if let value = object.values[slot] { try nodes.set(value, slot: slot, of: node) }
+      }
+    }
+    var changed = added.map(\.node)
+    for object in changes.updated {
+      guard let reference = object.reference, let node = nodes.handle(for: reference, entity: object.entity) else {
+        throw missing(nodes.model.entity(at: object.entity).name, object.reference)
+      }
+      try format.updateCacheNode(node, from: object, in: &nodes)
+      changed.append(node)
+    }
+    var removed: [NodeHandle] = []
+    for reference in changes.deleted {
+      guard let node = nodes.handle(for: reference) else { throw missing(reference.entityName, reference.reference) }
+      removed.append(node)
+    }
+    if !removed.isEmpty {
+      format.willRemoveCacheNodes(removed, from: &nodes)
+      for node in removed { nodes.remove(node) }
+      // What still names a removed object, for want of an inverse or by the rule No Action, names nothing in the file:
+      // a store that says otherwise could not be read again.
+      let roots = Set(removed.map { nodes.model.entity(at: $0.entity).root.index })
+      for entity in nodes.model.entities where !entity.isAbstract {
+        let slots = entity.slots.filter {
+          $0.destination >= 0 && roots.contains(nodes.model.entity(at: $0.destination).root.index)
+        }
+        if !slots.isEmpty { _ = nodes.removeDanglingReferences(entity: entity.index, slots: slots.map(\.index)) }
+      }
+    }
+    return changed
+  }
+
+  /// The two ends of every relationship that is written agree, whoever made the changes: a file in which they do not would
+  /// lose objects later, when a delete rule follows the wrong end.
+  private static func checkInverses(_ changed: [NodeHandle], _ old: NodeTable, _ new: NodeTable) throws(PersistentStoreError) {
+    var check = ChangedRowsInverseCheck(old: old, new: new)
+    for node in changed where new.contains(node) {
+      guard let found = check.disagreement(of: node) else { continue }
+      func name(_ node: NodeHandle, _ slot: Int) -> String {
+        "\(new.objectReference(of: node)).\(new.model.entity(at: node.entity).slots[slot].name)"
+      }
+      let (one, other) = (new.objectReference(of: found.node), new.objectReference(of: found.other))
+      throw PersistentStoreError(
+        .inverseMismatch,
+        found.isNaming
+          ? "it names \(other), but \(name(found.other, found.otherSlot)) does not name \(one)"
+          : "it no longer names \(other), but \(name(found.other, found.otherSlot)) still names \(one)",
+        at: StoreLocation(
+          entity: one.entityName, reference: one.reference.description,
+          property: new.model.entity(at: found.node.entity).slots[found.slot].name))
+    }
+  }
+
+  private static func missing(_ entity: String, _ reference: ReferenceObject?) -> PersistentStoreError {
+    PersistentStoreError(
+      .missingObject, "\(entity)/\(reference.map(\.description) ?? "new") is not in the store",
+      at: StoreLocation(entity: entity, reference: reference?.description))
+  }
+
+  /// Writes metadata alone where that is all that changes and the format can.
+  private func writeMetadata(to files: StagedFiles) throws(PersistentStoreError) -> Bool {
+    guard let unchanged else { return false }
+    let place = try StorePlace.inspect(path)
+    guard place.identity == unchanged else { throw .changedMeanwhile(path) }
+    return try format.saveMetadata(snapshot.metadata, in: try StoreSource(opening: place), to: files)
+  }
+
+  func write() throws(PersistentStoreError) {
+    guard let files = staged?.files else { return }
+    do throws(PersistentStoreError) {
+      if try !writeMetadata(to: files) { try format.save(snapshot, to: files) }
+      try staged?.finish()
+    } catch {
+      throw error.located(StoreLocation(file: path))
+    }
+  }
+
+  func commit() throws(PersistentStoreError) {
+    guard let published = try staged.take()?.publish() else { return }
+    identity = published.identity
+    self.published = consume published
+  }
+
+  /// Puts everything back.
+  ///
+  /// - Returns: Why the old store is not back, where it is not. What another process saved meanwhile stays, and is not such a case.
+  func undo() -> PersistentStoreError? {
+    staged.take()?.discard()
+    do throws(PersistentStoreError) { try published.take()?.rollBack() } catch { return error.code == .changedOnDisk ? nil : error }
+    return nil
+  }
+
+  func publish(to store: PersistentStore) {
+    published.take()?.conclude()
+    let version = NodeVersion(snapshot.nodes)
+    version.carryAttachment(from: store.version)
+    store.state.withLock { open in
+      open.format = format
+      open.version = version
+      open.suppliedValues = [:]
+      // References handed out meanwhile stay used up.
+      let last = max(open.metadata.lastReference, snapshot.metadata.lastReference)
+      open.metadata = snapshot.metadata
+      open.metadata.lastReference = last
+      open.metadataChanged = false
+      open.storedLastReference = last
+      open.fileIdentity = identity
+      open.reservation = nil
+    }
+  }
+}

@@ -1,0 +1,242 @@
+import AtomicStoreSPI
+
+extension StoreOpening {
+  func inspect() throws(PersistentStoreError) -> StorePlace { try StorePlace.inspect(path) }
+
+  /// Metadata alone.
+  func metadata() throws(PersistentStoreError) -> StoreMetadata {
+    let place = try inspect()
+    guard place.holdsContent else {
+      throw PersistentStoreError(.notFound, "there is no store", at: StoreLocation(file: path))
+    }
+    let format = try formatType(for: place)
+    var value = try make(format, place, for: .reading)
+    return try readMetadata(&value, try StoreSource(opening: place), format)
+  }
+
+  /// Opens what lies at the place, or begins a store there.
+  ///
+  /// - Throws: `.changedOnDisk` where somebody puts another file there again and again.
+  func open(_ place: StorePlace) throws(PersistentStoreError) -> OpenStore {
+    guard place.holdsContent else { return try openOnce(place) }
+    // Content, metadata and objects are read one after the other: were the file exchanged in between, they would not belong
+    // together. Then all of it is read again.
+    var place = place
+    for _ in 0..<20 {
+      let result: Result<OpenStore, PersistentStoreError>
+      do throws(PersistentStoreError) { result = .success(try openOnce(place)) } catch { result = .failure(error) }
+      let now = try? inspect()
+      if let now, now.identity == place.identity { return try result.get() }
+      if case .success(var opened) = result { opened.close(from: nil) }
+      guard let now, now.holdsContent else { break }
+      place = now
+    }
+    throw PersistentStoreError(.changedOnDisk, "the file is exchanged for others while it is opened", at: StoreLocation(file: path))
+  }
+
+  private func openOnce(_ place: StorePlace) throws(PersistentStoreError) -> OpenStore {
+    let formatType = try formatType(for: place)
+    guard isReadOnly || formatType.traits.canWrite || place.holdsContent else {
+      throw PersistentStoreError(
+        .notSupported, "\(formatType.storeType) stores can be read, not written", at: StoreLocation(file: path))
+    }
+    var format = try make(formatType, place, for: use ?? (isReadOnly ? .reading : .readingAndWriting))
+    guard place.holdsContent else { return try begin(&format, formatType, place) }
+
+    do throws(PersistentStoreError) {
+      let source = try StoreSource(opening: place)
+      let (_, limits, rules, _) = try ownOptions()
+      try checkSize(of: source, limits)
+      var metadata = try readMetadata(&format, source, formatType)
+      let model = try resolveModel(&format, source, metadata)
+      metadata.model = model.description
+      if rules.danglingReferences == .keepAsText, !format.traits.keepsMetadata {
+        throw PersistentStoreError(
+          .invalidOption, "the option 'dangling' cannot be keep-as-text: the store has no metadata to keep texts in",
+          at: StoreLocation(file: path))
+      }
+      let builder = NodeTableBuilder(model: model, file: path, limits: limits, inputBytes: try source.totalSize())
+      builder.rules = rules
+      builder.inverseHandling = checksInverses ? .enforce : .derive
+      try format.load(source, into: builder)
+      let nodes = try builder.finish()
+      metadata.entries.keep(danglingReferences: builder.keptReferences)
+      try checkConfiguration(nodes)
+      metadata.lastReference = max(metadata.lastReference, nodes.greatestIntegerReference)
+      return OpenStore(
+        format: format, version: NodeVersion(nodes), metadata: metadata, storedLastReference: metadata.lastReference,
+        fileIdentity: place.identity,
+        bystanders: source.bystanders, readNotes: builder.notes, opening: self)
+    } catch {
+      format.willRemove(from: nil)
+      throw error.located(StoreLocation(file: path))
+    }
+  }
+
+  /// A new store: nothing is written but, where nothing lay, a file of zero bytes that holds the place.
+  private func begin(
+    _ format: inout any AtomicStore, _ formatType: any AtomicStore.Type, _ place: StorePlace
+  ) throws(PersistentStoreError) -> OpenStore {
+    guard !isReadOnly else {
+      throw PersistentStoreError(
+        .notFound, "there is no store, and a new one cannot be read only", at: StoreLocation(file: path))
+    }
+    guard let model else {
+      throw PersistentStoreError(.modelNeeded, "a new store needs a model", at: StoreLocation(file: path))
+    }
+    guard model.entities(forConfiguration: configurationName) != nil else { throw unknownConfiguration(model) }
+    if place.kind == .emptyFolder, format.layout == .file {
+      throw PersistentStoreError(
+        .unsupportedFileKind, "this is a folder, and a \(formatType.storeType) store is a file",
+        at: StoreLocation(file: path))
+    }
+    if place.kind == .nothing { try registry.refuseWithinStore(place) }
+    let reservation = try Reservation.make(at: place)
+    return OpenStore(
+      format: format, version: NodeVersion(NodeTable(model: model)),
+      metadata: StoreMetadata(storeType: formatType.storeType, model: model.description),
+      fileIdentity: try StorePlace.inspect(path).identity, reservation: reservation, opening: self)
+  }
+
+  // MARK: Whose it is
+
+  func formatType(for place: StorePlace) throws(PersistentStoreError) -> any AtomicStore.Type {
+    guard place.holdsContent else {
+      if let type { return try registry.storeType(named: type) }
+      let byName = registry.storeTypes(forFileExtension: place.fileExtension)
+      if byName.count == 1 { return byName[0] }
+      throw PersistentStoreError(
+        .unrecognizedFormat,
+        "a new store needs a type: the extension '\(place.fileExtension)' names "
+          + (byName.isEmpty ? "none" : byName.map { $0.storeType }.sorted().joined(separator: " and ")),
+        at: StoreLocation(file: path))
+    }
+    let probe = try place.probe()
+    guard let type else { return try registry.recognize(probe) }
+    let asked = try registry.storeType(named: type)
+    switch asked.recognize(probe) {
+    case .yes, .unsure: return asked
+    case .known(let what): throw PersistentStoreError(.notSupported, what, at: StoreLocation(file: path))
+    case .no: break
+    }
+    do throws(PersistentStoreError) {
+      let other = try registry.recognize(probe)
+      throw PersistentStoreError(
+        .foreignFormat, "the store is of type \(other.storeType), not \(type)", at: StoreLocation(file: path))
+    } catch {
+      if error.code == .foreignFormat || error.code == .notSupported { throw error }
+      throw PersistentStoreError(.foreignFormat, "the content is no \(type) store", at: StoreLocation(file: path))
+    }
+  }
+
+  private func make(
+    _ formatType: any AtomicStore.Type, _ place: StorePlace, for use: StoreOption.Use
+  ) throws(PersistentStoreError) -> any AtomicStore {
+    let (own, limits, _, _) = try ownOptions()
+    try formatType.traits.check(own, of: formatType.storeType, for: use)
+    do {
+      return try formatType.init(
+        StoreConfiguration(
+          path: place.resolvedPath, configurationName: configurationName, options: own, isReadOnly: isReadOnly, limits: limits))
+    } catch {
+      throw error.located(StoreLocation(file: path))
+    }
+  }
+
+  /// The format's own options, and those among them that are the kit's.
+  func ownOptions() throws(PersistentStoreError) -> (
+    own: StoreOptions, limits: StoreLimits, rules: RelationshipRules, ignoresVersionHashes: Bool
+  ) {
+    var own = options
+    let limits = try StoreLimits(taking: &own)
+    let rules = try RelationshipRules(taking: &own)
+    let ignoresVersionHashes = try Self.takeIgnoresVersionHashes(from: &own)
+    return (own, limits, rules, ignoresVersionHashes)
+  }
+
+  private func checkSize(of source: StoreSource, _ limits: StoreLimits) throws(PersistentStoreError) {
+    guard limits.bytes < .max else { return }
+    let size = try source.totalSize()
+    guard size <= limits.bytes else {
+      throw limits.exceeded("maximumBytes", limits.bytes, "the store has \(size) bytes", at: StoreLocation(file: path))
+    }
+  }
+
+  // MARK: What it says
+
+  private func readMetadata(
+    _ format: inout any AtomicStore, _ source: StoreSource, _ formatType: any AtomicStore.Type
+  ) throws(PersistentStoreError) -> StoreMetadata {
+    let metadata: StoreMetadata
+    do { metadata = try format.metadata(in: source) } catch { throw error.located(StoreLocation(file: path)) }
+    guard ScalarString(metadata.storeType) == ScalarString(formatType.storeType) else {
+      throw PersistentStoreError(
+        .storeTypeMismatch,
+        "the metadata names the type '\(metadata.storeType)', the store is '\(formatType.storeType)'",
+        at: StoreLocation(file: path))
+    }
+    return metadata
+  }
+
+  private func resolveModel(
+    _ format: inout any AtomicStore, _ source: StoreSource, _ metadata: StoreMetadata
+  ) throws(PersistentStoreError) -> ManagedObjectModel {
+    if let model {
+      guard model.entities(forConfiguration: configurationName) != nil else { throw unknownConfiguration(model) }
+      if let stored = metadata.model, !stored.isInferred {
+        let differences = model.differences(from: stored)
+        guard differences.isEmpty else {
+          let list = differences.map { "\($0)" }.joined(separator: "; ")
+          throw PersistentStoreError(
+            .modelMismatch, "the store was written with another model: \(list)", at: StoreLocation(file: path))
+        }
+      }
+      try checkVersionHashes(of: model, metadata)
+      return model
+    }
+    let description = if let stored = metadata.model { stored } else { try format.inferModel(from: source) }
+    do {
+      return try ManagedObjectModel(description)
+    } catch {
+      if let limit = error.problems.first(where: \.isLimit) {
+        throw PersistentStoreError(
+          .limitExceeded, "the store's own model: \(limit.message)", at: StoreLocation(file: path, entity: limit.entityName),
+          underlying: error)
+      }
+      throw PersistentStoreError(
+        .invalidModel, "the store's own model is not valid", at: StoreLocation(file: path), underlying: error)
+    }
+  }
+
+  private func unknownConfiguration(_ model: ManagedObjectModel) -> PersistentStoreError {
+    let names = model.configurations.isEmpty ? "none" : model.configurations.joined(separator: ", ")
+    return PersistentStoreError(
+      .invalidModel, "the model has no configuration '\(configurationName ?? "")'; it has \(names)",
+      at: StoreLocation(file: path))
+  }
+
+  /// A store opened with a configuration holds objects of its entities only.
+  private func checkConfiguration(_ nodes: NodeTable) throws(PersistentStoreError) {
+    guard let configurationName, let allowed = nodes.model.entities(forConfiguration: configurationName) else { return }
+    let numbers = Set(allowed.map(\.index))
+    for entity in nodes.model.entities where nodes.count(of: entity.index) > 0 && !numbers.contains(entity.index) {
+      throw PersistentStoreError(
+        .modelMismatch, "the store holds objects of \(entity.name), which is not in the configuration "
+          + "'\(configurationName)'", at: StoreLocation(file: path, entity: entity.name))
+    }
+  }
+}
+
+extension PropertyListDictionary {
+  /// Adds the texts of references that were left out to those that are kept already.
+  fileprivate mutating func keep(danglingReferences references: [String: [String]]) {
+    guard !references.isEmpty else { return }
+    var kept = self[RelationshipRules.danglingReferencesKey]?.dictionaryValue ?? PropertyListDictionary()
+    for (owner, texts) in references {
+      let known = kept[owner]?.arrayValue ?? []
+      let new = texts.map { PropertyListValue.string($0) }.filter { !known.contains($0) }
+      kept[owner] = .array(known + new)
+    }
+    self[RelationshipRules.danglingReferencesKey] = .dictionary(kept)
+  }
+}

@@ -1,0 +1,58 @@
+public import AtomicStoreSPI
+
+extension FetchPredicate {
+  /// Reads a predicate, and holds it to an entity as ``check(against:)`` does.
+  public init(format: String, _ arguments: Any?..., for entity: Entity) throws(PredicateFormatError) {
+    try self.init(format: format, arguments: arguments, for: entity)
+  }
+
+  public init(format: String, arguments: [Any?], for entity: Entity) throws(PredicateFormatError) {
+    var parser = try PredicateParser(format, arguments)
+    self = try parser.predicate()
+    var checker = PredicateChecker(entity.model, isStrict: true, format: format, marks: parser.marks)
+    try checker.check(self, .object(entity))
+  }
+
+  /// Reads a predicate that chooses groups of an entity's objects (see ``FetchRequest/havingPredicate``), and checks it as
+  /// ``check(against:)`` does.
+  ///
+  /// - Parameter keyPaths: What the groups are made by.
+  public init(format: String, forGroupsOf entity: Entity, by keyPaths: [String]) throws(PredicateFormatError) {
+    var parser = try PredicateParser(format, [])
+    self = try parser.predicate()
+    var checker = PredicateChecker(entity.model, isStrict: true, format: format, marks: parser.marks)
+    let subject = PredicateKind.object(entity)
+    try checker.group(keyPaths.map { FetchExpression.keyPath(of: $0) }, of: subject)
+    try checker.check(self, .list(subject))
+  }
+
+  /// Holds the predicate to an entity: unknown keys, to-many keys without ANY, ALL or SUBQUERY, and comparisons of kinds that are
+  /// never equal.
+  ///
+  /// - Throws: ``PredicateFormatError`` for the first thing that is wrong, with its column in ``predicateFormat``, what was
+  ///   expected, and a suggestion where there is one.
+  public func check(against entity: Entity) throws(PredicateFormatError) { try check(entity, isStrict: true) }
+
+  package func check(_ entity: Entity, isStrict: Bool) throws(PredicateFormatError) {
+    let subject = PredicateKind.object(entity)
+    var quick = PredicateChecker(entity.model, isStrict: isStrict)
+    do throws(PredicateFormatError) { try quick.check(self, subject) } catch {
+      // With columns: those of the text that it prints as.
+      let text = predicateFormat
+      guard !FetchTree.predicate(self).holdsBlock, var parser = try? PredicateParser(text, []), let read = try? parser.predicate() else {
+        throw PredicateFormatError(text, 1, error.message, suggestion: error.suggestion)
+      }
+      var checker = PredicateChecker(entity.model, isStrict: isStrict, format: text, marks: parser.marks)
+      try checker.check(read, subject)
+      throw PredicateFormatError(text, 1, error.message, suggestion: error.suggestion)
+    }
+  }
+}
+
+extension FetchExpression {
+  /// As a predicate is held to an entity before a fetch: a group of objects may stand for one of them.
+  package func check(_ entity: Entity) throws(PredicateFormatError) {
+    var checker = PredicateChecker(entity.model, isStrict: false)
+    _ = try checker.wholeKind(of: self, .object(entity))
+  }
+}

@@ -1,0 +1,435 @@
+import AtomicStoreSPI
+
+/// Holds a predicate to an entity before it is run: its keys, where values are many, and what is compared with what.
+struct PredicateChecker {
+  typealias Kind = PredicateKind
+
+  let model: ManagedObjectModel
+  /// Whether what is compared is held to its kind too. A fetch leaves that to the comparison, which then is false.
+  var isStrict: Bool
+  private let format: String
+  private let marks: [Int]
+  private var next = 0
+  private var variables: [String: Kind] = [:]
+  /// In the predicate of a group: the keys that it is made by, which have one value each, and their kinds.
+  private var groupKeys: [(key: FetchExpression, kind: Kind)] = []
+
+  init(_ model: ManagedObjectModel, isStrict: Bool, format: String = "", marks: [Int] = []) {
+    self.model = model
+    self.isStrict = isStrict
+    self.format = format
+    self.marks = marks
+  }
+
+  // MARK: Columns
+
+  private mutating func mark() -> Int {
+    defer { next += 1 }
+    return next < marks.count ? marks[next] : 1
+  }
+
+  private func error(_ column: Int, _ message: String, _ suggestion: String? = nil) -> PredicateFormatError {
+    PredicateFormatError(format, column, message, suggestion: suggestion)
+  }
+
+  // MARK: Predicates
+
+  mutating func check(_ predicate: FetchPredicate, _ subject: Kind) throws(PredicateFormatError) {
+    switch predicate {
+    case .value, .block: break
+    case .and(let parts), .or(let parts): for part in parts { try check(part, subject) }
+    case .not(let part): try check(part, subject)
+    case .comparison(let comparison): try check(comparison, subject)
+    }
+  }
+
+  private mutating func check(_ comparison: FetchPredicate.Comparison, _ subject: Kind) throws(PredicateFormatError) {
+    let start = next
+    let left = try kind(of: comparison.left, subject)
+    // Where the left side has no key, the comparison itself is the place.
+    let leftColumn = start < marks.count ? marks[start] : 1
+    let column = mark()
+    let rightStart = next
+    let right = try kind(of: comparison.right, subject)
+    try checkComposites(comparison, left, right, leftColumn, rightStart < marks.count ? marks[rightStart] : column)
+    if comparison.options.contains(.localeSensitive) {
+      throw error(column, "the option [l] asks for the reader's language, and there is none here", "take [cd]")
+    }
+    var element = left
+    switch comparison.modifier {
+    case .direct:
+      if case .list(let inner) = left {
+        switch (comparison.comparator, right) {
+        case (.contains, _): element = inner
+        case (.equal, .null), (.notEqual, .null), (.equal, .list), (.notEqual, .list), (_, .unknown): return
+        default:
+          throw error(
+            leftColumn, "'\(comparison.left)' has many values",
+            "a to-many key needs ANY, ALL or SUBQUERY: ANY \(FetchPredicate.comparison(comparison).predicateFormat)")
+        }
+      } else if case .list = right, ![.isIn, .between].contains(comparison.comparator), !left.isUnknownOrNull {
+        throw error(column, "'\(comparison.right)' has many values", "'\(comparison.left) IN \(comparison.right)' asks whether it is one of them")
+      }
+    case .any, .all:
+      if case .list(let inner) = left {
+        element = inner
+      } else if isStrict, !left.isUnknownOrNull {
+        throw error(leftColumn, "'\(comparison.left)' has one value", "\(comparison.modifier.rawValue) is for to-many keys")
+      }
+    }
+    guard isStrict else { return }
+    try checkKinds(comparison, element, right, column)
+  }
+
+  /// A whole composite is compared with nil, and with nothing else.
+  private func checkComposites(
+    _ comparison: FetchPredicate.Comparison, _ left: Kind, _ right: Kind, _ leftColumn: Int, _ rightColumn: Int
+  ) throws(PredicateFormatError) {
+    let asksForNil = comparison.comparator == .equal || comparison.comparator == .notEqual
+    // What a variable or a transient property holds shows when it is asked.
+    if !(asksForNil && right.isNilOrNotKnown) { try refuseComposite(left, comparison.left, leftColumn) }
+    if !(asksForNil && left.isNilOrNotKnown) { try refuseComposite(right, comparison.right, rightColumn) }
+  }
+
+  /// - Throws: for a composite that is asked for as a whole, or a list of them, with its parts as the suggestion.
+  func refuseComposite(_ kind: Kind, _ expression: FetchExpression, _ column: Int) throws(PredicateFormatError) {
+    switch kind {
+    case .list(let element): try refuseComposite(element, expression, column)
+    case .composite(let composite):
+      let name = composite.name
+      let written: String? = if case .keyPath = expression { "\(expression)" } else { nil }
+      let parts = composite.partNames.map { part in
+        (written ?? name) + String(decoding: part.utf8.dropFirst(name.utf8.count), as: UTF8.self)
+      }
+      throw error(column, PredicateComposite.needsPart(written ?? name), PredicateComposite.suggestion(parts))
+    default: break
+    }
+  }
+
+  private func checkKinds(
+    _ comparison: FetchPredicate.Comparison, _ left: Kind, _ right: Kind, _ column: Int
+  ) throws(PredicateFormatError) {
+    /// What a text that is compared with a date stands for.
+    func kind(_ kind: Kind, _ literal: FetchExpression, with other: Kind) -> Kind {
+      other.group == .date && PredicateDate.isDate(literal) ? .date : kind
+    }
+    let (left, right) = (kind(left, comparison.left, with: right), kind(right, comparison.right, with: left))
+    func mismatch(_ other: Kind) -> PredicateFormatError {
+      var suggestion: String?
+      if left.group == .date, other.group == .text {
+        suggestion = PredicateDate.forms
+      } else if left.group == .date, other.group == .number {
+        suggestion = "\(PredicateDate.forms); CAST(\(comparison.right), \"NSDate\") is a date by its seconds since 2001"
+      } else if left.group == .text, other.group == .date, case .keyPath = comparison.left {
+        suggestion = "CAST(\(comparison.left), \"NSDate\") is the date that a text stands for"
+      } else if left.group == .number, other.group == .text, case .constant(.string(let text)) = comparison.right, Double(text) != nil {
+        suggestion = "write the number without quotes"
+      } else if left.group == .text, other.group == .number {
+        suggestion = "write a text in quotes"
+        if case .keyPath = comparison.left { suggestion? += "; CAST(\(comparison.left), \"NSNumber\") is the number that a text stands for" }
+      } else if left.group == .boolean, other.group == .text {
+        suggestion = "write YES or NO"
+      }
+      return error(
+        column, "'\(comparison.left)' is \(left.title), and \(other.title) is no such thing", suggestion)
+    }
+    switch comparison.comparator {
+    case .equal, .notEqual:
+      guard left.isComparable(with: right) else { throw mismatch(right) }
+    case .less, .lessOrEqual, .greater, .greaterOrEqual:
+      for side in [left, right] where side.group == .object || side.group == .data {
+        throw error(column, "\(side.title) has no order; == and != are for those")
+      }
+      guard left.isComparable(with: right) else { throw mismatch(right) }
+    case .between:
+      guard case .aggregate(let bounds) = comparison.right else {
+        if case .list = right { return }
+        if right.isUnknownOrNull { return }
+        throw error(column, "BETWEEN takes two bounds, such as {1, 10}")
+      }
+      var inner = PredicateChecker(model, isStrict: false)
+      for bound in bounds {
+        guard let found = try? inner.kind(of: bound, .unknown) else { continue }
+        let kind = kind(found, bound, with: left)
+        guard left.isComparable(with: kind) else { throw mismatch(kind) }
+      }
+    case .isIn:
+      switch right {
+      case .list(let element):
+        // A list of texts may be one of dates.
+        if left.group == .date, case .aggregate(let parts) = comparison.right, element.group == .text || element.group == .unknown,
+          let wrong = parts.first(where: { if case .constant(.string) = $0 { !PredicateDate.isDate($0) } else { false } })
+        {
+          throw error(column, "'\(comparison.left)' is a date, and \(wrong) is not", PredicateDate.forms)
+        }
+        let isDates = left.group == .date && Self.isListOfTexts(comparison.right)
+        guard isDates || left.isComparable(with: element) else { throw mismatch(element) }
+      case .unknown, .null: break
+      default:
+        guard right.group == .text, left.group == .text || left.group == .unknown else {
+          throw error(column, "IN takes a list or a text, and '\(comparison.right)' is \(right.title)")
+        }
+      }
+    case .contains, .beginsWith, .endsWith, .like, .matches:
+      if comparison.comparator == .contains, left.group == .object || right.group == .object {
+        guard left.isComparable(with: right) else { throw mismatch(right) }
+        return
+      }
+      // An element of a to-many that CONTAINS looks for is compared as it is.
+      if comparison.comparator == .contains, comparison.modifier == .direct, left.isComparable(with: right) { return }
+      let isTextLike = [.text, .unknown, .uuid].contains(left.group) || comparison.comparator != .contains && left.group == .number
+      guard isTextLike else { throw error(column, "\(comparison.comparator.rawValue) is for texts, and '\(comparison.left)' is \(left.title)") }
+      guard [.text, .unknown].contains(right.group) else {
+        throw error(column, "\(comparison.comparator.rawValue) takes a text, and '\(comparison.right)' is \(right.title)")
+      }
+      if comparison.comparator == .matches, case .constant(.string(let pattern)) = comparison.right {
+        let problem = PatternCache.problem(pattern)
+        if !problem.isEmpty { throw error(column, "the pattern '\(pattern)' is no regular expression that is supported: \(problem)") }
+      }
+    }
+  }
+
+  private static func isListOfTexts(_ expression: FetchExpression) -> Bool {
+    guard case .aggregate(let parts) = expression else { return false }
+    return parts.allSatisfy { if case .constant(.string) = $0 { true } else { false } }
+  }
+
+  /// Has the predicate of a group checked: its keys have one value each, everything else is a list of the values of its objects.
+  mutating func group(_ keys: [FetchExpression], of subject: Kind) throws(PredicateFormatError) {
+    for key in keys {
+      let kind = try wholeKind(of: key, subject)
+      next = 0
+      groupKeys.append((key, kind))
+    }
+  }
+
+  // MARK: Expressions
+
+  mutating func kind(of expression: FetchExpression, _ subject: Kind) throws(PredicateFormatError) -> Kind {
+    if !groupKeys.isEmpty, let known = groupKeys.first(where: { $0.key == expression }) {
+      next += FetchTree.expression(expression).markCount
+      return known.kind
+    }
+    switch expression {
+    case .constant(let value): return Kind(value)
+    case .objectID(let id):
+      return model.entity(named: id.entityName).map { .object($0) } ?? .unknown
+    case .evaluatedObject: return subject
+    case .variable(let name): return variables[name] ?? .unknown
+    case .keyPath(let path): return try kind(at: path[...], of: subject)
+    case .member(let base, let path):
+      let base = try self.kind(of: base, subject)
+      return try kind(at: path[...], of: base)
+    case .element(let base, let element):
+      let list = try wholeKind(of: base, subject)
+      if case .at(let index) = element { _ = try kind(of: index, subject) }
+      if case .size = element { return .number }
+      if case .list(let inner) = list { return inner }
+      return list
+    case .function(let name, let arguments): return try function(name, arguments, subject)
+    case .custom(let target, _, let arguments):
+      _ = try wholeKind(of: target, subject)
+      for argument in arguments { _ = try wholeKind(of: argument, subject) }
+      return .unknown
+    case .aggregate(let parts):
+      var common: Kind?
+      for part in parts {
+        let kind = try wholeKind(of: part, subject)
+        if let known = common, known.group != kind.group { common = .unknown } else if common == nil { common = kind }
+      }
+      return .list(common ?? .unknown)
+    case .subquery(let source, let variable, let predicate):
+      let list = try wholeKind(of: source, subject)
+      let before = variables[variable]
+      if case .list(let inner) = list { variables[variable] = inner } else { variables[variable] = list }
+      try check(predicate, subject)
+      variables[variable] = before
+      if case .list = list { return list }
+      return .list(list)
+    case .set(_, let one, let other):
+      let left = try wholeKind(of: one, subject)
+      _ = try wholeKind(of: other, subject)
+      if case .list = left { return left }
+      return .list(left)
+    case .cast(let value, let type):
+      let start = next
+      _ = try wholeKind(of: value, subject)
+      // A constant that could be cast would be one already.
+      if isStrict, case .constant = value, Kind(cast: type).group != .unknown {
+        throw error(
+          start < marks.count ? marks[start] : 1, "\(value) cannot be cast to \(type)",
+          Kind(cast: type).group == .date ? PredicateDate.forms : nil)
+      }
+      return Kind(cast: type)
+    case .conditional(let predicate, let one, let other):
+      try check(predicate, subject)
+      let first = try wholeKind(of: one, subject)
+      let second = try wholeKind(of: other, subject)
+      return first.group == second.group ? first : .unknown
+    case .fetch(let parts):
+      for part in parts { _ = try kind(of: part, subject) }
+      return .unknown
+    case .assignment(_, let value): return try kind(of: value, subject)
+    }
+  }
+
+  /// What an expression comes to where a composite would be of no use.
+  mutating func wholeKind(of expression: FetchExpression, _ subject: Kind) throws(PredicateFormatError) -> Kind {
+    let start = next
+    let kind = try kind(of: expression, subject)
+    try refuseComposite(kind, expression, start < marks.count ? marks[start] : 1)
+    return kind
+  }
+
+  private mutating func function(
+    _ name: String, _ arguments: [FetchExpression], _ subject: Kind
+  ) throws(PredicateFormatError) -> Kind {
+    let start = next
+    var kinds: [Kind] = []
+    for argument in arguments { kinds.append(try wholeKind(of: argument, subject)) }
+    let column = start < marks.count ? marks[start] : 1
+    func element(_ kind: Kind) -> Kind { if case .list(let inner) = kind { inner } else { kind } }
+    func need(_ group: Kind.Group, _ what: String) throws(PredicateFormatError) {
+      guard isStrict else { return }
+      for (index, kind) in kinds.enumerated() {
+        let inner = element(kind)
+        if inner.group != group, inner.group != .unknown {
+          throw error(column, "\(name) takes \(what), and '\(arguments[index])' is \(inner.title)")
+        }
+      }
+    }
+    switch name {
+    case "now": return .date
+    case "uppercase:", "lowercase:", "canonical:":
+      try need(.text, "a text")
+      if case .list = kinds.first { return .list(.text) }
+      return .text
+    case "length:":
+      try need(.text, "a text")
+      return .number
+    case "count:": return .number
+    case "sum:", "average:", "median:", "mode:", "stddev:":
+      if isStrict {
+        for (index, kind) in kinds.enumerated() where ![.number, .unknown, .boolean].contains(element(kind).group) {
+          throw error(column, "\(name) takes numbers, and '\(arguments[index])' is \(element(kind).title)")
+        }
+      }
+      return .number
+    case "min:", "max:", "first:", "last:", "objectFrom:withIndex:", "noindex:":
+      return kinds.first.map(element) ?? .unknown
+    case "castObject:toType:": return .unknown
+    case "distanceToLocation:fromLocation:": return .number
+    default:
+      if kinds.contains(where: { element($0).group == .date }) { return .unknown }
+      try need(.number, "numbers")
+      return .number
+    }
+  }
+
+  // MARK: Key paths
+
+  private mutating func kind(at path: ArraySlice<String>, of kind: Kind) throws(PredicateFormatError) -> Kind {
+    guard path.count <= FetchExpression.maximumPathLength else { throw error(1, FetchExpression.pathTooLong(path.count)) }
+    var kind = kind
+    /// Whether a list was on the way: then the path comes to a list. Without recursion, since a path may have hundreds of lists.
+    var isSpread = false
+    func whole(_ kind: Kind) -> Kind {
+      if case .list = kind { return kind }
+      return isSpread ? .list(kind) : kind
+    }
+    var index = path.startIndex
+    while index < path.endIndex {
+      let key = path[index]
+      let isOperator = key.hasPrefix("@")
+      while !isOperator, case .list(let inner) = kind {
+        isSpread = true
+        kind = inner
+      }
+      let column = mark()
+      let rest = path[(index + 1)...]
+      // An operator that ends the path is applied to the values of all objects on the way.
+      if isSpread, rest.isEmpty, FetchExpression.endOperators.contains(key), kind.isValue { return try aggregate(key, [], kind, column) }
+      switch kind {
+      case .object(let entity) where !isOperator:
+        if let found = Kind(ofProperty: key, of: entity) {
+          kind = found
+        } else {
+          switch key {
+          case "self", "SELF", "objectID": break
+          case "entity": kind = .entityName
+          default: kind = try below(key, entity, column)
+          }
+        }
+      case .composite(let composite) where !isOperator:
+        guard let part = composite.part(named: key) else {
+          throw unknown("\(composite.name).\(key)", composite.entity, column, composite.allPartNames)
+        }
+        kind = part
+      // The rest of the path is asked of the elements.
+      case .list(let inner): return whole(try aggregate(key, rest, inner, column))
+      case .object: return whole(try aggregate(key, rest, kind, column))
+      case .unknown, .null:
+        next += rest.count
+        return whole(.unknown)
+      case .entityName where key == "name": kind = .text
+      default:
+        if kind.group == .text, key == "length" {
+          kind = .number
+        } else if isOperator {
+          return whole(try aggregate(key, rest, kind, column))
+        } else {
+          throw error(column, "the path goes on with '\(path[index...].joined(separator: "."))' after \(kind.title)")
+        }
+      }
+      index += 1
+    }
+    return whole(kind)
+  }
+
+  /// A key that sub-entities alone have.
+  private func below(_ key: String, _ entity: Entity, _ column: Int) throws(PredicateFormatError) -> Kind {
+    for owner in entity.hierarchy {
+      guard let kind = Kind(ofProperty: key, of: owner) else { continue }
+      guard !isStrict else {
+        throw error(column, "\(entity.name) has no '\(key)'; its sub-entity \(owner.name) has", "fetch \(owner.name)")
+      }
+      return kind
+    }
+    throw unknown(key, entity, column, Kind.propertyNames(of: entity))
+  }
+
+  private func unknown(_ key: String, _ entity: Entity, _ column: Int, _ names: [String]) -> PredicateFormatError {
+    let near = Suggestion.text(for: key, among: names)
+    return error(column, "unknown key '\(key)' on \(entity.name)", near.isEmpty ? nil : String(near.dropFirst(2)))
+  }
+
+  private mutating func aggregate(
+    _ name: String, _ rest: ArraySlice<String>, _ element: Kind, _ column: Int
+  ) throws(PredicateFormatError) -> Kind {
+    let names = [
+      "@count", "@sum", "@avg", "@min", "@max", "@unionOfObjects", "@distinctUnionOfObjects", "@unionOfArrays", "@unionOfSets",
+      "@distinctUnionOfArrays", "@distinctUnionOfSets",
+    ]
+    guard names.contains(name) else {
+      let near = Suggestion.text(for: name, among: names)
+      throw error(column, "there is no operator '\(name)'", near.isEmpty ? nil : String(near.dropFirst(2)))
+    }
+    try refuseComposite(element, .evaluatedObject, column)
+    if name == "@count" {
+      for _ in rest { next += 1 }
+      return .number
+    }
+    var values = try kind(at: rest, of: element)
+    try refuseComposite(values, .evaluatedObject, column)
+    if case .list(let inner) = values { values = inner }
+    switch name {
+    case "@sum", "@avg":
+      if isStrict, ![.number, .unknown, .boolean].contains(values.group) {
+        throw error(column, "\(name) takes numbers, not \(values.title)")
+      }
+      return .number
+    case "@min", "@max": return values
+    default: return .list(values)
+    }
+  }
+}

@@ -1,0 +1,185 @@
+import AtomicStoreSPI
+
+/// What an expression comes to, as far as a model tells.
+indirect enum PredicateKind {
+  case unknown
+  case null
+  case attribute(AttributeType)
+  case object(Entity)
+  case list(PredicateKind)
+  /// A composite attribute as a whole: it can be compared with nil, or be asked for a part.
+  case composite(PredicateCompositeType)
+  /// A function's text, number and so on.
+  case text, number, boolean, date, data, uuid, uri
+  /// The name of an entity, as `entity` gives it.
+  case entityName
+
+  /// Whether it is a value by itself: neither an object nor a list.
+  var isValue: Bool {
+    switch self {
+    case .object, .list: false
+    default: true
+    }
+  }
+}
+
+/// What values, expressions and properties are, as far as a model tells.
+extension PredicateKind {
+  enum Group { case unknown, text, number, boolean, date, data, uuid, object, list }
+
+  init(_ value: StoredValue) {
+    switch value {
+    case .null: self = .null
+    case .boolean: self = .boolean
+    case .integer, .float, .double, .decimal: self = .number
+    case .string: self = .text
+    case .data: self = .data
+    case .date: self = .date
+    case .uuid: self = .uuid
+    case .uri: self = .uri
+    case .toOne, .toMany: self = .unknown
+    }
+  }
+
+  init(cast type: String) {
+    switch (type.hasPrefix("NS") ? String(type.dropFirst(2)) : type).lowercased() {
+    case "date": self = .date
+    case "number", "double", "float", "decimalnumber", "decimal": self = .number
+    case "string": self = .text
+    case "uuid": self = .uuid
+    case "url": self = .uri
+    case "data": self = .data
+    default: self = .unknown
+    }
+  }
+
+  var group: Group {
+    switch self {
+    case .unknown, .null, .composite: .unknown
+    case .text, .uri, .entityName: .text
+    case .number: .number
+    case .boolean: .boolean
+    case .date: .date
+    case .data: .data
+    case .uuid: .uuid
+    case .object: .object
+    case .list: .list
+    case .attribute(let type):
+      switch type {
+      case .string, .uri: .text
+      case .integer16, .integer32, .integer64, .double, .float, .decimal: .number
+      case .boolean: .boolean
+      case .date: .date
+      case .binaryData: .data
+      case .uuid: .uuid
+      case .transformable, .undefined, .composite: .unknown
+      }
+    }
+  }
+
+  var isUnknownOrNull: Bool { group == .unknown }
+
+  /// Nil itself, or what may be nil for all that a model tells.
+  var isNilOrNotKnown: Bool {
+    switch self {
+    case .null, .unknown: true
+    default: false
+    }
+  }
+
+  var title: String {
+    switch group {
+    case .unknown: "something"
+    case .text: "a text"
+    case .number: "a number"
+    case .boolean: "a truth value"
+    case .date: "a date"
+    case .data: "binary data"
+    case .uuid: "a UUID"
+    case .object: if case .object(let entity) = self { "an object of \(entity.name)" } else { "an object" }
+    case .list: "a list"
+    }
+  }
+
+  func isComparable(with other: Self) -> Bool {
+    switch (group, other.group) {
+    case (.unknown, _), (_, .unknown): true
+    case (.number, .boolean), (.boolean, .number): true
+    case (.uuid, .text), (.text, .uuid): true
+    case (.object, .object):
+      if case .object(let one) = self, case .object(let two) = other { one.root.index == two.root.index } else { true }
+    default: group == other.group
+    }
+  }
+}
+
+extension PredicateKind {
+  /// What a property of an entity is; nil where the entity does not have it. A part of a composite has a dot in its name.
+  init?(ofProperty name: String, of entity: Entity) {
+    if let slot = entity.slot(named: name).map({ entity.slots[$0] }) {
+      switch slot.kind {
+      case .attribute(let type): self = .attribute(type)
+      case .toOne: self = .object(entity.model.entity(at: slot.destination))
+      case .toMany: self = .list(.object(entity.model.entity(at: slot.destination)))
+      }
+      return
+    }
+    // Transient and fetched properties and whole composites have no slot.
+    switch entity.property(named: name) {
+    case .attribute(let attribute): self.init(attribute.type, name: name, of: entity)
+    case .relationship(let relationship):
+      let object = entity.model.entity(named: relationship.destinationEntityName).map { PredicateKind.object($0) } ?? .unknown
+      self = relationship.isToMany ? .list(object) : object
+    case .fetchedProperty: self = .list(.unknown)
+    case nil: return nil
+    }
+  }
+
+  fileprivate init(_ type: AttributeType, name: String, of entity: Entity) {
+    guard case .composite(let composite) = type else {
+      self = .attribute(type)
+      return
+    }
+    let attributes = entity.model.composite(named: composite)?.attributes ?? []
+    self = .composite(PredicateCompositeType(entity: entity, name: name, attributes: attributes))
+  }
+
+  /// The names of an entity's properties, with those of the parts of composites.
+  static func propertyNames(of entity: Entity) -> [String] {
+    entity.properties.flatMap { property -> [String] in
+      guard case .attribute(let attribute) = property,
+        case .composite(let composite) = PredicateKind(attribute.type, name: attribute.name, of: entity)
+      else { return [property.name] }
+      return [property.name] + composite.allPartNames
+    }
+  }
+}
+
+/// A composite attribute, or a composite in one.
+struct PredicateCompositeType {
+  let entity: Entity
+  /// The name that its value has in the entity, such as `address` or `address.place`.
+  let name: String
+  let attributes: [AttributeDescription]
+
+  func part(named key: String) -> PredicateKind? {
+    attributes.first { $0.name.utf8.elementsEqual(key.utf8) }.map { PredicateKind($0.type, name: "\(name).\($0.name)", of: entity) }
+  }
+
+  /// The names of the parts that are not composites themselves, at any depth.
+  var partNames: [String] {
+    attributes.flatMap { attribute -> [String] in
+      if case .composite(let inner) = PredicateKind(attribute.type, name: "\(name).\(attribute.name)", of: entity) { return inner.partNames }
+      return ["\(name).\(attribute.name)"]
+    }
+  }
+
+  /// The names of all parts, at any depth.
+  var allPartNames: [String] {
+    attributes.flatMap { attribute -> [String] in
+      let name = "\(name).\(attribute.name)"
+      if case .composite(let inner) = PredicateKind(attribute.type, name: name, of: entity) { return [name] + inner.allPartNames }
+      return [name]
+    }
+  }
+}

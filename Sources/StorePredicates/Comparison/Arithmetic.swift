@@ -1,0 +1,201 @@
+import AtomicStoreSPI
+import FoundationEssentials
+
+/// Calculations, for predicates, columns, groups, key paths and derived attributes alike.
+///
+/// Whole numbers stay whole while they fit. Where decimals and whole numbers alone take part, and one decimal at least, the
+/// result is a decimal: exact in its first 38 digits, which is all of it but for quotients and giants. Everything else,
+/// roots and logarithms too, is done in doubles.
+package enum Arithmetic {
+  /// A date and seconds, or the seconds between two dates.
+  static func dates(_ name: String, _ one: StoredValue, _ other: StoredValue) -> StoredValue? {
+    switch (one, other) {
+    case (.date(let a), .date(let b)) where name == "from:subtract:":
+      return .double(a.timeIntervalSinceReferenceDate - b.timeIntervalSinceReferenceDate)
+    case (.date(let date), let value), (let value, .date(let date)):
+      guard let seconds = NumberOrder.Number(value)?.asDouble else { return nil }
+      if name == "add:to:" { return .date(date.addingTimeInterval(seconds)) }
+      if name == "from:subtract:", case .date = one { return .date(date.addingTimeInterval(-seconds)) }
+      return nil
+    default: return nil
+    }
+  }
+
+  static func calculate(_ name: String, _ values: [StoredValue]) -> StoredValue? {
+    let numbers = values.compactMap { NumberOrder.Number($0) }
+    guard numbers.count == values.count, let first = numbers.first else { return nil }
+    if case .integer(let a) = first {
+      if numbers.count == 1 {
+        switch name {
+        case "abs:": return a == .min ? .double(-Double(a)) : .integer(abs(a))
+        case "onesComplement:": return .integer(~a)
+        case "floor:", "ceiling:", "trunc:": return .integer(a)
+        default: break
+        }
+      } else if case .integer(let b) = numbers[1], let whole = whole(name, a, b) {
+        return whole
+      }
+    }
+    if let exact = decimals(numbers), let result = decimal(name, exact, numbers) { return .decimal(result) }
+    let x = first.asDouble
+    let y = numbers.count > 1 ? numbers[1].asDouble : 0
+    switch name {
+    case "add:to:": return .double(x + y)
+    case "from:subtract:": return .double(x - y)
+    case "multiply:by:": return .double(x * y)
+    case "divide:by:": return .double(x / y)
+    case "modulus:by:": return y == 0 ? nil : .double(x.truncatingRemainder(dividingBy: y))
+    case "raise:toPower:": return .double(MathFunctions.power(x, y))
+    case "sqrt:": return .double(x.squareRoot())
+    case "log:": return .double(MathFunctions.log10(x))
+    case "ln:": return .double(MathFunctions.ln(x))
+    case "exp:": return .double(MathFunctions.exp(x))
+    case "floor:": return .double(x.rounded(.down))
+    case "ceiling:": return .double(x.rounded(.up))
+    case "trunc:": return .double(x.rounded(.towardZero))
+    case "abs:": return .double(abs(x))
+    default: return nil
+    }
+  }
+
+  /// The numbers as decimals, where there is a decimal among them and no double; otherwise nil.
+  private static func decimals(_ numbers: [NumberOrder.Number]) -> [DecimalNumber]? {
+    var decimals: [DecimalNumber] = []
+    var isWhole = true
+    for number in numbers {
+      switch number {
+      case .integer(let integer): decimals.append(DecimalNumber(integer))
+      case .decimal(let decimal):
+        decimals.append(decimal)
+        isWhole = false
+      case .double: return nil
+      }
+    }
+    return isWhole ? nil : decimals
+  }
+
+  /// Nil for what decimals do not have, and for what is beyond them, as a quotient by zero: doubles have that.
+  private static func decimal(_ name: String, _ values: [DecimalNumber], _ numbers: [NumberOrder.Number]) -> DecimalNumber? {
+    let x = values[0]
+    switch (name, values.count) {
+    case ("abs:", 1): return x.magnitude
+    case ("floor:", 1): return x.rounded(.down)
+    case ("ceiling:", 1): return x.rounded(.up)
+    case ("trunc:", 1): return x.rounded(.towardZero)
+    case ("add:to:", 2): return x.adding(values[1])
+    case ("from:subtract:", 2): return x.subtracting(values[1])
+    case ("multiply:by:", 2): return x.multiplied(by: values[1])
+    case ("divide:by:", 2): return x.divided(by: values[1])
+    case ("modulus:by:", 2): return x.remainder(dividingBy: values[1])
+    case ("raise:toPower:", 2):
+      guard case .integer(let power) = numbers[1], power >= 0, power <= 64 else { return nil }
+      return x.raised(to: Int(power))
+    default: return nil
+    }
+  }
+
+  private static func whole(_ name: String, _ a: Int64, _ b: Int64) -> StoredValue? {
+    func fitting(_ result: (partialValue: Int64, overflow: Bool)) -> StoredValue? {
+      result.overflow ? nil : .integer(result.partialValue)
+    }
+    switch name {
+    case "add:to:": return fitting(a.addingReportingOverflow(b))
+    case "from:subtract:": return fitting(a.subtractingReportingOverflow(b))
+    case "multiply:by:": return fitting(a.multipliedReportingOverflow(by: b))
+    case "divide:by:":
+      // Whole only where nothing is left over: 1 / 2 is a half.
+      guard b != 0, !a.remainderReportingOverflow(dividingBy: b).overflow, a % b == 0 else { return nil }
+      return fitting(a.dividedReportingOverflow(by: b))
+    case "modulus:by:": return b == 0 ? nil : fitting(a.remainderReportingOverflow(dividingBy: b))
+    case "raise:toPower:":
+      guard b >= 0, b <= 64 else { return nil }
+      var result: Int64 = 1
+      for _ in 0..<b {
+        let (next, overflow) = result.multipliedReportingOverflow(by: a)
+        if overflow { return nil }
+        result = next
+      }
+      return .integer(result)
+    case "bitwiseAnd:with:": return .integer(a & b)
+    case "bitwiseOr:with:": return .integer(a | b)
+    case "bitwiseXor:with:": return .integer(a ^ b)
+    case "leftshift:by:": return b >= 0 && b < 64 ? .integer(a << b) : nil
+    case "rightshift:by:": return b >= 0 && b < 64 ? .integer(a >> b) : nil
+    default: return nil
+    }
+  }
+
+  // MARK: One of many
+
+  /// What many numbers come to; nil for none of them, but a sum of 0.
+  static func aggregate(_ name: String, _ numbers: [NumberOrder.Number]) -> StoredValue? {
+    if name == "sum:" { return sum(numbers) }
+    guard !numbers.isEmpty else { return nil }
+    if name == "average:" { return average(numbers) }
+    if let exact = decimals(numbers), let result = decimal(name, of: exact.sorted { $0.isLess(than: $1) }) { return .decimal(result) }
+    return .double(double(name, of: numbers.map(\.asDouble).sorted()))
+  }
+
+  package static func sum(_ numbers: [NumberOrder.Number]) -> StoredValue {
+    if let whole = wholeSum(numbers) { return Int64(exactly: whole).map { .integer($0) } ?? .double(Double(whole)) }
+    if let exact = decimals(numbers), let total = DecimalNumber.sum(exact) { return .decimal(total) }
+    return .double(numbers.reduce(0) { $0 + $1.asDouble })
+  }
+
+  /// Of whole numbers a double, since it seldom is one of them, and the nearest one there is.
+  package static func average(_ numbers: [NumberOrder.Number]) -> StoredValue {
+    let count = DecimalNumber(Int64(numbers.count))
+    if let whole = wholeSum(numbers) {
+      let total = DecimalNumber(mantissa: whole.magnitude, isNegative: whole < 0)
+      return .double(total.divided(by: count)?.doubleValue ?? .nan)
+    }
+    if let exact = decimals(numbers), let mean = DecimalNumber.sum(exact)?.divided(by: count) { return .decimal(mean) }
+    return .double(numbers.map(\.asDouble).sorted().reduce(0, +) / Double(numbers.count))
+  }
+
+  /// The sum of whole numbers: there are not so many in the world that 128 bits could not hold it.
+  private static func wholeSum(_ numbers: [NumberOrder.Number]) -> Int128? {
+    var total: Int128 = 0
+    for number in numbers {
+      guard case .integer(let integer) = number else { return nil }
+      total += Int128(integer)
+    }
+    return total
+  }
+
+  /// The median or mode of numbers in order; nil for anything else.
+  private static func decimal(_ name: String, of sorted: [DecimalNumber]) -> DecimalNumber? {
+    switch name {
+    case "median:":
+      let middle = sorted.count / 2
+      if sorted.count % 2 == 1 { return sorted[middle] }
+      return sorted[middle - 1].adding(sorted[middle])?.divided(by: DecimalNumber(2))
+    case "mode:": return mode(sorted) { $0.isNumericallyEqual(to: $1) }
+    default: return nil
+    }
+  }
+
+  private static func double(_ name: String, of sorted: [Double]) -> Double {
+    switch name {
+    case "median:":
+      let middle = sorted.count / 2
+      return sorted.count % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
+    case "stddev:":
+      let mean = sorted.reduce(0, +) / Double(sorted.count)
+      let squares = sorted.reduce(0) { $0 + ($1 - mean) * ($1 - mean) }
+      return (squares / Double(sorted.count)).squareRoot()
+    default: return mode(sorted, ==)
+    }
+  }
+
+  /// The value that stands there most often; of those the first.
+  private static func mode<Value>(_ sorted: [Value], _ isSame: (Value, Value) -> Bool) -> Value {
+    var best = (value: sorted[0], count: 0)
+    var run = 0
+    for (index, value) in sorted.enumerated() {
+      run = index > 0 && isSame(sorted[index - 1], value) ? run + 1 : 1
+      if run > best.count { best = (value, run) }
+    }
+    return best.value
+  }
+}

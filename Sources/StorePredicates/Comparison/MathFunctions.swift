@@ -1,0 +1,9 @@
+import Glibc
+
+/// The C library's, which FoundationEssentials does not pass on.
+enum MathFunctions {
+  static func power(_ x: Double, _ y: Double) -> Double { pow(x, y) }
+  static func log10(_ x: Double) -> Double { Glibc.log10(x) }
+  static func ln(_ x: Double) -> Double { log(x) }
+  static func exp(_ x: Double) -> Double { Glibc.exp(x) }
+}

@@ -1,0 +1,69 @@
+package import AtomicStoreSPI
+import FoundationEssentials
+
+/// Numbers of different kinds, compared exactly: no integer is rounded to be compared with a double.
+package enum NumberOrder {
+  /// Below 0, 0, above; nil where one is no number.
+  package static func order(_ one: StoredValue, _ other: StoredValue) -> Int? {
+    guard let a = Number(one), let b = Number(other) else { return nil }
+    switch (a, b) {
+    case (.integer(let x), .integer(let y)): return x < y ? -1 : x == y ? 0 : 1
+    case (.double(let x), .double(let y)): return x < y ? -1 : x == y ? 0 : x > y ? 1 : nil
+    case (.integer(let x), .double(let y)): return order(x, y)
+    case (.double(let x), .integer(let y)): return order(y, x).map { -$0 }
+    case (.decimal(let x), .decimal(let y)): return order(x, y)
+    case (.integer(let x), .decimal(let y)): return order(DecimalNumber(x), y)
+    case (.decimal(let x), .integer(let y)): return order(x, DecimalNumber(y))
+    case (.decimal(let x), .double(let y)): return order(x, y)
+    case (.double(let x), .decimal(let y)): return order(y, x).map { -$0 }
+    }
+  }
+
+  package enum Number {
+    case integer(Int64)
+    case double(Double)
+    case decimal(DecimalNumber)
+    package init?(_ value: StoredValue) {
+      switch value {
+      case .integer(let number): self = .integer(number)
+      case .boolean(let flag): self = .integer(flag ? 1 : 0)
+      case .double(let number): self = .double(number)
+      case .float(let number): self = .double(Double(number))
+      case .decimal(let number): self = .decimal(number)
+      default: return nil
+      }
+    }
+    package var asDouble: Double {
+      switch self {
+      case .integer(let number): Double(number)
+      case .double(let number): number
+      case .decimal(let number): Double(number.description) ?? .nan
+      }
+    }
+  }
+
+  private static func order(_ x: DecimalNumber, _ y: DecimalNumber) -> Int? {
+    if x.isNaN || y.isNaN { return nil }
+    return x.isLess(than: y) ? -1 : y.isLess(than: x) ? 1 : 0
+  }
+
+  private static func order(_ x: Int64, _ y: Double) -> Int? {
+    if y.isNaN { return nil }
+    if y >= 0x1p63 { return -1 }
+    if y < -0x1p63 { return 1 }
+    let whole = y.rounded(.towardZero)
+    let integer = Int64(whole)
+    if x != integer { return x < integer ? -1 : 1 }
+    return y > whole ? -1 : y < whole ? 1 : 0
+  }
+
+  private static func order(_ x: DecimalNumber, _ y: Double) -> Int? {
+    if x.isNaN || y.isNaN { return nil }
+    if y.isInfinite { return y > 0 ? -1 : 1 }
+    guard let near = Double(x.description) else { return nil }
+    if near != y { return near < y ? -1 : 1 }
+    // The nearest double is that one: which side of it the decimal lies on, the double's own digits say.
+    guard let exact = DecimalNumber(y.description) else { return 0 }
+    return order(x, exact)
+  }
+}

@@ -1,0 +1,87 @@
+import AtomicStoreSPI
+import FoundationEssentials
+
+extension PredicateEvaluator {
+  /// A function of the language, on values. Null in calculations gives null; in collections it is passed over.
+  func call(_ name: String, _ arguments: [PredicateValue]) throws(PredicateEvaluationError) -> PredicateValue {
+    for argument in arguments {
+      if case .list(let list) = argument { try budget.take(list.count) }
+      try refuseComposite(argument)
+    }
+    switch name {
+    case "now": return .value(.date(now))
+    case "uppercase:", "lowercase:", "canonical:", "length:": return try text(name, arguments)
+    case "count:": return .value(.integer(Int64(arguments.count == 1 ? arguments[0].elements.count : arguments.count)))
+    case "sum:", "average:", "min:", "max:", "median:", "mode:", "stddev:": return try collection(name, arguments)
+    case "noindex:": return arguments[0]
+    case "first:": return arguments[0].elements.first ?? .null
+    case "last:": return arguments[0].elements.last ?? .null
+    case "objectFrom:withIndex:":
+      guard case .value(.integer(let place)) = arguments[1] else { throw failure("an index is a whole number") }
+      let list = arguments[0].elements
+      return place >= 0 && place < list.count ? list[Int(place)] : .null
+    case "castObject:toType:":
+      guard case .value(let value) = arguments[0], case .value(.string(let type)) = arguments[1],
+        let converted = PredicateCast.converted(value, type)
+      else { throw failure("the value cannot be cast") }
+      return .value(converted)
+    default: return try calculation(name, arguments)
+    }
+  }
+
+  private func text(_ name: String, _ arguments: [PredicateValue]) throws(PredicateEvaluationError) -> PredicateValue {
+    if arguments[0].isNull { return .null }
+    if case .list(let list) = arguments[0] {
+      return .list(try list.map { element throws(PredicateEvaluationError) in try text(name, [element]) })
+    }
+    guard case .value(.string(let text)) = arguments[0] else { throw failure("\(name) takes a text") }
+    switch name {
+    case "uppercase:": return .value(.string(text.uppercased()))
+    case "lowercase:": return .value(.string(text.lowercased()))
+    case "length:": return .value(.integer(Int64(text.unicodeScalars.count)))
+    default: return .value(.string(StringComparison.folded(text, [.caseInsensitive, .diacriticInsensitive])))
+    }
+  }
+
+  private func collection(_ name: String, _ arguments: [PredicateValue]) throws(PredicateEvaluationError) -> PredicateValue {
+    let elements = arguments.count == 1 ? arguments[0].elements : arguments.flatMap(\.elements)
+    var values: [StoredValue] = []
+    for element in elements {
+      guard case .value(let value) = element else { throw failure("\(name) takes numbers, not objects") }
+      if !value.isNull { values.append(value) }
+    }
+    if name == "min:" || name == "max:" {
+      guard var best = values.first else { return .null }
+      for value in values.dropFirst() {
+        guard let order = Self.order(value, best, []) else {
+          throw failure("\(name) compares \(value.kindDescription) with \(best.kindDescription)")
+        }
+        if name == "min:" ? order < 0 : order > 0 { best = value }
+      }
+      return .value(best)
+    }
+    var numbers: [NumberOrder.Number] = []
+    for value in values {
+      guard let number = NumberOrder.Number(value) else { throw failure("\(name) takes numbers, not \(value.kindDescription)") }
+      numbers.append(number)
+    }
+    return .value(Arithmetic.aggregate(name, numbers) ?? .null)
+  }
+
+  private func calculation(_ name: String, _ arguments: [PredicateValue]) throws(PredicateEvaluationError) -> PredicateValue {
+    var values: [StoredValue] = []
+    for argument in arguments {
+      guard case .value(let value) = argument else { throw failure("\(name) takes numbers, not objects or lists") }
+      if value.isNull { return .null }
+      values.append(value)
+    }
+    if values.count == 2, let result = Arithmetic.dates(name, values[0], values[1]) { return .value(result) }
+    for value in values where NumberOrder.Number(value) == nil {
+      throw failure("\(name) takes numbers, not \(value.kindDescription)")
+    }
+    guard let result = Arithmetic.calculate(name, values) else {
+      throw failure("\(name) has no result for \(values.map(\.displayText).joined(separator: " and "))")
+    }
+    return .value(result)
+  }
+}

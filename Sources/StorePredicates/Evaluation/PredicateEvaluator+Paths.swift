@@ -1,0 +1,184 @@
+import AtomicStoreSPI
+
+extension PredicateEvaluator {
+  /// Follows a path from a value: through lists, one key after the other for all elements at once, so that a list that has the
+  /// same object many times is followed once for each object where repetitions do not matter.
+  ///
+  /// - Parameter isDistinct: Whether objects that are met again at a key are dropped.
+  /// - Throws: `.invalidFetch` for a key that the object does not have, a path that goes on after a value, and a path of more
+  ///   than ``FetchExpression/maximumPathLength`` keys; `.stepLimitExceeded`.
+  func value(
+    at path: ArraySlice<String>, of start: PredicateValue, isDistinct: Bool
+  ) throws(PredicateEvaluationError) -> PredicateValue {
+    guard path.count <= FetchExpression.maximumPathLength else { throw failure(FetchExpression.pathTooLong(path.count)) }
+    var value = start
+    var place = path.startIndex
+    while place < path.endIndex {
+      if case .list(let list) = value { return try spread(path[place...], over: list, isDistinct: isDistinct) }
+      try budget.take()
+      (value, place) = try step(from: value, at: place, in: path)
+    }
+    return value
+  }
+
+  /// The rest of a path, asked of each element of a list; null is left out.
+  private func spread(
+    _ path: ArraySlice<String>, over list: [PredicateValue], isDistinct: Bool
+  ) throws(PredicateEvaluationError) -> PredicateValue {
+    guard let first = path.first else { return .list(list) }
+    if first.hasPrefix("@") { return try aggregate(first, path.dropFirst(), list) }
+    if path.count > 1, let name = path.last, FetchExpression.endOperators.contains(name) {
+      let isRepetitionIgnored = name == "@min" || name == "@max"
+      return try aggregate(name, [], try spread(path.dropLast(), over: list, isDistinct: isRepetitionIgnored).elements)
+    }
+    var elements = list
+    var place = path.startIndex
+    while place < path.endIndex {
+      // An operator is asked of what each element has, not of all of it together.
+      let isLast = place + 1 < path.endIndex && path[place + 1].hasPrefix("@")
+      guard !isLast, let (found, next) = try step(fromAll: elements, at: place, in: path, isDistinct: isDistinct) else {
+        return .list(try valuesOfEach(elements, path[place...], isDistinct: isDistinct))
+      }
+      elements = found
+      place = next
+    }
+    return .list(elements)
+  }
+
+  /// One step of a path from each element.
+  ///
+  /// - Returns: The values, and where the path goes on; nil where that differs, since a composite takes two keys of a path.
+  private func step(
+    fromAll elements: [PredicateValue], at place: Int, in path: ArraySlice<String>, isDistinct: Bool
+  ) throws(PredicateEvaluationError) -> ([PredicateValue], Int)? {
+    var found: [PredicateValue] = []
+    var next: Int?
+    try budget.take(elements.count)
+    for element in elements {
+      if case .list = element { return nil }
+      let (value, end) = try step(from: element, at: place, in: path)
+      switch value {
+      case .value(.null): continue
+      case .composite(let composite) where composite.isNull: continue
+      case .list(let more):
+        try budget.take(more.count)
+        found += more
+      default: found.append(value)
+      }
+      guard next == nil || next == end else { return nil }
+      next = end
+      try budget.checkList(found.count)
+    }
+    guard let next else { return ([], path.endIndex) }
+    return (isDistinct && elements.count > 1 ? Self.withoutRepetitions(found) : found, next)
+  }
+
+  /// What a path comes to for each element by itself.
+  private func valuesOfEach(
+    _ elements: [PredicateValue], _ path: ArraySlice<String>, isDistinct: Bool
+  ) throws(PredicateEvaluationError) -> [PredicateValue] {
+    var found: [PredicateValue] = []
+    for element in elements {
+      let value = try value(at: path, of: element, isDistinct: isDistinct)
+      switch value {
+      case .value(.null): continue
+      case .composite(let composite) where composite.isNull: continue
+      case .list(let more): found += more
+      default: found.append(value)
+      }
+      try budget.checkList(found.count)
+    }
+    return found
+  }
+
+  /// The values with each object once, in the order in which they were first met.
+  private static func withoutRepetitions(_ values: [PredicateValue]) -> [PredicateValue] {
+    var seen: Set<ObjectIdentifier> = []
+    return values.filter { if case .object(let object) = $0 { seen.insert(ObjectIdentifier(object)).inserted } else { true } }
+  }
+
+  /// One step of a path from a value that is not a list.
+  ///
+  /// - Returns: The value, and where the path goes on.
+  private func step(
+    from value: PredicateValue, at place: Int, in path: ArraySlice<String>
+  ) throws(PredicateEvaluationError) -> (PredicateValue, Int) {
+    let key = path[place]
+    switch value {
+    case .value(.null): return (key == "@count" ? .value(.integer(0)) : .null, path.endIndex)
+    case .object(let object):
+      if key.hasPrefix("@") { return (try aggregate(key, path[(place + 1)...], [value]), path.endIndex) }
+      return try step(from: object, at: place, in: path)
+    case .value(.string(let name)) where key == "name" && place + 1 == path.endIndex: return (.value(.string(name)), path.endIndex)
+    case .value(.string(let text)) where key == "length" && place + 1 == path.endIndex:
+      return (.value(.integer(Int64(text.unicodeScalars.count))), path.endIndex)
+    case .composite(let composite) where key.hasPrefix("@"): throw failure(composite.refusal, key: composite.name)
+    case .value, .id, .composite, .list:
+      throw failure("the path goes on with '\(path[place...].joined(separator: "."))' after a value", key: key)
+    }
+  }
+
+  private func step(
+    from object: any PredicateSubject, at place: Int, in path: ArraySlice<String>
+  ) throws(PredicateEvaluationError) -> (PredicateValue, Int) {
+    var key = path[place]
+    var next = place + 1
+    var found = object.predicateProperty(named: key)
+    // The parts of a composite are properties with a dot in their names.
+    while let property = found, property.isComposite, next < path.endIndex {
+      if path[next].hasPrefix("@") { break }
+      key += "." + path[next]
+      next += 1
+      found = object.predicateProperty(named: key)
+    }
+    if let property = found { return (try object.predicateValue(of: property), next) }
+    switch key {
+    case "self", "SELF", "objectID": return (.object(object), next)
+    case "entity": return (.value(.string(object.predicateEntityName)), next)
+    default:
+      throw failure(
+        "\(object.predicateEntityName) has no property '\(key)'\(Suggestion.text(for: key, among: object.predicatePropertyNames))",
+        key: key)
+    }
+  }
+
+  private func aggregate(
+    _ name: String, _ rest: ArraySlice<String>, _ list: [PredicateValue]
+  ) throws(PredicateEvaluationError) -> PredicateValue {
+    if name == "@count" { return .value(.integer(Int64(list.count))) }
+    let ignoresRepetition = name == "@min" || name == "@max" || name.hasPrefix("@distinct")
+    let values = rest.isEmpty ? list : try spread(rest, over: list, isDistinct: ignoresRepetition).elements
+    try refuseComposite(.list(values))
+    switch name {
+    case "@sum": return try call("sum:", [.list(values)])
+    case "@avg": return try call("average:", [.list(values)])
+    case "@min": return try call("min:", [.list(values)])
+    case "@max": return try call("max:", [.list(values)])
+    case "@unionOfObjects", "@unionOfArrays", "@unionOfSets": return .list(values)
+    case "@distinctUnionOfObjects", "@distinctUnionOfArrays", "@distinctUnionOfSets": return .list(try distinct(values))
+    default:
+      let names = ["@count", "@sum", "@avg", "@min", "@max", "@unionOfObjects", "@distinctUnionOfObjects"]
+      throw failure("there is no operator '\(name)'\(Suggestion.text(for: name, among: names))")
+    }
+  }
+
+  /// The values with each of those that are equal once.
+  private func distinct(_ values: [PredicateValue]) throws(PredicateEvaluationError) -> [PredicateValue] {
+    var distinct: [PredicateValue] = []
+    for value in Self.withoutRepetitions(values) {
+      let known = distinct.firstIndex { Self.isEqual($0, value, []) }
+      try budget.take(known ?? distinct.count)
+      if known == nil { distinct.append(value) }
+    }
+    return distinct
+  }
+}
+
+extension FetchPredicate.Comparison {
+  /// Whether the comparison has the same result however often the left side has the same object.
+  var ignoresRepetitionOnTheLeft: Bool {
+    if modifier != .direct || comparator == .contains { return true }
+    // Whether there are any.
+    return (comparator == .equal || comparator == .notEqual) && right == .constant(.null)
+  }
+}

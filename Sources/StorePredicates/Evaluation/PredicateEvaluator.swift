@@ -1,0 +1,405 @@
+package import AtomicStoreSPI
+package import FoundationEssentials
+
+/// Runs predicates and expressions on objects, with their unsaved changes.
+package struct PredicateEvaluator {
+  /// What `SELF` is.
+  var subject: PredicateValue
+  var variables: [String: PredicateValue] = [:]
+  /// The same for all objects of a fetch.
+  var now = Date()
+  /// What `$FETCHED_PROPERTY` is, in a fetched property's predicate.
+  package var fetchedProperty: FetchedPropertyDescription?
+  /// For messages about a group of subjects.
+  private var groupEntityName: String?
+  /// Shared by all evaluators of a fetch.
+  let budget: StepBudget
+
+  package init(_ subject: any PredicateSubject, variables: [String: PredicateValue] = [:], now: Date = Date()) {
+    self.subject = .object(subject)
+    self.variables = variables
+    self.now = now
+    budget = subject.stepBudget ?? StepBudget()
+  }
+
+  /// The subject, or one of the group.
+  private var anySubject: (any PredicateSubject)? {
+    switch subject {
+    case .object(let object): object
+    case .list(let list): if case .object(let object)? = list.first { object } else { nil }
+    default: nil
+    }
+  }
+
+  /// In a group: what the keys that it was made by come to.
+  package var groupKeys: [(expression: FetchExpression, value: PredicateValue)] = []
+
+  /// On a group of objects.
+  package init(list: [any PredicateSubject], now: Date, entityName: String) {
+    subject = .list(list.map { .object($0) })
+    self.now = now
+    groupEntityName = entityName
+    budget = list.first?.stepBudget ?? StepBudget()
+  }
+
+  package func failure(_ message: String, key: String? = nil) -> PredicateEvaluationError {
+    PredicateEvaluationError(.invalid, message, entityName: groupEntityName ?? anySubject?.predicateEntityName, key: key)
+  }
+
+  // MARK: Predicates
+
+  package func evaluate(_ predicate: FetchPredicate) throws(PredicateEvaluationError) -> Bool {
+    switch predicate {
+    case .value(let flag): return flag
+    case .block(let block): return try run(block)
+    case .and(let parts):
+      for part in parts where try !evaluate(part) { return false }
+      return true
+    case .or(let parts):
+      for part in parts where try evaluate(part) { return true }
+      return false
+    case .not(let part): return try !evaluate(part)
+    case .comparison(let comparison): return try evaluate(comparison)
+    }
+  }
+
+  private func run(_ block: FetchBlock) throws(PredicateEvaluationError) -> Bool {
+    guard case .object(let object) = subject else { throw failure("the closure '\(block.name)' is asked of no object") }
+    do { return try block.body(object, variables.compactMapValues(\.any)) } catch let error as PredicateEvaluationError {
+      throw error
+    } catch {
+      throw failure("the closure '\(block.name)' failed: \(error)")
+    }
+  }
+
+  private func evaluate(_ comparison: FetchPredicate.Comparison) throws(PredicateEvaluationError) -> Bool {
+    if comparison.options.contains(.localeSensitive) {
+      throw failure("the option [l] asks for the reader's language, and there is none here")
+    }
+    var left = try value(of: comparison.left, isDistinct: comparison.ignoresRepetitionOnTheLeft)
+    var right = try value(of: comparison.right, isDistinct: comparison.comparator == .isIn)
+    if left.isDate, let dates = PredicateDate.converted(comparison.right) {
+      right = dates
+    } else if right.isDate, let date = PredicateDate.converted(comparison.left) {
+      left = date
+    }
+    switch comparison.modifier {
+    case .direct: return try compare(left, comparison, right)
+    case .any:
+      for element in left.elements where try compare(element, comparison, right) { return true }
+      return false
+    case .all:
+      for element in left.elements where try !compare(element, comparison, right) { return false }
+      return true
+    }
+  }
+
+  private func compare(
+    _ left: PredicateValue, _ comparison: FetchPredicate.Comparison, _ right: PredicateValue
+  ) throws(PredicateEvaluationError) -> Bool {
+    try budget.take()
+    let options = comparison.options
+    if let isNull = try isNull(left, right, comparison) { return (comparison.comparator == .equal) == isNull }
+    switch comparison.comparator {
+    case .equal: return try equal(left, right, comparison)
+    case .notEqual: return try !equal(left, right, comparison)
+    case .less: return try order(left, right, comparison).map { $0 < 0 } ?? false
+    case .greater: return try order(left, right, comparison).map { $0 > 0 } ?? false
+    case .lessOrEqual: return try order(left, right, comparison).map { $0 <= 0 } ?? false
+    case .greaterOrEqual: return try order(left, right, comparison).map { $0 >= 0 } ?? false
+    case .between:
+      guard case .list(let bounds) = right, bounds.count == 2 else {
+        throw failure("BETWEEN takes two bounds, such as {1, 10}")
+      }
+      guard let low = try order(left, bounds[0], comparison), let high = try order(left, bounds[1], comparison) else {
+        return false
+      }
+      return low >= 0 && high <= 0
+    case .isIn:
+      if case .value(.string(let whole)) = right {
+        guard case .value(.string(let part)) = left else { return false }
+        return StringComparison.contains(whole, part, options)
+      }
+      if case .list = left { throw toMany(comparison) }
+      if case .list(let list) = right { try budget.take(list.count) }
+      return right.elements.contains { Self.isEqual(left, $0, options) } || left.isNull && Self.holdsNull(right)
+    case .contains:
+      if case .list(let list) = left {
+        try budget.take(list.count)
+        return list.contains { Self.isEqual($0, right, options) }
+      }
+      guard case .value(.string(let whole)) = left, case .value(.string(let part)) = right else { return false }
+      return StringComparison.contains(whole, part, options)
+    case .beginsWith, .endsWith, .like, .matches:
+      if case .list = left { throw toMany(comparison) }
+      guard let text = Self.text(left), let pattern = Self.text(right) else { return false }
+      switch comparison.comparator {
+      case .beginsWith: return StringComparison.begins(text, pattern, options)
+      case .endsWith: return StringComparison.ends(text, pattern, options)
+      case .like: return StringComparison.isLike(text, pattern, options)
+      default:
+        guard let isMatch = PatternCache.matches(text, pattern, options) else {
+          throw failure("the pattern '\(pattern)' is no regular expression that is supported: \(PatternCache.problem(pattern))")
+        }
+        return isMatch
+      }
+    }
+  }
+
+  /// Whether a composite that is compared with nil is nil; nil where there is none in the comparison.
+  private func isNull(
+    _ left: PredicateValue, _ right: PredicateValue, _ comparison: FetchPredicate.Comparison
+  ) throws(PredicateEvaluationError) -> Bool? {
+    if comparison.comparator == .equal || comparison.comparator == .notEqual {
+      switch (left, right) {
+      case (.composite(let composite), .value(.null)), (.value(.null), .composite(let composite)): return composite.isNull
+      // Whether there are any.
+      case (.list, .value(.null)), (.value(.null), .list): return nil
+      default: break
+      }
+    }
+    try refuseComposite(left)
+    try refuseComposite(right)
+    return nil
+  }
+
+  /// - Throws: where the value is a whole composite, or holds one.
+  package func refuseComposite(_ value: PredicateValue) throws(PredicateEvaluationError) {
+    switch value {
+    case .composite(let composite): throw failure(composite.refusal, key: composite.name)
+    case .list(let list): for case .composite(let composite) in list { throw failure(composite.refusal, key: composite.name) }
+    default: break
+    }
+  }
+
+  private func toMany(_ comparison: FetchPredicate.Comparison) -> PredicateEvaluationError {
+    failure("'\(comparison.left)' has many values: a to-many key needs ANY, ALL, NONE or SUBQUERY")
+  }
+
+  private static func holdsNull(_ value: PredicateValue) -> Bool {
+    if case .list(let list) = value { return list.contains(where: \.isNull) }
+    return false
+  }
+
+  private static func text(_ value: PredicateValue) -> String? {
+    switch value {
+    case .value(.string(let text)), .value(.uri(let text)): text
+    case .value(.uuid(let uuid)): uuid.uuidString
+    // Numbers are matched by their text, as people expect of LIKE.
+    case .value(.integer(let number)): "\(number)"
+    default: nil
+    }
+  }
+
+  private func equal(
+    _ left: PredicateValue, _ right: PredicateValue, _ comparison: FetchPredicate.Comparison
+  ) throws(PredicateEvaluationError) -> Bool {
+    switch (left, right) {
+    case (.list(let one), .list(let other)):
+      let isSame = Self.holdTheSame(one, other, comparison.options, budget)
+      try budget.take(0)
+      return isSame
+    case (.list(let list), .value(.null)), (.value(.null), .list(let list)): return list.isEmpty
+    case (.list, _), (_, .list): throw toMany(comparison)
+    default: return Self.isEqual(left, right, comparison.options)
+    }
+  }
+
+  private func order(
+    _ left: PredicateValue, _ right: PredicateValue, _ comparison: FetchPredicate.Comparison
+  ) throws(PredicateEvaluationError) -> Int? {
+    switch (left, right) {
+    case (.list, _), (_, .list): throw toMany(comparison)
+    case (.value(let one), .value(let other)): return Self.order(one, other, comparison.options)
+    default: return nil
+    }
+  }
+
+  // MARK: Values against each other
+
+  package static func isEqual(_ one: PredicateValue, _ other: PredicateValue, _ options: FetchPredicate.Options) -> Bool {
+    switch (one, other) {
+    case (.object(let a), .object(let b)): return a === b || a.objectID == b.objectID
+    case (.object(let a), .id(let b)), (.id(let b), .object(let a)): return a.objectID == b || a.isKnown(by: b)
+    case (.id(let a), .id(let b)): return a == b
+    case (.value(let a), .value(let b)):
+      if a.isNull || b.isNull { return a.isNull && b.isNull }
+      if case .data(let x) = a, case .data(let y) = b { return x == y }
+      if case .boolean(let x) = a, case .boolean(let y) = b { return x == y }
+      return order(a, b, options) == 0
+    case (.list(let a), .list(let b)):
+      return holdTheSame(a, b, options, nil)
+    default: return false
+    }
+  }
+
+  /// Whether two collections hold the same, each as often: the objects of a to-many have no order, and what has one is
+  /// asked for its elements by their place.
+  ///
+  /// - Parameter budget: Where it runs out the answer means nothing.
+  private static func holdTheSame(
+    _ one: [PredicateValue], _ other: [PredicateValue], _ options: FetchPredicate.Options, _ budget: StepBudget?
+  ) -> Bool {
+    guard one.count == other.count else { return false }
+    var isTaken = [Bool](repeating: false, count: other.count)
+    for (place, element) in one.enumerated() {
+      // Most often both stand in one order.
+      if !isTaken[place], isEqual(element, other[place], options) {
+        isTaken[place] = true
+        continue
+      }
+      guard let found = other.indices.first(where: { !isTaken[$0] && isEqual(element, other[$0], options) }),
+        budget?.use(found) ?? true
+      else { return false }
+      isTaken[found] = true
+    }
+    return true
+  }
+
+  /// Below 0, 0, above; nil where there is no order: null, not-a-number, different kinds.
+  package static func order(_ one: StoredValue, _ other: StoredValue, _ options: FetchPredicate.Options) -> Int? {
+    switch (one, other) {
+    case (.string(let a), .string(let b)), (.uri(let a), .uri(let b)), (.uri(let a), .string(let b)),
+      (.string(let a), .uri(let b)):
+      return StringComparison.order(a, b, options)
+    case (.uuid(let a), .uuid(let b)):
+      return a == b ? 0 : a.uuidString < b.uuidString ? -1 : 1
+    case (.uuid(let a), .string(let b)): return UUID(uuidString: b).map { a == $0 ? 0 : a.uuidString < $0.uuidString ? -1 : 1 }
+    case (.string(let a), .uuid(let b)): return UUID(uuidString: a).map { b == $0 ? 0 : $0.uuidString < b.uuidString ? -1 : 1 }
+    case (.date(let a), .date(let b)):
+      return NumberOrder.order(.double(a.timeIntervalSinceReferenceDate), .double(b.timeIntervalSinceReferenceDate))
+    default: return NumberOrder.order(one, other)
+    }
+  }
+
+  // MARK: Expressions
+
+  /// Called for each level of a tree: what needs room stands in functions of its own, so that a level costs little stack.
+  ///
+  /// - Parameter isDistinct: Whether the caller does not care how often a list has the same object, so that a path may drop
+  ///   repetitions at each key.
+  package func value(of expression: FetchExpression, isDistinct: Bool = false) throws(PredicateEvaluationError) -> PredicateValue {
+    if !groupKeys.isEmpty, let key = groupKeys.first(where: { $0.expression == expression }) { return key.value }
+    switch expression {
+    case .constant(let value): return .value(value)
+    case .objectID(let id): return .id(id)
+    case .evaluatedObject: return subject
+    case .variable(let name): return try variable(name)
+    case .keyPath(let path): return try value(at: path[...], of: subject, isDistinct: isDistinct)
+    case .member(.variable("FETCHED_PROPERTY"), let path) where fetchedProperty != nil && path.first == "userInfo":
+      let key = path.dropFirst().joined(separator: ".")
+      return fetchedProperty?.userInfo.first { $0.key == key }.map { .value(.string($0.value)) } ?? .null
+    case .member(let base, let path):
+      return try value(at: path[...], of: try value(of: base, isDistinct: isDistinct), isDistinct: isDistinct)
+    case .aggregate(let parts): return .list(try values(of: parts))
+    case .function(let name, let arguments):
+      return try call(name, try values(of: arguments, isDistinct: name == "min:" || name == "max:"))
+    case .subquery(let source, let variable, let predicate):
+      return try subquery(source, variable, predicate, isDistinct: isDistinct)
+    case .set(let operation, let one, let other):
+      return try combine(try value(of: one).elements, operation, try value(of: other).elements)
+    case .conditional(let predicate, let one, let other):
+      return try value(of: try evaluate(predicate) ? one : other)
+    case .cast(let inner, let type): return try cast(try value(of: inner), type, inner)
+    case .element(let base, let element): return try self.element(element, of: try value(of: base))
+    case .custom(let target, let name, let arguments): return try custom(target, name, arguments)
+    case .assignment(let name, _):
+      throw failure("'$\(name) := …' is not carried out: give variables their values before the fetch")
+    case .fetch: throw failure("FETCH is not carried out inside a predicate: fetch first, and compare with the result")
+    }
+  }
+
+  private func values(
+    of expressions: [FetchExpression], isDistinct: Bool = false
+  ) throws(PredicateEvaluationError) -> [PredicateValue] {
+    var values: [PredicateValue] = []
+    values.reserveCapacity(expressions.count)
+    for expression in expressions { values.append(try value(of: expression, isDistinct: isDistinct)) }
+    return values
+  }
+
+  private func variable(_ name: String) throws(PredicateEvaluationError) -> PredicateValue {
+    guard let value = variables[name] else { throw failure("the variable $\(name) has no value") }
+    return value
+  }
+
+  private func subquery(
+    _ source: FetchExpression, _ variable: String, _ predicate: FetchPredicate, isDistinct: Bool
+  ) throws(PredicateEvaluationError) -> PredicateValue {
+    var found: [PredicateValue] = []
+    for element in try value(of: source, isDistinct: isDistinct).elements {
+      try budget.take()
+      var inner = self
+      inner.variables[variable] = element
+      if try inner.evaluate(predicate) { found.append(element) }
+    }
+    return .list(found)
+  }
+
+  private func combine(
+    _ left: [PredicateValue], _ operation: FetchExpression.SetOperation, _ right: [PredicateValue]
+  ) throws(PredicateEvaluationError) -> PredicateValue {
+    try refuseComposite(.list(left + right))
+    func has(_ list: [PredicateValue], _ value: PredicateValue) throws(PredicateEvaluationError) -> Bool {
+      let found = list.firstIndex { Self.isEqual($0, value, []) }
+      try budget.take(found ?? list.count)
+      return found != nil
+    }
+    var result: [PredicateValue] = operation == .union ? left : []
+    for value in operation == .union ? right : left
+    where try has(operation == .union ? left : right, value) == (operation == .intersect) { result.append(value) }
+    return .list(result)
+  }
+
+  private func cast(
+    _ value: PredicateValue, _ type: String, _ inner: FetchExpression
+  ) throws(PredicateEvaluationError) -> PredicateValue {
+    guard case .value(let stored) = value, let converted = PredicateCast.converted(stored, type) else {
+      throw failure("\(inner) cannot be cast to \(type)")
+    }
+    return .value(converted)
+  }
+
+  private func element(
+    _ element: FetchExpression.Element, of value: PredicateValue
+  ) throws(PredicateEvaluationError) -> PredicateValue {
+    let list = value.elements
+    switch element {
+    case .first: return list.first ?? .null
+    case .last: return list.last ?? .null
+    case .size: return .value(.integer(Int64(list.count)))
+    case .at(let index):
+      guard case .value(.integer(let place)) = try self.value(of: index) else { throw failure("an index is a whole number") }
+      return place >= 0 && place < list.count ? list[Int(place)] : .null
+    }
+  }
+
+  /// `FUNCTION(value, 'selector:', …)`: what the program registered, or a function of the language.
+  private func custom(
+    _ target: FetchExpression, _ name: String, _ arguments: [FetchExpression]
+  ) throws(PredicateEvaluationError) -> PredicateValue {
+    let target = try value(of: target)
+    let values = try values(of: arguments)
+    for value in values + [target] { try refuseComposite(value) }
+    let functions = anySubject?.customFunctions
+    if let function = functions?[name] {
+      let result: Any?
+      do { result = try function(target.any, values.map { $0.any }) } catch {
+        throw failure("the function '\(name)' failed: \(error)")
+      }
+      guard let made = PredicateValue(any: result) else {
+        throw failure("the function '\(name)' gave \(result.map { "a \(type(of: $0))" } ?? "nil"), which can stand in no predicate")
+      }
+      return made
+    }
+    switch name {
+    case "length" where values.isEmpty: return try call("length:", [target])
+    case "uppercaseString", "uppercase": return try call("uppercase:", [target])
+    case "lowercaseString", "lowercase": return try call("lowercase:", [target])
+    case "self": return target
+    default:
+      let names = functions?.names ?? []
+      throw failure("no function '\(name)' is registered\(Suggestion.text(for: name, among: names))")
+    }
+  }
+}

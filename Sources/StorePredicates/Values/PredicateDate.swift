@@ -1,0 +1,45 @@
+import AtomicStoreSPI
+import StoreCodecs
+
+/// Texts in predicates that stand for dates.
+enum PredicateDate {
+  /// What is said about a text that is not a date.
+  static let forms = "a date is written as '2001-01-31', which is midnight UTC, or as '2001-01-31T12:00:00Z'"
+
+  /// A literal that is compared with a date: a text, or a list that has texts, with dates in place of those that are one.
+  ///
+  /// - Returns: nil for anything else.
+  static func converted(_ literal: FetchExpression) -> PredicateValue? {
+    switch literal {
+    case .constant(.string(let text)): return DateText.date(text).map { .value(.date($0)) }
+    case .aggregate(let parts):
+      var values: [PredicateValue] = []
+      for part in parts {
+        guard case .constant(let value) = part else { return nil }
+        if case .string(let text) = value, let date = DateText.date(text) {
+          values.append(.value(.date(date)))
+        } else {
+          values.append(.value(value))
+        }
+      }
+      return .list(values)
+    default: return nil
+    }
+  }
+
+  /// Whether a literal is a text that is a date.
+  static func isDate(_ literal: FetchExpression) -> Bool {
+    if case .constant(.string(let text)) = literal { DateText.date(text) != nil } else { false }
+  }
+}
+
+extension PredicateValue {
+  /// Whether it is a date, or a list of dates.
+  var isDate: Bool {
+    switch self {
+    case .value(.date): true
+    case .list(let list): if case .value(.date)? = list.first { true } else { false }
+    default: false
+    }
+  }
+}
