@@ -77,10 +77,10 @@ struct Convert: ParsableCommand {
   func run() throws {
     try guarded(common) {
       var converter = StoreConverter(registry: Tool.registry)
-      converter.model = try reading.loadModel()
+      converter.model = try reading.loadModel(for: source)
       converter.sourceType = reading.from
       converter.targetType = to
-      converter.readOptions = try parseOptions(reading.readOptions)
+      converter.readOptions = try reading.options()
       converter.writeOptions = try parseOptions(writeOptions)
       converter.replacesTarget = force
       converter.allowsLoss = allowLoss

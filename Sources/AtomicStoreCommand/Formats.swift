@@ -37,7 +37,7 @@ struct Formats: ParsableCommand {
         }
       }
       text += "Every format:\n"
-      for option in StoreLimits.options + RelationshipRules.options {
+      for option in Self.common {
         let values = option.values.map { " (" + $0.joined(separator: ", ") + ")" } ?? ""
         text += "  --read-option \(option.name)=…: \(option.help)\(values)\n"
       }
@@ -45,6 +45,9 @@ struct Formats: ParsableCommand {
       try Talk.put(text)
     }
   }
+
+  /// The options that are the kit's, of every format.
+  private static let common = StoreLimits.options + RelationshipRules.options + [PersistentStoreCoordinator.ignoreVersionHashesOption]
 
   private static func kept(_ traits: StoreTraits) -> [String] {
     [
@@ -73,7 +76,7 @@ struct Formats: ParsableCommand {
       ("keepsSpecialFloats", .boolean(traits.keepsSpecialFloats)),
       ("keepsMetadata", .boolean(traits.keepsMetadata)), ("isSelfDescribing", .boolean(traits.isSelfDescribing)),
       ("unsupportedTypes", .array(traits.unsupportedTypes.map { .string($0) })),
-      ("readOptions", options(traits.readOptions + StoreLimits.options + RelationshipRules.options)), ("writeOptions", options(traits.writeOptions)),
+      ("readOptions", options(traits.readOptions + Self.common)), ("writeOptions", options(traits.writeOptions)),
     ])
   }
 }

@@ -1,11 +1,12 @@
 import ArgumentParser
 import CommandSupport
 import Foundation
+import ModelFiles
 import StoreCoordination
 
 struct Inspect: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Say what is in a store: type, identity, entities with their counts, metadata.",
+    abstract: "Say what is in a store: type, identity, entities with their counts, metadata; or what a model file is.",
     discussion: """
       The whole store is read, so what is wrong in it is found and named; nothing is written. Relationships whose two ends contradict each
       other, for which other commands refuse a store, are counted.
@@ -16,6 +17,7 @@ struct Inspect: ParsableCommand {
 
   func run() throws {
     try guarded(common) {
+      if try showModelFile() { return }
       let (coordinator, opened) = try source.open(store, checksInverses: false)
       defer { withExtendedLifetime(coordinator) {} }
       let nodes = opened.nodes
@@ -42,6 +44,30 @@ struct Inspect: ParsableCommand {
       for entry in metadata.entries { text += "  metadata \(entry.key): \(GraphComparison.summary(entry.value))\n" }
       try Talk.put(text)
     }
+  }
+
+  /// Says what a model file is, and what the next command is; false for everything else.
+  private func showModelFile() throws -> Bool {
+    let input = try Input.path(for: store)
+    if source.from != nil { return false }
+    let isStore = try StorePlace.inspect(input).holdsContent && ((try? Tool.registry.recognize(try StorePlace.inspect(input).probe())) != nil)
+    // A mapping model is an XML store as well: of the mapping editor's objects.
+    if isStore { guard try MappingModel.read(at: input) != nil else { return false } }
+    guard let found = try ModelFile.inspect(input) else { return false }
+    defer { Input.discard() }
+    if common.json {
+      let fields: [(String, JSONValue)] = [
+        ("path", .string(store)), ("kind", .string(found.kind)), ("facts", .array(found.facts.map { .string($0) })),
+        ("next", found.next.map { .string($0) } ?? .null),
+      ]
+      try Talk.put(JSONValue.object(fields).text + "\n")
+    } else {
+      var text = "\(store): \(found.kind)\n"
+      for fact in found.facts { text += "  \(fact)\n" }
+      if let next = found.next { text += "  next: \(next)\n" }
+      try Talk.put(text)
+    }
+    return true
   }
 
   private static func size(_ path: String) throws -> Int? {

@@ -6,41 +6,63 @@ import Foundation
 import ModelFiles
 
 struct Model: ParsableCommand {
-  static let configuration = CommandConfiguration(abstract: "Look at models.", subcommands: [Show.self])
+  static let configuration = CommandConfiguration(
+    abstract: "Look at models, compare them, and write them as Xcode's source.",
+    subcommands: [Show.self, Diff.self, Convert.self])
 
   struct Show: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Print a model: of a .xcdatamodeld, .xcdatamodel or contents file, or the one a store carries.")
+      abstract: "Print a model: of a model file of any kind, or the one a store carries.")
     @Argument(help: "The model file, or a store; - for standard input.") var path: String
+    @Option(help: "The version, where the file has several.") var version: String?
+    @Flag(help: "Print the version hashes by which Core Data knows the model, instead of the model.") var hashes = false
     @OptionGroup var common: CommonOptions
 
     func run() throws {
       try guarded(common) {
-        let input = try Input.path(for: path)
         defer { Input.discard() }
-        let (model, warnings) = try load(input)
-        for warning in warnings { Talk.say("atomicstore: \(path): \(warning)") }
+        if !hashes, let text = try mappingModel() { return try Talk.put(text) }
+        let source = try ModelSource.read(path, version: version, allowsInvalid: hashes, json: common.json)
+        for warning in source.warnings + source.problems { Talk.say("atomicstore: \(path): \(warning)") }
+        if hashes { return try Talk.put(try hashes(of: source)) }
+        guard let model = source.model else { return }
         try Talk.put(common.json ? Self.json(model).text + "\n" : Self.text(model))
       }
     }
 
-    private func load(_ path: String) throws -> (ManagedObjectModel, [String]) {
-      // A store describes itself; everything else is for the model reader, which names what it cannot read.
-      if let place = try? StorePlace.inspect(path), place.holdsContent, let probe = try? place.probe(),
-        (try? Tool.registry.recognize(probe)) != nil
-      {
-        let coordinator = PersistentStoreCoordinator(registry: Tool.registry)
-        let store = try readingTwice { try coordinator.addPersistentStore(at: path, isReadOnly: true) }
-        return (store.model, [])
+    /// The text of a mapping model, which is no model and is shown as what it says; nil for everything else.
+    private func mappingModel() throws -> String? {
+      guard let mapping = try MappingModel.read(at: try Input.path(for: path)) else { return nil }
+      guard !common.json else {
+        throw CommandFailure("a mapping model is shown as text only", exitCode: 64, json: true)
       }
-      let file = try ModelFile.read(at: path)
-      do {
-        return (try ManagedObjectModel(file.description), file.warnings.map { "\($0)" })
-      } catch {
+      return mapping.text
+    }
+
+    private func hashes(of source: ModelSource) throws -> String {
+      guard let hashes = source.hashes else {
         throw CommandFailure(
-          "\(path): " + error.errors.map { "\($0)" }.joined(separator: "\n\(path): "), exitCode: 65,
-          json: common.json)
+          "\(path): the store has neither a model nor version hashes", exitCode: 65, json: common.json)
       }
+      let unverified = hashes.entries.map { source.isWhole ? source.model?.entity(named: $0.entityName)?.unverifiedVersionHashRules ?? [] : [] }
+      if common.json {
+        let list = zip(hashes.entries, unverified).map { entry, rules -> JSONValue in
+          .object([
+            ("entity", .string(entry.entityName)), ("hash", .string(VersionHashes.hexadecimal(entry.hash))),
+            ("notVerified", .array(rules.map { .string($0) })),
+          ])
+        }
+        return JSONValue.object([
+          ("isComputed", .boolean(source.isWhole)), ("entities", .array(list)), ("digest", .string(hashes.digest)),
+          ("checksum", .string(hashes.checksum)),
+        ]).text + "\n"
+      }
+      var text = ""
+      for (entry, rules) in zip(hashes.entries, unverified) {
+        text += "\(VersionHashes.hexadecimal(entry.hash))  \(entry.entityName)"
+        text += rules.isEmpty ? "\n" : "  (not verified: \(rules.joined(separator: "; ")))\n"
+      }
+      return text + "digest    \(hashes.digest)\nchecksum  \(hashes.checksum)\n"
     }
 
     private static func flags(_ pairs: [(Bool, String)]) -> String {

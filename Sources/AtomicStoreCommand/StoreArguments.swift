@@ -6,14 +6,29 @@ import ModelFiles
 
 /// A store to read, as the command line names it.
 struct SourceOptions: ParsableArguments {
-  @Option(help: "The model: .xcdatamodeld, .xcdatamodel or its contents file. A store that describes itself needs none.")
+  @Option(help: "The model: a model file of any kind, or a folder, application bundle or source tree in which the one that fits is found by its version hashes. A store that describes itself needs none.")
   var model: String?
   @Option(help: "The type, where the content should not be asked.") var from: String?
   @Option(name: .customLong("read-option"), help: "An option of the format that is read, name=value. May be repeated.")
   var readOptions: [String] = []
 
-  func loadModel() throws -> ManagedObjectModel? {
+  @Flag(
+    name: .customLong("ignore-version-hashes"),
+    help: "Read a store with --model though the version hashes in its metadata are those of another model.")
+  var ignoresVersionHashes = false
+
+  /// The options that the store is read with.
+  func options() throws -> StoreOptions {
+    var options = try parseOptions(readOptions)
+    if ignoresVersionHashes { options[PersistentStoreCoordinator.ignoreVersionHashesOption.name] = "yes" }
+    return options
+  }
+
+  /// The model that `--model` names; nil without one. Where it names several (versions, a folder, a bundle, a source tree), the one whose
+  /// version hashes are those of the store is taken and named.
+  func loadModel(for store: String? = nil) throws -> ManagedObjectModel? {
     guard let model else { return nil }
+    if let found = try ModelChoice(model, from: from, options: try options()).model(for: store) { return found }
     let file = try ModelFile.read(at: try Input.path(for: model))
     for warning in file.warnings { Talk.say("atomicstore: \(model): \(warning)") }
     do {
@@ -29,10 +44,10 @@ struct SourceOptions: ParsableArguments {
   /// - Parameter checksInverses: False to open a store whose relationships contradict each other too, unless an option says what becomes of
   ///   them.
   func open(_ path: String, checksInverses: Bool = true) throws -> (PersistentStoreCoordinator, PersistentStore) {
-    let coordinator = PersistentStoreCoordinator(managedObjectModel: try loadModel(), registry: Tool.registry)
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: try loadModel(for: path), registry: Tool.registry)
     let input = try Input.path(for: path)
     defer { Input.discard() }
-    let options = try parseOptions(readOptions)
+    let options = try self.options()
     let store = try readingTwice {
       if !checksInverses, options["inverses"] == nil {
         return try coordinator.addPersistentStoreUnchecked(type: from, at: input, options: options)

@@ -1,25 +1,27 @@
 public import AtomicStoreSPI
 import StoreCodecs
 
-/// A model file, read: Xcode's `.xcdatamodeld`, `.xcdatamodel`, or the `contents` within under any name.
+/// A model file, read: Xcode's `.xcdatamodeld`, `.xcdatamodel` or the `contents` within, compiled models (`.momd`, `.mom`), and models
+/// from before Xcode 4 (`elements`); each known by its content, whatever its name.
 public struct ModelFile: Sendable {
   /// The model as the file has it. It is not checked here: give it to `ManagedObjectModel`.
   public var description: ModelDescription
-  /// What was kept without being understood, or read with a grain of salt, each with its line.
+  /// What was kept without being understood, left out, or read with a grain of salt, each with its line where the file has lines.
   public var warnings: [ModelFileWarning]
-  /// The version that was read, as `Company 2`; nil for a bare `contents` file.
+  /// The version that was read, as `Company 2`; nil for a bare file.
   public var versionName: String?
-  /// All versions of a `.xcdatamodeld`, by name.
+  /// All versions of a `.xcdatamodeld` or `.momd`, by name.
   public var availableVersions: [String]
 
   /// Reads the model at a path.
   ///
   /// - Parameters:
-  ///   - path: A `.xcdatamodeld`, a `.xcdatamodel`, or the `contents` file of one.
-  ///   - version: The version of a `.xcdatamodeld`, with or without its extension; nil for the current one, or the first
-  ///     where none is marked.
-  /// - Throws: `.notFound`; `.malformed` with line and column; `.notSupported` for compiled models, models from before
-  ///   Xcode 4 and mapping models, saying which it is; `.invalidModel` for parents that lead in a circle or nowhere.
+  ///   - path: A model file or folder of any of these kinds.
+  ///   - version: The version of a `.xcdatamodeld` or `.momd`, with or without its extension; nil for the current one. Where none is marked as
+  ///     that, it is the first of a `.xcdatamodeld`, and the only one of a `.momd`.
+  /// - Throws: `.notFound`; `.malformed` with line and column, or for archives with the object and the keys that led to it;
+  ///   `.notSupported` for optimised compiled models and mapping models, saying which it is; `.invalidModel` for parents that lead in a
+  ///   circle or nowhere.
   public static func read(at path: String, version: String? = nil) throws(PersistentStoreError) -> ModelFile {
     let place = try StorePlace.inspect(path)
     switch place.kind {
@@ -34,19 +36,35 @@ public struct ModelFile: Sendable {
       return try readVersions(place, names, version)
     }
     let source = try StoreSource(opening: place)
-    if source.memberNames.contains("contents") {
-      var name = path.split(separator: "/").last.map(String.init) ?? path
-      if name.hasSuffix(".xcdatamodel") { name.removeLast(".xcdatamodel".count) }
-      return try read(source, member: "contents", versionName: name)
+    for member in ["contents", "elements"] where source.memberNames.contains(member) {
+      let name = path.split(separator: "/").last.map(String.init) ?? path
+      return try read(source, member: member, versionName: plainVersionName(name))
     }
-    if source.memberNames.contains("elements") { throw ModelFileKind.oldArchive.refusal(path) }
-    if names.contains(where: { $0.hasSuffix(".mom") || $0.hasSuffix(".omo") }) {
-      throw ModelFileKind.compiled.refusal(path)
-    }
+    if source.memberNames.contains(where: { $0.hasSuffix(".mom") }) { return try readCompiled(place, source, version) }
+    if names.contains(where: { $0.hasSuffix(".omo") }) { throw ModelFileKind.optimized.refusal(path) }
     if source.memberNames.contains("xcmapping.xml") { throw ModelFileKind.mapping.refusal(path) }
     throw PersistentStoreError(
       .unrecognizedFormat, "the folder is no model: it holds neither versions nor a contents file",
       at: StoreLocation(file: path))
+  }
+
+  /// Reads a model file that is in memory already.
+  ///
+  /// - Parameter name: For errors.
+  public static func read(contents bytes: [UInt8], name: String) throws(PersistentStoreError) -> ModelFile {
+    try read(StoreSource(bytes: bytes, name: name), member: nil, versionName: nil)
+  }
+
+  /// Reads the model that a SQLite store caches (`Z_MODELCACHE.Z_CONTENT`): a compiled model, compressed with DEFLATE.
+  ///
+  /// - Parameter name: For errors.
+  /// - Throws: `.malformed`, `.limitExceeded` for more than 64 MB of model.
+  public static func read(cached bytes: [UInt8], name: String) throws(PersistentStoreError) -> ModelFile {
+    let archive: [UInt8]
+    do throws(PersistentStoreError) { archive = try RawDeflate.inflate(bytes) } catch {
+      throw error.located(StoreLocation(file: name))
+    }
+    return try read(contents: archive, name: name)
   }
 
   private static func readVersions(
@@ -57,7 +75,7 @@ public struct ModelFile: Sendable {
       .map { ScalarString(String($0.dropLast(".xcdatamodel".count))) }.sorted().map(\.string)
     let list = versions.joined(separator: ", ")
     var warnings: [ModelFileWarning] = []
-    var wanted = version.map { $0.hasSuffix(".xcdatamodel") ? String($0.dropLast(".xcdatamodel".count)) : $0 }
+    var wanted = version.map { plainVersionName($0) }
     if wanted == nil, names.contains(".xccurrentversion") { wanted = try currentVersion(place) }
     if let wanted, !versions.contains(wanted) {
       throw PersistentStoreError(
@@ -79,24 +97,9 @@ public struct ModelFile: Sendable {
   }
 
   /// The version that `.xccurrentversion` names; nil for an empty dictionary, as some repositories have it.
-  private static func currentVersion(_ place: StorePlace) throws(PersistentStoreError) -> String? {
-    let path = place.path + "/.xccurrentversion"
-    let bytes = try StoreSource(opening: try StorePlace.inspect(path)).bytes()
-    let list: PropertyListValue
-    if bytes.withUnsafeBytes({ PropertyList.isBinary($0) }) {
-      do throws(PersistentStoreError) {
-        list = try PropertyList.decodeBinary(bytes.withUnsafeBytes { Array($0) })
-      } catch {
-        throw error.located(StoreLocation(file: path))
-      }
-    } else {
-      list = try PropertyList.decodeXML(bytes.span, file: path)
-    }
-    guard let entries = list.dictionaryValue else {
-      throw PersistentStoreError(.malformed, "this is no dictionary", at: StoreLocation(file: path))
-    }
-    guard let name = entries["_XCCurrentVersionName"]?.stringValue else { return nil }
-    return name.hasSuffix(".xcdatamodel") ? String(name.dropLast(".xcdatamodel".count)) : name
+  static func currentVersion(_ place: StorePlace) throws(PersistentStoreError) -> String? {
+    let entries = try propertyList(at: place.path + "/.xccurrentversion")
+    return entries["_XCCurrentVersionName"]?.stringValue.map { plainVersionName($0) }
   }
 
   private static func read(
@@ -104,20 +107,43 @@ public struct ModelFile: Sendable {
   ) throws(PersistentStoreError) -> ModelFile {
     let name = source.displayName(ofMember: member)
     let bytes = try source.bytes(ofMember: member)
-    let kind = bytes.withUnsafeBytes { ModelFileKind.detect($0) }
-    guard kind == .contents else { throw kind.refusal(name) }
-    let root = try XMLElement.parse(bytes.span, file: name)
-    guard root.name == "model" else {
-      let kind = bytes.withUnsafeBytes { ModelFileKind.detect($0, root: root.name) }
-      if kind != .unknown { throw kind.refusal(name) }
-      // Say what the root is, it tells the person most.
-      throw PersistentStoreError(
-        .unrecognizedFormat, "this is no model: the root element is <\(root.name)>, a model's is <model>",
-        at: root.location)
+    var kind = bytes.withUnsafeBytes { ModelFileKind.detect($0) }
+    var root: XMLElement?
+    if kind == .contents {
+      let element = try XMLElement.parse(bytes.span, file: name)
+      root = element
+      if element.name != "model" {
+        kind = bytes.withUnsafeBytes { ModelFileKind.detect($0, root: element.name) }
+        // Say what the root is, it tells the person most.
+        guard kind != .unknown else {
+          throw PersistentStoreError(
+            .unrecognizedFormat, "this is no model: the root element is <\(element.name)>, a model's is <model>",
+            at: element.location)
+        }
+      }
     }
-    var reader = ModelReader(file: name)
-    let description = try reader.model(root)
-    return ModelFile(
-      description: description, warnings: reader.warnings, versionName: versionName, availableVersions: [])
+    switch kind {
+    case .contents:
+      guard let root else { throw kind.refusal(name) }
+      var reader = ModelReader(file: name)
+      let description = try reader.model(root)
+      return ModelFile(description: description, warnings: reader.warnings, versionName: versionName, availableVersions: [])
+    case .compiled:
+      var reader = CompiledModelReader(file: name)
+      let description = try reader.model(try bytes.archive(name))
+      return ModelFile(description: description, warnings: reader.warnings, versionName: versionName, availableVersions: [])
+    case .oldArchive:
+      var reader = OldModelReader(file: name)
+      let description = try reader.model(try bytes.archive(name))
+      return ModelFile(description: description, warnings: reader.warnings, versionName: versionName, availableVersions: [])
+    default: throw kind.refusal(name)
+    }
+  }
+}
+
+extension StoreBytes {
+  /// The keyed archive that the bytes are.
+  func archive(_ name: String) throws(PersistentStoreError) -> KeyedArchive {
+    try withUnsafeBytes { bytes throws(PersistentStoreError) in try KeyedArchive(bytes, file: name) }
   }
 }

@@ -68,19 +68,15 @@ enum ModelFileKind {
     let text =
       switch self {
       case .contents: "this is a model"
-      case .compiled:
-        "this is a compiled model (.mom), which this version does not read; give the .xcdatamodeld it was made from"
+      case .compiled: "this is a compiled model (.mom)"
       case .optimized:
-        "this is an optimised compiled model (.omo), which is never needed: the .mom beside it holds the same, and its "
-          + ".xcdatamodeld is what this version reads"
-      case .oldArchive:
-        "this is a model from before Xcode 4 (an archive of XDPMModel), which this version does not read; save it with "
-          + "Xcode 4 or newer"
+        "this is an optimised compiled model (.omo), which is never needed: the .mom beside it holds the same; give that one, or the .momd"
+      case .oldArchive: "this is a model from before Xcode 4 (an archive of XDPMModel)"
       case .mapping:
-        "this is a mapping model, which says how one version becomes another; give one of the .xcdatamodeld's versions"
+        "this is a mapping model, which says how one version becomes another: 'atomicstore model show' prints it"
       case .compiledMapping:
-        "this is a compiled mapping model (.cdm), which says how one version becomes another; give the .xcdatamodeld"
-      case .versionInfo: "this lists the versions of a compiled model (.momd); it is no model itself"
+        "this is a compiled mapping model (.cdm), which says how one version becomes another: 'atomicstore model show' prints it"
+      case .versionInfo: "this lists the versions of a compiled model; it is not a model: give the .momd that it is in"
       case .store: "this is a store in Core Data's XML format, not a model"
       case .unknown: "this is no model file"
       }

@@ -73,13 +73,17 @@ extension ModelReader {
     relationship.versionHashModifier = attributes.take("versionHashModifier")
     let isToMany = flag("toMany", &attributes, element)
     // -1 and 0 mean no bound. The bound makes the difference between to-one and to-many, as it does for Core Data.
-    let most = max(try count("maxCount", &attributes, element, entity: entity, property: name) ?? (isToMany ? 0 : 1), 0)
+    let stated = try count("maxCount", &attributes, element, entity: entity, property: name) ?? (isToMany ? 0 : 1)
+    let bounds = 0...Int(Int32.max)
+    let most = bounds.contains(stated) ? stated : 0
     relationship.maximumCount = most
+    // The stated number counts in version hashes.
+    if stated != most { attributes.keep("maxCount", String(stated)) }
     if isToMany, most == 1 { warn(element, "\(entity).\(name) is a to-many of at most 1 object; it is read as a to-one") }
     let least = try count("minCount", &attributes, element, entity: entity, property: name) ?? 0
-    relationship.minimumCount = max(least, 0)
-    if least < 0 {
-      warn(element, "minCount=\"\(least)\" of \(entity).\(name) is negative; it is read as 0")
+    relationship.minimumCount = bounds.contains(least) ? least : 0
+    if !bounds.contains(least) {
+      warn(element, "minCount=\"\(least)\" of \(entity).\(name) is \(least < 0 ? "negative" : "too large"); it is read as 0")
       attributes.keep("minCount", String(least))
     }
     let rule = try deleteRule(&attributes, element, entity: entity, property: name)

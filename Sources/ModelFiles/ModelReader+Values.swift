@@ -73,7 +73,7 @@ extension ModelReader {
   }
 
   /// A value from the text that Xcode keeps it as. Old versions wrote `0.0` and `NO` where a number was due.
-  private static func value(_ text: String, _ type: AttributeType) -> StoredValue? {
+  static func value(_ text: String, _ type: AttributeType) -> StoredValue? {
     let bytes = Array(text.utf8)
     switch type {
     case .string: return .string(text)

@@ -2,6 +2,7 @@
 public enum HostileReader: String, CaseIterable, Sendable, CustomStringConvertible {
   case xmlStore = "xml-store"
   case model
+  case modelArchive = "model-archive"
   case binaryPropertyList = "binary-plist"
   case csvStore = "csv-store"
   case xmlPropertyList = "xml-plist"

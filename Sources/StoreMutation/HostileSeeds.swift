@@ -28,6 +28,7 @@ extension HostileReader {
         seeds.append(try file(path + ".xcdatamodel/contents"))
       }
       seeds += try damaged(".xcdatamodel")
+    case .modelArchive: seeds = try Self.modelArchives()
     case .binaryPropertyList:
       seeds = [Self.smallList, try file("FriendInfo/FriendInfo.plist"), try file("Company/Company.plist")] + (try damaged(".plist"))
     case .csvStore:
@@ -51,6 +52,7 @@ extension HostileReader {
     switch self {
     case .xmlStore: return files("xmlstores") { _ in true }
     case .model: return files("models") { $0.hasSuffix("contents") }
+    case .modelArchive: return files("mom") { $0.hasSuffix(".mom") } + files("oldmodels") { $0.hasSuffix("elements") }
     case .binaryPropertyList: return (files("plist") { _ in true } + files("mom") { _ in true }).filter { $0.starts(with: "bplist".utf8) }
     case .xmlPropertyList: return files("plist") { _ in true }.filter { $0.first == 0x3C }
     case .csvStore: return files("csv") { $0.hasSuffix(".csv") }

@@ -40,7 +40,7 @@ public final class HostileTrial {
     do {
       switch reader {
       case .xmlStore: return try xmlStore(input)
-      case .model: return try model(input)
+      case .model, .modelArchive: return try model(input)
       case .binaryPropertyList: return try binaryPropertyList(input)
       case .csvStore: return try csvStore(input)
       case .xmlPropertyList: return try xmlPropertyList(input)
@@ -122,11 +122,16 @@ public final class HostileTrial {
   private func model(_ input: [UInt8]) throws -> HostileOutcome {
     let path = scratch + "/contents"
     try Data(input).write(to: URL(filePath: path))
-    let description: ModelDescription
+    var description: ModelDescription
     do throws(PersistentStoreError) { description = try ModelFile.read(at: path).description } catch { return try judge(error, file: path) }
     // A description may hold what no model can: it is told in a list of problems.
     do { _ = try ManagedObjectModel(description) } catch {
       guard !error.errors.isEmpty else { throw finding("an invalid model without a problem") }
+    }
+    if reader == .modelArchive {
+      // Archives hold what no model file can: the rest must get through, or be refused by its writer.
+      description = ModelFile.withoutWhatFilesCannotHold(description).model
+      do throws(PersistentStoreError) { _ = try ModelFile.contents(of: description) } catch { return try judge(error, file: nil) }
     }
     let contents = try ModelFile.contents(of: description)
     try Data(contents).write(to: URL(filePath: path))

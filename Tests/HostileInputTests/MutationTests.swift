@@ -9,7 +9,7 @@ import Testing
     .appending(path: "SampleStores").path
 
   /// The same in every run. Fewer where each is loaded and saved several times over.
-  private static func count(_ reader: HostileReader) -> Int { reader == .xmlStore || reader == .model ? 1000 : 2000 }
+  private static func count(_ reader: HostileReader) -> Int { [.xmlStore, .model, .modelArchive].contains(reader) ? 1000 : 2000 }
 
   @Test(
     "each is refused with a typed error that has a place, or read as a value that survives a round trip", .timeLimit(.minutes(10)),

@@ -15,10 +15,7 @@ struct ModelFileRefusalTests {
   @Test(
     "a file of the family that is not read is recognised by its bytes, and the way on is said",
     arguments: [
-      ("bplist00 $archiver NSKeyedArchiver NSManagedObjectModel", "compiled model (.mom)"),
-      ("<?xml version=\"1.0\"?><plist version=\"1.0\"><string>NSManagedObjectModel</string></plist>", "compiled model (.mom)"),
       ("momv2$and more", "optimised compiled model (.omo)"),
-      ("bplist00 XDPMModel NSManagedObjectModel", "from before Xcode 4"),
       ("bplist00 NSMappingModel", "compiled mapping model (.cdm)"),
       ("<?xml version=\"1.0\"?><database><object type=\"XDDEVMAPPINGMODEL\"/></database>", "this is a mapping model"),
     ])
@@ -74,7 +71,7 @@ struct ModelFileRefusalTests {
   @Test("folders of compiled, old and mapping models are recognised by what is in them")
   func folders() throws {
     for (member, words) in [
-      ("X.momd/X.mom", "compiled model"), ("X.xcdatamodel/elements", "before Xcode 4"),
+      ("X.momd/X.omo", "optimised compiled model"),
       ("X.xcmappingmodel/xcmapping.xml", "mapping model"),
     ] {
       try ModelFileSupport.withFolder { folder in
@@ -130,34 +127,6 @@ struct ModelFileRefusalTests {
     for count in [101, 30_000] {
       let error = try ModelFileSupport.error { _ = try ModelFileSupport.read(elements: chain(count)) }
       #expect(error.code == .limitExceeded)
-    }
-  }
-}
-
-@Suite("Compiled and old models of other people", .enabled(if: ModelFileSupport.hasCorpus, "needs ../shared/corpus"))
-struct ModelFileRefusalCorpusTests {
-  @Test("compiled models and mapping models are refused as what they are")
-  func compiled() throws {
-    let files = ModelFileSupport.corpusFiles("mom") { !$0.hasSuffix("VersionInfo.plist") }
-    #expect(files.count > 20)
-    for path in files {
-      let error = try ModelFileSupport.error { _ = try ModelFile.read(at: path) }
-      let words = path.hasSuffix(".cdm") ? ".cdm" : path.hasSuffix(".omo") ? ".omo" : ".mom"
-      #expect(error.code == .notSupported && error.message.contains(words), "\(path): \(error)")
-    }
-  }
-
-  @Test("models from before Xcode 4 are refused as that, and their diagrams are no models")
-  func old() throws {
-    let files = ModelFileSupport.corpusFiles("oldmodels")
-    #expect(files.count > 5)
-    for path in files {
-      let error = try ModelFileSupport.error { _ = try ModelFile.read(at: path) }
-      if path.hasSuffix("layout") {
-        #expect(error.code == .unrecognizedFormat, "\(path): \(error)")
-      } else {
-        #expect(error.code == .notSupported && error.message.contains("before Xcode 4"), "\(path): \(error)")
-      }
     }
   }
 }

@@ -13,6 +13,9 @@ public struct GraphComparison: Sendable {
     public var comparesIdentity: Bool
     /// Whether the metadata entries must be the same.
     public var comparesMetadata: Bool
+    /// Whether metadata that follows from the model (``VersionHashes/derivedMetadataKeys``) must be in both. By default an entry that
+    /// only one of them has is no difference: a conversion adds them. Two that differ always are one.
+    public var comparesMissingDerivedMetadata: Bool
     /// Entity and property names that differ only in case are the same: for a store whose format folds them.
     public var ignoresNameCase: Bool
     /// Whether members of to-manys of unknown order are compared in their sequence: a copy must keep it. Without, they are a set unless a
@@ -23,11 +26,12 @@ public struct GraphComparison: Sendable {
     /// Creates options. By default everything is compared but sequences of unknown order, and all differences are
     /// found.
     public init(
-      comparesIdentity: Bool = true, comparesMetadata: Bool = true, ignoresNameCase: Bool = false,
-      comparesUnknownOrder: Bool = false, limit: Int? = nil
+      comparesIdentity: Bool = true, comparesMetadata: Bool = true, comparesMissingDerivedMetadata: Bool = false,
+      ignoresNameCase: Bool = false, comparesUnknownOrder: Bool = false, limit: Int? = nil
     ) {
       self.comparesIdentity = comparesIdentity
       self.comparesMetadata = comparesMetadata
+      self.comparesMissingDerivedMetadata = comparesMissingDerivedMetadata
       self.ignoresNameCase = ignoresNameCase
       self.comparesUnknownOrder = comparesUnknownOrder
       self.limit = limit
@@ -68,6 +72,8 @@ public struct GraphComparison: Sendable {
     let other = second.metadata.entries
     let keys = Set((one.keys + other.keys).map { ScalarString($0) }).sorted()
     for key in keys where one[key.string] != other[key.string] {
+      let isMissing = one[key.string] == nil || other[key.string] == nil
+      if isMissing, !options.comparesMissingDerivedMetadata, VersionHashes.derivedMetadataKeys.contains(key.string) { continue }
       found.append(
         GraphDifference(
           kind: .metadata, key: key.string, old: one[key.string].map { Self.text($0) },

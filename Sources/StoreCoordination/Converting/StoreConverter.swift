@@ -222,6 +222,7 @@ public struct StoreConverter: Sendable {
     var metadata = store.metadata
     metadata.storeType = formatType.storeType
     if makesNewIdentifier { metadata.uuid = UUID() }
+    metadata.setVersionHashes(of: nodes.model, configuration: store.configurationName, isKept: format.traits.keepsMetadata)
     let whole = StoreSnapshot(nodes: try nodes.canonical(), metadata: metadata)
     let selection = try format.selection(from: whole)
     if refusesSelections, let selection, !selection.keepsMetadata || !selection.notes.isEmpty {
@@ -259,7 +260,7 @@ public struct StoreConverter: Sendable {
     let differences = GraphComparison.differences(
       snapshot, readBack.snapshot,
       options: .init(
-        comparesIdentity: keepsMetadata, comparesMetadata: keepsMetadata, comparesUnknownOrder: true,
+        comparesIdentity: keepsMetadata, comparesMetadata: keepsMetadata, comparesMissingDerivedMetadata: true, comparesUnknownOrder: true,
         limit: losses.isEmpty ? 100 : nil))
     // Leave to lose one thing is no leave to lose another.
     let unexplained = losses.isEmpty ? differences : differences.filter { !Self.explains(losses, $0, snapshot.nodes, readBack.snapshot.nodes) }

@@ -38,6 +38,7 @@ final class PendingSave {
       try checkInverses(changed, open.nodes, nodes)
       try supplyDeferred(&nodes, &format, open, store)
       metadata.lastReference = max(metadata.lastReference, nodes.greatestIntegerReference)
+      if format.traits.keepsMetadata { metadata.setVersionHashes(of: nodes.model, configuration: store.configurationName) }
       let snapshot = StoreSnapshot(nodes: try nodes.canonical(), metadata: metadata)
       let staged = try StagedStore(
         target: store.path, layout: format.layout, policy: .replaceOnlyIf(open.fileIdentity), keeping: open.bystanders)

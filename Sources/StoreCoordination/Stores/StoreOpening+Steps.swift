@@ -45,7 +45,7 @@ extension StoreOpening {
 
     do throws(PersistentStoreError) {
       let source = try StoreSource(opening: place)
-      let (_, limits, rules) = try ownOptions()
+      let (_, limits, rules, _) = try ownOptions()
       try checkSize(of: source, limits)
       var metadata = try readMetadata(&format, source, formatType)
       let model = try resolveModel(&format, source, metadata)
@@ -132,7 +132,7 @@ extension StoreOpening {
   private func make(
     _ formatType: any AtomicStore.Type, _ place: StorePlace, for use: StoreOption.Use
   ) throws(PersistentStoreError) -> any AtomicStore {
-    let (own, limits, _) = try ownOptions()
+    let (own, limits, _, _) = try ownOptions()
     try formatType.traits.check(own, of: formatType.storeType, for: use)
     do {
       return try formatType.init(
@@ -144,11 +144,14 @@ extension StoreOpening {
   }
 
   /// The format's own options, and those among them that are the kit's.
-  private func ownOptions() throws(PersistentStoreError) -> (own: StoreOptions, limits: StoreLimits, rules: RelationshipRules) {
+  func ownOptions() throws(PersistentStoreError) -> (
+    own: StoreOptions, limits: StoreLimits, rules: RelationshipRules, ignoresVersionHashes: Bool
+  ) {
     var own = options
     let limits = try StoreLimits(taking: &own)
     let rules = try RelationshipRules(taking: &own)
-    return (own, limits, rules)
+    let ignoresVersionHashes = try Self.takeIgnoresVersionHashes(from: &own)
+    return (own, limits, rules, ignoresVersionHashes)
   }
 
   private func checkSize(of source: StoreSource, _ limits: StoreLimits) throws(PersistentStoreError) {
@@ -188,6 +191,7 @@ extension StoreOpening {
             .modelMismatch, "the store was written with another model: \(list)", at: StoreLocation(file: path))
         }
       }
+      try checkVersionHashes(of: model, metadata)
       return model
     }
     let description = if let stored = metadata.model { stored } else { try format.inferModel(from: source) }

@@ -42,7 +42,7 @@ extension StoreTraits {
       case .readingAndWriting: reading ?? writing
       }
     if let found { return found }
-    let ofEveryFormat = StoreLimits.options + RelationshipRules.options
+    let ofEveryFormat = StoreLimits.options + RelationshipRules.options + [PersistentStoreCoordinator.ignoreVersionHashesOption]
     if use == .reading, writing != nil {
       throw PersistentStoreError(.invalidOption, "the option '\(name)' of \(storeType) stores is for writing, and has no effect on reading")
     }

@@ -208,13 +208,12 @@ extension Checks {
       catches: ["dropsVersionHashes"], demand: metadataIsKept
     ) { check in
       let path = check.path()
-      let hashes = entries([
-        "Node": .data(Data((0..<32).map { UInt8($0 * 7) })), "Other": .data(Data(repeating: 0xFF, count: 32)),
-        "Third": .data(Data(repeating: 0, count: 32)),
-      ])
+      let hashes = try ManagedObjectModel(Models.golden().model).versionHashes
+      // Those of the model: the kit writes them with each save, and would write over others.
       let wanted = entries([
-        "NSStoreModelVersionHashes": .dictionary(hashes), "NSStoreModelVersionHashesVersion": .integer(3),
-        "NSStoreModelVersionIdentifiers": .array([.string("1.0"), .string("")]), "NSPersistenceFrameworkVersion": .integer(1_500),
+        VersionHashes.metadataKey: hashes.propertyList, VersionHashes.versionMetadataKey: .integer(Int128(VersionHashes.version)),
+        VersionHashes.digestMetadataKey: .string(hashes.digest), VersionHashes.checksumMetadataKey: .string(hashes.checksum),
+        VersionHashes.identifiersMetadataKey: .array([.string("1.0"), .string("")]), "NSPersistenceFrameworkVersion": .integer(1_500),
       ])
       _ = try check.process("save a store with version hashes") { try $0.write(Models.golden(), to: path, metadata: wanted) }
       _ = try check.process("save it again in another process") { try $0.changeName(path, Models.golden(), to: "changed") }

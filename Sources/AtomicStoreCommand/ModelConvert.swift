@@ -1,0 +1,81 @@
+import ArgumentParser
+import AtomicStoreKit
+import CommandSupport
+import Foundation
+import ModelFiles
+
+extension Model {
+  struct Convert: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Write a model as Xcode's source: .mom, .momd, a model from before Xcode 4, or a store's, to .xcdatamodel or .xcdatamodeld.",
+      discussion: """
+        What is written is read back, and its version hashes are compared with those of the source, before it takes its place.
+        A .momd or .xcdatamodeld becomes a .xcdatamodeld with all its versions; with --version one of them.
+
+          atomicstore model convert App.momd App.xcdatamodeld
+          atomicstore model convert Old.xcdatamodel/elements Old.xcdatamodel
+        """)
+    @Argument(help: "The model file, or a store that carries a model; - for standard input.") var source: String
+    @Argument(help: "The folder to make: .xcdatamodel or .xcdatamodeld.") var target: String
+    @Option(help: "The version to take, where the source has several.") var version: String?
+    @Flag(help: "Replace what is there.") var force = false
+    @OptionGroup var common: CommonOptions
+
+    func run() throws {
+      try guarded(common) {
+        let input = try Input.path(for: source)
+        defer { Input.discard() }
+        let name = ((target as NSString).lastPathComponent as NSString).deletingPathExtension
+        switch (target as NSString).pathExtension {
+        case "xcdatamodel":
+          let model = try writable(try description(input, version))
+          try ModelFile.write(model, to: target, overwrite: force)
+        case "xcdatamodeld":
+          let (names, current) = try versions(input, name)
+          var list: [(name: String, model: ModelDescription)] = []
+          for name in names { list.append((name.target, try writable(try description(input, name.source)))) }
+          try ModelFile.write(versions: list, current: current, to: target, overwrite: force)
+        default:
+          throw CommandFailure("the result is named .xcdatamodel or .xcdatamodeld, not '\(target)'", exitCode: 64)
+        }
+      }
+    }
+
+    /// The versions of the source with their names in the result, and the current one.
+    private func versions(
+      _ input: String, _ name: String
+    ) throws -> (names: [(source: String?, target: String)], current: String) {
+      guard let available = try ModelFile.versions(at: input), !available.names.isEmpty else { return ([(version, name)], name) }
+      if let version {
+        let plain = ModelFile.plainVersionName(version)
+        return ([(version, plain)], plain)
+      }
+      return (available.names.map { (source: Optional($0), target: $0) }, available.current ?? available.names[0])
+    }
+
+    private func description(_ input: String, _ version: String?) throws -> ModelDescription {
+      let read = try ModelSource.read(input, version: version, allowsInvalid: true, json: common.json)
+      for text in read.warnings + read.problems { Talk.say("atomicstore: \(source): \(text)") }
+      guard read.isWhole, let model = read.model else {
+        throw CommandFailure(
+          "\(source): the store carries no model; what its data tells is a guess", exitCode: 65, json: common.json)
+      }
+      return model.description
+    }
+
+    /// The model as a file can hold it; what is left out is said.
+    private func writable(_ model: ModelDescription) throws -> ModelDescription {
+      let (kept, lost) = ModelFile.withoutWhatFilesCannotHold(model)
+      for text in lost { Talk.say("atomicstore: \(source): \(text)") }
+      let bytes = try ModelFile.contents(of: kept)
+      let again = try ModelFile.read(contents: bytes, name: target).description
+      let differences = ManagedObjectModel(unchecked: again).versionHashDifferences(from: ManagedObjectModel(unchecked: model))
+      guard differences.isEmpty else {
+        throw CommandFailure(
+          "\(target): what would be written has other version hashes; nothing was written:\n"
+            + differences.map { "  \($0)" }.joined(separator: "\n"), exitCode: 70, json: common.json)
+      }
+      return kept
+    }
+  }
+}

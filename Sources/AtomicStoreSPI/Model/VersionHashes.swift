@@ -1,0 +1,187 @@
+public import FoundationEssentials
+
+/// The version hashes of the entities of a model, as Core Data computes them and keeps them in the metadata of stores.
+///
+/// Two models whose entities have the same hashes are one model for Core Data: it opens a store of the one with the other without
+/// migration. Names, types, optionality and relationships count; classes, defaults, validation, delete rules, indexes and user info
+/// do not. See ``ManagedObjectModel/versionHashes``.
+public struct VersionHashes: Sendable, Equatable {
+  /// The key of the hashes in the metadata of a store: a dictionary of entity names and 32 bytes each.
+  public static let metadataKey = "NSStoreModelVersionHashes"
+  /// The key of the number that says by which rules the hashes were computed.
+  public static let versionMetadataKey = "NSStoreModelVersionHashesVersion"
+  /// The number of these rules: 3 in every file known.
+  public static let version = 3
+  /// The key of the version identifiers of the model.
+  public static let identifiersMetadataKey = "NSStoreModelVersionIdentifiers"
+  /// The key of ``digest`` in metadata.
+  public static let digestMetadataKey = "NSStoreModelVersionHashesDigest"
+  /// The key of ``checksum`` in metadata.
+  public static let checksumMetadataKey = "NSStoreModelVersionChecksumKey"
+  /// The metadata keys that are derived from the model. A comparison of stores looks at one of them only where both stores have it.
+  public static let derivedMetadataKeys = [
+    metadataKey, versionMetadataKey, identifiersMetadataKey, digestMetadataKey, checksumMetadataKey,
+  ]
+
+  public struct Entry: Sendable, Hashable {
+    public var entityName: String
+    /// 32 bytes; whatever a file has, where it was read from one.
+    public var hash: Data
+    public init(entityName: String, hash: Data) {
+      self.entityName = entityName
+      self.hash = hash
+    }
+    public static func == (one: Entry, other: Entry) -> Bool {
+      one.entityName.utf8.elementsEqual(other.entityName.utf8) && one.hash == other.hash
+    }
+  }
+
+  /// In the order of the names' UTF-8 bytes, each name once.
+  public let entries: [Entry]
+
+  /// - Parameter entries: In any order; of two with one name the first counts.
+  public init(_ entries: [Entry]) {
+    var known: Set<ScalarString> = []
+    self.entries = entries.filter { known.insert(ScalarString($0.entityName)).inserted }
+      .sorted { ScalarString($0.entityName) < ScalarString($1.entityName) }
+  }
+
+  /// The hashes in the metadata of a store; nil where there are none.
+  public init?(metadata: PropertyListDictionary) {
+    guard let dictionary = metadata[Self.metadataKey]?.dictionaryValue, !dictionary.isEmpty else { return nil }
+    // What is not data is no hash of any entity.
+    self.init(dictionary.map { Entry(entityName: $0.key, hash: $0.value.dataValue ?? Data()) })
+  }
+
+  /// The hash of the entity of that very name, or nil.
+  public subscript(entityName: String) -> Data? {
+    let name = ScalarString(entityName)
+    var low = 0
+    var high = entries.count
+    while low < high {
+      let middle = (low + high) / 2
+      if ScalarString(entries[middle].entityName) < name { low = middle + 1 } else { high = middle }
+    }
+    return low < entries.count && ScalarString(entries[low].entityName) == name ? entries[low].hash : nil
+  }
+
+  /// `NSStoreModelVersionHashesDigest`: SHA-512 over the names and hashes of all entities, in base64.
+  public var digest: String {
+    Data(SHA2.sha512(entries.flatMap { Array($0.entityName.utf8) + $0.hash })).base64EncodedString()
+  }
+
+  /// `NSStoreModelVersionChecksumKey`, and the checksum in the `VersionInfo.plist` of a compiled model: SHA-256 over the hashes of
+  /// all entities, in base64.
+  public var checksum: String { Data(SHA2.sha256(entries.flatMap { Array($0.hash) })).base64EncodedString() }
+
+  /// The hashes as metadata has them.
+  public var propertyList: PropertyListValue {
+    var dictionary = PropertyListDictionary()
+    for entry in entries { dictionary[entry.entityName] = .data(entry.hash) }
+    return .dictionary(dictionary)
+  }
+}
+
+extension VersionHashes {
+  /// Those of some of the entities.
+  func restricted(to entities: [Entity]) -> VersionHashes {
+    VersionHashes(entities.compactMap { entity in self[entity.name].map { Entry(entityName: entity.name, hash: $0) } })
+  }
+}
+
+extension VersionHashes: CustomStringConvertible {
+  /// One line for each entity: the hash in hexadecimal, two spaces, the name.
+  public var description: String { entries.map { "\(Self.hexadecimal($0.hash))  \($0.entityName)" }.joined(separator: "\n") }
+
+  /// Two lowercase digits for each byte.
+  public static func hexadecimal(_ hash: Data) -> String {
+    hash.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+  }
+}
+
+extension ManagedObjectModel {
+  /// The version hashes of all entities. Computed with each call, in time linear in the size of the model with inherited properties
+  /// counted each time.
+  ///
+  /// ``Entity/unverifiedVersionHashRules`` tells which of them rest on rules that no file was there to confirm.
+  public var versionHashes: VersionHashes { versionHashes() }
+
+  /// The version hashes of the entities of a configuration, as a store that is opened with it has them in its metadata; nil where
+  /// the model does not have the configuration.
+  public func versionHashes(forConfiguration name: String?) -> VersionHashes? {
+    guard let entities = entities(forConfiguration: name) else { return nil }
+    return versionHashes.restricted(to: entities)
+  }
+
+  /// - Parameter change: Changes what is hashed, for tests that break a rule.
+  package func versionHashes(changing change: (Entity, inout VersionHashInput) -> Void = { _, _ in }) -> VersionHashes {
+    VersionHashes(
+      zip(entities, versionHashInputs(changing: change)).map { VersionHashes.Entry(entityName: $0.name, hash: Data($1.hash)) })
+  }
+
+  /// What is hashed of each entity, by its number.
+  package func versionHashInputs(changing change: (Entity, inout VersionHashInput) -> Void = { _, _ in }) -> [VersionHashInput] {
+    var inputs = [VersionHashInput?](repeating: nil, count: entityCount)
+    func input(_ entity: Entity) -> VersionHashInput {
+      if let known = inputs[entity.index] { return known }
+      // As deep as entities inherit from each other, which the model bounds.
+      var result = VersionHashInput(entity, superentityHash: entity.superentity.map { input($0).hash } ?? [])
+      change(entity, &result)
+      inputs[entity.index] = result
+      return result
+    }
+    return entities.map(input)
+  }
+}
+
+extension Entity {
+  /// The version hash, 32 bytes. For all entities of a model ask ``ManagedObjectModel/versionHashes`` instead.
+  public var versionHash: Data {
+    var above: [Entity] = [self]
+    while let next = above.last?.superentity { above.append(next) }
+    return Data(above.reversed().reduce([]) { hash, entity in VersionHashInput(entity, superentityHash: hash).hash })
+  }
+
+  /// What the version hash rests on that no file of Apple's software was there to confirm; empty for most. In words, such as
+  /// `relationship 'parent' is its own inverse`, its super-entities' included.
+  public var unverifiedVersionHashRules: [String] {
+    var found: [String] = superentity.map { $0.unverifiedVersionHashRules } ?? []
+    func isPlain(_ text: String) -> Bool { text.utf8.allSatisfy { $0 < 0x80 } }
+    if declaration.versionHashModifier?.isEmpty == false, !declaration.uniquenessConstraints.isEmpty {
+      found.append("\(name) has a hash modifier and uniqueness constraints")
+    }
+    if !isPlain(name) { found.append("the name of the entity '\(name)' is not ASCII") }
+    var inherited: [ScalarString: VersionHashInput.Property] = [:]
+    for property in superentity?.properties ?? [] {
+      inherited[ScalarString(property.name)] = VersionHashInput.Property(property, of: self)
+    }
+    for property in declaration.properties {
+      guard let counted = VersionHashInput.Property(property, of: self) else { continue }
+      if !isPlain(property.name) { found.append("the name of the property '\(property.name)' is not ASCII") }
+      if let above = inherited[ScalarString(property.name)], above != counted {
+        found.append("\(name) declares the inherited '\(property.name)' again")
+      }
+      switch property {
+      case .attribute(let attribute):
+        if case .composite = attribute.type { found.append("attribute '\(attribute.name)' is composite") }
+        if attribute.derivationExpression != nil, attribute.filteringPredicate != nil {
+          found.append("derived attribute '\(attribute.name)' has a filtering predicate")
+        }
+      case .relationship(let relationship):
+        if relationship.isItsOwnInverse(in: self) { found.append("relationship '\(relationship.name)' is its own inverse") }
+      case .fetchedProperty: break
+      }
+    }
+    return found
+  }
+}
+
+extension RelationshipDescription {
+  /// Whether the relationship of that entity is its own inverse: a friend's friend.
+  func isItsOwnInverse(in entity: Entity) -> Bool {
+    guard let inverseName, inverseName.utf8.elementsEqual(name.utf8),
+      let destination = entity.model.entity(named: destinationEntityName)
+    else { return false }
+    return destination == entity || entity.isKindOf(entity: destination) || destination.isKindOf(entity: entity)
+  }
+}

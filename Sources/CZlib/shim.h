@@ -1,0 +1,9 @@
+#ifndef ATOMIC_STORE_KIT_CZLIB_H
+#define ATOMIC_STORE_KIT_CZLIB_H
+
+#include <zlib.h>
+
+// A macro with the version and the size of the structure in it, which Swift does not see.
+static inline int inflateRawInitialise(z_stream *stream) { return inflateInit2(stream, -MAX_WBITS); }
+
+#endif

@@ -1,0 +1,52 @@
+import AtomicStoreSPI
+
+/// Entities as archives have them, each with its parent's name, put below their parents.
+enum EntityNesting {
+  struct Found {
+    var entity: EntityDescription
+    var parent: String?
+  }
+
+  /// - Throws: `.invalidModel` for parents that do not exist or lead in a circle and for two entities of one name, `.limitExceeded`
+  ///   for more than ``ModelDescription/maximumInheritanceDepth`` above each other.
+  static func nested(_ entities: [Found], file: String) throws(PersistentStoreError) -> [EntityDescription] {
+    var found = entities.sorted { ScalarString($0.entity.name) < ScalarString($1.entity.name) }
+    func fail(_ text: String, _ index: Int, _ code: PersistentStoreError.Code = .invalidModel) -> PersistentStoreError {
+      PersistentStoreError(code, text, at: StoreLocation(file: file, entity: found[index].entity.name))
+    }
+    var indexByName: [ScalarString: Int] = [:]
+    for (index, entry) in found.enumerated() {
+      guard indexByName.updateValue(index, forKey: ScalarString(entry.entity.name)) == nil else {
+        throw fail("two entities have this name", index)
+      }
+    }
+    var children = [[Int]](repeating: [], count: found.count)
+    var order: [(index: Int, depth: Int)] = []
+    for (index, entry) in found.enumerated() {
+      guard let parent = entry.parent else {
+        order.append((index, 0))
+        continue
+      }
+      guard let above = indexByName[ScalarString(parent)] else { throw fail("the parent entity '\(parent)' does not exist", index) }
+      children[above].append(index)
+    }
+    let roots = order.map(\.index)
+    var next = 0
+    while next < order.count {
+      let (index, depth) = order[next]
+      next += 1
+      guard depth <= ModelDescription.maximumInheritanceDepth else {
+        throw fail("more than \(ModelDescription.maximumInheritanceDepth) parent entities above each other", index, .limitExceeded)
+      }
+      order += children[index].map { ($0, depth + 1) }
+    }
+    if order.count < found.count {
+      let reached = Set(order.map(\.index))
+      let lost = found.indices.filter { !reached.contains($0) }
+      throw fail("the parents of \(lost.prefix(10).map { found[$0].entity.name }.joined(separator: ", ")) lead in a circle", lost[0])
+    }
+    // From the leaves up: a parent takes its sub-entities when they have theirs.
+    for (index, _) in order.reversed() { found[index].entity.subentities = children[index].map { found[$0].entity } }
+    return roots.map { found[$0].entity }
+  }
+}

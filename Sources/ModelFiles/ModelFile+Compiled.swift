@@ -1,0 +1,76 @@
+public import AtomicStoreSPI
+import StoreCodecs
+
+extension ModelFile {
+  /// The name of a version without the extension of its file: `Company 2` of `Company 2.xcdatamodel`.
+  public static func plainVersionName(_ name: String) -> String {
+    for suffix in [".xcdatamodel", ".mom"] where name.hasSuffix(suffix) { return String(name.dropLast(suffix.count)) }
+    return name
+  }
+
+  /// The versions of a `.xcdatamodeld` or `.momd`, in the order of their names, and the current one where it is marked; nil for what
+  /// has no versions.
+  public static func versions(at path: String) throws(PersistentStoreError) -> (names: [String], current: String?)? {
+    let place = try StorePlace.inspect(path)
+    guard place.kind == .folder else { return nil }
+    let names = try place.allNames()
+    func sorted(_ suffix: String) -> [String] {
+      names.filter { $0.hasSuffix(suffix) }.map { ScalarString(plainVersionName($0)) }.sorted().map(\.string)
+    }
+    let sources = sorted(".xcdatamodel")
+    if !sources.isEmpty {
+      let current = names.contains(".xccurrentversion") ? try currentVersion(place) : nil
+      return (sources, current.flatMap { sources.contains($0) ? $0 : nil })
+    }
+    let compiled = sorted(".mom")
+    guard !compiled.isEmpty else { return nil }
+    return (compiled, names.contains("VersionInfo.plist") ? try currentCompiledVersion(place) : nil)
+  }
+
+  /// The version that `VersionInfo.plist` names; nil where it names none.
+  private static func currentCompiledVersion(_ place: StorePlace) throws(PersistentStoreError) -> String? {
+    try propertyList(at: place.path + "/VersionInfo.plist")["NSManagedObjectModel_CurrentVersionName"]?.stringValue
+  }
+
+  /// A version of a compiled model: the one that is asked for, the current one, or the only one.
+  static func readCompiled(
+    _ place: StorePlace, _ source: StoreSource, _ version: String?
+  ) throws(PersistentStoreError) -> ModelFile {
+    let names = source.memberNames.filter { $0.hasSuffix(".mom") }.map { plainVersionName($0) }
+    let list = names.joined(separator: ", ")
+    var wanted = version.map { plainVersionName($0) }
+    if wanted == nil, source.memberNames.contains("VersionInfo.plist") { wanted = try currentCompiledVersion(place) }
+    if let wanted, !names.contains(wanted) {
+      throw PersistentStoreError(
+        .notFound, "the model does not have the version '\(wanted)'; it has \(list)", at: StoreLocation(file: place.path))
+    }
+    guard let chosen = wanted ?? (names.count == 1 ? names.first : nil) else {
+      throw PersistentStoreError(
+        .invalidOption, "no version of the compiled model is marked as the current one: say which of \(list)",
+        at: StoreLocation(file: place.path))
+    }
+    var file = try read(at: place.path + "/" + chosen + ".mom")
+    file.versionName = chosen
+    file.availableVersions = names
+    return file
+  }
+
+  /// A property list of either form whose value is a dictionary.
+  static func propertyList(at path: String) throws(PersistentStoreError) -> PropertyListDictionary {
+    let bytes = try StoreSource(opening: try StorePlace.inspect(path)).bytes()
+    let list: PropertyListValue
+    if bytes.withUnsafeBytes({ PropertyList.isBinary($0) }) {
+      do throws(PersistentStoreError) {
+        list = try PropertyList.decodeBinary(bytes.withUnsafeBytes { Array($0) })
+      } catch {
+        throw error.located(StoreLocation(file: path))
+      }
+    } else {
+      list = try PropertyList.decodeXML(bytes.span, file: path)
+    }
+    guard let entries = list.dictionaryValue else {
+      throw PersistentStoreError(.malformed, "this is no dictionary", at: StoreLocation(file: path))
+    }
+    return entries
+  }
+}

@@ -1,0 +1,73 @@
+public import AtomicStoreSPI
+
+extension ModelFile {
+  /// What a file of the model family is, in words, and what can be done with it.
+  public struct Inspection: Sendable {
+    /// `compiled model`.
+    public var kind: String
+    /// What is to be said about it: entities, versions.
+    public var facts: [String]
+    /// The next command; nil where there is none.
+    public var next: String?
+  }
+
+  /// Says what a file or folder of the model family is; nil for everything else, stores included.
+  ///
+  /// - Throws: for one that is broken.
+  public static func inspect(_ path: String) throws(PersistentStoreError) -> Inspection? {
+    if let mapping = try MappingModel.read(at: path) {
+      return Inspection(
+        kind: "mapping model", facts: ["\(mapping.entityMappings.count) entity mappings"], next: "atomicstore model show \(path)")
+    }
+    do throws(PersistentStoreError) {
+      let file = try read(at: path)
+      return inspection(of: file, kind: try kindInWords(path), path)
+    } catch {
+      switch error.code {
+      // Several versions of which none is marked.
+      case .invalidOption:
+        let names = try versions(at: path)?.names ?? []
+        return Inspection(
+          kind: "compiled model", facts: ["versions: \(names.joined(separator: ", ")); none is marked as the current one"],
+          next: "atomicstore model show \(path) --version NAME")
+      case .notSupported: return Inspection(kind: error.message, facts: [], next: nil)
+      case .unrecognizedFormat:
+        guard let place = try? StorePlace.inspect(path), place.kind == .file, let bytes = try? StoreSource(opening: place).bytes(),
+          bytes.withUnsafeBytes({ ModelFileKind.detect($0) == .versionInfo || ModelFileKind.detect($0, root: "plist") == .versionInfo })
+        else { return nil }
+        return Inspection(kind: error.message, facts: [], next: nil)
+      default: throw error
+      }
+    }
+  }
+
+  private static func kindInWords(_ path: String) throws(PersistentStoreError) -> String {
+    let place = try StorePlace.inspect(path)
+    if place.kind == .folder {
+      let source = try StoreSource(opening: place)
+      if source.memberNames.contains("contents") { return "model (.xcdatamodel)" }
+      if source.memberNames.contains("elements") { return "model from before Xcode 4 (.xcdatamodel)" }
+      return source.memberNames.contains { $0.hasSuffix(".mom") } ? "compiled model with versions (.momd)" : "model with versions (.xcdatamodeld)"
+    }
+    switch try StoreSource(opening: place).bytes().withUnsafeBytes({ ModelFileKind.detect($0) }) {
+    case .oldArchive: return "model from before Xcode 4 (elements)"
+    case .compiled: return "compiled model (.mom)"
+    default: return try StoreSource(opening: place).bytes().withUnsafeBytes { ModelFileKind.detect($0, root: "plist") } == .compiled
+      ? "compiled model (.mom, in XML)" : "model (contents)"
+    }
+  }
+
+  private static func inspection(of file: ModelFile, kind: String, _ path: String) -> Inspection {
+    let model = ManagedObjectModel(unchecked: file.description)
+    var facts = ["\(model.entityCount) entities: " + model.entities.prefix(40).map(\.name).joined(separator: ", ") + (model.entityCount > 40 ? " …" : "")]
+    if !file.availableVersions.isEmpty {
+      facts.insert("versions: \(file.availableVersions.joined(separator: ", ")); this is \(file.versionName ?? "one")", at: 0)
+    }
+    let identifiers = file.description.versionIdentifiers.filter { !$0.isEmpty }
+    if !identifiers.isEmpty { facts.append("identifier: \(identifiers.joined(separator: ", "))") }
+    facts.append("checksum of the version hashes: \(model.versionHashes.checksum)")
+    let isSource = kind.hasPrefix("model (") || kind.hasPrefix("model with")
+    let next = isSource ? "atomicstore model show \(path)" : "atomicstore model convert \(path) NAME.\(file.availableVersions.count > 1 ? "xcdatamodeld" : "xcdatamodel")"
+    return Inspection(kind: kind, facts: facts, next: next)
+  }
+}

@@ -1,0 +1,124 @@
+public import AtomicStoreSPI
+import FoundationEssentials
+import Glibc
+import StoreCodecs
+
+extension ModelFile {
+  /// The model as ``contents(of:)`` can write it, and what was left out of it, in words.
+  ///
+  /// Nothing of it counts in version hashes: defaults and bounds that a model file has no text for, a second version identifier, the
+  /// sort order of fetch requests.
+  public static func withoutWhatFilesCannotHold(_ model: ModelDescription) -> (model: ModelDescription, lost: [String]) {
+    var kept = model
+    var lost: [String] = []
+    if model.versionIdentifiers.count > 1 {
+      lost.append("of the version identifiers \(model.versionIdentifiers.joined(separator: ", ")) only the first is written")
+      kept.versionIdentifiers = [model.versionIdentifiers[0]]
+    }
+    kept.entities = kept.entities.map { reduced($0, &lost) }
+    for index in kept.composites.indices {
+      let owner = kept.composites[index].name
+      kept.composites[index].attributes = kept.composites[index].attributes.map { reduced($0, owner, &lost) }
+    }
+    for index in kept.fetchRequestTemplates.indices { reduce(&kept.fetchRequestTemplates[index], &lost) }
+    return (kept, lost)
+  }
+
+  // As deep as entities are nested, which the model bounds.
+  private static func reduced(_ entity: EntityDescription, _ lost: inout [String]) -> EntityDescription {
+    var entity = entity
+    entity.properties = entity.properties.map { property in
+      switch property {
+      case .attribute(let attribute): return .attribute(reduced(attribute, entity.name, &lost))
+      case .fetchedProperty(var fetched):
+        reduce(&fetched.fetchRequest, &lost)
+        return .fetchedProperty(fetched)
+      case .relationship: return property
+      }
+    }
+    entity.subentities = entity.subentities.map { reduced($0, &lost) }
+    return entity
+  }
+
+  private static func reduced(_ attribute: AttributeDescription, _ owner: String, _ lost: inout [String]) -> AttributeDescription {
+    var attribute = attribute
+    func isWritable(_ value: StoredValue?) -> Bool {
+      guard let value, !value.isNull else { return true }
+      if case .data = value { return false }
+      if case .string(let text) = value, !XMLText.canHold(text) { return false }
+      return attribute.type != .undefined && attribute.type.accepts(value)
+    }
+    func drop(_ what: String) { lost.append("the \(what) of \(owner).\(attribute.name) has no text in a model file; it is left out") }
+    if !isWritable(attribute.defaultValue) {
+      attribute.defaultValue = nil
+      drop("default")
+    }
+    if !isWritable(attribute.minimum) || attribute.type == .string && attribute.minimum != nil {
+      attribute.minimum = nil
+      drop("least value")
+    }
+    if !isWritable(attribute.maximum) || attribute.type == .string && attribute.maximum != nil {
+      attribute.maximum = nil
+      drop("greatest value")
+    }
+    return attribute
+  }
+
+  private static func reduce(_ request: inout FetchRequestDescription, _ lost: inout [String]) {
+    guard !request.sortOrder.isEmpty else { return }
+    request.sortOrder = []
+    lost.append("the sort order of the fetch request '\(request.name)' has no text in a model file; it is left out")
+  }
+
+  /// Writes models as the versions of a `.xcdatamodeld` folder.
+  ///
+  /// - Parameters:
+  ///   - versions: Their names, without extension, and the models.
+  ///   - current: The name of the current one.
+  ///   - overwrite: Whether a folder that is there may be replaced.
+  /// - Throws: as ``contents(of:)``, and `.alreadyExists`, `.invalidValue` for a name that no file can have.
+  public static func write(
+    versions: [(name: String, model: ModelDescription)], current: String, to path: String, overwrite: Bool = false
+  ) throws(PersistentStoreError) {
+    let place = try StorePlace.inspect(path)
+    guard overwrite || place.kind == .nothing || place.kind == .emptyFolder else {
+      throw PersistentStoreError(.alreadyExists, "something is there already", at: StoreLocation(file: path))
+    }
+    let target = place.resolvedPath
+    // Beside the target, so that it takes its place in one step.
+    let staged = target + ".staged-" + UUID().uuidString
+    defer { try? FileManager.default.removeItem(atPath: staged) }
+    try makeFolder(staged, for: path)
+    for (name, model) in versions {
+      guard !name.isEmpty, !name.utf8.contains(UInt8(ascii: "/")), name.utf8.count < 200 else {
+        throw PersistentStoreError(.invalidValue, "'\(name)' cannot name a version", at: StoreLocation(file: path))
+      }
+      try write(model, to: staged + "/" + name + ".xcdatamodel")
+    }
+    let marker = try StagedStore(target: staged + "/.xccurrentversion", layout: .file, policy: .createNew)
+    let list: PropertyListValue = ["_XCCurrentVersionName": .string(current + ".xcdatamodel")]
+    try marker.file().write(try PropertyList.encodeXML(list))
+    try marker.finish()
+    try marker.commit()
+    try exchange(staged, target, path)
+  }
+
+  private static func makeFolder(_ folder: String, for path: String) throws(PersistentStoreError) {
+    guard mkdir(folder, 0o777) == 0 else {
+      throw PersistentStoreError(
+        errno == EACCES || errno == EROFS ? .permissionDenied : .cannotCreate, "the folder cannot be made: \(String(cString: strerror(errno)))",
+        at: StoreLocation(file: path))
+    }
+  }
+
+  private static func exchange(_ staged: String, _ target: String, _ path: String) throws(PersistentStoreError) {
+    let old = target + ".replaced-" + UUID().uuidString
+    let isReplaced = Glibc.rename(target, old) == 0
+    guard Glibc.rename(staged, target) == 0 else {
+      let text = String(cString: strerror(errno))
+      if isReplaced { _ = Glibc.rename(old, target) }
+      throw PersistentStoreError(.cannotCreate, "the folder cannot take its place: \(text)", at: StoreLocation(file: path))
+    }
+    if isReplaced { try? FileManager.default.removeItem(atPath: old) }
+  }
+}

@@ -1,0 +1,270 @@
+public import FoundationEssentials
+public import StorePrimitives
+import Synchronization
+
+// MARK: - By key
+
+extension KeyedArchive.Value {
+  /// The object's keys, its class aside, in the order of their bytes.
+  public var keys: [String] { (value.dictionaryValue ?? PropertyListDictionary()).keys.filter { $0 != "$class" } }
+
+  /// The value under a key, a reference followed; nil where there is none, or nil itself.
+  ///
+  /// - Throws: `.malformed` where this is a plain value, which has no keys, or a reference leads nowhere.
+  public subscript(key: String) -> KeyedArchive.Value? {
+    get throws(PersistentStoreError) {
+      guard case .dictionary(let fields) = value else { throw malformed("a plain value does not have the key '\(key)'") }
+      guard let found = fields[key] else { return nil }
+      let result = try child(found, .key(key))
+      return result.isNull ? nil : result
+    }
+  }
+
+  private func child(_ found: PropertyListValue, _ step: KeyedArchive.Path.Step) throws(PersistentStoreError) -> KeyedArchive.Value {
+    let path = KeyedArchive.Path(parent: path, step: step)
+    let result = KeyedArchive.Value(storage: storage, value: found, index: nil, path: path).resolved
+    if case .uid(let number) = result.value { throw malformed("a reference to object \(number) of \(storage.objects.count)") }
+    return result
+  }
+
+  /// A text under a key; nil where there is none.
+  public func string(_ key: String) throws(PersistentStoreError) -> String? {
+    guard let found = try self[key] else { return nil }
+    guard let text = found.stringValue else { throw found.malformed("a string is expected") }
+    return text
+  }
+
+  /// This value where it is a text, or else the text under a key: for what some archives hold by name and some as an object.
+  public func stringOrName(_ key: String) throws(PersistentStoreError) -> String? {
+    if let text = stringValue { return text }
+    return try string(key)
+  }
+
+  /// The first of the keys that has a value.
+  public func first(of keys: String...) throws(PersistentStoreError) -> KeyedArchive.Value? {
+    for key in keys {
+      if let found = try self[key] { return found }
+    }
+    return nil
+  }
+
+  /// A text that must be there.
+  public func requiredString(_ key: String) throws(PersistentStoreError) -> String {
+    guard let text = try string(key) else { throw malformed("the key '\(key)' is missing") }
+    return text
+  }
+
+  /// A whole number under a key, a Boolean as 0 or 1; nil where there is none.
+  public func integer(_ key: String) throws(PersistentStoreError) -> Int? {
+    guard let found = try self[key] else { return nil }
+    guard let number = found.integerValue else { throw found.malformed("a whole number is expected") }
+    return number
+  }
+
+  /// A Boolean under a key, a number as not 0; false where there is none.
+  public func boolean(_ key: String) throws(PersistentStoreError) -> Bool {
+    guard let found = try self[key] else { return false }
+    guard let number = found.integerValue else { throw found.malformed("a Boolean is expected") }
+    return number != 0
+  }
+
+  /// The elements of an array or a set under a key; nil where there is none.
+  public func list(_ key: String) throws(PersistentStoreError) -> [KeyedArchive.Value]? {
+    guard let found = try self[key] else { return nil }
+    return try found.elements()
+  }
+
+  /// The entries of a dictionary under a key, whose keys are texts, in the order of the archive; nil where there is none.
+  public func dictionary(_ key: String) throws(PersistentStoreError) -> [(key: String, value: KeyedArchive.Value)]? {
+    guard let found = try self[key] else { return nil }
+    return try found.entries()
+  }
+}
+
+// MARK: - Containers
+
+extension KeyedArchive.Value {
+  private func spend(_ count: Int) throws(PersistentStoreError) {
+    let isLeft = storage.budget.withLock { budget in
+      guard budget >= count else { return false }
+      budget -= count
+      return true
+    }
+    guard isLeft else { throw malformed("shared lists unfold to more elements than the file can hold", code: .limitExceeded) }
+  }
+
+  private func values(_ key: String) throws(PersistentStoreError) -> [PropertyListValue] {
+    guard case .dictionary(let fields) = value, case .array(let list)? = fields[key] else {
+      throw malformed("the list '\(key)' is missing")
+    }
+    try spend(list.count)
+    return list
+  }
+
+  /// The elements of an array or a set.
+  ///
+  /// - Throws: `.malformed` for another object, `.limitExceeded` where shared lists unfold to too much.
+  public func elements() throws(PersistentStoreError) -> [KeyedArchive.Value] {
+    let list: [PropertyListValue]
+    if case .array(let plain) = value {
+      try spend(plain.count)
+      list = plain
+    } else {
+      guard classNames.contains(where: { ["NSArray", "NSSet", "NSOrderedSet"].contains($0) }) else {
+        throw malformed("an array or a set is expected")
+      }
+      list = try values("NS.objects")
+    }
+    var result: [KeyedArchive.Value] = []
+    result.reserveCapacity(list.count)
+    for (index, element) in list.enumerated() { result.append(try child(element, .index(index))) }
+    return result
+  }
+
+  /// The keys and values of a dictionary, in the order of the archive. A key that is a number is its text.
+  ///
+  /// - Throws: as ``elements()``, and `.malformed` for other keys.
+  public func entries() throws(PersistentStoreError) -> [(key: String, value: KeyedArchive.Value)] {
+    let (keys, values) = try keysAndValues()
+    var result: [(key: String, value: KeyedArchive.Value)] = []
+    result.reserveCapacity(keys.count)
+    for (index, (key, value)) in zip(keys, values).enumerated() {
+      let keyValue = try child(key, .index(index))
+      guard let name = keyValue.stringValue ?? keyValue.integerValue.map(String.init) else {
+        throw keyValue.malformed("a string is expected as a key")
+      }
+      result.append((name, try child(value, .key(name))))
+    }
+    return result
+  }
+
+  private func keysAndValues() throws(PersistentStoreError) -> ([PropertyListValue], [PropertyListValue]) {
+    let classes = classNames
+    if classes.contains("NSKnownKeysDictionary1") { return try knownKeysAndValues() }
+    guard classes.contains("NSDictionary") else { throw malformed("a dictionary is expected") }
+    let keys = try values("NS.keys")
+    let values = try values("NS.objects")
+    guard keys.count == values.count else { throw malformed("\(keys.count) keys for \(values.count) values") }
+    return (keys, values)
+  }
+
+  /// Of a dictionary of Core Data's own: its keys are those of a strategy, and a token stands where it has no value.
+  private func knownKeysAndValues() throws(PersistentStoreError) -> ([PropertyListValue], [PropertyListValue]) {
+    guard let mapping = try self["searchMapping"], let keyList = try mapping["keys"], let valueList = try self["values"] else {
+      throw malformed("a dictionary with known keys has no keys or no values")
+    }
+    let keys = try keyList.plainElements()
+    let values = try valueList.plainElements()
+    guard keys.count == values.count else { throw malformed("\(keys.count) keys for \(values.count) values") }
+    let token = try self["emptyToken"]
+    let isEmpty = { (value: PropertyListValue) in
+      if case .uid(let number) = value, let index = token?.index { return Int(exactly: number) == index }
+      return token.map { $0.value == value } ?? false
+    }
+    let kept = values.indices.filter { !isEmpty(values[$0]) }
+    return (kept.map { keys[$0] }, kept.map { values[$0] })
+  }
+
+  /// Unresolved elements.
+  private func plainElements() throws(PersistentStoreError) -> [PropertyListValue] {
+    if case .array(let plain) = value {
+      try spend(plain.count)
+      return plain
+    }
+    return try values("NS.objects")
+  }
+}
+
+// MARK: - Plain values
+
+extension KeyedArchive.Value {
+  private func field(_ key: String) -> PropertyListValue? {
+    guard let found = value.dictionaryValue?[key] else { return nil }
+    guard case .uid(let number) = found, let index = Int(exactly: number), storage.objects.indices.contains(index) else { return found }
+    return storage.objects[index]
+  }
+
+  /// A string, mutable or not; nil for everything else, nil itself included.
+  public var stringValue: String? {
+    if isNull { return nil }
+    if case .string(let text) = value { return text }
+    guard classNames.contains("NSString") else { return nil }
+    if let text = field("NS.string")?.stringValue { return text }
+    return field("NS.bytes")?.dataValue.flatMap { String(validating: $0, as: UTF8.self) }
+  }
+
+  /// A whole number: an integer, a Boolean, a number with a fraction of nothing, or a decimal that is whole.
+  public var integerValue: Int? {
+    switch value {
+    case .integer(let number): Int(exactly: number)
+    case .boolean(let flag): flag ? 1 : 0
+    case .real(let number): Int(exactly: number)
+    default: decimalValue.flatMap { Int($0.description) }
+    }
+  }
+
+  /// A number, with a fraction or without.
+  public var realValue: Double? {
+    switch value {
+    case .real(let number): number
+    case .integer(let number): Double(number)
+    case .boolean(let flag): flag ? 1 : 0
+    default: decimalValue.flatMap { Double($0.description) }
+    }
+  }
+
+  /// Whether the value was archived as a Boolean.
+  public var booleanValue: Bool? { value.booleanValue }
+
+  /// Bytes, as they are or in an NSData.
+  public var dataValue: Data? {
+    if case .data(let data) = value { return data }
+    return classNames.contains("NSData") ? field("NS.data")?.dataValue : nil
+  }
+
+  /// An NSDate.
+  public var dateValue: Date? {
+    if case .date(let date) = value { return date }
+    guard classNames.contains("NSDate") else { return nil }
+    switch field("NS.time") {
+    case .real(let seconds)?: return Date(timeIntervalSinceReferenceDate: seconds)
+    case .integer(let seconds)?: return Date(timeIntervalSinceReferenceDate: Double(seconds))
+    default: return nil
+    }
+  }
+
+  /// An NSUUID.
+  public var uuidValue: UUID? {
+    guard classNames.contains("NSUUID"), let bytes = field("NS.uuidbytes")?.dataValue, bytes.count == 16 else { return nil }
+    return bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
+  }
+
+  /// The text of an NSURL, of its own part where it is relative.
+  public var urlText: String? { classNames.contains("NSURL") ? field("NS.relative")?.stringValue : nil }
+
+  /// An NSDecimalNumber: words of 16 bits, the first of least weight, times a power of ten.
+  public var decimalValue: DecimalNumber? {
+    guard classNames.contains(where: { $0 == "NSDecimalNumber" || $0 == "NSDecimalNumberPlaceholder" }) else { return nil }
+    guard let words = field("NS.mantissa")?.dataValue, let length = field("NS.length")?.integerValue,
+      let exponent = field("NS.exponent")?.integerValue, let power = Int8(exactly: exponent)
+    else { return nil }
+    let isNegative = switch field("NS.negative") {
+    case .boolean(let flag)?: flag
+    case .integer(let number)?: number != 0
+    default: false
+    }
+    // A negative number of no words is not a number.
+    if length == 0 { return isNegative ? .nan : DecimalNumber(0) }
+    let byteOrder = field("NS.mantissa.bo")?.integerValue ?? 1
+    let isLittleEndian = byteOrder == 1
+    guard length > 0, length <= 8, words.count >= length * 2 else { return nil }
+    let bytes = Array(words)
+    var mantissa: UInt128 = 0
+    for word in (0..<length).reversed() {
+      let (one, other) = (UInt128(bytes[word * 2]), UInt128(bytes[word * 2 + 1]))
+      let value: UInt128 = isLittleEndian ? (other << 8 | one) : (one << 8 | other)
+      mantissa = mantissa << 16 | value
+    }
+    return DecimalNumber(mantissa: mantissa, exponent: power, isNegative: isNegative)
+  }
+}

@@ -1,0 +1,80 @@
+import Foundation
+import Testing
+
+@Suite("atomicstore model") struct ModelCommandTests {
+  private static let company = Command.samples + "/Company/Company.xcdatamodeld"
+  private static let friends = Command.samples + "/FriendInfo/FriendInfo.xcdatamodeld"
+
+  @Test("show --hashes prints a line for each entity, digest and checksum, as JSON too")
+  func hashes() throws {
+    let text = try Command.run("model", "show", "--hashes", Self.company)
+    let lines = text.output.split(separator: "\n").map(String.init)
+    #expect(text.code == 0 && lines.count > 4)
+    #expect(lines[0].wholeMatch(of: #/[0-9a-f]{64}  [A-Za-z]+/#) != nil, "\(lines[0])")
+    #expect(lines.suffix(2).map { $0.prefix(10) } == ["digest    ", "checksum  "])
+    let json = try #require(try Command.run("model", "show", "--hashes", "--json", Self.company).json() as? [String: Any])
+    let entities = try #require(json["entities"] as? [[String: Any]])
+    #expect(json["isComputed"] as? Bool == true && entities.count == lines.count - 2)
+    #expect((entities[0]["hash"] as? String).map { lines[0].hasPrefix($0) } == true)
+  }
+
+  @Test("a hash that rests on a rule without evidence says so")
+  func notVerified() throws {
+    let folder = try Folder()
+    let text = """
+      <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0">
+      <entity name="A"><relationship name="friend" maxCount="1" destinationEntity="A" inverseName="friend" inverseEntity="A"/></entity></model>
+      """
+    try Data(text.utf8).write(to: URL(filePath: folder("contents")))
+    let result = try Command.run("model", "show", "--hashes", folder("contents"))
+    #expect(result.output.contains("A  (not verified: relationship 'friend' is its own inverse)\n"), "\(result.output)")
+  }
+
+  @Test("diff says 0 for the same hashes, 1 and why for others, 2 for trouble")
+  func diff() throws {
+    let folder = try Folder()
+    let same = try Command.run("model", "diff", Self.company, Command.samples + "/Company/Company.xml")
+    #expect(same.code == 0 && same.output.contains("the same"), "\(same.output)\(same.errors)")
+    let other = try Command.run("model", "diff", Self.company, Self.friends)
+    #expect(other.code == 1 && other.output.contains("migration needed") && other.output.contains("only in \(Self.friends)"))
+    var text = try String(contentsOfFile: Self.friends + "/FriendInfo.xcdatamodel/contents", encoding: .utf8)
+    text.replace("attributeType=\"Integer 16\"", with: "attributeType=\"Integer 64\"")
+    try Data(text.utf8).write(to: URL(filePath: folder("contents")))
+    let changed = try Command.run("model", "diff", Self.friends, folder("contents"))
+    #expect(changed.code == 1 && changed.output.contains("Integer 16 → Integer 64"), "\(changed.output)")
+    let json = try #require(try Command.run("model", "diff", Self.friends, folder("contents"), "--json").json() as? [String: Any])
+    #expect(json["isCompatible"] as? Bool == false && (json["differences"] as? [[String: Any]])?.isEmpty == false)
+    #expect(try Command.run("model", "diff", Self.friends, folder("none")).code == 2)
+    let quiet = try Command.run("model", "diff", "--quiet", Self.company, Self.friends)
+    #expect(quiet.code == 1 && quiet.output.isEmpty)
+  }
+
+  @Test("convert writes what reads back with the same hashes, and refuses what is there")
+  func convert() throws {
+    let folder = try Folder()
+    #expect(try Command.run("model", "convert", Command.samples + "/Company/Company.plist", folder("C.xcdatamodel")).code == 0)
+    #expect(try Command.run("model", "diff", Self.company, folder("C.xcdatamodel")).code == 0)
+    #expect(try Command.run("model", "convert", Self.company, folder("C.xcdatamodel")).code == 73)
+    #expect(try Command.run("model", "convert", "--force", Self.company, folder("C.xcdatamodel")).code == 0)
+    #expect(try Command.run("model", "convert", Self.company, folder("D.xcdatamodeld")).code == 0)
+    #expect(try Command.run("model", "diff", Self.company, folder("D.xcdatamodeld")).code == 0)
+    #expect(try Command.run("model", "convert", Self.company, folder("D.mom")).code == 64)
+    #expect(folder.names == ["C.xcdatamodel", "D.xcdatamodeld"])
+  }
+
+  @Test("a store is read with a model of other hashes only where that is asked for")
+  func ignoring() throws {
+    let folder = try Folder()
+    #expect(try Command.run("convert", Command.samples + "/FriendInfo/FriendInfo.csvstore", folder("f.xml")).code == 0)
+    #expect(try String(contentsOfFile: folder("f.xml"), encoding: .utf8).contains("NSStoreModelVersionHashes"))
+    var text = try String(contentsOfFile: Self.friends + "/FriendInfo.xcdatamodel/contents", encoding: .utf8)
+    text.replace("optional=\"YES\" attributeType=\"String\"", with: "attributeType=\"String\"")
+    try Data(text.utf8).write(to: URL(filePath: folder("contents")))
+    let refused = try Command.run("inspect", folder("f.xml"), "--model", folder("contents"))
+    #expect(refused.code == 65 && refused.errors.contains("optional → required"), "\(refused.errors)")
+    let read = try Command.run("inspect", folder("f.xml"), "--model", folder("contents"), "--ignore-version-hashes")
+    #expect(read.code == 0, "\(read.errors)")
+    // The one that was converted has hashes, the sample has none: no difference.
+    #expect(try Command.run("diff", Command.samples + "/FriendInfo/FriendInfo.xml", folder("f.xml")).code == 0)
+  }
+}
