@@ -85,6 +85,8 @@ struct SavePromise {
         if !isSettled, Self.isOneToOne(slot) { continue }
         // A to-one that was not changed here follows what was changed at the other end.
         if policy == .mergeByPropertyObjectTrump, !here, slot.relationship?.inverseName != nil { continue }
+        // What is new here has no reference before the save.
+        if !takesStore, slot.isRelationship, Self.leadsToNewObject(conflict.objectID, slot.name, context) { continue }
         note(conflict.objectID, slot, (takesStore ? persisted : conflict.objectSnapshot)[slot.name], "conflict, \(policy)")
       }
     }
@@ -100,6 +102,11 @@ struct SavePromise {
       let back = ScriptModel.model.entity(named: relationship.destinationEntityName)?.slots.first(where: { $0.name == inverse })
     else { return false }
     return !slot.isToMany && !back.isToMany
+  }
+
+  private static func leadsToNewObject(_ id: ManagedObjectID, _ key: String, _ context: ManagedObjectContext) -> Bool {
+    guard let end = context.registeredObject(for: id)?[key] as? ManagedObject else { return false }
+    return end.objectID.reference == nil
   }
 
   private mutating func note(_ id: ManagedObjectID, _ slot: Slot, _ value: StoredValue?, _ why: String) {

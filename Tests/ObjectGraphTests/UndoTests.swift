@@ -222,4 +222,104 @@ import Testing
     undo.undo()
     #expect(ada.isInserted)
   }
+
+  static func boxes(_ rule: DeleteRule, toMany: Bool) throws -> ManagedObjectModel {
+    func end(_ name: String, _ destination: String, _ inverse: String, _ toMany: Bool, _ rule: DeleteRule) -> PropertyDescription {
+      .relationship(
+        RelationshipDescription(
+          name: name, destinationEntityName: destination, inverseName: inverse, maximumCount: toMany ? 0 : 1, deleteRule: rule))
+    }
+    let name = PropertyDescription.attribute(AttributeDescription(name: "name", type: .string))
+    return try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(name: "Box", properties: [name, end("labels", "Label", "boxes", true, rule)]),
+        EntityDescription(name: "Label", properties: [name, end("boxes", "Box", "labels", toMany, .nullify)]),
+      ]))
+  }
+
+  @Test(
+    "a deletion that was saved is undone at both ends, also where the save cut the other one",
+    arguments: [DeleteRule.noAction, .nullify], [true, false])
+  func undoAfterSave(_ rule: DeleteRule, _ toMany: Bool) throws {
+    let stack = try Stack(model: try Self.boxes(rule, toMany: toMany))
+    stack.context.undoManager = UndoHistory()
+    let box = try stack.insert("Box", ["name": "b"])
+    let labels = try (0..<2).map { try stack.insert("Label", ["name": "l\($0)"]) }
+    try box.setValue(Set(labels), forKey: "labels")
+    try stack.context.save()
+    stack.context.delete(box)
+    try stack.context.save()
+    #expect(try stack.reopened().fetch("Label").allSatisfy { try $0.objects(forRelationshipNamed: "boxes").isEmpty })
+    stack.context.undo()
+    try stack.context.save()
+    let reopened = try stack.reopened()
+    #expect(inverseProblems(in: reopened.store.nodes) == [])
+    #expect(try names(try #require(reopened.first("Box", "b")), "labels").sorted() == ["l0", "l1"])
+  }
+
+  @Test("a label that was put elsewhere since its box was deleted stays there when the deletion is undone")
+  func undoAfterSaveAndMove() throws {
+    let stack = try Stack(model: try Self.boxes(.noAction, toMany: false))
+    stack.context.undoManager = UndoHistory()
+    let (old, new) = (try stack.insert("Box", ["name": "old"]), try stack.insert("Box", ["name": "new"]))
+    let labels = try (0..<2).map { try stack.insert("Label", ["name": "l\($0)"]) }
+    try old.setValue(Set(labels), forKey: "labels")
+    try stack.context.save()
+    stack.context.delete(old)
+    try stack.context.save()
+    // Another context, so that this one's history still ends with the deletion.
+    let other = ManagedObjectContext(stack.coordinator)
+    try other.existingObject(with: labels[0].objectID).setValue(try other.existingObject(with: new.objectID), forKey: "boxes")
+    try other.save()
+    stack.context.refreshAllObjects()
+    stack.context.undo()
+    try stack.context.save()
+    let reopened = try stack.reopened()
+    #expect(inverseProblems(in: reopened.store.nodes) == [])
+    #expect(try names(try #require(reopened.first("Box", "new")), "labels") == ["l0"])
+    #expect(try names(try #require(reopened.first("Box", "old")), "labels") == ["l1"])
+  }
+
+  @Test("undo after a refresh adds nothing that is there again, and takes out nothing that is gone", arguments: [true, false])
+  func undoAfterRefresh(_ toMany: Bool) throws {
+    let stack = try Stack(model: try Self.boxes(.nullify, toMany: toMany))
+    stack.context.undoManager = UndoHistory()
+    let (first, second) = (try stack.insert("Box", ["name": "first"]), try stack.insert("Box", ["name": "second"]))
+    let label = try stack.insert("Label", ["name": "l"])
+    try first.setValue(Set([label]), forKey: "labels")
+    try stack.context.save()
+    stack.context.undoManager?.removeAllActions()
+    if toMany { try label.setValue(Set([second]), forKey: "boxes") } else { try label.setValue(second, forKey: "boxes") }
+    stack.context.refresh(first, mergeChanges: false)
+    stack.context.undo()
+    #expect(try names(first, "labels") == ["l"] && names(second, "labels") == [])
+    stack.context.redo()
+    stack.context.undo()
+    try stack.context.save()
+    #expect(try names(#require(stack.reopened().first("Box", "first")), "labels") == ["l"])
+    #expect(inverseProblems(in: try stack.reopened().store.nodes) == [])
+  }
+
+  @Test("a deletion that a merge policy took back is not undone a second time")
+  func undoAfterConflict() throws {
+    let stack = try Stack(model: try Self.boxes(.nullify, toMany: true))
+    stack.context.undoManager = UndoHistory()
+    stack.context.mergePolicy = .mergeByPropertyStoreTrump
+    let box = try stack.insert("Box", ["name": "b"])
+    let label = try stack.insert("Label", ["name": "l"])
+    try box.setValue(Set([label]), forKey: "labels")
+    try stack.context.save()
+    stack.context.delete(label)
+    stack.context.processPendingChanges()
+    let other = ManagedObjectContext(stack.coordinator)
+    try other.existingObject(with: label.objectID).setValue("renamed", forKey: "name")
+    try other.save()
+    try stack.context.save()
+    stack.context.undo()
+    try stack.context.save()
+    stack.context.undo()
+    stack.context.redo()
+    try stack.context.save()
+    #expect(inverseProblems(in: try stack.reopened().store.nodes) == [])
+  }
 }

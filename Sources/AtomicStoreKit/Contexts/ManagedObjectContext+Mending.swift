@@ -25,6 +25,28 @@ extension ManagedObjectContext {
     }
   }
 
+  /// Makes the other ends of an object that undo brought back after a save lead to it.
+  ///
+  /// Its own deletion recorded what the delete rules changed. What the save changed beside that, such as the other end of a
+  /// relationship with the rule No Action, was not recorded. A to-one that leads to another object by now stays as it is.
+  func joinOtherEnds(of object: ManagedObject) {
+    guard object.context === self, object.flags.contains(.inserted), !object.flags.contains(.deleted) else { return }
+    for p in object.plan.relationships {
+      let q = object.plan.properties[p].inverse
+      guard q >= 0 else { continue }
+      for other in ends(object, p) where other.context === self && !other.flags.contains(.deleted) && other.isReachable {
+        if isEnd(other, q, object) { continue }
+        if !other.plan.properties[q].isToMany, let present = other.toOneObject(q), present.context === self,
+          !present.flags.contains(.deleted), present.isReachable
+        {
+          separate(object, p, other)
+        } else {
+          join(other, q, object)
+        }
+      }
+    }
+  }
+
   private func ends(_ object: ManagedObject, _ p: Int) -> [ManagedObject] {
     object.plan.properties[p].isToMany ? object.toManyObjects(p) : object.toOneObject(p).map { [$0] } ?? []
   }

@@ -165,9 +165,13 @@ public final class UndoHistory {
     defer { isWorking = false }
     var opposite = Group(name: group.name)
     opposite.steps.reserveCapacity(group.steps.count)
+    // What was deleted and saved comes back as a new object.
+    var returned: [ManagedObject] = []
     for step in group.steps.reversed() {
+      if case .deleted(let object) = step, object.context == nil { returned.append(object) }
       if let back = reverse(step, in: context) { opposite.steps.append(back) }
     }
+    for object in returned { context.joinOtherEnds(of: object) }
     return opposite
   }
 
@@ -177,6 +181,8 @@ public final class UndoHistory {
       context.applyUninsert(object)
       return .deleted(object)
     case .deleted(let object):
+      // A merge policy or a refresh may have brought it back.
+      guard object.context == nil || object.flags.contains(.deleted) else { return nil }
       context.applyUndelete(object)
       return .inserted(object)
     case .attribute(let object, let p, let value):
@@ -200,12 +206,13 @@ public final class UndoHistory {
       note(object, context)
       return .toOne(object, p, now)
     case .added(let object, let p, let member, _):
-      guard isChangeable(object) else { return nil }
+      // After a refresh or a conflict, members may be back or gone already.
+      guard isChangeable(object), object.toManyContains(p, member) else { return nil }
       let place = object.applyRemove(p, member)
       note(object, context)
       return .removed(object, p, member, place)
     case .removed(let object, let p, let member, let place):
-      guard isChangeable(object) else { return nil }
+      guard isChangeable(object), !object.toManyContains(p, member) else { return nil }
       object.applyAdd(p, member, at: place)
       note(object, context)
       return .added(object, p, member, place)
