@@ -14,6 +14,13 @@ let strict: [SwiftSetting] = [
   .enableExperimentalFeature("Lifetimes"),
 ]
 
+/// For the commands only: no library target of the kit depends on it.
+let argumentParser = Target.Dependency.product(
+  name: "ArgumentParser", package: "swift-argument-parser", condition: .when(traits: ["Command"]))
+
+/// Plug-ins are bound to the program's copy of the kit, not to one of their own.
+let exportingSymbols: [LinkerSetting] = [.unsafeFlags(["-Xlinker", "--export-dynamic"])]
+
 let package = Package(
   name: "atomic-store-kit",
   products: [
@@ -23,16 +30,22 @@ let package = Package(
     // What a format author needs, and nothing else: no format, no libxml2, no object graph.
     .library(name: "AtomicStoreSPI", targets: ["AtomicStoreSPI"]),
     .library(name: "AtomicStoreConformance", targets: ["AtomicStoreConformance"]),
-    // One dynamic library with all of it: what plug-ins link, and whoever tests them, so that there is one copy of the kit.
+    // What a test target that runs conformance checks links beside the harness, and no other target: it replaces system calls of the
+    // whole program, so that checks can count and fail them.
+    .library(name: "AtomicStoreConformanceFaults", targets: ["CStoreFaults"]),
+    // One dynamic library with all of it: what plug-ins link, and whoever tests them, so that there is one copy of the kit. It replaces
+    // no system call.
     .library(
       name: "AtomicStoreKitDynamic", type: .dynamic,
       targets: [
         "AtomicStoreKit", "StoreCoordination", "StorePredicates", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats",
-        "AtomicStoreConformance", "AtomicStoreCommand", "CStorePlugin",
+        "AtomicStoreConformance", "AtomicStoreCommand", "AtomicStoreConformCommand", "CStorePlugin",
       ]),
     // For Fuzzing/, which is a package of its own: inputs made to do harm, and the judge of what comes of them.
     .library(name: "StoreMutation", targets: ["StoreMutation"]),
     .executable(name: "atomicstore", targets: ["atomicstore"]),
+    // What `atomicstore conform` runs.
+    .executable(name: "atomicstore-conform", targets: ["atomicstore-conform"]),
     .executable(name: "iclass", targets: ["iclass"]),
   ],
   traits: [
@@ -49,15 +62,18 @@ let package = Package(
     .systemLibrary(name: "CLibXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
     .target(name: "CStoreFiles"),
 
-    // The words that codecs and stores share: errors with a place, exact decimals, property-list values.
-    .target(name: "StoreVocabulary", swiftSettings: strict),
+    // What codecs and stores share: errors with a location, exact decimals, property-list values, text compared by scalars.
+    .target(name: "StorePrimitives", swiftSettings: strict),
 
-    // Bounded readers and writers that know nothing of entities.
-    .target(name: "StoreCodecs", dependencies: ["StoreVocabulary", "CLibXML2"], swiftSettings: strict),
+    // Bounded readers and writers of property lists, XML, CSV and text. They know neither files nor entities.
+    .target(name: "StoreCodecs", dependencies: ["StorePrimitives", "CLibXML2"], swiftSettings: strict),
 
-    // What a format author imports.
+    // Files: what a format reads and writes, and how the kit publishes it. They know neither entities nor formats.
+    .target(name: "StoreFiles", dependencies: ["StorePrimitives", "CStoreFiles"], swiftSettings: strict),
+
+    // What a format author imports: models, values, nodes, the store protocol. StoreFiles and StorePrimitives come along.
     .target(name: "CStorePlugin"),
-    .target(name: "AtomicStoreSPI", dependencies: ["StoreVocabulary", "CStoreFiles", "CStorePlugin"], swiftSettings: strict),
+    .target(name: "AtomicStoreSPI", dependencies: ["StoreFiles", "StorePrimitives", "CStorePlugin"], swiftSettings: strict),
 
     // Model files into a model, and back.
     .target(name: "ModelFiles", dependencies: ["AtomicStoreSPI", "StoreCodecs"], swiftSettings: strict),
@@ -86,29 +102,43 @@ let package = Package(
       name: "AtomicStoreKit", dependencies: ["AtomicStoreSPI", "StoreCoordination", "StorePredicates", "StoreCodecs"],
       swiftSettings: strict),
 
-    // The harness that proves a format. No test framework inside. Its C part defines the system calls of a save, to count and
-    // fail them.
-    .target(name: "CStoreFaults"),
+    // The harness that proves a format. No test framework inside. Its C part forks, sets limits, and shares between processes what
+    // is done to the system calls of a save.
+    .target(name: "CConformance"),
     .target(
-      name: "AtomicStoreConformance", dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "CStoreFaults"], swiftSettings: strict),
+      name: "AtomicStoreConformance", dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "CConformance"], swiftSettings: strict),
+    // The replaced calls: `write`, `rename` and so on, defined again. Only atomicstore-conform and tests link this target; nothing
+    // imports it, and the harness finds it through a weak reference.
+    .target(name: "CStoreFaults", cSettings: [.headerSearchPath("../CConformance/include")]),
 
     // Inputs made to do harm, and what each reader must make of them: for the tests here and for Fuzzing/.
     .target(
       name: "StoreMutation", dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats"],
       swiftSettings: strict),
 
-    // The command, as a library for whoever has formats of their own: everything meets here.
+    // What the two programs share: arguments, plug-ins, output, errors with exit codes, signals. It knows nothing of the stack.
+    .target(
+      name: "CommandSupport", dependencies: ["AtomicStoreSPI", "StoreCodecs", "BuiltInStoreFormats", argumentParser],
+      swiftSettings: strict),
+
+    // The command, as a library for whoever has formats of their own.
     .target(
       name: "AtomicStoreCommand",
       dependencies: [
-        "AtomicStoreKit", "StoreCoordination", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats",
-        "AtomicStoreConformance",
-        .product(name: "ArgumentParser", package: "swift-argument-parser", condition: .when(traits: ["Command"])),
+        "CommandSupport", "AtomicStoreKit", "StoreCoordination", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats",
+        argumentParser,
       ], swiftSettings: strict),
     .executableTarget(
-      name: "atomicstore", dependencies: ["AtomicStoreCommand"], swiftSettings: strict,
-      // Plug-ins are bound to this program's copy of the kit, not to one of their own.
-      linkerSettings: [.unsafeFlags(["-Xlinker", "--export-dynamic"])]),
+      name: "atomicstore", dependencies: ["AtomicStoreCommand"], swiftSettings: strict, linkerSettings: exportingSymbols),
+
+    // `atomicstore conform`, which is a program of its own: the only one in which system calls are replaced.
+    .target(
+      name: "AtomicStoreConformCommand",
+      dependencies: ["CommandSupport", "AtomicStoreConformance", "AtomicStoreSPI", "BuiltInStoreFormats", argumentParser],
+      swiftSettings: strict),
+    .executableTarget(
+      name: "atomicstore-conform", dependencies: ["AtomicStoreConformCommand", "CStoreFaults"], swiftSettings: strict,
+      linkerSettings: exportingSymbols),
 
     // Samples that are programs: what the documentation quotes.
     .target(
@@ -139,10 +169,11 @@ let package = Package(
 
     // What the tests of several targets need.
     .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
-    .testTarget(name: "StoreVocabularyTests", dependencies: ["StoreVocabulary"], swiftSettings: strict),
+    .testTarget(name: "StorePrimitivesTests", dependencies: ["StorePrimitives"], swiftSettings: strict),
+    .testTarget(name: "StoreFilesTests", dependencies: ["StoreFiles", "CConformance", "CStoreFiles"], swiftSettings: strict),
     .testTarget(name: "StoreCodecsTests", dependencies: ["StoreCodecs", "TestSupport"], swiftSettings: strict),
     .testTarget(
-      name: "AtomicStoreSPITests", dependencies: ["AtomicStoreSPI", "CStoreFaults", "CStoreFiles"], swiftSettings: strict),
+      name: "AtomicStoreSPITests", dependencies: ["AtomicStoreSPI"], swiftSettings: strict),
     .testTarget(name: "ModelFilesTests", dependencies: ["ModelFiles", "AtomicStoreSPI"], swiftSettings: strict),
     .testTarget(
       name: "StoreFormatsTests",
@@ -165,7 +196,7 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "ConformanceTests", dependencies: [
-        "AtomicStoreConformance", "AtomicStoreKit", "AtomicStoreSPI", "CStoreFaults", "XMLStoreFormat",
+        "AtomicStoreConformance", "AtomicStoreKit", "AtomicStoreSPI", "CConformance", "CStoreFaults", "XMLStoreFormat",
         "BinaryPropertyListStoreFormat", "CSVStoreFormat", "ModelFiles", "StoreMutation",
       ],
       swiftSettings: strict),
@@ -175,7 +206,10 @@ let package = Package(
       path: "SampleStores/iClass/Tests", swiftSettings: strict),
     .testTarget(
       name: "CommandTests",
-      dependencies: ["atomicstore", "allocation-guard", "AtomicStoreCommand", "TestSupport", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "BuiltInStoreFormats"],
+      dependencies: [
+        "atomicstore", "atomicstore-conform", "allocation-guard", "AtomicStoreCommand", "CommandSupport", "AtomicStoreConformance",
+        "TestSupport", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "BuiltInStoreFormats",
+      ],
       swiftSettings: strict),
   ]
 )

@@ -4,6 +4,9 @@ import PackageDescription
 // Everything links the kit's one dynamic library, so that there is one copy of it, whoever loads the format.
 let kit = Target.Dependency.product(name: "AtomicStoreKitDynamic", package: "atomic-store-kit")
 
+// For the tests alone: with it checks can count and fail the system calls of a save.
+let faults = Target.Dependency.product(name: "AtomicStoreConformanceFaults", package: "atomic-store-kit")
+
 let package = Package(
   name: "JSONLines",
   products: [
@@ -19,6 +22,6 @@ let package = Package(
     .target(name: "CJSONLinesInfo", dependencies: [kit]),
     .target(name: "JSONLinesPlugin", dependencies: ["JSONLinesStore", "CJSONLinesInfo", kit]),
     .executableTarget(name: "jsonlines", dependencies: ["JSONLinesStore", kit]),
-    .testTarget(name: "JSONLinesStoreTests", dependencies: ["JSONLinesStore", kit]),
+    .testTarget(name: "JSONLinesStoreTests", dependencies: ["JSONLinesStore", kit, faults]),
   ]
 )

@@ -1,5 +1,6 @@
 import ArgumentParser
 import AtomicStoreKit
+import CommandSupport
 import Foundation
 import StoreCodecs
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import AtomicStoreKit
 import BuiltInStoreFormats
+import CommandSupport
 
 struct Formats: ParsableCommand {
   static let configuration = CommandConfiguration(

@@ -1,12 +1,11 @@
 import AtomicStoreKit
+import CommandSupport
 import Foundation
 import Glibc
 import Synchronization
 
 /// What is read, as the command line names it: a path, or `-` for standard input.
 enum Input {
-  /// Files of the command's own, with what the user knows them by.
-  private static let names = Mutex<[(path: String, name: String)]>([])
   private static let staged = Mutex<String?>(nil)
 
   /// The path of what is to be read. Standard input is staged in the temporary folder, since a store is looked at more than once.
@@ -91,13 +90,8 @@ enum Input {
   static func temporaryPath(_ name: String, shownAs shown: String) -> String {
     let folder = temporaryFolder
     let path = "\(folder == "/" ? "" : folder)/atomicstore-\(getpid())-\(UUID().uuidString)-\(name)"
-    names.withLock { $0.append((path, shown)) }
+    Talk.show(path, as: shown)
     Interrupt.remember(path)
     return path
-  }
-
-  /// A text with what the user knows in place of the command's own files.
-  static func shown(_ text: String) -> String {
-    names.withLock { $0.reduce(text) { $0.replacingOccurrences(of: $1.path, with: $1.name) } }
   }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import AtomicStoreKit
 import BuiltInStoreFormats
+import CommandSupport
 import Foundation
 
 struct Metadata: ParsableCommand {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import AtomicStoreSPI
+import CommandSupport
 import Foundation
 
 struct NewFormat: ParsableCommand {

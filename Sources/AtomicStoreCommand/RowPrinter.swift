@@ -1,4 +1,5 @@
 import AtomicStoreKit
+import CommandSupport
 import Foundation
 import StoreCodecs
 

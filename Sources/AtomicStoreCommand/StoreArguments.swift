@@ -1,6 +1,7 @@
 import ArgumentParser
 import AtomicStoreKit
 import BuiltInStoreFormats
+import CommandSupport
 import ModelFiles
 
 /// A store to read, as the command line names it.

@@ -152,15 +152,18 @@ public struct ConformanceSubject: Sendable {
 
   /// What runs one check again, with the same choices.
   func again(_ id: String, seed: UInt64) -> String {
-    if let fault { return "\(Self.program) conform --selftest --fault \(fault)" }
+    if let fault { return "\(Self.program) --selftest --fault \(fault)" }
     // A test program is not asked by arguments.
     if Self.isTest { return "\(ConformanceFilter.check)=\(id) \(ConformanceFilter.seed)=\(seed) swift test" }
-    return "\(Self.program) conform \(arguments) --only \(id) --seed \(seed)"
+    return "\(Self.program) \(arguments) --only \(id) --seed \(seed)"
   }
 
+  /// The command that runs this program, as a shell takes it: `atomicstore conform` runs atomicstore-conform.
   private static let program: String = {
+    let suffix = "-conform"
     let name = CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? ""
-    return name.isEmpty || isTest ? "atomicstore" : quoted(name)
+    let command = name.hasSuffix(suffix) ? String(name.dropLast(suffix.count)) : name
+    return (command.isEmpty || isTest ? "atomicstore" : quoted(command)) + " conform"
   }()
 
   private static let isTest: Bool = {
@@ -310,7 +313,7 @@ private struct NoStore: AtomicStore {
   mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
     throw PersistentStoreError(.notSupported, "there is no store")
   }
-  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedStore) throws(PersistentStoreError) {
+  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {
     throw PersistentStoreError(.notSupported, "there is no store")
   }
 }

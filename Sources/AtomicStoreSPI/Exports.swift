@@ -1,2 +1,3 @@
-// A format author imports one module: the vocabulary comes along.
-@_exported public import StoreVocabulary
+// A format author imports one module: errors and values come along, and the files that a format reads and writes.
+@_exported public import StoreFiles
+@_exported public import StorePrimitives

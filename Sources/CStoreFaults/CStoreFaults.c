@@ -1,67 +1,37 @@
 #define _GNU_SOURCE
 #include "CStoreFaults.h"
+#include "FaultState.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <malloc.h>
-#include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/prctl.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
-#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
 static csf_state *volatile state;
-static volatile int blind;
 
-// Which descriptors were opened for writing, or for reading, since it was armed, and under which path.
+// Which descriptors were opened for writing, or for reading, since the state was handed over, and under which path.
 #define DESCRIPTORS 1024
-static unsigned char role[DESCRIPTORS]; // 1: writing, 2: reading, 4: a folder
+static unsigned char role[DESCRIPTORS]; // 1: writing, 2: reading, 4: a directory
 static char *names[DESCRIPTORS];
 
-csf_state *csf_shared(void) {
-  void *memory = mmap(NULL, sizeof(csf_state), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  return memory == MAP_FAILED ? NULL : memory;
-}
+void csf_replaced_calls_use(csf_state *shared);
 
-const char *csf_trace(const csf_state *shared) { return shared->trace; }
-
-void csf_arm(csf_state *shared) {
-  memset(role, 0, sizeof role);
-  shared->calls = 0;
-  shared->reads = 0;
-  shared->looks = 0;
-  shared->renames = 0;
-  shared->reached = 0;
-  shared->trace_length = 0;
-  shared->armed = 1;
+/// Called through a weak reference by csf_arm and csf_disarm: nothing else connects the two targets.
+void csf_replaced_calls_use(csf_state *shared) {
+  if (shared) memset(role, 0, sizeof role);
   state = shared;
 }
-
-void csf_disarm(void) {
-  if (state) state->armed = 0;
-  state = NULL;
-}
-
-void csf_blind(int on) { blind = on; }
-
-// A sanitizer defines these calls itself, to look at what they are given. Its tests leave the harness out.
-#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
 
 static void note(const char *what, const char *path, const char *other) {
   csf_state *s = state;
@@ -78,7 +48,7 @@ static void note(const char *what, const char *path, const char *other) {
 /// Counts a call that changes something. 1: it is to fail, errno is set.
 static int meets(int kind, const char *what, const char *path, const char *other) {
   csf_state *s = state;
-  if (!s || !s->armed || blind) return 0;
+  if (!s || !s->armed) return 0;
   note(what, path, other);
   int64_t number = ++s->calls;
   switch (s->mode) {
@@ -127,7 +97,7 @@ static int is_folder(int descriptor) { return state && descriptor >= 0 && descri
 /// Counts a look at the disk, after the first rename. 1: it is to fail, errno is set.
 static int look_fails(const char *path) {
   csf_state *s = state;
-  if (!s || !s->armed || blind || s->renames == 0) return 0;
+  if (!s || !s->armed || s->renames == 0) return 0;
   if (strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0) return 0;
   int64_t number = ++s->looks;
   if (s->mode != CSF_FAIL_LOOK || number != s->at) return 0;
@@ -475,155 +445,4 @@ ssize_t pread64(int descriptor, void *buffer, size_t count, off_t offset) { retu
 int connect(int descriptor, const struct sockaddr *address, socklen_t length) {
   if (state && state->armed) meets(CSF_NETWORK, "connect", "", NULL);
   return (int)syscall(SYS_connect, descriptor, address, length);
-}
-
-#endif
-
-// MARK: Processes
-
-pid_t csf_fork(void) {
-  pid_t parent = getpid();
-  pid_t child = fork();
-  if (child == 0) {
-    // With its parent gone nobody would stop it, and it would go on in files that another one is given.
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(1);
-  }
-  return child;
-}
-
-int csf_socketpair(int *pair) { return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair); }
-
-int csf_output(int *pair) { return pipe2(pair, O_NONBLOCK | O_CLOEXEC); }
-
-void csf_take_output(int end) { dup2(end, 1); }
-
-int csf_has_output(int end) {
-  struct stat one, other;
-  return fstat(1, &one) == 0 && fstat(end, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
-}
-
-int csf_waiting(int end) {
-  int count = 0;
-  return ioctl(end, FIONREAD, &count) == 0 ? count : 0;
-}
-
-pid_t csf_spawn(const char *path, char *const *arguments, char *const *environment, int control) {
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawnattr_init(&attributes);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-  if (!getenv("ATOMICSTORE_CONFORMANCE_TALK")) posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, control, 3);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  pid_t child = -1;
-  int result = posix_spawn(&child, path, &actions, &attributes, arguments, environment);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  if (result != 0) {
-    errno = result;
-    return -1;
-  }
-  return child;
-}
-
-static int64_t now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
-}
-
-int csf_wait(pid_t child, int milliseconds, int *code) {
-  int64_t end = now() + milliseconds;
-  long pause = 50000;
-  while (1) {
-    int status = 0;
-    pid_t result = waitpid(child, &status, WNOHANG);
-    if (result == child) {
-      *code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
-      return WIFSIGNALED(status) ? 2 : 1;
-    }
-    if (result < 0 && errno != EINTR) {
-      *code = 0;
-      return 1;
-    }
-    if (now() >= end) return 0;
-    struct timespec time = {0, pause};
-    nanosleep(&time, NULL);
-    if (pause < 2000000) pause *= 2;
-  }
-}
-
-/* The processor time of a process and of those that it waited for, in milliseconds. */
-static int64_t processor_time(pid_t process) {
-  char path[64];
-  snprintf(path, sizeof path, "/proc/%d/stat", (int)process);
-  FILE *file = fopen(path, "re");
-  if (!file) return 0;
-  char line[1024];
-  size_t length = fread(line, 1, sizeof line - 1, file);
-  fclose(file);
-  line[length] = 0;
-  /* The name, in parentheses, may hold anything. */
-  const char *rest = strrchr(line, ')');
-  unsigned long user = 0, system = 0;
-  long child_user = 0, child_system = 0;
-  if (!rest || sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld", &user, &system, &child_user, &child_system) != 4)
-    return 0;
-  return (int64_t)(user + system + (unsigned long)child_user + (unsigned long)child_system) * 1000 / sysconf(_SC_CLK_TCK);
-}
-
-int csf_wait_for_work(pid_t child, int milliseconds, int *code, int64_t *used) {
-  int64_t length = (int64_t)milliseconds * 10 + 2000;
-  int64_t start = now();
-  int64_t before = 0;
-  int has_before = 0;
-  *used = 0;
-  while (1) {
-    int end = csf_wait(child, 50, code);
-    if (end != 0) return end;
-    *used = processor_time(child);
-    if (*used >= milliseconds) return 0;
-    int64_t passed = now() - start;
-    if (!has_before && passed >= length * 2 / 3) {
-      before = *used;
-      has_before = 1;
-    }
-    /* Less than a hundredth of the last third. */
-    if (passed >= length) return has_before && (*used - before) * 300 < length ? 3 : 4;
-  }
-}
-
-int csf_set_attribute(const char *path, const char *name, const char *value) { return setxattr(path, name, value, strlen(value), 0); }
-int csf_set_attribute_bytes(const char *path, const char *name, const void *value, int64_t count) {
-  return setxattr(path, name, value, (size_t)count, 0);
-}
-int csf_has_attribute(const char *path, const char *name, const char *value) {
-  char found[256];
-  ssize_t length = getxattr(path, name, found, sizeof found);
-  return length >= 0 && (size_t)length == strlen(value) && memcmp(found, value, (size_t)length) == 0;
-}
-
-int csf_become(uint32_t user, const uint32_t *groups, int64_t count) {
-  // The library's own functions would have all threads follow.
-  if (count < 1 || syscall(SYS_setgroups, (size_t)count, groups) != 0 || syscall(SYS_setresgid, groups[0], groups[0], groups[0]) != 0) return -1;
-  return (int)syscall(SYS_setresuid, user, user, user);
-}
-
-void csf_trim(void) { malloc_trim(0); }
-
-void csf_limit(int64_t memory, int64_t seconds) {
-  if (memory > 0) {
-    struct rlimit limit = {(rlim_t)memory, (rlim_t)memory};
-    setrlimit(RLIMIT_AS, &limit);
-  }
-  if (seconds > 0) {
-    struct rlimit limit = {(rlim_t)seconds, (rlim_t)seconds + 1};
-    setrlimit(RLIMIT_CPU, &limit);
-  }
-  struct rlimit none = {0, 0};
-  setrlimit(RLIMIT_CORE, &none);
 }

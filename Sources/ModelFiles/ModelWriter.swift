@@ -23,7 +23,7 @@ extension ModelFile {
   ) throws(PersistentStoreError) {
     let contents = try contents(of: model)
     let staged = try StagedStore(target: path, layout: .folder, policy: overwrite ? .replaceAny : .createNew)
-    try staged.member("contents").write(contents)
+    try staged.files.member("contents").write(contents)
     try staged.finish()
     try staged.commit()
   }

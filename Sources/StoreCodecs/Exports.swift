@@ -1,2 +1,2 @@
-// Whoever imports the codecs meets their errors and values: the vocabulary comes along.
-@_exported public import StoreVocabulary
+// Whoever imports the codecs meets their errors and values: the primitives come along.
+@_exported public import StorePrimitives

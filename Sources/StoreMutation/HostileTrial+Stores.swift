@@ -37,7 +37,6 @@ extension HostileTrial {
       return try judge(error, file: error.code == .invalidOption ? nil : source.name)
     }
     guard let first = try saved(&opened.value, opened.snapshot, as: source) else { return .value }
-    defer { first.discard() }
     let reread: (snapshot: StoreSnapshot, value: any AtomicStore)
     do throws(PersistentStoreError) {
       reread = try load(format, try first.sourceForVerification(name: source.name), options, model)
@@ -50,7 +49,6 @@ extension HostileTrial {
     }
     var value = reread.value
     if let second = try saved(&value, reread.snapshot, as: source) {
-      defer { second.discard() }
       guard try content(first, source.name) == content(second, source.name) else { throw finding("other bytes at the second save") }
     }
     return .value
@@ -95,7 +93,7 @@ extension HostileTrial {
     let staged = try StagedStore(
       target: scratch + "/" + source.name, layout: source.isFolder ? .folder : .file, policy: .replaceAny)
     do {
-      try value.save(StoreSnapshot(nodes: try snapshot.nodes.canonical(), metadata: snapshot.metadata), to: staged)
+      try value.save(StoreSnapshot(nodes: try snapshot.nodes.canonical(), metadata: snapshot.metadata), to: staged.files)
       try staged.finish()
     } catch {
       if error.code == .unsupportedByFormat, reader == .csvStore, !source.isFolder { return nil }
@@ -104,7 +102,7 @@ extension HostileTrial {
     return staged
   }
 
-  private func content(_ staged: StagedStore, _ name: String) throws -> [[UInt8]] {
+  private func content(_ staged: borrowing StagedStore, _ name: String) throws -> [[UInt8]] {
     let source = try staged.sourceForVerification(name: name)
     guard source.isFolder else { return [try source.bytes().withUnsafeBytes { Array($0) }] }
     return try source.memberNames.flatMap { [Array($0.utf8), try source.bytes(ofMember: $0).withUnsafeBytes { Array($0) }] }

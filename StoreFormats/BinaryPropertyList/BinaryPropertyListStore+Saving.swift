@@ -3,7 +3,7 @@ import StoreCodecs
 import FoundationEssentials
 
 extension BinaryPropertyListStore {
-  public mutating func save(_ snapshot: StoreSnapshot, to staged: StagedStore) throws(PersistentStoreError) {
+  public mutating func save(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {
     let file = try staged.file()
     let metadata = snapshot.metadata
     let model = (metadata.model ?? snapshot.nodes.model.description).propertyList

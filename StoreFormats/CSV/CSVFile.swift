@@ -29,7 +29,7 @@ struct CSVFile {
     // from: everything else is as the option says, or looked at.
     if let ours = bytes.withUnsafeBytes({ Self.ownDialect($0) }) {
       dialect = ours
-    } else if let named = CSVDialect(option: options[CSVStore.delimiterOption]) {
+    } else if let named = CSVDialect(option: options[CSVOption.delimiter]) {
       dialect = named
     } else if member == nil {
       dialect = bytes.withUnsafeBytes { CSVDialect.detect($0.assumingMemoryBound(to: UInt8.self)) }
@@ -48,7 +48,7 @@ struct CSVFile {
     let own = hasHeader ? first.first.flatMap { Header.first($0) } : nil
     isTyped = own != nil
     entityName = own?.entity
-    isDefused = own?.isDefused ?? (options[CSVStore.formulasOption] == "defuse")
+    isDefused = own?.isDefused ?? (options[CSVOption.formulas] == "defuse")
     let names = isDefused ? first.map { Formula.restored($0) } : first
     header = hasHeader ? names : first.indices.map { "column\($0 + 1)" }
     guard !first.isEmpty else {

@@ -29,9 +29,9 @@ extension CSVStore {
   }
 
   private mutating func loadFolder(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
-    let folder = try FolderMetadata.read(source, maximumDepth: maximumDepth)
+    let folder = try FolderMetadata.read(source, storeType: Self.storeType, maximumDepth: maximumDepth)
     let expected = Set(folder.members.map { ScalarString($0.file) })
-    for name in source.memberNames where name != Self.metadataName && !expected.contains(ScalarString(name)) {
+    for name in source.memberNames where name != FolderMetadata.fileName && !expected.contains(ScalarString(name)) {
       guard options["edited"] == "accept" else {
         throw PersistentStoreError(
           .changedOnDisk, "the file is not one of the store's; the option edited=accept passes over it",

@@ -7,10 +7,10 @@ extension CSVStore {
   ///
   /// - Returns: False for a single file, which has no metadata.
   public mutating func saveMetadata(
-    _ metadata: StoreMetadata, in source: StoreSource, to staged: StagedStore
+    _ metadata: StoreMetadata, in source: StoreSource, to staged: StagedFiles
   ) throws(PersistentStoreError) -> Bool {
     guard layout == .folder, source.isFolder else { return false }
-    let folder = try FolderMetadata.read(source, maximumDepth: maximumDepth)
+    let folder = try FolderMetadata.read(source, storeType: Self.storeType, maximumDepth: maximumDepth)
     guard let model = folder.metadata.model else { return false }
     var changed = folder.metadata
     changed.entries = metadata.entries
@@ -19,7 +19,7 @@ extension CSVStore {
       let file = try staged.member(member.file)
       try bytes.withUnsafeBytes { raw throws(PersistentStoreError) in try file.write(raw) }
     }
-    try staged.member(Self.metadataName).write(try FolderMetadata.encode(changed, model, folder.members))
+    try staged.member(FolderMetadata.fileName).write(try FolderMetadata.encode(changed, model, folder.members))
     return true
   }
 }

@@ -12,38 +12,9 @@ import StoreCodecs
 public struct CSVStore: AtomicStore {
   public static let storeType = "CSV"
 
-  static let formulasOption = "formulas"
-  static let delimiterOption = "delimiter"
-  private static let entityOption = StoreOption(
-    name: "entity", help: "The entity of a single file; read without it what its header says, or the file's name.")
-  private static let delimiterChoice = StoreOption(
-    name: delimiterOption, help: "The delimiter: of foreign files where it should not be found out, and of files that are written.",
-    values: ["comma", "semicolon", "tab", "bar"])
-  private static let formulasChoice = StoreOption(
-    name: formulasOption,
-    help: "Whether texts that a spreadsheet would run as formulas have an apostrophe before them, which reading takes away; without it as "
-      + "the file was.", values: ["keep", "defuse"])
-
-  /// An option in both lists holds for reading and writing.
-  static let readOptions = [
-    StoreOption(name: "edited", help: "What to do with a folder that was edited by hand.", values: ["refuse", "accept"]),
-    entityOption,
-    StoreOption(name: "key", help: "The columns that an object of a foreign file is known by, separated by commas."),
-    StoreOption(name: "columns", help: "For foreign files: header=property pairs, separated by commas; header= leaves one out."),
-    StoreOption(name: "types", help: "For foreign files without a model: property=type pairs, as in age=Integer 16."),
-    StoreOption(name: "dateFormat", help: "How a foreign file writes dates, as in dd.MM.yyyy HH:mm:ss; times are UTC."),
-    delimiterChoice,
-    StoreOption(name: "header", help: "Whether a foreign file's first record names the columns.", values: ["yes", "no"]),
-    formulasChoice,
-  ]
-  static let writeOptions = [
-    StoreOption(name: "layout", help: "A folder, or one file for one entity; the extension .csv says file too.", values: ["folder", "file"]),
-    entityOption, delimiterChoice, formulasChoice,
-  ]
-
   public static let traits = StoreTraits(
     summary: "comma-separated values: a folder with a file for each entity, or a single file for one",
-    fileExtensions: ["csvstore", "csv", "tsv"], layout: .folder, readOptions: readOptions, writeOptions: writeOptions)
+    fileExtensions: ["csvstore", "csv", "tsv"], layout: .folder, readOptions: CSVOption.reading, writeOptions: CSVOption.writing)
 
   public var traits: StoreTraits {
     var traits = Self.traits
@@ -55,7 +26,7 @@ public struct CSVStore: AtomicStore {
     return traits
   }
 
-  public private(set) var layout: StoreTraits.Layout
+  public private(set) var layout: StoreLayout
   let path: String
   let options: StoreOptions
   /// A store opened with a configuration has files for that configuration's entities only.
@@ -73,9 +44,9 @@ public struct CSVStore: AtomicStore {
   /// What files of our own are written in: what the option says, else what was read, else commas, or tabs where the name promises them.
   var ownDialect: CSVDialect {
     let byName: CSVDialect = path.lowercased().hasSuffix(".tsv") && layout == .file ? .tab : .comma
-    return CSVDialect(option: options[Self.delimiterOption]) ?? typedDialect ?? byName
+    return CSVDialect(option: options[CSVOption.delimiter]) ?? typedDialect ?? byName
   }
-  var defusesFormulas: Bool { options[Self.formulasOption].map { $0 == "defuse" } ?? wasDefused }
+  var defusesFormulas: Bool { options[CSVOption.formulas].map { $0 == "defuse" } ?? wasDefused }
 
   public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
     path = configuration.path
@@ -95,13 +66,10 @@ public struct CSVStore: AtomicStore {
 
   // MARK: Recognition
 
-  static let metadataName = "metadata.plist"
-  static let signature = "AtomicStore CSV"
-
   public static func recognize(_ probe: StoreProbe) -> Recognition {
     if probe.isFolder {
-      let metadata = probe.prefix(ofMember: metadataName)
-      if contains(metadata, signature) { return .yes }
+      let metadata = probe.prefix(ofMember: FolderMetadata.fileName)
+      if contains(metadata, FolderMetadata.signature) { return .yes }
       return .no
     }
     var prefix = probe.prefix[...]
@@ -128,7 +96,7 @@ public struct CSVStore: AtomicStore {
 
   public mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
     layout = source.isFolder ? .folder : .file
-    if source.isFolder { return try FolderMetadata.read(source, maximumDepth: maximumDepth).metadata }
+    if source.isFolder { return try FolderMetadata.read(source, storeType: Self.storeType, maximumDepth: maximumDepth).metadata }
     let file = try CSVFile(source, member: nil, options: options)
     var metadata = StoreMetadata(storeType: Self.storeType, uuid: Self.identifier(ofPath: path))
     if file.isTyped {
@@ -220,36 +188,5 @@ public struct CSVStore: AtomicStore {
       selection.notes.append(.init(subject: "metadata", count: entries, text: "left out, a single file has no place for it"))
     }
     return selection
-  }
-}
-
-/// A digest that notices edits. It is not for secrets.
-enum Digest {
-  /// Words of eight bytes, little-endian, the last filled up with zeros; then the length.
-  static func of(_ bytes: Span<UInt8>) -> UInt64 {
-    var hash: UInt64 = 0x9E37_79B9_7F4A_7C15
-    func mix(_ word: UInt64) {
-      hash = (hash ^ word) &* 0xFF51_AFD7_ED55_8CCD
-      hash = hash << 29 | hash >> 35
-    }
-    bytes.withUnsafeBytes { raw in
-      var index = 0
-      while index + 8 <= raw.count {
-        let word = UInt64(littleEndian: raw.loadUnaligned(fromByteOffset: index, as: UInt64.self))
-        hash = (hash ^ word) &* 0xFF51_AFD7_ED55_8CCD
-        hash = hash << 29 | hash >> 35
-        index += 8
-      }
-      var last: UInt64 = 0
-      for place in index..<raw.count { last |= UInt64(raw[place]) << UInt64((place - index) * 8) }
-      mix(last)
-    }
-    mix(UInt64(bytes.count))
-    return hash ^ hash >> 32
-  }
-
-  static func text(_ digest: UInt64) -> String {
-    let hex = String(digest, radix: 16)
-    return String(repeating: "0", count: 16 - hex.count) + hex
   }
 }

@@ -13,22 +13,24 @@ struct FolderMetadata {
   var metadata: StoreMetadata
   var members: [Member]
 
+  static let fileName = "metadata.plist"
+  static let signature = "AtomicStore CSV"
   static let version = 1
 
-  static func read(_ source: StoreSource, maximumDepth: Int) throws(PersistentStoreError) -> FolderMetadata {
-    let name = source.displayName(ofMember: CSVStore.metadataName)
+  static func read(_ source: StoreSource, storeType: String, maximumDepth: Int) throws(PersistentStoreError) -> FolderMetadata {
+    let name = source.displayName(ofMember: fileName)
     do throws(PersistentStoreError) {
-      let bytes = try source.bytes(ofMember: CSVStore.metadataName)
+      let bytes = try source.bytes(ofMember: fileName)
       let list = try PropertyList.decodeXML(bytes.span, file: name, maximumDepth: maximumDepth)
-      return try FolderMetadata(list)
+      return try FolderMetadata(list, storeType: storeType)
     } catch {
       throw error.located(StoreLocation(file: name))
     }
   }
 
-  private init(_ list: PropertyListValue) throws(PersistentStoreError) {
+  private init(_ list: PropertyListValue, storeType: String) throws(PersistentStoreError) {
     func bad(_ what: String) -> PersistentStoreError { PersistentStoreError(.malformed, what) }
-    guard let top = list.dictionaryValue, top["format"]?.stringValue == CSVStore.signature else {
+    guard let top = list.dictionaryValue, top["format"]?.stringValue == Self.signature else {
       throw bad("this is not the metadata of a CSV store")
     }
     guard let version = top["version"]?.integerValue, version <= Self.version else {
@@ -44,7 +46,7 @@ struct FolderMetadata {
     }
     guard let plainModel = EscapedText.unescaped(model) else { throw bad("'model' holds a bad escape") }
     metadata = StoreMetadata(
-      storeType: CSVStore.storeType, uuid: uuid, entries: entries, lastReference: last,
+      storeType: storeType, uuid: uuid, entries: entries, lastReference: last,
       model: try ModelDescription(propertyList: plainModel))
     members = []
     for value in top["members"]?.arrayValue ?? [] {
@@ -58,7 +60,7 @@ struct FolderMetadata {
 
   static func encode(_ metadata: StoreMetadata, _ model: ModelDescription, _ members: [Member]) throws(PersistentStoreError) -> [UInt8] {
     var top = PropertyListDictionary()
-    top["format"] = .string(CSVStore.signature)
+    top["format"] = .string(Self.signature)
     top["version"] = .integer(Int128(version))
     top["UUID"] = .string(metadata.uuid.uuidString)
     top["lastReference"] = .integer(Int128(metadata.lastReference))

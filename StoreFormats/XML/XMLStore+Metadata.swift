@@ -8,7 +8,7 @@ extension XMLStore {
   ///
   /// - Returns: False for a document that is not UTF-8, or that has no such element.
   public mutating func saveMetadata(
-    _ metadata: StoreMetadata, in source: StoreSource, to staged: StagedStore
+    _ metadata: StoreMetadata, in source: StoreSource, to staged: StagedFiles
   ) throws(PersistentStoreError) -> Bool {
     try Self.refuseOwnKeys(metadata.entries)
     let reader = HeaderReader(file: source.name)

@@ -103,7 +103,7 @@ public struct XMLStore: AtomicStore {
 
   // MARK: Writing
 
-  public mutating func save(_ snapshot: StoreSnapshot, to staged: StagedStore) throws(PersistentStoreError) {
+  public mutating func save(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {
     let file = try staged.file()
     let writer = ByteWriter { bytes throws(PersistentStoreError) in try file.write(bytes) }
     let metadata = snapshot.metadata

@@ -491,7 +491,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {}
     mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata { StoreMetadata(storeType: "Lines") }
     mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {}
-    mutating func save(_ snapshot: StoreSnapshot, to staged: StagedStore) throws(PersistentStoreError) {}
+    mutating func save(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {}
   }
 
   @Test("a taken name is refused, naming both formats; the same format again is nothing new")

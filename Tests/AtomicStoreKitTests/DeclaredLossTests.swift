@@ -40,7 +40,7 @@ struct ForgetfulStore: AtomicStore {
     }
   }
 
-  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedStore) throws(PersistentStoreError) {
+  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {
     let note = lost == "entry" ? "" : snapshot.metadata.entries["note"]?.stringValue ?? ""
     var text = "FORGETFUL\t\(snapshot.metadata.uuid)\t\(snapshot.metadata.lastReference)\t\(note)\n"
     let reader = snapshot.nodes.reader(of: 0)
@@ -72,7 +72,7 @@ struct CarefulStore: AtomicStore {
   mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
     try base.load(source, into: nodes)
   }
-  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedStore) throws(PersistentStoreError) {
+  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {
     try base.save(snapshot, to: staged)
   }
 }

@@ -104,7 +104,7 @@ struct LinesStore: AtomicStore {
     Self.journal.note("remove \(removed.map { nodes.reference(of: $0).description }.joined(separator: ","))")
   }
 
-  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedStore) throws(PersistentStoreError) {
+  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {
     Self.journal.note("save")
     if options["fail"] == "save" { throw PersistentStoreError(.unsupportedByFormat, "asked to fail") }
     var text = "LINES 1\n\(snapshot.metadata.uuid)\t\(snapshot.metadata.lastReference)\t"

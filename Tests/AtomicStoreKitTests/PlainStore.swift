@@ -40,7 +40,7 @@ struct PlainStore: AtomicStore {
     }
   }
 
-  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedStore) throws(PersistentStoreError) {
+  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {
     var text = "PLAIN \(snapshot.metadata.uuid) \(snapshot.metadata.lastReference)\n"
     let people = snapshot.nodes.reader(of: 0)
     for row in 0..<people.count {

@@ -47,10 +47,11 @@ enum Command {
   }
 
   static func run(
-    arguments: [String], input: Data? = nil, in folder: String? = nil, environment: [String: String] = [:], shell: String? = nil
+    arguments: [String], input: Data? = nil, in folder: String? = nil, environment: [String: String] = [:], shell: String? = nil,
+    program: String? = path
   ) throws -> Result {
     let process = Process()
-    let path = try #require(path, "the command was not built")
+    let path = try #require(program, "the command was not built")
     process.executableURL = URL(filePath: shell == nil ? path : "/bin/sh")
     process.arguments = shell.map { ["-c", $0, path] + arguments } ?? arguments
     if !environment.isEmpty {

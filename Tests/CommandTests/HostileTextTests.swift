@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import AtomicStoreCommand
+@testable import CommandSupport
 
 @Suite("Texts that a terminal would obey") struct HostileTextTests {
   /// An operating system command, a control sequence in one byte, an override of the direction, isolates, marks, and plain controls.

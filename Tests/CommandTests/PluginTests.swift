@@ -2,7 +2,7 @@ import AtomicStoreSPI
 import Foundation
 import Testing
 
-@testable import AtomicStoreCommand
+@testable import CommandSupport
 
 /// Libraries that are no good as plug-ins, made by the C compiler that comes with Swift.
 enum BadPlugin {

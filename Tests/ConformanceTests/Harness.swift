@@ -19,7 +19,7 @@ struct CalmStore: AtomicStore {
   mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
     try base.load(source, into: nodes)
   }
-  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedStore) throws(PersistentStoreError) {
+  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {
     try base.save(snapshot, to: staged)
   }
 }

@@ -92,7 +92,7 @@ struct ObviousXMLStore: AtomicStore {
     }
   }
 
-  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedStore) throws(PersistentStoreError) {
+  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {
     let root = XMLElement(name: "store")
     func attribute(_ name: String, _ value: String) -> XMLNode {
       let node = XMLNode(kind: .attribute)
@@ -161,7 +161,7 @@ struct ObviousPropertyListStore: AtomicStore {
     }
   }
 
-  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedStore) throws(PersistentStoreError) {
+  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {
     var objects: [[String: Any]] = []
     for entity in snapshot.nodes.model.entities where !entity.isAbstract {
       let reader = snapshot.nodes.reader(of: entity.index)
@@ -218,7 +218,7 @@ struct ObviousCSVStore: AtomicStore {
     }
   }
 
-  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedStore) throws(PersistentStoreError) {
+  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {
     var text = "store,\(snapshot.metadata.uuid.uuidString),\(snapshot.metadata.lastReference)\n"
     for entity in snapshot.nodes.model.entities where !entity.isAbstract {
       let reader = snapshot.nodes.reader(of: entity.index)

@@ -13,7 +13,7 @@ struct MeasuredStore<Base: AtomicStore>: AtomicStore {
   private var base: Base
   static var storeType: String { Base.storeType }
   static var traits: StoreTraits { Base.traits }
-  var layout: StoreTraits.Layout { base.layout }
+  var layout: StoreLayout { base.layout }
   static func recognize(_ probe: StoreProbe) -> Recognition { Base.recognize(probe) }
   init(_ configuration: StoreConfiguration) throws(PersistentStoreError) { base = try Base(configuration) }
   mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata { try base.metadata(in: source) }
@@ -23,7 +23,7 @@ struct MeasuredStore<Base: AtomicStore>: AtomicStore {
   mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
     try base.load(source, into: nodes)
   }
-  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedStore) throws(PersistentStoreError) {
+  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {
     try base.save(snapshot, to: staged)
   }
 }

@@ -1,5 +1,5 @@
 @testable import AtomicStoreConformance
-import CStoreFaults
+import CConformance
 import Foundation
 import Glibc
 import Testing

@@ -13,7 +13,7 @@ struct FailingFormat<Base: AtomicStore>: AtomicStore {
   private var base: Base
   private let folder: String
   var traits: StoreTraits { base.traits }
-  var layout: StoreTraits.Layout { base.layout }
+  var layout: StoreLayout { base.layout }
 
   init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
     base = try Base(configuration)
@@ -52,7 +52,7 @@ struct FailingFormat<Base: AtomicStore>: AtomicStore {
   func selection(from snapshot: StoreSnapshot) throws(PersistentStoreError) -> StoreSelection? {
     try base.selection(from: snapshot)
   }
-  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedStore) throws(PersistentStoreError) {
+  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {
     let failure = Failures.next(in: folder)
     if failure == .before { throw Failures.error }
     try base.save(snapshot, to: staged)

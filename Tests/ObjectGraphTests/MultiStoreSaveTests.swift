@@ -27,7 +27,7 @@ private struct FailingStore: AtomicStore {
   mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
     try inner.load(source, into: nodes)
   }
-  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedStore) throws(PersistentStoreError) {
+  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {
     if Self.fails { throw PersistentStoreError(.unsupportedByFormat, "asked to fail") }
     var metadata = snapshot.metadata
     metadata.storeType = Self.innerType

@@ -1,6 +1,6 @@
 import Foundation
 import StoreCodecs
-import StoreVocabulary
+import StorePrimitives
 import Testing
 
 /// A file of the given objects, references and offsets of one or two bytes.

@@ -1,7 +1,7 @@
 import Foundation
 import FoundationXML
 import StoreCodecs
-import StoreVocabulary
+import StorePrimitives
 import TestSupport
 import Testing
 

@@ -23,7 +23,7 @@ import Testing
       nodes: try builder.finish(), metadata: StoreMetadata(storeType: type, model: model.description))
     var format: any AtomicStore = try StoreRegistry.builtIn.storeType(named: type).init(StoreConfiguration(path: path))
     let staged = try StagedStore(target: path, layout: format.layout, policy: .createNew)
-    try format.save(snapshot, to: staged)
+    try format.save(snapshot, to: staged.files)
     try staged.finish()
     try staged.commit()
     let store = try PersistentStoreCoordinator(registry: .builtIn).addPersistentStore(at: path, isReadOnly: true)

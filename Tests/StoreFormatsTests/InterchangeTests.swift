@@ -12,7 +12,7 @@ import Testing
     snapshot.nodes = try snapshot.nodes.canonical()
     var format: any AtomicStore = try StoreRegistry.builtIn.storeType(named: type).init(StoreConfiguration(path: path))
     let staged = try StagedStore(target: path, layout: format.layout, policy: .replaceAny)
-    try format.save(snapshot, to: staged)
+    try format.save(snapshot, to: staged.files)
     try staged.finish()
     try staged.commit()
   }

@@ -63,7 +63,7 @@ import Testing
     var format: any AtomicStore = try StoreRegistry.builtIn.storeType(named: type).init(StoreConfiguration(path: path))
     let staged = try StagedStore(target: path, layout: format.layout, policy: .replaceAny)
     let metadata = StoreMetadata(storeType: type, lastReference: 7, model: model.description)
-    try format.save(StoreSnapshot(nodes: try nodes.canonical(), metadata: metadata), to: staged)
+    try format.save(StoreSnapshot(nodes: try nodes.canonical(), metadata: metadata), to: staged.files)
     try staged.finish()
     try staged.commit()
     return path

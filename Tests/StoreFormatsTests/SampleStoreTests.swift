@@ -22,7 +22,7 @@ import Testing
     let formatType = try StoreRegistry.builtIn.storeType(named: type)
     var format: any AtomicStore = try formatType.init(StoreConfiguration(path: path))
     let staged = try StagedStore(target: path, layout: format.layout, policy: .replaceAny)
-    try format.save(snapshot, to: staged)
+    try format.save(snapshot, to: staged.files)
     try staged.finish()
     try staged.commit()
   }

@@ -50,7 +50,7 @@ enum XMLSupport {
     defer { try? FileManager.default.removeItem(at: folder) }
     let path = folder.appendingPathComponent("store.xml").path
     let staged = try StagedStore(target: path, layout: .file, policy: .createNew)
-    try store.save(snapshot, to: staged)
+    try store.save(snapshot, to: staged.files)
     try staged.finish()
     try staged.commit()
     return [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))

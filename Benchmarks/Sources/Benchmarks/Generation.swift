@@ -5,7 +5,7 @@ import Foundation
 /// Makes all files that are measured: the stores, and the same data for the floors and the others.
 func generate(_ objects: Int, _ folder: String) throws {
   let snapshot = try Company.make(objects)
-  for format in Format.allCases { try format.save(snapshot, to: folder + "/" + format.file) }
+  for format in Format.allCases { try format.make(snapshot.nodes, at: folder + "/" + format.file) }
   let rows = CompanyRows(snapshot.nodes)
   try Others.generate(rows, folder)
   // Last: where it is, the others are.

@@ -19,14 +19,29 @@ enum Format: String, CaseIterable {
     }
   }
 
-  func save(_ snapshot: StoreSnapshot, to path: String) throws {
-    var snapshot = snapshot
-    snapshot.metadata.storeType = rawValue
-    var format: any AtomicStore = try StoreRegistry.builtIn.storeType(named: rawValue).init(StoreConfiguration(path: path))
-    let staged = try StagedStore(target: path, layout: format.layout, policy: .replaceAny)
-    try format.save(snapshot, to: staged)
-    try staged.finish()
-    try staged.commit()
+  /// Makes a store of all objects of a table.
+  func make(_ nodes: NodeTable, at path: String) throws {
+    try? FileManager.default.removeItem(atPath: path)
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: nodes.model, registry: .builtIn)
+    let store = try coordinator.addPersistentStore(type: rawValue, at: path)
+    try coordinator.save(store, changes: StoreChanges(inserting: nodes))
+  }
+}
+
+extension StoreChanges {
+  /// Inserts all objects of a table, under the references that they have there.
+  init(inserting nodes: NodeTable) {
+    self.init()
+    for entity in nodes.model.entities where !entity.isAbstract {
+      let reader = nodes.reader(of: entity.index)
+      for row in 0..<reader.count {
+        var values = SlotValues(slotCount: entity.slots.count)
+        for slot in entity.slots where !reader.isNull(slot: slot.index, row: row) {
+          values[slot.index] = reader.value(slot: slot.index, row: row)
+        }
+        inserted.append(ManagedObjectSnapshot(entity: entity.index, reference: reader.reference(row: row), values: values))
+      }
+    }
   }
 }
 
@@ -54,15 +69,21 @@ enum Kit {
     return measured
   }
 
-  /// A save of all that the property list holds.
+  /// A save of the whole store through the coordinator, one number in it changed.
   static func measureSave(_ format: Format, _ folder: String, withoutDisk: Bool) throws -> Measured {
-    let (coordinator, store) = try load(folder + "/" + Format.propertyList.file)
-    defer { withExtendedLifetime(coordinator) {} }
-    let snapshot = StoreSnapshot(nodes: store.nodes, metadata: store.metadata)
-    // What is not the disk's part, into a file system in memory.
+    // Without the disk's part: in a file system in memory.
     let target = (withoutDisk ? "/dev/shm/benchmarks-\(getpid())-" : folder + "/saved-") + format.file
+    try? FileManager.default.removeItem(atPath: target)
+    try FileManager.default.copyItem(atPath: folder + "/" + format.file, toPath: target)
     defer { if withoutDisk { try? FileManager.default.removeItem(atPath: target) } }
-    return try timed { try format.save(snapshot, to: target) }
+    let coordinator = PersistentStoreCoordinator(registry: .builtIn)
+    let store = try coordinator.addPersistentStore(at: target)
+    guard let employee = store.model.entity(named: "Employee"), let badge = employee.slot(named: "badge") else {
+      throw Failure(message: "no Employee.badge")
+    }
+    let changed = ManagedObjectSnapshot(
+      entity: employee.index, reference: .integer(Int64(store.nodes.count / 2)), values: [badge: .integer(1)])
+    return try timed { try coordinator.save(store, changes: StoreChanges(updated: [changed])) }
   }
 
   /// One number of one object, by its ID, and a save: the store is open, its context new.

@@ -104,16 +104,29 @@ enum Staff {
       try builder.set(boolean: employee.active, slot: slots[5])
       try builder.set(toOne: numbers[employee.office] ?? 0, slot: slots[6])
     }
-    let type = "BinaryPropertyList"
-    let snapshot = StoreSnapshot(nodes: try builder.finish(), metadata: StoreMetadata(storeType: type))
-    var format: any AtomicStore = try StoreRegistry.builtIn.storeType(named: type).init(StoreConfiguration(path: path))
-    let staged = try StagedStore(target: path, layout: format.layout, policy: .createNew)
-    try format.save(snapshot, to: staged)
-    try staged.finish()
-    try staged.commit()
+    let nodes = try builder.finish()
+    let maker = PersistentStoreCoordinator(managedObjectModel: managed, registry: .builtIn)
+    try maker.save(try maker.addPersistentStore(type: "BinaryPropertyList", at: path), changes: StoreChanges(inserting: nodes))
     let coordinator = PersistentStoreCoordinator(managedObjectModel: managed, registry: .builtIn)
     try coordinator.addPersistentStore(at: path, isReadOnly: !isIndexed)
     return ManagedObjectContext(coordinator)
+  }
+}
+
+extension StoreChanges {
+  /// Inserts all objects of a table, under the references that they have there.
+  init(inserting nodes: NodeTable) {
+    self.init()
+    for entity in nodes.model.entities where !entity.isAbstract {
+      let reader = nodes.reader(of: entity.index)
+      for row in 0..<reader.count {
+        var values = SlotValues(slotCount: entity.slots.count)
+        for slot in entity.slots where !reader.isNull(slot: slot.index, row: row) {
+          values[slot.index] = reader.value(slot: slot.index, row: row)
+        }
+        inserted.append(ManagedObjectSnapshot(entity: entity.index, reference: reader.reference(row: row), values: values))
+      }
+    }
   }
 }
 

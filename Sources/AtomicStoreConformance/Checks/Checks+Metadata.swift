@@ -1,6 +1,6 @@
 import AtomicStoreKit
 import AtomicStoreSPI
-import CStoreFaults
+import CConformance
 import FoundationEssentials
 import Glibc
 

@@ -1,5 +1,5 @@
 import AtomicStoreSPI
-import CStoreFaults
+import CConformance
 import FoundationEssentials
 import Glibc
 

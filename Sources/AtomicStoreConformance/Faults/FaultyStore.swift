@@ -9,7 +9,7 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
   static var storeType: String { FaultHooks.current.storeType?(Base.storeType) ?? Base.storeType }
   static var traits: StoreTraits { FaultHooks.current.traits?(Base.traits) ?? Base.traits }
   var traits: StoreTraits { FaultHooks.current.traits?(base.traits) ?? base.traits }
-  var layout: StoreTraits.Layout { base.layout }
+  var layout: StoreLayout { base.layout }
 
   static func recognize(_ probe: StoreProbe) -> Recognition {
     let answer = Base.recognize(probe)
@@ -97,14 +97,14 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
   }
 
   mutating func saveMetadata(
-    _ metadata: StoreMetadata, in source: StoreSource, to staged: StagedStore
+    _ metadata: StoreMetadata, in source: StoreSource, to staged: StagedFiles
   ) throws(PersistentStoreError) -> Bool {
     // A mistake in saving is one whatever is saved.
     guard !FaultHooks.current.isAboutSaving else { return false }
     return try base.saveMetadata(metadata, in: source, to: staged)
   }
 
-  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedStore) throws(PersistentStoreError) {
+  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {
     let hooks = FaultHooks.current
     var snapshot = snapshot
     if let change = hooks.savedValue { try Self.change(&snapshot.nodes, change) }
@@ -114,8 +114,7 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
     if let change = hooks.bytes, base.layout == .file {
       // Written beside first, to have the bytes.
       let beside = try StagedStore(target: configuration.path + ".faulty", layout: .file, policy: .replaceAny)
-      defer { beside.discard() }
-      try base.save(snapshot, to: beside)
+      try base.save(snapshot, to: beside.files)
       try beside.finish()
       let bytes = try beside.sourceForVerification(name: "faulty").bytes().withUnsafeBytes { Array($0) }
       try staged.file().write(change(bytes))

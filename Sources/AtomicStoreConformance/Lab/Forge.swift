@@ -46,9 +46,9 @@ extension Bench {
       storeType: subject.type.storeType, uuid: uuid, lastReference: last, model: claims ?? graph.model)
     let names = made.mapValues { GraphText.name(model.entity(at: $0.entity).name, nodes.reference(of: $0)) }
     let staged = try StagedStore(target: path, layout: format.layout, policy: .replaceAny)
-    try format.save(StoreSnapshot(nodes: try nodes.canonical(), metadata: metadata), to: staged)
+    try format.save(StoreSnapshot(nodes: try nodes.canonical(), metadata: metadata), to: staged.files)
     try staged.finish()
-    _ = try staged.commit()
+    try staged.commit()
     return names
   }
 }

@@ -1,6 +1,6 @@
 import AtomicStoreKit
 import AtomicStoreSPI
-import CStoreFaults
+import CConformance
 import FoundationEssentials
 import Glibc
 import Synchronization
@@ -65,10 +65,14 @@ struct Lab: Sendable {
   func note(_ line: String) { record.note(line) }
 
   // MARK: Processes
+  //
+  // Three hundred closures are run by these three functions, with dozens of types of values. Compiled for each type they took two
+  // fifths of a release build, for code that waits for processes: so they are compiled once.
 
   /// Runs a closure in a process that has not touched the store before, and gives back what it returns.
   ///
   /// - Throws: ``PhaseTrouble`` for an error, a crash or a hang.
+  @_semantics("optimize.sil.specialize.generic.never")
   func process<Value: Codable & Sendable>(
     _ what: String, seconds: Int = 20, _ body: (Bench) throws -> Value
   ) throws -> Value {
@@ -82,6 +86,7 @@ struct Lab: Sendable {
   }
 
   /// As ``process(_:_:)``, for what must fail: gives back the error. A crash or a hang is the check's end all the same.
+  @_semantics("optimize.sil.specialize.generic.never")
   func refusal<Value: Codable & Sendable>(
     of what: String, codes: Set<String> = [], seconds: Int = 20, _ body: (Bench) throws -> Value
   ) throws -> PhaseError {
@@ -107,10 +112,20 @@ struct Lab: Sendable {
   }
 
   /// Runs a closure in a fresh process, however that ends.
+  @_semantics("optimize.sil.specialize.generic.never")
   func attempt<Value: Codable & Sendable>(
     _ what: String, seconds: Int = 20, faults: FaultPlan? = nil, memory: Int64 = 0, cpuSeconds: Int64 = 0,
     _ body: (Bench) throws -> Value
   ) throws -> PhaseEnd<Value> {
+    try run(what, seconds: seconds, faults: faults, memory: memory, cpuSeconds: cpuSeconds) { bench in
+      let value = try body(bench)
+      return try? JSONEncoder().encode(value)
+    }.decoded(as: Value.self)
+  }
+
+  private func run(
+    _ what: String, seconds: Int, faults: FaultPlan?, memory: Int64, cpuSeconds: Int64, _ body: (Bench) throws -> Data?
+  ) throws -> PhaseEnd<Data> {
     record.did(what)
     let bench = Bench(subject: subject, folder: folder)
     let planted = subject.fault.flatMap { Faults.named($0)?.mistakes } ?? 0
@@ -156,6 +171,7 @@ struct Lab: Sendable {
     guard condition else { throw Disappointment(expected: expected, actual: actual()) }
   }
 
+  @_semantics("optimize.sil.specialize.generic.never")
   func expectEqual<Value: Equatable>(_ actual: Value, _ expected: Value, _ what: String) throws {
     record.expected()
     guard actual == expected else { throw Disappointment(expected: "\(what): \(expected)", actual: "\(actual)") }
@@ -209,6 +225,11 @@ final class FaultPlan {
   /// Two calls that come to nothing are seen here, and the second is failed: what looks for calls that are not made, or fails
   /// some, would pass where none can be seen.
   private static func expectInForce() throws {
+    guard csf_has_replaced_calls() != 0 else {
+      throw Disappointment(
+        expected: "the harness sees the calls of its processes, and can fail them",
+        actual: "this program does not define them: add the product AtomicStoreConformanceFaults to the dependencies of the target that runs checks")
+    }
     guard let state = csf_shared() else { throw Blockage(reason: "no memory can be shared between processes") }
     defer { munmap(state, MemoryLayout<csf_state>.size) }
     state.pointee.mode = Int32(CSF_FAIL.rawValue)

@@ -1,4 +1,4 @@
-import CStoreFaults
+import CConformance
 import FoundationEssentials
 import Glibc
 

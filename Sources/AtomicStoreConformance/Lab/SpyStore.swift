@@ -21,7 +21,7 @@ struct SpyStore<Base: AtomicStore>: AtomicStore {
   static var traits: StoreTraits { Base.traits }
   static func recognize(_ probe: StoreProbe) -> Recognition { Base.recognize(probe) }
   var traits: StoreTraits { base.traits }
-  var layout: StoreTraits.Layout { base.layout }
+  var layout: StoreLayout { base.layout }
 
   init(_ configuration: StoreConfiguration) throws(PersistentStoreError) { base = try Base(configuration) }
 
@@ -88,7 +88,7 @@ struct SpyStore<Base: AtomicStore>: AtomicStore {
     base.willRemoveCacheNodes(removed, from: &nodes)
   }
   func selection(from snapshot: StoreSnapshot) throws(PersistentStoreError) -> StoreSelection? { try base.selection(from: snapshot) }
-  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedStore) throws(PersistentStoreError) {
+  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {
     Spy.note(.save)
     try base.save(snapshot, to: staged)
   }

@@ -1,6 +1,6 @@
 import AtomicStoreKit
 import AtomicStoreSPI
-import CStoreFaults
+import CConformance
 import FoundationEssentials
 import Glibc
 
@@ -13,6 +13,20 @@ enum PhaseEnd<Value: Codable & Sendable>: Sendable {
   case exited(code: Int32)
   /// It used more processor time than its limit, or waited ten times as long for something that did not come.
   case timedOut
+}
+
+extension PhaseEnd<Data> {
+  /// With the value that the bytes stand for; an end without an answer if they stand for none.
+  @_semantics("optimize.sil.specialize.generic.never")
+  func decoded<Answer: Codable & Sendable>(as type: Answer.Type) -> PhaseEnd<Answer> {
+    switch self {
+    case .value(let bytes): (try? JSONDecoder().decode(Answer.self, from: bytes)).map { .value($0) } ?? .exited(code: 0)
+    case .refused(let error): .refused(error)
+    case .crashed(let signal): .crashed(signal: signal)
+    case .exited(let code): .exited(code: code)
+    case .timedOut: .timedOut
+    }
+  }
 }
 
 /// An error that crossed from one process to another.
@@ -47,8 +61,9 @@ struct Blockage: Error, Codable, Sendable { var reason: String }
 /// A check that, as its own first look at the store's files tells, is not about this kind of file.
 struct Inapplicable: Error { var reason: String }
 
-private struct Envelope<Value: Codable & Sendable>: Codable {
-  var value: Value?
+/// What a process sends back. The value is bytes, so that nothing here is compiled again for each type of value.
+private struct Envelope: Codable {
+  var value: Data?
   var error: PhaseError?
   var disappointment: Disappointment?
   var lostOutput = false
@@ -74,10 +89,11 @@ enum Phase {
     "the machine is too slow, or too busy: in ten times its limit a process was given \(used) ms of processor time, of \(milliseconds)"
   }
 
-  static func run<Value: Codable & Sendable>(
+  /// - Parameter body: Returns the value as bytes; nil if it cannot be made bytes.
+  static func run(
     file: String, milliseconds: Int, faults: UnsafeMutablePointer<csf_state>?, memory: Int64 = 0, seconds: Int64 = 0,
-    output: (PhaseOutput) -> Void = { _ in }, _ body: () throws -> Value
-  ) throws -> PhaseEnd<Value> {
+    output: (PhaseOutput) -> Void = { _ in }, _ body: () throws -> Data?
+  ) throws -> PhaseEnd<Data> {
     fflush(nil)
     var pipe: [Int32] = [-1, -1]
     guard csf_output(&pipe) == 0 else { throw Blockage(reason: "no pipe can be made: \(String(cString: strerror(errno)))") }
@@ -94,7 +110,7 @@ enum Phase {
       csf_take_output(pipe[1])
       csf_limit(memory, seconds)
       if let faults { csf_arm(faults) }
-      var envelope = Envelope<Value>()
+      var envelope = Envelope()
       do { envelope.value = try body() } catch let error as Disappointment {
         envelope.disappointment = error
       } catch let error as PersistentStoreError {
@@ -125,7 +141,7 @@ enum Phase {
     default:
       let bytes = Files.read(file)
       unlink(file)
-      guard code == 0, let bytes, let envelope = try? JSONDecoder().decode(Envelope<Value>.self, from: Data(bytes)) else {
+      guard code == 0, let bytes, let envelope = try? JSONDecoder().decode(Envelope.self, from: Data(bytes)) else {
         return .exited(code: code)
       }
       said.isLost = envelope.lostOutput

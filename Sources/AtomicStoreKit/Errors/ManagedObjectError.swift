@@ -62,8 +62,6 @@ extension ManagedObjectError {
 
     /// A validation that no other code names.
     public static let managedObjectValidation = Code(rawValue: 1550)
-    /// Two objects share the values of a uniqueness constraint.
-    public static let managedObjectConstraintValidation = Code(rawValue: 1551)
     /// Several failures: see ``ManagedObjectError/detailedErrors``.
     public static let validationMultipleErrors = Code(rawValue: 1560)
     public static let validationMissingMandatoryProperty = Code(rawValue: 1570)
@@ -75,7 +73,6 @@ extension ManagedObjectError {
     public static let validationNumberTooSmall = Code(rawValue: 1620)
     public static let validationDateTooLate = Code(rawValue: 1630)
     public static let validationDateTooSoon = Code(rawValue: 1640)
-    public static let validationInvalidDate = Code(rawValue: 1650)
     public static let validationStringTooLong = Code(rawValue: 1660)
     public static let validationStringTooShort = Code(rawValue: 1670)
     public static let validationStringPatternMatching = Code(rawValue: 1680)
@@ -91,7 +88,6 @@ extension ManagedObjectError {
     public static let persistentStoreSave = Code(rawValue: 134030)
     /// An operation that cannot be done here and now, such as a save from inside a hook.
     public static let persistentStoreOperation = Code(rawValue: 134070)
-    public static let persistentStoreIncompatibleSchema = Code(rawValue: 134020)
     /// A value that the property cannot hold.
     public static let invalidValue = Code(rawValue: -1)
     /// A key that the entity does not have.
@@ -108,7 +104,6 @@ extension ManagedObjectError {
     public var description: String {
       switch self {
       case .managedObjectValidation: "managedObjectValidation"
-      case .managedObjectConstraintValidation: "managedObjectConstraintValidation"
       case .validationMultipleErrors: "validationMultipleErrors"
       case .validationMissingMandatoryProperty: "validationMissingMandatoryProperty"
       case .validationRelationshipLacksMinimumCount: "validationRelationshipLacksMinimumCount"
@@ -118,7 +113,6 @@ extension ManagedObjectError {
       case .validationNumberTooSmall: "validationNumberTooSmall"
       case .validationDateTooLate: "validationDateTooLate"
       case .validationDateTooSoon: "validationDateTooSoon"
-      case .validationInvalidDate: "validationInvalidDate"
       case .validationStringTooLong: "validationStringTooLong"
       case .validationStringTooShort: "validationStringTooShort"
       case .validationStringPatternMatching: "validationStringPatternMatching"
@@ -129,7 +123,6 @@ extension ManagedObjectError {
       case .managedObjectConstraintMerge: "managedObjectConstraintMerge"
       case .persistentStoreSave: "persistentStoreSave"
       case .persistentStoreOperation: "persistentStoreOperation"
-      case .persistentStoreIncompatibleSchema: "persistentStoreIncompatibleSchema"
       case .invalidValue: "invalidValue"
       case .undefinedKey: "undefinedKey"
       case .storeAssignment: "storeAssignment"

@@ -85,22 +85,6 @@ public final class ManagedObjectModel: Sendable {
   func hierarchy(of entity: Int) -> [Int] { preorder[records[entity].below].sorted() }
 }
 
-/// A string that equals another only scalar for scalar: a key for dictionaries of names.
-public struct ScalarString: Hashable, Sendable, Comparable {
-  public let string: String
-  public init(_ string: String) { self.string = string }
-  public static func == (one: ScalarString, other: ScalarString) -> Bool {
-    one.string.utf8.elementsEqual(other.string.utf8)
-  }
-  public static func < (one: ScalarString, other: ScalarString) -> Bool {
-    one.string.utf8.lexicographicallyPrecedes(other.string.utf8)
-  }
-  public func hash(into hasher: inout Hasher) {
-    for byte in string.utf8 { hasher.combine(byte) }
-    hasher.combine(0xFF as UInt8)
-  }
-}
-
 /// An entity of a frozen model: a light handle.
 public struct Entity: Sendable, Hashable, CustomStringConvertible {
   public let model: ManagedObjectModel
@@ -165,81 +149,4 @@ public struct Entity: Sendable, Hashable, CustomStringConvertible {
   public var uniquenessConstraints: [[String]] { record.uniquenessConstraints }
 
   public var description: String { name }
-}
-
-/// Where one stored property's values are. The same in an entity and all below it, which share it.
-public struct Slot: Sendable, Equatable {
-  public enum Kind: Sendable, Hashable {
-    case attribute(AttributeType)
-    case toOne
-    case toMany(ordered: Bool)
-  }
-  /// Behind one reference: an entity has a slot for each property that it inherits, and slots are copied often.
-  private let content: Content
-
-  private final class Content: Sendable {
-    let name: String
-    let index: Int
-    let kind: Kind
-    let isOptional: Bool
-    let property: PropertyDescription
-    let destination: Int
-    let inverseSlot: Int
-
-    init(
-      name: String, index: Int, kind: Kind, isOptional: Bool, property: PropertyDescription, destination: Int,
-      inverseSlot: Int
-    ) {
-      self.name = name
-      self.index = index
-      self.kind = kind
-      self.isOptional = isOptional
-      self.property = property
-      self.destination = destination
-      self.inverseSlot = inverseSlot
-    }
-  }
-
-  init(
-    name: String, index: Int, kind: Kind, isOptional: Bool, property: PropertyDescription, destination: Int = -1,
-    inverseSlot: Int = -1
-  ) {
-    content = Content(
-      name: name, index: index, kind: kind, isOptional: isOptional, property: property, destination: destination,
-      inverseSlot: inverseSlot)
-  }
-
-  /// The property's name; for a part of a composite `property.part`.
-  public var name: String { content.name }
-  public var index: Int { content.index }
-  public var kind: Kind { content.kind }
-  public var isOptional: Bool { content.isOptional }
-  /// The attribute, or the part of a composite; nil for relationships.
-  public var attribute: AttributeDescription? {
-    if case .attribute(let attribute) = content.property { attribute } else { nil }
-  }
-  public var relationship: RelationshipDescription? {
-    if case .relationship(let relationship) = content.property { relationship } else { nil }
-  }
-  /// For relationships: the number of the destination entity.
-  public var destination: Int { content.destination }
-  /// For relationships: the slot of the inverse at the destination, or -1 where no relationship there names this one for its
-  /// inverse as this one names it.
-  public var inverseSlot: Int { content.inverseSlot }
-
-  public static func == (one: Slot, other: Slot) -> Bool {
-    one.content === other.content
-      || one.name == other.name && one.index == other.index && one.kind == other.kind
-        && one.isOptional == other.isOptional && one.content.property == other.content.property
-        && one.destination == other.destination && one.inverseSlot == other.inverseSlot
-  }
-
-  public var isRelationship: Bool { if case .attribute = kind { false } else { true } }
-  public var isToMany: Bool { if case .toMany = kind { true } else { false } }
-  public var isOrdered: Bool { if case .toMany(ordered: true) = kind { true } else { false } }
-  /// Whether a to-many's members stay in the sequence that they were given in, because the relationship is ordered or because nothing says
-  /// that it is not (``RelationshipDescription/hasUnknownOrder``). The members of other to-manys ascend by reference.
-  public var keepsSequence: Bool { isOrdered || relationship?.hasUnknownOrder ?? false }
-  /// Nil for relationships.
-  public var attributeType: AttributeType? { if case .attribute(let type) = kind { type } else { nil } }
 }

@@ -168,3 +168,8 @@ public struct EntityReader: Sendable {
     return _overrideLifetime(Span(_unsafeElements: bytes), borrowing: self)
   }
 }
+
+extension NodeTable {
+  /// Typed access to one entity's rows.
+  public func reader(of entity: Int) -> EntityReader { EntityReader(entities[entity], entity: entity, owner: self) }
+}

@@ -51,9 +51,6 @@ public struct NodeTable: Sendable {
     ObjectReference(entityName: model.records[node.entity].description.name, reference: reference(of: node))
   }
 
-  /// Typed access to one entity's rows.
-  public func reader(of entity: Int) -> EntityReader { EntityReader(entities[entity], entity: entity, owner: self) }
-
   /// The value in a slot. A deferred one that was not read yet is null here: see ``isDeferred(slot:of:)``.
   public func value(slot: Int, of node: NodeHandle) -> StoredValue {
     let row = node.row

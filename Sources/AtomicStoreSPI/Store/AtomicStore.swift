@@ -42,7 +42,7 @@ public protocol AtomicStore: Sendable {
 
   /// One file or a folder, as this store will be written. The default is the traits' layout; a format that has both
   /// decides by path and options.
-  var layout: StoreTraits.Layout { get }
+  var layout: StoreLayout { get }
 
   /// Prepares a store for a place that holds one, or will hold one. Reads and writes nothing.
   ///
@@ -95,11 +95,11 @@ public protocol AtomicStore: Sendable {
   /// The part of a graph that this store's options ask for, where they ask for a part. The default is nil: all of it.
   func selection(from snapshot: StoreSnapshot) throws(PersistentStoreError) -> StoreSelection?
 
-  /// Writes all nodes and the metadata to the staged store. Nothing else is touched; what was staged becomes the store
-  /// in one step afterwards, or never.
+  /// Writes all nodes and the metadata to new files. Touch nothing else: when this returns, the kit puts the files in the store's
+  /// place in one step, or removes them where anything fails.
   ///
   /// - Throws: `.unsupportedByFormat` for what the format cannot carry, before the store is harmed.
-  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedStore) throws(PersistentStoreError)
+  mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError)
 
   /// Writes the store again with other metadata entries and everything else byte for byte as `source` has it. Called instead of
   /// ``save(_:to:)`` where a save changes metadata entries and nothing else.
@@ -111,7 +111,7 @@ public protocol AtomicStore: Sendable {
   ///   - source: The store as it is on disk.
   /// - Returns: False where this is not possible; then nothing may have been written, and the kit calls ``save(_:to:)``.
   mutating func saveMetadata(
-    _ metadata: StoreMetadata, in source: StoreSource, to staged: StagedStore
+    _ metadata: StoreMetadata, in source: StoreSource, to files: StagedFiles
   ) throws(PersistentStoreError) -> Bool
 
   /// Told once that the store goes: removed from its coordinator, or with nil after a failed load, or when the
@@ -127,12 +127,12 @@ public protocol StoreCoordinating: AnyObject, Sendable {
 
 extension AtomicStore {
   public var traits: StoreTraits { Self.traits }
-  public var layout: StoreTraits.Layout { traits.layout }
+  public var layout: StoreLayout { traits.layout }
 
   public func selection(from snapshot: StoreSnapshot) throws(PersistentStoreError) -> StoreSelection? { nil }
 
   public mutating func saveMetadata(
-    _ metadata: StoreMetadata, in source: StoreSource, to staged: StagedStore
+    _ metadata: StoreMetadata, in source: StoreSource, to files: StagedFiles
   ) throws(PersistentStoreError) -> Bool { false }
 
   public mutating func inferModel(from source: StoreSource) throws(PersistentStoreError) -> ModelDescription {

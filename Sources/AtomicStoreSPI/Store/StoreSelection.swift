@@ -1,19 +1,7 @@
 /// A part of a graph that a store was asked to write, as a graph of its own, and what was left out or kept otherwise.
 public struct StoreSelection: Sendable {
-  /// Something left out because it was asked for, or kept in another form. Not a loss: somebody chose it.
-  public struct Note: Sendable, Hashable, CustomStringConvertible {
-    /// An entity, `Entity.property`, or `metadata`.
-    public var subject: String
-    /// Objects or values concerned.
-    public var count: Int
-    public var text: String
-    public init(subject: String, count: Int, text: String) {
-      self.subject = subject
-      self.count = count
-      self.text = text
-    }
-    public var description: String { "\(subject): \(text) (\(count))" }
-  }
+  public typealias Note = SelectionNote
+
   public var snapshot: StoreSnapshot
   public var notes: [Note]
   /// Whether metadata and UUID are written too.

@@ -1,8 +1,6 @@
 /// What a format can carry, and what not. One declaration, four uses: the kit refuses what does not fit before a byte
 /// is written, the converter forecasts losses, the documentation prints it, and the harness proves it.
 public struct StoreTraits: Sendable {
-  /// One file, or a folder of files.
-  public enum Layout: String, Sendable { case file, folder }
   /// Which reference objects survive a save.
   public enum References: String, Sendable {
     /// Integers and strings.
@@ -16,7 +14,7 @@ public struct StoreTraits: Sendable {
   public var summary: String
   /// File name extensions without the point, the preferred one first.
   public var fileExtensions: [String]
-  public var layout: Layout
+  public var layout: StoreLayout
   /// Whether ``AtomicStore/save(_:to:)`` is implemented.
   public var canWrite: Bool
   public var references: References
@@ -38,7 +36,7 @@ public struct StoreTraits: Sendable {
   public var writeOptions: [StoreOption]
 
   public init(
-    summary: String, fileExtensions: [String], layout: Layout = .file, canWrite: Bool = true,
+    summary: String, fileExtensions: [String], layout: StoreLayout = .file, canWrite: Bool = true,
     references: References = .all, keepsOrder: Bool = true, keepsNilApartFromEmpty: Bool = true,
     keepsSpecialFloats: Bool = true, keepsMetadata: Bool = true, isSelfDescribing: Bool = true,
     maximumEntities: Int? = nil, unsupportedTypes: [String] = [], readOptions: [StoreOption] = [],

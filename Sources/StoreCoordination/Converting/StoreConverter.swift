@@ -92,8 +92,14 @@ public struct StoreConverter: Sendable {
 
   /// Converts an open store to one at `target`.
   public func convert(_ store: PersistentStore, to target: String) throws -> Report {
-    let (report, staged) = try commit(store, to: target, keepsPrevious: false)
-    staged.discard()
+    let place = try refuseTaken(target, source: store.path)
+    let unrelated = try refuseUnknown(place)
+    let staged = try stage(store, Destination(shown: target, place: place, unrelated: unrelated))
+    let report = staged.report
+    if !isDryRun {
+      progress?(.publishing)
+      try staged.store.commit()
+    }
     return report
   }
 
@@ -111,10 +117,9 @@ public struct StoreConverter: Sendable {
     let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: registry)
     let store = try coordinator.addPersistentStore(type: sourceType, at: source, options: readOptions, isReadOnly: true)
     defer { try? coordinator.remove(store) }
-    let (report, staged) = try stage(store, Destination(shown: target, unnamedFolder: folder))
-    defer { staged.discard() }
-    if !isDryRun { try body(try staged.sourceForVerification(name: target)) }
-    return report
+    let staged = try stage(store, Destination(shown: target, unnamedFolder: folder))
+    if !isDryRun { try body(try staged.store.sourceForVerification(name: target)) }
+    return staged.report
   }
 
   /// Where a result goes.
@@ -128,31 +133,40 @@ public struct StoreConverter: Sendable {
     var unnamedFolder: String?
   }
 
+  /// A result that was read back and found equal, and is not published.
+  private struct StagedResult: ~Copyable {
+    let report: Report
+    let store: StagedStore
+  }
+
+  /// A result in its place, with what it replaced still kept.
+  struct PublishedResult: ~Copyable {
+    let report: Report
+    let store: PublishedStore
+  }
+
   /// Converts, and leaves it to the caller to conclude or to roll back what was put in place.
-  func commit(
-    _ store: PersistentStore, to target: String, keepsPrevious: Bool
-  ) throws -> (report: Report, staged: StagedStore) {
+  func publish(_ store: PersistentStore, to target: String) throws -> PublishedResult {
     let place = try refuseTaken(target, source: store.path)
     let unrelated = try refuseUnknown(place)
-    let (report, staged) = try stage(store, Destination(shown: target, place: place, unrelated: unrelated))
-    guard !isDryRun else { return (report, staged) }
+    let staged = try stage(store, Destination(shown: target, place: place, unrelated: unrelated))
     progress?(.publishing)
-    try staged.commit(keepsPrevious: keepsPrevious)
-    return (report, staged)
+    let report = staged.report
+    return PublishedResult(report: report, store: try staged.store.publish())
   }
 
   /// Where the result is written until it is published. A dry run writes beside nothing of the target's.
   private func makeStaged(
-    _ store: PersistentStore, _ destination: Destination, _ layout: StoreTraits.Layout
+    _ store: PersistentStore, _ destination: Destination, _ layout: StoreLayout
   ) throws(PersistentStoreError) -> StagedStore {
     if let folder = destination.unnamedFolder {
       guard layout == .file else {
         throw PersistentStoreError(.cannotCreate, "the store is a directory, not one file", at: StoreLocation(file: destination.shown))
       }
-      return try StagedStore(unnamedIn: folder, shownAs: destination.shown)
+      return StagedStore(unnamedIn: folder, shownAs: destination.shown)
     }
     if isDryRun {
-      if layout == .file { return try StagedStore(unnamedIn: Self.temporaryFolder, shownAs: destination.shown) }
+      if layout == .file { return StagedStore(unnamedIn: Self.temporaryFolder, shownAs: destination.shown) }
       return try StagedStore(target: Self.temporaryPath(for: destination.shown), layout: layout, policy: .createNew, ceiling: .ownerOnly)
     }
     let origin = try StorePlace.inspect(store.path)
@@ -163,7 +177,7 @@ public struct StoreConverter: Sendable {
   }
 
   /// Writes the result, reads it back and compares it.
-  private func stage(_ store: PersistentStore, _ destination: Destination) throws -> (report: Report, staged: StagedStore) {
+  private func stage(_ store: PersistentStore, _ destination: Destination) throws -> StagedResult {
     let target = destination.shown
     let formatType = try targetFormat(destination.place, target)
     try formatType.traits.check(writeOptions, of: formatType.storeType, for: optionUse)
@@ -210,7 +224,7 @@ public struct StoreConverter: Sendable {
     let staged = try makeStaged(store, destination, format.layout)
     // Staged files are gone with the value that stands for them, should anything fail.
     do throws(PersistentStoreError) {
-      try format.save(snapshot, to: staged)
+      try format.save(snapshot, to: staged.files)
       try staged.finish()
     } catch {
       throw error.located(StoreLocation(file: target))
@@ -229,7 +243,7 @@ public struct StoreConverter: Sendable {
     let unexplained = losses.isEmpty ? differences : differences.filter { !Self.explains(losses, $0, snapshot.nodes, readBack.snapshot.nodes) }
     guard unexplained.isEmpty else { throw VerificationError(differences: Array(unexplained.prefix(100))) }
 
-    return (report, staged)
+    return StagedResult(report: report, store: staged)
   }
 
   /// Whether a difference is one of the losses that were declared.
@@ -313,7 +327,7 @@ public struct StoreConverter: Sendable {
 
   /// Opens what was staged, by a value of the format that has never seen the source and knows no more than a reader may be told.
   private func readBack(
-    _ staged: StagedStore, _ formatType: any AtomicStore.Type, _ target: String, _ model: ManagedObjectModel
+    _ staged: borrowing StagedStore, _ formatType: any AtomicStore.Type, _ target: String, _ model: ManagedObjectModel
   ) throws(PersistentStoreError) -> (snapshot: StoreSnapshot, size: Int) {
     let source = try staged.sourceForVerification(name: target)
     let known = Set(formatType.traits.readOptions.map(\.name))

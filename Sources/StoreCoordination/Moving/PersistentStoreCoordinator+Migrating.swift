@@ -37,7 +37,8 @@ extension PersistentStoreCoordinator {
     converter.optionUse = .readingAndWriting
     converter.replacesTarget = replaces
     converter.refusesSelections = true
-    let (report, staged) = try converter.commit(store, to: path, keepsPrevious: true)
+    let result = try converter.publish(store, to: path)
+    let report = result.report
     do {
       let opening = StoreOpening(
         registry: registry, type: report.targetType, path: path, configurationName: store.configurationName,
@@ -50,12 +51,12 @@ extension PersistentStoreCoordinator {
         migrated.state.withLock { $0.endClosing(from: self) }
         throw error
       }
-      staged.conclude()
+      result.store.conclude()
       store.state.withLock { $0.endClosing(from: self) }
       return migrated
     } catch {
       // What cannot be put back stays: the error that led here is the one to report.
-      try? staged.rollBack()
+      try? result.store.rollBack()
       throw error
     }
   }

@@ -1,16 +1,27 @@
 import AtomicStoreSPI
 import Synchronization
 
-/// One store's part of a save: what it will hold, and the staged file.
-struct PendingSave {
+/// One store's part of a save: what it will hold, and the staged file. Used by one thread.
+final class PendingSave {
   let path: String
   var format: any AtomicStore
   var snapshot: StoreSnapshot
-  let staged: StagedStore
+  /// Until it is published.
+  private var staged: StagedStore?
+  private var published: PublishedStore?
   /// The file that was read, where nothing but metadata entries changes; nil for a full save.
-  var unchanged: FileIdentity?
-  var isCommitted = false
-  var identity: FileIdentity?
+  private let unchanged: FileIdentity?
+  private var identity: FileIdentity?
+
+  private init(
+    path: String, format: any AtomicStore, snapshot: StoreSnapshot, staged: consuming StagedStore, unchanged: FileIdentity?
+  ) {
+    self.path = path
+    self.format = format
+    self.snapshot = snapshot
+    self.staged = consume staged
+    self.unchanged = unchanged
+  }
 
   /// Applies the changes to a copy of the nodes. Nil where there is nothing to write.
   static func prepare(
@@ -142,41 +153,40 @@ struct PendingSave {
   }
 
   /// Writes metadata alone where that is all that changes and the format can.
-  private mutating func writeMetadata() throws(PersistentStoreError) -> Bool {
+  private func writeMetadata(to files: StagedFiles) throws(PersistentStoreError) -> Bool {
     guard let unchanged else { return false }
     let place = try StorePlace.inspect(path)
     guard place.identity == unchanged else { throw .changedMeanwhile(path) }
-    return try format.saveMetadata(snapshot.metadata, in: try StoreSource(opening: place), to: staged)
+    return try format.saveMetadata(snapshot.metadata, in: try StoreSource(opening: place), to: files)
   }
 
-  mutating func write() throws(PersistentStoreError) {
+  func write() throws(PersistentStoreError) {
+    guard let files = staged?.files else { return }
     do throws(PersistentStoreError) {
-      if try !writeMetadata() { try format.save(snapshot, to: staged) }
-      try staged.finish()
+      if try !writeMetadata(to: files) { try format.save(snapshot, to: files) }
+      try staged?.finish()
     } catch {
       throw error.located(StoreLocation(file: path))
     }
   }
 
-  mutating func commit() throws(PersistentStoreError) {
-    identity = try staged.commit(keepsPrevious: true)
-    isCommitted = true
+  func commit() throws(PersistentStoreError) {
+    guard let published = try staged.take()?.publish() else { return }
+    identity = published.identity
+    self.published = consume published
   }
 
   /// Puts everything back.
   ///
   /// - Returns: Why the old store is not back, where it is not. What another process saved meanwhile stays, and is not such a case.
   func undo() -> PersistentStoreError? {
-    guard isCommitted else {
-      staged.discard()
-      return nil
-    }
-    do throws(PersistentStoreError) { try staged.rollBack() } catch { return error.code == .changedOnDisk ? nil : error }
+    staged.take()?.discard()
+    do throws(PersistentStoreError) { try published.take()?.rollBack() } catch { return error.code == .changedOnDisk ? nil : error }
     return nil
   }
 
   func publish(to store: PersistentStore) {
-    staged.conclude()
+    published.take()?.conclude()
     let version = NodeVersion(snapshot.nodes)
     version.carryAttachment(from: store.version)
     store.state.withLock { open in

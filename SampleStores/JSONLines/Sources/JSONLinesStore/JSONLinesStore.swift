@@ -44,7 +44,7 @@ public struct JSONLinesStore: AtomicStore {
 
   // MARK: Writing
 
-  public mutating func save(_ snapshot: StoreSnapshot, to staged: StagedStore) throws(PersistentStoreError) {
+  public mutating func save(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {
     let file = try staged.file()
     var text = LineWriter()
     let count = snapshot.nodes.model.entities.reduce(0) { $0 + snapshot.nodes.count(of: $1.index) }

@@ -88,7 +88,7 @@ public struct JSONLinesStore: AtomicStore {
 
   // MARK: Writing
 
-  public mutating func save(_ snapshot: StoreSnapshot, to staged: StagedStore) throws(PersistentStoreError) {
+  public mutating func save(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {
     let nodes = snapshot.nodes
     var records = RecordWriter()
     try records.description(snapshot.metadata, count: nodes.model.entities.reduce(0) { $0 + nodes.count(of: $1.index) })

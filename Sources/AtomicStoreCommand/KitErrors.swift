@@ -1,0 +1,53 @@
+package import AtomicStoreKit
+import AtomicStoreSPI
+package import CommandSupport
+
+// The errors of the kit, with their exit codes.
+
+extension StoreConverter.LossError: CommandError {
+  package var failure: CommandFailure {
+    let details = JSONValue.object([
+      ("code", .string("loss")), ("message", .string("\(targetType) cannot carry all of it")), ("losses", .array(losses.map { $0.json })),
+    ])
+    return CommandFailure(description + "\n  (--allow-loss converts all the same)", exitCode: 65, details: details)
+  }
+}
+
+extension StoreConverter.VerificationError: CommandError {
+  package var failure: CommandFailure {
+    let details = JSONValue.object([
+      ("code", .string("verification")), ("message", .string(description)), ("differences", .array(differences.map { $0.json })),
+    ])
+    return CommandFailure(description, exitCode: 70, details: details)
+  }
+}
+
+extension ManagedObjectError: CommandError {
+  package var failure: CommandFailure {
+    var fields: [(String, JSONValue)] = [("code", .string(code.description)), ("message", .string(message))]
+    if let entityName { fields.append(("entity", .string(entityName))) }
+    if let key { fields.append(("property", .string(key))) }
+    return CommandFailure(
+      description + (code == .stepLimitExceeded ? "\n  (--step-limit raises it)" : ""),
+      // What was asked cannot be asked: of this entity, with this key.
+      exitCode: [.invalidFetch, .undefinedKey].contains(code) ? 64 : 65, details: .object(fields))
+  }
+}
+
+extension PredicateFormatError: CommandError {
+  package var failure: CommandFailure { CommandFailure(self, of: nil) }
+}
+
+extension CommandFailure {
+  /// A predicate, or an expression, that cannot be parsed.
+  ///
+  /// - Parameter option: The option that it was given with.
+  init(_ error: PredicateFormatError, of option: String?) {
+    let details = JSONValue.object(
+      [("code", .string("predicate")), ("message", .string(error.message))] + (option.map { [("option", .string($0))] } ?? []) + [
+        ("text", .string(error.format)), ("column", .integer(error.column)),
+        ("suggestion", error.suggestion.map { .string($0) } ?? .null),
+      ])
+    self.init((option.map { $0 + ": " } ?? "") + error.description, exitCode: 64, details: details)
+  }
+}

@@ -1,0 +1,520 @@
+public import FoundationEssentials
+
+/// What a format's `load` fills: a row for each node, values by slot, relationships by reference.
+///
+/// Begin a node, set its slots, begin the next; slots that are not set are null, to-many relationships empty.
+/// References may point forward: the kit resolves them when all nodes are there, and says which row and property
+/// names an object that does not exist. Slots are those of ``Entity/slots``; look their numbers up once per file.
+/// The calls are concrete and cheap, a few nanoseconds a value. Or fill an entity's columns whole: ``appendRows``.
+///
+/// A builder belongs to one thread, that of the load.
+public final class NodeTableBuilder {
+  public let model: ManagedObjectModel
+  /// The file's name for errors, unless the format names a member itself.
+  public let file: String?
+  /// What a load is refused beyond.
+  package let limits: StoreLimits
+  /// How many bytes of columns may still be made.
+  var room: Int
+  private let roomAtFirst: Int
+  /// The rows that there is room for, of all entities: there are not more.
+  private var roomForRows = 0
+  /// What becomes of relationships that are not sound.
+  package var rules = RelationshipRules()
+  package var inverseHandling = InverseHandling.none
+  /// What the load changed by those rules.
+  package internal(set) var notes: [SelectionNote] = []
+  /// References that were left out, by the object and property that named them.
+  package internal(set) var keptReferences: [String: [String]] = [:]
+
+  struct Building {
+    var count = 0
+    var capacity = 0
+    var slotCount: Int
+    /// One for each slot, then the references' column.
+    var headers: UnsafeMutablePointer<UnsafeMutablePointer<ColumnHeader>>
+    var classes: UnsafeMutablePointer<ValueClass>
+    var lines: UnsafeMutablePointer<UInt32>?
+    var isAbstract: Bool
+  }
+  /// What a slot takes, without the strings that ``Slot/Kind`` may hold: asking must not count references.
+  enum ValueClass: UInt8 {
+    case text, bytes, decimal, undefined, double, date, other
+    init(_ kind: Slot.Kind) {
+      self =
+        switch kind {
+        case .attribute(.string), .attribute(.uri): .text
+        case .attribute(.binaryData), .attribute(.transformable): .bytes
+        case .attribute(.decimal): .decimal
+        case .attribute(.undefined): .undefined
+        case .attribute(.double): .double
+        case .attribute(.date): .date
+        default: .other
+        }
+    }
+  }
+  // Kept behind a pointer: properties of a class are checked for exclusive access at every touch, which costs more
+  // than the stores themselves.
+  let building: UnsafeMutablePointer<Building>
+  let current: UnsafeMutablePointer<Building>
+  let state: UnsafeMutablePointer<State>
+  struct State {
+    var entity = -1
+    var row = -1
+    var scratch: [UInt8] = []
+  }
+  var tables: [EntityTable]
+  var texts: [[(row: Int, text: String)]]
+  var members: [String?]
+  var listed: [ReferenceObject] = []
+  var listIndex: [ReferenceObject: Int] = [:]
+  var payloads: [[Int: any Sendable]]
+  var deferred: [Set<UInt64>]
+  var absent: Set<AbsentColumn> = []
+  /// References of the relationship that is being resolved which were left out.
+  var droppedCount = 0
+
+  /// An empty table's builder. `file` names the source in errors.
+  ///
+  /// - Parameter inputBytes: The size of what is read, by which ``StoreLimits/memory(forInput:)`` bounds what may be made of it;
+  ///   nil for no bound.
+  public init(
+    model: ManagedObjectModel, file: String? = nil, limits: StoreLimits = StoreLimits(), inputBytes: Int? = nil
+  ) {
+    self.model = model
+    self.file = file
+    self.limits = limits
+    roomAtFirst = inputBytes.map { limits.memory(forInput: $0) } ?? .max
+    room = roomAtFirst
+    let tables = model.records.map { EntityTable(slots: $0.slots) }
+    self.tables = tables
+    texts = Array(repeating: [], count: tables.count)
+    members = Array(repeating: nil, count: tables.count)
+    payloads = Array(repeating: [:], count: tables.count)
+    deferred = Array(repeating: [], count: tables.count)
+    building = .allocate(capacity: max(tables.count, 1))
+    current = .allocate(capacity: 1)
+    state = .allocate(capacity: 1)
+    state.initialize(to: State())
+    for (index, table) in tables.enumerated() {
+      let slots = model.records[index].slots
+      let headers = UnsafeMutablePointer<UnsafeMutablePointer<ColumnHeader>>.allocate(capacity: slots.count + 1)
+      let classes = UnsafeMutablePointer<ValueClass>.allocate(capacity: max(slots.count, 1))
+      for slot in slots { (classes + slot.index).initialize(to: ValueClass(slot.kind)) }
+      Self.point(headers, to: table)
+      (building + index).initialize(
+        to: Building(
+          slotCount: slots.count, headers: headers, classes: classes, lines: nil,
+          isAbstract: model.records[index].description.isAbstract))
+    }
+  }
+
+  static func point(_ headers: UnsafeMutablePointer<UnsafeMutablePointer<ColumnHeader>>, to table: EntityTable) {
+    for (index, column) in table.columns.enumerated() { (headers + index).initialize(to: column.header) }
+    (headers + table.columns.count).initialize(to: table.referenceNumbers.header)
+  }
+
+  /// Forgets everything it was told, so that a load may start again: a format that tried a quick way and found that
+  /// the file is not for it takes the other way with this.
+  public func removeAll() {
+    for index in tables.indices {
+      tables[index] = EntityTable(slots: model.records[index].slots)
+      let entry = building + index
+      Self.point(entry.pointee.headers, to: tables[index])
+      entry.pointee.count = 0
+      entry.pointee.capacity = 0
+      entry.pointee.lines?.deallocate()
+      entry.pointee.lines = nil
+      texts[index] = []
+      members[index] = nil
+      payloads[index] = [:]
+      deferred[index] = []
+    }
+    listed = []
+    listIndex = [:]
+    room = roomAtFirst
+    roomForRows = 0
+    absent = []
+    state.pointee.entity = -1
+    state.pointee.row = -1
+  }
+
+  deinit {
+    // By the model: once finished there are no tables here.
+    for index in model.records.indices {
+      let entry = building + index
+      entry.pointee.headers.deallocate()
+      entry.pointee.classes.deallocate()
+      entry.pointee.lines?.deallocate()
+    }
+    building.deinitialize(count: model.records.count)
+    building.deallocate()
+    current.deallocate()
+    state.deinitialize(count: 1)
+    state.deallocate()
+  }
+
+  /// How many nodes of that entity there are so far.
+  public func count(of entity: Int) -> Int { tables.indices.contains(entity) ? building[entity].count : 0 }
+
+  /// Names the member file that an entity's rows come from, for errors.
+  public func setMember(_ name: String, entity: Int) { members[entity] = name }
+
+  // MARK: Nodes
+
+  /// Begins a node with an integer reference. `line` is where it stands in the file, or 0.
+  ///
+  /// - Throws: `.invalidValue` for an abstract entity, `.limitExceeded` past 2^31 rows.
+  public func beginNode(entity: Int, reference: Int64, line: Int = 0) throws(PersistentStoreError) {
+    try beginRow(entity, line)
+    let entry = building + entity
+    let header = entry.pointee.headers[entry.pointee.slotCount]
+    header.pointee.setCell(state.pointee.row, reference)
+    header.pointee.markPresent(state.pointee.row)
+  }
+
+  /// Begins a node with any reference.
+  public func beginNode(entity: Int, reference: ReferenceObject, line: Int = 0) throws(PersistentStoreError) {
+    switch reference {
+    case .integer(let number): try beginNode(entity: entity, reference: number, line: line)
+    case .string(let text):
+      try beginRow(entity, line)
+      texts[entity].append((state.pointee.row, text))
+    }
+  }
+
+  @inline(__always) func beginRow(_ entity: Int, _ line: Int) throws(PersistentStoreError) {
+    precondition(entity >= 0 && entity < tables.count, "no such entity")
+    let entry = building + entity
+    let row = entry.pointee.count
+    if row >= entry.pointee.capacity { try grow(entity, to: row < 64 ? row * 2 + 8 : row + row / 2, adding: 1) }
+    if line > 0 || entry.pointee.lines != nil { noteLine(entry, row, line) }
+    entry.pointee.count = row + 1
+    state.pointee.entity = entity
+    state.pointee.row = row
+    // A copy of the entity's pointers stands at a fixed place, so that a setter needs one load fewer.
+    current.initialize(to: entry.pointee)
+  }
+
+  func grow(_ entity: Int, to rows: Int, adding more: Int) throws(PersistentStoreError) {
+    let entry = building + entity
+    let name = model.records[entity].description.name
+    guard !entry.pointee.isAbstract else {
+      throw PersistentStoreError(
+        .invalidValue, "\(name) is abstract and has no objects", at: StoreLocation(file: file, entity: name))
+    }
+    guard rows < Int(Int32.max) else {
+      throw PersistentStoreError(.limitExceeded, "more than 2^31 objects of \(name)", at: StoreLocation(file: file))
+    }
+    // Room is made for many at a time: the last ones over the limit are found when all are there. So how many a file has
+    // is not known here, only that it has more.
+    roomForRows += rows - entry.pointee.capacity
+    if roomForRows > limits.objects { try checkCount(adding: more) }
+    // The columns of values grow when a row beyond their end has one.
+    try ownColumn(entity, entry.pointee.slotCount, rows: rows, row: nil)
+    if let lines = entry.pointee.lines {
+      let bigger = UnsafeMutablePointer<UInt32>.allocate(capacity: rows)
+      bigger.initialize(repeating: 0, count: rows)
+      bigger.update(from: lines, count: entry.pointee.count)
+      lines.deallocate()
+      entry.pointee.lines = bigger
+    }
+    entry.pointee.capacity = rows
+  }
+
+  /// - Throws: `.limitExceeded` for more objects than there may be, with so many to come.
+  func checkCount(adding more: Int) throws(PersistentStoreError) {
+    let count = tables.indices.reduce(more) { $0 + building[$1].count }
+    guard count <= limits.objects else {
+      throw PersistentStoreError(
+        .limitExceeded, "there are more than \(limits.objects) objects, against the limit 'maximumObjects' of \(limits.objects)",
+        at: StoreLocation(file: file))
+    }
+  }
+
+  func noteLine(_ entry: UnsafeMutablePointer<Building>, _ row: Int, _ line: Int) {
+    if entry.pointee.lines == nil {
+      let lines = UnsafeMutablePointer<UInt32>.allocate(capacity: entry.pointee.capacity)
+      lines.initialize(repeating: 0, count: entry.pointee.capacity)
+      entry.pointee.lines = lines
+    }
+    entry.pointee.lines?[row] = UInt32(clamping: line)
+  }
+
+  // MARK: Values of the node begun last
+
+  /// The column of a slot, with room for the current row.
+  @inline(__always) func column(_ slot: Int) throws(PersistentStoreError) -> UnsafeMutablePointer<ColumnHeader> {
+    precondition(state.pointee.row >= 0 && slot >= 0 && slot < current.pointee.slotCount, "no node begun, or no such slot")
+    let header = current.pointee.headers[slot]
+    if state.pointee.row >= header.pointee.capacity { return try grownColumn(slot) }
+    return header
+  }
+
+  /// Sets an integer of any width.
+  ///
+  /// - Throws: `.invalidValue` where it does not fit the attribute, or the attribute holds no integers.
+  public func set(integer value: Int64, slot: Int) throws(PersistentStoreError) {
+    let header = try column(slot)
+    let row = state.pointee.row
+    switch header.pointee.layout {
+    case .integer64: header.pointee.setCell(row, value)
+    case .integer32:
+      guard let narrow = Int32(exactly: value) else { throw misfit(.integer(value), slot) }
+      header.pointee.setCell(row, narrow)
+    case .integer16:
+      guard let narrow = Int16(exactly: value) else { throw misfit(.integer(value), slot) }
+      header.pointee.setCell(row, narrow)
+    default: return try set(.integer(value), slot: slot)
+    }
+    header.pointee.markPresent(row)
+  }
+
+  public func set(boolean value: Bool, slot: Int) throws(PersistentStoreError) {
+    let header = try column(slot)
+    guard header.pointee.layout == .boolean else { return try set(.boolean(value), slot: slot) }
+    header.pointee.setCell(state.pointee.row, value ? 1 as UInt8 : 0)
+    header.pointee.markPresent(state.pointee.row)
+  }
+
+  public func set(float value: Float, slot: Int) throws(PersistentStoreError) {
+    let header = try column(slot)
+    guard header.pointee.layout == .float else { return try set(.float(value), slot: slot) }
+    header.pointee.setCell(state.pointee.row, value.bitPattern)
+    header.pointee.markPresent(state.pointee.row)
+  }
+
+  public func set(double value: Double, slot: Int) throws(PersistentStoreError) {
+    let header = try column(slot)
+    guard current.pointee.classes[slot] == .double else { return try set(.double(value), slot: slot) }
+    header.pointee.setCell(state.pointee.row, value.bitPattern)
+    header.pointee.markPresent(state.pointee.row)
+  }
+
+  /// Sets a date, in seconds since 2001-01-01T00:00:00Z.
+  public func set(dateSeconds value: Double, slot: Int) throws(PersistentStoreError) {
+    let header = try column(slot)
+    guard current.pointee.classes[slot] == .date else {
+      return try set(.date(Date(timeIntervalSinceReferenceDate: value)), slot: slot)
+    }
+    header.pointee.setCell(state.pointee.row, value.bitPattern)
+    header.pointee.markPresent(state.pointee.row)
+  }
+
+  public func set(uuid value: UUID, slot: Int) throws(PersistentStoreError) { try set(.uuid(value), slot: slot) }
+
+  /// Sets a string or a URI from its UTF-8.
+  ///
+  /// - Throws: `.invalidValue` where the bytes are not UTF-8 or the attribute is neither.
+  public func set(utf8 bytes: Span<UInt8>, slot: Int) throws(PersistentStoreError) {
+    let header = try column(slot)
+    guard current.pointee.classes[slot] == .text else { throw misfit(.string("text"), slot) }
+    guard Self.isUTF8(bytes) else {
+      throw PersistentStoreError(.invalidValue, "the text is not UTF-8", at: location(slot))
+    }
+    guard try store(bytes, header) else { throw .columnFull(location(slot)) }
+  }
+
+  /// Sets binary data or a transformable's bytes.
+  public func set(bytes: Span<UInt8>, slot: Int) throws(PersistentStoreError) {
+    let header = try column(slot)
+    guard current.pointee.classes[slot] == .bytes else { throw misfit(.data(Data()), slot) }
+    guard try store(bytes, header) else { throw .columnFull(location(slot)) }
+  }
+
+  /// Sets a decimal from its text, as ``DecimalNumber/init(utf8:)`` reads it.
+  ///
+  /// - Throws: `.invalidValue` where it is no decimal, or not one that 128 bits hold.
+  public func set(decimal text: Span<UInt8>, slot: Int) throws(PersistentStoreError) {
+    let header = try column(slot)
+    guard current.pointee.classes[slot] == .decimal else { throw misfit(.decimal(.nan), slot) }
+    if Self.isPlainDecimal(text) {
+      guard try store(text, header) else { throw .columnFull(location(slot)) }
+      return
+    }
+    guard let value = DecimalNumber(utf8: text) else {
+      let shown = String(decoding: (0..<min(text.count, 60)).map { text[$0] }, as: UTF8.self)
+      throw PersistentStoreError(.invalidValue, "'\(shown)' is not a decimal number", at: location(slot))
+    }
+    state.pointee.scratch.removeAll(keepingCapacity: true)
+    value.append(to: &state.pointee.scratch)
+    try reserve(state.pointee.scratch.count, header)
+    let stored = state.pointee.scratch.withUnsafeBytes {
+      header.pointee.setBytes(state.pointee.row, $0.baseAddress, count: $0.count)
+    }
+    guard stored else { throw .columnFull(location(slot)) }
+  }
+
+  /// Sets any attribute's or relationship's value. Convenient, and slower than the typed setters.
+  public func set(_ value: StoredValue, slot: Int) throws(PersistentStoreError) {
+    // A column is not made for rows without a value.
+    if case .null = value, state.pointee.row >= 0, slot >= 0, slot < current.pointee.slotCount,
+      state.pointee.row >= current.pointee.headers[slot].pointee.capacity
+    {
+      return
+    }
+    let header = try column(slot)
+    switch kind(slot) {
+    case .attribute(let type):
+      guard type.accepts(value) else { throw misfit(value, slot) }
+      let before = header.pointee.heapCapacity
+      guard header.pointee.store(value, row: state.pointee.row, type: type) else { throw .columnFull(location(slot)) }
+      if header.pointee.heapCapacity != before { try take(header.pointee.heapCapacity - before) }
+    case .toOne:
+      switch value {
+      case .null: header.pointee.setNull(state.pointee.row)
+      case .toOne(let reference): try set(toOne: reference.reference, slot: slot)
+      default: throw misfit(value, slot)
+      }
+    case .toMany:
+      switch value {
+      case .null: header.pointee.setNull(state.pointee.row)
+      case .toMany(let references):
+        for reference in references { try append(toMany: reference.reference, slot: slot) }
+      default: throw misfit(value, slot)
+      }
+    }
+  }
+
+  // MARK: Relationships
+
+  /// Sets a to-one by the reference of its destination, which may come later in the file.
+  public func set(toOne reference: Int64, slot: Int) throws(PersistentStoreError) {
+    let header = try column(slot)
+    guard header.pointee.layout == .toOne else { throw wrongCardinality(slot, "to-one") }
+    header.pointee.setCell(state.pointee.row, encode(reference))
+  }
+  public func set(toOne reference: ReferenceObject, slot: Int) throws(PersistentStoreError) {
+    let header = try column(slot)
+    guard header.pointee.layout == .toOne else { throw wrongCardinality(slot, "to-one") }
+    header.pointee.setCell(state.pointee.row, encode(reference))
+  }
+  /// Adds an object to a to-many; in an ordered one the calls' order is the order.
+  public func append(toMany reference: Int64, slot: Int) throws(PersistentStoreError) {
+    let header = try column(slot)
+    guard header.pointee.layout == .toMany else { throw wrongCardinality(slot, "to-many") }
+    let before = header.pointee.heapCapacity
+    guard header.pointee.appendHandle(state.pointee.row, encode(reference)) else { throw .columnFull(location(slot)) }
+    if header.pointee.heapCapacity != before { try take((header.pointee.heapCapacity - before) * 8) }
+  }
+  public func append(toMany reference: ReferenceObject, slot: Int) throws(PersistentStoreError) {
+    let header = try column(slot)
+    guard header.pointee.layout == .toMany else { throw wrongCardinality(slot, "to-many") }
+    let before = header.pointee.heapCapacity
+    guard header.pointee.appendHandle(state.pointee.row, encode(reference)) else { throw .columnFull(location(slot)) }
+    if header.pointee.heapCapacity != before { try take((header.pointee.heapCapacity - before) * 8) }
+  }
+
+  // MARK: More of a node
+
+  /// Hangs something of the format's own on the node begun last.
+  public func attach(_ payload: any Sendable) {
+    guard state.pointee.row >= 0 else { return }
+    payloads[state.pointee.entity][state.pointee.row] = payload
+  }
+
+  /// Leaves an attribute of the node begun last to be asked for on its first read: see `AtomicStore.value(slot:of:in:)`.
+  public func `defer`(slot: Int) {
+    guard state.pointee.row >= 0 else { return }
+    deferred[state.pointee.entity].insert(EntityTable.deferredKey(slot: slot, row: state.pointee.row))
+  }
+
+  /// The place of the node begun last, for a format's own errors.
+  public func location(_ slot: Int? = nil) -> StoreLocation {
+    guard state.pointee.row >= 0 else { return StoreLocation(file: file) }
+    return location(entity: state.pointee.entity, row: state.pointee.row, slot: slot)
+  }
+
+  /// What a slot of the node begun last holds, in words, for a format's own errors: `Integer 16`.
+  public func typeName(slot: Int) -> String {
+    guard state.pointee.entity >= 0 else { return "value" }
+    return model.records[state.pointee.entity].slots[slot].attributeType?.modelName ?? "reference"
+  }
+
+  // MARK: Helpers
+
+  func kind(_ slot: Int) -> Slot.Kind { model.records[state.pointee.entity].slots[slot].kind }
+
+  @inline(__always)
+  func store(_ bytes: Span<UInt8>, _ header: UnsafeMutablePointer<ColumnHeader>) throws(PersistentStoreError) -> Bool {
+    try reserve(bytes.count, header)
+    return bytes.withUnsafeBufferPointer {
+      header.pointee.setBytes(state.pointee.row, UnsafeRawPointer($0.baseAddress), count: $0.count)
+    }
+  }
+
+  func misfit(_ value: StoredValue, _ slot: Int) -> PersistentStoreError {
+    if case .attribute(let type) = kind(slot) {
+      return .unacceptable(value, for: type, at: location(slot))
+    }
+    return PersistentStoreError(.invalidValue, "a relationship takes no \(value.kindDescription)", at: location(slot))
+  }
+
+  func wrongCardinality(_ slot: Int, _ asked: String) -> PersistentStoreError {
+    PersistentStoreError(.invalidValue, "the property is not a \(asked) relationship", at: location(slot))
+  }
+
+  @inline(__always) func encode(_ reference: Int64) -> UInt64 {
+    if let cell = RawReference.encode(reference) { return cell }
+    return encodeListed(.integer(reference))
+  }
+  func encode(_ reference: ReferenceObject) -> UInt64 {
+    if case .integer(let number) = reference { return encode(number) }
+    return encodeListed(reference)
+  }
+  func encodeListed(_ reference: ReferenceObject) -> UInt64 {
+    if let index = listIndex[reference] { return RawReference.listTag | UInt64(index) }
+    listed.append(reference)
+    listIndex[reference] = listed.count - 1
+    return RawReference.listTag | UInt64(listed.count - 1)
+  }
+
+  func location(entity: Int, row: Int, slot: Int?) -> StoreLocation {
+    let record = model.records[entity]
+    let line = building[entity].lines.map { Int($0[row]) } ?? 0
+    let text = texts[entity].last(where: { $0.row == row })?.text
+    let number = tables[entity].referenceNumbers.header.pointee
+    let reference = text ?? (row < number.capacity ? String(number.cell(row, as: Int64.self)) : nil)
+    return StoreLocation(
+      file: members[entity] ?? file, line: line > 0 ? line : nil, entity: record.description.name,
+      reference: reference, property: slot.map { record.slots[$0].name })
+  }
+
+  /// Digits with at most one point between them, as ``DecimalNumber`` itself would write them, and few enough to fit.
+  static func isPlainDecimal(_ text: Span<UInt8>) -> Bool {
+    var index = 0
+    let count = text.count
+    guard count > 0, count <= 36 else { return false }
+    if text[0] == 0x2D { index = 1 }
+    guard index < count, text[index] >= 0x30, text[index] <= 0x39 else { return false }
+    // A leading zero is canonical only before a point, and zero has no sign.
+    if text[index] == 0x30 {
+      if count == 1 { return true }
+      guard index + 1 < count, text[index + 1] == 0x2E, index == 0 else { return false }
+    }
+    var points = 0
+    while index < count {
+      let byte = text[index]
+      if byte == 0x2E { points += 1 } else if byte < 0x30 || byte > 0x39 { return false }
+      index += 1
+    }
+    return points <= 1 && text[count - 1] != 0x2E
+  }
+
+  /// Whether the bytes are UTF-8: eight at a time while they are ASCII.
+  static func isUTF8(_ bytes: Span<UInt8>) -> Bool {
+    bytes.withUnsafeBufferPointer { buffer in
+      guard let base = UnsafeRawPointer(buffer.baseAddress) else { return true }
+      var index = 0
+      let count = buffer.count
+      while index + 8 <= count {
+        guard base.loadUnaligned(fromByteOffset: index, as: UInt64.self) & 0x8080_8080_8080_8080 == 0 else { break }
+        index += 8
+      }
+      while index < count, buffer[index] < 0x80 { index += 1 }
+      if index == count { return true }
+      let rest = UnsafeBufferPointer(rebasing: buffer[index...])
+      return (try? UTF8Span(validating: Span(_unsafeElements: rest))) != nil
+    }
+  }
+}

@@ -1,0 +1,32 @@
+extension RelationshipRules {
+  /// The rules as options, for whoever lists those of a format.
+  public static let options: [StoreOption] = [
+    StoreOption(
+      name: "inverses", help: "Where the two ends of a relationship contradict each other: refuse the store, or which end is right.",
+      values: Inverses.allCases.map(\.rawValue)),
+    StoreOption(
+      name: "dangling",
+      help: "References to objects that do not exist: refuse the store, leave them out, or leave them out and keep their text in the metadata.",
+      values: DanglingReferences.allCases.map(\.rawValue)),
+  ]
+
+  /// Takes the rules out of the options.
+  ///
+  /// - Throws: `.invalidOption` for values that there are not.
+  public init(taking options: inout StoreOptions) throws(PersistentStoreError) {
+    self.init()
+    inverses = try Self.take("inverses", from: &options) ?? .refuse
+    danglingReferences = try Self.take("dangling", from: &options) ?? .refuse
+  }
+
+  private static func take<Choice: RawRepresentable<String> & CaseIterable>(
+    _ name: String, from options: inout StoreOptions
+  ) throws(PersistentStoreError) -> Choice? {
+    guard let text = options.removeValue(forKey: name) else { return nil }
+    guard let choice = Choice(rawValue: text) else {
+      throw PersistentStoreError(
+        .invalidOption, "the option '\(name)' takes \(Choice.allCases.map(\.rawValue).joined(separator: ", ")), not '\(text)'")
+    }
+    return choice
+  }
+}

@@ -1,0 +1,82 @@
+package import AtomicStoreSPI
+
+/// An error that knows its exit code, and what it says as JSON.
+package protocol CommandError: Error {
+  var failure: CommandFailure { get }
+}
+
+/// A failure with the exit code that belongs to it.
+package struct CommandFailure: Error {
+  package var message: String
+  package var exitCode: Int32
+  package var json = false
+  package var details: JSONValue?
+
+  package init(_ message: String, exitCode: Int32, json: Bool = false, details: JSONValue? = nil) {
+    self.message = message
+    self.exitCode = exitCode
+    self.json = json
+    self.details = details
+  }
+
+  /// The failure that an error stands for.
+  package init(_ error: any Error, json: Bool) {
+    self.json = json
+    switch error {
+    case let failure as CommandFailure:
+      self = failure
+      self.json = json
+    case let error as PersistentStoreError:
+      message = error.description
+      // The type may be one of a plug-in that could not be loaded.
+      if error.code == .unknownStoreType { message += Tool.refusals.map { "\n  left out: \($0.from): \($0.reason)" }.joined() }
+      exitCode = Self.exitCode(error.code)
+      var fields: [(String, JSONValue)] = [
+        ("code", .string(error.code.description)), ("message", .string(error.message)),
+      ]
+      if let file = error.location.file { fields.append(("file", .string(file))) }
+      if let line = error.location.line { fields.append(("line", .integer(line))) }
+      if let column = error.location.column { fields.append(("column", .integer(column))) }
+      if let offset = error.location.offset { fields.append(("offset", .integer(offset))) }
+      if let entity = error.location.entity { fields.append(("entity", .string(entity))) }
+      if let reference = error.location.reference { fields.append(("reference", .string(reference))) }
+      if let property = error.location.property { fields.append(("property", .string(property))) }
+      details = .object(fields)
+    case let error as any CommandError:
+      self = error.failure
+      self.json = json
+    default:
+      message = "\(error)"
+      exitCode = 70
+    }
+  }
+
+  /// What an error says that has nothing more to say than its message.
+  package static func word(_ exitCode: Int32) -> String {
+    switch exitCode {
+    case 1: "no"
+    case 2: "trouble"
+    case 64: "usage"
+    case 65: "badData"
+    case 66: "notFound"
+    case 69: "unavailable"
+    case 73: "cannotCreate"
+    case 74: "inputOutput"
+    case 77: "permissionDenied"
+    default: "internal"
+    }
+  }
+
+  package static func exitCode(_ code: PersistentStoreError.Code) -> Int32 {
+    switch code {
+    case .notFound: 66
+    case .permissionDenied, .readOnly: 77
+    case .cannotCreate, .alreadyExists: 73
+    case .inputOutput, .noSpace, .changedOnDisk, .locked, .notRolledBack: 74
+    case .unknownStoreType, .invalidOption: 64
+    case .internalInconsistency: 70
+    case .cancelled: 130
+    default: 65
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import AtomicStoreSPI
+import Foundation
+import Glibc
+import Synchronization
+
+/// A signal leaves no partial output: what was staged is removed, then the command ends with 128 and the signal.
+package enum Interrupt {
+  private static let files = Mutex<[String]>([])
+  /// Where the handler tells of a signal.
+  nonisolated(unsafe) private static var bell: Int32 = -1  // Written once, before there is a handler that reads it.
+
+  /// Has a file removed should a signal come.
+  package static func remember(_ path: String) { files.withLock { $0.append(path) } }
+
+  /// - Parameters:
+  ///   - listens: Whether signals end the process here. Not in a process that another one ends and that has nothing to tidy.
+  ///   - tidying: Called before the process ends because of a signal.
+  package static func watch(listens: Bool = true, tidying: @escaping @Sendable () -> Void = {}) {
+    signal(SIGPIPE, SIG_IGN)
+    // A file that grows beyond what is allowed is an error of the write then, and what was staged is removed.
+    signal(SIGXFSZ, SIG_IGN)
+    guard listens else { return }
+    var ends: [Int32] = [-1, -1]
+    guard pipe(&ends) == 0 else { return }
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    bell = ends[1]
+    var watched: [Int32] = []
+    for number in [SIGINT, SIGTERM, SIGHUP] {
+      // What whoever started the command ignores stays ignored: `nohup` does so.
+      let before = signal(number, SIG_IGN)
+      guard unsafeBitCast(before, to: Int.self) != unsafeBitCast(SIG_IGN, to: Int.self) else { continue }
+      watched.append(number)
+      // A handler may do next to nothing; unlike an ignored signal it is not inherited by processes that are started.
+      signal(number) { number in
+        let saved = errno
+        var told = UInt8(truncatingIfNeeded: number)
+        _ = Glibc.write(Interrupt.bell, &told, 1)
+        errno = saved
+      }
+    }
+    let (listener, numbers) = (ends[0], watched)
+    Thread.detachNewThread {
+      // Whoever started the command from a thread that takes no signals handed that on. This one takes them.
+      var mask = sigset_t()
+      sigemptyset(&mask)
+      for number in numbers { sigaddset(&mask, number) }
+      pthread_sigmask(SIG_UNBLOCK, &mask, nil)
+      var number: UInt8 = 0
+      while Glibc.read(listener, &number, 1) != 1 { if errno != EINTR { return } }
+      tidying()
+      end(Int32(number))
+    }
+  }
+
+  private static func end(_ number: Int32) -> Never {
+    StagedStore.discardAllPending()
+    for path in files.withLock({ $0 }) { unlink(path) }
+    _exit(128 + number)
+  }
+}

@@ -1,0 +1,143 @@
+package import AtomicStoreSPI
+package import Foundation
+package import StoreCodecs
+
+/// JSON with its keys in the order they were given, so that equal answers are equal bytes.
+package indirect enum JSONValue: Sendable {
+  case null
+  case boolean(Bool)
+  case integer(Int)
+  case number(Double)
+  case string(String)
+  case array([JSONValue])
+  case object([(String, JSONValue)])
+
+  /// Indented text, each member on a line of its own.
+  package var text: String { collected { write(to: $0, indent: 0) } }
+
+  /// All on one line.
+  package var line: String { collected { write(to: $0, indent: nil) } }
+
+  private func collected(_ body: (ByteWriter) -> Void) -> String {
+    let writer = ByteWriter()
+    body(writer)
+    return String(decoding: writer.takeBytes(), as: UTF8.self)
+  }
+
+  /// - Parameter indent: How deep the value stands; nil for all on one line.
+  package func write(to writer: ByteWriter, indent: Int?) {
+    switch self {
+    case .null: writer.append("null")
+    case .boolean(let flag): writer.append(flag ? "true" as StaticString : "false")
+    case .integer(let number): writer.append(integer: Int64(number))
+    // JSON has no word for those that are not finite: as strings.
+    case .number(let number): number.isFinite ? writer.append(number.description) : Self.quote(number.description, to: writer)
+    case .string(let string): Self.quote(string, to: writer)
+    case .array(let values):
+      writer.append(byte: 0x5B)
+      for (index, value) in values.enumerated() {
+        Self.begin(index, to: writer, indent: indent)
+        value.write(to: writer, indent: indent.map { $0 + 1 })
+      }
+      Self.end(values.isEmpty, to: writer, indent: indent)
+      writer.append(byte: 0x5D)
+    case .object(let members):
+      writer.append(byte: 0x7B)
+      for (index, member) in members.enumerated() {
+        Self.begin(index, to: writer, indent: indent)
+        Self.quote(member.0, to: writer)
+        writer.append(indent == nil ? ":" as StaticString : ": ")
+        member.1.write(to: writer, indent: indent.map { $0 + 1 })
+      }
+      Self.end(members.isEmpty, to: writer, indent: indent)
+      writer.append(byte: 0x7D)
+    }
+  }
+
+  /// What stands before a member of an array or an object.
+  package static func begin(_ index: Int, to writer: ByteWriter, indent: Int?) {
+    if index > 0 { writer.append(byte: 0x2C) }
+    guard let indent else { return }
+    writer.append(byte: 0x0A)
+    writer.append(repeating: 0x20, count: 2 * (indent + 1))
+  }
+
+  /// What stands after the last member.
+  package static func end(_ isEmpty: Bool, to writer: ByteWriter, indent: Int?) {
+    guard let indent, !isEmpty else { return }
+    writer.append(byte: 0x0A)
+    writer.append(repeating: 0x20, count: 2 * indent)
+  }
+
+  /// A date as a string: ISO 8601, or `@` and the seconds since 2001 where that would not give it back to the bit.
+  package static func date(_ date: Date) -> JSONValue {
+    let writer = ByteWriter()
+    writer.append(dateSeconds: date.timeIntervalSinceReferenceDate)
+    return .string(String(decoding: writer.takeBytes(), as: UTF8.self))
+  }
+
+  /// The text in quotes, with what JSON cannot have escaped, what breaks lines elsewhere, and what a terminal obeys.
+  package static func quote(_ string: String, to writer: ByteWriter) {
+    var string = string
+    writer.append(byte: UInt8(ascii: "\""))
+    string.withUTF8 { bytes in
+      var start = 0
+      var place = 0
+      while place < bytes.count {
+        let byte = bytes[place]
+        let isQuoted = byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+        guard isQuoted || TerminalText.mayBeginEscape(byte) else {
+          place += 1
+          continue
+        }
+        let (scalar, length) = TerminalText.scalar(bytes, at: place)
+        guard isQuoted || scalar.map({ TerminalText.isUnsafe($0) || $0 == "\n" || $0 == "\t" || $0 == "\u{2028}" || $0 == "\u{2029}" }) ?? false
+        else {
+          place += length
+          continue
+        }
+        writer.append(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[start..<place]))
+        switch byte {
+        case UInt8(ascii: "\""): writer.append("\\\"")
+        case UInt8(ascii: "\\"): writer.append("\\\\")
+        case UInt8(ascii: "\n"): writer.append("\\n")
+        case UInt8(ascii: "\r"): writer.append("\\r")
+        case UInt8(ascii: "\t"): writer.append("\\t")
+        default:
+          writer.append("\\u")
+          writer.append(hexadecimal: UInt64(scalar?.value ?? 0), digits: 4)
+        }
+        place += length
+        start = place
+      }
+      writer.append(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[start...]))
+    }
+    writer.append(byte: UInt8(ascii: "\""))
+  }
+
+  /// The value with each text in it changed, but for the keys.
+  package func mapStrings(_ change: (String) -> String) -> JSONValue {
+    switch self {
+    case .string(let text): .string(change(text))
+    case .array(let values): .array(values.map { $0.mapStrings(change) })
+    case .object(let members): .object(members.map { ($0.0, $0.1.mapStrings(change)) })
+    default: self
+    }
+  }
+}
+
+extension PropertyListValue {
+  package var json: JSONValue {
+    switch self {
+    case .string(let text): .string(text)
+    case .integer(let number): Int(exactly: number).map { .integer($0) } ?? .string(String(number))
+    case .real(let number): .number(number)
+    case .boolean(let flag): .boolean(flag)
+    case .date(let date): .object([("date", .date(date))])
+    case .data(let data): .object([("base64", .string(data.base64EncodedString()))])
+    case .array(let values): .array(values.map(\.json))
+    case .dictionary(let members): .object(members.map { ($0.key, $0.value.json) })
+    case .uid(let number): .object([("uid", .string(String(number)))])
+    }
+  }
+}

@@ -1,0 +1,48 @@
+package import ArgumentParser
+import Foundation
+
+extension ParsableCommand {
+  /// Runs the command with the program's arguments, and ends the program where it fails.
+  ///
+  /// - Parameter completingHelp: Called with a help text before it is printed.
+  package static func runAsProgram(completingHelp: (String) -> String = { $0 }) {
+    do {
+      try Arguments.check()
+      var command = try parseAsRoot()
+      try command.run()
+    } catch let error as ExitCode {
+      Foundation.exit(error.rawValue)
+    } catch let error as CommandFailure {
+      end(with: error)
+    } catch {
+      end(withParserError: error, completingHelp)
+    }
+  }
+
+  private static func end(with failure: CommandFailure) -> Never {
+    Talk.error(failure)
+    Foundation.exit(failure.exitCode)
+  }
+
+  /// Help and version, which go to standard output, and usage errors, which exit with 64.
+  private static func end(withParserError error: any Error, _ completingHelp: (String) -> String) -> Never {
+    let code = exitCode(for: error).rawValue
+    var text = fullMessage(for: error)
+    guard code == 0 else {
+      if Arguments.askForJSON {
+        let message = Self.message(for: error)
+        end(with: CommandFailure(message.isEmpty ? text : message, exitCode: code, json: true))
+      }
+      if Arguments.hasDashedName { text += "\n  " + Arguments.dashHint }
+      Talk.say(text)
+      Foundation.exit(code)
+    }
+    text = completingHelp(text)
+    do {
+      try Talk.put(text + "\n")
+    } catch let error as CommandFailure {
+      end(with: error)
+    } catch {}
+    Foundation.exit(0)
+  }
+}

@@ -1,0 +1,102 @@
+import Foundation
+import StoreCodecs
+
+/// What a terminal obeys rather than shows: control characters, and those that change the direction of a text, so that it reads as
+/// something else. They are shown as `\u001b`.
+package enum TerminalText {
+  /// Whether a scalar must not reach a terminal. A line feed and a tab may: what prints lines writes them itself.
+  package static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar {
+    case "\t", "\n": false
+    // Control characters: those of ASCII, and the second set with delete before it.
+    case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}": true
+    // Arabic letter mark, marks of direction, embeddings and overrides, isolates.
+    case "\u{61C}", "\u{200E}", "\u{200F}", "\u{202A}"..."\u{202E}", "\u{2066}"..."\u{2069}": true
+    default: false
+    }
+  }
+
+  /// The text with what is unsafe as `\u001b`.
+  package static func escaped(_ text: String) -> String {
+    guard text.unicodeScalars.contains(where: isUnsafe) else { return text }
+    var result = String.UnicodeScalarView()
+    for scalar in text.unicodeScalars {
+      if isUnsafe(scalar) {
+        let digits = String(scalar.value, radix: 16)
+        result.append(contentsOf: ("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).unicodeScalars)
+      } else {
+        result.append(scalar)
+      }
+    }
+    return String(result)
+  }
+
+  /// Whether a byte may be the first of a scalar that is unsafe or breaks lines.
+  @inline(__always) static func mayBeginEscape(_ byte: UInt8) -> Bool {
+    byte < UInt8(ascii: " ") || byte == delete || byte == leadOfC1 || byte == leadOfArabicMark || byte == leadOfDirections
+  }
+  private static let delete = UInt8(ascii: "\u{7F}")
+  /// The first bytes, in UTF-8, of the scalars beyond ASCII that are unsafe.
+  private static let leadOfC1: UInt8 = 0xC2
+  private static let leadOfArabicMark: UInt8 = 0xD8
+  private static let leadOfDirections: UInt8 = 0xE2
+
+  /// The scalar that begins at a byte, and its length; nil and 1 where there is none.
+  static func scalar(_ bytes: UnsafeBufferPointer<UInt8>, at place: Int) -> (Unicode.Scalar?, Int) {
+    let first = bytes[place]
+    if first < 0x80 { return (Unicode.Scalar(first), 1) }
+    let length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : first >= 0xC2 ? 2 : 1
+    guard length > 1, place + length <= bytes.count else { return (nil, 1) }
+    var decoder = UTF8()
+    var iterator = bytes[place..<place + length].makeIterator()
+    guard case .scalarValue(let scalar) = decoder.decode(&iterator) else { return (nil, 1) }
+    return (scalar, length)
+  }
+}
+
+/// Escapes what goes to a terminal in pieces: what is unsafe, and bytes that are not UTF-8.
+final class TerminalFilter {
+  /// The bytes of a scalar that the last piece ended in.
+  private var rest: [UInt8] = []
+
+  func filtered(_ piece: UnsafeRawBufferPointer) -> [UInt8] {
+    let bytes = rest + piece
+    rest = []
+    var result: [UInt8] = []
+    result.reserveCapacity(bytes.count)
+    bytes.withUnsafeBufferPointer { bytes in
+      var place = 0
+      while place < bytes.count {
+        if isCut(bytes, place) {
+          rest = Array(bytes[place...])
+          return
+        }
+        let (scalar, length) = TerminalText.scalar(bytes, at: place)
+        if let scalar, !TerminalText.isUnsafe(scalar) {
+          result += bytes[place..<place + length]
+        } else {
+          let digits = String(scalar?.value ?? UInt32(bytes[place]), radix: 16)
+          let width = scalar == nil ? 2 : 4
+          result += (scalar == nil ? "\\x" : "\\u").utf8
+          result += repeatElement(UInt8(ascii: "0"), count: width - digits.utf8.count)
+          result += digits.utf8
+        }
+        place += length
+      }
+    }
+    return result
+  }
+
+  /// What was kept back, which nothing completes any more.
+  func finish() -> [UInt8] {
+    defer { rest = [] }
+    return rest.flatMap { "\\x\(String($0, radix: 16))".utf8 }
+  }
+
+  /// Whether the scalar that begins at a byte may go on in the next piece.
+  private func isCut(_ bytes: UnsafeBufferPointer<UInt8>, _ place: Int) -> Bool {
+    let first = bytes[place]
+    let length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : first >= 0xC2 ? 2 : 1
+    return place + length > bytes.count && bytes[(place + 1)...].allSatisfy { $0 & 0xC0 == 0x80 }
+  }
+}

@@ -1,0 +1,75 @@
+package import AtomicStoreSPI
+import BuiltInStoreFormats
+package import Synchronization
+
+/// The store types that the command knows: the kit's, those compiled in, those of plug-ins.
+package enum Tool {
+  package struct Refusal {
+    package var from: String
+    package var reason: String
+  }
+  private struct State {
+    var registry = StoreRegistry.builtIn
+    /// Where each type came from that is not the kit's.
+    var origins: [String: String] = [:]
+    var refusals: [Refusal] = []
+    var hasLooked = false
+    var asked: [String] = []
+  }
+  private static let state = Mutex(State())
+  /// Whether plug-ins that were left out are reported. The processes of a conformance run would do so hundreds of times.
+  package static let reportsRefusals = Atomic(true)
+
+  package static var registry: StoreRegistry { state.withLock { $0.registry } }
+  package static var refusals: [Refusal] { state.withLock { $0.refusals } }
+  package static func origin(of type: String) -> String? { state.withLock { $0.origins[type] } }
+  /// What takes the same plug-ins again, for a command line.
+  package static var pluginArguments: String { state.withLock { $0.asked.map { " --plugin \($0)" }.joined() } }
+
+  package static func add(_ type: any AtomicStore.Type, from origin: String) {
+    state.withLock { state in
+      do throws(PersistentStoreError) {
+        try state.registry.register(type)
+        state.origins[type.storeType] = origin
+      } catch {
+        state.refusals.append(Refusal(from: origin, reason: error.message))
+      }
+    }
+  }
+
+  /// Loads plug-ins: those asked for, which must be good, and those of the search path and the user's directory, which are left out
+  /// where they are not.
+  package static func load(_ paths: [String]) throws {
+    let isFirst = state.withLock { state in
+      defer { state.hasLooked = true }
+      return !state.hasLooked
+    }
+    if isFirst {
+      let search = PluginSearch()
+      state.withLock { $0.refusals += search.refusals }
+      if reportsRefusals.load(ordering: .relaxed) {
+        for refusal in search.refusals { Talk.say("atomicstore: \(refusal.from): \(refusal.reason)") }
+      }
+      for path in search.files {
+        do throws(PersistentStoreError) {
+          let plugin = try StorePlugin(loading: path)
+          for type in plugin.types { add(type, from: path) }
+        } catch {
+          state.withLock { $0.refusals.append(Refusal(from: path, reason: error.message)) }
+        }
+      }
+    }
+    for path in paths where !state.withLock({ $0.asked.contains(path) }) {
+      let plugin = try StorePlugin(loading: path)
+      for type in plugin.types {
+        // The same one may stand in the folder as well.
+        if let known = try? registry.storeType(named: type.storeType) {
+          if ObjectIdentifier(known) == ObjectIdentifier(type) { continue }
+          throw CommandFailure("\(path): its type '\(type.storeType)' is taken by \(String(reflecting: known)): a plug-in shadows no other format", exitCode: 65)
+        }
+        add(type, from: path)
+      }
+      state.withLock { $0.asked.append(path) }
+    }
+  }
+}

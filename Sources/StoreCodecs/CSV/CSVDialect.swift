@@ -1,0 +1,55 @@
+import StorePrimitives
+
+/// What may differ between CSV files that RFC 4180 describes: the delimiter, and the line end that is written.
+public struct CSVDialect: Sendable, Hashable {
+  /// The bytes that end a record when written. All three are read.
+  public enum LineEnding: Sendable, Hashable {
+    case lineFeed, carriageReturnLineFeed
+  }
+
+  /// One ASCII byte.
+  public var delimiter: UInt8
+  public var lineEnding: LineEnding
+
+  /// Creates a dialect.
+  public init(delimiter: UInt8, lineEnding: LineEnding = .lineFeed) {
+    self.delimiter = delimiter
+    self.lineEnding = lineEnding
+  }
+
+  public static let comma = CSVDialect(delimiter: 0x2C)
+  public static let semicolon = CSVDialect(delimiter: 0x3B)
+  public static let tab = CSVDialect(delimiter: 0x09)
+  public static let bar = CSVDialect(delimiter: 0x7C)
+
+  /// Guesses the delimiter from the first record: the one of comma, semicolon, tab and bar that stands there most
+  /// often outside quotes, the earlier of two that tie; a comma if none does.
+  public static func detect(_ bytes: UnsafeBufferPointer<UInt8>) -> CSVDialect {
+    var counts: [UInt8: Int] = [:]
+    var isQuoted = false
+    var lineEnding = LineEnding.lineFeed
+    // A first record longer than this has shown what it uses.
+    scan: for (position, byte) in bytes.prefix(1 << 20).enumerated() {
+      switch byte {
+      case 0x22: isQuoted.toggle()
+      case _ where isQuoted: continue
+      case 0x0A: break scan
+      case 0x0D:
+        if position + 1 < bytes.count, bytes[position + 1] == 0x0A { lineEnding = .carriageReturnLineFeed }
+        break scan
+      case 0x2C, 0x3B, 0x09, 0x7C: counts[byte, default: 0] += 1
+      default: continue
+      }
+    }
+    var best = CSVDialect.comma.delimiter
+    for candidate in [CSVDialect.comma, .semicolon, .tab, .bar].map(\.delimiter)
+    where counts[candidate, default: 0] > counts[best, default: 0] { best = candidate }
+    return CSVDialect(delimiter: best, lineEnding: lineEnding)
+  }
+
+  func check() throws(PersistentStoreError) {
+    guard delimiter < 0x80, delimiter != 0, delimiter != 0x22, delimiter != 0x0A, delimiter != 0x0D else {
+      throw PersistentStoreError(.invalidOption, "the byte \(delimiter) cannot be a CSV file's delimiter")
+    }
+  }
+}

@@ -1,0 +1,281 @@
+public import StorePrimitives
+
+/// One field of a CSV file: where its bytes lie, and what its quotes said. No bytes are copied.
+public struct CSVField: Sendable, Equatable {
+  /// The content's bytes in the file, without the enclosing quotes. Doubled quotes are still doubled.
+  public var start: Int
+  public var end: Int
+  /// Enclosed in quotes: `""` is an empty string where nothing at all is a missing value.
+  public var isQuoted: Bool
+  /// The content holds doubled quotes: see ``CSVReader/append(_:to:)``.
+  public var hasDoubledQuotes: Bool
+  /// A line end or the file's end follows.
+  public var isLastInRecord: Bool
+  /// 0-based, within the record.
+  public var index: Int
+  /// 1-based: the line of the file that the field starts on.
+  public var line: Int
+  /// 1-based, in bytes: the column that the field starts at, its quote included.
+  public var column: Int
+
+  @inlinable
+  init(
+    start: Int, end: Int, isQuoted: Bool, hasDoubledQuotes: Bool, isLastInRecord: Bool, index: Int, line: Int, column: Int
+  ) {
+    self.start = start
+    self.end = end
+    self.isQuoted = isQuoted
+    self.hasDoubledQuotes = hasDoubledQuotes
+    self.isLastInRecord = isLastInRecord
+    self.index = index
+    self.line = line
+    self.column = column
+  }
+
+  /// No bytes and no quotes.
+  @inlinable public var isMissing: Bool { start == end && !isQuoted }
+  /// The place, for errors about the value.
+  public var location: StoreLocation { StoreLocation(line: line, column: column) }
+}
+
+/// Reads CSV as RFC 4180 has it, field by field, without allocating.
+///
+/// Wider than the RFC: LF, CR and CRLF all end a record; a quoted field may hold line breaks and NUL; a byte-order
+/// mark is skipped; the delimiter is the dialect's. Stricter than most readers: an unterminated quote, text after a
+/// closing quote, a quote or a NUL within an unquoted field, and bytes that are not UTF-8 are errors with line and column.
+/// A blank line is a record of one missing field; records of unequal length are for the caller to judge, who sees
+/// ``CSVField/index``.
+///
+/// The reader does not own the bytes: they must outlive it.
+///
+/// ```swift
+/// var reader = try CSVReader(bytes, dialect: .comma)
+/// while let field = try reader.nextField() { … }
+/// ```
+public struct CSVReader {
+  @usableFromInline let bytes: UnsafeBufferPointer<UInt8>
+  @usableFromInline let delimiter: UInt8
+  /// All bytes above it are content: one comparison settles most bytes.
+  @usableFromInline let highestSpecial: UInt8
+  @usableFromInline var position: Int
+  @usableFromInline var line = 1
+  @usableFromInline var lineStart = 0
+  @usableFromInline var index = 0
+  /// A delimiter was read last: one more field is due, even at the file's end.
+  @usableFromInline var fieldIsDue = false
+  /// The byte that the next field starts at.
+  public var offset: Int { position }
+  /// 1-based: the line of the next field.
+  public var nextLine: Int { line }
+
+  /// Starts at the first byte after a byte-order mark.
+  ///
+  /// - Throws: `.malformed` for the byte-order marks of UTF-16 and UTF-32; `.invalidOption` for a delimiter that
+  ///   cannot be told from content: a quote, a line end, NUL, or a byte above 0x7F.
+  public init(_ bytes: UnsafeBufferPointer<UInt8>, dialect: CSVDialect) throws(PersistentStoreError) {
+    try dialect.check()
+    self.bytes = bytes
+    delimiter = dialect.delimiter
+    highestSpecial = max(dialect.delimiter, 0x22)
+    position = 0
+    if bytes.count >= 3, bytes[0] == 0xEF, bytes[1] == 0xBB, bytes[2] == 0xBF {
+      position = 3
+      lineStart = 3
+    } else if bytes.count >= 2, bytes[0] >= 0xFE, bytes[1] >= 0xFE, bytes[0] != bytes[1] {
+      throw PersistentStoreError(.malformed, "the file is UTF-16, not UTF-8", at: StoreLocation(line: 1, column: 1, offset: 0))
+    }
+  }
+
+  /// Reads the next field, or returns nil at the file's end.
+  @inlinable
+  public mutating func nextField() throws(PersistentStoreError) -> CSVField? {
+    let bytes = self.bytes
+    let count = bytes.count
+    var position = self.position
+    if position >= count {
+      guard fieldIsDue else { return nil }
+    } else if bytes[position] == 0x22 {
+      return try quotedField()
+    }
+    let start = position
+    let highestSpecial = self.highestSpecial
+    let delimiter = self.delimiter
+    var union: UInt8 = 0
+    var stop: UInt8 = 0x0A
+    while position < count {
+      let byte = bytes[position]
+      if byte <= highestSpecial {
+        if byte == delimiter || byte == 0x0A || byte == 0x0D {
+          stop = byte
+          break
+        }
+        if byte == 0x22 || byte == 0 { throw misplaced(byte, at: position) }
+      }
+      union |= byte
+      position += 1
+    }
+    if union >= 0x80 { try checkText(start, position, line: line, lineStart: lineStart) }
+    let field = CSVField(
+      start: start, end: position, isQuoted: false, hasDoubledQuotes: false, isLastInRecord: stop != delimiter,
+      index: index, line: line, column: start - lineStart + 1)
+    finishField(at: position, stop: stop)
+    return field
+  }
+
+  /// Steps over what follows a field: a delimiter, a line end or nothing.
+  @inlinable
+  mutating func finishField(at end: Int, stop: UInt8) {
+    if stop == delimiter {
+      position = end + 1
+      index += 1
+      fieldIsDue = true
+      return
+    }
+    fieldIsDue = false
+    index = 0
+    guard end < bytes.count else {
+      position = end
+      return
+    }
+    var next = end + 1
+    // A carriage return with a line feed is one line end.
+    if stop == UInt8(ascii: "\r"), next < bytes.count, bytes[next] == UInt8(ascii: "\n") { next += 1 }
+    position = next
+    line += 1
+    lineStart = next
+  }
+
+  @usableFromInline
+  mutating func quotedField() throws(PersistentStoreError) -> CSVField {
+    let bytes = self.bytes
+    let count = bytes.count
+    let opening = position
+    let openingLine = line
+    let openingLineStart = lineStart
+    var position = opening + 1
+    var line = self.line
+    var lineStart = self.lineStart
+    var hasDoubledQuotes = false
+    var union: UInt8 = 0
+    while true {
+      guard position < count else {
+        throw PersistentStoreError(
+          .malformed, "the quote that opens here is never closed",
+          at: StoreLocation(line: openingLine, column: opening - openingLineStart + 1, offset: opening))
+      }
+      let byte = bytes[position]
+      position += 1
+      if byte > 0x22 {
+        union |= byte
+      } else if byte == 0x22 {
+        guard position < count, bytes[position] == 0x22 else { break }
+        hasDoubledQuotes = true
+        position += 1
+      } else if byte == 0x0A || (byte == 0x0D && (position == count || bytes[position] != 0x0A)) {
+        line += 1
+        lineStart = position
+      }
+    }
+    if union >= 0x80 { try checkText(opening + 1, position - 1, line: openingLine, lineStart: openingLineStart) }
+    var stop: UInt8 = 0x0A
+    if position < count {
+      stop = bytes[position]
+      guard stop == delimiter || stop == 0x0A || stop == 0x0D else {
+        throw PersistentStoreError(
+          .malformed, "text follows the quote that closes a field",
+          at: StoreLocation(line: line, column: position - lineStart + 1, offset: position))
+      }
+    }
+    self.line = line
+    self.lineStart = lineStart
+    let field = CSVField(
+      start: opening + 1, end: position - 1, isQuoted: true, hasDoubledQuotes: hasDoubledQuotes,
+      isLastInRecord: stop != delimiter, index: index, line: openingLine, column: opening - openingLineStart + 1)
+    finishField(at: position, stop: stop)
+    return field
+  }
+
+  @usableFromInline @inline(never)
+  func misplaced(_ byte: UInt8, at place: Int) -> PersistentStoreError {
+    PersistentStoreError(
+      .malformed,
+      byte == 0 ? "a NUL stands outside quotes: the file may be UTF-16" : "a quote stands within a field that is not quoted",
+      at: StoreLocation(line: line, column: place - lineStart + 1, offset: place))
+  }
+}
+
+extension CSVReader {
+  /// The field's bytes in place, for a field without doubled quotes.
+  @inlinable
+  public func rawBytes(of field: CSVField) -> UnsafeBufferPointer<UInt8> {
+    UnsafeBufferPointer(rebasing: bytes[field.start..<field.end])
+  }
+
+  /// Appends the field's content with its doubled quotes made single.
+  public func append(_ field: CSVField, to buffer: inout [UInt8]) {
+    guard field.hasDoubledQuotes else {
+      buffer.append(contentsOf: rawBytes(of: field))
+      return
+    }
+    buffer.reserveCapacity(buffer.count + field.end - field.start)
+    var position = field.start
+    while position < field.end {
+      let byte = bytes[position]
+      buffer.append(byte)
+      position += byte == 0x22 ? 2 : 1
+    }
+  }
+
+  /// The field's content as text. The reader has checked that it is UTF-8.
+  public func string(of field: CSVField) -> String {
+    guard field.hasDoubledQuotes else { return String(decoding: rawBytes(of: field), as: UTF8.self) }
+    var buffer: [UInt8] = []
+    append(field, to: &buffer)
+    return String(decoding: buffer, as: UTF8.self)
+  }
+
+  /// Unicode, table 3-7: well-formed UTF-8 byte sequences.
+  @usableFromInline @inline(never)
+  func checkText(_ start: Int, _ end: Int, line: Int, lineStart: Int) throws(PersistentStoreError) {
+    var position = start
+    while position < end {
+      let byte = bytes[position]
+      guard byte >= 0x80 else {
+        position += 1
+        continue
+      }
+      let length: Int
+      var lowest: UInt8 = 0x80
+      var highest: UInt8 = 0xBF
+      switch byte {
+      case 0xC2...0xDF: length = 2
+      case 0xE0: (length, lowest) = (3, 0xA0)
+      case 0xED: (length, highest) = (3, 0x9F)
+      case 0xE1...0xEF: length = 3
+      case 0xF0: (length, lowest) = (4, 0x90)
+      case 0xF1...0xF3: length = 4
+      case 0xF4: (length, highest) = (4, 0x8F)
+      default: throw notText(position, from: start, line: line, lineStart: lineStart)
+      }
+      guard position + length <= end, bytes[position + 1] >= lowest, bytes[position + 1] <= highest,
+        length < 3 || bytes[position + 2] & 0xC0 == 0x80, length < 4 || bytes[position + 3] & 0xC0 == 0x80
+      else { throw notText(position, from: start, line: line, lineStart: lineStart) }
+      position += length
+    }
+  }
+
+  private func notText(_ place: Int, from start: Int, line: Int, lineStart: Int) -> PersistentStoreError {
+    // A quoted field may have broken the line before the place.
+    var line = line
+    var lineStart = lineStart
+    for position in start..<place {
+      if bytes[position] == 0x0A || (bytes[position] == 0x0D && bytes[position + 1] != 0x0A) {
+        line += 1
+        lineStart = position + 1
+      }
+    }
+    return PersistentStoreError(
+      .malformed, "the byte 0x\(String(bytes[place], radix: 16, uppercase: true)) is not UTF-8 here",
+      at: StoreLocation(line: line, column: place - lineStart + 1, offset: place))
+  }
+}

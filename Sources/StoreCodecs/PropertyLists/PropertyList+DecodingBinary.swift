@@ -1,0 +1,162 @@
+import FoundationEssentials
+public import StorePrimitives
+
+extension PropertyList {
+  /// Whether the bytes start as a binary property list does.
+  public static func isBinary(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    bytes.count >= 6 && bytes[0..<6].elementsEqual("bplist".utf8)
+  }
+
+  /// Reads a whole binary property list.
+  ///
+  /// Each object is decoded once, however many refer to it, so that the time is linear in the file's size.
+  ///
+  /// - Throws: `.malformed` with the byte offset, also for a container that contains itself, objects that overlap and
+  ///   keys that are no strings or come twice; `.limitExceeded` beyond ``maximumDepth`` and for a list that unfolds
+  ///   to more values than 100,000 or one a byte; `.notSupported` for sets and nulls; `.foreignFormat` and
+  ///   `.unsupportedVersion` as ``BinaryPropertyListReader/init(_:)`` does.
+  public static func decodeBinary(_ bytes: UnsafeRawBufferPointer) throws(PersistentStoreError) -> PropertyListValue {
+    var decoder = try BinaryPropertyListDecoder(bytes)
+    return try decoder.value(decoder.reader.top, depth: 0).value
+  }
+
+  /// Reads a whole binary property list.
+  public static func decodeBinary(_ bytes: [UInt8]) throws(PersistentStoreError) -> PropertyListValue {
+    let result: Result<PropertyListValue, PersistentStoreError> = bytes.withUnsafeBytes { raw in
+      do throws(PersistentStoreError) { return .success(try decodeBinary(raw)) } catch { return .failure(error) }
+    }
+    return try result.get()
+  }
+}
+
+extension BinaryPropertyListReader {
+  /// An object with all that it holds, within the same bounds as a whole list.
+  public func materialize(_ object: Object) throws(PersistentStoreError) -> PropertyListValue {
+    var decoder = BinaryPropertyListDecoder(self)
+    return try decoder.value(object, depth: 0).value
+  }
+}
+
+/// Decodes each object once and keeps it: lists that share objects cost what the file costs, not what they unfold to.
+private struct BinaryPropertyListDecoder {
+  struct Decoded {
+    var value: PropertyListValue
+    /// With all that it contains, each time that it is contained.
+    var unfoldedCount: Int
+  }
+  enum State {
+    case untouched, open
+    case done(Decoded)
+  }
+
+  let reader: BinaryPropertyListReader
+  var states: [State]
+  /// Honest files hold no byte in two objects. Twice is forgiven, a thousandfold would cost memory.
+  var bytesLeft: Int
+  let maximumCount: Int
+
+  init(_ bytes: UnsafeRawBufferPointer) throws(PersistentStoreError) {
+    self.init(try BinaryPropertyListReader(bytes))
+  }
+
+  init(_ reader: BinaryPropertyListReader) {
+    self.reader = reader
+    states = Array(repeating: .untouched, count: reader.objectCount)
+    let (fourfold, overflow) = reader.bytes.count.multipliedReportingOverflow(by: 4)
+    bytesLeft = overflow ? .max : fourfold + 1024
+    // Without a container in two others there is a reference, of a byte at least, for each value.
+    maximumCount = max(100_000, reader.bytes.count)
+  }
+
+  mutating func value(_ object: BinaryPropertyListReader.Object, depth: Int) throws(PersistentStoreError) -> Decoded {
+    switch states[object.index] {
+    case .done(let decoded): return decoded
+    case .open:
+      throw PersistentStoreError(
+        .malformed, "object \(object.index) contains itself", at: StoreLocation(offset: try reader.offset(of: object)))
+    case .untouched: break
+    }
+    guard depth <= reader.maximumDepth else {
+      throw PropertyList.tooDeep(reader.maximumDepth, at: StoreLocation(offset: try reader.offset(of: object)))
+    }
+    bytesLeft -= try reader.size(of: object)
+    guard bytesLeft >= 0 else {
+      throw PersistentStoreError(.malformed, "objects overlap", at: StoreLocation(offset: try reader.offset(of: object)))
+    }
+    states[object.index] = .open
+    let decoded: Decoded
+    switch try reader.kind(of: object) {
+    case .array: decoded = try array(object, depth: depth)
+    case .dictionary: decoded = try dictionary(object, depth: depth)
+    case let kind: decoded = Decoded(value: try scalar(object, kind), unfoldedCount: 1)
+    }
+    states[object.index] = .done(decoded)
+    return decoded
+  }
+
+  private func scalar(
+    _ object: BinaryPropertyListReader.Object, _ kind: BinaryPropertyListReader.Kind
+  ) throws(PersistentStoreError) -> PropertyListValue {
+    switch kind {
+    case .boolean: .boolean(try reader.boolean(of: object))
+    case .integer: .integer(try reader.integer(of: object))
+    case .real: .real(try reader.real(of: object))
+    case .date: .date(try reader.date(of: object))
+    case .uid: .uid(try reader.uid(of: object))
+    case .string: .string(try reader.string(of: object))
+    case .data: .data(Data(try reader.dataBytes(of: object)))
+    case .array, .dictionary:
+      throw PersistentStoreError(.internalInconsistency, "a container is no scalar")
+    }
+  }
+
+  private mutating func array(
+    _ object: BinaryPropertyListReader.Object, depth: Int
+  ) throws(PersistentStoreError) -> Decoded {
+    let list = try reader.references(of: object)
+    var elements: [PropertyListValue] = []
+    elements.reserveCapacity(list.count)
+    var count = 1
+    for position in 0..<list.count {
+      let element = try value(try reader.reference(position, list), depth: depth + 1)
+      count = try add(count, element.unfoldedCount, at: list.offset)
+      elements.append(element.value)
+    }
+    return Decoded(value: .array(elements), unfoldedCount: count)
+  }
+
+  private mutating func dictionary(
+    _ object: BinaryPropertyListReader.Object, depth: Int
+  ) throws(PersistentStoreError) -> Decoded {
+    let list = try reader.references(of: object)
+    var entries: [(key: String, value: PropertyListValue)] = []
+    entries.reserveCapacity(list.count)
+    var count = 1
+    for position in 0..<list.count {
+      let keyObject = try reader.reference(position, list)
+      guard try reader.kind(of: keyObject) == .string, case .string(let key) = try value(keyObject, depth: depth + 1).value
+      else {
+        throw PersistentStoreError(
+          .malformed, "a dictionary's key is not a string", at: StoreLocation(offset: try reader.offset(of: keyObject)))
+      }
+      let element = try value(try reader.valueReference(position, list), depth: depth + 1)
+      count = try add(count, element.unfoldedCount + 1, at: list.offset)
+      entries.append((key, element.value))
+    }
+    var duplicate = ""
+    guard let dictionary = PropertyListDictionary(entries: entries, duplicate: &duplicate) else {
+      throw PersistentStoreError(
+        .malformed, "the key '\(duplicate)' comes twice", at: StoreLocation(offset: list.offset))
+    }
+    return Decoded(value: .dictionary(dictionary), unfoldedCount: count)
+  }
+
+  private func add(_ count: Int, _ more: Int, at offset: Int) throws(PersistentStoreError) -> Int {
+    let (sum, overflow) = count.addingReportingOverflow(more)
+    guard !overflow, sum <= maximumCount else {
+      throw PersistentStoreError(
+        .limitExceeded, "shared objects unfold to more than \(maximumCount) values", at: StoreLocation(offset: offset))
+    }
+    return sum
+  }
+}

@@ -1,0 +1,63 @@
+public import StorePrimitives
+
+extension PropertyList {
+  /// Reads a property list in XML.
+  ///
+  /// - Throws: `.malformed` with the line for what is not well-formed or no property list; for the old text formats and
+  ///   for other encodings than UTF-8 and UTF-16 with the reason.
+  public static func decodeXML(
+    _ bytes: Span<UInt8>, file: String? = nil, maximumDepth: Int = PropertyList.maximumDepth
+  ) throws(PersistentStoreError) -> PropertyListValue {
+    var start = 0
+    if bytes.count >= 3, bytes[0] == 0xEF, bytes[1] == 0xBB, bytes[2] == 0xBF { start = 3 }
+    while start < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[start]) { start += 1 }
+    let isUTF16 = bytes.count >= 2 && (bytes[0] == 0xFE && bytes[1] == 0xFF || bytes[0] == 0xFF && bytes[1] == 0xFE)
+    guard start < bytes.count, bytes[start] == 0x3C || isUTF16 else {
+      throw PersistentStoreError(
+        .malformed, bytes.count == start
+          ? "the property list is empty" : "this is no property list in XML; the old text form is not read",
+        at: StoreLocation(file: file, line: 1))
+    }
+    let root = try XMLElement.parse(bytes, file: file, limits: XMLLimits(depth: PropertyList.maximumDepth + 4, attributes: 16))
+    return try decodeXML(root, file: file, maximumDepth: maximumDepth)
+  }
+
+  /// Reads a property list from an element: `plist`, or the value's own.
+  public static func decodeXML(
+    _ element: XMLElement, file: String? = nil, maximumDepth: Int = PropertyList.maximumDepth
+  ) throws(PersistentStoreError) -> PropertyListValue {
+    var builder = PropertyListXMLBuilder(maximumDepth: maximumDepth)
+    do throws(PersistentStoreError) {
+      // Walked with a list of its own: how deep a file goes is the file's affair.
+      enum Step {
+        case begin(XMLElement)
+        case text(String, line: Int)
+        case end(line: Int)
+      }
+      var steps: [Step] = [.begin(element)]
+      while let step = steps.popLast() {
+        switch step {
+        case .begin(let element):
+          let line = element.location.line ?? 0
+          try builder.begin(element.name, line: line)
+          steps.append(.end(line: line))
+          for child in element.children.reversed() {
+            switch child {
+            case .element(let child): steps.append(.begin(child))
+            case .text(let text): steps.append(.text(text, line: line))
+            }
+          }
+        case .text(let text, let line):
+          let bytes = Array(text.utf8)
+          try bytes.withUnsafeBufferPointer { utf8 throws(PersistentStoreError) in
+            try builder.characters(utf8, line: line)
+          }
+        case .end(let line): try builder.end(line: line)
+        }
+      }
+      return try builder.finish(line: element.location.line ?? 0)
+    } catch {
+      throw error.located(StoreLocation(file: file))
+    }
+  }
+}

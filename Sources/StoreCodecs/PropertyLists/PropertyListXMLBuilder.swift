@@ -1,0 +1,218 @@
+import FoundationEssentials
+public import StorePrimitives
+
+/// Makes a property list of the events of an XML reader: of a whole file or of a subtree.
+///
+/// Feed it the `plist` element or the value's own element, all events within, and ask for ``finish(line:)``. It keeps its
+/// own stack, so that hostile nesting costs no recursion, and knows of no XML reader.
+///
+/// Every method throws `.malformed` with the line for elements that no property list has, text where none belongs,
+/// values that do not parse and keys that come twice, and `.limitExceeded` beyond ``PropertyList/maximumDepth``.
+public struct PropertyListXMLBuilder {
+  private enum Element { case plist, dictionary, array, key, string, integer, real, date, data, yes, no }
+  private struct Container {
+    var isDictionary: Bool
+    var line: Int
+    var key: String?
+    var elements: [PropertyListValue] = []
+    var entries: [(key: String, value: PropertyListValue)] = []
+    var seen: Set<PropertyListText> = []
+  }
+
+  private var isInPlist = false
+  private var containers: [Container] = []
+  /// The open element that holds text.
+  private var leaf: Element?
+  private var text: [UInt8] = []
+  private var result: PropertyListValue?
+
+  private let maximumDepth: Int
+
+  /// - Parameter maximumDepth: How deep arrays and dictionaries may lie in each other: at most ``PropertyList/maximumDepth``.
+  public init(maximumDepth: Int = PropertyList.maximumDepth) {
+    self.maximumDepth = min(maximumDepth, PropertyList.maximumDepth)
+  }
+
+  /// An element starts. Attributes do not matter to a property list.
+  public mutating func begin(_ name: String, line: Int) throws(PersistentStoreError) {
+    guard leaf == nil else { throw malformed("<\(name)> within a value", line) }
+    guard let element = Self.element(name) else { throw malformed("<\(name)> is no element of a property list", line) }
+    if element == .plist {
+      guard !isInPlist, containers.isEmpty, result == nil else { throw malformed("a second <plist>", line) }
+      isInPlist = true
+      return
+    }
+    guard let last = containers.indices.last else {
+      guard result == nil else { throw malformed("a second value: <\(name)>", line) }
+      guard element != .key else { throw malformed("a <key> outside a dictionary", line) }
+      return try open(element, line)
+    }
+    if containers[last].isDictionary {
+      if element == .key {
+        guard containers[last].key == nil else { throw malformed("a key follows a key", line) }
+      } else if containers[last].key == nil {
+        throw malformed("<\(name)> without a key", line)
+      }
+    } else if element == .key {
+      throw malformed("a <key> outside a dictionary", line)
+    }
+    try open(element, line)
+  }
+
+  /// Character data, in as many pieces as the reader likes, CDATA included.
+  public mutating func characters(
+    _ bytes: UnsafeBufferPointer<UInt8>, line: Int
+  ) throws(PersistentStoreError) {
+    if leaf != nil {
+      text.append(contentsOf: bytes)
+    } else if !bytes.allSatisfy(Self.isBlank) {
+      throw malformed("text between the values", line)
+    }
+  }
+
+  /// The innermost element ends.
+  public mutating func end(line: Int) throws(PersistentStoreError) {
+    guard let element = leaf else {
+      guard let container = containers.popLast() else {
+        isInPlist = false
+        return
+      }
+      return try close(container, line)
+    }
+    leaf = nil
+    defer { text.removeAll(keepingCapacity: true) }
+    if element == .key, let last = containers.indices.last {
+      let key = String(decoding: text, as: UTF8.self)
+      guard containers[last].seen.insert(PropertyListText(key)).inserted else {
+        throw malformed("the key '\(key)' comes twice", line)
+      }
+      containers[last].key = key
+    } else {
+      try place(try scalar(element, line))
+    }
+  }
+
+  /// The value, once all elements have ended.
+  public consuming func finish(line: Int) throws(PersistentStoreError) -> PropertyListValue {
+    guard leaf == nil, containers.isEmpty, let result else { throw malformed("a property list without a value", line) }
+    return result
+  }
+}
+
+extension PropertyListXMLBuilder {
+  private mutating func open(_ element: Element, _ line: Int) throws(PersistentStoreError) {
+    guard element == .dictionary || element == .array else {
+      leaf = element
+      return
+    }
+    guard containers.count <= maximumDepth else { throw PropertyList.tooDeep(maximumDepth, at: StoreLocation(line: line)) }
+    containers.append(Container(isDictionary: element == .dictionary, line: line))
+  }
+
+  private mutating func close(_ container: Container, _ line: Int) throws(PersistentStoreError) {
+    guard container.isDictionary else { return try place(.array(container.elements)) }
+    if let key = container.key { throw malformed("the key '\(key)' has no value", line) }
+    var duplicate = ""
+    guard let dictionary = PropertyListDictionary(entries: container.entries, duplicate: &duplicate) else {
+      throw malformed("the key '\(duplicate)' comes twice", container.line)
+    }
+    if dictionary.count == 1, case .integer(let number)? = dictionary["CF$UID"], let uid = UInt64(exactly: number) {
+      return try place(.uid(uid))
+    }
+    try place(.dictionary(dictionary))
+  }
+
+  private mutating func place(_ value: PropertyListValue) throws(PersistentStoreError) {
+    guard let last = containers.indices.last else {
+      result = value
+      return
+    }
+    if let key = containers[last].key {
+      containers[last].entries.append((key, value))
+      containers[last].key = nil
+    } else {
+      containers[last].elements.append(value)
+    }
+  }
+
+  private func scalar(_ element: Element, _ line: Int) throws(PersistentStoreError) -> PropertyListValue {
+    if element == .string { return .string(String(decoding: text, as: UTF8.self)) }
+    let blankless = text.drop(while: Self.isBlank)
+    let trimmed = blankless.prefix(blankless.lastIndex { !Self.isBlank($0) }.map { $0 - blankless.startIndex + 1 } ?? 0)
+    let shown = String(decoding: trimmed.prefix(60), as: UTF8.self)
+    switch element {
+    case .yes, .no:
+      guard trimmed.isEmpty else { throw malformed("a boolean holds '\(shown)'", line) }
+      return .boolean(element == .yes)
+    case .integer:
+      guard let number = Self.integer(trimmed) else { throw malformed("'\(shown)' is not an integer", line) }
+      return .integer(number)
+    case .real:
+      guard let number = Self.real(String(decoding: trimmed, as: UTF8.self)) else {
+        throw malformed("'\(shown)' is not a real", line)
+      }
+      return .real(number)
+    case .date:
+      guard let date = PropertyListDate.parse(trimmed) else { throw malformed("'\(shown)' is not a date", line) }
+      return .date(date)
+    default:
+      guard let data = Data(base64Encoded: Data(text.filter { !Self.isBlank($0) })) else {
+        throw malformed("a <data> is not base64", line)
+      }
+      return .data(data)
+    }
+  }
+
+  /// Decimal or, after `0x`, hexadecimal, with or without a sign.
+  private static func integer(_ digits: ArraySlice<UInt8>) -> Int128? {
+    let isNegative = digits.first == 0x2D
+    let unsigned = isNegative || digits.first == 0x2B ? digits.dropFirst() : digits
+    let isHexadecimal = unsigned.starts(with: [0x30, 0x78]) || unsigned.starts(with: [0x30, 0x58])
+    let body = String(decoding: isHexadecimal ? unsigned.dropFirst(2) : unsigned, as: UTF8.self)
+    guard let first = body.utf8.first, first != 0x2D, first != 0x2B,
+      let magnitude = Int128(body, radix: isHexadecimal ? 16 : 10), magnitude <= Int128(UInt64.max)
+    else { return nil }
+    let number = isNegative ? -magnitude : magnitude
+    return number >= Int128(Int64.min) ? number : nil
+  }
+
+  private static func real(_ text: String) -> Double? {
+    switch text.lowercased() {
+    case "nan": return .nan
+    case "inf", "+inf", "infinity", "+infinity": return .infinity
+    case "-inf", "-infinity": return -.infinity
+    default:
+      // Swift also reads hexadecimal reals and signed not-a-numbers, which no property list has.
+      let isPlain = text.utf8.allSatisfy { byte in
+        switch byte {
+        case 0x30...0x39, 0x2B, 0x2D, 0x2E, 0x45, 0x65: true
+        default: false
+        }
+      }
+      return isPlain ? Double(text) : nil
+    }
+  }
+
+  private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x0A || byte == 0x09 || byte == 0x0D }
+
+  private static func element(_ name: String) -> Element? {
+    switch name {
+    case "plist": .plist
+    case "dict": .dictionary
+    case "array": .array
+    case "key": .key
+    case "string": .string
+    case "integer": .integer
+    case "real": .real
+    case "date": .date
+    case "data": .data
+    case "true": .yes
+    case "false": .no
+    default: nil
+    }
+  }
+
+  private func malformed(_ message: String, _ line: Int) -> PersistentStoreError {
+    PersistentStoreError(.malformed, message, at: StoreLocation(line: line))
+  }
+}

@@ -1,0 +1,107 @@
+/// An element of a small document with all below it, for model files and property lists. Stores are too large for it.
+public final class XMLElement: Sendable {
+  public enum Node: Sendable {
+    case element(XMLElement)
+    case text(String)
+  }
+  public let name: String
+  /// In the document's order.
+  public let attributes: [(name: String, value: String)]
+  public let children: [Node]
+  // Not the location itself, which has room for more than a document's elements have of it.
+  private let file: String?
+  private let line: Int32
+  private let column: Int32
+  /// The line that the start tag ends on, and its column.
+  public var location: StoreLocation {
+    StoreLocation(file: file, line: line > 0 ? Int(line) : nil, column: column > 0 ? Int(column) : nil)
+  }
+
+  init(name: String, attributes: [(name: String, value: String)], children: [Node], location: StoreLocation) {
+    self.name = name
+    self.attributes = attributes
+    self.children = children
+    file = location.file
+    line = Int32(clamping: location.line ?? 0)
+    column = Int32(clamping: location.column ?? 0)
+  }
+
+  public var elements: [XMLElement] {
+    children.compactMap { if case .element(let element) = $0 { element } else { nil } }
+  }
+  /// All text directly in this element.
+  public var text: String {
+    children.map { if case .text(let text) = $0 { text } else { "" } }.joined()
+  }
+  public subscript(attribute name: String) -> String? { attributes.first { $0.name == name }?.value }
+
+  /// Reads a document.
+  ///
+  /// - Throws: as ``XMLReader``; `.limitExceeded` beyond `maximumNodes`.
+  public static func parse(
+    _ bytes: Span<UInt8>, file: String? = nil, limits: XMLLimits = XMLLimits(depth: 128, attributes: 128),
+    maximumNodes: Int = 4_000_000
+  ) throws(PersistentStoreError) -> XMLElement {
+    let builder = XMLElementBuilder(maximumNodes: maximumNodes)
+    let reader = try XMLReader(handler: builder, limits: limits, file: file)
+    builder.locate = { [unowned reader] in reader.location }
+    try reader.parse(bytes)
+    guard let root = builder.root else {
+      throw PersistentStoreError(.malformed, "the document has no element", at: reader.location)
+    }
+    return root
+  }
+}
+
+/// Puts elements together from events; also of a part of a larger document.
+package final class XMLElementBuilder: XMLEventHandler {
+  private struct Open {
+    var name: String
+    var attributes: [(name: String, value: String)]
+    var children: [XMLElement.Node] = []
+    var text: [UInt8] = []
+    var location: StoreLocation
+  }
+  private var stack: [Open] = []
+  private var nodes = 0
+  private let maximumNodes: Int
+  /// The outermost element, once it has ended.
+  package private(set) var root: XMLElement?
+  /// Tells where the parser is.
+  package var locate: () -> StoreLocation = { StoreLocation() }
+
+  package init(maximumNodes: Int = 1_000_000) { self.maximumNodes = maximumNodes }
+
+  package func startElement(_ name: XMLName, _ attributes: borrowing XMLAttributes) throws(PersistentStoreError) {
+    nodes += 1
+    guard nodes <= maximumNodes else {
+      throw PersistentStoreError(.limitExceeded, "more than \(maximumNodes) elements")
+    }
+    if !stack.isEmpty { closeText() }
+    var list: [(name: String, value: String)] = []
+    for index in 0..<attributes.count {
+      let value = attributes.value(index).withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
+      list.append((attributes.name(index)?.string ?? "", value))
+    }
+    stack.append(Open(name: name.string, attributes: list, location: locate()))
+  }
+
+  package func endElement(_ name: XMLName) throws(PersistentStoreError) {
+    closeText()
+    guard let open = stack.popLast() else { return }
+    let element = XMLElement(
+      name: open.name, attributes: open.attributes, children: open.children, location: open.location)
+    if stack.isEmpty { root = element } else { stack[stack.count - 1].children.append(.element(element)) }
+  }
+
+  package func characters(_ bytes: Span<UInt8>) throws(PersistentStoreError) {
+    guard !stack.isEmpty else { return }
+    bytes.withUnsafeBufferPointer { stack[stack.count - 1].text.append(contentsOf: $0) }
+  }
+
+  private func closeText() {
+    guard let last = stack.indices.last, !stack[last].text.isEmpty else { return }
+    stack[last].children.append(.text(String(decoding: stack[last].text, as: UTF8.self)))
+    stack[last].text.removeAll()
+  }
+}

@@ -1,0 +1,73 @@
+import Glibc
+
+/// Which file it is, and which state of it: device and inode, size and time of change. For a folder: of all its files.
+///
+/// Of a folder count the files that a store may consist of: those whose names do not begin with a point. What else lies there,
+/// and the folder's own time of change, which goes with it, are nothing to the store.
+package struct FileIdentity: Hashable, Sendable {
+  package let device: UInt64
+  package let inode: UInt64
+  /// In bytes; of a folder, all its files together.
+  package let size: Int64
+  /// The latest of a folder's files.
+  package let modificationSeconds: Int64
+  package let modificationNanoseconds: Int64
+  /// For a folder, a number made of the names and the states of its files; 0 for a file.
+  private let members: UInt64
+
+  /// - Parameters:
+  ///   - status: Of the path, links not followed or followed before.
+  ///   - listing: For a directory, what is in it, where that is known already.
+  init(_ path: String, _ status: stat, _ listing: FolderListing? = nil) throws(PersistentStoreError) {
+    device = UInt64(status.st_dev)
+    inode = UInt64(status.st_ino)
+    guard status.st_mode & S_IFMT == S_IFDIR else {
+      size = Int64(status.st_size)
+      modificationSeconds = Int64(status.st_mtim.tv_sec)
+      modificationNanoseconds = Int64(status.st_mtim.tv_nsec)
+      members = 0
+      return
+    }
+    var digest = Digest()
+    var total: Int64 = 0
+    var latest = (seconds: Int64.min, nanoseconds: Int64(0))
+    let list = if let listing { listing } else { try FolderListing(path) }
+    for member in list.members {
+      digest.add(member.name)
+      for part in [
+        Int64(truncatingIfNeeded: member.status.st_dev), Int64(truncatingIfNeeded: member.status.st_ino), Int64(member.status.st_size),
+        Int64(member.status.st_mtim.tv_sec), Int64(member.status.st_mtim.tv_nsec),
+      ] { digest.add(part) }
+      total += Int64(member.status.st_size)
+      let time = (Int64(member.status.st_mtim.tv_sec), Int64(member.status.st_mtim.tv_nsec))
+      if time > latest { latest = time }
+    }
+    size = total
+    modificationSeconds = latest.seconds == .min ? 0 : latest.seconds
+    modificationNanoseconds = latest.nanoseconds
+    members = digest.value
+  }
+
+  /// Of what lies at a path, links not followed; nil where nothing does.
+  static func of(_ path: String) throws(PersistentStoreError) -> FileIdentity? {
+    guard let status = try SystemCall.status(path, followLinks: false) else { return nil }
+    return try FileIdentity(path, status)
+  }
+
+  /// Whether both are of one content: as `==`, but for the directory that the members are in.
+  func hasSameMembers(as other: FileIdentity) -> Bool { size == other.size && members == other.members }
+
+  package var isEmpty: Bool { size == 0 }
+  package func isSameFile(as other: FileIdentity) -> Bool { device == other.device && inode == other.inode }
+
+  /// FNV-1a, 64 bits: the same in every process.
+  private struct Digest {
+    var value: UInt64 = 0xCBF2_9CE4_8422_2325
+    mutating func add(_ text: String) {
+      for byte in text.utf8 { add(byte) }
+      add(UInt8(0))
+    }
+    mutating func add(_ number: Int64) { withUnsafeBytes(of: number) { for byte in $0 { add(byte) } } }
+    private mutating func add(_ byte: UInt8) { value = (value ^ UInt64(byte)) &* 0x100_0000_01B3 }
+  }
+}

@@ -1,0 +1,65 @@
+import Glibc
+
+/// The bytes of a file, read whole into memory of their own.
+///
+/// Never a mapping: another process that cut the file short would end ours.
+public final class StoreBytes: @unchecked Sendable {
+  // `@unchecked`: written in `init` only, read-only afterwards.
+  private let base: UnsafeMutableRawPointer
+  public let count: Int
+
+  /// - Parameter isZeroed: where `fill` leaves parts out. They take no memory either, as the system gives it out when it is touched.
+  init(
+    capacity: Int, isZeroed: Bool = false, fill: (UnsafeMutableRawPointer) throws(PersistentStoreError) -> Int
+  ) throws(PersistentStoreError) {
+    // Not Swift's own allocation, which ends the process where there is no room: a file may claim any size.
+    guard let memory = isZeroed ? calloc(max(capacity, 1), 1) : Self.memory(capacity) else {
+      throw PersistentStoreError(.limitExceeded, "the file's \(capacity) bytes do not fit the memory")
+    }
+    base = memory
+    do {
+      count = try fill(base)
+    } catch {
+      free(base)
+      throw error
+    }
+  }
+
+  private static func memory(_ bytes: Int) -> UnsafeMutableRawPointer? {
+    let large = 2 << 20
+    guard bytes >= 2 * large else { return malloc(max(bytes, 1)) }
+    // All of it will be written to: in large pages, it is given out with a five-hundredth of the faults.
+    var memory: UnsafeMutableRawPointer?
+    guard posix_memalign(&memory, large, bytes) == 0 else { return nil }
+    if let memory { madvise(memory, bytes, MADV_HUGEPAGE) }
+    return memory
+  }
+
+  public convenience init(_ bytes: [UInt8]) {
+    // Cannot throw: the closure does not.
+    self.init(copying: bytes)
+  }
+  private init(copying bytes: [UInt8]) {
+    let room = max(bytes.count, 1)
+    base = malloc(room) ?? .allocate(byteCount: room, alignment: 16)
+    count = bytes.count
+    bytes.withUnsafeBytes { if let source = $0.baseAddress { base.copyMemory(from: source, byteCount: $0.count) } }
+  }
+
+  deinit { free(base) }
+
+  public func withUnsafeBytes<Result: ~Copyable, Failure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try body(UnsafeRawBufferPointer(start: base, count: count))
+  }
+
+  /// The bytes, for as long as this object lives.
+  public var span: Span<UInt8> {
+    @_lifetime(borrow self)
+    get {
+      let buffer = UnsafeBufferPointer(start: UnsafePointer(base.assumingMemoryBound(to: UInt8.self)), count: count)
+      return _overrideLifetime(Span(_unsafeElements: buffer), borrowing: self)
+    }
+  }
+}

@@ -1,0 +1,158 @@
+import Glibc
+
+/// What lies where a store is, or will be: found out by the kit, before any format is asked.
+public struct StorePlace: Sendable {
+  public enum Kind: Sendable, Hashable {
+    /// Nothing; for a dangling symbolic link, nothing at its target.
+    case nothing
+    /// A file of zero bytes: the place of a store to come.
+    case zeroLength
+    case file
+    case folder
+    /// A folder with nothing in it: for a format that uses folders the place of a store to come.
+    case emptyFolder
+  }
+  /// As it was asked for.
+  public let path: String
+  /// With symbolic links followed, and from the root: the file that is read and replaced.
+  public let resolvedPath: String
+  public let kind: Kind
+  public let isSymbolicLink: Bool
+  public let size: Int
+  /// Nil where nothing lies.
+  package let identity: FileIdentity?
+  /// For a directory, what is in it: looked at once, for all who want to know.
+  let listing: FolderListing?
+
+  private init(
+    path: String, resolvedPath: String, kind: Kind, isSymbolicLink: Bool, size: Int, identity: FileIdentity?, listing: FolderListing? = nil
+  ) {
+    self.path = path
+    self.resolvedPath = resolvedPath
+    self.kind = kind
+    self.isSymbolicLink = isSymbolicLink
+    self.size = size
+    self.identity = identity
+    self.listing = listing
+  }
+
+  /// A file that has been looked at.
+  init(file path: String, shownAs shown: String, size: Int, identity: FileIdentity) {
+    self.init(path: shown, resolvedPath: path, kind: .file, isSymbolicLink: false, size: size, identity: identity)
+  }
+
+  /// The same under another name, for messages.
+  func shown(as name: String) -> StorePlace {
+    StorePlace(
+      path: name, resolvedPath: resolvedPath, kind: kind, isSymbolicLink: false, size: size, identity: identity, listing: listing)
+  }
+
+  /// Whether there is something that a format could read.
+  public var holdsContent: Bool { kind == .file || kind == .folder }
+  /// In lower case, without the point.
+  public var fileExtension: String { FilePathText.fileExtension(path) }
+
+  /// Looks, following symbolic links.
+  ///
+  /// - Throws: `.unsupportedFileKind` for devices, pipes and sockets, `.cannotCreate` for a loop of links,
+  ///   `.permissionDenied` where the system does not let us look.
+  public static func inspect(_ path: String) throws(PersistentStoreError) -> StorePlace {
+    guard !path.isEmpty, !path.utf8.contains(0) else {
+      throw PersistentStoreError(.cannotCreate, "the path is empty or holds a NUL", at: StoreLocation(file: path))
+    }
+    let (followed, isLink) = try follow(path)
+    let resolved = FilePathText.absolute(followed)
+    guard let status = try SystemCall.status(resolved, followLinks: true) else {
+      return StorePlace(
+        path: path, resolvedPath: resolved, kind: .nothing, isSymbolicLink: isLink, size: 0, identity: nil)
+    }
+    let kind: Kind
+    var listing: FolderListing?
+    switch status.st_mode & S_IFMT {
+    case S_IFREG: kind = status.st_size == 0 ? .zeroLength : .file
+    case S_IFDIR:
+      let list = try FolderListing(resolved)
+      kind = list.isEmpty ? .emptyFolder : .folder
+      listing = list
+    default:
+      throw PersistentStoreError(
+        .unsupportedFileKind, "this is neither a file nor a folder", at: StoreLocation(file: path))
+    }
+    return StorePlace(
+      path: path, resolvedPath: resolved, kind: kind, isSymbolicLink: isLink, size: Int(status.st_size),
+      identity: try FileIdentity(resolved, status, listing), listing: listing)
+  }
+
+  /// The file that links lead to, whether it is there or not.
+  private static func follow(_ path: String) throws(PersistentStoreError) -> (String, Bool) {
+    var current = path
+    var isLink = false
+    for _ in 0..<40 {
+      guard let status = try SystemCall.status(current, followLinks: false), status.st_mode & S_IFMT == S_IFLNK else {
+        return (current, isLink)
+      }
+      isLink = true
+      var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
+      let length = buffer.withUnsafeMutableBytes { raw in
+        raw.baseAddress.map { readlink(current, $0.assumingMemoryBound(to: CChar.self), raw.count) } ?? -1
+      }
+      guard length > 0 else { throw SystemCall.error(errno, "read the link", current) }
+      guard let target = String(validating: buffer[..<length], as: UTF8.self) else {
+        throw PersistentStoreError(
+          .unsupportedFileKind, "the link leads to a name that is not UTF-8", at: StoreLocation(file: path))
+      }
+      current = target.hasPrefix("/") ? target : FilePathText.folder(current) + "/" + target
+    }
+    throw PersistentStoreError(.cannotCreate, "symbolic links lead in a circle", at: StoreLocation(file: path))
+  }
+
+  /// What a path means now: it goes on to, when the current folder is another one.
+  package static func absolute(_ path: String) -> String { FilePathText.absolute(path) }
+
+  /// Whether the place and the path are one file, by device and inode, or by name where there is nothing yet.
+  public static func isSame(_ place: StorePlace, path: String) -> Bool {
+    guard let other = try? inspect(path) else { return false }
+    if let one = place.identity, let two = other.identity { return one.isSameFile(as: two) }
+    guard place.identity == nil, other.identity == nil else { return false }
+    return place.absolutePath == other.absolutePath
+  }
+
+  /// Whether a place lies in the folder of this one, at any depth.
+  package func contains(_ other: StorePlace) -> Bool { other.absolutePath.utf8.starts(with: (absolutePath + "/").utf8) }
+
+  /// The folder that it lies in.
+  package var folder: String { FilePathText.folder(absolutePath) }
+
+  private var absolutePath: String {
+    let folder = FilePathText.folder(resolvedPath)
+    guard let real = realpath(folder, nil) else { return resolvedPath }
+    defer { free(real) }
+    return String(cString: real) + "/" + FilePathText.name(resolvedPath)
+  }
+
+  /// All names in a folder, hidden ones and folders too, in the order of their bytes; none for a file.
+  public func allNames() throws(PersistentStoreError) -> [String] {
+    guard kind == .folder else { return [] }
+    if let listing { return listing.names }
+    return try FolderListing(resolvedPath).names
+  }
+
+  /// The first bytes, for formats to recognise themselves by.
+  public func probe() throws(PersistentStoreError) -> StoreProbe {
+    if kind == .folder {
+      let list = if let listing { listing } else { try FolderListing(resolvedPath) }
+      // Hidden names are nobody's business here; links and directories are names, and have no content.
+      let names = list.others.allSatisfy { $0.hasPrefix(".") } ? list.members.map(\.name) : list.names.filter { !$0.hasPrefix(".") }
+      var prefixes: [ScalarString: [UInt8]] = [:]
+      for member in list.members.prefix(64) { prefixes[ScalarString(member.name)] = try StoreProbe.read(member.path) }
+      var probe = StoreProbe(
+        name: path, prefix: [], size: 0, isFolder: true, memberNames: names, fileExtension: fileExtension,
+        prefixes: prefixes)
+      probe.listing = list
+      return probe
+    }
+    return StoreProbe(
+      name: path, prefix: try StoreProbe.read(resolvedPath), size: size, isFolder: false, memberNames: [],
+      fileExtension: fileExtension, prefixes: [:])
+  }
+}

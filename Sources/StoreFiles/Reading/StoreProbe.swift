@@ -1,0 +1,65 @@
+import Glibc
+
+/// The beginning of what lies at a place: enough for a format to know itself.
+public struct StoreProbe: Sendable {
+  /// How many bytes of a file are shown at most.
+  public static let prefixLength = 4096
+
+  /// The path, or what stands for it.
+  public var name: String
+  /// The first bytes of a file; empty for a folder.
+  public var prefix: [UInt8]
+  public var size: Int
+  public var isFolder: Bool
+  /// For a folder: the names in it that do not begin with a point, in the order of their bytes.
+  public var memberNames: [String]
+  /// In lower case, without the point.
+  public var fileExtension: String
+  private var prefixes: [ScalarString: [UInt8]]
+  /// Where members beyond the first ones are read when they are asked for; nil for a probe made in memory.
+  var listing: FolderListing?
+
+  public init(
+    name: String, prefix: [UInt8], size: Int, isFolder: Bool = false, memberNames: [String] = [],
+    fileExtension: String = "", prefixes: [ScalarString: [UInt8]] = [:]
+  ) {
+    self.name = name
+    self.prefix = prefix
+    self.size = size
+    self.isFolder = isFolder
+    self.memberNames = memberNames
+    self.fileExtension = fileExtension
+    self.prefixes = prefixes
+  }
+
+  /// The first bytes of a folder's member; none for one that is not there, or not a file.
+  public func prefix(ofMember name: String) -> [UInt8] {
+    if let prefix = prefixes[ScalarString(name)] { return prefix }
+    // The names are in the order of their bytes, as those of the members are.
+    guard let member = listing?.member(named: name) else { return [] }
+    return (try? Self.read(member.path)) ?? []
+  }
+
+  /// Whether the file begins with this text.
+  public func begins(with text: StaticString) -> Bool {
+    text.withUTF8Buffer { prefix.starts(with: $0) }
+  }
+
+  /// The first bytes of a file.
+  static func read(_ path: String) throws(PersistentStoreError) -> [UInt8] {
+    let descriptor = try SystemCall.open(path, O_RDONLY | O_NONBLOCK, doing: "open")
+    defer { close(descriptor) }
+    var bytes = [UInt8](repeating: 0, count: prefixLength)
+    var filled = 0
+    while filled < bytes.count {
+      let got = try bytes.withUnsafeMutableBufferPointer { buffer throws(PersistentStoreError) in
+        guard let base = buffer.baseAddress else { return 0 }
+        return try SystemCall.read(descriptor, into: base + filled, count: buffer.count - filled, path: path)
+      }
+      if got == 0 { break }
+      filled += got
+    }
+    bytes.removeLast(bytes.count - filled)
+    return bytes
+  }
+}

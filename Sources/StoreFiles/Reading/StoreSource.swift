@@ -1,0 +1,213 @@
+import Glibc
+import Synchronization
+
+/// What a format reads: a file, a folder of files, or bytes in memory.
+public final class StoreSource: Sendable {
+  private enum Content: Sendable {
+    case file(path: String)
+    case folder(FolderListing)
+    case memory([ScalarString: StoreBytes])
+  }
+  /// The path as it was asked for, or what stands for it: for messages.
+  public let name: String
+  public let isFolder: Bool
+  /// For a folder: the names of its files that do not begin with a point, in the order of their bytes.
+  public let memberNames: [String]
+  private let content: Content
+  private let passedOver = Mutex<[String]>([])
+
+  /// Says that a file in the store's folder is none of the store's: a save then keeps it. All others that do not begin with a point
+  /// are the format's, and what it does not write again is gone.
+  public func passOver(member: String) { passedOver.withLock { $0.append(member) } }
+  /// What formats passed over.
+  package var bystanders: [String] { passedOver.withLock { $0 } }
+
+  /// Opens what lies at a place.
+  ///
+  /// - Throws: `.notFound` where there is nothing to read.
+  public init(opening place: StorePlace) throws(PersistentStoreError) {
+    name = place.path
+    switch place.kind {
+    case .folder, .emptyFolder:
+      isFolder = true
+      // A member that is a link could lead anywhere: only what is in the directory itself belongs to the store.
+      let listing = if let known = place.listing { known } else { try FolderListing(place.resolvedPath) }
+      content = .folder(listing)
+      memberNames = listing.members.map(\.name)
+    case .file, .zeroLength:
+      isFolder = false
+      memberNames = []
+      content = .file(path: place.resolvedPath)
+    case .nothing:
+      throw PersistentStoreError(.notFound, "there is no store", at: StoreLocation(file: place.path))
+    }
+  }
+
+  /// A file in memory.
+  public init(bytes: [UInt8], name: String) {
+    self.name = name
+    isFolder = false
+    memberNames = []
+    content = .memory([ScalarString(""): StoreBytes(bytes)])
+  }
+
+  /// A folder in memory.
+  public init(members: [(name: String, bytes: [UInt8])], name: String) {
+    self.name = name
+    isFolder = true
+    memberNames = members.map { ScalarString($0.name) }.sorted().map(\.string)
+    var table: [ScalarString: StoreBytes] = [:]
+    for (name, bytes) in members { table[ScalarString(name)] = StoreBytes(bytes) }
+    content = .memory(table)
+  }
+
+  /// The name of the file, or of a member, for messages.
+  public func displayName(ofMember member: String?) -> String { member.map { name + "/" + $0 } ?? name }
+
+  /// A file whole, or its first `limit` bytes.
+  ///
+  /// - Throws: `.notFound` for a member that is not there, `.changedOnDisk` where the file changes while it is read.
+  public func bytes(ofMember member: String? = nil, limit: Int? = nil) throws(PersistentStoreError) -> StoreBytes {
+    if case .memory(let table) = content {
+      guard let bytes = table[ScalarString(member ?? "")] else { throw noMember(member) }
+      guard let limit, limit < bytes.count else { return bytes }
+      return StoreBytes(bytes.withUnsafeBytes { Array($0.prefix(limit)) })
+    }
+    return try opened(member) { descriptor, status, path throws(PersistentStoreError) in
+      let wanted = min(Int(status.st_size), limit ?? .max)
+      return try StoreBytes(capacity: wanted) { base throws(PersistentStoreError) in
+        let filled = try Self.read(descriptor, 0..<wanted, into: base, path)
+        try checkUnchanged(descriptor, status, path, complete: filled == wanted)
+        return filled
+      }
+    }
+  }
+
+  /// A file of which only the beginning and the end are read: as many bytes as it has, those between zero. For formats whose
+  /// metadata lie there, among gigabytes of something else.
+  ///
+  /// - Parameters:
+  ///   - head: how many bytes of the beginning, at least 0.
+  ///   - tail: how many of the end, at least 0. Where both meet, the file is whole.
+  /// - Throws: as ``bytes(ofMember:limit:)``.
+  public func bytes(ofMember member: String? = nil, head: Int, tail: Int) throws(PersistentStoreError) -> StoreBytes {
+    if case .memory = content { return try bytes(ofMember: member) }
+    return try opened(member) { descriptor, status, path throws(PersistentStoreError) in
+      let size = Int(status.st_size)
+      let first = 0..<min(max(head, 0), size)
+      let last = max(size - min(max(tail, 0), size), first.upperBound)..<size
+      return try StoreBytes(capacity: size, isZeroed: true) { base throws(PersistentStoreError) in
+        var filled = 0
+        for part in [first, last] where !part.isEmpty { filled += try Self.read(descriptor, part, into: base, path) }
+        try checkUnchanged(descriptor, status, path, complete: filled == first.count + last.count)
+        return size
+      }
+    }
+  }
+
+  private func opened(
+    _ member: String?, _ body: (Int32, stat, String) throws(PersistentStoreError) -> StoreBytes
+  ) throws(PersistentStoreError) -> StoreBytes {
+    let (descriptor, path) = try open(member)
+    defer { close(descriptor) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw SystemCall.error(errno, "look at the file", path) }
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      throw PersistentStoreError(.unsupportedFileKind, "this is not a file", at: StoreLocation(file: path))
+    }
+    return try body(descriptor, status, path)
+  }
+
+  /// Reads a part of a file to its place in memory and says how much of it there was.
+  private static func read(
+    _ descriptor: Int32, _ part: Range<Int>, into base: UnsafeMutableRawPointer, _ path: String
+  ) throws(PersistentStoreError) -> Int {
+    guard part.lowerBound == 0 || lseek(descriptor, off_t(part.lowerBound), SEEK_SET) >= 0 else {
+      throw SystemCall.error(errno, "read", path)
+    }
+    var place = part.lowerBound
+    while place < part.upperBound {
+      let got = try SystemCall.read(descriptor, into: base + place, count: part.upperBound - place, path: path)
+      if got == 0 { break }
+      place += got
+    }
+    return place - part.lowerBound
+  }
+
+  /// The bytes of the file, or of all members.
+  public func totalSize() throws(PersistentStoreError) -> Int {
+    switch content {
+    case .memory(let table): return table.values.reduce(0) { $0 + $1.count }
+    case .file(let path): return Int(try SystemCall.status(path, followLinks: true)?.st_size ?? 0)
+    case .folder(let listing): return listing.members.reduce(0) { $0 + Int($1.status.st_size) }
+    }
+  }
+
+  /// A file in pieces, each good until the next; `body` says whether to go on.
+  ///
+  /// - Throws: as ``bytes(ofMember:limit:)``, and whatever `body` throws.
+  public func readChunks(
+    ofMember member: String? = nil, size: Int = 256 * 1024,
+    _ body: (UnsafeRawBufferPointer) throws(PersistentStoreError) -> Bool
+  ) throws(PersistentStoreError) {
+    if case .memory = content {
+      let bytes = try bytes(ofMember: member)
+      try bytes.withUnsafeBytes { all throws(PersistentStoreError) in
+        var start = 0
+        while start < all.count {
+          let end = min(start + size, all.count)
+          if try !body(UnsafeRawBufferPointer(rebasing: all[start..<end])) { return }
+          start = end
+        }
+      }
+      return
+    }
+    let (descriptor, path) = try open(member)
+    defer { close(descriptor) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw SystemCall.error(errno, "look at the file", path) }
+    let buffer = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 16)
+    defer { buffer.deallocate() }
+    var total = 0
+    while true {
+      let got = try SystemCall.read(descriptor, into: buffer, count: size, path: path)
+      if got == 0 { break }
+      total += got
+      if try !body(UnsafeRawBufferPointer(start: buffer, count: got)) { return }
+    }
+    try checkUnchanged(descriptor, status, path, complete: total == Int(status.st_size))
+  }
+
+  private func checkUnchanged(
+    _ descriptor: Int32, _ before: stat, _ path: String, complete: Bool
+  ) throws(PersistentStoreError) {
+    var after = stat()
+    guard fstat(descriptor, &after) == 0, complete, try FileIdentity(path, before) == FileIdentity(path, after) else {
+      throw PersistentStoreError(
+        .changedOnDisk, "the file changed while it was read", at: StoreLocation(file: path))
+    }
+  }
+
+  /// Opens the file or a member, and says where it was.
+  private func open(_ member: String?) throws(PersistentStoreError) -> (descriptor: Int32, path: String) {
+    switch content {
+    case .file(let path) where member == nil: return (try SystemCall.open(path, O_RDONLY, doing: "open"), path)
+    case .folder(let listing):
+      guard let member, let found = listing.member(named: member) else { break }
+      let final = listing.path + "/" + member
+      do throws(PersistentStoreError) { return (try SystemCall.open(found.path, O_RDONLY, doing: "open"), final) } catch {
+        // A commit that is under way moves members to where they belong.
+        guard error.code == .notFound, found.path != final else { throw error }
+        return (try SystemCall.open(final, O_RDONLY, doing: "open"), final)
+      }
+    default: break
+    }
+    throw noMember(member)
+  }
+
+  private func noMember(_ member: String?) -> PersistentStoreError {
+    PersistentStoreError(
+      .notFound, member == nil ? "the store is a folder, not a file" : "the member is missing",
+      at: StoreLocation(file: displayName(ofMember: member)))
+  }
+}

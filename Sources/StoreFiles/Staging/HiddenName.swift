@@ -1,0 +1,44 @@
+import Glibc
+
+/// The names of what the kit keeps beside a store for a while: hidden, and telling which process on which host made it.
+enum HiddenName {
+  static let marker = ".atomicstore-"
+  private static let suffix = ".tmp"
+
+  /// `.NAME.atomicstore-BOOT-NAMESPACE-PID-START-RANDOM.tmp` beside the target, NAME cut where the whole would pass 255 bytes.
+  ///
+  /// It says which process on which host made it; and it cannot be foreseen.
+  static func staged(beside target: String) -> String {
+    let random = String(UInt64.random(in: 0...UInt64.max), radix: 36)
+    return make(FilePathText.name(target), "\(marker)\(ProcessIdentity.current.text)-\(random)\(suffix)", in: FilePathText.folder(target))
+  }
+
+  /// A hidden name that begins as another one, and ends with a tail of ASCII, in at most 255 bytes.
+  static func make(_ name: String, _ tail: String, in folder: String) -> String {
+    var stem = Array(name.utf8.prefix(254 - tail.utf8.count))
+    // Cut between scalars, not inside one.
+    while !stem.isEmpty, String(validating: stem, as: UTF8.self) == nil { stem.removeLast() }
+    return folder + "/." + String(decoding: stem, as: UTF8.self) + tail
+  }
+
+  /// A name for what could not be put back: it is not hidden, and no later save removes it.
+  static func kept(beside target: String) -> String {
+    let random = String(UInt32.random(in: 0...UInt32.max), radix: 36)
+    let path = make(FilePathText.name(target), ".kept-\(random)", in: FilePathText.folder(target))
+    return FilePathText.folder(path) + "/" + FilePathText.name(path).dropFirst()
+  }
+
+  /// The process that gave a name, where it is a name of this kind. Version 0.1 wrote the number of the process alone.
+  static func owner(of name: String) -> ProcessIdentity? {
+    guard name.hasSuffix(suffix), let range = lastMarker(in: name) else { return nil }
+    let tail = name.utf8[range...].dropFirst(marker.utf8.count).dropLast(suffix.utf8.count)
+    guard let dash = tail.lastIndex(of: UInt8(ascii: "-")), let text = String(tail[..<dash]) else { return nil }
+    if let number = pid_t(text), number > 0 { return ProcessIdentity(boot: "", namespace: "", number: number, start: nil) }
+    return ProcessIdentity(text)
+  }
+
+  private static func lastMarker(in name: String) -> String.Index? {
+    let mark = Array(marker.utf8)
+    return name.utf8.indices.dropFirst().reversed().first { name.utf8[$0...].starts(with: mark) }
+  }
+}

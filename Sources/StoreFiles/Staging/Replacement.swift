@@ -1,0 +1,208 @@
+import CStoreFiles
+import Glibc
+
+/// What a commit replaced, and how it is put back. Nothing is removed but what was staged, or what is known to be the version that it
+/// replaced.
+struct Replacement: Sendable {
+  /// What a commit did with what was at the target.
+  enum Replaced {
+    case nothing
+    /// It has the staged name now.
+    case exchanged
+    /// A second name, or a copy, of the file that was there.
+    case file(keeper: String)
+    /// Its members are in another directory, and these are their names and those of the new store's.
+    case members(keeper: String, old: [String], new: [String])
+  }
+
+  let location: StagingLocation
+  let layout: StoreLayout
+  /// What was staged, as it was when it took the target's place.
+  let staged: FileIdentity?
+  let replaced: Replaced
+
+  private var targetPath: String { location.targetPath }
+  private var stagedPath: String { location.stagedPath }
+  private var faults: FaultPlan? { location.faults }
+
+  /// Where what was replaced is.
+  var keeper: String? {
+    switch replaced {
+    case .nothing: nil
+    case .exchanged: stagedPath
+    case .file(let keeper), .members(let keeper, _, _): keeper
+    }
+  }
+
+  /// Removes what was replaced.
+  func conclude() {
+    if case .exchanged = replaced, layout == .folder { Bystanders.rescue(from: stagedPath, to: targetPath) }
+    removeReplaced()
+    location.use.end()
+  }
+
+  private func removeReplaced() {
+    guard let keeper else { return }
+    SystemCall.removeTree(keeper)
+    StagedItems.remove(keeper)
+  }
+
+  /// Undoes a commit. The store's lock is held.
+  ///
+  /// - Parameter committed: what the commit left at the target.
+  /// - Throws: `.changedOnDisk`, `.notRolledBack`: see ``PublishedStore/rollBack()``.
+  func rollBack(from committed: FileIdentity) throws(PersistentStoreError) {
+    let now: FileIdentity?
+    do throws(PersistentStoreError) {
+      try finishInterrupted(targetPath)
+      now = try FileIdentity.of(targetPath)
+    } catch { throw leftAsItIs(after: error) }
+    guard now == committed else {
+      // What was replaced is two versions old.
+      removeReplaced()
+      location.use.end()
+      throw .changedOnDisk(targetPath)
+    }
+    let asked = PersistentStoreError(.inputOutput, "the save was to be undone", at: StoreLocation(file: targetPath))
+    try putBack(known: nil, after: asked)
+  }
+
+  /// Puts back what a commit replaced. The store's lock is held.
+  ///
+  /// - Parameter cause: Why.
+  /// - Throws: `.changedOnDisk` where another process saved over the new store, which then stays; `.notRolledBack` where the old
+  ///   store is not back in its place: the error names where it is.
+  func putBack(known old: FileIdentity?, after cause: PersistentStoreError) throws(PersistentStoreError) {
+    defer { location.use.end() }
+    // A signal must not remove what is on its way back.
+    if let keeper { StagedItems.remove(keeper) }
+    switch replaced {
+    case .nothing: try takeBack(cause)
+    case .exchanged: try exchangeBack(known: old, cause)
+    case .file(let keeper): try renameBack(keeper, cause)
+    case .members(let keeper, let old, let new): try moveBack(keeper, old, new, cause)
+    }
+    try? SystemCall.syncFolder(FilePathText.folder(targetPath), of: targetPath)
+  }
+
+  /// Whether something is what was staged here. Unknown counts as no.
+  private func isOurs(_ path: String) -> Bool {
+    guard let staged, let there = try? FileIdentity.of(path) else { return false }
+    return there == staged
+  }
+
+  private func takeBack(_ cause: PersistentStoreError) throws(PersistentStoreError) {
+    // Moved first, then looked at: what is at the target could be replaced between a look and a removal.
+    guard asf_rename_exclusive(targetPath, stagedPath) == 0 || (SystemCall.isUnsupported(errno) && rename(targetPath, stagedPath) == 0) else {
+      if errno == ENOENT { return }
+      throw notRolledBack(cause, "what was written could not be removed again (\(String(cString: strerror(errno)))): it is at \(targetPath)")
+    }
+    if isOurs(stagedPath) { return SystemCall.removeTree(stagedPath) }
+    // Not ours, or not known to be: back to where it was.
+    let isKnown = ((try? FileIdentity.of(stagedPath)) ?? nil) != nil
+    guard asf_rename_exclusive(stagedPath, targetPath) == 0 || (SystemCall.isUnsupported(errno) && rename(stagedPath, targetPath) == 0) else {
+      throw notRolledBack(cause, "what was at \(targetPath) is kept at \(keep(stagedPath))")
+    }
+    // Another program saved over it.
+    if isKnown { throw .changedOnDisk(targetPath) }
+    throw notRolledBack(cause, "what was written could not be looked at, and is still at \(targetPath)")
+  }
+
+  private func exchangeBack(known old: FileIdentity?, _ cause: PersistentStoreError) throws(PersistentStoreError) {
+    guard swapBack() else {
+      let reason = String(cString: strerror(errno))
+      throw notRolledBack(
+        cause, "the old store could not be put back (\(reason)): the new one is at \(targetPath), what it replaced at \(keep(stagedPath))")
+    }
+    if isOurs(stagedPath) { return SystemCall.removeTree(stagedPath) }
+    guard (try? FileIdentity.of(stagedPath)) ?? nil != nil else {
+      // The old store is back, and what was written is perhaps another's: it stays.
+      throw notRolledBack(cause, "the old store is back at \(targetPath); what was in its place is kept at \(keep(stagedPath))")
+    }
+    // Another process saved over the new store meanwhile: its version is the latest.
+    guard swapBack() else {
+      throw notRolledBack(cause, "another program saved meanwhile: its version is kept at \(keep(stagedPath)), the old one is at \(targetPath)")
+    }
+    if let old, let there = try? FileIdentity.of(stagedPath), there == old {
+      SystemCall.removeTree(stagedPath)
+      throw .changedOnDisk(targetPath)
+    }
+    throw notRolledBack(cause, "another program saved meanwhile: its version is at \(targetPath), an older one is kept at \(keep(stagedPath))")
+  }
+
+  private func swapBack() -> Bool {
+    if let error = faults?.next(.exchangeBack) {
+      errno = error
+      return false
+    }
+    return asf_exchange(stagedPath, targetPath) == 0
+  }
+
+  private func renameBack(_ keeper: String, _ cause: PersistentStoreError) throws(PersistentStoreError) {
+    guard isOurs(targetPath) else {
+      SystemCall.removeTree(keeper)
+      throw .changedOnDisk(targetPath)
+    }
+    if rename(keeper, targetPath) == 0 { return }
+    // Of another kind: the new store first moves out of the way.
+    if errno == EISDIR || errno == ENOTDIR, rename(targetPath, stagedPath) == 0 {
+      if rename(keeper, targetPath) == 0 { return SystemCall.removeTree(stagedPath) }
+      _ = rename(stagedPath, targetPath)
+    }
+    let reason = String(cString: strerror(errno))
+    throw notRolledBack(
+      cause, "the old store could not be put back (\(reason)): the new one is at \(targetPath), what it replaced at \(keep(keeper))")
+  }
+
+  private func moveBack(_ keeper: String, _ old: [String], _ new: [String], _ cause: PersistentStoreError) throws(PersistentStoreError) {
+    do throws(PersistentStoreError) {
+      // Where moving failed half-way, all of the old store must be out before it can come back.
+      try FolderSwap.finish(in: targetPath, movingOldTo: keeper, of: targetPath)
+      let names = Set(old)
+      let spare = HiddenName.staged(beside: targetPath)
+      guard mkdir(spare, 0o700) == 0 else { throw SystemCall.error(errno, "create a folder beside the store", targetPath) }
+      defer { SystemCall.removeTree(spare) }
+      try FolderSwap.begin(
+        keeper, in: targetPath, FolderSwap.Manifest(members: old, removed: new.filter { !names.contains($0) }), of: targetPath)
+      try FolderSwap.finish(in: targetPath, movingOldTo: spare, of: targetPath)
+    } catch {
+      throw notRolledBack(
+        cause, "the old store could not be put back (\(error.message)): the new one is at \(targetPath), what it replaced at \(keep(keeper))")
+    }
+  }
+
+  /// For a commit that cannot even be looked at: both versions stay.
+  private func leftAsItIs(after cause: PersistentStoreError) -> PersistentStoreError {
+    location.use.end()
+    guard let keeper else { return notRolledBack(cause, "the new store is still at \(targetPath)") }
+    StagedItems.remove(keeper)
+    return notRolledBack(cause, "the new store is still at \(targetPath), what it replaced is kept at \(keep(keeper))")
+  }
+
+  /// Gives what must not be lost a name that no later save removes.
+  private func keep(_ path: String) -> String {
+    let kept = HiddenName.kept(beside: targetPath)
+    guard (try? SystemCall.status(path, followLinks: false)) != nil, rename(path, kept) == 0 else { return path }
+    return kept
+  }
+
+  private func notRolledBack(_ cause: PersistentStoreError, _ what: String) -> PersistentStoreError {
+    PersistentStoreError(.notRolledBack, "\(cause.message); \(what)", at: StoreLocation(file: targetPath))
+  }
+}
+
+/// Finishes the commit of a store that a killed process began.
+func finishInterrupted(_ path: String) throws(PersistentStoreError) {
+  guard let status = try SystemCall.status(path, followLinks: false), status.st_mode & S_IFMT == S_IFDIR else { return }
+  try FolderSwap.finish(in: path, movingOldTo: nil, of: path)
+}
+
+extension PersistentStoreError {
+  static func changedOnDisk(_ path: String) -> PersistentStoreError {
+    PersistentStoreError(.changedOnDisk, "the store was modified on disk since it was read", at: StoreLocation(file: path))
+  }
+
+  static func alreadyExists(_ path: String) -> PersistentStoreError {
+    PersistentStoreError(.alreadyExists, "something is there already", at: StoreLocation(file: path))
+  }
+}

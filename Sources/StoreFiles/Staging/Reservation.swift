@@ -1,0 +1,48 @@
+import Glibc
+
+/// A file of zero bytes that the kit made to hold the place of a store that is yet to be saved.
+package struct Reservation: Sendable {
+  package let path: String
+  private let identity: FileIdentity
+
+  /// Makes one where nothing lies; nil where something does, which then is the caller's.
+  ///
+  /// - Throws: `.cannotCreate` or `.permissionDenied` naming a folder that is missing or not writable.
+  package static func make(at place: StorePlace) throws(PersistentStoreError) -> Reservation? {
+    guard place.kind == .nothing else { return nil }
+    let path = place.resolvedPath
+    let folder = FilePathText.folder(path)
+    guard let status = try SystemCall.status(folder, followLinks: true) else {
+      throw PersistentStoreError(.cannotCreate, "the folder \(folder) does not exist", at: StoreLocation(file: place.path))
+    }
+    guard status.st_mode & S_IFMT == S_IFDIR else {
+      throw PersistentStoreError(.cannotCreate, "\(folder) is not a folder", at: StoreLocation(file: place.path))
+    }
+    let descriptor: Int32
+    do {
+      descriptor = try SystemCall.open(path, O_WRONLY | O_CREAT | O_EXCL, mode: 0o666, doing: "create the store")
+    } catch {
+      // Another program was quicker: then it is its file.
+      if error.code == .alreadyExists { return nil }
+      throw error.code == .notFound
+        ? PersistentStoreError(.cannotCreate, "the folder \(folder) does not exist", at: StoreLocation(file: place.path))
+        : error
+    }
+    defer { close(descriptor) }
+    var made = stat()
+    guard fstat(descriptor, &made) == 0 else { throw SystemCall.error(errno, "look at the file", path) }
+    return Reservation(path: path, identity: try FileIdentity(path, made))
+  }
+
+  /// Removes the file if it is still this one and still empty.
+  package func removeIfUnsaved() {
+    // Another process may be saving there just now: then it is no longer this one's.
+    guard let lock = try? StoreLock(for: path, patience: 1000) else { return }
+    defer { withExtendedLifetime(lock) {} }
+    var status = stat()
+    guard lstat(path, &status) == 0, status.st_size == 0, status.st_mode & S_IFMT == S_IFREG,
+      UInt64(status.st_dev) == identity.device, UInt64(status.st_ino) == identity.inode
+    else { return }
+    unlink(path)
+  }
+}

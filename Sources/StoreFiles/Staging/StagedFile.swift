@@ -1,0 +1,139 @@
+import CStoreFiles
+import Glibc
+import Synchronization
+
+/// A file that is being written: see ``StagedFiles``. The kit closes it.
+public final class StagedFile: Sendable {
+  private struct State {
+    /// Nil where it is closed for now, or for good.
+    var descriptor: Int32?
+    var isSealed = false
+    var written = 0
+    /// How much the disk was told to begin with.
+    var handedOver = 0
+  }
+  private static let handOver = 8 << 20
+  private let state: Mutex<State>
+  /// The path that the file will have: for error messages.
+  public let path: String
+  private let stagedPath: String
+  private let faults: FaultPlan?
+
+  init(descriptor: Int32, stagedPath: String, path: String, faults: FaultPlan?) {
+    state = Mutex(State(descriptor: descriptor))
+    self.stagedPath = stagedPath
+    self.path = path
+    self.faults = faults
+  }
+
+  deinit { abandon() }
+
+  /// How many bytes were written to it so far.
+  public var bytesWritten: Int { state.withLock { $0.written } }
+
+  /// Appends bytes.
+  ///
+  /// - Throws: `.noSpace`, `.inputOutput`; `.internalInconsistency` after the save.
+  public func write(_ bytes: UnsafeRawBufferPointer) throws(PersistentStoreError) {
+    try state.withLock { state throws(PersistentStoreError) in
+      let descriptor = try opened(&state)
+      var rest = bytes
+      while let base = rest.baseAddress, !rest.isEmpty {
+        if let error = faults?.next(.write) { throw SystemCall.error(error, "write", path) }
+        let count = faults?.shortWrite(rest.count) ?? rest.count
+        let done = Glibc.write(descriptor, base, count)
+        if done < 0 {
+          if errno == EINTR { continue }
+          throw SystemCall.error(errno, "write", path)
+        }
+        state.written += done
+        // The disk begins with what is there while the format makes the rest, and the sync at the end waits for less. Only
+        // a wish: whether it is heard does not matter.
+        if state.written - state.handedOver >= Self.handOver {
+          asf_begin_writing(descriptor, Int64(state.handedOver), Int64(state.written - state.handedOver))
+          state.handedOver = state.written
+        }
+        rest = UnsafeRawBufferPointer(rebasing: rest[done...])
+      }
+    }
+  }
+
+  /// Appends bytes.
+  ///
+  /// - Throws: `.noSpace`, `.inputOutput`; `.internalInconsistency` after the save.
+  public func write(_ bytes: [UInt8]) throws(PersistentStoreError) {
+    try bytes.withUnsafeBufferPointer { buffer throws(PersistentStoreError) in
+      try write(UnsafeRawBufferPointer(buffer))
+    }
+  }
+
+  private func opened(_ state: inout State) throws(PersistentStoreError) -> Int32 {
+    guard !state.isSealed else {
+      throw PersistentStoreError(.internalInconsistency, "the file is closed", at: StoreLocation(file: path))
+    }
+    if let descriptor = state.descriptor { return descriptor }
+    let descriptor = Glibc.open(stagedPath, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC)
+    guard descriptor >= 0 else { throw SystemCall.error(errno, "open the file again", path) }
+    state.descriptor = descriptor
+    return descriptor
+  }
+
+  /// Closes the file for now; it is opened again when it is written to or sealed. A store may have more members than a process may
+  /// have open files.
+  func park() throws(PersistentStoreError) {
+    try state.withLock { state throws(PersistentStoreError) in
+      guard let descriptor = state.descriptor else { return }
+      asf_begin_writing(descriptor, Int64(state.handedOver), Int64(state.written - state.handedOver))
+      state.handedOver = state.written
+      state.descriptor = nil
+      guard Glibc.close(descriptor) == 0 || errno == EINTR else { throw SystemCall.error(errno, "close", path) }
+    }
+  }
+
+  /// Gives the file its mode, owner and attributes, syncs and closes it.
+  ///
+  /// - Parameters:
+  ///   - replaced: the file whose place it takes, and its state; nil for a new one.
+  ///   - newMode: the mode of a new one, of a given group.
+  func seal(
+    replacing replaced: (path: String, status: stat)?, newMode: (gid_t) throws(PersistentStoreError) -> mode_t
+  ) throws(PersistentStoreError) {
+    try state.withLock { state throws(PersistentStoreError) in
+      guard !state.isSealed else { return }
+      let descriptor = try opened(&state)
+      state.descriptor = nil
+      state.isSealed = true
+      do throws(PersistentStoreError) {
+        let mode: mode_t
+        if let replaced {
+          // The owner first: changing it clears the set-user bits of the mode.
+          mode = try FileOwnership.copy(from: replaced.path, replaced.status, to: descriptor, shown: path)
+          asf_copy_attributes(replaced.path, descriptor)
+        } else {
+          var own = stat()
+          guard fstat(descriptor, &own) == 0 else { throw SystemCall.error(errno, "look at the file", path) }
+          mode = try newMode(own.st_gid)
+        }
+        guard fchmod(descriptor, mode) == 0 else { throw SystemCall.error(errno, "set the mode", path) }
+        if let error = faults?.next(.sync) { throw SystemCall.error(error, "sync", path) }
+        guard fsync(descriptor) == 0 else { throw SystemCall.error(errno, "sync", path) }
+      } catch {
+        Glibc.close(descriptor)
+        throw error
+      }
+      // Some file systems tell only now that a write failed.
+      guard Glibc.close(descriptor) == 0 || errno == EINTR else { throw SystemCall.error(errno, "close", path) }
+    }
+  }
+
+  /// The descriptor, as long as the file is neither sealed nor abandoned.
+  var descriptor: Int32? { state.withLock { $0.descriptor } }
+
+  func abandon() {
+    state.withLock { state in
+      if let descriptor = state.descriptor { Glibc.close(descriptor) }
+      state.descriptor = nil
+      state.isSealed = true
+    }
+  }
+}

@@ -1,0 +1,132 @@
+import CStoreFiles
+import Glibc
+import Synchronization
+
+/// The new contents of a store, as a format writes them: in files that nobody sees until the kit publishes them.
+///
+/// Given to ``AtomicStore/save(_:to:)``. A format creates its files here and writes to them, and nothing else: the kit closes and
+/// syncs them afterwards and puts them in the store's place in one step, or removes them where anything fails. After the save
+/// nothing can be added.
+public final class StagedFiles: Sendable {
+  /// One file, or a directory: what the format's ``AtomicStore/layout`` said.
+  public let layout: StoreLayout
+  let location: StagingLocation
+  /// Whether what is staged has no name and is never published.
+  let isUnnamed: Bool
+  /// How many members are open at a time: a process may have 1,024 descriptors, and needs some for itself.
+  private static let openMembers = 32
+
+  private struct State {
+    var files: [StagedFile] = []
+    /// How many of the first files were closed for now.
+    var parked = 0
+    var isClosed = false
+  }
+  private let state = Mutex(State())
+
+  init(_ location: StagingLocation, layout: StoreLayout, isUnnamed: Bool = false) {
+    self.location = location
+    self.layout = layout
+    self.isUnnamed = isUnnamed
+  }
+
+  /// Creates the file of a store that is one file. Call it once.
+  ///
+  /// - Throws: `.internalInconsistency` where the store is a directory, or the save has ended; `.noSpace`, `.inputOutput`,
+  ///   `.permissionDenied`.
+  public func file() throws(PersistentStoreError) -> StagedFile {
+    guard layout == .file else {
+      throw PersistentStoreError(.internalInconsistency, "the store is a directory: write members")
+    }
+    if isUnnamed { return try unnamedFile() }
+    let file = try create(location.stagedPath, shownAs: location.targetPath)
+    location.use.mark(location.stagedPath)
+    return file
+  }
+
+  /// Creates a file in a store that is a directory.
+  ///
+  /// - Parameter name: of the file, without a directory: 1 to 255 bytes, no `/`, no NUL, neither `.` nor `..`.
+  /// - Throws: `.invalidValue` for another name; `.alreadyExists` where the save has a member of that name; otherwise as ``file()``.
+  public func member(_ name: String) throws(PersistentStoreError) -> StagedFile {
+    guard layout == .folder else {
+      throw PersistentStoreError(.internalInconsistency, "the store is a file: it has no members")
+    }
+    let bytes = name.utf8
+    guard !bytes.isEmpty, name != ".", name != "..", !bytes.contains(UInt8(ascii: "/")), !bytes.contains(0), bytes.count <= 255 else {
+      throw PersistentStoreError(
+        .invalidValue, "'\(name)' cannot name a file", at: StoreLocation(file: location.targetPath))
+    }
+    return try create(location.stagedPath + "/" + name, shownAs: location.targetPath + "/" + name)
+  }
+
+  // MARK: For StagedStore
+
+  /// The files so far, in the order they were created.
+  var files: [StagedFile] { state.withLock { $0.files } }
+  /// Whether the kit has taken over: no file can be created any more.
+  var isClosed: Bool { state.withLock { $0.isClosed } }
+
+  /// Ends the format's part.
+  func close() { state.withLock { $0.isClosed = true } }
+
+  /// Closes all files and gives them up.
+  func abandon() {
+    state.withLock { state in
+      for file in state.files { file.abandon() }
+      state.isClosed = true
+    }
+  }
+
+  // MARK: Creating
+
+  private func create(_ path: String, shownAs shown: String) throws(PersistentStoreError) -> StagedFile {
+    try checkOpen()
+    if let error = location.faults?.next(.create) { throw SystemCall.error(error, "create a file", shown) }
+    // Formats write one member after the other: those that were written first are done.
+    let full = state.withLock { state -> StagedFile? in
+      guard state.files.count - state.parked >= Self.openMembers else { return nil }
+      state.parked += 1
+      return state.files[state.parked - 1]
+    }
+    try full?.park()
+    let descriptor: Int32
+    do {
+      descriptor = try SystemCall.open(
+        path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600, doing: "create a file beside the store")
+    } catch {
+      throw PersistentStoreError(error.code, error.message, at: StoreLocation(file: shown))
+    }
+    return add(StagedFile(descriptor: descriptor, stagedPath: path, path: shown, faults: location.faults))
+  }
+
+  private func unnamedFile() throws(PersistentStoreError) -> StagedFile {
+    try checkOpen()
+    var descriptor = asf_unnamed_file(location.stagedPath)
+    if descriptor < 0 {
+      // A file system without such files: create one with a name, and remove the name at once.
+      let path = HiddenName.staged(beside: location.stagedPath + "/store")
+      do {
+        descriptor = try SystemCall.open(
+          path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600, doing: "stage the result in \(location.stagedPath)")
+      } catch {
+        throw PersistentStoreError(error.code, error.message, at: StoreLocation(file: location.targetPath))
+      }
+      unlink(path)
+    }
+    return add(
+      StagedFile(descriptor: descriptor, stagedPath: "/proc/self/fd/\(descriptor)", path: location.targetPath, faults: nil))
+  }
+
+  private func add(_ file: StagedFile) -> StagedFile {
+    state.withLock { $0.files.append(file) }
+    return file
+  }
+
+  private func checkOpen() throws(PersistentStoreError) {
+    guard !isClosed else {
+      throw PersistentStoreError(
+        .internalInconsistency, "the save has ended: nothing can be added", at: StoreLocation(file: location.targetPath))
+    }
+  }
+}

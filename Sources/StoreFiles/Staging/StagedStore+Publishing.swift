@@ -1,0 +1,252 @@
+import CStoreFiles
+import Glibc
+
+extension StagedStore {
+  /// Puts the staged store in the target's place, and removes what was there.
+  ///
+  /// - Parameter patience: How long other commits of the store are waited for, in milliseconds.
+  /// - Returns: What is at the target now.
+  /// - Throws: as ``publish(patience:)``.
+  @discardableResult
+  package consuming func commit(patience: Int = 30_000) throws(PersistentStoreError) -> FileIdentity {
+    let published = try publish(patience: patience)
+    let identity = published.identity
+    published.conclude()
+    return identity
+  }
+
+  /// Puts the staged store in the target's place, and keeps what was there until that is concluded or rolled back.
+  ///
+  /// Call ``finish()`` first.
+  ///
+  /// - Parameter patience: How long other commits of the store are waited for, in milliseconds.
+  /// - Throws: `.alreadyExists` or `.changedOnDisk` where the policy forbids to replace what is there; the old bytes
+  ///   then stay, as after any other error but `.notRolledBack`, which names where both the old store and the new one are.
+  ///   `.locked` where another process is saving the store and does not end.
+  package consuming func publish(patience: Int = 30_000) throws(PersistentStoreError) -> PublishedStore {
+    guard files.isClosed, !files.isUnnamed else {
+      throw PersistentStoreError(.internalInconsistency, "the staged store is not finished", at: StoreLocation(file: targetPath))
+    }
+    // Between looking at what is there and replacing it nobody else who saves through the kit does the same.
+    let lock = try StoreLock(for: targetPath, patience: patience)
+    defer { withExtendedLifetime(lock) {} }
+    try finishInterrupted(targetPath)
+    let old = try FileIdentity.of(targetPath)
+    switch policy {
+    case .createNew: if old != nil { throw .alreadyExists(targetPath) }
+    case .replaceOnlyIf(let expected): if old != expected { throw .changedOnDisk(targetPath) }
+    case .replaceAny: break
+    }
+    let isCarrying = try takeBystanders()
+    if let error = faults?.next(.rename) { throw SystemCall.error(error, "rename", targetPath) }
+    let staged = try FileIdentity.of(stagedPath)
+    let replacement = Replacement(location: location, layout: layout, staged: staged, replaced: try exchange(old, staged, canExchange: isCarrying))
+    ownsStaged = false
+    let identity: FileIdentity
+    do throws(PersistentStoreError) {
+      try checkReplaced(replacement.replaced, old)
+      if let error = faults?.next(.sync) { throw SystemCall.error(error, "sync the folder", targetPath) }
+      try SystemCall.syncFolder(FilePathText.folder(targetPath), of: targetPath)
+      guard let now = try FileIdentity.of(targetPath) else {
+        throw PersistentStoreError(.changedOnDisk, "the store vanished", at: StoreLocation(file: targetPath))
+      }
+      identity = now
+    } catch {
+      // Under the store's lock, which this commit holds.
+      try replacement.putBack(known: old, after: error)
+      throw error
+    }
+    // Until now a signal would not have removed what came out of its place.
+    if let keeper = replacement.keeper { StagedItems.add(keeper) }
+    return PublishedStore(replacement, identity: identity)
+  }
+
+  /// What else is in the directory that goes comes along.
+  ///
+  /// - Returns: Whether it could; false where it can only stay where it is.
+  private func takeBystanders() throws(PersistentStoreError) -> Bool {
+    guard let status = try SystemCall.status(targetPath, followLinks: false), status.st_mode & S_IFMT == S_IFDIR else { return true }
+    let names = try Bystanders.names(in: targetPath) + unrelated
+    guard let first = names.first else { return true }
+    guard layout == .folder else {
+      throw PersistentStoreError(
+        .alreadyExists, "this is not one of the files of the store that would be replaced, and would be lost",
+        at: StoreLocation(file: targetPath + "/" + first))
+    }
+    do throws(Bystanders.Failure) {
+      try Bystanders.carry(names, from: targetPath, to: stagedPath, of: targetPath)
+    } catch {
+      switch error {
+      case .refused(let error): throw error
+      case .unsupported: return false
+      }
+    }
+    try SystemCall.syncFolder(stagedPath, of: targetPath)
+    return true
+  }
+
+  // MARK: Publishing
+
+  /// Puts the staged store in the target's place.
+  ///
+  /// - Parameters:
+  ///   - old: what is there.
+  ///   - staged: what was staged.
+  private mutating func exchange(
+    _ old: FileIdentity?, _ staged: FileIdentity?, canExchange: Bool
+  ) throws(PersistentStoreError) -> Replacement.Replaced {
+    guard old != nil else {
+      try publishNew()
+      StagedItems.remove(stagedPath)
+      return .nothing
+    }
+    if canExchange {
+      // What comes out is somebody's store: a signal must not remove it.
+      StagedItems.remove(stagedPath)
+      let error = faults?.next(.exchange) ?? (asf_exchange(stagedPath, targetPath) == 0 ? 0 : errno)
+      if error == 0 {
+        location.use.mark(stagedPath)
+        return .exchanged
+      }
+      StagedItems.add(stagedPath)
+      guard SystemCall.isUnsupported(error) else { throw SystemCall.error(error, "exchange the old store and the new", targetPath) }
+    }
+    guard let status = try SystemCall.status(targetPath, followLinks: false) else { throw .changedOnDisk(targetPath) }
+    switch (layout, status.st_mode & S_IFMT) {
+    case (.file, S_IFREG): return try publishFile(old)
+    case (.folder, S_IFDIR): return try publishMembers(status, staged)
+    default: return try publishOverEmpty(old)
+    }
+  }
+
+  private func publishNew() throws(PersistentStoreError) {
+    if asf_rename_exclusive(stagedPath, targetPath) == 0 { return }
+    if errno == EEXIST { throw .alreadyExists(targetPath) }
+    guard SystemCall.isUnsupported(errno) else { throw SystemCall.error(errno, "rename", targetPath) }
+    // A file system without the exclusive form. A link is as exclusive; a directory replaces only an empty one.
+    if layout == .file, link(stagedPath, targetPath) == 0 {
+      unlink(stagedPath)
+      return
+    }
+    if layout == .file, errno == EEXIST { throw .alreadyExists(targetPath) }
+    if layout == .file, try SystemCall.status(targetPath, followLinks: false) != nil { throw .alreadyExists(targetPath) }
+    guard rename(stagedPath, targetPath) == 0 else {
+      if [EEXIST, ENOTEMPTY, ENOTDIR].contains(errno) { throw .alreadyExists(targetPath) }
+      throw SystemCall.error(errno, "rename", targetPath)
+    }
+  }
+
+  /// Without an exchange: a second name keeps the old file, where the file system has those, else a copy.
+  private func publishFile(_ old: FileIdentity?) throws(PersistentStoreError) -> Replacement.Replaced {
+    let keeper = HiddenName.staged(beside: targetPath)
+    if link(targetPath, keeper) != 0 {
+      guard SystemCall.isUnsupported(errno) || errno == EPERM || errno == EMLINK else {
+        throw SystemCall.error(errno, "keep the old store", targetPath)
+      }
+      do throws(PersistentStoreError) { try SystemCall.copy(targetPath, to: keeper) } catch {
+        unlink(keeper)
+        throw error
+      }
+    } else if try FileIdentity.of(keeper) != old {
+      unlink(keeper)
+      throw .changedOnDisk(targetPath)
+    }
+    guard rename(stagedPath, targetPath) == 0 else {
+      let error = errno
+      unlink(keeper)
+      throw SystemCall.error(error, "rename", targetPath)
+    }
+    StagedItems.remove(stagedPath)
+    location.use.mark(keeper)
+    return .file(keeper: keeper)
+  }
+
+  /// Without an exchange: the members one by one, in a way that can be finished by whoever comes next.
+  private mutating func publishMembers(_ status: stat, _ identity: FileIdentity?) throws(PersistentStoreError) -> Replacement.Replaced {
+    let staged = Set(files.files.map { ScalarString(FilePathText.name($0.path)) })
+    if let hidden = staged.first(where: { $0.string.hasPrefix(".") }) {
+      throw PersistentStoreError(
+        .cannotCreate, "this file system cannot replace a store that has a hidden file", at: StoreLocation(file: targetPath + "/" + hidden.string))
+    }
+    // What was carried along stays where it is.
+    for name in try FolderListing(stagedPath).names where !staged.contains(ScalarString(name)) { SystemCall.removeTree(stagedPath + "/" + name) }
+    let listing = try FolderListing(targetPath)
+    let kept = Set(unrelated.map { ScalarString($0) })
+    let old = listing.members.filter { !kept.contains(ScalarString($0.name)) }.map(\.name)
+    let new = try FolderListing(stagedPath).members.map(\.name)
+    if let taken = Set(new).intersection(listing.others + unrelated).sorted().first,
+      try SystemCall.status(targetPath + "/" + taken, followLinks: false).map({ $0.st_mode & S_IFMT != S_IFLNK }) ?? false {
+      throw PersistentStoreError(
+        .cannotCreate, "this is not one of the store's files, and a new one has its name", at: StoreLocation(file: targetPath + "/" + taken))
+    }
+    let keeper = try keeperDirectory(status)
+    let names = Set(new)
+    do throws(PersistentStoreError) {
+      try FolderSwap.begin(
+        stagedPath, in: targetPath, FolderSwap.Manifest(members: new, removed: old.filter { !names.contains($0) }), of: targetPath)
+    } catch {
+      rmdir(keeper)
+      throw error
+    }
+    StagedItems.remove(stagedPath)
+    let replaced = Replacement.Replaced.members(keeper: keeper, old: old, new: new)
+    do throws(PersistentStoreError) {
+      try FolderSwap.finish(in: targetPath, movingOldTo: keeper, of: targetPath)
+    } catch {
+      ownsStaged = false
+      try Replacement(location: location, layout: layout, staged: identity, replaced: replaced).putBack(known: nil, after: error)
+      throw error
+    }
+    location.use.mark(keeper)
+    return replaced
+  }
+
+  /// A directory beside the store for what is taken out of it. It may come to be the store's again: then whoever may read the
+  /// store must be able to read it.
+  private func keeperDirectory(_ status: stat) throws(PersistentStoreError) -> String {
+    let keeper = HiddenName.staged(beside: targetPath)
+    guard mkdir(keeper, 0o700) == 0 else { throw SystemCall.error(errno, "create a folder beside the store", targetPath) }
+    let descriptor = Glibc.open(keeper, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    if descriptor >= 0 {
+      _ = fchown(descriptor, uid_t.max, status.st_gid)
+      _ = asf_copy_access_lists(targetPath, descriptor)
+      _ = fchmod(descriptor, status.st_mode & 0o7777 | 0o700)
+      close(descriptor)
+    }
+    return keeper
+  }
+
+  /// Without an exchange, and where a file is to take the place of a directory or the other way round: only over what is empty.
+  private func publishOverEmpty(_ old: FileIdentity?) throws(PersistentStoreError) -> Replacement.Replaced {
+    let keeper = HiddenName.staged(beside: targetPath)
+    let isEmpty = layout == .folder ? old?.isEmpty ?? true : try FolderListing(targetPath).isEmpty
+    guard isEmpty else {
+      throw PersistentStoreError(
+        .cannotCreate, "this file system cannot put a file in the place of a directory, or the other way round, in one step; "
+          + "remove what is there first", at: StoreLocation(file: targetPath))
+    }
+    guard rename(targetPath, keeper) == 0 else { throw SystemCall.error(errno, "rename", targetPath) }
+    guard rename(stagedPath, targetPath) == 0 else {
+      let error = errno
+      _ = rename(keeper, targetPath)
+      throw SystemCall.error(error, "rename", targetPath)
+    }
+    StagedItems.remove(stagedPath)
+    location.use.mark(keeper)
+    return .file(keeper: keeper)
+  }
+
+  /// Who does not know of the lock may have been quicker: then what came out is not what was read.
+  private func checkReplaced(_ replaced: Replacement.Replaced, _ old: FileIdentity?) throws(PersistentStoreError) {
+    guard case .replaceOnlyIf = policy else { return }
+    if let error = faults?.next(.look) { throw SystemCall.error(error, "look at the file", targetPath) }
+    switch replaced {
+    case .nothing, .file: return
+    case .exchanged: if try FileIdentity.of(stagedPath) != old { throw .changedOnDisk(targetPath) }
+    case .members(let keeper, _, _):
+      // Files that the save left where they are count as well: with them it must be what it was.
+      guard unrelated.isEmpty, let old, let out = try FileIdentity.of(keeper) else { return }
+      if !out.hasSameMembers(as: old) { throw .changedOnDisk(targetPath) }
+    }
+  }
+}

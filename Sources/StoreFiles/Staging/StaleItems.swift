@@ -1,0 +1,69 @@
+import Glibc
+
+/// What processes that no longer run left beside a store.
+enum StaleItems {
+  /// How long what another host staged is left alone after the last write to it, in seconds.
+  private static let foreignAge = 24 * 60 * 60
+  /// The same for another container of this host, where locks tell whether it is in use.
+  private static let neighbourAge = 60
+
+  /// Removes what processes left in a directory that no longer run: for whatever store they staged it.
+  ///
+  /// - Parameter now: in seconds since 1970.
+  static func remove(in folder: String, now: Int = time(nil)) {
+    for name in hiddenNames(in: folder) {
+      let path = folder + "/" + name
+      if name.hasSuffix(StoreLock.suffix) {
+        StoreLock.removeIfAbandoned(path, now: now)
+      } else if let owner = HiddenName.owner(of: name), isStale(path, name, owner, now) {
+        SystemCall.removeTree(path)
+      }
+    }
+  }
+
+  /// The hidden names that may be the kit's. Others are not even made strings of: a directory may hold a great many.
+  private static func hiddenNames(in folder: String) -> [String] {
+    guard let stream = opendir(folder) else { return [] }
+    defer { closedir(stream) }
+    var names: [String] = []
+    while let entry = readdir(stream) {
+      withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        pointer.withMemoryRebound(to: CChar.self, capacity: 256) { text in
+          if text[0] == CChar(bitPattern: UInt8(ascii: ".")), strstr(text, HiddenName.marker) != nil { names.append(String(cString: text)) }
+        }
+      }
+    }
+    return names
+  }
+
+  private static func isStale(_ path: String, _ name: String, _ owner: ProcessIdentity, _ now: Int) -> Bool {
+    if owner == ProcessIdentity.current {
+      // By the name alone: the directory may have been reached by another path.
+      return !StagedItems.all.contains { FilePathText.name($0) == name }
+    }
+    switch owner.state {
+    case .running: return false
+    case .gone: return !isHeld(path)
+    case .unknown: return now - lastChange(of: path) > (owner.isOnThisHost && isLockable(path) ? neighbourAge : foreignAge) && !isHeld(path)
+    }
+  }
+
+  /// When it was last written to or renamed: what a save took out of its place can be as old as the store.
+  private static func lastChange(of path: String) -> Int {
+    var status = stat()
+    guard lstat(path, &status) == 0 else { return .max / 2 }
+    return max(status.st_mtim.tv_sec, status.st_ctim.tv_sec)
+  }
+
+  private static func isHeld(_ path: String) -> Bool { lockError(path) == EWOULDBLOCK }
+  private static func isLockable(_ path: String) -> Bool { lockError(path) == 0 }
+
+  /// 0 where nobody holds it.
+  private static func lockError(_ path: String) -> Int32 {
+    let descriptor = Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+    guard descriptor >= 0 else { return errno }
+    // Closing the descriptor releases the lock.
+    defer { close(descriptor) }
+    return flock(descriptor, LOCK_EX | LOCK_NB) == 0 ? 0 : errno
+  }
+}

@@ -1,0 +1,137 @@
+import CStoreFiles
+import Glibc
+
+/// Keeps the commits of one store apart, those of other processes and hosts too.
+///
+/// The lock is on a hidden file beside the store, `.NAME.atomicstore-lock`, which exists during a commit only and holds nothing of
+/// the store: a line that says which process made it. Those may open it who may write the store, so that a reader cannot hold it.
+/// A lock on the store itself would be lost with the rename that replaces it; one on the directory can be taken by anybody who
+/// can read it, and is, by scripts that run the command under `flock`.
+///
+/// Where the file system has locks, the lock ends with its process, and a file that a killed process left is taken over at once.
+/// Where it has none, the file itself is the lock: then a file that was left has to be removed by hand, as the error says.
+struct StoreLock: ~Copyable {
+  static let suffix = ".atomicstore-lock"
+  /// How long another host's lock file is left alone though nobody seems to hold it: its locks may not be seen here. In seconds.
+  private static let foreignAge = 10 * 60
+
+  private let path: String
+  private let descriptor: Int32
+
+  static func path(for target: String) -> String {
+    HiddenName.make(FilePathText.name(target), suffix, in: FilePathText.folder(target))
+  }
+
+  /// Waits for other commits of the store.
+  ///
+  /// - Parameter patience: In milliseconds.
+  /// - Throws: `.locked` naming the lock file where another process holds it for longer; `.permissionDenied` and others where it
+  ///   cannot be made.
+  init(for target: String, patience: Int = 30_000) throws(PersistentStoreError) {
+    path = Self.path(for: target)
+    var waited = 0
+    var reason = ""
+    while true {
+      switch try Self.attempt(path, target) {
+      case .held(let descriptor):
+        self.descriptor = descriptor
+        return
+      case .again: continue
+      case .taken(let why): reason = why
+      }
+      guard waited < patience else {
+        throw PersistentStoreError(
+          .locked, "the store is locked by another program that is saving it: \(reason). If none is, remove \(path)",
+          at: StoreLocation(file: target))
+      }
+      // Not in step with others that wait.
+      let pause = Int.random(in: 1...min(20, 2 + waited / 50))
+      usleep(UInt32(pause) * 1000)
+      waited += pause
+    }
+  }
+
+  private enum Attempt {
+    case held(Int32)
+    /// It went meanwhile.
+    case again
+    case taken(String)
+  }
+
+  private static func attempt(_ path: String, _ target: String) throws(PersistentStoreError) -> Attempt {
+    var descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    let isNew = descriptor >= 0
+    if isNew {
+      prepare(descriptor, target)
+    } else {
+      guard errno == EEXIST || errno == EINTR else { throw SystemCall.error(errno, "create the store's lock file", target) }
+      descriptor = Glibc.open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+      if descriptor < 0 {
+        return errno == ENOENT || errno == EINTR ? .again : .taken("its lock file cannot be opened: \(String(cString: strerror(errno)))")
+      }
+    }
+    let outcome = hold(descriptor, path, isNew: isNew, now: time(nil))
+    if case .held = outcome {} else { Glibc.close(descriptor) }
+    return outcome
+  }
+
+  private static func hold(_ descriptor: Int32, _ path: String, isNew: Bool, now: Int) -> Attempt {
+    let isLocked = asf_lock(descriptor) == 0
+    let error = errno
+    if !isLocked, error == EAGAIN || error == EACCES || error == EINTR { return .taken(holder(descriptor)) }
+    var own = stat()
+    var there = stat()
+    guard fstat(descriptor, &own) == 0, lstat(path, &there) == 0, own.st_ino == there.st_ino, own.st_dev == there.st_dev else {
+      return .again
+    }
+    guard own.st_mode & S_IFMT == S_IFREG else { return .taken("something else has the name of its lock file") }
+    // A file system without locks: whoever made the file holds it.
+    guard isLocked else { return isNew ? .held(descriptor) : .taken(holder(descriptor)) }
+    // Locks of other hosts may not be seen here.
+    if !isNew, let process = process(descriptor), !process.isOnThisHost, now - own.st_mtim.tv_sec < foreignAge {
+      return .taken(holder(descriptor))
+    }
+    return .held(descriptor)
+  }
+
+  /// Gives a new lock file to those who may write the store, and says who made it. Should that fail, it is the maker's alone.
+  private static func prepare(_ descriptor: Int32, _ target: String) {
+    var status = stat()
+    if lstat(target, &status) == 0 || stat(FilePathText.folder(target), &status) == 0, status.st_mode & S_ISVTX == 0 {
+      _ = fchown(descriptor, uid_t.max, status.st_gid)
+      var own = stat()
+      var writers = (status.st_mode & 0o222) | (status.st_mode & 0o222) << 1
+      if fstat(descriptor, &own) != 0 || own.st_gid != status.st_gid { writers &= ~0o070 }
+      _ = fchmod(descriptor, 0o600 | writers & 0o066)
+    }
+    let text = Array((ProcessIdentity.current.text + "\n").utf8)
+    _ = text.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+  }
+
+  private static func process(_ descriptor: Int32) -> ProcessIdentity? {
+    var buffer = [UInt8](repeating: 0, count: 256)
+    let length = buffer.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
+    return ProcessIdentity(String(decoding: buffer.prefix(max(length, 0)), as: UTF8.self).prefix { $0 != "\n" })
+  }
+
+  private static func holder(_ descriptor: Int32) -> String {
+    guard let process = process(descriptor) else { return "it does not say which" }
+    return process.isOnThisHost ? "process \(process.number)" : "process \(process.number) of another host"
+  }
+
+  /// Removes a lock file that nobody holds any more.
+  static func removeIfAbandoned(_ path: String, now: Int) {
+    let descriptor = Glibc.open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+    guard descriptor >= 0 else { return }
+    if case .held = hold(descriptor, path, isNew: false, now: now) { unlink(path) }
+    close(descriptor)
+  }
+
+  deinit {
+    // While it is held: whoever waits for this file finds that it has no name, and makes another.
+    var own = stat()
+    var there = stat()
+    if fstat(descriptor, &own) == 0, lstat(path, &there) == 0, own.st_ino == there.st_ino, own.st_dev == there.st_dev { unlink(path) }
+    close(descriptor)
+  }
+}

@@ -1,0 +1,34 @@
+import Glibc
+
+/// A path taken apart, by bytes as the system does.
+enum FilePathText {
+  /// The folder that a path's last part stands in: `.` for a bare name.
+  static func folder(_ path: String) -> String {
+    let trimmed = trim(path)
+    guard let slash = trimmed.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
+    return slash == trimmed.startIndex ? "/" : String(trimmed[..<slash])
+  }
+  static func name(_ path: String) -> String {
+    let trimmed = trim(path)
+    guard let slash = trimmed.utf8.lastIndex(of: UInt8(ascii: "/")) else { return trimmed }
+    return String(trimmed[trimmed.utf8.index(after: slash)...])
+  }
+  /// In lower case, without the point; empty for none.
+  static func fileExtension(_ path: String) -> String {
+    let name = name(path)
+    guard let point = name.utf8.lastIndex(of: UInt8(ascii: ".")), point != name.startIndex else { return "" }
+    return String(name[name.utf8.index(after: point)...]).lowercased()
+  }
+  /// From the root: what a relative path means now, whatever the current folder will be. As it is where there is no such folder.
+  static func absolute(_ path: String) -> String {
+    guard !path.hasPrefix("/"), let current = getcwd(nil, 0) else { return path }
+    defer { free(current) }
+    let folder = String(cString: current)
+    return (folder == "/" ? "" : folder) + "/" + path
+  }
+  private static func trim(_ path: String) -> String {
+    var bytes = Array(path.utf8)
+    while bytes.count > 1, bytes.last == UInt8(ascii: "/") { bytes.removeLast() }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}

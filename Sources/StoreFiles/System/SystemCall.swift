@@ -1,0 +1,132 @@
+import CStoreFiles
+package import Glibc
+
+/// The system's calls as stores need them: retried after a signal, errors with the path and the system's words.
+package enum SystemCall {
+  package static func error(_ number: Int32, _ doing: String, _ path: String) -> PersistentStoreError {
+    let code: PersistentStoreError.Code =
+      switch number {
+      case ENOENT: .notFound
+      case EACCES, EPERM, EROFS: .permissionDenied
+      case ENOSPC, EDQUOT, EFBIG: .noSpace
+      case EEXIST, ENOTEMPTY: .alreadyExists
+      case ENOTDIR, EISDIR, ELOOP, ENAMETOOLONG, EXDEV: .cannotCreate
+      default: .inputOutput
+      }
+    return PersistentStoreError(
+      code, "cannot \(doing): \(String(cString: strerror(number)))", at: StoreLocation(file: path))
+  }
+
+  package static func status(_ path: String, followLinks: Bool) throws(PersistentStoreError) -> stat? {
+    var value = stat()
+    let result = followLinks ? stat(path, &value) : lstat(path, &value)
+    if result == 0 { return value }
+    if errno == ENOENT || errno == ENOTDIR { return nil }
+    throw error(errno, "look at the file", path)
+  }
+
+  package static func open(_ path: String, _ flags: Int32, mode: mode_t = 0, doing: String) throws(PersistentStoreError) -> Int32 {
+    while true {
+      let descriptor = Glibc.open(path, flags | O_CLOEXEC, mode)
+      if descriptor >= 0 { return descriptor }
+      if errno != EINTR { throw error(errno, doing, path) }
+    }
+  }
+
+  /// Reads up to `count` bytes; 0 at the end.
+  static func read(
+    _ descriptor: Int32, into buffer: UnsafeMutableRawPointer, count: Int, path: String
+  ) throws(PersistentStoreError) -> Int {
+    while true {
+      let got = Glibc.read(descriptor, buffer, count)
+      if got >= 0 { return got }
+      if errno != EINTR { throw error(errno, "read", path) }
+    }
+  }
+
+  /// Writes all of it.
+  static func write(_ bytes: [UInt8], to descriptor: Int32, path: String) throws(PersistentStoreError) {
+    var written = 0
+    while written < bytes.count {
+      let done = bytes[written...].withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      if done >= 0 { written += done } else if errno != EINTR { throw error(errno, "write", path) }
+    }
+  }
+
+  /// Copies a file with its mode, owner as far as possible, and time of change.
+  static func copy(_ path: String, to other: String) throws(PersistentStoreError) {
+    let from = try open(path, O_RDONLY | O_NOFOLLOW, doing: "keep the old store")
+    defer { close(from) }
+    let to = try open(other, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600, doing: "keep the old store")
+    defer { close(to) }
+    var piece = [UInt8](repeating: 0, count: 1 << 18)
+    while true {
+      let got = try piece.withUnsafeMutableBufferPointer { raw throws(PersistentStoreError) in
+        guard let base = raw.baseAddress else { return 0 }
+        return try read(from, into: base, count: raw.count, path: path)
+      }
+      if got == 0 { break }
+      try write(Array(piece[..<got]), to: to, path: path)
+    }
+    var status = stat()
+    guard fstat(from, &status) == 0 else { throw error(errno, "look at the file", path) }
+    _ = fchown(to, status.st_uid, status.st_gid)
+    var times = [status.st_atim, status.st_mtim]
+    guard fchmod(to, status.st_mode & 0o7777) == 0, futimens(to, &times) == 0, fsync(to) == 0 else {
+      throw error(errno, "keep the old store", path)
+    }
+  }
+
+  /// Whether an error number says that the file system does not have such a call, or not for these files.
+  static func isUnsupported(_ number: Int32) -> Bool {
+    [EINVAL, ENOSYS, EXDEV, EOPNOTSUPP, ENOTTY].contains(number)
+  }
+
+  /// - Parameter store: What an error names: nobody knows the folder of a store that is being written.
+  static func syncFolder(_ path: String, of store: String) throws(PersistentStoreError) {
+    let descriptor = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw error(errno, "open the folder", store) }
+    defer { close(descriptor) }
+    // Some file systems cannot sync a folder and say so with EINVAL.
+    if fsync(descriptor) != 0, errno != EINVAL, errno != EROFS { throw error(errno, "sync the folder", store) }
+  }
+
+  /// Names in a folder but `.` and `..`, in the order of their bytes.
+  ///
+  /// - Throws: `.changedOnDisk` where the folder is replaced again and again while it is looked at.
+  static func names(in path: String) throws(PersistentStoreError) -> [String] {
+    // A save puts another folder in the place of this one and empties this one then: what was listed meanwhile is neither.
+    for _ in 0..<20 {
+      guard let folder = opendir(path) else { throw error(errno, "list the folder", path) }
+      defer { closedir(folder) }
+      var names: [ScalarString] = []
+      errno = 0
+      while let entry = readdir(folder) {
+        let name = withUnsafePointer(to: &entry.pointee.d_name) {
+          $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+        }
+        if name != ".", name != ".." { names.append(ScalarString(name)) }
+        errno = 0
+      }
+      if errno != 0 { throw error(errno, "list the folder", path) }
+      var listed = stat()
+      guard fstat(dirfd(folder), &listed) == 0 else { throw error(errno, "look at the folder", path) }
+      if let there = try status(path, followLinks: true), there.st_dev == listed.st_dev, there.st_ino == listed.st_ino {
+        return names.sorted().map(\.string)
+      }
+    }
+    throw PersistentStoreError(.changedOnDisk, "the folder is replaced again and again", at: StoreLocation(file: path))
+  }
+
+  /// Removes a file, or a folder with everything in it. Links are removed, not followed. What resists is left.
+  static func removeTree(_ path: String) {
+    var value = stat()
+    guard lstat(path, &value) == 0 else { return }
+    if value.st_mode & S_IFMT == S_IFDIR {
+      for name in (try? names(in: path)) ?? [] { removeTree(path + "/" + name) }
+      rmdir(path)
+    } else {
+      unlink(path)
+    }
+  }
+}

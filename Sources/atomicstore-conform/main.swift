@@ -1,0 +1,3 @@
+import AtomicStoreConformCommand
+
+AtomicStoreConformTool.main()

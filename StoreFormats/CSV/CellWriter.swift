@@ -1,0 +1,108 @@
+import AtomicStoreSPI
+import FoundationEssentials
+import StoreCodecs
+
+/// Writes cells: quoted where they must be, and only there.
+struct CellWriter {
+  private let writer: ByteWriter
+  private let delimiter: UInt8
+  /// Quotes a text also for the delimiters that other files have.
+  var quotesEveryDelimiter = false
+  /// Puts an apostrophe before texts that a spreadsheet would run.
+  var defusesFormulas = false
+
+  init(_ writer: ByteWriter, dialect: CSVDialect) {
+    self.writer = writer
+    delimiter = dialect.delimiter
+  }
+
+  func append(text: String) {
+    var text = text
+    text.withUTF8 { append(utf8: Span(_unsafeElements: $0)) }
+  }
+
+  func append(reference text: String) {
+    var bytes: [UInt8] = []
+    ReferenceText.append(text, to: &bytes)
+    writer.append(bytes)
+  }
+
+  /// A text's cell; the empty text is two quotes, since nothing at all is null.
+  func append(utf8 bytes: Span<UInt8>) {
+    let count = bytes.count
+    if defusesFormulas, Formula.needsDefusing(bytes) { return appendQuoted(bytes, apostrophe: true) }
+    guard count > 0, !needsQuotes(bytes) else { return appendQuoted(bytes) }
+    writer.append(bytes)
+  }
+
+  func append(plain text: String) {
+    var copy = self
+    copy.defusesFormulas = false
+    copy.append(text: text)
+  }
+
+  private func needsQuotes(_ bytes: Span<UInt8>) -> Bool {
+    let last = bytes.count - 1
+    if bytes[0] == 0x20 || bytes[last] == 0x20 || bytes[0] == 0x09 || bytes[last] == 0x09 || bytes[0] == 0xEF {
+      return true
+    }
+    let delimiter = delimiter
+    if quotesEveryDelimiter, bytes.withUnsafeBufferPointer({ $0.contains { [0x2C, 0x3B, 0x09, 0x7C].contains($0) } }) { return true }
+    return bytes.withUnsafeBufferPointer { buffer in
+      for byte in buffer where byte <= 0x7C {
+        if byte == delimiter || byte == 0x22 || byte == 0x0A || byte == 0x0D || byte == 0 { return true }
+      }
+      return false
+    }
+  }
+
+  private func appendQuoted(_ bytes: Span<UInt8>, apostrophe: Bool = false) {
+    writer.append(byte: 0x22)
+    if apostrophe { writer.append(byte: 0x27) }
+    for index in 0..<bytes.count {
+      if bytes[index] == 0x22 { writer.append(byte: 0x22) }
+      writer.append(byte: bytes[index])
+    }
+    writer.append(byte: 0x22)
+  }
+
+  func append(_ column: CSVStore.Column, _ row: Int, _ reader: EntityReader, _ references: ReferenceNumbers) {
+    let slot = column.slot
+    switch column.kind {
+    case .toOne:
+      if let node = reader.toOne(slot: slot, row: row) { append(node, references) }
+      return
+    case .toMany:
+      let list = reader.toMany(slot: slot, row: row)
+      for place in 0..<list.count {
+        if place > 0 { writer.append(byte: 0x20) }
+        append(list[place], references)
+      }
+      return
+    default: if reader.isNull(slot: slot, row: row) { return }
+    }
+    switch column.kind {
+    case .text: append(utf8: reader.bytes(slot: slot, row: row))
+    case .integer: writer.append(integer: reader.integer(slot: slot, row: row))
+    case .double: writer.append(double: reader.double(slot: slot, row: row))
+    case .float: writer.append(float: reader.float(slot: slot, row: row))
+    case .boolean: reader.boolean(slot: slot, row: row) ? writer.append("true") : writer.append("false")
+    case .date: writer.append(dateSeconds: reader.double(slot: slot, row: row))
+    case .uuid: writer.append(uuid: reader.uuid(slot: slot, row: row))
+    case .decimal: writer.append(reader.bytes(slot: slot, row: row))
+    case .bytes:
+      let bytes = reader.bytes(slot: slot, row: row)
+      guard bytes.count > 0 else { return writer.append("\"\"") }
+      // The one character of base64 that begins a formula.
+      if defusesFormulas, bytes[0] >> 2 == 62 { writer.append(byte: 0x27) }
+      Base64.encode(bytes, to: writer)
+    case .undefined: append(text: reader.value(slot: slot, row: row).typedText)
+    case .toOne, .toMany, .skipped, .reference: break
+    }
+  }
+
+  private func append(_ node: NodeHandle, _ references: ReferenceNumbers) {
+    if let number = references[node] { return writer.append(integer: number) }
+    append(reference: references.text(of: node))
+  }
+}

@@ -1,0 +1,31 @@
+import AtomicStoreSPI
+
+/// The integer references of all nodes in one array: a relationship asks for them at random, and to ask an entity's
+/// reader would count references for each.
+struct ReferenceNumbers {
+  private var numbers: [Int64] = []
+  /// Where an entity's begin.
+  private var starts: [Int] = []
+  /// Empty where all references are numbers. Where one is not, readers are asked.
+  private var readers: [EntityReader] = []
+
+  init(of nodes: NodeTable) {
+    let all = nodes.model.entities.map { nodes.reader(of: $0.index) }
+    if all.contains(where: \.hasStringReferences) { readers = all }
+    numbers.reserveCapacity(all.reduce(0) { $0 + $1.count })
+    for reader in all {
+      starts.append(numbers.count)
+      for row in 0..<reader.count { numbers.append(reader.integerReference(row: row) ?? 0) }
+    }
+  }
+
+  /// Nil where the reference is a text.
+  subscript(node: NodeHandle) -> Int64? {
+    guard readers.isEmpty else { return readers[node.entity].integerReference(row: node.row) }
+    return numbers[starts[node.entity] + node.row]
+  }
+
+  func text(of node: NodeHandle) -> String {
+    if case .string(let text) = readers[node.entity].reference(row: node.row) { text } else { "" }
+  }
+}

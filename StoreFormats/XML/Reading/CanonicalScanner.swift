@@ -1,0 +1,394 @@
+import AtomicStoreSPI
+import StoreCodecs
+
+/// Reads documents of the very shape that Core Data and this format write, several times quicker than a parser of XML
+/// can: what they never have (comments, references to entities, carriage returns, elements or attributes in another
+/// order …) it does not understand, and says so.
+///
+/// It never says *what* is wrong. Whoever uses it starts again with libxml2, from which all errors and their places
+/// come. So the one thing to be sure of is that what it does accept means the same there: FORMAT.md lists the shape.
+///
+/// The head, as far as `</databaseInfo>`, is libxml2's in any case. The rest is taken an element at a time. An element
+/// that the bytes at hand end in is tried again when there are more; nothing is told of it before it is whole.
+final class CanonicalScanner {
+  private enum Phase { case head, database, object, tail, surprised }
+  private enum Outcome { case needsMore, surprise }
+
+  /// More than the head of any store, whose metadata may hold a model.
+  private static let maximumHead = 8 << 20
+  /// Elements are held whole, so those beyond are left to libxml2.
+  private static let maximumElement = 64 << 20
+  /// No word of the shape is longer: what does not match this far from the end of the bytes is no beginning of one.
+  private static let reach = 64
+
+  private let target: DocumentReader
+  private var phase = Phase.head
+  private var line = 0
+  /// With ``reach`` zeros behind the last byte, which end every search: no document holds a zero.
+  private var buffer: UnsafeMutablePointer<UInt8>
+  private var capacity = 512 * 1024
+  private var count = 0
+  /// Where the element begins that is next.
+  private var position = 0
+  /// How many bytes there should be before that is tried again: a long one is not searched for its end at each piece.
+  private var worthwhile = 0
+  /// How far the end of the head was looked for.
+  private var searched = 0
+
+  init(_ target: DocumentReader) {
+    self.target = target
+    buffer = .allocate(capacity: capacity + Self.reach)
+  }
+
+  deinit { buffer.deallocate() }
+
+  /// Whether the document was understood to its end.
+  func isComplete() -> Bool {
+    if phase == .database || phase == .object { scan() }
+    if phase == .tail { scanTail() }
+    return phase == .tail
+  }
+
+  /// Takes the next bytes. Says whether it wants more: not after a surprise.
+  func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    append(bytes)
+    if phase == .head { takeHead() }
+    if phase == .database || phase == .object, count - position >= worthwhile { scan() }
+    if phase == .tail { scanTail() }
+    return phase != .surprised
+  }
+
+  private func append(_ bytes: UnsafeRawBufferPointer) {
+    if position > 0 {
+      buffer.update(from: buffer + position, count: count - position)
+      count -= position
+      position = 0
+    }
+    if capacity - count < bytes.count {
+      let larger = max(capacity * 2, count + bytes.count)
+      let bigger = UnsafeMutablePointer<UInt8>.allocate(capacity: larger + Self.reach)
+      bigger.update(from: buffer, count: count)
+      buffer.deallocate()
+      buffer = bigger
+      capacity = larger
+    }
+    if let source = bytes.baseAddress { UnsafeMutableRawPointer(buffer + count).copyMemory(from: source, byteCount: bytes.count) }
+    count += bytes.count
+    (buffer + count).update(repeating: 0, count: Self.reach)
+  }
+
+  // MARK: The head
+
+  private func takeHead() {
+    guard let end = endOfHead() else {
+      // Other documents are told from a store's by their first lines.
+      if count > Self.maximumHead || count > 512 && !hasKnownBeginning() { phase = .surprised }
+      return
+    }
+    guard hasKnownBeginning(), let line = target.readHead(UnsafeRawBufferPointer(start: buffer, count: end)) else {
+      phase = .surprised
+      return
+    }
+    self.line = line
+    position = end
+    phase = .database
+  }
+
+  /// Behind the first `</databaseInfo>`.
+  private func endOfHead() -> Int? {
+    let word: StaticString = "</databaseInfo>"
+    while searched + word.utf8CodeUnitCount <= count {
+      if buffer[searched] == 0x3C, Self.matches(buffer + searched, word) { return searched + word.utf8CodeUnitCount }
+      searched += 1
+    }
+    return nil
+  }
+
+  /// Whether it is UTF-8, and without a document type that could mean anything.
+  private func hasKnownBeginning() -> Bool {
+    let declarations: [StaticString] = [
+      XMLDeclaration.plain.text, XMLDeclaration.standaloneNo.text, XMLDeclaration.standaloneYes.text,
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"no\"?>\n",
+      "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n",
+    ]
+    guard let declaration = declarations.first(where: { Self.matches(buffer, $0) }) else { return false }
+    var start = buffer + declaration.utf8CodeUnitCount
+    let type: StaticString = "<!DOCTYPE database SYSTEM \"file:///System/Library/DTDs/CoreData.dtd\">"
+    if Self.matches(start, type) { start += type.utf8CodeUnitCount }
+    while start.pointee == 0x0A || start.pointee == 0x20 { start += 1 }
+    return Self.matches(start, "<database>")
+  }
+
+  // MARK: The objects
+
+  /// Goes on as far as the bytes reach.
+  private func scan() {
+    do throws(PersistentStoreError) {
+      if try scanElements() == .surprise { return phase = .surprised }
+    } catch {
+      // What is wrong with a value is for libxml2 to say, with its place.
+      return phase = .surprised
+    }
+    let rest = count - position
+    guard rest <= Self.maximumElement else { return phase = .surprised }
+    worthwhile = rest > 4096 ? rest * 2 : 0
+  }
+
+  private func scanElements() throws(PersistentStoreError) -> Outcome {
+    // All of it in local variables: properties of a class are read and written at every use.
+    let end = buffer + count
+    var here = buffer + position
+    var line = self.line
+    var isInObject = phase == .object
+    let target = target
+    defer {
+      position = here - buffer
+      self.line = line
+      if phase != .tail { phase = isInObject ? .object : .database }
+    }
+    /// What no word of the shape could make good, and what may be cut off.
+    func stuck(_ place: UnsafeMutablePointer<UInt8>) -> Outcome { end - place > Self.reach ? .surprise : .needsMore }
+
+    while true {
+      var cursor = here
+      var lines = line
+      Self.skipBlanks(&cursor, &lines)
+      guard isInObject else {
+        if Self.matches(cursor, "<object type=\"") {
+          let type = cursor + 14
+          guard let typeEnd = Self.endOfValue(type, &cursor), Self.matches(typeEnd, "\" id=\"") else { return stuck(cursor) }
+          let identifier = typeEnd + 6
+          guard let identifierEnd = Self.endOfValue(identifier, &cursor), Self.matches(identifierEnd, "\">") else {
+            return stuck(cursor)
+          }
+          target.scannedLine = lines
+          try target.beginObject(type: Self.bytes(type, typeEnd), identifier: Self.bytes(identifier, identifierEnd))
+          here = identifierEnd + 2
+          line = lines
+          isInObject = true
+          continue
+        }
+        guard Self.matches(cursor, "</database>") else { return stuck(cursor) }
+        here = cursor + 11
+        line = lines
+        phase = .tail
+        return .needsMore
+      }
+      if Self.matches(cursor, "<attribute name=\"") {
+        let name = cursor + 17
+        guard let nameEnd = Self.endOfValue(name, &cursor), Self.matches(nameEnd, "\" type=\"") else { return stuck(cursor) }
+        let type = nameEnd + 8
+        guard let typeEnd = Self.endOfValue(type, &cursor) else { return stuck(cursor) }
+        var text = typeEnd + 2
+        var valueType: Bytes?
+        if typeEnd[1] != 0x3E {
+          guard Self.matches(typeEnd, "\" valuetype=\"") else { return stuck(cursor) }
+          let start = typeEnd + 13
+          guard let valueEnd = Self.endOfValue(start, &cursor), valueEnd[1] == 0x3E else { return stuck(cursor) }
+          valueType = Self.bytes(start, valueEnd)
+          text = valueEnd + 2
+        }
+        guard let textEnd = Self.endOfText(text, &cursor, &lines), Self.matches(textEnd, "</attribute>") else {
+          return stuck(cursor)
+        }
+        try target.beginAttribute(
+          name: Self.bytes(name, nameEnd), type: Self.bytes(type, typeEnd), valueType: valueType)
+        // It may be decoded in place: nobody comes back to it.
+        try target.endAttribute(UnsafeMutableBufferPointer(start: text, count: textEnd - text))
+        here = textEnd + 12
+        line = lines
+        continue
+      }
+      if Self.matches(cursor, "<relationship name=\"") {
+        let name = cursor + 20
+        guard let nameEnd = Self.endOfValue(name, &cursor), Self.matches(nameEnd, "\" type=\"") else { return stuck(cursor) }
+        let type = nameEnd + 8
+        guard let typeEnd = Self.endOfValue(type, &cursor), Self.matches(typeEnd, "\" destination=\"") else {
+          return stuck(cursor)
+        }
+        let destination = typeEnd + 15
+        guard let destinationEnd = Self.endOfValue(destination, &cursor) else { return stuck(cursor) }
+        var references = Bytes(start: nil, count: 0)
+        var tail = destinationEnd + 1
+        if Self.matches(tail, " idrefs=\"") {
+          let start = tail + 9
+          guard let referencesEnd = Self.endOfValue(start, &cursor) else { return stuck(cursor) }
+          references = Self.bytes(start, referencesEnd)
+          tail = referencesEnd + 1
+        }
+        guard Self.matches(tail, "></relationship>") else { return stuck(cursor) }
+        try target.relationship(
+          name: Self.bytes(name, nameEnd), type: Self.bytes(type, typeEnd),
+          destination: Self.bytes(destination, destinationEnd), references: references)
+        here = tail + 16
+        line = lines
+        continue
+      }
+      guard Self.matches(cursor, "</object>") else { return stuck(cursor) }
+      try target.endObject()
+      here = cursor + 9
+      line = lines
+      isInObject = false
+    }
+  }
+
+  private func scanTail() {
+    while position < count, buffer[position] == 0x0A || buffer[position] == 0x20 || buffer[position] == 0x09 { position += 1 }
+    if position < count { phase = .surprised }
+  }
+
+  // MARK: Bytes
+
+  @inline(__always)
+  private static func bytes(_ start: UnsafeMutablePointer<UInt8>, _ end: UnsafeMutablePointer<UInt8>) -> Bytes {
+    Bytes(start: start, count: end - start)
+  }
+
+  /// Whether the word stands there. Being constant, it costs a few comparisons of eight bytes.
+  @inline(__always)
+  private static func matches(_ place: UnsafeMutablePointer<UInt8>, _ word: StaticString) -> Bool {
+    let count = word.utf8CodeUnitCount
+    let one = UnsafeRawPointer(place)
+    let other = UnsafeRawPointer(word.utf8Start)
+    var index = 0
+    while index + 8 <= count {
+      if one.loadUnaligned(fromByteOffset: index, as: UInt64.self) != other.loadUnaligned(fromByteOffset: index, as: UInt64.self) {
+        return false
+      }
+      index += 8
+    }
+    while index < count {
+      if one.load(fromByteOffset: index, as: UInt8.self) != other.load(fromByteOffset: index, as: UInt8.self) { return false }
+      index += 1
+    }
+    return true
+  }
+
+  /// Blanks between elements; the shape has a line break and a multiple of four spaces.
+  @inline(__always)
+  private static func skipBlanks(_ cursor: inout UnsafeMutablePointer<UInt8>, _ lines: inout Int) {
+    if UnsafeRawPointer(cursor).loadUnaligned(as: UInt64.self).littleEndian == 0x2020_2020_2020_200A {
+      lines += 1
+      cursor += 8
+    }
+    while true {
+      switch cursor.pointee {
+      case 0x20, 0x09: cursor += 1
+      case 0x0A:
+        lines += 1
+        cursor += 1
+      default: return
+      }
+    }
+  }
+
+  private static let ones: UInt64 = 0x0101_0101_0101_0101
+  private static let highs: UInt64 = 0x8080_8080_8080_8080
+  /// High bits where bytes are zero; wrong only above the lowest of them.
+  @inline(__always) private static func zeros(_ word: UInt64) -> UInt64 { (word &- ones) & ~word & highs }
+  /// High bits where bytes are below a space, a `<`, a `>` or not ASCII; wrong only above the lowest of them.
+  @inline(__always) private static func marks(_ word: UInt64) -> UInt64 {
+    (word &- ones &* 0x20) & ~word & highs | zeros((word | ones &* 0x02) ^ ones &* 0x3E) | word & highs
+  }
+
+  /// The quote that ends a value between quotes; nil, and `cursor` where it went wrong, for all that would not mean
+  /// itself there: other blanks than the space, `&`, `<`, `>`, what is no UTF-8 or no character of XML.
+  @inline(__always)
+  private static func endOfValue(
+    _ start: UnsafeMutablePointer<UInt8>, _ cursor: inout UnsafeMutablePointer<UInt8>
+  ) -> UnsafeMutablePointer<UInt8>? {
+    var place = start
+    while true {
+      let word = UnsafeRawPointer(place).loadUnaligned(as: UInt64.self).littleEndian
+      // A quote and an ampersand differ in one bit.
+      let found = marks(word) | zeros((word | ones &* 0x04) ^ ones &* 0x26)
+      if found == 0 {
+        place += 8
+        continue
+      }
+      place += found.trailingZeroBitCount >> 3
+      if place.pointee == 0x22 {
+        // Where the words do not match that should follow, it is here.
+        cursor = place
+        return place
+      }
+      let length = scalarLength(place)
+      guard length > 0 else {
+        cursor = place
+        return nil
+      }
+      place += length
+    }
+  }
+
+  /// The `<` that ends a text, in the same way; tabs and line feeds are allowed.
+  @inline(__always)
+  private static func endOfText(
+    _ start: UnsafeMutablePointer<UInt8>, _ cursor: inout UnsafeMutablePointer<UInt8>, _ lines: inout Int
+  ) -> UnsafeMutablePointer<UInt8>? {
+    var place = start
+    while true {
+      let word = UnsafeRawPointer(place).loadUnaligned(as: UInt64.self).littleEndian
+      let found = marks(word) | zeros(word ^ ones &* 0x26)
+      if found == 0 {
+        place += 8
+        continue
+      }
+      place += found.trailingZeroBitCount >> 3
+      let byte = place.pointee
+      if byte == 0x3C {
+        cursor = place
+        return place
+      }
+      if byte == 0x0A {
+        lines += 1
+        place += 1
+      } else if byte == 0x09 {
+        place += 1
+      } else {
+        let length = scalarLength(place)
+        guard length > 0 else {
+          cursor = place
+          return nil
+        }
+        place += length
+      }
+    }
+  }
+
+  /// The length of the scalar beyond ASCII that stands there in well-formed UTF-8 and is a character of XML, or zero.
+  private static func scalarLength(_ place: UnsafeMutablePointer<UInt8>) -> Int {
+    let lead = place[0]
+    guard lead >= 0xC2, lead <= 0xF4, place[1] & 0xC0 == 0x80 else { return 0 }
+    if lead < 0xE0 { return 2 }
+    guard place[2] & 0xC0 == 0x80 else { return 0 }
+    switch lead {
+    case 0xE0: return place[1] >= 0xA0 ? 3 : 0
+    case 0xED: return place[1] < 0xA0 ? 3 : 0
+    // U+FFFE and U+FFFF are no characters of XML.
+    case 0xEF: return place[1] == 0xBF && place[2] >= 0xBE ? 0 : 3
+    case 0xE1...0xEE: return 3
+    default: break
+    }
+    guard place[3] & 0xC0 == 0x80 else { return 0 }
+    if lead == 0xF0 { return place[1] >= 0x90 ? 4 : 0 }
+    if lead == 0xF4 { return place[1] < 0x90 ? 4 : 0 }
+    return 4
+  }
+}
+
+extension DocumentReader {
+  /// Reads the document the quick way, if all of it has the shape that Core Data and this format write.
+  ///
+  /// - Returns: False after any surprise, be it an error or only unusual. Then this reader, and what it filled, is of no
+  ///   use any more: a new one has to ``read(_:chunk:)`` the document.
+  ///
+  /// - Throws: only what reading the file throws, never what stands in it.
+  final func readCanonical(_ source: StoreSource) throws(PersistentStoreError) -> Bool {
+    let scanner = CanonicalScanner(self)
+    try source.readChunks(size: 64 * 1024) { bytes throws(PersistentStoreError) in scanner.take(bytes) }
+    guard scanner.isComplete() else { return false }
+    do throws(PersistentStoreError) { try endDocument() } catch { return false }
+    return true
+  }
+}

@@ -1,0 +1,403 @@
+import AtomicStoreSPI
+import FoundationEssentials
+import StoreCodecs
+
+/// Bytes that live as long as the call they are given to.
+typealias Bytes = UnsafeBufferPointer<UInt8>
+
+/// Follows a store's document from element to element and refuses what does not belong. What the objects mean is up to
+/// its subclasses: one fills a node table, one works out a model, and this one reads the head alone.
+class DocumentReader: XMLEventHandler {
+  private enum State { case start, database, info, infoText, metadata, list, object, attribute, relationship, end }
+  private enum InfoItem: Int { case version, uuid, nextObjectID }
+
+  private struct Names {
+    let database, databaseInfo, version, uuid, nextObjectID, metadata, plist, object, attribute, relationship: XMLName
+    let name, type, id, destination, references, valueType: XMLName
+
+    init(_ reader: XMLReader) {
+      database = reader.intern("database")
+      databaseInfo = reader.intern("databaseInfo")
+      version = reader.intern("version")
+      uuid = reader.intern("UUID")
+      nextObjectID = reader.intern("nextObjectID")
+      metadata = reader.intern("metadata")
+      plist = reader.intern("plist")
+      object = reader.intern("object")
+      attribute = reader.intern("attribute")
+      relationship = reader.intern("relationship")
+      name = reader.intern("name")
+      type = reader.intern("type")
+      id = reader.intern("id")
+      destination = reader.intern("destination")
+      references = reader.intern("idrefs")
+      valueType = reader.intern("valuetype")
+    }
+  }
+
+  /// The number that both of Core Data's atomic formats begin with.
+  static let version = 134_481_920
+
+  final let file: String
+  /// Behind a pointer: copying sixteen names, or counting references to them, would be felt at each element.
+  private let names: UnsafeMutablePointer<Names>
+  private var hasNames = false
+  /// Only while it reads: reader and handler hold each other.
+  private var reader: XMLReader?
+  private var state = State.start
+  private var item: InfoItem?
+  private var seen: Set<InfoItem> = []
+  private var sawMetadata = false
+  private var list: PropertyListXMLBuilder?
+  private var listDepth = 0
+  private var text: UnsafeMutablePointer<UInt8>
+  private var textCount = 0
+  private var textCapacity = 4096
+
+  /// What the head says; nil until all of it was read.
+  private(set) var header: StoreHeader?
+  private var building = StoreHeader()
+
+  /// Of the metadata: set by whoever reads them first, which every opening does.
+  final var maximumDepth = StoreLimits.greatestDepth
+
+  private let wantsHeadOnly: Bool
+  private var hasHeader = false
+
+  init(file: String, wantsHeadOnly: Bool = false) {
+    self.file = file
+    self.wantsHeadOnly = wantsHeadOnly
+    text = .allocate(capacity: textCapacity)
+    names = .allocate(capacity: 1)
+  }
+
+  deinit {
+    text.deallocate()
+    names.deallocate()
+  }
+
+  // MARK: For subclasses
+
+  /// An object begins.
+  func beginObject(type: Bytes, identifier: Bytes) throws(PersistentStoreError) {}
+  /// An attribute of it begins; its text follows.
+  func beginAttribute(name: Bytes, type: Bytes, valueType: Bytes?) throws(PersistentStoreError) {}
+  /// The text of the attribute that began last, as it stands in the file. It may be changed in place.
+  func endAttribute(_ text: UnsafeMutableBufferPointer<UInt8>) throws(PersistentStoreError) {}
+  func relationship(
+    name: Bytes, type: Bytes, destination: Bytes, references: Bytes
+  ) throws(PersistentStoreError) {}
+  func endObject() throws(PersistentStoreError) {}
+  /// The document is complete.
+  func endDocument() throws(PersistentStoreError) {}
+  /// Whether the rest of the document does not matter.
+  private(set) final var isSatisfied = false
+
+  /// The line that the parser is at.
+  final var line: Int { reader?.line ?? scannedLine }
+  /// The line of the object that begins, where a ``CanonicalScanner`` reads.
+  final var scannedLine = 0
+
+  // MARK: Reading
+
+  /// Reads the document, or as much of it as is wanted.
+  final func read(_ source: StoreSource, chunk: Int) throws(PersistentStoreError) {
+    let reader = try XMLReader(handler: self, limits: Self.limits, file: file)
+    self.reader = reader
+    defer { self.reader = nil }
+    names.initialize(to: Names(reader))
+    hasNames = true
+    var isFirst = true
+    try source.readChunks(size: chunk) { bytes throws(PersistentStoreError) in
+      if isFirst { building.declaration = XMLDeclaration(bytes) }
+      isFirst = false
+      do throws(PersistentStoreError) { try reader.feed(bytes) } catch {
+        // What is wrong behind the part that was asked for is for another day.
+        if !isSatisfied { throw error }
+      }
+      return !isSatisfied
+    }
+    if isSatisfied { return }
+    try reader.finish()
+    guard state == .end else { throw malformed("the document is no store") }
+    try endDocument()
+  }
+
+  private static let limits = XMLLimits(depth: 600, attributes: 16)
+
+  /// Reads the bytes up to the end of the `<databaseInfo>`, and says on which line that is; nil where they are not so.
+  final func readHead(_ bytes: UnsafeRawBufferPointer) -> Int? {
+    guard let reader = try? XMLReader(handler: self, limits: Self.limits, file: file) else { return nil }
+    self.reader = reader
+    defer { self.reader = nil }
+    names.initialize(to: Names(reader))
+    hasNames = true
+    building.declaration = XMLDeclaration(bytes)
+    guard (try? reader.feed(bytes)) != nil, hasHeader, state == .database else { return nil }
+    return reader.line
+  }
+
+  final func startElement(_ name: XMLName, _ attributes: borrowing XMLAttributes) throws(PersistentStoreError) {
+    guard hasNames else { return }
+    switch state {
+    case .object:
+      if name == names.pointee.attribute { return try startAttribute(attributes, names) }
+      if name == names.pointee.relationship { return try startRelationship(attributes, names) }
+      throw unexpected(name, in: "<object>")
+    case .database:
+      if name == names.pointee.object { return try startObject(attributes, names) }
+      if isSatisfied { return }
+      guard name == names.pointee.databaseInfo, header == nil else { throw unexpected(name, in: "<database>") }
+      try refuseAttributes(attributes)
+      state = .info
+    case .info: try startInfo(name, attributes, names)
+    case .metadata:
+      guard name == names.pointee.plist, list == nil else { throw unexpected(name, in: "<metadata>") }
+      list = PropertyListXMLBuilder(maximumDepth: maximumDepth)
+      state = .list
+      listDepth = 0
+      try startListElement(name)
+    case .list: try startListElement(name)
+    case .start:
+      guard name == names.pointee.database else {
+        throw PersistentStoreError(
+          .foreignFormat, "the document is a <\(name.string)>, a store is a <database>", at: StoreLocation(file: file))
+      }
+      try refuseAttributes(attributes)
+      state = .database
+    case .infoText, .attribute, .relationship, .end: throw unexpected(name, in: "an element of text")
+    }
+  }
+
+  final func endElement(_ name: XMLName) throws(PersistentStoreError) {
+    switch state {
+    case .attribute:
+      state = .object
+      try endAttribute(UnsafeMutableBufferPointer(start: text, count: textCount))
+    case .relationship: state = .object
+    case .object:
+      state = .database
+      try endObject()
+    case .list:
+      listDepth -= 1
+      try list?.end(line: line)
+      if listDepth == 0 { state = .metadata }
+    case .metadata: state = .info
+    case .infoText:
+      state = .info
+      try endInfoItem()
+    case .info:
+      state = .database
+      try endInfo()
+    case .database:
+      guard header != nil else { throw malformed("the <database> has no <databaseInfo>") }
+      state = .end
+    case .start, .end: break
+    }
+  }
+
+  final func characters(_ bytes: Span<UInt8>) throws(PersistentStoreError) {
+    switch state {
+    case .attribute, .infoText:
+      bytes.withUnsafeBufferPointer { append($0) }
+    case .list:
+      let line = line
+      try bytes.withUnsafeBufferPointer { buffer throws(PersistentStoreError) in
+        try list?.characters(buffer, line: line)
+      }
+    default:
+      // XML itself allows no characters below the space but the blanks.
+      let isBlank = bytes.withUnsafeBufferPointer { buffer in
+        for byte in buffer where byte > 0x20 { return false }
+        return true
+      }
+      guard isBlank else { throw malformed("text where there should be elements only") }
+    }
+  }
+
+  @inline(__always) private func append(_ bytes: Bytes) {
+    guard let source = bytes.baseAddress, bytes.count > 0 else { return }
+    if textCapacity - textCount < bytes.count { growText(bytes.count) }
+    (text + textCount).update(from: source, count: bytes.count)
+    textCount += bytes.count
+  }
+
+  private func growText(_ more: Int) {
+    textCapacity = max(textCapacity * 2, textCount + more)
+    let bigger = UnsafeMutablePointer<UInt8>.allocate(capacity: textCapacity)
+    bigger.update(from: text, count: textCount)
+    text.deallocate()
+    text = bigger
+  }
+
+  // MARK: The head
+
+  private func startInfo(
+    _ name: XMLName, _ attributes: borrowing XMLAttributes, _ names: UnsafeMutablePointer<Names>
+  ) throws(PersistentStoreError) {
+    try refuseAttributes(attributes)
+    if name == names.pointee.metadata {
+      guard !sawMetadata else { throw malformed("a second <metadata>") }
+      sawMetadata = true
+      state = .metadata
+      return
+    }
+    let found: InfoItem? =
+      name == names.pointee.version ? .version : name == names.pointee.uuid ? .uuid : name == names.pointee.nextObjectID ? .nextObjectID : nil
+    guard let found else { throw unexpected(name, in: "<databaseInfo>") }
+    guard seen.insert(found).inserted else { throw malformed("a second <\(name.string)>") }
+    item = found
+    textCount = 0
+    state = .infoText
+  }
+
+  private func startListElement(_ name: XMLName) throws(PersistentStoreError) {
+    listDepth += 1
+    try list?.begin(name.string, line: line)
+  }
+
+  private func endInfoItem() throws(PersistentStoreError) {
+    let value = Span(_unsafeElements: Bytes(start: text, count: textCount))
+    let shown = String(decoding: Bytes(start: text, count: min(textCount, 60)), as: UTF8.self)
+    switch item {
+    case .version:
+      guard let number = ExactText.integer(value) else { throw malformed("the version '\(shown)' is not a number") }
+      guard number == Self.version else {
+        throw PersistentStoreError(
+          .unsupportedVersion, "the version is \(number); Core Data's stores say \(Self.version)")
+      }
+    case .uuid:
+      guard let uuid = ExactText.uuid(value) else { throw malformed("'\(shown)' is not a UUID") }
+      building.uuid = uuid
+    case .nextObjectID:
+      guard let number = ExactText.integer(value), number >= 0 else {
+        throw malformed("the nextObjectID '\(shown)' is not a number")
+      }
+      building.lastReference = number
+    case nil: break
+    }
+  }
+
+  private func endInfo() throws(PersistentStoreError) {
+    for (item, name) in [(InfoItem.version, "version"), (.uuid, "UUID"), (.nextObjectID, "nextObjectID")] {
+      guard seen.contains(item) else { throw malformed("the <databaseInfo> has no <\(name)>") }
+    }
+    if let list {
+      guard case .dictionary(let entries) = try list.finish(line: line) else {
+        throw malformed("the metadata is not a dictionary")
+      }
+      building.entries = try MetadataText.entries(of: entries)
+    }
+    building.endLine = line
+    header = building
+    hasHeader = true
+    isSatisfied = wantsHeadOnly
+  }
+
+  // MARK: Objects
+
+  @inline(__always)
+  private func value(_ attributes: borrowing XMLAttributes, _ index: Int) -> Bytes {
+    // Good until the callback returns: the parser's own buffer.
+    attributes.bytes(index)
+  }
+
+  private func startObject(_ attributes: borrowing XMLAttributes, _ names: UnsafeMutablePointer<Names>) throws(PersistentStoreError) {
+    if isSatisfied { return }
+    guard hasHeader else { throw malformed("an <object> before the <databaseInfo>") }
+    var type: Bytes?
+    var identifier: Bytes?
+    for index in 0..<attributes.count {
+      let name = attributes.name(index)
+      if name == names.pointee.type {
+        type = value(attributes, index)
+      } else if name == names.pointee.id {
+        identifier = value(attributes, index)
+      } else {
+        throw unknownAttribute(name, of: "object")
+      }
+    }
+    guard let type else { throw lacking("type", in: "object") }
+    guard let identifier else { throw lacking("id", in: "object") }
+    state = .object
+    try beginObject(type: type, identifier: identifier)
+  }
+
+  private func startAttribute(_ attributes: borrowing XMLAttributes, _ names: UnsafeMutablePointer<Names>) throws(PersistentStoreError) {
+    if isSatisfied { return }
+    var name: Bytes?
+    var type: Bytes?
+    var valueType: Bytes?
+    for index in 0..<attributes.count {
+      let key = attributes.name(index)
+      if key == names.pointee.name {
+        name = value(attributes, index)
+      } else if key == names.pointee.type {
+        type = value(attributes, index)
+      } else if key == names.pointee.valueType {
+        valueType = value(attributes, index)
+      } else {
+        throw unknownAttribute(key, of: "attribute")
+      }
+    }
+    guard let name else { throw lacking("name", in: "attribute") }
+    guard let type else { throw lacking("type", in: "attribute") }
+    state = .attribute
+    textCount = 0
+    try beginAttribute(name: name, type: type, valueType: valueType)
+  }
+
+  private func startRelationship(_ attributes: borrowing XMLAttributes, _ names: UnsafeMutablePointer<Names>) throws(PersistentStoreError) {
+    if isSatisfied { return }
+    var name: Bytes?
+    var type: Bytes?
+    var destination: Bytes?
+    var references = Bytes(start: nil, count: 0)
+    for index in 0..<attributes.count {
+      let key = attributes.name(index)
+      if key == names.pointee.name {
+        name = value(attributes, index)
+      } else if key == names.pointee.type {
+        type = value(attributes, index)
+      } else if key == names.pointee.destination {
+        destination = value(attributes, index)
+      } else if key == names.pointee.references {
+        references = value(attributes, index)
+      } else {
+        throw unknownAttribute(key, of: "relationship")
+      }
+    }
+    guard let name else { throw lacking("name", in: "relationship") }
+    guard let type else { throw lacking("type", in: "relationship") }
+    guard let destination else { throw lacking("destination", in: "relationship") }
+    state = .relationship
+    try relationship(name: name, type: type, destination: destination, references: references)
+  }
+
+  // MARK: Errors
+
+  final func malformed(_ message: String) -> PersistentStoreError {
+    PersistentStoreError(.malformed, message, at: StoreLocation(file: file))
+  }
+
+  private func unexpected(_ name: XMLName, in element: String) -> PersistentStoreError {
+    malformed("a <\(name.string)> has no meaning in \(element)")
+  }
+
+  private func lacking(_ attribute: String, in element: String) -> PersistentStoreError {
+    malformed("the attribute '\(attribute)' of <\(element)> is missing")
+  }
+
+  private func unknownAttribute(_ name: XMLName?, of element: String) -> PersistentStoreError {
+    malformed("the attribute '\(name?.string ?? "")' of <\(element)> is not known")
+  }
+
+  private func refuseAttributes(_ attributes: borrowing XMLAttributes) throws(PersistentStoreError) {
+    guard attributes.count == 0 else { throw malformed("an attribute '\(attributes.name(0)?.string ?? "")' that no store has") }
+  }
+}
+
+/// The head alone: satisfied as soon as it is complete.
+final class HeaderReader: DocumentReader {
+  init(file: String) { super.init(file: file, wantsHeadOnly: true) }
+}

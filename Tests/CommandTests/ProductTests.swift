@@ -1,0 +1,46 @@
+import AtomicStoreConformance
+import Foundation
+import Testing
+
+@Suite("The products") struct ProductTests {
+  /// What the harness replaces, and what somebody could think of replacing.
+  static let systemCalls: Set<String> = [
+    "open", "open64", "openat", "openat64", "creat", "close", "read", "pread", "pread64", "write", "pwrite", "pwrite64", "writev", "fsync",
+    "fdatasync", "ftruncate", "ftruncate64", "rename", "renameat", "renameat2", "unlink", "unlinkat", "rmdir", "mkdir", "mkdirat", "link",
+    "linkat", "symlink", "fchmod", "chmod", "chown", "stat", "stat64", "lstat", "lstat64", "fstat", "fstatat", "opendir", "readdir",
+    "connect", "socket", "send", "recv", "fork", "execve", "mmap", "munmap", "fcntl", "flock", "dup", "dup2", "malloc", "free",
+  ]
+
+  /// glibc as this process has it.
+  private static func systemLibrary() throws -> DefinedFunctions {
+    let map = try String(contentsOfFile: "/proc/self/maps", encoding: .utf8)
+    let line = try #require(map.split(separator: "\n").first { $0.hasSuffix("/libc.so.6") }, "libc.so.6 is not loaded")
+    return try DefinedFunctions(of: String(line[try #require(line.firstIndex(of: "/"))...]))
+  }
+
+  @Test("what programs link and the command define no function of the C library", arguments: ["libAtomicStoreKitDynamic.so", "atomicstore"])
+  func definesNoSystemCall(_ product: String) throws {
+    let own = try DefinedFunctions(of: try #require(Command.built(product), "\(product) was not built"))
+    // It is this product's table, and whole: the kit's functions are in it.
+    #expect(own.names.count > 5000 && own.names.contains { $0.contains("PersistentStoreCoordinator") })
+    #expect(own.names.isDisjoint(with: Self.systemCalls))
+    // `_init` and `_fini` are every file's own.
+    let taken = own.names.intersection(try Self.systemLibrary().names).subtracting(["_init", "_fini"])
+    #expect(taken.isEmpty, "\(taken.sorted())")
+    #expect(!own.names.contains("csf_replaced_calls_use"))
+  }
+
+  @Test("the program that runs checks replaces the system calls of a save, so that this test sees them where they are")
+  func replacesThem() throws {
+    let own = try DefinedFunctions(of: try #require(Command.built("atomicstore-conform"), "atomicstore-conform was not built"))
+    #expect(own.names.isSuperset(of: ["open", "write", "rename", "fsync", "unlink", "stat", "connect", "csf_replaced_calls_use"]))
+    #expect(try Self.systemLibrary().names.isSuperset(of: ["open", "write", "rename", "fsync", "connect", "malloc"]))
+  }
+
+  @Test("the command has the checks that a test of an author has, in the same order")
+  func sameChecks() throws {
+    let listed = try #require(try Command.run("conform", "list", "--json").json() as? [[String: Any]]).compactMap { $0["id"] as? String }
+    #expect(listed.count > 240)
+    #expect(listed == Conformance.catalogue.map(\.id))
+  }
+}

@@ -1,0 +1,139 @@
+@testable import StoreFiles
+import CStoreFiles
+import Foundation
+import Glibc
+import Synchronization
+import Testing
+
+/// What a failing commit leaves: the old store, or both, with their names; and another program's version in any case.
+@Suite("Failures after the exchange") struct CommitFailureTests {
+  typealias Call = FaultPlan.Call
+  private static func stage(
+    _ path: String, _ text: String, _ layout: StoreLayout, _ policy: StagedStore.Policy = .replaceAny, _ faults: FaultPlan? = nil
+  ) throws -> StagedStore {
+    let staged = try StagedStore(target: path, layout: layout, policy: policy, faults: faults)
+    try (layout == .file ? staged.files.file() : staged.files.member("a")).write(Array(text.utf8))
+    try staged.finish()
+    return staged
+  }
+  private static func read(_ path: String, _ layout: StoreLayout) throws -> String {
+    String(decoding: try Data(contentsOf: URL(filePath: layout == .file ? path : path + "/a")), as: UTF8.self)
+  }
+  /// Saves as a program that knows nothing of the kit does.
+  private static func replace(_ path: String, _ text: String, _ layout: StoreLayout) {
+    let other = path + ".other"
+    if layout == .folder { mkdir(other, 0o755) }
+    let file = layout == .file ? other : other + "/a"
+    let descriptor = open(file, O_WRONLY | O_CREAT, 0o644)
+    _ = write(descriptor, text, text.utf8.count)
+    close(descriptor)
+    _ = asf_exchange(other, path)
+    SystemCall.removeTree(other)
+  }
+
+  @Test(
+    "the look at what came out, or the sync, fails: the old store is back, and nothing is left", arguments: [StoreLayout.file, .folder],
+    [Call.look, .sync])
+  func putBack(_ layout: StoreLayout, _ failing: Call) throws {
+    let folder = try Folder()
+    let path = folder("store")
+    try Self.stage(path, "old", layout).commit()
+    let identity = try StorePlace.inspect(path).identity
+    let isPublished = Mutex(false)
+    let plan = FaultPlan(error: EIO, willCall: { if $0 == .look { isPublished.withLock { $0 = true } } }) { _, call in
+      call == failing && isPublished.withLock { $0 }
+    }
+    let staged = try Self.stage(path, "new", layout, .replaceOnlyIf(identity), plan)
+    let thrown = commitError(staged)
+    #expect(thrown?.code == .inputOutput)
+    #expect(try Self.read(path, layout) == "old")
+    #expect(folder.names == ["store"])
+    // It is the version that was read: the next save does not conflict with itself.
+    #expect(try StorePlace.inspect(path).identity == identity)
+    try Self.stage(path, "new", layout, .replaceOnlyIf(identity)).commit()
+    #expect(try Self.read(path, layout) == "new")
+  }
+
+  @Test(
+    "another program saves between the look and the exchange, and the look at what came out fails: its version is there",
+    arguments: [StoreLayout.file, .folder], [true, false])
+  func otherWriter(_ layout: StoreLayout, _ isLookFailing: Bool) throws {
+    let folder = try Folder()
+    let path = folder("store")
+    try Self.stage(path, "old", layout).commit()
+    let identity = try StorePlace.inspect(path).identity
+    let plan = FaultPlan(error: EIO, willCall: { if $0 == .exchange { Self.replace(path, "theirs", layout) } }) { _, call in
+      isLookFailing && call == .look
+    }
+    let staged = try Self.stage(path, "mine", layout, .replaceOnlyIf(identity), plan)
+    let thrown = commitError(staged)
+    #expect(thrown?.code == (isLookFailing ? .inputOutput : .changedOnDisk))
+    #expect(try Self.read(path, layout) == "theirs")
+    #expect(folder.names == ["store"])
+  }
+
+  @Test(
+    "the exchange back fails: both versions stay, the error names both, and no later save removes what is kept",
+    arguments: [StoreLayout.file, .folder], [true, false])
+  func notRolledBack(_ layout: StoreLayout, _ hasOtherWriter: Bool) throws {
+    let folder = try Folder()
+    let path = folder("store")
+    try Self.stage(path, "old", layout).commit()
+    let identity = try StorePlace.inspect(path).identity
+    let plan = FaultPlan(
+      error: EIO, willCall: { if hasOtherWriter, $0 == .exchange { Self.replace(path, "theirs", layout) } }
+    ) { _, call in [.look, .exchangeBack].contains(call) }
+    let staged = try Self.stage(path, "mine", layout, .replaceOnlyIf(identity), plan)
+    let thrown = commitError(staged)
+    let failure = try #require(thrown)
+    #expect(failure.code == .notRolledBack)
+    #expect(try Self.read(path, layout) == "mine")
+    let kept = try #require(folder.names.first { $0 != "store" })
+    #expect(folder.names.count == 2 && failure.message.contains(path) && failure.message.contains(folder(kept)))
+    #expect(try Self.read(folder(kept), layout) == (hasOtherWriter ? "theirs" : "old"))
+    try Self.stage(path, "later", layout).commit()
+    StaleItems.remove(in: folder.path, now: time(nil) + 1_000_000)
+    #expect(try Self.read(folder(kept), layout) == (hasOtherWriter ? "theirs" : "old"))
+  }
+
+  @Test("another program saves over a commit that is to be undone: its version stays", arguments: [StoreLayout.file, .folder])
+  func overwritten(_ layout: StoreLayout) throws {
+    let folder = try Folder()
+    let path = folder("store")
+    for isThere in [true, false] {
+      SystemCall.removeTree(path)
+      if isThere { try Self.stage(path, "old", layout).commit() }
+      let identity = try StorePlace.inspect(path).identity
+      // The last sync is that of the directory, after the store has its name.
+      let syncs = layout == .file ? 1 : 2
+      let seen = Mutex(0)
+      let plan = FaultPlan(
+        error: EIO,
+        willCall: { call in
+          guard call == .sync, seen.withLock({ $0 += 1; return $0 > syncs }) else { return }
+          Self.replace(path, "theirs", layout)
+        }
+      ) { _, call in call == .sync && seen.withLock { $0 > syncs } }
+      let staged = try Self.stage(path, "mine", layout, .replaceOnlyIf(identity), plan)
+      let failure = commitError(staged)
+      #expect(failure?.code == .changedOnDisk, "\(failure.map { "\($0)" } ?? "no error")")
+      #expect(try Self.read(path, layout) == "theirs")
+      #expect(folder.names == ["store"])
+    }
+  }
+
+  @Test("a signal between the exchange and the look removes neither version", arguments: [StoreLayout.file, .folder])
+  func signal(_ layout: StoreLayout) throws {
+    let folder = try Folder()
+    let path = folder("store")
+    try Self.stage(path, "old", layout).commit()
+    let identity = try StorePlace.inspect(path).identity
+    // What the handler of a signal does would end other tests' work: what it would remove is looked at.
+    let pending = Mutex<Set<String>>([])
+    let plan = FaultPlan(error: 0, willCall: { call in if call == .look { pending.withLock { $0 = StagedItems.all } } }) { _, _ in false }
+    try Self.stage(path, "new", layout, .replaceOnlyIf(identity), plan).commit()
+    #expect(plan.calls.contains(.look))
+    #expect(pending.withLock { $0.filter { $0.hasPrefix(folder.path) } }.isEmpty)
+    #expect(folder.names == ["store"])
+  }
+}
