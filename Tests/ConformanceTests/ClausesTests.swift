@@ -61,7 +61,7 @@ import Testing
   func rule(_ row: Row) throws {
     #expect(row.tests.count == row.cell.components(separatedBy: "<br>").count, "what is no test: \(row.cell)")
     for (file, name) in row.tests {
-      let folder = ["ConformanceTests", "CommandTests", "AtomicStoreKitTests"].first { folder in
+      let folder = ["ConformanceTests", "CommandTests", "AtomicStoreKitTests", "StoreCoordinationTests"].first { folder in
         FileManager.default.fileExists(atPath: DocumentationTests.root.appendingPathComponent("Tests/\(folder)/\(file)").path)
       }
       let text = try DocumentationTests.text("Tests/\(try #require(folder, "no \(file)"))/\(file)")
