@@ -47,7 +47,8 @@ struct Formats: ParsableCommand {
   }
 
   /// The options that are the kit's, of every format.
-  private static let common = StoreLimits.options + RelationshipRules.options + [PersistentStoreCoordinator.ignoreVersionHashesOption]
+  private static let common =
+    StoreLimits.options + RelationshipRules.options + [PersistentStoreCoordinator.ignoreVersionHashesOption]
 
   private static func kept(_ traits: StoreTraits) -> [String] {
     [
@@ -68,7 +69,8 @@ struct Formats: ParsableCommand {
         })
     }
     return .object([
-      ("type", .string(name)), ("from", Tool.origin(of: name).map { .string($0) } ?? .null), ("summary", .string(traits.summary)),
+      ("type", .string(name)), ("from", Tool.origin(of: name).map { .string($0) } ?? .null),
+      ("summary", .string(traits.summary)),
       ("extensions", .array(traits.fileExtensions.map { .string($0) })),
       ("layout", .string(traits.layout.rawValue)), ("canWrite", .boolean(traits.canWrite)),
       ("references", .string(traits.references.rawValue)), ("keepsOrder", .boolean(traits.keepsOrder)),

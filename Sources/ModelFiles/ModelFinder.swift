@@ -33,7 +33,9 @@ public struct ModelFinder: Sendable {
     while let (folder, depth) = folders.popLast() {
       let place = try StorePlace.inspect(folder)
       guard place.holdsContent else {
-        if depth == 0 { throw PersistentStoreError(.notFound, "there is no file or folder", at: StoreLocation(file: path)) }
+        if depth == 0 {
+          throw PersistentStoreError(.notFound, "there is no file or folder", at: StoreLocation(file: path))
+        }
         continue
       }
       guard place.kind == .folder else {
@@ -44,7 +46,8 @@ public struct ModelFinder: Sendable {
         looked += 1
         guard looked <= Self.maximumFileCount else {
           throw PersistentStoreError(
-            .limitExceeded, "more than \(Self.maximumFileCount) files and folders: name a smaller folder", at: StoreLocation(file: path))
+            .limitExceeded, "more than \(Self.maximumFileCount) files and folders: name a smaller folder",
+            at: StoreLocation(file: path))
         }
         var status = stat()
         let child = folder + "/" + name
@@ -68,7 +71,8 @@ public struct ModelFinder: Sendable {
     }
     let model = (try? ManagedObjectModel(file.description)) ?? ManagedObjectModel(unchecked: file.description)
     let hashes = model.versionHashes
-    let shown = path.hasSuffix("/contents") || path.hasSuffix("/elements") ? String(path.dropLast("/contents".count)) : path
+    let shown =
+      path.hasSuffix("/contents") || path.hasSuffix("/elements") ? String(path.dropLast("/contents".count)) : path
     if let index = found.firstIndex(where: { $0.hashes == hashes }) {
       found[index].samePaths.append(shown)
     } else {
@@ -89,8 +93,11 @@ public struct ModelFinder: Sendable {
     found.first { $0.model.versionHashDifferences(from: hashes).isEmpty }
   }
 
-  /// The models that come closest to the hashes of a store, those with the fewest entities that differ first, with what differs.
-  public func nearMisses(for hashes: VersionHashes, limit: Int = 3) -> [(found: Found, differences: [VersionHashDifference])] {
+  /// The models that come closest to the hashes of a store, those with the fewest entities that differ first, with what
+  /// differs.
+  public func nearMisses(for hashes: VersionHashes, limit: Int = 3) -> [(
+    found: Found, differences: [VersionHashDifference]
+  )] {
     let names = Set(hashes.entries.map { ScalarString($0.entityName) })
     var near: [(found: Found, differences: [VersionHashDifference])] = []
     for candidate in found where candidate.model.entities.contains(where: { names.contains(ScalarString($0.name)) }) {

@@ -12,7 +12,8 @@ import Testing
     #expect(text.code == 0 && lines.count > 4)
     #expect(lines[0].wholeMatch(of: #/[0-9a-f]{64}  [A-Za-z]+/#) != nil, "\(lines[0])")
     #expect(lines.suffix(2).map { $0.prefix(10) } == ["digest    ", "checksum  "])
-    let json = try #require(try Command.run("model", "show", "--hashes", "--json", Self.company).json() as? [String: Any])
+    let json = try #require(
+      try Command.run("model", "show", "--hashes", "--json", Self.company).json() as? [String: Any])
     let entities = try #require(json["entities"] as? [[String: Any]])
     #expect(json["isComputed"] as? Bool == true && entities.count == lines.count - 2)
     #expect((entities[0]["hash"] as? String).map { lines[0].hasPrefix($0) } == true)
@@ -36,13 +37,15 @@ import Testing
     let same = try Command.run("model", "diff", Self.company, Command.samples + "/Company/Company.xml")
     #expect(same.code == 0 && same.output.contains("the same"), "\(same.output)\(same.errors)")
     let other = try Command.run("model", "diff", Self.company, Self.friends)
-    #expect(other.code == 1 && other.output.contains("migration needed") && other.output.contains("only in \(Self.friends)"))
+    #expect(
+      other.code == 1 && other.output.contains("migration needed") && other.output.contains("only in \(Self.friends)"))
     var text = try String(contentsOfFile: Self.friends + "/FriendInfo.xcdatamodel/contents", encoding: .utf8)
     text.replace("attributeType=\"Integer 16\"", with: "attributeType=\"Integer 64\"")
     try Data(text.utf8).write(to: URL(filePath: folder("contents")))
     let changed = try Command.run("model", "diff", Self.friends, folder("contents"))
     #expect(changed.code == 1 && changed.output.contains("Integer 16 → Integer 64"), "\(changed.output)")
-    let json = try #require(try Command.run("model", "diff", Self.friends, folder("contents"), "--json").json() as? [String: Any])
+    let json = try #require(
+      try Command.run("model", "diff", Self.friends, folder("contents"), "--json").json() as? [String: Any])
     #expect(json["isCompatible"] as? Bool == false && (json["differences"] as? [[String: Any]])?.isEmpty == false)
     #expect(try Command.run("model", "diff", Self.friends, folder("none")).code == 2)
     let quiet = try Command.run("model", "diff", "--quiet", Self.company, Self.friends)
@@ -52,7 +55,9 @@ import Testing
   @Test("convert writes what reads back with the same hashes, and refuses what is there")
   func convert() throws {
     let folder = try Folder()
-    #expect(try Command.run("model", "convert", Command.samples + "/Company/Company.plist", folder("C.xcdatamodel")).code == 0)
+    #expect(
+      try Command.run("model", "convert", Command.samples + "/Company/Company.plist", folder("C.xcdatamodel")).code == 0
+    )
     #expect(try Command.run("model", "diff", Self.company, folder("C.xcdatamodel")).code == 0)
     #expect(try Command.run("model", "convert", Self.company, folder("C.xcdatamodel")).code == 73)
     #expect(try Command.run("model", "convert", "--force", Self.company, folder("C.xcdatamodel")).code == 0)

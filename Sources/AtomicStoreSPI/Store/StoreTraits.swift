@@ -37,8 +37,8 @@ public struct StoreTraits: Sendable {
   public var unsupportedTypes: [String]
   /// What reading takes. An option that is not in this list is refused where a store is only read.
   public var readOptions: [StoreOption]
-  /// What writing takes. An option that is not in this list is refused where a store is only written; one that is in both lists holds for
-  /// both.
+  /// What writing takes. An option that is not in this list is refused where a store is only written; one that is in
+  /// both lists holds for both.
   public var writeOptions: [StoreOption]
 
   /// Creates
