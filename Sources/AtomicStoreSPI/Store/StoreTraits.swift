@@ -41,8 +41,7 @@ public struct StoreTraits: Sendable {
   /// both lists holds for both.
   public var writeOptions: [StoreOption]
 
-  /// Creates
-  /// traits. By default the format is one file and keeps everything.
+  /// Creates traits. By default the format is one file and keeps everything.
   public init(
     summary: String, fileExtensions: [String], layout: StoreLayout = .file, canWrite: Bool = true,
     references: References = .all, keepsOrder: Bool = true, keepsNilApartFromEmpty: Bool = true,
