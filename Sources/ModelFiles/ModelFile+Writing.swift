@@ -81,8 +81,8 @@ extension ModelFile {
   /// - Parameters:
   ///   - versions: Their names, without extension, and the models.
   ///   - current: The name of the current one.
-  ///   - overwrite: Whether a folder that is there may be replaced.
-  /// - Throws: as ``contents(of:)``, and `.alreadyExists`, `.invalidValue` for a name that no file can have.
+  ///   - overwrite: Whether a model that is there may be replaced.
+  /// - Throws: as ``contents(of:)``, and `.alreadyExists`, also for a folder that holds anything else than a model's versions, `.invalidValue` for a name that no file can have.
   public static func write(
     versions: [(name: String, model: ModelDescription)], current: String, to path: String, overwrite: Bool = false
   ) throws(PersistentStoreError) {
@@ -91,9 +91,10 @@ extension ModelFile {
       throw PersistentStoreError(.alreadyExists, "something is there already", at: StoreLocation(file: path))
     }
     let target = place.resolvedPath
+    try refuseOthersFiles(in: target, path)
     // Beside the target, so that it takes its place in one step.
     let staged = target + ".staged-" + UUID().uuidString
-    defer { try? FileManager.default.removeItem(atPath: staged) }
+    defer { SystemCall.removeTree(staged) }
     try makeFolder(staged, for: path)
     for (name, model) in versions {
       guard !name.isEmpty, !name.utf8.contains(UInt8(ascii: "/")), name.utf8.count < 200 else {
@@ -107,6 +108,15 @@ extension ModelFile {
     try marker.finish()
     try marker.commit()
     try exchange(staged, target, path)
+  }
+
+  /// A replaced folder goes with all that is in it, so that there may be nothing in it but versions of a model.
+  private static func refuseOthersFiles(in target: String, _ path: String) throws(PersistentStoreError) {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: target)) ?? []
+    for name in names.sorted() where !name.hasSuffix(".xcdatamodel") && name != ".xccurrentversion" && name != ".DS_Store" {
+      throw PersistentStoreError(
+        .alreadyExists, "the folder holds '\(name)', which is not part of a model", at: StoreLocation(file: path))
+    }
   }
 
   private static func makeFolder(_ folder: String, for path: String) throws(PersistentStoreError) {
@@ -127,6 +137,6 @@ extension ModelFile {
       throw PersistentStoreError(
         .cannotCreate, "the folder cannot take its place: \(text)", at: StoreLocation(file: path))
     }
-    if isReplaced { try? FileManager.default.removeItem(atPath: old) }
+    if isReplaced { SystemCall.removeTree(old) }
   }
 }

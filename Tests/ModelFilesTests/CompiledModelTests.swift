@@ -326,6 +326,13 @@ struct CompiledModelTests {
       #expect(taken.code == .alreadyExists)
       try ModelFile.write(versions: [("App", one)], current: "App", to: path, overwrite: true)
       #expect(try ModelFile.read(at: path).availableVersions == ["App"])
+      // Nothing of others goes with a model that is replaced.
+      try Data("keep".utf8).write(to: URL(fileURLWithPath: path + "/notes.txt"))
+      let kept = try ModelFileSupport.error {
+        try ModelFile.write(versions: [("App", two)], current: "App", to: path, overwrite: true)
+      }
+      #expect(kept.code == .alreadyExists && kept.message.contains("notes.txt"))
+      #expect(FileManager.default.fileExists(atPath: path + "/notes.txt"))
       #expect(
         try ModelFileSupport.error {
           try ModelFile.write(versions: [("a/b", one)], current: "a", to: folder + "/B.xcdatamodeld")

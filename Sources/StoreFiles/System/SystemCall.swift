@@ -122,7 +122,7 @@ package enum SystemCall {
   }
 
   /// Removes a file, or a folder with everything in it. Links are removed, not followed. What resists is left.
-  static func removeTree(_ path: String) {
+  package static func removeTree(_ path: String) {
     var value = stat()
     guard lstat(path, &value) == 0 else { return }
     if value.st_mode & S_IFMT == S_IFDIR {
