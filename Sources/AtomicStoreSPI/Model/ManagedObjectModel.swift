@@ -16,6 +16,7 @@ public final class ManagedObjectModel: Sendable {
   let compositesByName: [ScalarString: CompositeDescription]
   /// What the stack compiles from the model, once, and keeps with it.
   package let attachment = Mutex<(any Sendable & AnyObject)?>(nil)
+  let knownVersionHashes = Mutex<VersionHashes?>(nil)
 
   /// Checks a description and freezes it.
   ///

@@ -46,11 +46,6 @@ extension ManagedObjectModel {
     let mine = hashes(configuration) ?? own
     if mine == stored { return [] }
     if configuration == nil, configurations.contains(where: { hashes($0) == stored }) { return [] }
-    // The stored model explains a hash only where it has that hash.
-    let inputs = versionHashInputs()
-    let storedInputs = Dictionary(
-      (storedModel?.versionHashInputs() ?? []).map { (ScalarString($0.name), $0) },
-      uniquingKeysWith: { first, _ in first })
     let names = Set((mine.entries + stored.entries).map { ScalarString($0.entityName) }).sorted().map(\.string)
     return names.flatMap { name -> [VersionHashDifference] in
       let isUnverified = entity(named: name)?.unverifiedVersionHashRules.isEmpty == false
@@ -63,10 +58,11 @@ extension ManagedObjectModel {
       case (let mine?, let hash?) where mine == hash: return []
       default: break
       }
-      guard let index = entity(named: name)?.index,
-        let other = storedInputs[ScalarString(name)], stored[name] == Data(other.hash)
+      // The stored model explains a hash only where it has that hash.
+      guard let input = versionHashInput(ofEntityNamed: name), stored[name] == storedModel?.versionHashes[name],
+        let other = storedModel?.versionHashInput(ofEntityNamed: name)
       else { return difference("the hash differs") }
-      let changes = inputs[index].changes(from: other)
+      let changes = input.changes(from: other)
       return changes.map {
         VersionHashDifference(
           entityName: name, propertyName: $0.property, change: $0.change, isUnverified: isUnverified)

@@ -53,10 +53,24 @@ package struct VersionHashInput: Sendable, Equatable {
 
   /// The 32 bytes.
   package var hash: [UInt8] {
+    var known: [[UInt8]: [UInt8]] = [:]
+    return hash(&known)
+  }
+
+  /// The 32 bytes.
+  ///
+  /// - Parameter known: Hashes of properties, which many entities may have in common.
+  func hash(_ known: inout [[UInt8]: [UInt8]]) -> [UInt8] {
     var bytes = Array(name.utf8)
     bytes.append(isAbstract ? 1 : 0)
     bytes += superentityHash
-    for property in properties { bytes += property.hash }
+    bytes.reserveCapacity(bytes.count + 32 * properties.count)
+    for property in properties {
+      let key = property.counted
+      let hash = known[key] ?? property.hash
+      known[key] = hash
+      bytes += hash
+    }
     bytes += modifier.utf8
     for constraint in constraints { bytes += constraint.utf8 }
     return SHA2.sha256(bytes)
@@ -95,6 +109,31 @@ extension VersionHashInput.Property {
       inverse: relationship.isItsOwnInverse(in: entity) ? nil : relationship.inverseName,
       maximumCount: relationship.storedCount("maxCount", relationship.maximumCount),
       minimumCount: relationship.storedCount("minCount", relationship.minimumCount), isOrdered: relationship.isOrdered)
+  }
+
+  /// All that counts, as bytes that are different for properties with different hashes: of each part the length too.
+  fileprivate var counted: [UInt8] {
+    var bytes: [UInt8] = [isOptional ? 1 : 0]
+    func add(_ text: String) {
+      bytes += Self.bytes(UInt32(truncatingIfNeeded: text.utf8.count))
+      bytes += text.utf8
+    }
+    add(name)
+    add(modifier)
+    switch kind {
+    case .attribute(let type, let isStoredExternally, let isPreservedOnDeletion):
+      bytes += [0, isStoredExternally ? 1 : 0, isPreservedOnDeletion ? 1 : 0]
+      bytes += Self.bytes(type)
+    case .derived(let expression):
+      bytes.append(1)
+      add(expression)
+    case .relationship(let destination, let inverse, let maximumCount, let minimumCount, let isOrdered):
+      bytes += [2, inverse == nil ? 0 : 1, isOrdered ? 1 : 0]
+      add(destination)
+      add(inverse ?? "")
+      bytes += Self.bytes(maximumCount) + Self.bytes(minimumCount)
+    }
+    return bytes
   }
 
   package var hash: [UInt8] {

@@ -103,11 +103,16 @@ extension VersionHashes: CustomStringConvertible {
 }
 
 extension ManagedObjectModel {
-  /// The version hashes of all entities. Computed with each call, in time linear in the size of the model with
-  /// inherited properties counted each time.
+  /// The version hashes of all entities. They are computed once, in time linear in the size of the model with inherited
+  /// properties counted each time.
   ///
   /// ``Entity/unverifiedVersionHashRules`` tells which of them rest on rules that no file was there to confirm.
-  public var versionHashes: VersionHashes { versionHashes() }
+  public var versionHashes: VersionHashes {
+    if let known = knownVersionHashes.withLock({ $0 }) { return known }
+    let computed = versionHashes()
+    knownVersionHashes.withLock { $0 = computed }
+    return computed
+  }
 
   /// The version hashes of the entities of a configuration, as a store that is opened with it has them in its metadata;
   /// nil where the model does not have the configuration.
@@ -118,26 +123,27 @@ extension ManagedObjectModel {
 
   /// - Parameter change: Changes what is hashed, for tests that break a rule.
   package func versionHashes(changing change: (Entity, inout VersionHashInput) -> Void = { _, _ in }) -> VersionHashes {
-    VersionHashes(
-      zip(entities, versionHashInputs(changing: change)).map {
-        VersionHashes.Entry(entityName: $0.name, hash: Data($1.hash))
-      })
-  }
-
-  /// What is hashed of each entity, by its number.
-  package func versionHashInputs(changing change: (Entity, inout VersionHashInput) -> Void = { _, _ in })
-    -> [VersionHashInput]
-  {
-    var inputs = [VersionHashInput?](repeating: nil, count: entityCount)
-    func input(_ entity: Entity) -> VersionHashInput {
-      if let known = inputs[entity.index] { return known }
+    var hashes = [[UInt8]?](repeating: nil, count: entityCount)
+    // Sub-entities count what they inherit again, which is hashed once. What is hashed is not kept: many entities that
+    // inherit many properties would take room for the product.
+    var known: [[UInt8]: [UInt8]] = [:]
+    func hash(_ entity: Entity) -> [UInt8] {
+      if let known = hashes[entity.index] { return known }
       // As deep as entities inherit from each other, which the model bounds.
-      var result = VersionHashInput(entity, superentityHash: entity.superentity.map { input($0).hash } ?? [])
-      change(entity, &result)
-      inputs[entity.index] = result
+      var input = VersionHashInput(entity, superentityHash: entity.superentity.map { hash($0) } ?? [])
+      change(entity, &input)
+      let result = input.hash(&known)
+      hashes[entity.index] = result
       return result
     }
-    return entities.map(input)
+    return VersionHashes(entities.map { VersionHashes.Entry(entityName: $0.name, hash: Data(hash($0))) })
+  }
+
+  /// What is hashed of an entity; nil where there is none of that name.
+  package func versionHashInput(ofEntityNamed name: String) -> VersionHashInput? {
+    guard let entity = entity(named: name) else { return nil }
+    let above = entity.superentity.flatMap { versionHashes[$0.name] } ?? Data()
+    return VersionHashInput(entity, superentityHash: Array(above))
   }
 }
 
