@@ -214,7 +214,8 @@ let package = Package(
       name: "StorePredicatesTests", dependencies: ["StorePredicates", "AtomicStoreSPI", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
-      name: "AtomicStoreKitTests", dependencies: ["AtomicStoreKit", "AtomicStoreSPI"], swiftSettings: strict),
+      name: "AtomicStoreKitTests", dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs"],
+      swiftSettings: strict),
     .testTarget(
       name: "ObjectGraphTests",
       dependencies: [

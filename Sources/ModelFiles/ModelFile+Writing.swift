@@ -82,7 +82,8 @@ extension ModelFile {
   ///   - versions: Their names, without extension, and the models.
   ///   - current: The name of the current one.
   ///   - overwrite: Whether a model that is there may be replaced.
-  /// - Throws: as ``contents(of:)``, and `.alreadyExists`, also for a folder that holds anything else than a model's versions, `.invalidValue` for a name that no file can have.
+  /// - Throws: as ``contents(of:)``, and `.alreadyExists`, also for a folder that holds anything else than a model's
+  ///   versions, `.invalidValue` for a name that no file can have.
   public static func write(
     versions: [(name: String, model: ModelDescription)], current: String, to path: String, overwrite: Bool = false
   ) throws(PersistentStoreError) {
@@ -113,7 +114,8 @@ extension ModelFile {
   /// A replaced folder goes with all that is in it, so that there may be nothing in it but versions of a model.
   private static func refuseOthersFiles(in target: String, _ path: String) throws(PersistentStoreError) {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: target)) ?? []
-    for name in names.sorted() where !name.hasSuffix(".xcdatamodel") && name != ".xccurrentversion" && name != ".DS_Store" {
+    for name in names.sorted()
+    where !name.hasSuffix(".xcdatamodel") && name != ".xccurrentversion" && name != ".DS_Store" {
       throw PersistentStoreError(
         .alreadyExists, "the folder holds '\(name)', which is not part of a model", at: StoreLocation(file: path))
     }

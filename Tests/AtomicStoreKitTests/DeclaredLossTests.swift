@@ -1,5 +1,6 @@
 import AtomicStoreKit
 import FoundationEssentials
+import StoreCodecs
 import Testing
 
 /// A test format that keeps no order and says so, and that can be told to lose more than it says: an object, a value, a
@@ -32,7 +33,10 @@ struct ForgetfulStore: AtomicStore {
       throw PersistentStoreError(.malformed, "no head")
     }
     var entries = PropertyListDictionary()
-    if !head[3].isEmpty { entries["note"] = .string(head[3]) }
+    if let bytes = Data(base64Encoded: head[3]), let list = try PropertyList.decodeBinary(Array(bytes)).dictionaryValue
+    {
+      entries = list
+    }
     return StoreMetadata(storeType: Self.storeType, uuid: uuid, entries: entries, lastReference: last)
   }
 
@@ -50,8 +54,10 @@ struct ForgetfulStore: AtomicStore {
   }
 
   mutating func save(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {
-    let note = lost == "entry" ? "" : snapshot.metadata.entries["note"]?.stringValue ?? ""
-    var text = "FORGETFUL\t\(snapshot.metadata.uuid)\t\(snapshot.metadata.lastReference)\t\(note)\n"
+    var entries = snapshot.metadata.entries
+    if lost == "entry" { entries["note"] = nil }
+    let kept = Data(try PropertyList.encodeBinary(.dictionary(entries))).base64EncodedString()
+    var text = "FORGETFUL\t\(snapshot.metadata.uuid)\t\(snapshot.metadata.lastReference)\t\(kept)\n"
     let reader = snapshot.nodes.reader(of: 0)
     for row in 0..<reader.count where lost != "object" || row != reader.count - 1 {
       let value = lost == "value" && row == 1 ? "" : reader.string(slot: 0, row: row)

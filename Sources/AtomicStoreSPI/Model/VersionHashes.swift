@@ -1,4 +1,5 @@
 public import FoundationEssentials
+import Synchronization
 
 /// The version hashes of the entities of a model, as Core Data computes them and keeps them in the metadata of stores.
 ///
