@@ -16,7 +16,8 @@ public final class ManagedObjectModel: Sendable {
   let compositesByName: [ScalarString: CompositeDescription]
   /// What the stack compiles from the model, once, and keeps with it.
   package let attachment = Mutex<(any Sendable & AnyObject)?>(nil)
-  let knownVersionHashes = Mutex<VersionHashes?>(nil)
+  /// What is computed of the model where it is asked for first.
+  let computed = Mutex<(any Sendable)?>(nil)
 
   /// Checks a description and freezes it.
   ///

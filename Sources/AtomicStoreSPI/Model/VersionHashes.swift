@@ -109,10 +109,10 @@ extension ManagedObjectModel {
   ///
   /// ``Entity/unverifiedVersionHashRules`` tells which of them rest on rules that no file was there to confirm.
   public var versionHashes: VersionHashes {
-    if let known = knownVersionHashes.withLock({ $0 }) { return known }
-    let computed = versionHashes()
-    knownVersionHashes.withLock { $0 = computed }
-    return computed
+    if let known = computed.withLock({ $0 as? VersionHashes }) { return known }
+    let hashes = versionHashes()
+    computed.withLock { $0 = hashes }
+    return hashes
   }
 
   /// The version hashes of the entities of a configuration, as a store that is opened with it has them in its metadata;

@@ -55,8 +55,14 @@ extension StoreMetadata {
       for key in VersionHashes.derivedMetadataKeys { entries[key] = nil }
       return
     }
-    let hashes = model.versionHashes(forConfiguration: configuration) ?? model.versionHashes
     let old = VersionHashes(metadata: entries)
+    var hashes = model.versionHashes(forConfiguration: configuration) ?? model.versionHashes
+    // A store of a configuration stays one where it is copied or converted without saying so.
+    if configuration == nil, let old, old != hashes,
+      let own = model.configurations.lazy.compactMap({ model.versionHashes(forConfiguration: $0) }).first(where: { $0 == old })
+    {
+      hashes = own
+    }
     entries[VersionHashes.metadataKey] = hashes.propertyList
     entries[VersionHashes.versionMetadataKey] = .integer(Int128(VersionHashes.version))
     // The same hashes under another identifier are the same model.
