@@ -98,7 +98,7 @@ import Testing
     #expect(try Command.run("convert", Command.samples + "/FriendInfo/FriendInfo.csvstore", folder("f.xml")).code == 0)
     let wrong = try Command.run(
       "inspect", folder("f.xml"), "--model", folder("FriendInfo.xcdatamodeld") + "/FriendInfo.xcdatamodel")
-    #expect(wrong.code == 65 && wrong.errors.contains("ignoreVersionHashes"), "\(wrong.errors)")
+    #expect(wrong.code == 65 && wrong.errors.contains("FriendInfo.ranking"), "\(wrong.errors)")
     try FileManager.default.createDirectory(atPath: folder("models"), withIntermediateDirectories: true)
     try FileManager.default.moveItem(
       atPath: folder("FriendInfo.xcdatamodeld"), toPath: folder("models") + "/FriendInfo.xcdatamodeld")

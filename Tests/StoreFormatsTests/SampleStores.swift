@@ -139,6 +139,9 @@ enum SampleStores {
       entries: [
         "Company": "Übersee & Söhne", "BuildNumber": 42, "Ratio": 0.1, "IsSample": true,
         "Tags": ["one", "two"], "Seal": .data(Data([1, 2, 3])),
+        VersionHashes.metadataKey: model.versionHashes.propertyList,
+        VersionHashes.versionMetadataKey: .integer(Int128(VersionHashes.version)),
+        VersionHashes.identifiersMetadataKey: .array(model.description.versionIdentifiers.map { .string($0) }),
       ],
       // One more than is in use: a reference that was given and whose object is gone.
       lastReference: 13, model: model.description)
