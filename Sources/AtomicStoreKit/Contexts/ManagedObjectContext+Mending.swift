@@ -39,8 +39,8 @@ extension ManagedObjectContext {
     for p in object.plan.relationships {
       let q = object.plan.properties[p].inverse
       guard q >= 0 else { continue }
-      for other in ends(object, p) where other.context === self && !other.flags.contains(.deleted) && other.isReachable
-      {
+      // Read anew: an end that the save cut beside the context still shows the version before.
+      for other in ends(object, p) where !other.flags.contains(.deleted) && isThere(other) {
         if isEnd(other, q, object) { continue }
         if !other.plan.properties[q].isToMany, let present = other.toOneObject(q), present.context === self,
           !present.flags.contains(.deleted), present.isReachable
