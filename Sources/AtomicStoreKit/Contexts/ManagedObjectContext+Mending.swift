@@ -41,9 +41,11 @@ extension ManagedObjectContext {
       guard q >= 0 else { continue }
       // Read anew: an end that the save cut beside the context still shows the version before.
       for other in ends(object, p) where !other.flags.contains(.deleted) && isThere(other) {
-        if isEnd(other, q, object) { continue }
-        if !other.plan.properties[q].isToMany, let present = other.toOneObject(q), present.context === self,
-          !present.flags.contains(.deleted), present.isReachable
+        // What was cut beside the context may still show here, though it is not a change that the next save would
+        // write.
+        if isEnd(other, q, object), !other.flags.isDisjoint(with: [.inserted, .updated]) { continue }
+        if !other.plan.properties[q].isToMany, let present = other.toOneObject(q), present !== object,
+          present.context === self, !present.flags.contains(.deleted), present.isReachable
         {
           separate(object, p, other)
         } else {

@@ -59,9 +59,9 @@ extension StoreMetadata {
     var hashes = model.versionHashes(forConfiguration: configuration) ?? model.versionHashes
     // A store of a configuration stays one where it is copied or converted without saying so.
     if configuration == nil, let old, old != hashes,
-      let own = model.configurations.lazy.compactMap({ model.versionHashes(forConfiguration: $0) }).first(where: { $0 == old })
+      model.configurations.contains(where: { model.versionHashes(forConfiguration: $0) == old })
     {
-      hashes = own
+      hashes = old
     }
     entries[VersionHashes.metadataKey] = hashes.propertyList
     entries[VersionHashes.versionMetadataKey] = .integer(Int128(VersionHashes.version))

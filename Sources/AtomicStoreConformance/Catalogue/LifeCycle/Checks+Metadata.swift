@@ -232,7 +232,9 @@ extension Checks {
       catches: ["dropsVersionHashes"], demand: metadataIsKept
     ) { check in
       let path = check.path()
-      let hashes = try ManagedObjectModel(Models.golden().model).versionHashes
+      // Computed without the model's lock: the processes of a check are forked, and a lock belongs to the thread that
+      // took it.
+      let hashes = try ManagedObjectModel(Models.golden().model).versionHashes(changing: { _, _ in })
       // Those of the model: the kit writes them with each save, and would write over others.
       let wanted = entries([
         VersionHashes.metadataKey: hashes.propertyList,
