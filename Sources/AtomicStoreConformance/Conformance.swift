@@ -15,7 +15,8 @@ public enum Conformance {
   /// The checks for a format, in the catalogue's order.
   ///
   /// - Parameters:
-  ///   - profile: Nil for those of every profile.
+  ///   - type: The format under test.
+  ///   - profile: The profile whose checks are wanted; nil for all.
   ///   - others: Other formats, for the checks that need some.
   public static func checks(
     for type: any AtomicStore.Type, profile: ConformanceCheck.Profile? = nil, others: [any AtomicStore.Type] = []

@@ -5,6 +5,7 @@ import StoreCodecs
 /// A mapping model: how the entities of one version of a model become those of another. Read to be shown; nothing
 /// migrates by it here.
 public struct MappingModel: Sendable {
+  /// How one property of the destination is computed.
   public struct PropertyMapping: Sendable, Equatable {
     /// The property of the destination.
     public var name: String
@@ -12,24 +13,33 @@ public struct MappingModel: Sendable {
     public var expression: String?
   }
 
+  /// How the objects of one entity become those of another.
   public struct EntityMapping: Sendable, Equatable {
+    /// The name of the mapping, such as `PersonToPerson`.
     public var name: String
     /// `custom`, `add`, `remove`, `copy` or `transform`.
     public var kind: String
+    /// The entity that is read; nil where the mapping adds objects.
     public var sourceEntityName: String?
+    /// The entity that is written; nil where the mapping removes objects.
     public var destinationEntityName: String?
-    /// The version hashes of the two entities; nil where the file has none.
+    /// The version hash of the source entity; nil where the file has none.
     public var sourceHash: VersionHashes.Entry?
+    /// The version hash of the destination entity; nil where the file has none.
     public var destinationHash: VersionHashes.Entry?
     /// Which objects of the source are mapped.
     public var sourceExpression: String?
+    /// The class of a migration policy of the program's own; nil for none.
     public var policyClassName: String?
+    /// The mapped properties, in the order of the file.
     public var properties: [PropertyMapping] = []
   }
 
+  /// The mapped entities, in the order of the file.
   public var entityMappings: [EntityMapping]
-  /// The models that the source form of a mapping model holds; a compiled one has none.
+  /// The source model that an `.xcmappingmodel` holds; a compiled mapping model has none.
   public var sourceModel: ModelDescription?
+  /// The destination model that an `.xcmappingmodel` holds; a compiled mapping model has none.
   public var destinationModel: ModelDescription?
 
   /// Reads the mapping model at a path: `.cdm`, `.xcmappingmodel`, or the `xcmapping.xml` within.

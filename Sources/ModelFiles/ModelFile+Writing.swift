@@ -81,6 +81,7 @@ extension ModelFile {
   /// - Parameters:
   ///   - versions: Their names, without extension, and the models.
   ///   - current: The name of the current one.
+  ///   - path: The path of the folder.
   ///   - overwrite: Whether a model that is there may be replaced.
   /// - Throws: as ``contents(of:)``, and `.alreadyExists`, also for a folder that holds anything else than a model's
   ///   versions, `.invalidValue` for a name that no file can have.

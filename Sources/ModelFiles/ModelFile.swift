@@ -51,14 +51,18 @@ public struct ModelFile: Sendable {
 
   /// Reads a model file that is in memory already.
   ///
-  /// - Parameter name: For errors.
+  /// - Parameters:
+  ///   - bytes: The bytes of the file.
+  ///   - name: The name for errors.
   public static func read(contents bytes: [UInt8], name: String) throws(PersistentStoreError) -> ModelFile {
     try read(StoreSource(bytes: bytes, name: name), member: nil, versionName: nil)
   }
 
   /// Reads the model that a SQLite store caches (`Z_MODELCACHE.Z_CONTENT`): a compiled model, compressed with DEFLATE.
   ///
-  /// - Parameter name: For errors.
+  /// - Parameters:
+  ///   - bytes: The compressed bytes.
+  ///   - name: The name for errors.
   /// - Throws: `.malformed`, `.limitExceeded` for more than 64 MB of model.
   public static func read(cached bytes: [UInt8], name: String) throws(PersistentStoreError) -> ModelFile {
     let archive: [UInt8]

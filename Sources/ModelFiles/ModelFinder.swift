@@ -7,8 +7,11 @@ public struct ModelFinder: Sendable {
   public struct Found: Sendable {
     /// The file, or the directory of one version; a store where its model was found in that.
     public var path: String
+    /// The model as its file describes it.
     public var description: ModelDescription
+    /// The same, checked.
     public var model: ManagedObjectModel
+    /// Its version hashes, by which stores name it.
     public var hashes: VersionHashes
     /// Other places with a model of the same version hashes.
     public var samePaths: [String] = []
@@ -26,8 +29,10 @@ public struct ModelFinder: Sendable {
 
   /// Looks through all that is below a path. Symbolic links are not followed.
   ///
-  /// - Parameter carried: Called with the path of each file that is not a model: the model that it carries, such as a
-  ///   store has it, or nil.
+  /// - Parameters:
+  ///   - path: A file or a directory.
+  ///   - carried: Called with the path of each file that is not a model: the model that it carries, such as a store has
+  ///     it, or nil.
   /// - Throws: `.notFound`, `.limitExceeded` for more than ``maximumFileCount`` files and directories.
   public init(
     searching path: String, carried: (String) -> ModelDescription? = { _ in nil }

@@ -34,7 +34,9 @@ public struct KeyedArchive: Sendable {
 
   /// Reads an archive.
   ///
-  /// - Parameter file: For errors.
+  /// - Parameters:
+  ///   - bytes: A property list in binary or XML.
+  ///   - file: The name for errors.
   /// - Throws: as the property list's decoders do; `.foreignFormat` for a property list that is no keyed archive,
   ///   `.unsupportedVersion` for another version than 100000, `.limitExceeded` beyond ``maximumObjectCount``.
   public init(_ bytes: UnsafeRawBufferPointer, file: String? = nil) throws(PersistentStoreError) {

@@ -5,7 +5,9 @@ public import StorePrimitives
 public enum RawDeflate {
   /// Decompresses bytes.
   ///
-  /// - Parameter maximumCount: The most bytes that may come of it: a few bytes can stand for a thousand times as many.
+  /// - Parameters:
+  ///   - bytes: The compressed bytes.
+  ///   - maximumCount: The most bytes that may come of it: a few bytes can stand for a thousand times as many.
   /// - Throws: `.malformed` with the offset for what is not DEFLATE or is cut short, or where bytes follow its end;
   ///   `.limitExceeded` for more than `maximumCount`.
   public static func inflate(_ bytes: [UInt8], maximumCount: Int = 64 << 20) throws(PersistentStoreError) -> [UInt8] {

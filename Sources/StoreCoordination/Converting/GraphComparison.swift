@@ -13,8 +13,9 @@ public struct GraphComparison: Sendable {
     public var comparesIdentity: Bool
     /// Whether the metadata entries must be the same.
     public var comparesMetadata: Bool
-    /// Whether metadata that follows from the model (``VersionHashes/derivedMetadataKeys``) must be in both. By default
-    /// an entry that only one of them has is no difference: a conversion adds them. Two that differ always are one.
+    /// Whether metadata that follows from the model (``/AtomicStoreSPI/VersionHashes/derivedMetadataKeys``) must be in
+    /// both. By default an entry that only one of them has is no difference: a conversion adds them. Two that differ
+    /// always are one.
     public var comparesMissingDerivedMetadata: Bool
     /// Entity and property names that differ only in case are the same: for a store whose format folds them.
     public var ignoresNameCase: Bool
