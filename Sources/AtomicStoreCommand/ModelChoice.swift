@@ -2,63 +2,88 @@ import AtomicStoreKit
 import CommandSupport
 import ModelFiles
 
-/// What `--model` names where it is not one model: the one is found whose version hashes are those of the store.
+/// What `--model` names: one model, or a directory, application bundle or source tree in which the model is found whose version hashes
+/// are those of the store.
 struct ModelChoice {
   let path: String
-  let type: String?
-  let options: StoreOptions
 
-  init(_ path: String, from type: String?, options: StoreOptions) {
-    self.path = path
-    self.type = type
-    self.options = options
+  init(_ path: String) { self.path = path }
+
+  /// The model for a store; without a store the one that is named, the current version, or the only one.
+  ///
+  /// - Throws: A failure where there are several models of which none fits, or nothing to choose one by.
+  func model(for store: String? = nil, type: String? = nil, options: StoreOptions = [:]) throws -> ManagedObjectModel {
+    if let found = try foundModel(for: store, type: type, options: options) { return found }
+    let file = try ModelFile.read(at: try Input.path(for: path))
+    for warning in file.warnings { Talk.say("atomicstore: \(path): \(warning)") }
+    return try model(of: file.description, at: path)
   }
 
-  /// The model for a store.
-  ///
-  /// - Returns: nil where the path names one model, which is taken as it is.
-  /// - Throws: where it names several of which none fits, or it cannot be told which one.
-  func model(for store: String?) throws -> ManagedObjectModel? {
-    guard path != "-", let place = try? StorePlace.inspect(path), place.kind == .folder else { return nil }
+  /// The model that was found by its hashes; nil where the path names one model, or versions of which the current one is to be taken.
+  private func foundModel(for store: String?, type: String?, options: StoreOptions) throws -> ManagedObjectModel? {
+    guard path != "-", let place = try? StorePlace.inspect(path) else { return nil }
+    if place.kind != .folder {
+      // A store that carries its model can stand for it.
+      return try Self.modelCarried(at: path).map { try model(of: $0, at: path) }
+    }
     let names = try place.allNames()
-    let isOneModel = names.contains("contents") || names.contains("elements")
-    if isOneModel { return nil }
+    if names.contains("contents") || names.contains("elements") { return nil }
     let hasVersions = try ModelFile.versions(at: path) != nil
-    let stored = try store.flatMap { try self.hashes(of: $0) }
-    guard let hashes = stored else {
-      // Without hashes the current version is the one, and of a folder the only model.
-      if hasVersions { return nil }
-      let finder = try ModelFinder(searching: path)
+    let stored = try store.flatMap { try hashes(of: $0, type: type, options: options) }
+    // Without hashes the current version is taken.
+    if hasVersions, stored == nil { return nil }
+    let finder = try ModelFinder(searching: path) { Self.modelCarriedIfReadable(at: $0) }
+    guard let stored else {
       if finder.found.count == 1 { return try use(finder.found[0]) }
       throw CommandFailure(
         "\(path): the store has no version hashes to choose a model by; there are \(finder.found.count): "
           + finder.found.prefix(20).map(\.path).joined(separator: ", "), exitCode: finder.found.isEmpty ? 66 : 64)
     }
-    let finder = try ModelFinder(searching: path)
-    if let found = finder.model(for: hashes) { return try use(found) }
+    if let found = finder.model(for: stored) { return try use(found) }
     if hasVersions { return nil }
+    throw CommandFailure(Self.nearMisses(finder, stored, path), exitCode: 65)
+  }
+
+  private static func nearMisses(_ finder: ModelFinder, _ hashes: VersionHashes, _ path: String) -> String {
     var text = "\(path): none of the \(finder.found.count) models there has the version hashes of the store"
     for (found, differences) in finder.nearMisses(for: hashes) {
       let shown = differences.prefix(5).map(\.description).joined(separator: "; ")
       text += "\n  \(found.path): \(shown)" + (differences.count > 5 ? "; and \(differences.count - 5) more" : "")
     }
     for refusal in finder.refusals.prefix(5) { text += "\n  not read: \(refusal)" }
-    throw CommandFailure(text, exitCode: 65)
+    return text
   }
 
   private func use(_ found: ModelFinder.Found) throws -> ManagedObjectModel {
     Talk.say("atomicstore: the model is \(found.path)")
+    return try model(of: found.description, at: found.path)
+  }
+
+  private func model(of description: ModelDescription, at path: String) throws -> ManagedObjectModel {
     do {
-      return try ManagedObjectModel(found.file.description)
+      return try ManagedObjectModel(description)
     } catch {
-      throw CommandFailure(
-        "\(found.path): " + error.errors.map { "\($0)" }.joined(separator: "\n\(found.path): "), exitCode: 65)
+      throw CommandFailure("\(path): " + error.errors.map { "\($0)" }.joined(separator: "\n\(path): "), exitCode: 65)
     }
   }
 
-  private func hashes(of store: String) throws -> VersionHashes? {
+  // MARK: Stores
+
+  private func hashes(of store: String, type: String?, options: StoreOptions) throws -> VersionHashes? {
     let metadata = try PersistentStoreCoordinator.metadataForPersistentStore(
       type: type, at: try Input.path(for: store), options: options, registry: Tool.registry)
     return VersionHashes(metadata: metadata.entries)
   }
+
+  /// The model that a store carries whole; nil for a store that carries none, and for everything that is not a store.
+  private static func modelCarried(at path: String) throws -> ModelDescription? {
+    guard let place = try? StorePlace.inspect(path), place.holdsContent, let probe = try? place.probe(),
+      let type = try? Tool.registry.recognize(probe)
+    else { return nil }
+    let metadata = try PersistentStoreCoordinator.metadataForPersistentStore(type: type.storeType, at: path, registry: Tool.registry)
+    return metadata.model.flatMap { $0.isInferred ? nil : $0 }
+  }
+
+  /// The same in a search, where a store that cannot be read is no reason to stop.
+  private static func modelCarriedIfReadable(at path: String) -> ModelDescription? { (try? modelCarried(at: path)) ?? nil }
 }

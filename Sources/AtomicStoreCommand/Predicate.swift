@@ -37,9 +37,7 @@ struct PredicateCommand: ParsableCommand {
     guard let model, let entity else {
       throw CommandFailure("--model and --entity go together", exitCode: 64, json: common.json)
     }
-    var options = SourceOptions()
-    options.model = model
-    return try options.loadModel()?.entity(asked: entity)
+    return try ModelChoice(model).model().entity(asked: entity)
   }
 
   /// The predicate, held to the entity where there is one.

@@ -24,19 +24,9 @@ struct SourceOptions: ParsableArguments {
     return options
   }
 
-  /// The model that `--model` names; nil without one. Where it names several (versions, a folder, a bundle, a source tree), the one whose
-  /// version hashes are those of the store is taken and named.
-  func loadModel(for store: String? = nil) throws -> ManagedObjectModel? {
-    guard let model else { return nil }
-    if let found = try ModelChoice(model, from: from, options: try options()).model(for: store) { return found }
-    let file = try ModelFile.read(at: try Input.path(for: model))
-    for warning in file.warnings { Talk.say("atomicstore: \(model): \(warning)") }
-    do {
-      return try ManagedObjectModel(file.description)
-    } catch {
-      throw CommandFailure(
-        "\(model): " + error.errors.map { "\($0)" }.joined(separator: "\n\(model): "), exitCode: 65)
-    }
+  /// The model that `--model` names; nil without the option. See ``ModelChoice``.
+  func loadModel(for store: String) throws -> ManagedObjectModel? {
+    try model.map { try ModelChoice($0).model(for: store, type: from, options: options()) }
   }
 
   /// Opens a store for reading. The coordinator must be kept for as long as the store is.

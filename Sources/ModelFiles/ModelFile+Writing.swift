@@ -97,7 +97,7 @@ extension ModelFile {
     }
     let marker = try StagedStore(target: staged + "/.xccurrentversion", layout: .file, policy: .createNew)
     let list: PropertyListValue = ["_XCCurrentVersionName": .string(current + ".xcdatamodel")]
-    try marker.file().write(try PropertyList.encodeXML(list))
+    try marker.files.file().write(try PropertyList.encodeXML(list))
     try marker.finish()
     try marker.commit()
     try exchange(staged, target, path)

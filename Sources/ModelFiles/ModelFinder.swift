@@ -5,9 +5,9 @@ import Glibc
 public struct ModelFinder: Sendable {
   /// A model that was found.
   public struct Found: Sendable {
-    /// The file, or the folder of one version.
+    /// The file, or the directory of one version; a store where its model was found in that.
     public var path: String
-    public var file: ModelFile
+    public var description: ModelDescription
     public var model: ManagedObjectModel
     public var hashes: VersionHashes
     /// Other places with a model of the same version hashes.
@@ -26,8 +26,11 @@ public struct ModelFinder: Sendable {
 
   /// Looks through all that is below a path. Symbolic links are not followed.
   ///
-  /// - Throws: `.notFound`, `.limitExceeded` for more than ``maximumFileCount`` files and folders.
-  public init(searching path: String) throws(PersistentStoreError) {
+  /// - Parameter carried: Called with the path of each file that is not a model: the model that it carries, such as a store has it, or nil.
+  /// - Throws: `.notFound`, `.limitExceeded` for more than ``maximumFileCount`` files and directories.
+  public init(
+    searching path: String, carried: (String) -> ModelDescription? = { _ in nil }
+  ) throws(PersistentStoreError) {
     var folders: [(path: String, depth: Int)] = [(path, 0)]
     var files: [String] = []
     while let (folder, depth) = folders.popLast() {
@@ -53,26 +56,33 @@ public struct ModelFinder: Sendable {
         if status.st_mode & S_IFMT == S_IFREG, status.st_size > 0 { files.append(child) }
       }
     }
-    for file in files.map({ ScalarString($0) }).sorted() { try look(at: file.string) }
+    for file in files.map({ ScalarString($0) }).sorted() { look(at: file.string, carried) }
   }
 
-  private mutating func look(at path: String) throws(PersistentStoreError) {
+  private mutating func look(at path: String, _ carried: (String) -> ModelDescription?) {
     guard let place = try? StorePlace.inspect(path), let source = try? StoreSource(opening: place),
-      let head = try? source.bytes(limit: 512), head.withUnsafeBytes({ Self.mayBeModel($0) })
+      let head = try? source.bytes(limit: 512)
     else { return }
-    let file: ModelFile
-    do throws(PersistentStoreError) { file = try ModelFile.read(at: path) } catch {
-      // What is something else altogether is no refusal.
-      if error.code != .unrecognizedFormat, error.code != .notSupported { refusals.append(error) }
-      return
+    if head.withUnsafeBytes({ Self.mayBeModel($0) }) {
+      do throws(PersistentStoreError) {
+        let file = try ModelFile.read(at: path)
+        let isMember = path.hasSuffix("/contents") || path.hasSuffix("/elements")
+        return add(file.description, isMember ? String(path.dropLast("/contents".count)) : path)
+      } catch {
+        // A file of another kind is not a refusal.
+        if error.code != .unrecognizedFormat, error.code != .notSupported { return refusals.append(error) }
+      }
     }
-    let model = (try? ManagedObjectModel(file.description)) ?? ManagedObjectModel(unchecked: file.description)
+    if let description = carried(path) { add(description, path) }
+  }
+
+  private mutating func add(_ description: ModelDescription, _ path: String) {
+    let model = (try? ManagedObjectModel(description)) ?? ManagedObjectModel(unchecked: description)
     let hashes = model.versionHashes
-    let shown = path.hasSuffix("/contents") || path.hasSuffix("/elements") ? String(path.dropLast("/contents".count)) : path
     if let index = found.firstIndex(where: { $0.hashes == hashes }) {
-      found[index].samePaths.append(shown)
+      found[index].samePaths.append(path)
     } else {
-      found.append(Found(path: shown, file: file, model: model, hashes: hashes))
+      found.append(Found(path: path, description: description, model: model, hashes: hashes))
     }
   }
 

@@ -1,3 +1,5 @@
+import AtomicStoreKit
+import BuiltInStoreFormats
 import Foundation
 
 extension HostileReader {
@@ -34,6 +36,8 @@ extension HostileReader {
     case .csvStore:
       seeds = Self.csvFiles.map { Array($0.utf8) } + [try folder("FriendInfo/FriendInfo.csvstore"), try folder("Company/Company.csvstore")]
       seeds += try damaged(".csv") + damaged(".csvstore")
+    case .coreDataBinary: seeds = [try Self.binaryStore(samples)]
+    case .coreDataSQLite: seeds = [try file("People/People.sqlite")] + (try damaged(".sqlite"))
     case .xmlPropertyList:
       seeds = [Array(Self.xmlList.utf8), try file("FriendInfo/FriendInfo.csvstore/metadata.plist"), try file("Company/Company.xcdatamodeld/.xccurrentversion")]
     case .predicate: seeds = Self.predicates.map { Array($0.utf8) }
@@ -42,6 +46,14 @@ extension HostileReader {
     seeds += ProductShape.all.filter { $0.reader == self }.map(\.seed)
     if let corpus { seeds += publicFiles(corpus) }
     return seeds.filter { $0.count <= limit }
+  }
+
+  /// A sample as a binary store.
+  private static func binaryStore(_ samples: String) throws -> [UInt8] {
+    let path = NSTemporaryDirectory() + "seed-\(UUID().uuidString).binary"
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    _ = try StoreConverter(registry: .builtIn).convert(from: samples + "/FriendInfo/FriendInfo.xml", to: path)
+    return Array(try Data(contentsOf: URL(filePath: path)))
   }
 
   private func publicFiles(_ corpus: String) -> [[UInt8]] {
@@ -55,6 +67,8 @@ extension HostileReader {
     case .modelArchive: return files("mom") { $0.hasSuffix(".mom") } + files("oldmodels") { $0.hasSuffix("elements") }
     case .binaryPropertyList: return (files("plist") { _ in true } + files("mom") { _ in true }).filter { $0.starts(with: "bplist".utf8) }
     case .xmlPropertyList: return files("plist") { _ in true }.filter { $0.first == 0x3C }
+    case .coreDataSQLite: return files("sqlite") { _ in true }
+    case .coreDataBinary: return files("binary") { _ in true }
     case .csvStore: return files("csv") { $0.hasSuffix(".csv") }
     case .predicate:
       let lines = (try? Data(contentsOf: URL(filePath: corpus + "/predicates_public.txt"))) ?? Data()

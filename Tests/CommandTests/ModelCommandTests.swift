@@ -77,4 +77,67 @@ import Testing
     // The one that was converted has hashes, the sample has none: no difference.
     #expect(try Command.run("diff", Command.samples + "/FriendInfo/FriendInfo.xml", folder("f.xml")).code == 0)
   }
+
+  @Test("--model takes a directory and finds the model that fits; without one the near misses are named")
+  func found() throws {
+    let folder = try Folder()
+    try FileManager.default.copyItem(atPath: Self.company, toPath: folder("Company.xcdatamodeld"))
+    try FileManager.default.copyItem(atPath: Self.friends, toPath: folder("FriendInfo.xcdatamodeld"))
+    let right = try Command.run("inspect", Command.company, "--model", folder.path)
+    #expect(right.code == 0 && right.errors.contains("the model is \(folder("Company.xcdatamodeld"))"), "\(right.errors)")
+    let path = folder("FriendInfo.xcdatamodeld") + "/FriendInfo.xcdatamodel/contents"
+    var text = try String(contentsOfFile: path, encoding: .utf8)
+    text.replace("attributeType=\"Integer 16\"", with: "attributeType=\"Integer 64\"")
+    try Data(text.utf8).write(to: URL(filePath: path))
+    #expect(try Command.run("convert", Command.samples + "/FriendInfo/FriendInfo.csvstore", folder("f.xml")).code == 0)
+    let wrong = try Command.run("inspect", folder("f.xml"), "--model", folder("FriendInfo.xcdatamodeld") + "/FriendInfo.xcdatamodel")
+    #expect(wrong.code == 65 && wrong.errors.contains("ignoreVersionHashes"), "\(wrong.errors)")
+    try FileManager.default.createDirectory(atPath: folder("models"), withIntermediateDirectories: true)
+    try FileManager.default.moveItem(atPath: folder("FriendInfo.xcdatamodeld"), toPath: folder("models") + "/FriendInfo.xcdatamodeld")
+    let near = try Command.run("inspect", folder("f.xml"), "--model", folder("models"))
+    #expect(near.code == 65 && near.errors.contains("none of the 1 models") && near.errors.contains("FriendInfo.xcdatamodel: "), "\(near.errors)")
+  }
+
+  @Test("a store stands for the model that it carries, alone and in a search")
+  func stores() throws {
+    let folder = try Folder()
+    try FileManager.default.copyItem(atPath: Command.company, toPath: folder("a.xml"))
+    for path in [folder("a.xml"), folder.path] {
+      let result = try Command.run("inspect", Command.samples + "/Company/Company.plist", "--model", path)
+      #expect(result.code == 0, "\(result.errors)")
+    }
+  }
+
+  @Test("inspect says what a model file is, and names the next command", arguments: ["model", "version", "mapping"])
+  func inspected(_ kind: String) throws {
+    let folder = try Folder()
+    let path: String
+    switch kind {
+    case "model": path = Self.company
+    case "version": path = Self.friends + "/FriendInfo.xcdatamodel"
+    default:
+      path = folder("xcmapping.xml")
+      let text = """
+        <?xml version="1.0" standalone="yes"?>
+        <!DOCTYPE database SYSTEM "file:///System/Library/DTDs/CoreData.dtd">
+
+        <database>
+            <databaseInfo>
+                <version>134481920</version>
+                <UUID>0F7D2C1A-6A31-4D0B-8E57-F21E2D1F0A11</UUID>
+                <nextObjectID>102</nextObjectID>
+                <metadata><plist version="1.0"><dict/></plist></metadata>
+            </databaseInfo>
+            <object type="XDDEVMAPPINGMODEL" id="z101">
+                <relationship name="entitymappings" type="0/0" destination="XDDEVENTITYMAPPING"></relationship>
+            </object>
+        </database>
+        """
+      try Data(text.utf8).write(to: URL(filePath: path))
+    }
+    let result = try Command.run("inspect", path)
+    #expect(result.code == 0 && result.output.contains("next: atomicstore model show"), "\(result.output)\(result.errors)")
+    let json = try #require(try Command.run("inspect", path, "--json").json() as? [String: Any])
+    #expect((json["kind"] as? String)?.contains(kind == "mapping" ? "mapping model" : "model") == true && json["next"] is String)
+  }
 }

@@ -149,7 +149,7 @@ extension Checks {
       by: "a store that moves to each other format and back while a context holds its objects; then edited and saved",
       causes: ["faults are fired in a store that is gone"], catches: ["migratedObjectsLoseValues"], timeLimit: 60
     ) { lab in
-      let others = lab.subject.others.filter { $0.traits.references == .all && $0.traits.keepsMetadata && $0.traits.canWrite }
+      let others = lab.subject.others.filter { $0.traits.references == .all && $0.traits.keepsMetadata && $0.traits.writes == .all }
       if others.isEmpty { throw Blockage(reason: "no other format is at hand") }
       for (place, other) in others.enumerated() {
         try lab.expectMoved(["from\(place)", "other\(place)", "back\(place)"], types: [lab.subject.type, other, lab.subject.type])

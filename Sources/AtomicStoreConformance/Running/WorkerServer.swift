@@ -108,9 +108,10 @@ struct CheckRun {
       subject.type = faulty
     }
     if subject.isBlind { csf_blind(1) }
-    if definition.needsWriting, !subject.type.traits.canWrite {
+    // What is written anew only cannot be changed and saved, as nearly all of these do.
+    if definition.needsWriting, subject.type.traits.writes != .all {
       result.outcome = .notApplicable
-      result.reason = "canWrite is false"
+      result.reason = subject.type.traits.canWrite ? "writes is newOnly" : "canWrite is false"
       return result
     }
     let isRefusal: Bool

@@ -4,6 +4,7 @@ public struct Loss: Sendable, Hashable, CustomStringConvertible {
   public enum Kind: String, Sendable, Hashable, CaseIterable {
     case typeUnsupported = "type-unsupported"
     case specialFloat = "special-float"
+    case decimalPrecision = "decimal-precision"
     case nilVersusEmpty = "nil-vs-empty"
     case order
     case referenceRenumbered = "reference-renumbered"
@@ -11,6 +12,8 @@ public struct Loss: Sendable, Hashable, CustomStringConvertible {
     case storeIdentity = "store-identity"
     case relationshipDropped = "relationship-dropped"
     case entityDropped = "entity-dropped"
+    /// Not the target's fault: the source holds it, or should, and could not load it.
+    case notLoaded = "not-loaded"
   }
   public var kind: Kind
   /// The entity, or `Entity.property`, or the metadata key.

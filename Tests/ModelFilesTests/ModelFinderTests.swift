@@ -1,0 +1,82 @@
+import AtomicStoreSPI
+import Foundation
+import ModelFiles
+import Testing
+
+@Suite("Finding a model by its version hashes")
+struct ModelFinderTests {
+  private static func contents(_ entity: String, _ type: String = "String") -> [UInt8] {
+    Array("<model><entity name=\"\(entity)\"><attribute name=\"a\" optional=\"YES\" attributeType=\"\(type)\"/></entity></model>".utf8)
+  }
+
+  private static func hashes(_ entity: String, _ type: AttributeType = .string) throws -> VersionHashes {
+    try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(name: entity, properties: [.attribute(AttributeDescription(name: "a", type: type))])
+      ])
+    ).versionHashes
+  }
+
+  /// A source tree with two versions of one model, a copy of one under a name of its own, a broken one, and files of other kinds.
+  private static func withTree<Result>(_ body: (String) throws -> Result) throws -> Result {
+    try ModelFileSupport.withFolder { folder in
+      try ModelFileSupport.put(contents("A"), at: folder + "/App/M.xcdatamodeld/M 1.xcdatamodel/contents")
+      try ModelFileSupport.put(contents("A", "Integer 64"), at: folder + "/App/M.xcdatamodeld/M 2.xcdatamodel/contents")
+      try ModelFileSupport.put(contents("A"), at: folder + "/Backup/model.txt")
+      try ModelFileSupport.put(Array("<model><entity".utf8), at: folder + "/Backup/broken.xml")
+      try ModelFileSupport.put(Array("<html><p>a page</p></html>".utf8), at: folder + "/page.html")
+      try ModelFileSupport.put([], at: folder + "/empty")
+      try ModelFileSupport.put(Array("a store".utf8), at: folder + "/Z.store")
+      return try body(folder)
+    }
+  }
+
+  @Test("models are known by their content; those of equal hashes are one, with all their paths")
+  func found() throws {
+    try Self.withTree { folder in
+      let finder = try ModelFinder(searching: folder)
+      #expect(finder.found.map(\.path) == ["M 1", "M 2"].map { "\(folder)/App/M.xcdatamodeld/\($0).xcdatamodel" })
+      #expect(finder.found[0].samePaths == [folder + "/Backup/model.txt"])
+      #expect(finder.refusals.map(\.location.file) == [folder + "/Backup/broken.xml"])
+      #expect(finder.model(for: try Self.hashes("A", .integer64))?.path == finder.found[1].path)
+      #expect(finder.model(for: try Self.hashes("B")) == nil)
+    }
+  }
+
+  @Test("near misses are the models with an entity of the store, the nearest first, with what differs")
+  func nearMisses() throws {
+    try Self.withTree { folder in
+      try ModelFileSupport.put(Self.contents("Other"), at: folder + "/other.xml")
+      let finder = try ModelFinder(searching: folder)
+      let near = finder.nearMisses(for: try Self.hashes("A", .date))
+      #expect(near.map(\.found.path) == finder.found.map(\.path).filter { $0.contains("/App/") })
+      #expect(near.allSatisfy { $0.differences.map(\.description) == ["A: the hash differs"] })
+      #expect(finder.nearMisses(for: try Self.hashes("B")).isEmpty)
+    }
+  }
+
+  @Test("a file that is not a model is asked for the model that it carries")
+  func carried() throws {
+    try Self.withTree { folder in
+      var asked: [String] = []
+      let finder = try ModelFinder(searching: folder) { path in
+        asked.append(path)
+        return path.hasSuffix("Z.store") ? ModelDescription(entities: [EntityDescription(name: "B")]) : nil
+      }
+      #expect(finder.found.last?.path == folder + "/Z.store" && finder.found.last?.model.entities.map(\.name) == ["B"])
+      #expect(asked.contains(folder + "/page.html") && !asked.contains { $0.hasSuffix("contents") })
+    }
+  }
+
+  @Test("symbolic links are not followed, and a path with nothing at it is an error")
+  func links() throws {
+    try Self.withTree { folder in
+      let links = folder + "/Links"
+      try FileManager.default.createDirectory(atPath: links, withIntermediateDirectories: true)
+      try FileManager.default.createSymbolicLink(atPath: links + "/App", withDestinationPath: folder + "/App")
+      #expect(try ModelFinder(searching: links).found.isEmpty)
+      let error = #expect(throws: PersistentStoreError.self) { try ModelFinder(searching: folder + "/none") }
+      #expect(error?.code == .notFound)
+    }
+  }
+}
