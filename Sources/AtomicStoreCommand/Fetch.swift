@@ -31,6 +31,7 @@ struct Fetch: ParsableCommand {
   @Option(help: "Which groups, as a predicate on sums and counts.") var having: String?
   @Flag(help: "Print each row once.") var distinct = false
   @Flag(help: "Print how many there are, nothing else.") var count = false
+  @Flag(help: "Say how the objects are found, by columns or one by one and why, and print nothing else.") var explain = false
   @Option(help: "table, csv, json or ndjson. Without it a table, or JSON with --json.") var format: Format?
   @Option(
     name: .customLong("step-limit"),
@@ -44,6 +45,11 @@ struct Fetch: ParsableCommand {
       let (coordinator, opened) = try source.open(store)
       let context = ManagedObjectContext(coordinator)
       var request = try request(opened.model)
+      if explain {
+        let explanation = try context.explain(request)
+        let json: [(String, JSONValue)] = [("method", .string(explanation.method.rawValue)), ("reason", explanation.reason.map { .string($0) } ?? .null)]
+        return try Talk.put(common.json ? JSONValue.object(json).text + "\n" : "\(explanation)\n")
+      }
       if count {
         // A request takes a limit of 0 for none at all: here it is what it says.
         let found = limit == 0 ? 0 : try context.count(for: request)

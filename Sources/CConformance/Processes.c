@@ -152,6 +152,14 @@ int csf_become(uint32_t user, const uint32_t *groups, int64_t count) {
   return (int)syscall(SYS_setresuid, user, user, user);
 }
 
+int csf_is_sanitized(void) {
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+  return 1;
+#else
+  return 0;
+#endif
+}
+
 void csf_trim(void) { malloc_trim(0); }
 
 void csf_limit(int64_t memory, int64_t seconds) {

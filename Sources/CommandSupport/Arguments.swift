@@ -50,23 +50,3 @@ package enum Arguments {
     }
   }
 }
-
-extension ParsableCommand {
-  /// Runs what may fail and gives the failure its exit code.
-  package func guarded(_ common: CommonOptions, _ body: () throws -> Void) throws {
-    try guarded(json: common.json) {
-      try Tool.load(common.plugins)
-      try body()
-    }
-  }
-
-  package func guarded(json: Bool, _ body: () throws -> Void) throws {
-    do {
-      try body()
-    } catch let code as ExitCode {
-      throw code
-    } catch {
-      throw CommandFailure(error, json: json)
-    }
-  }
-}

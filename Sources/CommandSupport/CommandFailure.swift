@@ -11,6 +11,8 @@ package struct CommandFailure: Error {
   package var exitCode: Int32
   package var json = false
   package var details: JSONValue?
+  /// Whether a store type is unknown: it may be one of a plug-in that could not be loaded.
+  package var isUnknownType = false
 
   package init(_ message: String, exitCode: Int32, json: Bool = false, details: JSONValue? = nil) {
     self.message = message
@@ -28,8 +30,7 @@ package struct CommandFailure: Error {
       self.json = json
     case let error as PersistentStoreError:
       message = error.description
-      // The type may be one of a plug-in that could not be loaded.
-      if error.code == .unknownStoreType { message += Tool.refusals.map { "\n  left out: \($0.from): \($0.reason)" }.joined() }
+      isUnknownType = error.code == .unknownStoreType
       exitCode = Self.exitCode(error.code)
       var fields: [(String, JSONValue)] = [
         ("code", .string(error.code.description)), ("message", .string(error.message)),

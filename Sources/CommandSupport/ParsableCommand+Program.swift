@@ -20,6 +20,8 @@ extension ParsableCommand {
   }
 
   private static func end(with failure: CommandFailure) -> Never {
+    var failure = failure
+    if failure.isUnknownType { failure.message += Tool.refusals.map { "\n  left out: \($0.from): \($0.reason)" }.joined() }
     Talk.error(failure)
     Foundation.exit(failure.exitCode)
   }
@@ -44,5 +46,25 @@ extension ParsableCommand {
       end(with: error)
     } catch {}
     Foundation.exit(0)
+  }
+}
+
+extension ParsableCommand {
+  /// Runs what may fail and gives the failure its exit code.
+  package func guarded(_ common: CommonOptions, _ body: () throws -> Void) throws {
+    try guarded(json: common.json) {
+      try Tool.load(common.plugins)
+      try body()
+    }
+  }
+
+  package func guarded(json: Bool, _ body: () throws -> Void) throws {
+    do {
+      try body()
+    } catch let code as ExitCode {
+      throw code
+    } catch {
+      throw CommandFailure(error, json: json)
+    }
   }
 }

@@ -5,10 +5,16 @@ import Glibc
 ///
 /// A plug-in's code runs as soon as it is loaded, with the rights of the user. So a path that depends on the current directory, and a
 /// directory or file that another user could have written, are left out.
-struct PluginSearch {
+package struct PluginSearch {
+  /// A plug-in, or a place for plug-ins, that was left out.
+  package struct Refusal {
+    package var from: String
+    package var reason: String
+  }
+
   private(set) var files: [String] = []
   /// What was left out, and why.
-  private(set) var refusals: [Tool.Refusal] = []
+  private(set) var refusals: [Refusal] = []
 
   /// - Parameter user: Who runs the command.
   init(_ environment: [String: String] = ProcessInfo.processInfo.environment, user: uid_t = geteuid()) {
@@ -57,5 +63,5 @@ struct PluginSearch {
     return true
   }
 
-  private mutating func refuse(_ path: String, _ reason: String) { refusals.append(Tool.Refusal(from: path, reason: reason)) }
+  private mutating func refuse(_ path: String, _ reason: String) { refusals.append(Refusal(from: path, reason: reason)) }
 }

@@ -4,15 +4,11 @@ package import Synchronization
 
 /// The store types that the command knows: the kit's, those compiled in, those of plug-ins.
 package enum Tool {
-  package struct Refusal {
-    package var from: String
-    package var reason: String
-  }
   private struct State {
     var registry = StoreRegistry.builtIn
     /// Where each type came from that is not the kit's.
     var origins: [String: String] = [:]
-    var refusals: [Refusal] = []
+    var refusals: [PluginSearch.Refusal] = []
     var hasLooked = false
     var asked: [String] = []
   }
@@ -21,7 +17,7 @@ package enum Tool {
   package static let reportsRefusals = Atomic(true)
 
   package static var registry: StoreRegistry { state.withLock { $0.registry } }
-  package static var refusals: [Refusal] { state.withLock { $0.refusals } }
+  package static var refusals: [PluginSearch.Refusal] { state.withLock { $0.refusals } }
   package static func origin(of type: String) -> String? { state.withLock { $0.origins[type] } }
   /// What takes the same plug-ins again, for a command line.
   package static var pluginArguments: String { state.withLock { $0.asked.map { " --plugin \($0)" }.joined() } }
@@ -32,7 +28,7 @@ package enum Tool {
         try state.registry.register(type)
         state.origins[type.storeType] = origin
       } catch {
-        state.refusals.append(Refusal(from: origin, reason: error.message))
+        state.refusals.append(PluginSearch.Refusal(from: origin, reason: error.message))
       }
     }
   }
@@ -55,7 +51,7 @@ package enum Tool {
           let plugin = try StorePlugin(loading: path)
           for type in plugin.types { add(type, from: path) }
         } catch {
-          state.withLock { $0.refusals.append(Refusal(from: path, reason: error.message)) }
+          state.withLock { $0.refusals.append(PluginSearch.Refusal(from: path, reason: error.message)) }
         }
       }
     }

@@ -4,6 +4,7 @@ import StoreCodecs
 /// A model file, read: Xcode's `.xcdatamodeld`, `.xcdatamodel` or the `contents` within, compiled models (`.momd`, `.mom`), and models
 /// from before Xcode 4 (`elements`); each known by its content, whatever its name.
 public struct ModelFile: Sendable {
+  /// The model as the file has it. It is not checked here: give it to `ManagedObjectModel`.
   public var description: ModelDescription
   /// What was kept without being understood, left out, or read with a grain of salt, each with its line where the file has lines.
   public var warnings: [ModelFileWarning]
@@ -14,8 +15,10 @@ public struct ModelFile: Sendable {
 
   /// Reads the model at a path.
   ///
-  /// - Parameter version: The version of a `.xcdatamodeld` or `.momd`, with or without its extension; nil for the current one. Where
-  ///   none is marked as that, it is the first of a `.xcdatamodeld`, and the only one of a `.momd`.
+  /// - Parameters:
+  ///   - path: A model file or folder of any of these kinds.
+  ///   - version: The version of a `.xcdatamodeld` or `.momd`, with or without its extension; nil for the current one. Where none is marked as
+  ///     that, it is the first of a `.xcdatamodeld`, and the only one of a `.momd`.
   /// - Throws: `.notFound`; `.malformed` with line and column, or for archives with the object and the keys that led to it;
   ///   `.notSupported` for optimised compiled models and mapping models, saying which it is; `.invalidModel` for parents that lead in a
   ///   circle or nowhere.

@@ -2,7 +2,9 @@
 public struct ModelFileWarning: Sendable, Hashable, CustomStringConvertible {
   /// 1-based.
   public var line: Int?
+  /// What is questionable, for a person.
   public var text: String
+  /// Creates a warning.
   public init(line: Int?, text: String) {
     self.line = line
     self.text = text

@@ -16,7 +16,10 @@ extension ModelFile {
 
   /// Writes a model as a `.xcdatamodel` folder.
   ///
-  /// - Parameter overwrite: Whether a folder that is there may be replaced.
+  /// - Parameters:
+  ///   - model: The model, which is written as it is: it is not checked.
+  ///   - path: The path of the folder.
+  ///   - overwrite: Whether a folder that is there may be replaced.
   /// - Throws: as ``contents(of:)``, and `.alreadyExists`.
   public static func write(
     _ model: ModelDescription, to path: String, overwrite: Bool = false

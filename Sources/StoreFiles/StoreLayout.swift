@@ -1,2 +1,7 @@
 /// One file, or a directory of files.
-public enum StoreLayout: String, Sendable { case file, folder }
+public enum StoreLayout: String, Sendable {
+  /// One file.
+  case file
+  /// A directory whose files are the store's.
+  case folder
+}

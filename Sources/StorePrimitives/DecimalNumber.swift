@@ -8,7 +8,9 @@ public struct DecimalNumber: Sendable {
   public let mantissa: UInt128
   /// The power of ten, -128 … 127.
   public let exponent: Int8
+  /// Whether the number is below zero.
   public let isNegative: Bool
+  /// Whether this is not-a-number.
   public let isNaN: Bool
 
   /// Creates `± mantissa × 10^exponent`. A negative zero does not exist: it becomes zero.
@@ -29,6 +31,7 @@ public struct DecimalNumber: Sendable {
   /// Not a number.
   public static let nan = DecimalNumber(nan: ())
 
+  /// Creates a whole number.
   public init(_ integer: Int64) {
     self.init(mantissa: UInt128(integer.magnitude), isNegative: integer < 0)
   }

@@ -137,11 +137,14 @@ public struct StoreLocation: Sendable, Equatable, CustomStringConvertible {
   public var column: Int?
   /// 0-based, in bytes of the file.
   public var offset: Int?
+  /// The name of the entity.
   public var entity: String?
   /// The reference object's text.
   public var reference: String?
+  /// The name of the property.
   public var property: String?
 
+  /// Creates a location of the parts that are known.
   public init(
     file: String? = nil, line: Int? = nil, column: Int? = nil, offset: Int? = nil, entity: String? = nil,
     reference: String? = nil, property: String? = nil

@@ -5,14 +5,21 @@ public import FoundationEssentials
 /// Two are equal when they are the same to the bit and to the Unicode scalar: `é` as one scalar and as two differ,
 /// -0.0 and 0.0 differ, a not-a-number equals itself.
 public enum PropertyListValue: Sendable {
+  /// Text.
   case string(String)
   /// -2^63 … 2^64 - 1 is what files hold.
   case integer(Int128)
+  /// A double, to the bit.
   case real(Double)
+  /// True or false.
   case boolean(Bool)
+  /// A date. XML property lists hold whole seconds only, see the encoder.
   case date(Date)
+  /// Bytes.
   case data(Data)
+  /// A list of values.
   case array([PropertyListValue])
+  /// Values by key.
   case dictionary(PropertyListDictionary)
   /// A reference inside a keyed archive.
   case uid(UInt64)
@@ -37,11 +44,17 @@ extension PropertyListValue: Equatable {
 }
 
 extension PropertyListValue {
+  /// The text, or nil for another kind of value.
   public var stringValue: String? { if case .string(let value) = self { value } else { nil } }
+  /// The integer, or nil for another kind of value and for one that `Int` cannot hold.
   public var integerValue: Int? { if case .integer(let value) = self { Int(exactly: value) } else { nil } }
+  /// The boolean, or nil for another kind of value.
   public var booleanValue: Bool? { if case .boolean(let value) = self { value } else { nil } }
+  /// The bytes, or nil for another kind of value.
   public var dataValue: Data? { if case .data(let value) = self { value } else { nil } }
+  /// The list, or nil for another kind of value.
   public var arrayValue: [PropertyListValue]? { if case .array(let value) = self { value } else { nil } }
+  /// The dictionary, or nil for another kind of value.
   public var dictionaryValue: PropertyListDictionary? { if case .dictionary(let value) = self { value } else { nil } }
 }
 
@@ -65,7 +78,9 @@ extension PropertyListValue: ExpressibleByStringLiteral, ExpressibleByIntegerLit
 /// Swift's own `Dictionary` takes `é` in one scalar and in two for the same key, and a file may hold both.
 public struct PropertyListDictionary: Sendable, Equatable, RandomAccessCollection {
   public struct Element: Sendable, Equatable {
+    /// The key.
     public var key: String
+    /// The value of that key.
     public var value: PropertyListValue
     public static func == (one: Element, other: Element) -> Bool {
       one.key.utf8.elementsEqual(other.key.utf8) && one.value == other.value
@@ -73,13 +88,17 @@ public struct PropertyListDictionary: Sendable, Equatable, RandomAccessCollectio
   }
   private var elements: [Element] = []
 
+  /// Creates an empty dictionary.
   public init() {}
 
   public var startIndex: Int { elements.startIndex }
   public var endIndex: Int { elements.endIndex }
   public subscript(position: Int) -> Element { elements[position] }
+  /// The keys, in the order of their UTF-8 bytes.
   public var keys: [String] { elements.map(\.key) }
 
+  /// The value of a key; setting nil removes it. A search is logarithmic; adding a key that is not the last moves those
+  /// after it.
   public subscript(key: String) -> PropertyListValue? {
     get {
       let (position, found) = search(key)

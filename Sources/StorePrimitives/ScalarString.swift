@@ -1,6 +1,8 @@
 /// A string that equals another only scalar for scalar: a key for dictionaries of names.
 public struct ScalarString: Hashable, Sendable, Comparable {
+  /// The string itself.
   public let string: String
+  /// Wraps a string, without changing or normalizing it.
   public init(_ string: String) { self.string = string }
   public static func == (one: ScalarString, other: ScalarString) -> Bool {
     one.string.utf8.elementsEqual(other.string.utf8)

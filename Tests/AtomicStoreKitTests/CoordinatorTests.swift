@@ -72,7 +72,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
   func article() throws {
     let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     let text = try String(
-      contentsOf: root.appendingPathComponent("Sources/AtomicStoreKit/AtomicStoreKit.docc/LifeCycle.md"), encoding: .utf8)
+      contentsOf: root.appendingPathComponent("Sources/AtomicStoreSPI/AtomicStoreSPI.docc/LifeCycle.md"), encoding: .utf8)
     let folder = try Folder()
     let journal = LinesStore.Journal()
     var known = 0

@@ -31,6 +31,21 @@ import Testing
     #expect(groups.output == "department.name,@count,max:(badge)\nEntwicklung,4,2147483647\n")
   }
 
+  @Test("--explain says how the objects are found, and finds none")
+  func explain() throws {
+    func explain(_ arguments: String...) throws -> String {
+      let result = try Command.run(arguments: ["fetch", Command.company, "--entity", "Employee", "--explain"] + arguments)
+      #expect(result.code == 0)
+      return result.output
+    }
+    #expect(try explain() == "all\n")
+    #expect(try explain("--where", "badge == 1001") == "columns\n")
+    let objects = try explain("--where", "uppercase:(name) == 'ADA'")
+    #expect(objects.hasPrefix("objects: ") && objects.contains("uppercase:(name)"))
+    let json = try Command.run("fetch", Command.company, "--entity", "Employee", "--explain", "--json").json() as? [String: Any]
+    #expect(json?["method"] as? String == "all" && json?["reason"] is NSNull)
+  }
+
   @Test("the columns shown by default are properties, also those with a dot in their name")
   func dottedNames() throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)

@@ -13,7 +13,9 @@ import Testing
 
   /// glibc as this process has it.
   private static func systemLibrary() throws -> DefinedFunctions {
-    let map = try String(contentsOfFile: "/proc/self/maps", encoding: .utf8)
+    // To its end: the system does not say how long it is.
+    let file = try #require(FileHandle(forReadingAtPath: "/proc/self/maps"))
+    let map = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)
     let line = try #require(map.split(separator: "\n").first { $0.hasSuffix("/libc.so.6") }, "libc.so.6 is not loaded")
     return try DefinedFunctions(of: String(line[try #require(line.firstIndex(of: "/"))...]))
   }
@@ -22,7 +24,7 @@ import Testing
   func definesNoSystemCall(_ product: String) throws {
     let own = try DefinedFunctions(of: try #require(Command.built(product), "\(product) was not built"))
     // It is this product's table, and whole: the kit's functions are in it.
-    #expect(own.names.count > 5000 && own.names.contains { $0.contains("PersistentStoreCoordinator") })
+    #expect(own.names.filter { $0.hasPrefix("$s14AtomicStoreKit") }.count > 1000)
     #expect(own.names.isDisjoint(with: Self.systemCalls))
     // `_init` and `_fini` are every file's own.
     let taken = own.names.intersection(try Self.systemLibrary().names).subtracting(["_init", "_fini"])

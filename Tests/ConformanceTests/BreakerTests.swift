@@ -109,8 +109,8 @@ extension Harness {
   static func lostNote(in root: String) -> String { root + "/lost" }
 
   static let losingChecks: [CheckDefinition] = [
-    CheckDefinition("OWN-21", "A worker can be lost", from: "the harness's own tests", by: "the check kills it, and goes on") { lab in
-      let root = lab.folder.split(separator: "/").dropLast().reduce("") { $0 + "/" + $1 }
+    CheckDefinition("OWN-21", "A worker can be lost", from: "the harness's own tests", by: "the check kills it, and goes on") { check in
+      let root = check.folder.split(separator: "/").dropLast().reduce("") { $0 + "/" + $1 }
       let note = open(lostNote(in: root), O_WRONLY | O_CREAT | O_APPEND, 0o600)
       let line = Array("\(getpid())\n".utf8)
       _ = line.withUnsafeBytes { write(note, $0.baseAddress, $0.count) }

@@ -133,11 +133,11 @@ struct GraphPlant: Sendable, CustomTestStringConvertible {
     let folder = NSTemporaryDirectory() + "comparer-\(UUID().uuidString)"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: folder) }
-    let bench = Bench(subject: ConformanceSubject(XMLStore.self), folder: folder)
-    try bench.forge(Self.graph, to: folder + "/one.xml", references: GraphPlant.counting)
-    try bench.forge(changed, to: folder + "/other.xml", references: plant.references)
-    let one = try bench.read(folder + "/one.xml", Self.model)
-    let other = try bench.read(folder + "/other.xml", Self.model)
+    let session = StoreSession(subject: TestedStore(type: XMLStore.self), folder: folder)
+    try session.forge(Self.graph, to: folder + "/one.xml", references: GraphPlant.counting)
+    try session.forge(changed, to: folder + "/other.xml", references: plant.references)
+    let one = try session.read(folder + "/one.xml", Self.model)
+    let other = try session.read(folder + "/other.xml", Self.model)
     #expect(one.differences(from: other).contains { $0.expected.contains(plant.names) })
     // What was asked for is what is there: a store is compared with a graph, not with another store.
     #expect(try Self.text(Self.graph).differences(from: one).isEmpty)

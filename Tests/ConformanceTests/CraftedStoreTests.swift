@@ -4,7 +4,7 @@ import Foundation
 import Testing
 import XMLStoreFormat
 
-@Suite("Stores that an author has crafted") struct CraftedStoreTests {
+@Suite("Stores that an author has crafted", .enabled(if: Harness.canRunChecks, Harness.sanitizerReason)) struct CraftedStoreTests {
   /// What an author may add: files that only they would think of.
   static let checks: [ConformanceCheck] = {
     var subject = ConformanceSubject(CraftedXMLStore.self)

@@ -21,11 +21,11 @@ import Testing
   @Test(
     "each snippet of an article stands in the samples that are built, and each of the samples is quoted",
     arguments: [
-      ("WritingAFormat.md", ["SampleStores/JSONLines"], 9),
-      ("ObjectGraph.md", ["SampleStores/Departments", "SampleStores/FriendInfo", "SampleStores/iClass"], 9),
+      ("AtomicStoreSPI/AtomicStoreSPI.docc/WritingAFormat.md", ["SampleStores/JSONLines"], 9),
+      ("AtomicStoreKit/AtomicStoreKit.docc/ObjectGraph.md", ["SampleStores/Departments", "SampleStores/FriendInfo", "SampleStores/iClass"], 9),
     ])
   func snippets(_ name: String, _ folders: [String], _ least: Int) throws {
-    let article = try Self.text("Sources/AtomicStoreKit/AtomicStoreKit.docc/" + name)
+    let article = try Self.text("Sources/" + name)
     let samples = try folders.map { try Self.lines(below: $0) }
     let snippets = article.components(separatedBy: "```swift\n").dropFirst().compactMap { $0.components(separatedBy: "\n```").first }
     #expect(snippets.count >= least)
@@ -46,7 +46,7 @@ import Testing
 
   @Test("each check that the list of ways to lose data names is there, and catches what it says")
   func waysToLoseData() throws {
-    let article = try Self.text("Sources/AtomicStoreKit/AtomicStoreKit.docc/WaysToLoseData.md")
+    let article = try Self.text("Sources/AtomicStoreSPI/AtomicStoreSPI.docc/WaysToLoseData.md")
     let checks = Dictionary(uniqueKeysWithValues: Conformance.catalogue.map { ($0.id, $0) })
     let rows = article.split(separator: "\n").filter { $0.hasPrefix("| `") }
     #expect(rows.count > 10)

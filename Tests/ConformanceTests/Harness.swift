@@ -1,5 +1,6 @@
 @testable import AtomicStoreConformance
 import AtomicStoreSPI
+import CConformance
 import Foundation
 import Glibc
 import Testing
@@ -33,11 +34,15 @@ enum Harness {
     return subject
   }()
 
+  /// Checks run in copies of a process, some with little memory, which no sanitizer allows; it also defines the system calls itself.
+  static let canRunChecks = csf_is_sanitized() == 0
+  static let sanitizerReason: Comment = "checks cannot be run under a sanitizer"
+
   /// A worker process comes by here, as a suite's trait, before any test is run; and stays.
   static let isReady: Bool = {
     // Faults are planted here, and nobody looks at what the checks leave for whoever looks into a failure.
     atexit { WorkerPool.removeAllFiles() }
-    return !Conformance.checks(for: subject).isEmpty
+    return canRunChecks && !Conformance.checks(for: subject).isEmpty
   }()
 
   /// A check of the catalogue or of these tests.
@@ -50,7 +55,7 @@ enum Harness {
     subject.fault = fault
     subject.timeLimit = seconds
     subject.isBlind = isBlind
-    let definition = try #require((Conformance.definitions + subject.ownChecks).first { $0.id == id }, "there is no check \(id)")
+    let definition = try #require((Checks.all + subject.ownChecks).first { $0.id == id }, "there is no check \(id)")
     return ConformanceCheck(definition: definition, subject: subject)
   }
 

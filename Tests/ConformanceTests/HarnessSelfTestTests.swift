@@ -4,8 +4,8 @@ import Testing
 
 extension Harness {
   private static func own(_ id: String, catches: [String]) -> CheckDefinition {
-    CheckDefinition(id, "A small graph is kept", from: "the harness's own tests", by: "it is saved and read", catches: catches) { lab in
-      try lab.expectKept(Graph.values(.string, [.string("a"), .string("b")]), "two texts")
+    CheckDefinition(id, "A small graph is kept", from: "the harness's own tests", by: "it is saved and read", catches: catches) { check in
+      try check.expectKept(Graph.values(.string, [.string("a"), .string("b")]), "two texts")
     }
   }
 
@@ -34,7 +34,7 @@ extension Harness {
 
   /// All of them at once, and a few checks that have nothing to do with any.
   static let all = run(
-    Harness.selfTestChecks.filter { $0.id != "OWN-07" } + Conformance.definitions.filter { ["REG-02", "MET-03", "LOD-01"].contains($0.id) },
+    Harness.selfTestChecks.filter { $0.id != "OWN-07" } + Checks.all.filter { ["REG-02", "MET-03", "LOD-01"].contains($0.id) },
     Harness.selfTestFaults)
 
   private func finding(_ fault: String) throws -> ConformanceSelfTest.Finding { try #require(Self.all.findings.first { $0.fault == fault }) }
@@ -85,7 +85,7 @@ extension Harness {
   @Test("checks alone are tested with the faults that they name, and with no others")
   func some() {
     let asked = ConformanceSelfTest.run(in: [Harness.subject], checks: ["VAL-07"])
-    let named = Conformance.definitions.first { $0.id == "VAL-07" }?.catches ?? []
+    let named = Checks.all.first { $0.id == "VAL-07" }?.catches ?? []
     #expect(Set(asked.findings.map(\.fault)) == Set(named) && !named.isEmpty)
     #expect(asked.findings.allSatisfy { $0.caughtBy == ["VAL-07"] && $0.tried == 0 } && asked.isSuccess)
   }

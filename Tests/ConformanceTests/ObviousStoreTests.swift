@@ -3,7 +3,7 @@ import AtomicStoreSPI
 import Foundation
 import Testing
 
-@Suite("What the stores that one writes first fail") struct ObviousStoreTests {
+@Suite("What the stores that one writes first fail", .enabled(if: Harness.canRunChecks, Harness.sanitizerReason)) struct ObviousStoreTests {
   static let stores: [any AtomicStore.Type] = [ObviousXMLStore.self, ObviousPropertyListStore.self, ObviousCSVStore.self]
 
   /// By check, the stores that fail it: as the article has it.

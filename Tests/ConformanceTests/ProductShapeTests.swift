@@ -28,31 +28,31 @@ struct MeasuredStore<Base: AtomicStore>: AtomicStore {
   }
 }
 
-@Suite("Memory by the size of the file") struct ProductShapeTests {
+@Suite("Memory by the size of the file", .enabled(if: Harness.canRunChecks, Harness.sanitizerReason)) struct ProductShapeTests {
   /// One check for each shape that a reader is attacked with; model files are read where XML stores are.
   private static func checks<Base: AtomicStore>(_ type: Base.Type, _ readers: Set<HostileReader>) -> [ConformanceCheck] {
     var subject = ConformanceSubject(MeasuredStore<Base>.self)
     subject.ownChecks = ProductShape.all.enumerated().filter { readers.contains($0.element.reader) }.map { number, shape in
-      CheckDefinition("SHP-\(number)", shape.name, from: "the kit's promise on hostile input", by: "it is opened", timeLimit: 120) { lab in
+      CheckDefinition("SHP-\(number)", shape.name, from: "the kit's promise on hostile input", by: "it is opened", timeLimit: 120) { check in
         let bytes = shape.bytes
-        let path = lab.folder + "/" + shape.fileName
+        let path = check.folder + "/" + shape.fileName
         Files.write(bytes, to: path)
-        let memory = try lab.process("open \(bytes.count) bytes", seconds: 100) { bench in
+        let memory = try check.process("open \(bytes.count) bytes", seconds: 100) { session in
           try Memory.growth {
             if shape.reader == .model {
               _ = try? ManagedObjectModel(ModelFile.read(at: path).description)
             } else {
               // With a context, which has the model compiled once more.
-              let open = try? bench.open(path, nil, isReadOnly: true)
+              let open = try? session.open(path, nil, isReadOnly: true)
               withExtendedLifetime(open) {}
             }
           }
         }
         let most = (64 << 20) + 64 * bytes.count
-        lab.note("\(bytes.count) bytes, \(memory >> 20) of \(most >> 20) MB")
-        try lab.expect(memory <= most, "at most \(most >> 20) MB for \(bytes.count) bytes", "it took \(memory >> 20) MB")
+        check.note("\(bytes.count) bytes, \(memory >> 20) of \(most >> 20) MB")
+        try check.expect(memory <= most, "at most \(most >> 20) MB for \(bytes.count) bytes", "it took \(memory >> 20) MB")
         // A process of which nothing is known would pass.
-        try lab.expect(memory > 0, "memory is measured", "no memory was taken")
+        try check.expect(memory > 0, "memory is measured", "no memory was taken")
       }
     }
     return Conformance.checks(for: subject).filter { $0.id.hasPrefix("SHP-") }

@@ -41,7 +41,7 @@ import Testing
     let first = Self.told(checks, seed: 11, width: 1)
     #expect(first.count == checks.count)
     #expect(first.filter { $0.outcome == .failed }.count == 3, "\(first.map { "\($0.id) \($0.outcome) \($0.actual ?? "")" })")
-    var random = LabRandom(5)
+    var random = SeededRandom(5)
     let shuffled = checks.shuffled(using: &random)
     #expect(shuffled.map(\.id) != checks.map(\.id))
     for (one, other) in zip(first, Self.told(shuffled, seed: 11, width: 2)) { #expect(one == other) }
@@ -55,9 +55,9 @@ import Testing
 
   @Test("random numbers are the seed's alone")
   func random() {
-    var one = LabRandom(42)
-    var other = LabRandom(42)
-    var third = LabRandom(43)
+    var one = SeededRandom(42)
+    var other = SeededRandom(42)
+    var third = SeededRandom(43)
     let numbers = (0..<100).map { _ in one.next() }
     #expect(numbers == (0..<100).map { _ in other.next() })
     #expect(numbers != (0..<100).map { _ in third.next() })

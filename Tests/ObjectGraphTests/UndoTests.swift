@@ -254,7 +254,7 @@ import Testing
     try stack.context.save()
     let reopened = try stack.reopened()
     #expect(inverseProblems(in: reopened.store.nodes) == [])
-    #expect(try names(try #require(reopened.first("Box", "b")), "labels").sorted() == ["l0", "l1"])
+    #expect(try names(try #require(try reopened.first("Box", "b")), "labels").sorted() == ["l0", "l1"])
   }
 
   @Test("a label that was put elsewhere since its box was deleted stays there when the deletion is undone")
@@ -276,8 +276,8 @@ import Testing
     try stack.context.save()
     let reopened = try stack.reopened()
     #expect(inverseProblems(in: reopened.store.nodes) == [])
-    #expect(try names(try #require(reopened.first("Box", "new")), "labels") == ["l0"])
-    #expect(try names(try #require(reopened.first("Box", "old")), "labels") == ["l1"])
+    #expect(try names(try #require(try reopened.first("Box", "new")), "labels") == ["l0"])
+    #expect(try names(try #require(try reopened.first("Box", "old")), "labels") == ["l1"])
   }
 
   @Test("undo after a refresh adds nothing that is there again, and takes out nothing that is gone", arguments: [true, false])
@@ -296,7 +296,7 @@ import Testing
     stack.context.redo()
     stack.context.undo()
     try stack.context.save()
-    #expect(try names(#require(stack.reopened().first("Box", "first")), "labels") == ["l"])
+    #expect(try names(try #require(try stack.reopened().first("Box", "first")), "labels") == ["l"])
     #expect(inverseProblems(in: try stack.reopened().store.nodes) == [])
   }
 

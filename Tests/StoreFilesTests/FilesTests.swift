@@ -169,7 +169,14 @@ private func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     let folder = try Folder()
     try stage(folder("a"), "x").discard()
     _ = try stage(folder("b"), "x", folder: true)
-    _ = try StagedStore(target: folder("c"), layout: .file, policy: .replaceAny).files.file()
+    do {
+      let forgotten = try StagedStore(target: folder("c"), layout: .file, policy: .replaceAny)
+      try forgotten.files.file().write([1])
+      #expect(folder.names.count == 1)
+    }
+    // As if a format kept what it was given: it can write no more, and keeps nothing on the disk.
+    let kept = try StagedStore(target: folder("d"), layout: .file, policy: .replaceAny).files
+    #expect(code { _ = try kept.file() } == .internalInconsistency)
     #expect(folder.names.isEmpty)
   }
 

@@ -212,10 +212,11 @@ private struct User {
   func removals() throws {
     // The command's own temporary files, the harness, and the judge of hostile inputs have directories of their own.
     let others = try Self.swiftSources().filter {
-      !$0.path.hasPrefix("AtomicStoreSPI/Files/") && !$0.path.hasPrefix("AtomicStoreConformance/") && !$0.path.hasPrefix("StoreMutation/")
+      !$0.path.hasPrefix("StoreFiles/") && !$0.path.hasPrefix("AtomicStoreConformance/") && !$0.path.hasPrefix("StoreMutation/")
     }
     for (path, text) in others {
-      let calls = path.hasPrefix("AtomicStoreCommand/") ? ["removeItem(", "rmdir("] : ["removeItem(", "unlink(", "unlinkat(", "rmdir("]
+      let isCommand = path.hasPrefix("AtomicStoreCommand/") || path.hasPrefix("CommandSupport/")
+      let calls = isCommand ? ["removeItem(", "rmdir("] : ["removeItem(", "unlink(", "unlinkat(", "rmdir("]
       for call in calls {
         // Objects have a method of the name.
         let found = text.components(separatedBy: call).dropLast().filter { before in

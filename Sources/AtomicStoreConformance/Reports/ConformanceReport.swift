@@ -2,8 +2,11 @@ import FoundationEssentials
 
 /// Results as people and programs read them.
 public struct ConformanceReport: Sendable {
+  /// The name of the format's store type.
   public let storeType: String
+  /// The checks that were run.
   public let checks: [ConformanceCheck]
+  /// Their results, in the same order.
   public let results: [ConformanceResult]
   /// How many checks each profile has in all.
   private let totals: [ConformanceCheck.Profile: Int]
@@ -19,6 +22,7 @@ public struct ConformanceReport: Sendable {
     /// None of its checks was run, or none applies.
     case none
 
+    /// The claim in a word: `full`, `partial`, `not claimed`.
     public var word: String {
       switch self {
       case .full: "full"
@@ -37,25 +41,32 @@ public struct ConformanceReport: Sendable {
     }
   }
 
+  /// Creates a report.
+  ///
   /// - Parameters:
-  ///   - results: In the order of the checks; each check has one.
-  ///   - catalogue: All checks that there are, run or not; nil for those of the kit and of whoever is tested.
+  ///   - storeType: The name of the format's store type.
+  ///   - checks: The checks that were run.
+  ///   - results: One for each check, in the same order.
+  ///   - catalogue: All checks that exist, run or not; nil for the kit's and those of the checks' subject.
   public init(
     storeType: String, checks: [ConformanceCheck], results: [ConformanceResult], catalogue: [ConformanceCheck]? = nil
   ) {
     self.storeType = storeType
     self.checks = checks
     self.results = results
-    let profiles = catalogue?.map(\.profile) ?? (Conformance.definitions + (checks.first?.subject.ownChecks ?? [])).map(\.profile)
+    let profiles = catalogue?.map(\.profile) ?? (Checks.all + (checks.first?.subject.ownChecks ?? [])).map(\.profile)
     totals = Dictionary(profiles.map { ($0, 1) }, uniquingKeysWith: +)
   }
 
+  /// The results that speak against the format.
   public var failures: [ConformanceResult] { results.filter(\.outcome.isFailure) }
   /// Nothing run is a failure too.
   public var isSuccess: Bool { !results.isEmpty && failures.isEmpty && results.contains { $0.outcome != .blocked } }
 
+  /// How many checks came to an outcome.
   public func count(_ outcome: ConformanceResult.Outcome) -> Int { results.filter { $0.outcome == outcome }.count }
 
+  /// What the format may say of itself for a profile.
   public func claim(_ profile: ConformanceCheck.Profile) -> Claim {
     let own = zip(checks, results).filter { $0.0.profile == profile }
     let total = totals[profile] ?? 0
@@ -88,6 +99,7 @@ public struct ConformanceReport: Sendable {
     return text + block("files", [story.files]) + block("again", [story.command])
   }
 
+  /// The report as plain text: a line for each check, the whole story for failures, and the summary.
   public var text: String {
     var text = ""
     for (check, result) in zip(checks, results) {
@@ -103,6 +115,7 @@ public struct ConformanceReport: Sendable {
     return text + summary
   }
 
+  /// How many checks came to which outcome, and the claim for each profile.
   public var summary: String {
     var text = "\(storeType): "
     text += ConformanceResult.Outcome.allCases.filter { count($0) > 0 }.map { "\(count($0)) \($0.rawValue)" }.joined(separator: ", ")

@@ -396,7 +396,9 @@ private struct LostEnd: Hashable {
 
 /// What a deletion would do: see ``ManagedObjectContext/deletionPlan(for:)``.
 public struct DeletionPlan {
+  /// One thing that the deletion would do to an object: delete it, take another away from it, or refuse.
   public struct Step: CustomStringConvertible {
+    /// The object concerned.
     public let object: ManagedObject
     let trail: DeletionTrail
     let place: Int

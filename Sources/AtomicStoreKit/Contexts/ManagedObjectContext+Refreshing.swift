@@ -3,11 +3,12 @@ import StoreCoordination
 
 /// Letting go of values and changes: faults, rollback, reset, and other contexts' saves.
 extension ManagedObjectContext {
-  /// Takes the object's values from its store anew.
+  /// Reads the object's values from its store again.
   ///
-  /// - Parameter mergeChanges: Whether its changes are kept and laid over the new values. Otherwise they are dropped and
-  ///   the object turns into a fault, transient values included; its changes to relationships are taken back at both
-  ///   ends, so that nothing is left half done. An object inserted or deleted here keeps its state.
+  /// - Parameters:
+  ///   - object: An object of this context. One that was inserted or deleted here keeps its state.
+  ///   - mergeChanges: Whether its changes are kept and applied to the new values. Otherwise they are dropped, transient
+  ///     values included, and the object turns into a fault; its changes to relationships are undone at both ends.
   public func refresh(_ object: ManagedObject, mergeChanges: Bool) {
     guard object.context === self, !object.flags.contains(.inserted) else { return }
     if mergeChanges { return mergeNewer(into: [object]) }

@@ -14,15 +14,20 @@ import FoundationEssentials
 /// try document.save(to: "people.csvstore")     // Save As, in another format
 /// ```
 public final class PersistentDocument {
+  /// The coordinator, which has the document's store once there is one.
   public let persistentStoreCoordinator: PersistentStoreCoordinator
   /// The context that the document is edited in. Its changes are recorded for undo.
   public let managedObjectContext: ManagedObjectContext
+  /// What records the context's changes for undo and redo.
   public let undoManager: UndoHistory
   private var store: PersistentStore?
 
-  /// A new document, without a file until it is saved.
+  /// Creates a document, which has no file until it is saved.
   ///
-  /// - Parameter classes: The classes of entities' objects, by entity name.
+  /// - Parameters:
+  ///   - model: The model of the document's objects.
+  ///   - registry: The formats that it can be opened from and saved as.
+  ///   - classes: The classes of entities' objects, by entity name.
   public init(model: ManagedObjectModel, registry: StoreRegistry, classes: [String: ManagedObject.Type] = [:]) {
     persistentStoreCoordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: registry)
     for (name, type) in classes { persistentStoreCoordinator.setManagedObjectClass(type, forEntityName: name) }
@@ -72,8 +77,12 @@ public final class PersistentDocument {
   /// Saves the document, its changes included, under another path and perhaps as another type, and goes on with that
   /// file: Save As. The file before stays as it was last saved. Object IDs, undo and objects in memory go on.
   ///
-  /// - Parameter replaces: Whether what lies there may be replaced.
-  /// - Throws: Where it fails the document goes on with the file that it had, changes still pending.
+  /// - Parameters:
+  ///   - path: The path of the new file.
+  ///   - type: A registered name; nil takes the type that the extension of `path` names.
+  ///   - options: Options of the new format, by name.
+  ///   - replaces: Whether a file that is at `path` may be replaced.
+  /// - Throws: `.alreadyExists`, and what saving throws. The document then keeps its file, with changes still pending.
   public func save(to path: String, type: String? = nil, options: StoreOptions = [:], replaces: Bool = false) throws {
     let place = try StorePlace.inspect(path)
     if let store, options.isEmpty, type ?? store.type == store.type, StorePlace.isSame(place, path: store.path) {

@@ -5,13 +5,6 @@ import FoundationEssentials
 
 /// Fetches that run over the columns of stores, with unsaved changes laid over them.
 extension ManagedObjectContext {
-  /// A store that a request is asked of by columns: its entities with what each row must fulfil, nil for nothing.
-  struct ColumnSearch {
-    let home: StoreHome
-    let version: NodeVersion
-    let entities: [(plan: EntityPlan, test: RowTest?)]
-  }
-
   /// What a request finds: nodes of each store, and behind them the objects that have no node, or that stand in an order which
   /// columns do not know.
   struct FoundRows {
@@ -20,61 +13,16 @@ extension ManagedObjectContext {
     var count: Int { parts.reduce(objects.count) { $0 + $1.nodes.count } }
   }
 
-  /// What to run over columns for a request; nil where that cannot be: a closure, keys that are no columns, or changes in memory
-  /// that the columns do not know and the predicate may look at through a relationship.
-  func columnSearches<Result>(_ request: FetchRequest<Result>) throws(ManagedObjectError) -> [ColumnSearch]? {
-    guard parent == nil, request.filter == nil else { return nil }
-    let entities = try entities(of: request)
-    let homes = homesAsked(request)
-    // Several stores in one order are sorted as objects.
-    guard homes.count == 1 || request.sortKeys.isEmpty else { return nil }
-    if hasPendingChanges { guard request.includesPendingChanges, managedObjectModel != nil else { return nil } }
-    var searches: [ColumnSearch] = []
-    for home in homes {
-      guard let version = home.currentVersion(), isReadAsStored(home, version) else { return nil }
-      var asked: [(plan: EntityPlan, test: RowTest?)] = []
-      let compiler = RowTestCompiler(plan: home.plan, version: version, store: home.identifier)
-      for entity in entities where entity.model === home.store.model && !entity.isAbstract {
-        let plan = home.plan.entities[entity.index]
-        guard let predicate = request.predicate else {
-          asked.append((plan, nil))
-          continue
-        }
-        guard let test = compiler.compile(predicate, plan), !test.readsDeferredValues(version, plan.index),
-          !isChanged(anyOf: test.entitiesLedTo)
-        else { return nil }
-        asked.append((plan, test))
-      }
-      searches.append(ColumnSearch(home: home, version: version, entities: asked))
+  /// What a request finds by a plan that runs over columns. Nil where an object must be asked after all: an object that is new here may be a row as well.
+  func rows<Result>(of request: FetchRequest<Result>, by plan: FetchPlan) throws(ManagedObjectError) -> FoundRows? {
+    switch plan {
+    case .columns(let searches): rows(of: request, searches)
+    case .columnsAndChanges(let searches): try rowsWithChanges(of: request, searches)
+    case .all, .withoutChanges, .objects: nil
     }
-    return searches
   }
 
-  /// Whether objects without changes say what the store's present version says: none reads an older one, and nothing lies over
-  /// stored values. Found out once for each version, not at each fetch.
-  private func isReadAsStored(_ home: StoreHome, _ version: NodeVersion) -> Bool {
-    if home.settledVersion === version { return true }
-    var isSettled = true
-    home.visit { object in
-      objectsAskedByFetches += 1
-      guard object.flags.contains(.realized) else { return }
-      if object.base !== version, !object.flags.contains(.inserted) { isSettled = false }
-      if object.hasStoredOverlay { isSettled = false }
-    }
-    if isSettled { home.settledVersion = version }
-    return isSettled
-  }
-
-  /// Whether objects of one of these entities are changed here.
-  private func isChanged(anyOf entities: Set<Int>) -> Bool {
-    guard !entities.isEmpty, hasPendingChanges else { return false }
-    return [inserted, updated, deleted].contains { $0.contains { entities.contains($0.plan.index) } }
-  }
-
-  /// What a request finds by its predicate and order run over columns; nil where that cannot be.
-  func rows<Result>(of request: FetchRequest<Result>) throws(ManagedObjectError) -> FoundRows? {
-    guard let searches = try columnSearches(request) else { return nil }
-    if hasPendingChanges { return try rowsWithChanges(of: request, searches) }
+  private func rows<Result>(of request: FetchRequest<Result>, _ searches: [ColumnSearch]) -> FoundRows {
     var skipped = max(0, request.fetchOffset)
     var wanted = request.fetchLimit > 0 ? request.fetchLimit : .max
     var found = FoundRows()
@@ -89,10 +37,7 @@ extension ManagedObjectContext {
         }
         test.rows(search.version, plan) { nodes.append(NodeHandle(entity: plan.index, row: $0)) }
       }
-      if !request.sortKeys.isEmpty {
-        guard let sort = RowSort(request.sortKeys, entities: search.entities.map(\.plan), search.home.plan, search.version) else {
-          return nil
-        }
+      if let sort = search.sort {
         let (end, overflow) = skipped.addingReportingOverflow(wanted)
         nodes = sort.sorted(nodes, limit: overflow ? .max : end)
       }
@@ -217,7 +162,7 @@ extension ManagedObjectContext {
     guard inserted.count + updated.count > 16, searches.count == 1, let search = searches.first,
       let (plan, test) = search.entities.first, let (slot, value) = test?.soughtValue(plan)
     else { return nil }
-    let values = pendingValues ?? PendingValues()
+    let values = pendingValues as? PendingValues ?? PendingValues()
     pendingValues = values
     return values.objects(with: value, plan.propertyOfSlot[slot], root: search.home.plan.entities[plan.root], self, search.version)
   }

@@ -5,7 +5,7 @@ import AtomicStoreSPI
 ///
 /// It is brought up to date when it is asked: the context's lists say which objects came and went, and an object whose values
 /// are in the table (``ManagedObject/Flags/indexed``) says when one of them is set.
-final class PendingValues {
+final class PendingValues: PendingValueTable {
   private struct Key: Hashable {
     let model: ObjectIdentifier
     let root: Int

@@ -12,11 +12,13 @@ public struct StoreSubset: StoreSubsetting {
   public var entityNames: [String]
   /// Which of their objects; nil for all.
   public var predicate: FetchPredicate?
+  /// What becomes of relationships that lead out of the subset. By default they are an error.
   public var related: RelatedObjects
-  /// Whether the predicate is checked against each entity with ``FetchPredicate/check(against:)``, so that a comparison that is never
+  /// Whether the predicate is checked against each entity with `FetchPredicate.check(against:)`, so that a comparison that is never
   /// true is an error instead of an empty subset.
   public var checksPredicate = false
 
+  /// Creates a subset: the objects of these entities, all of them or those that fulfil a predicate.
   public init(entityNames: [String], predicate: FetchPredicate? = nil, related: RelatedObjects = .fail) {
     self.entityNames = entityNames
     self.predicate = predicate

@@ -69,13 +69,17 @@ public struct ManagedKey {
 /// What can be the type of a ``Managed`` property: attribute values and objects, optional or not, sets and lists of
 /// objects. Not to be adopted elsewhere: give your own types ``AttributeValue``.
 public protocol ManagedPropertyValue {
+  /// Reads the property of an object. Called by ``Managed``.
   static func read(_ object: ManagedObject, _ key: ManagedKey) -> Self
+  /// Sets the property of an object. Called by ``Managed``; an error is kept and thrown by the next save.
   static func write(_ value: Self, _ object: ManagedObject, _ key: ManagedKey)
 }
 
 /// What can be optional there.
 public protocol OptionalManagedPropertyValue {
+  /// Reads the property of an object; nil for null, and where the value is not of this type.
   static func readOptional(_ object: ManagedObject, _ key: ManagedKey) -> Self?
+  /// Sets the property of an object; nil for null.
   static func writeOptional(_ value: Self?, _ object: ManagedObject, _ key: ManagedKey)
 }
 
@@ -83,6 +87,7 @@ public protocol OptionalManagedPropertyValue {
 public protocol AttributeValue: ManagedPropertyValue, OptionalManagedPropertyValue {
   /// Nil where the stored value is no such thing.
   init?(_ stored: StoredValue)
+  /// The value as stores hold it.
   var stored: StoredValue { get }
   /// What a property that is not optional gives for null.
   static var valueForNull: Self { get }

@@ -155,7 +155,7 @@ extension ManagedObject {
     try checkChangeable(p)
     var old: Any?
     if case .transient(let before)? = layered(p) { old = before }
-    if let old, let value, Comparison.areEqual(old, value) == true { return }
+    if let old, let value, AnyValue.areEqual(old, value) == true { return }
     if old == nil, value == nil { return }
     context?.undoManager?.log(.transient(self, p, old))
     setEdit(p, .transient(value))
@@ -228,28 +228,4 @@ extension ManagedObject {
     record(error)
     context?.refusedAssignments.append(error)
   }
-}
-
-/// Values of any type, as transient properties and transformers have them.
-enum Comparison {
-  /// By value where the type knows of that, objects else by identity; nil for what cannot be compared.
-  static func areEqual(_ one: Any, _ other: Any) -> Bool? {
-    // Numbers by their bits and spelling: another spelling is a change.
-    if let one = one as? DecimalNumber, let other = other as? DecimalNumber { return one.isIdentical(to: other) }
-    if let one = one as? Double, let other = other as? Double { return one.bitPattern == other.bitPattern }
-    if let one = one as? Float, let other = other as? Float { return one.bitPattern == other.bitPattern }
-    if let one = one as? StoredValue, let other = other as? StoredValue { return one.isIdentical(to: other) }
-    if let one = one as? any Equatable {
-      guard let other = other as? any Equatable else { return false }
-      return one.isEqual(to: other)
-    }
-    guard type(of: one) == type(of: other) else { return false }
-    // Asked of the type, since any value can be put in a box.
-    guard type(of: one) is AnyClass else { return nil }
-    return (one as AnyObject) === (other as AnyObject)
-  }
-}
-
-extension Equatable {
-  fileprivate func isEqual(to other: any Equatable) -> Bool { (other as? Self) == self }
 }

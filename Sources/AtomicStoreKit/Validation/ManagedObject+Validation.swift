@@ -133,7 +133,7 @@ extension ManagedObject {
   private final func isAsBefore(_ before: Any?, _ after: Any?) -> Bool {
     switch (StoredValue.unwrapped(before), StoredValue.unwrapped(after)) {
     case (nil, nil): true
-    case (let one?, let other?): Comparison.areEqual(one, other) ?? true
+    case (let one?, let other?): AnyValue.areEqual(one, other) ?? true
     default: false
     }
   }

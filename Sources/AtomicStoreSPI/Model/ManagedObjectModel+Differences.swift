@@ -2,9 +2,11 @@
 public struct ModelDifference: Sendable, Hashable, CustomStringConvertible {
   /// The entity; `model` for what belongs to none.
   public var entityName: String
+  /// The property that differs; nil where the entity itself does.
   public var propertyName: String?
   /// `Integer 16 → Integer 32`, `only in the model`.
   public var change: String
+  /// Creates a difference of an entity, or of one of its properties.
   public init(entityName: String, propertyName: String? = nil, change: String) {
     self.entityName = entityName
     self.propertyName = propertyName
@@ -23,8 +25,10 @@ extension ManagedObjectModel {
   /// An entity or property of this model that the store's lacks is a difference too: a store is read with the model it
   /// was written with.
   ///
-  /// - Parameter includingEverything: Whether what does not touch stored data counts too: optionality, defaults,
-  ///   bounds, inverses, user info, fetch requests, configurations, and the order of what is listed.
+  /// - Parameters:
+  ///   - stored: The model that the store was written with.
+  ///   - includingEverything: Whether what does not touch stored data counts too: optionality, defaults, bounds, inverses,
+  ///     user info, fetch requests, configurations, and the order of what is listed.
   public func differences(
     from stored: ModelDescription, includingEverything: Bool = false
   ) -> [ModelDifference] {

@@ -43,6 +43,9 @@ public final class ManagedObjectModel: Sendable {
   /// All entities, in the order of their names' UTF-8 bytes. An entity's position here is its ``Entity/index``.
   public var entities: [Entity] { records.indices.map { Entity(model: self, index: $0) } }
 
+  /// The entities by name. Of two names that are canonically equal, though not scalar for scalar, only one is a key
+  /// here;
+  /// ``entity(named:)`` tells them apart.
   public var entitiesByName: [String: Entity] {
     Dictionary(entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
   }
@@ -58,6 +61,8 @@ public final class ManagedObjectModel: Sendable {
     indexByName[ScalarString(name)].map { Entity(model: self, index: $0) }
   }
 
+  /// The names of the configurations, in the description's order. The one that holds all entities has no name and is
+  /// not listed.
   public var configurations: [String] { description.configurations.map(\.name) }
 
   /// The entities that a configuration names, in entity order; nil for an unknown name. The configuration without a
@@ -69,6 +74,7 @@ public final class ManagedObjectModel: Sendable {
     return named.sorted().map { Entity(model: self, index: $0) }
   }
 
+  /// Returns the fetch request template of that name, or nil.
   public func fetchRequestTemplate(forName name: String) -> FetchRequestDescription? {
     description.fetchRequestTemplates.first { $0.name == name }
   }
@@ -76,6 +82,7 @@ public final class ManagedObjectModel: Sendable {
   /// Whether a relationship stands in a slot of the entity of that number.
   package func isRelationship(slot: Int, of entity: Int) -> Bool { records[entity].slots[slot].isRelationship }
 
+  /// Returns the composite type of that very name (scalar for scalar), or nil.
   public func composite(named name: String) -> CompositeDescription? { compositesByName[ScalarString(name)] }
 
   /// Whether one entity is another or below it, by their numbers.
@@ -87,6 +94,7 @@ public final class ManagedObjectModel: Sendable {
 
 /// An entity of a frozen model: a light handle.
 public struct Entity: Sendable, Hashable, CustomStringConvertible {
+  /// The model that the entity belongs to.
   public let model: ManagedObjectModel
   /// The entity's number in its model, 0 ..< ``ManagedObjectModel/entityCount``.
   public let index: Int
@@ -99,13 +107,18 @@ public struct Entity: Sendable, Hashable, CustomStringConvertible {
 
   private var record: EntityRecord { model.records[index] }
 
+  /// The entity's name, unique in its model.
   public var name: String { record.description.name }
+  /// Whether the entity has no objects of its own, only those of its sub-entities. A store never holds a node of an
+  /// abstract entity.
   public var isAbstract: Bool { record.description.isAbstract }
+  /// The name of the class of the entity's objects, as the model has it; nil for the generic class.
   public var managedObjectClassName: String? { record.description.managedObjectClassName }
   /// The entity as it was written down, with its sub-entities nested in it.
   public var declaration: EntityDescription { record.description }
   /// Read-only: it follows from whose sub-entity this is.
   public var superentity: Entity? { record.superentity.map { Entity(model: model, index: $0) } }
+  /// The entities directly below this one, in entity order.
   public var subentities: [Entity] { record.subentities.map { Entity(model: model, index: $0) } }
   /// The entity at the top of this one's hierarchy. References are unique below it.
   public var root: Entity { Entity(model: model, index: record.root) }
@@ -117,6 +130,12 @@ public struct Entity: Sendable, Hashable, CustomStringConvertible {
 
   /// The stored properties, super-entity first, each at its slot number. Composites stand as their parts.
   public var slots: [Slot] { record.slots }
+  /// Returns the slot of a stored property, own or inherited: its index in ``slots``. Names are compared scalar for
+  /// scalar; a part of a
+  /// composite is named `property.part`.
+  ///
+  /// - Returns: nil for a name that the entity does not have, and for transient and fetched properties, which are not
+  ///   stored.
   public func slot(named name: String) -> Int? {
     let name = ScalarString(name)
     var level: Int? = index
@@ -129,17 +148,22 @@ public struct Entity: Sendable, Hashable, CustomStringConvertible {
 
   /// Own and inherited properties, super-entity first.
   public var properties: [PropertyDescription] { record.properties }
+  /// Returns the property of that very name (scalar for scalar), own or inherited, or nil. Transient and fetched
+  /// properties are included.
   public func property(named name: String) -> PropertyDescription? {
     record.properties.first { $0.name.utf8.elementsEqual(name.utf8) }
   }
+  /// Own and inherited properties by name.
   public var propertiesByName: [String: PropertyDescription] {
     Dictionary(record.properties.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
   }
+  /// Own and inherited attributes by name, transient ones included. A composite attribute is one attribute here.
   public var attributesByName: [String: AttributeDescription] {
     var result: [String: AttributeDescription] = [:]
     for case .attribute(let attribute) in record.properties { result[attribute.name] = attribute }
     return result
   }
+  /// Own and inherited relationships by name.
   public var relationshipsByName: [String: RelationshipDescription] {
     var result: [String: RelationshipDescription] = [:]
     for case .relationship(let relationship) in record.properties { result[relationship.name] = relationship }

@@ -1,8 +1,12 @@
 /// Where one stored property's values are. The same in an entity and all below it, which share it.
 public struct Slot: Sendable, Equatable {
+  /// What a slot holds.
   public enum Kind: Sendable, Hashable {
+    /// Values of an attribute of this type, which is never a composite: its parts have slots of their own.
     case attribute(AttributeType)
+    /// One object or none.
     case toOne
+    /// Any number of objects, each at most once; in a sequence of their own if ordered.
     case toMany(ordered: Bool)
   }
   /// Behind one reference: an entity has a slot for each property that it inherits, and slots are copied often.
@@ -42,13 +46,18 @@ public struct Slot: Sendable, Equatable {
 
   /// The property's name; for a part of a composite `property.part`.
   public var name: String { content.name }
+  /// The slot's index in ``Entity/slots``. It is the same in an entity and in all its sub-entities.
   public var index: Int { content.index }
+  /// What the slot holds.
   public var kind: Kind { content.kind }
+  /// Whether the model allows null, or an empty to-many. Stores keep null in any slot; validation in the object graph
+  /// refuses it.
   public var isOptional: Bool { content.isOptional }
   /// The attribute, or the part of a composite; nil for relationships.
   public var attribute: AttributeDescription? {
     if case .attribute(let attribute) = content.property { attribute } else { nil }
   }
+  /// The relationship; nil for attributes.
   public var relationship: RelationshipDescription? {
     if case .relationship(let relationship) = content.property { relationship } else { nil }
   }
@@ -65,8 +74,11 @@ public struct Slot: Sendable, Equatable {
         && one.destination == other.destination && one.inverseSlot == other.inverseSlot
   }
 
+  /// Whether the slot holds a to-one or to-many relationship.
   public var isRelationship: Bool { if case .attribute = kind { false } else { true } }
+  /// Whether the slot holds a to-many relationship.
   public var isToMany: Bool { if case .toMany = kind { true } else { false } }
+  /// Whether the slot holds an ordered to-many relationship. See also ``keepsSequence``.
   public var isOrdered: Bool { if case .toMany(ordered: true) = kind { true } else { false } }
   /// Whether a to-many's members stay in the sequence that they were given in, because the relationship is ordered or because nothing says
   /// that it is not (``RelationshipDescription/hasUnknownOrder``). The members of other to-manys ascend by reference.

@@ -17,6 +17,7 @@ public struct EntityReader: Sendable {
     }
   }
   private let content: Content
+  /// The index of the entity whose rows these are.
   public let entity: Int
 
   init(_ table: EntityTable, entity: Int, owner: NodeTable) {
@@ -35,6 +36,8 @@ public struct EntityReader: Sendable {
     return content.table.columns[slot].header
   }
 
+  /// Returns the reference of a row's object. Creates a string where the reference is one; see also
+  /// ``integerReference(row:)``.
   public func reference(row: Int) -> ReferenceObject {
     precondition(row >= 0 && row < content.table.count, "row out of range")
     return content.table.reference(row)
@@ -53,6 +56,7 @@ public struct EntityReader: Sendable {
     return (0..<min(content.table.count, texts.capacity)).contains { texts.isPresent($0) }
   }
 
+  /// Whether the slot has no value in that row. A to-many that is empty is null.
   public func isNull(slot: Int, row: Int) -> Bool { !header(slot, row).pointee.isPresent(row) }
 
   /// The value of an integer attribute of any width; 0 for null.
@@ -65,10 +69,12 @@ public struct EntityReader: Sendable {
     default: 0
     }
   }
+  /// The value of a boolean attribute; false for null.
   public func boolean(slot: Int, row: Int) -> Bool {
     let column = header(slot, row)
     return column.pointee.layout == .boolean && column.pointee.cell(row, as: UInt8.self) != 0
   }
+  /// The value of a float attribute; 0 for null.
   public func float(slot: Int, row: Int) -> Float {
     let column = header(slot, row)
     return column.pointee.layout == .float ? Float(bitPattern: column.pointee.cell(row, as: UInt32.self)) : 0
@@ -78,6 +84,7 @@ public struct EntityReader: Sendable {
     let column = header(slot, row)
     return column.pointee.layout == .double ? Double(bitPattern: column.pointee.cell(row, as: UInt64.self)) : 0
   }
+  /// The value of a UUID attribute; all zeros for null.
   public func uuid(slot: Int, row: Int) -> UUID {
     let column = header(slot, row)
     guard column.pointee.layout == .uuid else { return UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)) }
@@ -97,11 +104,14 @@ public struct EntityReader: Sendable {
     return _overrideLifetime(Span(_unsafeElements: bytes), borrowing: self)
   }
 
+  /// The value of a string or URI, or a decimal's exact text; empty for null. Creates a string: where bytes do, use
+  /// ``bytes(slot:row:)``.
   public func string(slot: Int, row: Int) -> String {
     let column = header(slot, row)
     return column.pointee.layout == .bytes ? String(decoding: column.pointee.bytes(row), as: UTF8.self) : ""
   }
 
+  /// The node that a to-one relationship leads to; nil for null.
   public func toOne(slot: Int, row: Int) -> NodeHandle? {
     let column = header(slot, row)
     guard column.pointee.layout == .toOne else { return nil }

@@ -13,6 +13,7 @@ public struct NodeHandle: Hashable, Sendable, BitwiseCopyable {
 
   /// The number of the node's concrete entity.
   @inlinable public var entity: Int { Int(truncatingIfNeeded: bits >> 32) }
+  /// The row of the node in the table of its entity.
   @inlinable public var row: Int { Int(truncatingIfNeeded: bits & 0xFFFF_FFFF) }
 
   @usableFromInline static let nullBits = UInt64.max

@@ -6,6 +6,7 @@ import FoundationEssentials
 /// only then puts it in the place of the old one. Formats fill a table through ``NodeTableBuilder`` and read it
 /// through ``reader(of:)``; edits go through the methods here.
 public struct NodeTable: Sendable {
+  /// The model whose entities and slots the tables follow.
   public let model: ManagedObjectModel
   var entities: [EntityTable]
   /// By the number of a hierarchy's root entity.
@@ -45,8 +46,10 @@ public struct NodeTable: Sendable {
     return handle(for: reference.reference, entity: entity.index)
   }
 
+  /// Returns the reference of a node's object.
   public func reference(of node: NodeHandle) -> ReferenceObject { entities[node.entity].reference(node.row) }
 
+  /// Returns a node's object as a relationship names it: concrete entity and reference.
   public func objectReference(of node: NodeHandle) -> ObjectReference {
     ObjectReference(entityName: model.records[node.entity].description.name, reference: reference(of: node))
   }
@@ -224,6 +227,7 @@ extension Int {
 extension NodeTable {
   /// What the format attached to a node, if anything. It lives as long as the store is open and is never saved.
   public func payload(of node: NodeHandle) -> (any Sendable)? { entities[node.entity].payloads[node.row] }
+  /// Attaches something of the format's own to a node, in place of what was attached before; nil for nothing.
   public mutating func setPayload(_ payload: (any Sendable)?, of node: NodeHandle) {
     entities[node.entity].payloads[node.row] = payload
   }

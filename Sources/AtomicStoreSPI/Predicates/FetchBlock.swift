@@ -2,6 +2,7 @@
 ///
 /// A store cannot look into it: a predicate that holds one is decided object by object, by the layer that made it.
 public final class FetchBlock: Sendable, Hashable {
+  /// The name that messages and the predicate's text show.
   public let name: String
   /// Given the object that the predicate is evaluated on, and the values of the variables that are known there.
   package let body: @Sendable (AnyObject, [String: Any]) throws -> Bool

@@ -1,6 +1,8 @@
 /// A node of a predicate's tree: each predicate consists of predicates and expressions, and so does each expression.
 public enum FetchTree: Hashable, Sendable {
+  /// A predicate.
   case predicate(FetchPredicate)
+  /// An expression.
   case expression(FetchExpression)
 
   /// The nodes directly below this one, in the order in which they are written.

@@ -1,8 +1,8 @@
 public import FoundationEssentials
 
-/// A store format: adopt it to teach the kit another way to keep a graph of objects in a file or folder.
+/// A store format: adopt it to teach the kit another way to keep a graph of objects in a file or directory.
 ///
-/// The requirements stand in the order of an atomic store's life, as Apple's *Atomic Store Life-cycle* tells it:
+/// The requirements are in the order of an atomic store's life, as Apple's *Atomic Store Life-cycle* describes it:
 ///
 /// | Core Data | here |
 /// |---|---|
@@ -17,109 +17,268 @@ public import FoundationEssentials
 /// | `save:` | ``save(_:to:)`` |
 /// | `willRemoveFromPersistentStoreCoordinator:` | ``willRemove(from:)`` |
 ///
-/// **You implement** ``storeType``, ``traits``, ``recognize(_:)``, ``init(_:)``, ``metadata(in:)``,
-/// ``load(_:into:)`` and ``save(_:to:)``. **You may customise** the rest; see each default.
+/// **You implement** ``storeType``, ``traits-type.property``, ``recognize(_:)``, ``init(_:)``, ``metadata(in:)``,
+/// ``load(_:into:)`` and ``save(_:to:)``. **You may customise** the rest; each says what its default does.
 ///
-/// The kit decides what lies at the URL before it asks a format (nothing, zero bytes, this format, another, a folder,
-/// a link, something unreadable), makes reservation files and takes them away, sets type and UUID, resolves
-/// relationships, hands out references, stages and renames. A format is asked to read only content that it recognised,
-/// never an empty file, and its clean-up hook cannot prevent the kit's.
+/// Before it calls a format, the kit finds out what is at the path: nothing, zero bytes, this format, another one, a
+/// directory, a link, or something unreadable. It creates and removes reservation files, sets type and UUID, resolves
+/// relationships, assigns references, stages what is written and renames it. A format only reads content that it
+/// recognized, never an empty file, and an error in its clean-up does not prevent the kit's.
 ///
-/// Adopt it with a `struct`; there is one value for each open store, the kit serialises the calls, so no locks.
+/// Adopt it with a `struct`. There is one value for each open store, and its methods are called one at a time, so it needs
+/// no locks.
+///
+/// ## A whole format
+///
+/// This one passes the conformance checks that `Conformance.smoke(for:)` selects. It keeps no metadata and no model, and
+/// says so in its traits.
+///
+/// ```swift
+/// import AtomicStoreSPI
+/// import FoundationEssentials
+///
+/// /// Objects as lines of text: entity, reference, and a cell for each slot, separated by tabs. The first line has the
+/// /// UUID, the last reference and the number of objects. In a cell `\t`, `\n` and `\\` stand for tab, line feed and
+/// /// backslash.
+/// struct TabbedStore: AtomicStore {
+///   static let storeType = "Tabbed"
+///   static let traits = StoreTraits(
+///     summary: "Lines of cells, separated by tabs", fileExtensions: ["tabbed"], references: .integersOnly,
+///     keepsMetadata: false, isSelfDescribing: false)
+///
+///   static func recognize(_ probe: StoreProbe) -> Recognition { probe.begins(with: "TABBED\t1\t") ? .yes : .no }
+///
+///   init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {}
+///
+///   mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
+///     try header(try lines(source, limit: 256), source).metadata
+///   }
+///
+///   mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
+///     let lines = try lines(source)
+///     let count = try header(lines, source).count
+///     for (number, cells) in zip(2..., lines.dropFirst().dropLast()) {
+///       guard cells.count >= 2, let entity = nodes.model.entity(named: cells[0]), entity.slots.count == cells.count - 2
+///       else { throw malformed("there is no entity '\(cells[0])' with so many properties", source, number) }
+///       try nodes.beginNode(entity: entity.index, reference: try integer(cells[1], source, number), line: number)
+///       for (slot, cell) in zip(entity.slots, cells.dropFirst(2)) where !cell.isEmpty {
+///         switch slot.kind {
+///         case .attribute:
+///           guard let value = StoredValue(typedText: cell) else {
+///             throw malformed("'\(cell)' is not a value", source, number)
+///           }
+///           try nodes.set(value, slot: slot.index)
+///         case .toOne:
+///           try nodes.set(toOne: try integer(cell, source, number), slot: slot.index)
+///         case .toMany:
+///           for reference in cell.split(separator: " ") {
+///             try nodes.append(toMany: try integer(String(reference), source, number), slot: slot.index)
+///           }
+///         }
+///       }
+///     }
+///     // A file that was cut at the end of a line looks whole, but for the count.
+///     guard lines.last == [""], lines.count - 2 == count else {
+///       throw malformed("the header counts \(count) objects, and others follow", source, lines.count)
+///     }
+///   }
+///
+///   mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError) {
+///     let (nodes, metadata) = (snapshot.nodes, snapshot.metadata)
+///     let file = try files.file()
+///     var bytes: [UInt8] = []
+///     append(["TABBED", "1", metadata.uuid.uuidString, "\(metadata.lastReference)", "\(nodes.count)"], to: &bytes)
+///     for entity in nodes.model.entities {
+///       let reader = nodes.reader(of: entity.index)
+///       for row in 0..<reader.count {
+///         let cells = entity.slots.map { slot in
+///           switch reader.value(slot: slot.index, row: row) {
+///           case .toOne(let object): object.reference.description
+///           case .toMany(let objects): objects.map(\.reference.description).joined(separator: " ")
+///           case let value: value.typedText
+///           }
+///         }
+///         append([entity.name, reader.reference(row: row).description] + cells, to: &bytes)
+///         if bytes.count > 1 << 16 {
+///           try file.write(bytes)
+///           bytes.removeAll(keepingCapacity: true)
+///         }
+///       }
+///     }
+///     try file.write(bytes)
+///   }
+///
+///   // MARK: Lines
+///
+///   /// Appends a line. It works on bytes: the characters of a string would hide the line feed of `\r\n`.
+///   private func append(_ cells: [String], to bytes: inout [UInt8]) {
+///     for (index, cell) in cells.enumerated() {
+///       if index > 0 { bytes.append(UInt8(ascii: "\t")) }
+///       for byte in cell.utf8 {
+///         switch byte {
+///         case UInt8(ascii: "\t"): bytes += "\\t".utf8
+///         case UInt8(ascii: "\n"): bytes += "\\n".utf8
+///         case UInt8(ascii: "\\"): bytes += "\\\\".utf8
+///         default: bytes.append(byte)
+///         }
+///       }
+///     }
+///     bytes.append(UInt8(ascii: "\n"))
+///   }
+///
+///   /// Reads lines, with a limit as many as are in the first bytes. The last one is what follows the last line feed.
+///   private func lines(_ source: StoreSource, limit: Int? = nil) throws(PersistentStoreError) -> [[String]] {
+///     var lines: [[String]] = []
+///     let bytes = try source.bytes(limit: limit).withUnsafeBytes { Array($0) }
+///     for line in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
+///       var cells: [String] = []
+///       for cell in line.split(separator: UInt8(ascii: "\t"), omittingEmptySubsequences: false) {
+///         var plain: [UInt8] = []
+///         var rest = cell.makeIterator()
+///         while let byte = rest.next() {
+///           guard byte == UInt8(ascii: "\\") else {
+///             plain.append(byte)
+///             continue
+///           }
+///           switch rest.next() {
+///           case UInt8(ascii: "t"): plain.append(UInt8(ascii: "\t"))
+///           case UInt8(ascii: "n"): plain.append(UInt8(ascii: "\n"))
+///           case UInt8(ascii: "\\"): plain.append(byte)
+///           default: throw malformed("a backslash that stands for nothing", source, lines.count + 1)
+///           }
+///         }
+///         guard let text = String(validating: plain, as: UTF8.self) else {
+///           throw malformed("the text is not UTF-8", source, lines.count + 1)
+///         }
+///         cells.append(text)
+///       }
+///       lines.append(cells)
+///       if limit != nil { break }
+///     }
+///     return lines
+///   }
+///
+///   private func header(
+///     _ lines: [[String]], _ source: StoreSource
+///   ) throws(PersistentStoreError) -> (metadata: StoreMetadata, count: Int) {
+///     let cells = lines[0]
+///     guard cells.count == 5, cells[0] == "TABBED", cells[1] == "1", let uuid = UUID(uuidString: cells[2]) else {
+///       throw malformed("this is not a header of version 1", source, 1)
+///     }
+///     let last = try integer(cells[3], source, 1)
+///     let metadata = StoreMetadata(storeType: Self.storeType, uuid: uuid, lastReference: last)
+///     return (metadata, Int(try integer(cells[4], source, 1)))
+///   }
+///
+///   private func integer(_ text: String, _ source: StoreSource, _ line: Int) throws(PersistentStoreError) -> Int64 {
+///     guard let number = Int64(text) else { throw malformed("'\(text)' is not an integer", source, line) }
+///     return number
+///   }
+///
+///   private func malformed(_ message: String, _ source: StoreSource, _ line: Int) -> PersistentStoreError {
+///     PersistentStoreError(.malformed, message, at: StoreLocation(file: source.name, line: line))
+///   }
+/// }
+/// ```
 public protocol AtomicStore: Sendable {
-  /// The name it is registered by, such as `XML`.
+  /// The name that the format is registered under, such as `XML`.
   static var storeType: String { get }
 
-  /// What the format can carry.
+  /// What the format can keep, and what it cannot.
   static var traits: StoreTraits { get }
 
-  /// Says whether the content is this format's. Cheap: the probe holds the first bytes. Must not judge by the name:
-  /// the kit does that where formats are unsure.
+  /// Returns whether the content is this format's. Called for every file that is opened without a type, so keep it cheap: the
+  /// probe has the first bytes. Do not decide by the file name; the kit does that if no format is sure.
   static func recognize(_ probe: StoreProbe) -> Recognition
 
-  /// What this very store can carry, where its options or its path make it differ from the type's ``traits``.
+  /// What this store can keep, where its options or its path make it differ from ``traits-type.property``, the default.
   var traits: StoreTraits { get }
 
-  /// One file or a folder, as this store will be written. The default is the traits' layout; a format that has both
-  /// decides by path and options.
+  /// Whether this store is written as one file or as a directory. The default is the layout of the traits; a format that
+  /// supports both decides by path and options.
   var layout: StoreLayout { get }
 
-  /// Prepares a store for a place that holds one, or will hold one. Reads and writes nothing.
+  /// Creates the value for a store that is opened, or created, at the configuration's path. Does not read or write.
   ///
-  /// - Throws: `.invalidOption` for values of options that make no sense.
+  /// - Throws: `.invalidOption` for option values that are not valid. Unknown options never get here.
   init(_ configuration: StoreConfiguration) throws(PersistentStoreError)
 
-  /// Reads the metadata without decoding rows. Runs before every load and when only metadata is asked for: keep it
-  /// cheap. A file that has no metadata gives a value with a UUID derived from what is stable.
+  /// Reads the metadata without decoding objects. Called before every load, and alone when a caller wants only metadata: keep
+  /// it cheap. For a file that has no metadata, derive the UUID from something stable.
   mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata
 
-  /// Works out the model from the data, for a file that carries none (``StoreMetadata/model`` is nil) when the caller
-  /// has none either. The default says that a model is needed.
+  /// Infers the model from the data, for a file that has none (``StoreMetadata/model`` is nil) when the caller has none
+  /// either. The default throws `.modelNeeded`.
   mutating func inferModel(from source: StoreSource) throws(PersistentStoreError) -> ModelDescription
 
-  /// Reads all nodes. For each: begin it with its entity and reference object, set its values, name its
-  /// relationships' destinations by reference. The kit resolves those afterwards and creates the object IDs.
+  /// Reads all nodes. For each: begin it with its entity and reference object, set its values, and name the destinations of
+  /// its relationships by reference. The kit resolves those afterwards and creates the object IDs.
+  ///
+  /// - Throws: `.malformed`, with the location, for anything that the format does not understand: what is skipped here is lost
+  ///   with the next save.
   mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError)
 
-  /// Supplies the value of a slot that `load` deferred, when it is first read. The default throws: a format that defers
-  /// values has its own.
+  /// Returns the value of a slot that `load` deferred, when it is first read. The default throws: implement it if you defer
+  /// values.
   ///
   /// Find the object by its reference: saves move nodes to other rows.
   mutating func value(slot: Int, of node: NodeHandle, in nodes: NodeTable) throws(PersistentStoreError) -> StoredValue
 
-  /// Whether ``save(_:to:)`` writes values that are still deferred by itself, say by copying their bytes from the file that
-  /// it read: `NodeTable.isDeferred(slot:of:)` says which those are, and they go on being deferred after the save. The default
-  /// is false: the kit asks for every deferred value before a save, once, and the nodes hold them all from then on.
+  /// Whether ``save(_:to:)`` itself writes values that are still deferred, for example by copying their bytes from the file
+  /// that it read. ``NodeTable/isDeferred(slot:of:)`` tells which those are; they stay deferred after the save. The default is
+  /// false: before a save the kit reads every deferred value, and the nodes hold them all from then on.
   var writesDeferredValues: Bool { get }
 
-  /// Gives a new object its reference: stable for good, unique in its hierarchy. The default is the next integer never
-  /// used before in this store. A format may derive it from the object's values instead (a natural key).
+  /// Returns a permanent reference for a new object, unique in its hierarchy. The default is the next integer that was never
+  /// used in this store. A format may derive the reference from the object's values instead (a natural key).
   mutating func newReferenceObject(
     for object: ManagedObjectSnapshot, in nodes: NodeTable, metadata: inout StoreMetadata
   ) throws(PersistentStoreError) -> ReferenceObject
 
-  /// Adds the node of a new object. Its reference is set. Relationships are pushed by the kit afterwards, when all new
-  /// nodes are there. The default adds the node and pushes the attributes' values.
+  /// Adds the node of a new object, which has its reference. The kit sets relationships afterwards, when all new nodes exist.
+  /// The default adds the node and sets its attributes.
   mutating func newCacheNode(
     for object: ManagedObjectSnapshot, in nodes: inout NodeTable
   ) throws(PersistentStoreError) -> NodeHandle
 
-  /// Pushes the changed values of an object into its node. The default sets each.
+  /// Sets the changed values of an object in its node. The default sets each of them.
   mutating func updateCacheNode(
     _ node: NodeHandle, from object: ManagedObjectSnapshot, in nodes: inout NodeTable
   ) throws(PersistentStoreError)
 
-  /// Told before nodes go, to let go of what hangs on them. The default does nothing; the kit removes them.
+  /// Called before nodes are removed, so that the format can release payloads attached to them. The default does nothing; the
+  /// kit removes the nodes.
   mutating func willRemoveCacheNodes(_ removed: [NodeHandle], from nodes: inout NodeTable)
 
-  /// The part of a graph that this store's options ask for, where they ask for a part. The default is nil: all of it.
+  /// Returns the part of a graph that this store's options select; nil, the default, for all of it.
   func selection(from snapshot: StoreSnapshot) throws(PersistentStoreError) -> StoreSelection?
 
-  /// Writes all nodes and the metadata to new files. Touch nothing else: when this returns, the kit puts the files in the store's
-  /// place in one step, or removes them where anything fails.
+  /// Writes all nodes and the metadata to staged files, and to nothing else. When this returns, the kit publishes them as the
+  /// store, in one step; when it throws, the old store stays.
   ///
-  /// - Throws: `.unsupportedByFormat` for what the format cannot carry, before the store is harmed.
+  /// - Throws: `.unsupportedByFormat` for what the format cannot keep.
   mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError)
 
-  /// Writes the store again with other metadata entries and everything else byte for byte as `source` has it. Called instead of
-  /// ``save(_:to:)`` where a save changes metadata entries and nothing else.
+  /// Writes the store with other metadata entries, and everything else byte for byte as in `source`. Called instead of
+  /// ``save(_:to:)`` when only metadata entries have changed.
   ///
-  /// The default returns false. Adopt it where a full save would write more anew than the metadata.
+  /// The default returns false. Implement it if a full save would change more of the file than the metadata.
   ///
   /// - Parameters:
-  ///   - metadata: Its entries are to be written; identity, last reference and model are as they were read.
+  ///   - metadata: The entries to write; UUID, last reference and model are as they were read.
   ///   - source: The store as it is on disk.
-  /// - Returns: False where this is not possible; then nothing may have been written, and the kit calls ``save(_:to:)``.
+  ///   - files: Where to write, as in ``save(_:to:)``.
+  /// - Returns: False if this is not possible. Nothing may have been written then, and the kit calls ``save(_:to:)``.
   mutating func saveMetadata(
     _ metadata: StoreMetadata, in source: StoreSource, to files: StagedFiles
   ) throws(PersistentStoreError) -> Bool
 
-  /// Told once that the store goes: removed from its coordinator, or with nil after a failed load, or when the
-  /// coordinator is deallocated. The default does nothing; the kit's own clean-up follows in any case.
+  /// Called once before the store is closed: with its coordinator when it is removed from that, with nil after a load that
+  /// failed and when the coordinator is deallocated. The default does nothing; the kit's own clean-up follows in any case.
   mutating func willRemove(from coordinator: (any StoreCoordinating)?)
 }
 
-/// What a format may know of the coordinator that its store is removed from.
+/// What a format sees of the coordinator that its store is removed from.
 public protocol StoreCoordinating: AnyObject, Sendable {
   /// The UUIDs of the open stores.
   var storeIdentifiers: [UUID] { get }

@@ -7,6 +7,7 @@ public struct ManagedObjectSnapshot: Sendable {
   /// By slot; a slot that is absent has not changed, or for a new object is null.
   public var values: SlotValues
 
+  /// Creates a snapshot; by default without a reference and without values.
   public init(entity: Int, reference: ReferenceObject? = nil, values: SlotValues = [:]) {
     self.entity = entity
     self.reference = reference
@@ -18,6 +19,7 @@ public struct ManagedObjectSnapshot: Sendable {
 public struct SlotValues: Sendable, ExpressibleByDictionaryLiteral, Sequence {
   private var cells: ContiguousArray<StoredValue?> = []
 
+  /// Creates a value in which all slots are absent.
   public init() {}
   public init(dictionaryLiteral elements: (Int, StoredValue)...) { for (slot, value) in elements { self[slot] = value } }
 

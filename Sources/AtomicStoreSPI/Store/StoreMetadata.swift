@@ -7,6 +7,7 @@ public import FoundationEssentials
 public struct StoreMetadata: Sendable, Equatable {
   /// The registered name of the store's type.
   public var storeType: String
+  /// What identifies the store. It does not change in the store's life, and no two open stores have the same.
   public var uuid: UUID
   /// Further entries, without type and UUID.
   public var entries: PropertyListDictionary
@@ -15,6 +16,7 @@ public struct StoreMetadata: Sendable, Equatable {
   /// The model that the file carries, when it does; nil where it must come from elsewhere.
   public var model: ModelDescription?
 
+  /// Creates metadata; by default of a new store: a new UUID, no entries, no reference handed out.
   public init(
     storeType: String, uuid: UUID = UUID(), entries: PropertyListDictionary = PropertyListDictionary(),
     lastReference: Int64 = 0, model: ModelDescription? = nil
@@ -39,12 +41,15 @@ public struct StoreConfiguration: Sendable {
   public var path: String
   /// The configuration of the model that the store is opened with; nil for all entities.
   public var configurationName: String?
-  /// Checked by the kit against ``StoreTraits/options``: unknown names never arrive here.
+  /// The options that the caller gave. The kit checks them against ``StoreTraits/readOptions`` and
+  /// ``StoreTraits/writeOptions``: others never get here.
   public var options: StoreOptions
+  /// Whether the store will never be saved.
   public var isReadOnly: Bool
   /// The kit holds a load to those of bytes, objects and values; a format that reads nested things holds itself to the depth.
   public var limits: StoreLimits
 
+  /// Creates a configuration. The coordinator does so; do it yourself to test a format.
   public init(
     path: String, configurationName: String? = nil, options: StoreOptions = [:], isReadOnly: Bool = false,
     limits: StoreLimits = StoreLimits()
@@ -61,8 +66,10 @@ public struct StoreConfiguration: Sendable {
 public struct StoreSnapshot: Sendable {
   /// In canonical order: see ``NodeTable/canonical()``.
   public var nodes: NodeTable
+  /// The metadata to write, the model included.
   public var metadata: StoreMetadata
 
+  /// Creates a snapshot of nodes that are in canonical order.
   public init(nodes: NodeTable, metadata: StoreMetadata) {
     self.nodes = nodes
     self.metadata = metadata

@@ -14,7 +14,11 @@ public final class StorePluginSink: Sendable {
 
   init() {}
 
-  /// - Parameter sink: What the function was given.
+  /// Adds a format. Call it once for each.
+  ///
+  /// - Parameters:
+  ///   - type: The format.
+  ///   - sink: What the register function was called with.
   public static func add(_ type: any AtomicStore.Type, to sink: UnsafeMutableRawPointer) {
     Unmanaged<StorePluginSink>.fromOpaque(sink).takeUnretainedValue().types.withLock { $0.append(type) }
   }
@@ -34,9 +38,11 @@ public struct StorePlugin: Sendable {
   /// The version of the kit that this program has, such as `0.2.0`.
   public static var kitVersion: String { ASP_KIT_VERSION }
 
+  /// The path that the plug-in was loaded from, as it was given.
   public let path: String
   /// As it calls itself.
   public let name: String
+  /// The formats that the plug-in supplied, in the order in which it added them.
   public let types: [any AtomicStore.Type]
 
   /// Loads a plug-in. It stays loaded for as long as the program runs.

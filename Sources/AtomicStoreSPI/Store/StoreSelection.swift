@@ -1,12 +1,16 @@
 /// A part of a graph that a store was asked to write, as a graph of its own, and what was left out or kept otherwise.
 public struct StoreSelection: Sendable {
+  /// Something left out or changed on request.
   public typealias Note = SelectionNote
 
+  /// The part of the graph that is to be written, with a model of its own.
   public var snapshot: StoreSnapshot
+  /// What was left out or changed, for the caller to report.
   public var notes: [Note]
   /// Whether metadata and UUID are written too.
   public var keepsMetadata: Bool
 
+  /// Creates a selection.
   public init(snapshot: StoreSnapshot, notes: [Note] = [], keepsMetadata: Bool = true) {
     self.snapshot = snapshot
     self.notes = notes

@@ -3,15 +3,29 @@ public enum AttributeType: Hashable, Sendable {
   /// No type in the model: the value carries its own. Core Data allows it for transient attributes; a store of ours
   /// keeps any scalar there.
   case undefined
-  case integer16, integer32, integer64
+  /// A signed integer of 16 bits.
+  case integer16
+  /// A signed integer of 32 bits.
+  case integer32
+  /// A signed integer of 64 bits.
+  case integer64
+  /// A decimal number, kept digit for digit: ``DecimalNumber``.
   case decimal
+  /// A double-precision float, kept to the bit.
   case double
+  /// A single-precision float, kept to the bit.
   case float
+  /// Text, kept by Unicode scalars: nothing is normalized.
   case string
+  /// True or false.
   case boolean
+  /// A point in time, kept as the double of its seconds since 2001-01-01T00:00:00Z, to the bit.
   case date
+  /// Bytes.
   case binaryData
+  /// 128 bits.
   case uuid
+  /// A URI, kept as the text that it was given as.
   case uri
   /// Bytes that a value transformer made. They pass through stores untouched.
   case transformable

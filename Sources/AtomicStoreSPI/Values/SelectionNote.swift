@@ -4,7 +4,9 @@ public struct SelectionNote: Sendable, Hashable, CustomStringConvertible {
   public var subject: String
   /// Objects or values concerned.
   public var count: Int
+  /// What was done with them, such as `left out`.
   public var text: String
+  /// Creates a note.
   public init(subject: String, count: Int, text: String) {
     self.subject = subject
     self.count = count

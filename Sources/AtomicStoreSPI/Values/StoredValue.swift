@@ -6,29 +6,43 @@ public import FoundationEssentials
 /// not-a-number equals itself), texts by Unicode scalars (`é` in one scalar is not `é` in two). Whether two are the same
 /// *data*, which a store must keep to the bit, ``isIdentical(to:)`` says.
 public enum StoredValue: Sendable {
+  /// No value.
   case null
+  /// A boolean.
   case boolean(Bool)
   /// Of any integer attribute; its type bounds the range.
   case integer(Int64)
+  /// A single-precision float.
   case float(Float)
+  /// A double-precision float.
   case double(Double)
+  /// A decimal number, with its spelling.
   case decimal(DecimalNumber)
+  /// Text.
   case string(String)
   /// Binary data, or a transformable's archived bytes, untouched.
   case data(Data)
+  /// A date.
   case date(Date)
+  /// A UUID.
   case uuid(UUID)
   /// The URI's text as it was given: Foundation's URL would rewrite some.
   case uri(String)
+  /// The object at the other end of a to-one. One without an object is ``null``.
   case toOne(ObjectReference)
+  /// The objects of a to-many, in their sequence if it is ordered, otherwise ascending by reference; `[]`
+  /// where there are none.
   case toMany([ObjectReference])
 }
 
 /// An object as a relationship names it: its concrete entity's name and its reference object.
 public struct ObjectReference: Hashable, Sendable, CustomStringConvertible {
+  /// The name of the object's concrete entity.
   public var entityName: String
+  /// What the store knows the object by.
   public var reference: ReferenceObject
 
+  /// Creates a reference to an object, which need not exist.
   public init(entityName: String, reference: ReferenceObject) {
     self.entityName = entityName
     self.reference = reference
@@ -41,7 +55,9 @@ public struct ObjectReference: Hashable, Sendable, CustomStringConvertible {
 ///
 /// Strings are told apart by their Unicode scalars.
 public enum ReferenceObject: Sendable, Hashable, Comparable, CustomStringConvertible {
+  /// An integer, which is what the kit hands out by default: from 1 upwards.
   case integer(Int64)
+  /// Text, such as a key value of the file's own.
   case string(String)
 
   public static func == (one: ReferenceObject, other: ReferenceObject) -> Bool {
@@ -136,6 +152,7 @@ extension StoredValue {
     }
   }
 
+  /// Whether this is ``null``. An empty to-many is not.
   public var isNull: Bool { if case .null = self { true } else { false } }
 
   /// What the value is, for messages: "a string", "an integer".

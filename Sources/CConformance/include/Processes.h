@@ -37,6 +37,9 @@ int csf_has_attribute(const char *_Nonnull path, const char *_Nonnull name, cons
 /// Makes the calling thread act as another user, for good; other threads go on as they are. The first of the groups is the user's own.
 /// 0 for success.
 int csf_become(uint32_t user, const uint32_t *_Nonnull groups, int64_t count);
+/// Whether a sanitizer watches this program. It defines the system calls itself and does not follow copies of a process: checks cannot
+/// be run under one.
+int csf_is_sanitized(void);
 /// Gives the system back what was freed.
 void csf_trim(void);
 void csf_limit(int64_t memory, int64_t seconds);

@@ -4,11 +4,15 @@ import StorePrimitives
 public struct CSVDialect: Sendable, Hashable {
   /// The bytes that end a record when written. All three are read.
   public enum LineEnding: Sendable, Hashable {
-    case lineFeed, carriageReturnLineFeed
+    /// `\n`.
+    case lineFeed
+    /// `\r\n`, as RFC 4180 has it.
+    case carriageReturnLineFeed
   }
 
   /// One ASCII byte.
   public var delimiter: UInt8
+  /// The line end to write. Reading accepts all of them.
   public var lineEnding: LineEnding
 
   /// Creates a dialect.
@@ -17,9 +21,13 @@ public struct CSVDialect: Sendable, Hashable {
     self.lineEnding = lineEnding
   }
 
+  /// Commas between fields, and lines that end with a line feed.
   public static let comma = CSVDialect(delimiter: 0x2C)
+  /// Semicolons between fields, as spreadsheets write where the comma is the decimal separator.
   public static let semicolon = CSVDialect(delimiter: 0x3B)
+  /// Tabs between fields.
   public static let tab = CSVDialect(delimiter: 0x09)
+  /// Vertical bars between fields.
   public static let bar = CSVDialect(delimiter: 0x7C)
 
   /// Guesses the delimiter from the first record: the one of comma, semicolon, tab and bar that stands there most

@@ -4,6 +4,7 @@ public import StorePrimitives
 public struct CSVField: Sendable, Equatable {
   /// The content's bytes in the file, without the enclosing quotes. Doubled quotes are still doubled.
   public var start: Int
+  /// The offset after the content's last byte.
   public var end: Int
   /// Enclosed in quotes: `""` is an empty string where nothing at all is a missing value.
   public var isQuoted: Bool

@@ -4,7 +4,7 @@ public import StorePrimitives
 /// A lazy view of a binary property list (`bplist00`) that decodes an object when it is asked for.
 ///
 /// Made for formats that keep packed columns in `data` objects: ``dataRange(of:)`` tells where the bytes lie in the file,
-/// and nothing is copied. ``PropertyList/decodeBinary(_:)`` makes values of the whole instead.
+/// and nothing is copied. ``PropertyList/decodeBinary(_:)-([UInt8])`` makes values of the whole instead.
 ///
 /// The reader does not own the bytes: they must outlive it. Whatever they hold, a call returns in time linear in the
 /// object asked for, or throws with the byte offset. A cycle is only met by a caller who walks the references;
@@ -12,12 +12,30 @@ public import StorePrimitives
 public struct BinaryPropertyListReader {
   /// An object by its number in the file's offset table. It is meaningful to the reader that gave it.
   public struct Object: Hashable, Sendable {
+    /// The object's position in the offset table, from 0.
     public let index: Int
   }
 
   /// What an object's marker says that it is.
   public enum Kind: Sendable {
-    case boolean, integer, real, date, data, string, uid, array, dictionary
+    /// True or false.
+    case boolean
+    /// An integer of 1 to 16 bytes.
+    case integer
+    /// A single- or double-precision float.
+    case real
+    /// A date.
+    case date
+    /// Bytes.
+    case data
+    /// Text, in ASCII or UTF-16.
+    case string
+    /// A reference inside a keyed archive.
+    case uid
+    /// A list of objects.
+    case array
+    /// Objects by key.
+    case dictionary
   }
 
   /// The number of objects of the file.
@@ -52,8 +70,10 @@ public struct BinaryPropertyListReader {
 
   /// Checks header, trailer and the size of the offset table.
   ///
-  /// - Parameter gap: what of the bytes was not read from the file. An object that lies there, in whole or in part, is refused with
-  ///   `.missingObject`.
+  /// - Parameters:
+  ///   - bytes: The whole file. They must outlive the reader.
+  ///   - gap: The bytes that were not read from the file. An object that is there, in whole or in part, is refused with
+  ///     `.missingObject`.
   /// - Throws: `.foreignFormat` if the bytes are not a binary property list at all, `.unsupportedVersion` for another
   ///   version than `00`, `.malformed` if the trailer contradicts the file's size.
   public init(_ bytes: UnsafeRawBufferPointer, gap: Range<Int> = 0..<0) throws(PersistentStoreError) {

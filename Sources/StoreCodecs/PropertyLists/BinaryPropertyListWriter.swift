@@ -40,7 +40,9 @@ public struct BinaryPropertyListWriter: ~Copyable {
 
   /// Starts a list. References take 1, 2, 4 or 8 bytes, as few as the stated number of objects needs.
   ///
-  /// - Parameter maximumObjectCount: at least the number of objects that will be written, keys included.
+  /// - Parameters:
+  ///   - maximumObjectCount: At least the number of objects that will be written, keys included.
+  ///   - sink: Takes the bytes, in pieces.
   public init(maximumObjectCount: Int, sink: @escaping Sink) throws(PersistentStoreError) {
     guard maximumObjectCount > 0 else {
       throw PersistentStoreError(.limitExceeded, "a property list has at least one object")

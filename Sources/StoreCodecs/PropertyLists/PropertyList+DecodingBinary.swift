@@ -14,7 +14,7 @@ extension PropertyList {
   /// - Throws: `.malformed` with the byte offset, also for a container that contains itself, objects that overlap and
   ///   keys that are no strings or come twice; `.limitExceeded` beyond ``maximumDepth`` and for a list that unfolds
   ///   to more values than 100,000 or one a byte; `.notSupported` for sets and nulls; `.foreignFormat` and
-  ///   `.unsupportedVersion` as ``BinaryPropertyListReader/init(_:)`` does.
+  ///   `.unsupportedVersion` as ``BinaryPropertyListReader/init(_:gap:)`` does.
   public static func decodeBinary(_ bytes: UnsafeRawBufferPointer) throws(PersistentStoreError) -> PropertyListValue {
     var decoder = try BinaryPropertyListDecoder(bytes)
     return try decoder.value(decoder.reader.top, depth: 0).value

@@ -13,6 +13,7 @@ extension PropertyList {
     /// Whether an element without content has an end tag: `<array></array>`, not `<array/>`.
     public var closesEmptyElements: Bool
 
+    /// Creates a layout. See ``document`` and ``embedded(depth:)`` for those of Apple's files.
     public init(unit: String, depth: Int, indentsTopValue: Bool, closesEmptyElements: Bool) {
       self.unit = unit
       self.depth = depth

@@ -2,6 +2,7 @@
 public enum Base64 {
   /// How the text is broken into lines.
   public enum Wrapping: Sendable {
+    /// One line without a line break.
     case none
     /// As Core Data's XML stores have it: below 76 characters one line and a line break; exactly 76 without any; above, 76 characters, a
     /// line break, all the rest, a line break. No bytes, no text.

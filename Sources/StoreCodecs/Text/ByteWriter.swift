@@ -3,6 +3,7 @@
 /// Appends cannot fail. Call ``flushIfNeeded()`` at every row or so; call ``finish()`` at the end. Without a sink the
 /// bytes stay in memory: ``takeBytes()``.
 public final class ByteWriter {
+  /// Takes bytes on their way, such as a staged file's `write`. The pointer is valid only during the call.
   public typealias Sink = (UnsafeRawBufferPointer) throws(PersistentStoreError) -> Void
 
   @usableFromInline struct Buffer {
@@ -52,36 +53,43 @@ public final class ByteWriter {
   }
   @inlinable @inline(__always) func advance(_ count: Int) { buffer.pointee.count += count }
 
+  /// Appends one byte.
   @inlinable public func append(byte: UInt8) {
     room(1).pointee = byte
     advance(1)
   }
 
+  /// Appends a copy of the bytes.
   @inlinable public func append(_ bytes: UnsafeRawBufferPointer) {
     guard let source = bytes.baseAddress, bytes.count > 0 else { return }
     UnsafeMutableRawPointer(room(bytes.count)).copyMemory(from: source, byteCount: bytes.count)
     advance(bytes.count)
   }
 
+  /// Appends a copy of the bytes.
   @inlinable public func append(_ bytes: Span<UInt8>) {
     bytes.withUnsafeBytes { append($0) }
   }
 
+  /// Appends a copy of the bytes.
   @inlinable public func append(_ bytes: [UInt8]) {
     bytes.withUnsafeBytes { append($0) }
   }
 
+  /// Appends the UTF-8 of a literal.
   @inlinable public func append(_ text: StaticString) {
     UnsafeMutableRawPointer(room(text.utf8CodeUnitCount)).copyMemory(
       from: text.utf8Start, byteCount: text.utf8CodeUnitCount)
     advance(text.utf8CodeUnitCount)
   }
 
+  /// Appends the UTF-8 of a string.
   public func append(_ text: String) {
     var text = text
     text.withUTF8 { append(UnsafeRawBufferPointer($0)) }
   }
 
+  /// Appends one byte `count` times; nothing for a count of 0 or below.
   public func append(repeating byte: UInt8, count: Int) {
     guard count > 0 else { return }
     room(count).update(repeating: byte, count: count)

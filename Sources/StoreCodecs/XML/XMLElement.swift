@@ -1,12 +1,17 @@
 /// An element of a small document with all below it, for model files and property lists. Stores are too large for it.
 public final class XMLElement: Sendable {
+  /// What an element contains: another element, or text.
   public enum Node: Sendable {
+    /// An element.
     case element(XMLElement)
+    /// Text between two tags, with entities and character data sections resolved; white space is kept.
     case text(String)
   }
+  /// The name of the element, with its prefix if it has one.
   public let name: String
   /// In the document's order.
   public let attributes: [(name: String, value: String)]
+  /// The elements and texts directly in this element, in the document's order.
   public let children: [Node]
   // Not the location itself, which has room for more than a document's elements have of it.
   private let file: String?
@@ -26,6 +31,7 @@ public final class XMLElement: Sendable {
     column = Int32(clamping: location.column ?? 0)
   }
 
+  /// The elements directly in this element, without its texts.
   public var elements: [XMLElement] {
     children.compactMap { if case .element(let element) = $0 { element } else { nil } }
   }
@@ -33,6 +39,7 @@ public final class XMLElement: Sendable {
   public var text: String {
     children.map { if case .text(let text) = $0 { text } else { "" } }.joined()
   }
+  /// The value of the attribute of that name, or nil.
   public subscript(attribute name: String) -> String? { attributes.first { $0.name == name }?.value }
 
   /// Reads a document.

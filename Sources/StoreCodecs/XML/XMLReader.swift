@@ -3,7 +3,7 @@ import Synchronization
 
 /// A name of an element or attribute, as the parser keeps it: one address for each spelling within one parse.
 ///
-/// Compare names by ``==``, which compares addresses; get the ones to compare with from ``XMLReader/intern(_:)``.
+/// Compare names by `==`, which compares addresses; get the ones to compare with from ``XMLReader/intern(_:)``.
 public struct XMLName: Equatable, Sendable {
   // The address lives as long as the reader's dictionary, and is only compared and read.
   @usableFromInline nonisolated(unsafe) let base: UnsafePointer<UInt8>
@@ -40,6 +40,7 @@ public struct XMLName: Equatable, Sendable {
 public struct XMLAttributes: ~Escapable {
   // Inlined into handlers: a call across modules for each name and value costs as much as the parser's own work on it.
   @usableFromInline let base: UnsafeMutablePointer<UnsafePointer<UInt8>?>?
+  /// How many attributes the element has.
   public let count: Int
   // The parser's dictionary, for names with a prefix.
   private let names: OpaquePointer?
@@ -96,6 +97,7 @@ public struct XMLLimits: Sendable {
   public var depth: Int
   /// Attributes of one element.
   public var attributes: Int
+  /// Creates limits; by default 64 elements within each other and 64 attributes for each.
   public init(depth: Int = 64, attributes: Int = 64) {
     self.depth = depth
     self.attributes = attributes

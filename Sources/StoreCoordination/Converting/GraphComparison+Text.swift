@@ -22,6 +22,7 @@ extension GraphComparison {
     }
   }
 
+  /// A property-list value on one line, as differences show it. Long data is cut short.
   public static func text(_ value: PropertyListValue) -> String {
     switch value {
     case .string(let string): quoted(string)
@@ -75,7 +76,7 @@ extension GraphComparison {
     bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
   }
 
-  /// As ``text(_:)``, with all bytes of data: for a dump, where two values may differ anywhere.
+  /// As ``text(_:)-(StoredValue)``, with all bytes of data: for a dump, where two values may differ anywhere.
   public static func fullText(_ value: StoredValue) -> String {
     switch value {
     case .data(let data): "<" + data.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + ">"
@@ -83,7 +84,7 @@ extension GraphComparison {
     }
   }
 
-  /// As ``text(_:)``, with all bytes of data.
+  /// As ``text(_:)-(PropertyListValue)``, with all bytes of data.
   public static func fullText(_ value: PropertyListValue) -> String {
     switch value {
     case .data(let data): fullText(StoredValue.data(data))
@@ -100,7 +101,7 @@ extension GraphComparison {
     return whole.count > 200 ? whole.prefix(200) + "…" : whole
   }
 
-  /// A metadata value for a shell: a string as it is, everything else as ``text(_:)``.
+  /// A metadata value for a shell: a string as it is, everything else as ``text(_:)-(PropertyListValue)``.
   public static func plain(_ value: PropertyListValue) -> String {
     if case .string(let string) = value { string } else { text(value) }
   }

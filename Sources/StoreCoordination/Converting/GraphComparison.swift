@@ -11,6 +11,7 @@ public struct GraphComparison: Sendable {
   public struct Options: Sendable {
     /// Whether the stores' UUIDs must be the same.
     public var comparesIdentity: Bool
+    /// Whether the metadata entries must be the same.
     public var comparesMetadata: Bool
     /// Whether metadata that follows from the model (``VersionHashes/derivedMetadataKeys``) must be in both. By default an entry that
     /// only one of them has is no difference: a conversion adds them. Two that differ always are one.
@@ -22,6 +23,8 @@ public struct GraphComparison: Sendable {
     public var comparesUnknownOrder: Bool
     /// Stop after so many; nil for all.
     public var limit: Int?
+    /// Creates options. By default everything is compared but sequences of unknown order, and all differences are
+    /// found.
     public init(
       comparesIdentity: Bool = true, comparesMetadata: Bool = true, comparesMissingDerivedMetadata: Bool = false,
       ignoresNameCase: Bool = false, comparesUnknownOrder: Bool = false, limit: Int? = nil

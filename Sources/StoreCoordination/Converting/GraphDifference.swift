@@ -2,6 +2,7 @@ public import AtomicStoreSPI
 
 /// One difference between two graphs, found by identity.
 public struct GraphDifference: Sendable, Hashable, CustomStringConvertible {
+  /// In what way the two graphs differ.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
     /// Only in the second.
     case inserted
@@ -14,6 +15,7 @@ public struct GraphDifference: Sendable, Hashable, CustomStringConvertible {
     /// The stores' UUIDs differ.
     case identity
   }
+  /// The kind of difference.
   public var kind: Kind
   /// The object, `Entity/reference`; nil for metadata.
   public var object: ObjectReference?
@@ -21,6 +23,7 @@ public struct GraphDifference: Sendable, Hashable, CustomStringConvertible {
   public var key: String?
   /// In the first and in the second, as text; nil where it has none.
   public var old: String?
+  /// The value in the second graph, as text; nil where it has none.
   public var new: String?
 
   public var description: String {

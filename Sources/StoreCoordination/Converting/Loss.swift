@@ -2,19 +2,30 @@
 public struct Loss: Sendable, Hashable, CustomStringConvertible {
   /// The kinds, a closed list so that reports can be compared.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
+    /// Values of an attribute type that the format does not have.
     case typeUnsupported = "type-unsupported"
+    /// Not-a-number, infinities or -0.0.
     case specialFloat = "special-float"
+    /// Digits of a decimal that the format does not keep.
     case decimalPrecision = "decimal-precision"
+    /// Empty text or data that comes back as null, or null as empty.
     case nilVersusEmpty = "nil-vs-empty"
+    /// The sequence of an ordered relationship.
     case order
+    /// References that the format does not keep, so that saved URIs name other objects.
     case referenceRenumbered = "reference-renumbered"
+    /// A metadata entry.
     case metadataKey = "metadata-key"
+    /// The store's UUID.
     case storeIdentity = "store-identity"
+    /// A relationship.
     case relationshipDropped = "relationship-dropped"
+    /// An entity with all its objects.
     case entityDropped = "entity-dropped"
     /// Not the target's fault: the source holds it, or should, and could not load it.
     case notLoaded = "not-loaded"
   }
+  /// The kind of loss.
   public var kind: Kind
   /// The entity, or `Entity.property`, or the metadata key.
   public var subject: String
@@ -23,6 +34,7 @@ public struct Loss: Sendable, Hashable, CustomStringConvertible {
   /// The first one, for a look.
   public var example: String?
 
+  /// Creates a loss.
   public init(kind: Kind, subject: String, count: Int, example: String? = nil) {
     self.kind = kind
     self.subject = subject

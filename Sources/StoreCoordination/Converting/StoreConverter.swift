@@ -6,6 +6,7 @@ public import FoundationEssentials
 /// The result is staged, read back as a stranger would read it, and compared with the source object by object; only
 /// then does it take its place. The source is opened for reading.
 public struct StoreConverter: Sendable {
+  /// The formats that can be read and written.
   public var registry: StoreRegistry
   /// The model of the source, where it has none or is not to be asked.
   public var model: ManagedObjectModel?
@@ -13,7 +14,9 @@ public struct StoreConverter: Sendable {
   public var sourceType: String?
   /// The result's type; nil takes the one that the target's extension names.
   public var targetType: String?
+  /// Options for the source's format.
   public var readOptions: StoreOptions = [:]
+  /// Options for the target's format.
   public var writeOptions: StoreOptions = [:]
   /// Replace what lies at the target. A folder that is no store is never replaced.
   public var replacesTarget = false
@@ -35,33 +38,51 @@ public struct StoreConverter: Sendable {
   /// Called now and then with a word on what is being done.
   public var progress: (@Sendable (Stage) -> Void)?
 
+  /// What a conversion is doing, in this order.
   public enum Stage: Sendable, Equatable {
-    case loading, forecasting, writing, verifying, publishing
+    /// Reads the source.
+    case loading
+    /// Counts what the target cannot carry.
+    case forecasting
+    /// Writes the result beside the target.
+    case writing
+    /// Reads the result back and compares it with the source.
+    case verifying
+    /// Renames the result to its final name.
+    case publishing
   }
 
+  /// Creates a converter that finds types out by content and file extension, refuses losses, and replaces nothing.
   public init(registry: StoreRegistry) { self.registry = registry }
 
   /// What happened, or would have.
   public struct Report: Sendable {
+    /// The type that the source was read as.
     public var sourceType: String
+    /// The type that was written.
     public var targetType: String
     /// Objects by entity, in entity order, entities without any left out.
     public var counts: [(entity: String, count: Int)]
+    /// The UUID of the result.
     public var identifier: UUID
     /// What the target could not carry, and was allowed to lose.
     public var losses: [Loss]
     /// What was left out on request, such as objects outside a subset, other entities of a one-entity file, or references that
     /// point outside.
     public var selections: [StoreSelection.Note]
+    /// The size of the result in bytes; 0 for a dry run.
     public var bytesWritten: Int
     /// What the source's format reported when it was loaded, apart from losses.
     public var notes: [LoadNote] = []
+    /// Whether nothing was written because ``StoreConverter/isDryRun`` was set.
     public var isDryRun: Bool
   }
 
   /// Losses that nobody allowed.
   public struct LossError: Error, Sendable, CustomStringConvertible {
+    /// The type that cannot carry everything.
     public var targetType: String
+    /// What it cannot carry, with counts.
     public var losses: [Loss]
     public var description: String {
       "\(targetType) cannot carry all of it; nothing was written:\n"
@@ -71,6 +92,7 @@ public struct StoreConverter: Sendable {
 
   /// The result, read back, is not what was to be written.
   public struct VerificationError: Error, Sendable, CustomStringConvertible {
+    /// In what the result differs from the source.
     public var differences: [GraphDifference]
     public var description: String {
       "the result does not read back equal; nothing was written:\n"

@@ -27,8 +27,13 @@ extension PersistentStoreCoordinator {
   /// Changes the user's entries in the metadata of the store at a path, as ``setMetadata(_:type:at:options:registry:)``, from what they
   /// are when they are saved: what others save meanwhile is kept.
   ///
-  /// - Parameter change: Given the entries. Called again where somebody else saved the store before this was done.
-  /// - Throws: what `change` throws, and then nothing is saved; `.changedOnDisk` where others are quicker again and again.
+  /// - Parameters:
+  ///   - type: A registered name; nil finds the type from the content.
+  ///   - path: The path of the store.
+  ///   - options: The format's options, by name.
+  ///   - registry: The formats that the store may have.
+  ///   - change: Changes the entries. It is called again if another process saved the store meanwhile.
+  /// - Throws: what `change` throws, and then nothing is saved; `.changedOnDisk` where other processes keep saving the store.
   public static func updateMetadata(
     type: String? = nil, at path: String, options: StoreOptions = [:], registry: StoreRegistry,
     _ change: (inout PropertyListDictionary) throws -> Void

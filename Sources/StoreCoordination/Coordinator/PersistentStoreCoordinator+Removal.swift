@@ -9,7 +9,10 @@ extension PersistentStoreCoordinator {
   ///
   /// Who opens the store meanwhile, or after a crash, finds all of it or nothing.
   ///
-  /// - Parameter options: The format's own, by name: what is needed to read a store that is a directory.
+  /// - Parameters:
+  ///   - path: The path of the store.
+  ///   - type: A registered name; nil finds the type from the content.
+  ///   - options: The format's options, by name: what is needed to read a store that is a directory.
   /// - Throws: `.storeAlreadyAdded`, `.notFound`, `.unrecognizedFormat`, `.changedOnDisk` where another program saves the store
   ///   meanwhile, and what reading it may throw.
   public func destroyPersistentStore(

@@ -82,12 +82,15 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
 
   // MARK: Adding and removing
 
-  /// Opens the store at a path, or begins a new one where nothing or an empty file lies.
+  /// Opens the store at a path, or begins a new one where there is nothing or an empty file.
   ///
   /// - Parameters:
   ///   - type: A registered name; nil finds the type from the content, or for a new store from the file's extension.
-  ///   - options: The format's own, by name.
-  ///   - model: For this store, where the coordinator has none and the store should not be asked.
+  ///   - configurationName: A configuration of the model: the store takes objects of its entities only; nil for all.
+  ///   - path: The path of a file or directory.
+  ///   - options: The format's options, by name.
+  ///   - isReadOnly: Whether the store may not be saved.
+  ///   - model: The store's model, where the coordinator has none; nil takes the one that the store carries, or infers it.
   /// - Throws: `PersistentStoreError`; on any error the file is as it was, and a reservation that was made is gone.
   @discardableResult
   public func addPersistentStore(

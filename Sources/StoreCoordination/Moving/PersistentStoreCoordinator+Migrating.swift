@@ -8,6 +8,8 @@ extension PersistentStoreCoordinator {
   /// file stays as it was last saved; unsaved metadata goes along to the new one.
   ///
   /// - Parameters:
+  ///   - store: A store of this coordinator.
+  ///   - path: The path of the new store.
   ///   - type: A registered name; nil takes the type that the extension of `path` names.
   ///   - options: The new format's own, by name.
   ///   - replaces: Whether what lies at `path` may be replaced.

@@ -5,9 +5,11 @@ public import FoundationEssentials
 public struct MixedSave: Sendable, Hashable, CustomStringConvertible {
   /// The store that holds the later save.
   public let newer: UUID
+  /// The path of the store that holds the later save.
   public let newerPath: String
   /// The store that should have been saved with it.
   public let older: UUID
+  /// The path of the store that should have been saved with it.
   public let olderPath: String
 
   public var description: String {

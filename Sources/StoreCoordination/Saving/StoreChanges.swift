@@ -7,8 +7,10 @@ public struct StoreChanges: Sendable {
   public var inserted: [ManagedObjectSnapshot]
   /// Changed objects with the slots that changed.
   public var updated: [ManagedObjectSnapshot]
+  /// Objects to delete.
   public var deleted: [ObjectReference]
 
+  /// Creates changes; by default none.
   public init(
     inserted: [ManagedObjectSnapshot] = [], updated: [ManagedObjectSnapshot] = [], deleted: [ObjectReference] = []
   ) {
@@ -17,5 +19,6 @@ public struct StoreChanges: Sendable {
     self.deleted = deleted
   }
 
+  /// Whether there is nothing to save.
   public var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
 }

@@ -12,6 +12,7 @@ public final class PersistentStore: Sendable {
   public let path: String
   /// The configuration of the model that the store was added with; nil for all entities.
   public let configurationName: String?
+  /// Whether the store was added for reading only: a save that would change it fails.
   public let isReadOnly: Bool
   /// The store's identity, kept over saves, Save As and conversions.
   public let identifier: UUID

@@ -3,7 +3,10 @@ public import AtomicStoreSPI
 extension StoreOption {
   /// What options are given for. An option that is in both lists of ``StoreTraits`` is for both.
   public enum Use: Sendable, Hashable {
-    case reading, writing
+    /// A store that is only read.
+    case reading
+    /// A store that is only written, such as a conversion's target.
+    case writing
     /// A store that is open for changes is read and written with the same options.
     case readingAndWriting
   }

@@ -6,6 +6,7 @@ import Glibc
 public final class StoreBytes: @unchecked Sendable {
   // `@unchecked`: written in `init` only, read-only afterwards.
   private let base: UnsafeMutableRawPointer
+  /// How many bytes there are.
   public let count: Int
 
   /// - Parameter isZeroed: where `fill` leaves parts out. They take no memory either, as the system gives it out when it is touched.
@@ -35,6 +36,7 @@ public final class StoreBytes: @unchecked Sendable {
     return memory
   }
 
+  /// Copies bytes.
   public convenience init(_ bytes: [UInt8]) {
     // Cannot throw: the closure does not.
     self.init(copying: bytes)
@@ -48,6 +50,7 @@ public final class StoreBytes: @unchecked Sendable {
 
   deinit { free(base) }
 
+  /// Calls a closure with the bytes, which must not be used after it returns. Prefer ``span``.
   public func withUnsafeBytes<Result: ~Copyable, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {

@@ -2,12 +2,15 @@ import Glibc
 
 /// What lies where a store is, or will be: found out by the kit, before any format is asked.
 public struct StorePlace: Sendable {
+  /// What is at a path.
   public enum Kind: Sendable, Hashable {
     /// Nothing; for a dangling symbolic link, nothing at its target.
     case nothing
     /// A file of zero bytes: the place of a store to come.
     case zeroLength
+    /// A file with at least one byte.
     case file
+    /// A directory with something in it.
     case folder
     /// A folder with nothing in it: for a format that uses folders the place of a store to come.
     case emptyFolder
@@ -16,8 +19,11 @@ public struct StorePlace: Sendable {
   public let path: String
   /// With symbolic links followed, and from the root: the file that is read and replaced.
   public let resolvedPath: String
+  /// What is at the path, links followed.
   public let kind: Kind
+  /// Whether the path itself is a symbolic link, whatever it leads to.
   public let isSymbolicLink: Bool
+  /// The file's size in bytes; 0 for a directory, or for nothing.
   public let size: Int
   /// Nil where nothing lies.
   package let identity: FileIdentity?

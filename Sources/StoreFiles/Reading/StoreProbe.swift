@@ -9,7 +9,9 @@ public struct StoreProbe: Sendable {
   public var name: String
   /// The first bytes of a file; empty for a folder.
   public var prefix: [UInt8]
+  /// The size of the file in bytes; 0 for a directory.
   public var size: Int
+  /// Whether it is a directory.
   public var isFolder: Bool
   /// For a folder: the names in it that do not begin with a point, in the order of their bytes.
   public var memberNames: [String]
@@ -19,6 +21,16 @@ public struct StoreProbe: Sendable {
   /// Where members beyond the first ones are read when they are asked for; nil for a probe made in memory.
   var listing: FolderListing?
 
+  /// Creates a probe of content in memory, to test ``AtomicStore/recognize(_:)``.
+  ///
+  /// - Parameters:
+  /// - name: The path, or what stands for it.
+  /// - prefix: The first bytes of the file, at most ``prefixLength``.
+  /// - size: The size of the whole file, in bytes.
+  /// - isFolder: Whether it is a directory.
+  /// - memberNames: The names of a directory's files, without those that begin with a dot, in the order of their bytes.
+  /// - fileExtension: In lower case, without the leading dot.
+  /// - prefixes: The first bytes of a directory's files, by name.
   public init(
     name: String, prefix: [UInt8], size: Int, isFolder: Bool = false, memberNames: [String] = [],
     fileExtension: String = "", prefixes: [ScalarString: [UInt8]] = [:]

@@ -10,6 +10,7 @@ public final class StoreSource: Sendable {
   }
   /// The path as it was asked for, or what stands for it: for messages.
   public let name: String
+  /// Whether the source is a directory of files. Then the files are read by their names, see ``memberNames``.
   public let isFolder: Bool
   /// For a folder: the names of its files that do not begin with a point, in the order of their bytes.
   public let memberNames: [String]
@@ -93,6 +94,7 @@ public final class StoreSource: Sendable {
   /// metadata lie there, among gigabytes of something else.
   ///
   /// - Parameters:
+  ///   - member: The name of a file of a directory; nil where the source is one file.
   ///   - head: how many bytes of the beginning, at least 0.
   ///   - tail: how many of the end, at least 0. Where both meet, the file is whole.
   /// - Throws: as ``bytes(ofMember:limit:)``.

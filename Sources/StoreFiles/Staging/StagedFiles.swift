@@ -4,11 +4,11 @@ import Synchronization
 
 /// The new contents of a store, as a format writes them: in files that nobody sees until the kit publishes them.
 ///
-/// Given to ``AtomicStore/save(_:to:)``. A format creates its files here and writes to them, and nothing else: the kit closes and
+/// Given to `AtomicStore.save(_:to:)`. A format creates its files here and writes to them, and nothing else: the kit closes and
 /// syncs them afterwards and puts them in the store's place in one step, or removes them where anything fails. After the save
 /// nothing can be added.
 public final class StagedFiles: Sendable {
-  /// One file, or a directory: what the format's ``AtomicStore/layout`` said.
+  /// One file, or a directory: what the format's `AtomicStore.layout` said.
   public let layout: StoreLayout
   let location: StagingLocation
   /// Whether what is staged has no name and is never published.

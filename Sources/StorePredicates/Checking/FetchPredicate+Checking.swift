@@ -6,6 +6,7 @@ extension FetchPredicate {
     try self.init(format: format, arguments: arguments, for: entity)
   }
 
+  /// Reads a predicate with its arguments in a list, and checks it against an entity as ``check(against:)`` does.
   public init(format: String, arguments: [Any?], for entity: Entity) throws(PredicateFormatError) {
     var parser = try PredicateParser(format, arguments)
     self = try parser.predicate()
@@ -16,7 +17,10 @@ extension FetchPredicate {
   /// Reads a predicate that chooses groups of an entity's objects (see ``FetchRequest/havingPredicate``), and checks it as
   /// ``check(against:)`` does.
   ///
-  /// - Parameter keyPaths: What the groups are made by.
+  /// - Parameters:
+  ///   - format: The predicate as text.
+  ///   - entity: The entity whose objects are grouped.
+  ///   - keyPaths: The key paths that they are grouped by.
   public init(format: String, forGroupsOf entity: Entity, by keyPaths: [String]) throws(PredicateFormatError) {
     var parser = try PredicateParser(format, [])
     self = try parser.predicate()

@@ -131,8 +131,21 @@ extension PredicateKind {
       let object = entity.model.entity(named: relationship.destinationEntityName).map { PredicateKind.object($0) } ?? .unknown
       self = relationship.isToMany ? .list(object) : object
     case .fetchedProperty: self = .list(.unknown)
-    case nil: return nil
+    case nil:
+      guard let kind = Self.kind(ofPart: name, of: entity) else { return nil }
+      self = kind
     }
+  }
+
+  /// What a part of a composite that has no slot is: a transient one, or a composite itself.
+  private static func kind(ofPart name: String, of entity: Entity) -> PredicateKind? {
+    let keys = name.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    guard keys.count > 1, var kind = PredicateKind(ofProperty: keys[0], of: entity) else { return nil }
+    for key in keys.dropFirst() {
+      guard case .composite(let composite) = kind, let part = composite.part(named: key) else { return nil }
+      kind = part
+    }
+    return kind
   }
 
   fileprivate init(_ type: AttributeType, name: String, of entity: Entity) {

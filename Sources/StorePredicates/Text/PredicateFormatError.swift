@@ -4,7 +4,9 @@ public struct PredicateFormatError: Error, Sendable, CustomStringConvertible {
   public let format: String
   /// Where in it, in Unicode scalars from 1; one more than it has for its end.
   public let column: Int
+  /// What is wrong there.
   public let message: String
+  /// What may have been meant, such as a property with a similar name.
   public var suggestion: String?
 
   init(_ format: String, _ column: Int, _ message: String, suggestion: String? = nil) {

@@ -1,6 +1,9 @@
+import AtomicStoreSPI
+import Synchronization
+
 /// A piece of predicate text.
-struct PredicateToken {
-  enum Kind: Equatable {
+struct PredicateToken: Sendable {
+  enum Kind: Equatable, Sendable {
     /// A name; `isReserved` after `#`, which makes any word a name.
     case word(String, isReserved: Bool)
     case string(String)
@@ -40,7 +43,25 @@ struct PredicateLexer {
     }
   }
 
+  /// The tokens of formats that were read lately: a program that fetches in a loop gives one format with other arguments each time.
+  private static let recent = Mutex<[ScalarString: [PredicateToken]]>([:])
+  /// How many formats are kept, and how long each may be, in bytes of UTF-8.
+  private static let recentLimit = 64
+  private static let recentLength = 256
+
   static func tokens(of format: String) throws(PredicateFormatError) -> [PredicateToken] {
+    guard format.utf8.count <= recentLength else { return try read(format) }
+    let key = ScalarString(format)
+    if let known = recent.withLock({ $0[key] }) { return known }
+    let tokens = try read(format)
+    recent.withLock { known in
+      if known.count >= recentLimit { known = [:] }
+      known[key] = tokens
+    }
+    return tokens
+  }
+
+  private static func read(_ format: String) throws(PredicateFormatError) -> [PredicateToken] {
     var lexer = try PredicateLexer(format)
     var tokens: [PredicateToken] = []
     while true {
@@ -55,10 +76,12 @@ struct PredicateLexer {
   }
 
   static func isWordStart(_ scalar: Unicode.Scalar) -> Bool {
-    scalar == "_" || scalar.properties.isAlphabetic || scalar.properties.isEmojiPresentation
+    if scalar.isASCII { return scalar == "_" || "a"..."z" ~= scalar || "A"..."Z" ~= scalar }
+    return scalar.properties.isAlphabetic || scalar.properties.isEmojiPresentation
   }
   static func isWordPart(_ scalar: Unicode.Scalar) -> Bool {
-    isWordStart(scalar) || scalar >= "0" && scalar <= "9" || scalar.properties.numericType != nil
+    if scalar.isASCII { return isWordStart(scalar) || "0"..."9" ~= scalar }
+    return isWordStart(scalar) || scalar.properties.numericType != nil
       || scalar.properties.generalCategory == .nonspacingMark || scalar.properties.generalCategory == .spacingMark
   }
   private static func isDigit(_ scalar: Unicode.Scalar?) -> Bool { scalar.map { $0 >= "0" && $0 <= "9" } ?? false }

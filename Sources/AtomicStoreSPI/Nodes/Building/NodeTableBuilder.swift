@@ -5,10 +5,11 @@ public import FoundationEssentials
 /// Begin a node, set its slots, begin the next; slots that are not set are null, to-many relationships empty.
 /// References may point forward: the kit resolves them when all nodes are there, and says which row and property
 /// names an object that does not exist. Slots are those of ``Entity/slots``; look their numbers up once per file.
-/// The calls are concrete and cheap, a few nanoseconds a value. Or fill an entity's columns whole: ``appendRows``.
+/// The calls are concrete and cheap, a few nanoseconds a value. Or fill an entity's columns whole: ``appendRows(entity:references:)``.
 ///
 /// A builder belongs to one thread, that of the load.
 public final class NodeTableBuilder {
+  /// The model whose entities and slots are to be filled.
   public let model: ManagedObjectModel
   /// The file's name for errors, unless the format names a member itself.
   public let file: String?
@@ -74,10 +75,14 @@ public final class NodeTableBuilder {
   /// References of the relationship that is being resolved which were left out.
   var droppedCount = 0
 
-  /// An empty table's builder. `file` names the source in errors.
+  /// Creates a builder of an empty table. The kit does so before a load; do it yourself to test a format.
   ///
-  /// - Parameter inputBytes: The size of what is read, by which ``StoreLimits/memory(forInput:)`` bounds what may be made of it;
-  ///   nil for no bound.
+  /// - Parameters:
+  ///   - model: The model whose entities and slots are to be filled.
+  ///   - file: What errors name as the file; nil for no name.
+  ///   - limits: What a load is refused beyond.
+  ///   - inputBytes: The size of what is read, by which ``StoreLimits/memory(forInput:)`` bounds what may be made of it; nil
+  ///     for no bound.
   public init(
     model: ManagedObjectModel, file: String? = nil, limits: StoreLimits = StoreLimits(), inputBytes: Int? = nil
   ) {
@@ -270,6 +275,9 @@ public final class NodeTableBuilder {
     header.pointee.markPresent(row)
   }
 
+  /// Sets a boolean.
+  ///
+  /// - Throws: `.invalidValue` where the attribute is of another type.
   public func set(boolean value: Bool, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
     guard header.pointee.layout == .boolean else { return try set(.boolean(value), slot: slot) }
@@ -277,6 +285,9 @@ public final class NodeTableBuilder {
     header.pointee.markPresent(state.pointee.row)
   }
 
+  /// Sets a float, to the bit.
+  ///
+  /// - Throws: `.invalidValue` where the attribute is of another type.
   public func set(float value: Float, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
     guard header.pointee.layout == .float else { return try set(.float(value), slot: slot) }
@@ -284,6 +295,9 @@ public final class NodeTableBuilder {
     header.pointee.markPresent(state.pointee.row)
   }
 
+  /// Sets a double, to the bit.
+  ///
+  /// - Throws: `.invalidValue` where the attribute is of another type.
   public func set(double value: Double, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
     guard current.pointee.classes[slot] == .double else { return try set(.double(value), slot: slot) }
@@ -301,6 +315,9 @@ public final class NodeTableBuilder {
     header.pointee.markPresent(state.pointee.row)
   }
 
+  /// Sets a UUID.
+  ///
+  /// - Throws: `.invalidValue` where the attribute is of another type.
   public func set(uuid value: UUID, slot: Int) throws(PersistentStoreError) { try set(.uuid(value), slot: slot) }
 
   /// Sets a string or a URI from its UTF-8.
@@ -384,6 +401,8 @@ public final class NodeTableBuilder {
     guard header.pointee.layout == .toOne else { throw wrongCardinality(slot, "to-one") }
     header.pointee.setCell(state.pointee.row, encode(reference))
   }
+  /// Sets a to-one by the reference of its destination, which may be an integer or a string, and may come later in the
+  /// file.
   public func set(toOne reference: ReferenceObject, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
     guard header.pointee.layout == .toOne else { throw wrongCardinality(slot, "to-one") }
@@ -397,6 +416,7 @@ public final class NodeTableBuilder {
     guard header.pointee.appendHandle(state.pointee.row, encode(reference)) else { throw .columnFull(location(slot)) }
     if header.pointee.heapCapacity != before { try take((header.pointee.heapCapacity - before) * 8) }
   }
+  /// Adds an object to a to-many, by an integer or string reference; in an ordered one the calls' order is the order.
   public func append(toMany reference: ReferenceObject, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
     guard header.pointee.layout == .toMany else { throw wrongCardinality(slot, "to-many") }

@@ -20,12 +20,15 @@ public struct RelationshipRules: Sendable, Hashable {
     /// The same, and its text is kept in the metadata, under ``RelationshipRules/danglingReferencesKey``.
     case keepAsText = "keep-as-text"
   }
+  /// What happens where the two ends of a relationship contradict each other. By default the store is refused.
   public var inverses = Inverses.refuse
+  /// What happens to references to objects that do not exist. By default the store is refused.
   public var danglingReferences = DanglingReferences.refuse
 
   /// The metadata entry for references that were kept as text: a dictionary of `Employee/3.department` with an array of texts, as
   /// `Department/99`.
   public static let danglingReferencesKey = "AtomicStoreDanglingReferences"
 
+  /// Creates the default rules, which refuse a store that is not sound.
   public init() {}
 }

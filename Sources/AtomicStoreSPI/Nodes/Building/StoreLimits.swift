@@ -37,6 +37,7 @@ public struct StoreLimits: Sendable, Hashable {
   /// Readers go down by calling themselves: more would take more stack than a thread has.
   public static let greatestDepth = 512
 
+  /// Creates the default limits.
   public init() {}
 
   package func exceeded(_ name: String, _ limit: Int, _ what: String, at location: StoreLocation) -> PersistentStoreError {

@@ -1,6 +1,8 @@
 /// An object that names another in a relationship, while the other does not name it back in the inverse.
 public struct InverseDisagreement: Sendable, Hashable, CustomStringConvertible {
+  /// The object that names the other.
   public var object: ObjectReference
+  /// The relationship of `object` that names the other.
   public var property: String
   /// What `object` names.
   public var other: ObjectReference

@@ -1,0 +1,48 @@
+import AtomicStoreSPI
+import FoundationEssentials
+
+/// One rule that a store format must keep, and how to find out whether it does. A value: it can be listed, filtered, shown
+/// and run.
+public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible {
+  /// How much hangs on it.
+  public enum Level: String, Sendable, Codable, CaseIterable {
+    /// A store that fails it loses data, or breaks what callers rely on.
+    case must
+    /// A good store keeps it.
+    case should
+    /// A number for the report; it fails only where it is out of all proportion.
+    case measured
+  }
+  /// What a store may claim.
+  public enum Profile: String, Sendable, Codable, CaseIterable {
+    /// What the life cycle asks for: values, relationships, references, metadata.
+    case core
+    /// What a save that is cut short leaves behind.
+    case durable
+    /// What other stores, other readers and conversions make of it.
+    case interop
+    /// Files made to do harm.
+    case hostile
+    /// Many objects.
+    case scale
+  }
+
+  let definition: CheckDefinition
+  /// The store type that it is about.
+  public var storeType: String { subject.type.storeType }
+  let subject: ConformanceSubject
+
+  /// Short and stable, such as `VAL-07`.
+  public var id: String { definition.id }
+  /// Whether a failure is a loss, a flaw, or only a number.
+  public var level: Level { definition.level }
+  /// Which claim the check belongs to.
+  public var profile: Profile { definition.profile }
+  /// The rule, in one sentence.
+  public var title: String { definition.title }
+  /// Where the rule comes from: document and section.
+  public var source: String { definition.source }
+  /// What is done to find out.
+  public var procedure: String { definition.procedure }
+  public var description: String { "\(id): \(title)" }
+}

@@ -1,0 +1,64 @@
+import AtomicStoreSPI
+import FoundationEssentials
+
+/// What a run of a check came to.
+public struct ConformanceResult: Sendable, Codable {
+  /// What came of running a check.
+  public enum Outcome: String, Sendable, Codable, CaseIterable {
+    /// The store keeps the rule.
+    case passed
+    /// The store breaks the rule; ``ConformanceResult/explanation`` tells how.
+    case failed
+    /// The store declares that it cannot, and says so properly when it is asked.
+    case refusalVerified
+    /// The store declares that it cannot, and nothing can be asked of it.
+    case gap
+    /// The rule is about something that the format does not have.
+    case notApplicable
+    /// This machine cannot try it.
+    case blocked
+    /// The process that ran the check ended before it was done.
+    case crashed
+    /// The check took longer than its limit, and was stopped.
+    case timedOut
+
+    /// Whether the check speaks against the format: it failed, crashed or took too long.
+    public var isFailure: Bool { self == .failed || self == .crashed || self == .timedOut }
+  }
+  /// The ID of the check, such as `VAL-07`.
+  public var id: String
+  /// What came of it.
+  public var outcome: Outcome
+  /// The trait, the reason, or the environment, where there is one.
+  public var reason: String?
+  /// The story of a failure; nil for everything else.
+  public var explanation: Explanation?
+  /// What was seen on the way: one line each.
+  public var notes: [String] = []
+  /// For sweeps over the calls of a save: what was found after each was cut.
+  public var strip: [String] = []
+  /// How long the check took, in seconds of wall time.
+  public var seconds: Double = 0
+  /// The seed of its random choices: the same seed makes the same choices.
+  public var seed: UInt64 = 0
+
+  /// What a failure says for itself.
+  public struct Explanation: Sendable, Codable {
+    /// The rule that is broken, in one sentence.
+    public var rule: String
+    /// Where the rule comes from: document and section.
+    public var source: String
+    /// What was done, step by step.
+    public var done: [String]
+    /// What should have come of it.
+    public var expected: String
+    /// What did come of it.
+    public var actual: String
+    /// What is wrong most often where this check fails.
+    public var causes: [String]
+    /// The folder with the files as they were.
+    public var files: String
+    /// What runs just this again.
+    public var command: String
+  }
+}

@@ -1,0 +1,17 @@
+import AtomicStoreSPI
+import FoundationEssentials
+
+/// The catalogue: the families of checks, one file each.
+enum Checks {
+  /// All, in the order of the catalogue.
+  static let all: [CheckDefinition] =
+    registration + initialisation + damagedFiles + namesAndOptions + metadata + loading + values + furtherValues
+    + relationships + ends + references + changes + saving + publishing + concurrency
+    + removal + schema + hostile + hostileProducts
+    + hostileXML + hostilePropertyList + hostileCSV + scale + conversion + traits
+    + crafted
+
+  static let metadataIsKept: @Sendable (StoreTraits) -> CheckDefinition.Demand = { traits in
+    traits.keepsMetadata ? .applies : .notApplicable("keepsMetadata is false")
+  }
+}

@@ -1,0 +1,136 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import FoundationEssentials
+import Glibc
+
+/// REG: what a format is called, and how its files are known.
+extension Checks {
+  static let registration: [CheckDefinition] = [
+    CheckDefinition(
+      "REG-01", "A type is known once it was registered, by its name or its extensions, and not otherwise",
+      from: "Atomic Store Life-cycle, Registration",
+      by: "a store is added with a name, and with an extension, that nobody registered; then with those of the type",
+      causes: ["where no type was found one was taken"], catches: ["claimsEveryExtension"]
+    ) { check in
+      let type = check.subject.type.storeType
+      let path = check.path()
+      let error = try check.refusal(of: "a store of a type that is not registered", codes: ["unknownStoreType"]) { session in
+        try session.coordinator(Models.nodes).addPersistentStore(type: "Nobody’s", at: path).type
+      }
+      try check.expect(error.text.contains("Nobody’s") && error.text.contains(type), "the error tells the name, and what is registered", error.text)
+      _ = try check.refusal(of: "a new store with an extension that is nobody’s") { session in
+        try session.coordinator(Models.nodes).addPersistentStore(at: check.folder + "/store.nobodys-extension").type
+      }
+      _ = try check.refusal(of: "the same with no type registered at all", codes: ["unknownStoreType"]) { _ in
+        try PersistentStoreCoordinator(managedObjectModel: try Models.frozen(Models.nodes), registry: StoreRegistry())
+          .addPersistentStore(type: type, at: path).type
+      }
+      try check.expectEqual(Files.names(in: check.folder), [], "what was made")
+      try check.expectKept(Models.golden(), "a store of the registered type")
+    },
+    CheckDefinition(
+      "REG-02", "A store tells the registered name of its type, whenever it is asked", from: "NSAtomicStore, type",
+      by: "after it was added, saved, and opened in another process, with metadata of the application",
+      causes: ["the class’s name was told"],
+      catches: ["typeNameMismatch"]
+    ) { check in
+      let type = check.subject.type.storeType
+      let path = check.path()
+      let told = try check.process("begin a store, save it, and ask each time") { session in
+        let open = try session.open(path, Models.nodes)
+        return try withExtendedLifetime(open) {
+          var told = [open.store.type, open.store.metadata.storeType]
+          if check.traits.keepsMetadata { try open.store.setMetadata(entries(["Origin": .string("here")])) }
+          _ = try session.insert(Models.golden(), into: open.context)
+          try open.context.save()
+          told += [open.store.type, open.store.metadata.storeType]
+          return told
+        }
+      }
+      try check.expectEqual(told, Array(repeating: type, count: 4), "the type before and after the save")
+      let again = try check.process("open it in another process, and ask") { session in
+        let open = try session.open(path, Models.nodes)
+        return withExtendedLifetime(open) { [open.store.type, open.store.metadata.storeType] }
+      }
+      try check.expectEqual(again, [type, type], "the type in another process")
+    },
+    CheckDefinition(
+      "REG-03", "The file’s metadata tells the registered type; a file that tells another one is refused", from: metadataDocument,
+      by: "the metadata is read alone; then a store is written that names another type, and opened", causes: ["the UUID alone was written"],
+      catches: ["metadataTypeMissing"], demand: metadataIsKept
+    ) { check in
+      let path = check.path()
+      _ = try check.process("save a store with metadata") { try $0.write(Models.golden(), to: path, metadata: entries(["Origin": .string("here")])) }
+      let told = try check.process("read its metadata alone") { try $0.metadata(path).storeType }
+      try check.expectEqual(told, check.subject.type.storeType, "the type")
+      let other = check.path("other")
+      _ = try check.process("save a store that names another type") { session in
+        try session.watched { hooks in
+          let saved = hooks.saved
+          hooks.saved = { snapshot throws(PersistentStoreError) in
+            try saved?(&snapshot)
+            snapshot.metadata.storeType = "Nobody’s"
+          }
+        }.write(Models.golden(), to: other)
+      }
+      switch try check.attempt("open it", { try $0.open(other, Models.nodes).store.metadata.storeType }) {
+      case .value(let type): try check.expectEqual(type, check.subject.type.storeType, "the type of a format that writes its own name")
+      case .refused(let error): try check.expect(error.code != nil, "a store error", error.text)
+      default: throw ExpectationFailure(expected: "it is refused, or tells the registered type", actual: "the process ended")
+      }
+    },
+    CheckDefinition(
+      "REG-04", "Registering a format again changes nothing; another one under its name is refused", level: .should, from: kit,
+      by: "registered ten thousand times; then another format of the same name",
+      causes: ["the name was not the same each time it was asked for"],
+      catches: ["typeNameChanges"]
+    ) { check in
+      let count = try check.process("register it ten thousand times") { session in
+        var registry = StoreRegistry()
+        for _ in 0..<10_000 { try registry.register(session.subject.type) }
+        return registry.storeTypes.count
+      }
+      try check.expectEqual(count, 1, "registered types")
+      _ = try check.refusal(of: "another format of the same name", codes: ["storeTypeTaken"]) { session in
+        var registry = try session.registry()
+        func wrapped<Base: AtomicStore>(_: Base.Type) -> any AtomicStore.Type { FaultyStore<Base>.self }
+        try registry.register(wrapped(session.subject.type))
+        return true
+      }
+    },
+    CheckDefinition(
+      "REG-09", "A format knows its own files, claims no others, and changes nothing by looking", from: kit,
+      by: "its own store, those of the other formats, and files of well-known kinds are shown to it; every system call is looked at",
+      causes: ["any text was taken for its own"], catches: ["greedyProbe"]
+    ) { check in
+      let (path, _, _) = try check.golden()
+      var places: [(what: String, path: String, isOwn: Bool)] = [("its own store", path, true)]
+      for (number, other) in check.subject.others.enumerated() {
+        let suffix = other.traits.fileExtensions.first.map { "." + $0 } ?? ""
+        let at = check.folder + "/other\(number)\(suffix)"
+        let subject = TestedStore(type: other)
+        _ = try check.process("save a store of type \(other.storeType)") { session in
+          try StoreSession(subject: subject, folder: session.folder).write(Models.golden(), to: at)
+        }
+        places.append(("a store of type \(other.storeType)", at, false))
+      }
+      for (name, bytes) in foreign(seed: check.seed) {
+        Files.write(bytes, to: check.folder + "/" + name)
+        places.append((name, check.folder + "/" + name, false))
+      }
+      let before = Files.stamps(check.folder)
+      for (what, at, isOwn) in places {
+        let plan = try FaultPlan()
+        let end = try check.attempt("show it \(what)", faults: plan) { session in
+          let probe = try StorePlace.inspect(at).probe()
+          return ["\(session.subject.type.recognize(probe))", "\(session.subject.type.recognize(probe))"]
+        }
+        guard case .value(let answers) = end else { throw ExpectationFailure(expected: "\(what): an answer", actual: "\(end)") }
+        try check.expectEqual(answers[1], answers[0], "\(what): the answer when asked again")
+        if isOwn { try check.expectEqual(answers[0], "yes", what) } else { try check.expect(answers[0] != "yes", "\(what): not its own", "yes") }
+        try check.expectNoChanges(plan)
+      }
+      try check.expectEqual(Files.stamps(check.folder), before, "inodes, sizes and times of change")
+    },
+  ]
+}

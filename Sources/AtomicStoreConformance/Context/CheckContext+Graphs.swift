@@ -1,0 +1,78 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import FoundationEssentials
+import Glibc
+
+extension CheckContext {
+  /// Writes a graph in one process, reads it in another, and compares what came back with what was asked for. "Kept" in every
+  /// rule means this.
+  func expectKept(_ graph: Graph, _ what: String, path: String? = nil, seconds: Int = 20) throws {
+    let path = path ?? self.path()
+    let references = try process("save \(graph.objects.count) objects", seconds: seconds) { try $0.write(graph, to: path) }
+    let expected = try graph.text(references)
+    let actual = try process("read them in another process", seconds: seconds) { try $0.read(path, graph.model) }
+    try expectSame(actual, expected, what)
+  }
+
+  /// Where the store declares that it cannot keep something: saving it must be refused, and what was there must stay.
+  func expectRefusedSave(_ graph: Graph, _ what: String) throws {
+    let path = self.path()
+    let first = Models.golden()
+    _ = try process("save a store") { try $0.write(first, to: path) }
+    let before = Files.content(path)
+    // Another model is another store: it takes the place of a new one.
+    let other = self.path("refused")
+    _ = try refusal(of: "save \(what)", codes: ["unsupportedByFormat", "invalidValue", "limitExceeded"]) { session in
+      let open = try session.open(other, graph.model)
+      return try withExtendedLifetime(open) {
+        _ = try session.insert(graph, into: open.context)
+        try open.context.save()
+        return true
+      }
+    }
+    try expectUntouched(path, before, "after the refusal")
+    try expect(
+      Files.content(other).map { $0.values.allSatisfy(\.isEmpty) } ?? true, "nothing of what was refused is written",
+      "\(Files.content(other)?.mapValues(\.count) ?? [:]) bytes lie there")
+  }
+
+  /// A store that holds a graph of a little of everything, and what it holds.
+  func golden(_ name: String = "store") throws -> (path: String, graph: Graph, text: GraphText) {
+    let graph = Models.golden()
+    let path = self.path(name)
+    let references = try process("save a store of \(graph.objects.count) objects") { try $0.write(graph, to: path) }
+    return (path, graph, try graph.text(references))
+  }
+}
+
+extension CheckContext {
+  /// Brings a store from one graph to the next, each change in a process of its own, and reads it after each in another.
+  ///
+  /// - Returns: What the objects that are left are called.
+  @discardableResult func expectSteps(
+    _ graphs: [Graph], _ what: String, path given: String? = nil
+  ) throws -> [String: String] {
+    guard let first = graphs.first else { return [:] }
+    let path = given ?? self.path()
+    var names = try process("save \(first.objects.count) objects") { try $0.write(first, to: path) }
+    var last = first
+    try expectSame(
+      try process("read them in another process") { try $0.read(path, first.model) }, try first.text(names), "\(what), at first")
+    for (place, graph) in graphs.enumerated().dropFirst() {
+      let known = names
+      let from = last
+      let now = try process("make change \(place) and save") { try $0.edit(path, from: from, to: graph, names: known) }
+      for (label, name) in now {
+        if let old = known[label] {
+          try expect(
+            old.utf8.elementsEqual(name.utf8), "\(what), after change \(place): '\(label)' keeps the reference \(old)", "it is \(name)")
+        }
+      }
+      names = now
+      let actual = try process("read them in another process") { try $0.read(path, graph.model) }
+      try expectSame(actual, try graph.text(names), "\(what), after change \(place)")
+      last = graph
+    }
+    return names
+  }
+}

@@ -1,0 +1,209 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import CConformance
+import FoundationEssentials
+import Glibc
+import Synchronization
+
+/// Where a check is carried out: a folder of its own, processes of its own, and a record of what was done.
+///
+/// The check's own code never touches the store. It says what is to be done in a process (``process(_:_:)``), gets back what was
+/// seen there as a value, and compares.
+struct CheckContext: Sendable {
+  let subject: TestedStore
+  let folder: String
+  let seed: UInt64
+  /// Whether the store declares that it cannot do this, and has to refuse.
+  let isRefusal: Bool
+  /// Runs a part of a check, by its ID, in a program that was started anew; returns what it noted.
+  let runElsewhere: @Sendable (_ id: String) throws -> [String]
+  let record = Record()
+
+  var traits: StoreTraits { subject.type.traits }
+
+  /// What a failure, and the report, tell.
+  final class Record: Sendable {
+    private struct State {
+      var done: [String] = []
+      var notes: [String] = []
+      var strip: [String] = []
+      var output: [String] = []
+      var expectations = 0
+      var files = 0
+    }
+    private let state = Mutex(State())
+    var done: [String] { state.withLock { $0.done } }
+    var notes: [String] { state.withLock { $0.notes } }
+    var strip: [String] { state.withLock { $0.strip } }
+    /// What the store did to standard output, and when.
+    var output: [String] { state.withLock { $0.output } }
+    func talked(_ line: String) { state.withLock { if $0.output.count < 10 { $0.output.append(line) } } }
+    var expectations: Int { state.withLock { $0.expectations } }
+    func did(_ line: String) {
+      state.withLock { state in
+        // A sweep does the same a thousand times: the last ones tell.
+        if state.done.count >= 40 { state.done.removeFirst(20) }
+        state.done.append(line)
+      }
+    }
+    func note(_ line: String) { state.withLock { if $0.notes.count < 200 { $0.notes.append(line) } } }
+    func mark(_ word: String) { state.withLock { $0.strip.append(word) } }
+    func expected() { state.withLock { $0.expectations += 1 } }
+    func nextFile() -> Int {
+      state.withLock { state in
+        state.files += 1
+        return state.files
+      }
+    }
+  }
+
+  /// A path in the check's folder, with the extension that the format prefers.
+  func path(_ name: String = "store") -> String {
+    let suffix = subject.type.traits.fileExtensions.first.map { "." + $0 } ?? ""
+    return folder + "/" + name + suffix
+  }
+
+  func note(_ line: String) { record.note(line) }
+
+  // MARK: Processes
+  //
+  // Three hundred closures are run by these three functions, with dozens of types of values. Compiled for each type they took two
+  // fifths of a release build, for code that waits for processes: so they are compiled once.
+
+  /// Runs a closure in a process that has not touched the store before, and gives back what it returns.
+  ///
+  /// - Throws: ``PhaseFailure`` for an error, a crash or a hang.
+  @_semantics("optimize.sil.specialize.generic.never")
+  func process<Value: Codable & Sendable>(
+    _ what: String, seconds: Int = 20, _ body: (StoreSession) throws -> Value
+  ) throws -> Value {
+    switch try attempt(what, seconds: seconds, body) {
+    case .value(let value): return value
+    case .refused(let error): throw PhaseFailure(expected: "\(what): it succeeds", actual: error.text)
+    case .crashed(let signal): throw PhaseFailure(expected: "\(what): it ends", actual: Self.crash(signal), isCrash: true)
+    case .exited(let code): throw PhaseFailure(expected: "\(what): it ends", actual: "the process ended by itself, with \(code)", isCrash: true)
+    case .timedOut: throw PhaseFailure(expected: "\(what): it ends", actual: "it was stopped after \(limit(seconds)) s \(CheckContext.limitWords)", isTimeOut: true)
+    }
+  }
+
+  /// As ``process(_:_:)``, for what must fail: gives back the error. A crash or a hang is the check's end all the same.
+  @_semantics("optimize.sil.specialize.generic.never")
+  func refusal<Value: Codable & Sendable>(
+    of what: String, codes: Set<String> = [], seconds: Int = 20, _ body: (StoreSession) throws -> Value
+  ) throws -> PhaseError {
+    switch try attempt(what, seconds: seconds, body) {
+    case .value(let value):
+      throw ExpectationFailure(expected: "\(what): refused, with an error", actual: "no error was thrown\(Self.short(value))")
+    case .refused(let error):
+      record.expected()
+      guard let code = error.code else {
+        throw ExpectationFailure(expected: "\(what): refused with a store error", actual: "an error of another type: \(error.text)")
+      }
+      if !codes.isEmpty, !codes.contains(code) {
+        throw ExpectationFailure(
+          expected: "\(what): refused as \(codes.sorted().joined(separator: " or "))", actual: "\(code): \(error.text)")
+      }
+      return error
+    case .crashed(let signal): throw PhaseFailure(expected: "\(what): refused, with an error", actual: Self.crash(signal), isCrash: true)
+    case .exited(let code):
+      throw PhaseFailure(expected: "\(what): refused, with an error", actual: "the process ended by itself, with \(code)", isCrash: true)
+    case .timedOut:
+      throw PhaseFailure(expected: "\(what): refused, with an error", actual: "it was stopped after \(limit(seconds)) s \(CheckContext.limitWords)", isTimeOut: true)
+    }
+  }
+
+  /// Runs a closure in a fresh process, however that ends.
+  @_semantics("optimize.sil.specialize.generic.never")
+  func attempt<Value: Codable & Sendable>(
+    _ what: String, seconds: Int = 20, faults: FaultPlan? = nil, memory: Int64 = 0, cpuSeconds: Int64 = 0,
+    _ body: (StoreSession) throws -> Value
+  ) throws -> PhaseEnd<Value> {
+    try run(what, seconds: seconds, faults: faults, memory: memory, cpuSeconds: cpuSeconds) { session in
+      let value = try body(session)
+      return try? JSONEncoder().encode(value)
+    }.decoded(as: Value.self)
+  }
+
+  private func run(
+    _ what: String, seconds: Int, faults: FaultPlan?, memory: Int64, cpuSeconds: Int64, _ body: (StoreSession) throws -> Data?
+  ) throws -> PhaseEnd<Data> {
+    record.did(what)
+    let session = StoreSession(subject: subject, folder: folder)
+    var plan = faults
+    if plan == nil, subject.mistakes != 0 { plan = try FaultPlan() }
+    if let plan { plan.state.pointee.mistakes |= subject.mistakes }
+    return try Phase.run(
+      file: "\(folder).phase\(record.nextFile())", milliseconds: limit(seconds) * 1000,
+      faults: plan?.state, memory: memory, seconds: cpuSeconds,
+      output: { said in if let text = said.text { record.talked("\(what): \(text)") } }
+    ) { try body(session) }
+  }
+
+  /// What a limit is of.
+  static let limitWords = "of processor time, or ten times as long of waiting"
+
+  private func limit(_ seconds: Int) -> Int { min(seconds, subject.timeLimit ?? seconds) }
+
+  private static func crash(_ signal: Int32) -> String {
+    let name: String
+    switch signal {
+    case SIGSEGV: name = "SIGSEGV, an access outside of memory"
+    case SIGILL, SIGTRAP: name = "a Swift trap: an index, an overflow, a nil that was unwrapped"
+    case SIGABRT: name = "SIGABRT"
+    case SIGKILL: name = "SIGKILL, perhaps for memory"
+    case SIGXCPU: name = "SIGXCPU, the processor's time was used up"
+    default: name = "signal \(signal)"
+    }
+    return "the process crashed: \(name)"
+  }
+
+  private static func short(_ value: some Codable) -> String {
+    guard let data = try? JSONEncoder().encode(value) else { return "" }
+    let text = String(decoding: data, as: UTF8.self)
+    return text == "true" || text.isEmpty ? "" : ", and it gave \(text.prefix(200))"
+  }
+
+  // MARK: Expectations
+
+  /// - Parameter expected: What should be so, in words.
+  func expect(_ condition: Bool, _ expected: String, _ actual: @autoclosure () -> String) throws {
+    record.expected()
+    guard condition else { throw ExpectationFailure(expected: expected, actual: actual()) }
+  }
+
+  @_semantics("optimize.sil.specialize.generic.never")
+  func expectEqual<Value: Equatable>(_ actual: Value, _ expected: Value, _ what: String) throws {
+    record.expected()
+    guard actual == expected else { throw ExpectationFailure(expected: "\(what): \(expected)", actual: "\(actual)") }
+  }
+
+  /// Texts by their scalars: Swift's `==` takes some that differ for one.
+  func expectSame(_ actual: GraphText, _ expected: GraphText, _ what: String) throws {
+    record.expected()
+    let differences = expected.differences(from: actual)
+    guard !differences.isEmpty else { return }
+    throw ExpectationFailure(
+      expected: what + ":\n" + differences.prefix(6).map { "  " + $0.expected }.joined(separator: "\n"),
+      actual: differences.prefix(6).map { "  " + $0.actual }.joined(separator: "\n")
+        + (differences.count > 6 ? "\n  and \(differences.count - 6) more differences" : ""))
+  }
+
+  func expectUntouched(_ path: String, _ before: [String: [UInt8]]?, _ what: String) throws {
+    let now = Files.content(path)
+    try expect(now == before, "\(what): the bytes are as they were", Self.difference(before, now))
+  }
+
+  static func difference(_ one: [String: [UInt8]]?, _ other: [String: [UInt8]]?) -> String {
+    guard let one else { return other == nil ? "nothing lies there" : "there was nothing, and now there is" }
+    guard let other else { return "it is gone" }
+    for (name, bytes) in one.sorted(by: { $0.key < $1.key }) {
+      let label = name.isEmpty ? "the file" : name
+      guard let now = other[name] else { return "\(label) is gone" }
+      if now != bytes {
+        let place = zip(now, bytes).enumerated().first { $0.element.0 != $0.element.1 }?.offset ?? min(now.count, bytes.count)
+        return "\(label) differs at byte \(place), and has \(now.count) bytes instead of \(bytes.count)"
+      }
+    }
+    return other.keys.filter { one[$0] == nil }.sorted().map { "\($0) is new" }.joined(separator: ", ")
+  }
+}

@@ -1,0 +1,31 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import FoundationEssentials
+import Glibc
+
+extension StoreSession {
+  /// The same session with a format that can be looked into: for the rest of this process. What a planted fault does at a step
+  /// stays, where the hook calls the one before it.
+  func watched(_ set: (inout FaultHooks) -> Void) -> StoreSession {
+    set(&FaultHooks.current)
+    guard subject.fault == nil else { return self }
+    func wrapped<Base: AtomicStore>(_: Base.Type) -> any AtomicStore.Type { FaultyStore<Base>.self }
+    return StoreSession(subject: TestedStore(type: wrapped(subject.type), others: subject.others), folder: folder)
+  }
+
+  /// The file descriptors of this process.
+  static func descriptors() -> [String] { Files.names(in: "/proc/self/fd").filter { Files.exists("/proc/self/fd/" + $0) } }
+
+  func all(_ open: Open, _ entity: String) throws -> [ManagedObject] {
+    try open.context.fetch(FetchRequest<ManagedObject>(entityName: entity))
+  }
+}
+
+extension StoreSession {
+  /// The same, with a listener round the store.
+  var spied: StoreSession {
+    func wrapped<Base: AtomicStore>(_: Base.Type) -> any AtomicStore.Type { SpyStore<Base>.self }
+    let spied = TestedStore(type: wrapped(subject.type), others: subject.others, fault: subject.fault)
+    return StoreSession(subject: spied, folder: folder)
+  }
+}

@@ -1,0 +1,79 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import FoundationEssentials
+import Glibc
+
+/// What a check does with a store, inside a process of its own: through the kit, as a program would.
+struct StoreSession {
+  let subject: TestedStore
+  let folder: String
+
+  /// A store that is open, with what holds it.
+  struct Open {
+    let coordinator: PersistentStoreCoordinator
+    let store: PersistentStore
+    let context: ManagedObjectContext
+  }
+
+  func registry() throws -> StoreRegistry {
+    var registry = StoreRegistry()
+    try registry.register(subject.type)
+    return registry
+  }
+
+  func coordinator(_ model: ModelDescription?) throws -> PersistentStoreCoordinator {
+    PersistentStoreCoordinator(managedObjectModel: try model.map { try Models.frozen($0) }, registry: try registry())
+  }
+
+  func open(
+    _ path: String, _ model: ModelDescription?, isReadOnly: Bool = false, options: StoreOptions = [:], configuration: String? = nil
+  ) throws -> Open {
+    let coordinator = try coordinator(model)
+    let store = try coordinator.addPersistentStore(
+      type: subject.type.storeType, configurationName: configuration, at: path, options: options, isReadOnly: isReadOnly)
+    return Open(coordinator: coordinator, store: store, context: ManagedObjectContext(coordinator))
+  }
+
+  /// Puts a graph into a context: its objects by label.
+  func insert(_ graph: Graph, into context: ManagedObjectContext) throws -> [String: ManagedObject] {
+    var made: [String: ManagedObject] = [:]
+    for object in graph.objects {
+      let new = try context.insertNewObject(forEntityName: object.entity)
+      for (name, value) in object.values.sorted(by: { $0.key < $1.key }) { try new.setValue(value, forKey: name) }
+      made[object.label] = new
+    }
+    for object in graph.objects {
+      guard let owner = made[object.label] else { continue }
+      for (name, labels) in object.links.sorted(by: { $0.key < $1.key }) {
+        let targets = labels.compactMap { made[$0] }
+        let isToMany = owner.entity.slots.first { $0.name == name }.map { if case .toMany = $0.kind { true } else { false } } ?? false
+        try owner.setValue(isToMany ? targets as Any : targets.first as Any?, forKey: name)
+      }
+    }
+    return made
+  }
+
+  static func name(_ object: ManagedObject) -> String {
+    let id = object.objectID
+    return id.reference.map { GraphText.name(id.entityName, $0) } ?? "\(id.entityName)/?"
+  }
+
+  /// Makes a store that holds a graph; gives back what each object is called there.
+  @discardableResult func write(
+    _ graph: Graph, to path: String, metadata: PropertyListDictionary? = nil, options: StoreOptions = [:]
+  ) throws -> [String: String] {
+    let open = try open(path, graph.model, options: options)
+    return try withExtendedLifetime(open) {
+      let made = try insert(graph, into: open.context)
+      if let metadata { try open.store.setMetadata(metadata) }
+      try open.context.save()
+      return made.mapValues { Self.name($0) }
+    }
+  }
+
+  /// All that a store holds.
+  func read(_ path: String, _ model: ModelDescription?, options: StoreOptions = [:]) throws -> GraphText {
+    let open = try open(path, model, isReadOnly: true, options: options)
+    return try withExtendedLifetime(open) { try GraphText(open.store) }
+  }
+}

@@ -1,0 +1,16 @@
+import AtomicStoreSPI
+
+/// The store format that a check is run on, as its context has it.
+struct TestedStore: Sendable {
+  /// With the planted fault in it, if there is one.
+  var type: any AtomicStore.Type
+  /// Other formats whose files this one must leave alone, and that it converts from and to.
+  var others: [any AtomicStore.Type] = []
+  var crafted: (@Sendable ([String: [UInt8]]) -> [CraftedStore])?
+  /// The name of the planted fault.
+  var fault: String?
+  /// Mistakes that the system calls make for the planted fault, as bits of `csf_mistake`.
+  var mistakes: Int32 = 0
+  /// In seconds: nothing in a check may take longer, whatever the check allows.
+  var timeLimit: Int?
+}

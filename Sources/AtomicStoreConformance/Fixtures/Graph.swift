@@ -1,0 +1,65 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import FoundationEssentials
+
+/// A graph that a check asks a store to keep: what it must give back.
+struct Graph: Sendable {
+  struct Object: Sendable {
+    /// What the check calls it.
+    var label: String
+    var entity: String
+    var values: [String: StoredValue] = [:]
+    /// By relationship, the labels of the objects that it leads to, in order.
+    var links: [String: [String]] = [:]
+
+    /// The value under the very name: a dictionary takes canonically equal ones for one.
+    func value(_ name: String) -> StoredValue? {
+      guard let place = values.index(forKey: name), values[place].key.utf8.elementsEqual(name.utf8) else { return nil }
+      return values[place].value
+    }
+  }
+  var model: ModelDescription
+  var objects: [Object] = []
+
+  init(_ model: ModelDescription, _ objects: [Object] = []) {
+    self.model = model
+    self.objects = objects
+  }
+
+  /// One entity with attributes, and an object for each of the values of one of them.
+  static func values(_ type: AttributeType, _ values: [StoredValue], name: String = "value") -> Graph {
+    var graph = Graph(Models.attributes([(name, type)]))
+    for (place, value) in values.enumerated() {
+      graph.objects.append(Object(label: "object \(place)", entity: "Sample", values: value.isNull ? [:] : [name: value]))
+    }
+    return graph
+  }
+
+  /// What a store that keeps the graph has, given what it calls the objects.
+  func text(_ references: [String: String]) throws -> GraphText {
+    var text = GraphText()
+    let frozen = try Models.frozen(model)
+    for object in objects {
+      guard let name = references[object.label], let entity = frozen.entity(named: object.entity) else {
+        throw ExpectationFailure(expected: "'\(object.label)' was given a reference", actual: "it was not saved")
+      }
+      var values: [GraphText.Key: String] = [:]
+      for slot in entity.slots {
+        if let links = object.links[slot.name], !links.isEmpty {
+          let targets = try links.map { label in
+            guard let target = references[label] else {
+              throw ExpectationFailure(expected: "'\(label)' was given a reference", actual: "it was not saved")
+            }
+            return target
+          }
+          let list = slot.isOrdered ? targets : targets.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+          values[GraphText.Key(slot.name)] = "→ " + list.joined(separator: " | ")
+        } else if let value = object.value(slot.name) ?? slot.attribute?.defaultValue, let shown = GraphText.value(value) {
+          values[GraphText.Key(slot.name)] = shown
+        }
+      }
+      text.objects[GraphText.Key(name)] = values
+    }
+    return text
+  }
+}

@@ -1,0 +1,25 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import FoundationEssentials
+
+extension Models {
+  /// One entity with an ordered relationship.
+  static let lists = ModelDescription(entities: [
+    EntityDescription(
+      name: "Item",
+      properties: [
+        .attribute(AttributeDescription(name: "name", type: .string)),
+        .relationship(RelationshipDescription(name: "list", destinationEntityName: "Item", maximumCount: 0, isOrdered: true)),
+      ])
+  ])
+
+  /// An object of each of so many entities.
+  static func manyEntities(_ count: Int) -> Graph {
+    let model = ModelDescription(
+      entities: (0..<count).map { place in
+        EntityDescription(name: "Kind\(place)", properties: [.attribute(AttributeDescription(name: "name", type: .string))])
+      })
+    return Graph(
+      model, (0..<count).map { .init(label: "\($0)", entity: "Kind\($0)", values: ["name": .string("object \($0)")]) })
+  }
+}

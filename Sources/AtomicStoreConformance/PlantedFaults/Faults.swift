@@ -1,0 +1,42 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+
+/// All the faults that can be planted: what the harness is held to.
+enum Faults {
+  static let all: [Fault] = [
+    values,
+    moreValues,
+    relationships,
+    ends,
+    references,
+    changes,
+    schema,
+    initialisation,
+    metadata,
+    loading,
+    removal,
+    registration,
+    concurrency,
+    hostileXML,
+    hostilePropertyList,
+    hostileCSV,
+    saving,
+    hostile,
+    scale,
+    conversion,
+    traits,
+    crafted,
+  ].flatMap { $0 }
+
+  /// - Parameter subject: May have faults of its own.
+  static func named(_ name: String, in subject: ConformanceSubject) -> Fault? {
+    all.first { $0.name == name } ?? subject.ownFaults.first { $0.name == name }
+  }
+
+  /// The format with a fault in it, for the rest of this process.
+  static func plant(_ fault: Fault, in subject: ConformanceSubject) -> any AtomicStore.Type {
+    FaultHooks.current = fault.hooks
+    func wrapped<Base: AtomicStore>(_: Base.Type) -> any AtomicStore.Type { FaultyStore<Base>.self }
+    return wrapped(subject.type)
+  }
+}

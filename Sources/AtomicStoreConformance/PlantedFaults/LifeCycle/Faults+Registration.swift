@@ -1,0 +1,39 @@
+import AtomicStoreSPI
+import FoundationEssentials
+import Glibc
+
+extension Faults {
+  static let registration: [Fault] = [
+    Fault("claimsEveryExtension", "takes new files for its own that have another extension") { hooks in
+      hooks.traits = { traits in
+        var traits = traits
+        traits.fileExtensions.append("nobodys-extension")
+        return traits
+      }
+    },
+    Fault("typeNameMismatch", "tells another type where there is metadata of the application") { hooks in
+      hooks.metadata = { metadata, _ in
+        var metadata = metadata
+        if metadata.entries["Origin"] != nil { metadata.storeType += "Store" }
+        return metadata
+      }
+    },
+    Fault("metadataTypeMissing", "tells no type where there is metadata of the application") { hooks in
+      hooks.metadata = { metadata, _ in
+        var metadata = metadata
+        if metadata.entries["Origin"] != nil { metadata.storeType = "" }
+        return metadata
+      }
+    },
+    Fault("typeNameChanges", "is called otherwise once, when it was asked often enough") { hooks in
+      // Asked before the process is copied as well, and a lock that was held then is of no use to the copy.
+      let asked = Tally()
+      hooks.storeType = { asked.next() == 8001 ? $0 + " again" : $0 }
+    },
+    Fault("greedyProbe", "takes any text for its own") { hooks in
+      hooks.recognize = { probe, answer in
+        answer != .yes && !probe.isFolder && String(validating: probe.prefix, as: UTF8.self) != nil ? .yes : answer
+      }
+    },
+  ]
+}

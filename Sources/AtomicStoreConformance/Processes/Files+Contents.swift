@@ -1,0 +1,75 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import FoundationEssentials
+import Glibc
+
+/// What checks of a store's life need: files of every kind, looks into the steps between two calls, and files that were damaged.
+extension Files {
+  /// Puts what ``content(_:)`` gave at a path, in the place of all that lies there.
+  static func put(_ content: [String: [UInt8]], at path: String) {
+    remove(path)
+    if let bytes = content[""] {
+      write(bytes, to: path)
+    } else {
+      makeFolder(path)
+      for (name, bytes) in content {
+        let parts = name.split(separator: "/").map(String.init)
+        for depth in parts.indices.dropFirst() { makeFolder(path + "/" + parts[..<depth].joined(separator: "/")) }
+        write(bytes, to: path + "/" + name)
+      }
+    }
+  }
+
+  /// Which files lie at a path, and in which state: whoever wrote, even the same bytes, shows.
+  static func stamps(_ path: String) -> [String: String] {
+    guard let info = status(path) else { return [:] }
+    var all = ["": "inode \(info.st_ino), \(info.st_size) bytes, \(info.st_mtim.tv_sec).\(info.st_mtim.tv_nsec)"]
+    guard info.st_mode & S_IFMT == S_IFDIR else { return all }
+    for name in names(in: path) {
+      for (inner, stamp) in stamps(path + "/" + name) { all[inner.isEmpty ? name : name + "/" + inner] = stamp }
+    }
+    return all
+  }
+
+  static func target(ofLink path: String) -> String? {
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    let length = buffer.withUnsafeMutableBytes { raw in
+      raw.baseAddress.map { readlink(path, $0.assumingMemoryBound(to: CChar.self), raw.count) } ?? -1
+    }
+    return length < 0 ? nil : String(decoding: buffer[..<length], as: UTF8.self)
+  }
+
+  /// Bytes with all places of some replaced by others; nil where they are not there.
+  static func replacing(_ old: [UInt8], by new: [UInt8], in bytes: [UInt8]) -> [UInt8]? {
+    guard !old.isEmpty, bytes.count >= old.count else { return nil }
+    var result: [UInt8] = []
+    var place = 0
+    var found = false
+    while place < bytes.count {
+      if bytes[place] == old[0], place + old.count <= bytes.count, bytes[place..<place + old.count].elementsEqual(old) {
+        result += new
+        place += old.count
+        found = true
+      } else {
+        result.append(bytes[place])
+        place += 1
+      }
+    }
+    return found ? result : nil
+  }
+}
+
+extension Files {
+  /// What lies at a path, as a short text (64 bits of FNV-1a).
+  static func digest(_ path: String) -> String {
+    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+    func add(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+    var size = 0
+    for (name, bytes) in (content(path) ?? [:]).sorted(by: { $0.key < $1.key }) {
+      for byte in name.utf8 { add(byte) }
+      for byte in bytes { add(byte) }
+      size += bytes.count
+    }
+    return "\(String(hash, radix: 16)), \(size) bytes"
+  }
+}

@@ -1,0 +1,97 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import CConformance
+import FoundationEssentials
+import Glibc
+
+/// What a process sends back. The value is bytes, so that nothing here is compiled again for each type of value.
+private struct Envelope: Codable {
+  var value: Data?
+  var error: PhaseError?
+  var failure: ExpectationFailure?
+  var lostOutput = false
+}
+
+/// What a process did to its standard output, which is not a store's to use.
+struct PhaseOutput {
+  /// As many as the stream holds, at most.
+  var bytes = 0
+  /// Closed, or made something else.
+  var isLost = false
+
+  var text: String? {
+    if isLost { return "it closed standard output" }
+    return bytes > 0 ? "it wrote \(bytes > 60_000 ? "more than 60000" : "\(bytes)") bytes to standard output" : nil
+  }
+}
+
+/// Runs a closure in a process that has not touched the store: a copy of this one, which never does.
+enum Phase {
+  /// That what is tested is not to blame: limits are of processor time, and other processes do not count.
+  static func slowMachine(_ milliseconds: Int, used: Int64) -> String {
+    "the machine is too slow, or too busy: in ten times its limit a process was given \(used) ms of processor time, of \(milliseconds)"
+  }
+
+  /// - Parameter body: Returns the value as bytes; nil if it cannot be made bytes.
+  static func run(
+    file: String, milliseconds: Int, faults: UnsafeMutablePointer<csf_state>?, memory: Int64 = 0, seconds: Int64 = 0,
+    output: (PhaseOutput) -> Void = { _ in }, _ body: () throws -> Data?
+  ) throws -> PhaseEnd<Data> {
+    fflush(nil)
+    var pipe: [Int32] = [-1, -1]
+    guard csf_output(&pipe) == 0 else { throw Skipped(reason: "no pipe can be made: \(String(cString: strerror(errno)))") }
+    var said = PhaseOutput()
+    defer {
+      said.bytes = Int(csf_waiting(pipe[0]))
+      close(pipe[0])
+      close(pipe[1])
+      output(said)
+    }
+    let child = csf_fork()
+    if child < 0 { throw Skipped(reason: "no process can be started: \(String(cString: strerror(errno)))") }
+    if child == 0 {
+      csf_take_output(pipe[1])
+      csf_limit(memory, seconds)
+      if let faults { csf_arm(faults) }
+      var envelope = Envelope()
+      do { envelope.value = try body() } catch let error as ExpectationFailure {
+        envelope.failure = error
+      } catch let error as PersistentStoreError {
+        envelope.error = PhaseError(error)
+      } catch let error as ManagedObjectError {
+        // The stack's error has the store's below it, where it is one of a store.
+        envelope.error = (error.underlying as? PersistentStoreError).map { PhaseError($0) } ?? PhaseError(code: nil, text: "\(error)")
+      } catch {
+        envelope.error = PhaseError(code: nil, text: "\(error)")
+      }
+      csf_disarm()
+      fflush(nil)
+      envelope.lostOutput = csf_has_output(pipe[1]) == 0
+      let bytes = (try? JSONEncoder().encode(envelope)).map { Array($0) } ?? []
+      Files.write(bytes, to: file)
+      _exit(0)
+    }
+    var code: Int32 = 0
+    var used: Int64 = 0
+    let end = csf_wait_for_work(child, Int32(clamping: milliseconds), &code, &used)
+    switch end {
+    case 0, 3, 4:
+      kill(child, SIGKILL)
+      _ = csf_wait(child, 1000, &code)
+      if end == 4 { throw Skipped(reason: slowMachine(milliseconds, used: used)) }
+      return .timedOut
+    case 2: return .crashed(signal: code)
+    default:
+      let bytes = Files.read(file)
+      unlink(file)
+      guard code == 0, let bytes, let envelope = try? JSONDecoder().decode(Envelope.self, from: Data(bytes)) else {
+        return .exited(code: code)
+      }
+      said.isLost = envelope.lostOutput
+      if let failure = envelope.failure { throw failure }
+      if let error = envelope.error { return .refused(error) }
+      guard let value = envelope.value else { return .exited(code: code) }
+      return .value(value)
+    }
+  }
+}

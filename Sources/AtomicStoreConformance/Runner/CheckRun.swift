@@ -1,0 +1,98 @@
+import AtomicStoreSPI
+import CConformance
+import FoundationEssentials
+
+/// One check, in the process that is its own.
+struct CheckRun {
+  let definition: CheckDefinition
+  let subject: ConformanceSubject
+  let seed: UInt64
+  let folder: String
+
+  init(_ definition: CheckDefinition, _ subject: ConformanceSubject, seed: UInt64, folder: String) {
+    self.definition = definition
+    self.subject = subject
+    self.seed = seed
+    self.folder = folder
+  }
+
+  func run() -> ConformanceResult {
+    var result = ConformanceResult(id: definition.id, outcome: .passed)
+    result.seed = seed
+    var tested = TestedStore(
+      type: subject.type, others: subject.others, crafted: subject.crafted, fault: subject.fault, timeLimit: subject.timeLimit)
+    if let name = subject.fault {
+      guard let fault = Faults.named(name, in: subject) else {
+        result.outcome = .blocked
+        result.reason = "there is no fault '\(name)'"
+        return result
+      }
+      tested.type = Faults.plant(fault, in: subject)
+      tested.mistakes = fault.mistakes
+    }
+    if subject.isBlind { csf_blind(1) }
+    // A store that can only be written anew cannot be changed and saved, which nearly all of these checks do.
+    if definition.needsWriting, tested.type.traits.writes != .all {
+      result.outcome = .notApplicable
+      result.reason = tested.type.traits.canWrite ? "writes is newOnly" : "canWrite is false"
+      return result
+    }
+    let isRefusal: Bool
+    switch definition.demand(tested.type.traits) {
+    case .applies: isRefusal = false
+    case .notApplicable(let trait):
+      result.outcome = .notApplicable
+      result.reason = trait
+      return result
+    case .refuses(let trait):
+      isRefusal = true
+      result.reason = trait
+    }
+    Files.makeFolder(folder)
+    let check = CheckContext(subject: tested, folder: folder, seed: seed, isRefusal: isRefusal) { try runElsewhere($0) }
+    do {
+      try definition.body(check)
+      result.outcome = isRefusal ? .refusalVerified : .passed
+      if check.record.expectations == 0 {
+        result.outcome = .failed
+        result.explanation = explanation(check, ExpectationFailure(expected: "something is looked at", actual: "the check looked at nothing"))
+      }
+    } catch let error as ExpectationFailure {
+      result.outcome = .failed
+      result.explanation = explanation(check, error)
+    } catch let error as Skipped {
+      result.outcome = .blocked
+      result.reason = error.reason
+    } catch let end as NotApplicable {
+      result.outcome = .notApplicable
+      result.reason = end.reason
+    } catch let end as PhaseFailure {
+      result.outcome = end.isTimeOut ? .timedOut : end.isCrash ? .crashed : .failed
+      result.explanation = explanation(check, ExpectationFailure(expected: end.expected, actual: end.actual))
+    } catch {
+      result.outcome = .failed
+      result.explanation = explanation(check, ExpectationFailure(expected: "no error", actual: "\(error)"))
+    }
+    result.notes = check.record.notes + check.record.output
+    result.strip = check.record.strip
+    return result
+  }
+
+  /// Runs a part of the check in a program that is started anew; returns what it noted.
+  private func runElsewhere(_ id: String) throws -> [String] {
+    guard let part = Checks.parts.first(where: { $0.id == id }) else { throw Skipped(reason: "there is no part '\(id)' of a check") }
+    let pool = WorkerPool(.again, WorkerServer.name(of: subject.type))
+    let result = pool.run(part, subject, seed: seed)
+    pool.conclude()
+    guard result.outcome == .passed else {
+      throw ExpectationFailure(expected: "\(id) comes to its end", actual: result.explanation?.actual ?? result.reason ?? result.outcome.rawValue)
+    }
+    return result.notes
+  }
+
+  private func explanation(_ check: CheckContext, _ error: ExpectationFailure) -> ConformanceResult.Explanation {
+    ConformanceResult.Explanation(
+      rule: definition.title, source: definition.source, done: check.record.done, expected: error.expected, actual: error.actual,
+      causes: definition.likelyCauses(in: subject), files: folder, command: subject.again(definition.id, seed: seed))
+  }
+}

@@ -1,0 +1,25 @@
+extension ConformanceCheck {
+  /// Runs the check in a process of its own.
+  ///
+  /// What does not apply to the store, by its traits, is no failure; nor is what this machine cannot try.
+  ///
+  /// - Throws: ``ConformanceFailure``, which explains itself.
+  public func run() throws {
+    let result = outcome(seed: ConformanceFilter.askedSeed ?? 1)
+    if result.outcome.isFailure { throw ConformanceFailure(result: result) }
+  }
+
+  /// Runs the check and tells how it went.
+  ///
+  /// - Parameter seed: What random choices are made by; the same seed makes the same ones.
+  public func outcome(seed: UInt64 = 1) -> ConformanceResult {
+    WorkerPool.shared(for: subject).run(definition, subject, seed: seed)
+  }
+
+  /// The same check of the same store under other circumstances.
+  package func limited(toSeconds seconds: Int) -> ConformanceCheck {
+    var subject = subject
+    subject.timeLimit = seconds
+    return ConformanceCheck(definition: definition, subject: subject)
+  }
+}

@@ -1,0 +1,118 @@
+import AtomicStoreSPI
+import FoundationEssentials
+
+/// The harness put to the test: each fault that can be planted, with the checks that must catch it.
+public struct ConformanceSelfTest: Sendable {
+  /// What came of planting one fault.
+  public struct Finding: Sendable {
+    /// The name of the fault.
+    public var fault: String
+    /// What a store with that fault does wrong.
+    public var text: String
+    /// The checks that caught it.
+    public var caughtBy: [String]
+    /// Those that name it, and did not.
+    public var missedBy: [String]
+    /// Those that caught it by a crash or a hang, which proves nothing.
+    public var brokenIn: [String]
+    /// Unrelated checks that failed too, of those that were tried.
+    public var unrelated: [String]
+    /// How many unrelated checks were tried.
+    public var tried: Int
+
+    /// Whether all checks that name the fault caught it by a failure, and at most half of the unrelated ones failed.
+    public var isSound: Bool {
+      !caughtBy.isEmpty && missedBy.isEmpty && brokenIn.isEmpty && unrelated.count * 2 <= tried
+    }
+  }
+  /// One for each fault that was planted.
+  public var findings: [Finding]
+  /// Checks that no fault made fail.
+  public var deadChecks: [String]
+  /// Faults that checks name and that cannot be planted.
+  public var unknownFaults: [String]
+
+  /// Whether each fault was caught as it should be, each check caught a fault, and each fault that checks name exists.
+  public var isSuccess: Bool { !findings.isEmpty && findings.allSatisfy(\.isSound) && deadChecks.isEmpty && unknownFaults.isEmpty }
+  /// How many faults were caught as they should be.
+  public var caught: Int { findings.filter(\.isSound).count }
+
+  /// Plants each fault in turn in one of the formats, the first whose traits let the check run.
+  ///
+  /// - Parameters:
+  ///   - subjects: The formats that faults are planted in.
+  ///   - width: How many checks run at the same time.
+  ///   - names: The faults to plant; all of them if empty.
+  ///   - checks: The checks to try, with the faults that they must catch; all of them if empty.
+  ///   - progress: Called after each fault, from any thread: how many are done, and how many there are.
+  public static func run(
+    in subjects: [ConformanceSubject], width: Int = 2, faults names: [String] = [], checks: [String] = [],
+    progress: @escaping @Sendable (Int, Int) -> Void = { _, _ in }
+  ) -> ConformanceSelfTest {
+    let definitions = Checks.all.filter { checks.isEmpty || checks.contains($0.id) }
+    let faults = Faults.all.filter { fault in checks.isEmpty || definitions.contains { $0.catches.contains(fault.name) } }
+    return run(in: subjects, definitions, faults, width: width, faults: names, progress: progress)
+  }
+
+  /// The same with other checks and faults: what judges the harness is tested too.
+  static func run(
+    in subjects: [ConformanceSubject], _ definitions: [CheckDefinition], _ all: [Fault], width: Int = 2, faults names: [String] = [],
+    progress: @escaping @Sendable (Int, Int) -> Void = { _, _ in }
+  ) -> ConformanceSelfTest {
+    let faults = all.filter { names.isEmpty || names.contains($0.name) }
+    var plans: [(fault: Fault, definition: CheckDefinition, isNamed: Bool)] = []
+    for fault in faults {
+      let own = definitions.filter { $0.catches.contains(fault.name) }
+      for definition in own { plans.append((fault, definition, true)) }
+      for definition in definitions where unrelatedIDs.contains(definition.id) && !definition.catches.contains(fault.name) {
+        plans.append((fault, definition, false))
+      }
+    }
+    let candidates = plans.map { plan in
+      let fit = subjects.filter { subject in
+        if case .applies = plan.definition.demand(subject.type.traits) { true } else { false }
+      }
+      return (fit.isEmpty ? Array(subjects.prefix(1)) : fit).map { subject in
+        var subject = subject
+        subject.fault = plan.fault.name
+        return ConformanceCheck(definition: plan.definition, subject: subject)
+      }
+    }
+    let total = plans.count
+    var results = ConformanceRun(candidates.map { $0[0] }, width: width).results { done, _ in progress(done, total) }
+    // Checks of one kind of file find out by looking at what the store wrote: then the next format has its turn.
+    for turn in 1..<max(subjects.count, 1) {
+      let again = plans.indices.filter { results[$0].outcome == .notApplicable && candidates[$0].count > turn }
+      guard !again.isEmpty else { break }
+      let more = ConformanceRun(again.map { candidates[$0][turn] }, width: width).results()
+      for (place, result) in zip(again, more) { results[place] = result }
+    }
+    // Failures are what is wanted here: nobody looks into their files.
+    for result in results { if let files = result.explanation?.files { Files.remove(files) } }
+    var findings: [Finding] = []
+    for fault in faults {
+      var finding = Finding(fault: fault.name, text: fault.text, caughtBy: [], missedBy: [], brokenIn: [], unrelated: [], tried: 0)
+      for (plan, result) in zip(plans, results) where plan.fault.name == fault.name {
+        if plan.isNamed {
+          switch result.outcome {
+          case .failed: finding.caughtBy.append(plan.definition.id)
+          case .crashed, .timedOut: finding.brokenIn.append(plan.definition.id)
+          default: finding.missedBy.append(plan.definition.id)
+          }
+        } else {
+          finding.tried += 1
+          if result.outcome.isFailure { finding.unrelated.append(plan.definition.id) }
+        }
+      }
+      findings.append(finding)
+    }
+    let caughtSomething = Set(findings.flatMap(\.caughtBy))
+    return ConformanceSelfTest(
+      findings: findings,
+      deadChecks: names.isEmpty ? definitions.map(\.id).filter { !caughtSomething.contains($0) } : [],
+      unknownFaults: Set(definitions.flatMap(\.catches) + names).subtracting(all.map(\.name)).sorted())
+  }
+
+  /// Checks far apart from each other: a fault that fails most of them is more than one.
+  static let unrelatedIDs: Set<String> = ["REG-02", "INI-02", "MET-03", "LOD-01", "VAL-01", "VAL-29", "REL-01", "REF-04", "CHG-10", "REM-01"]
+}

@@ -1,0 +1,78 @@
+import AtomicStoreSPI
+import CConformance
+import FoundationEssentials
+import Glibc
+
+/// The process that checks run from. It does nothing but make copies of itself: each check runs in one that has touched no store.
+enum WorkerServer {
+  static let variable = "ATOMICSTORE_CONFORMANCE_WORKER"
+  private static let control: Int32 = 3
+
+  /// What the environment asks this process to serve: a type by its name in the program.
+  static func name(of type: any AtomicStore.Type) -> String { String(reflecting: type) }
+
+  /// Serves and ends the process, where it was started to.
+  static func serveIfAsked(_ subject: ConformanceSubject) {
+    guard let asked = getenv(variable).map({ String(cString: $0) }), asked == name(of: subject.type) else { return }
+    serve(subject)
+  }
+
+  static func serve(_ subject: ConformanceSubject) -> Never {
+    unsetenv(variable)
+    signal(SIGPIPE, SIG_IGN)
+    var pending: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    while true {
+      let got = read(control, &buffer, buffer.count)
+      if got < 0, errno == EINTR { continue }
+      guard got > 0 else { _exit(0) }
+      pending += buffer[0..<got]
+      while let end = pending.firstIndex(of: 0x0A) {
+        let line = String(decoding: pending[..<end], as: UTF8.self)
+        pending.removeFirst(end + 1)
+        answer(handle(line, subject))
+      }
+    }
+  }
+
+  private static func answer(_ text: String) {
+    let bytes = Array((text + "\n").utf8)
+    _ = bytes.withUnsafeBytes { Glibc.write(control, $0.baseAddress, $0.count) }
+  }
+
+  /// `RUN check seed folder fault milliseconds limit blind`, separated by tabs.
+  private static func handle(_ line: String, _ subject: ConformanceSubject) -> String {
+    let fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
+    guard fields.count == 8, fields[0] == "RUN", let seed = UInt64(fields[2]), let milliseconds = Int32(fields[5]),
+      let definition = (Checks.all + Checks.parts + subject.ownChecks).first(where: { $0.id == fields[1] })
+    else { return "BAD" }
+    let folder = fields[3]
+    fflush(nil)
+    let child = csf_fork()
+    if child < 0 { return "BLOCKED" }
+    if child == 0 {
+      setpgid(0, 0)
+      close(control)
+      var subject = subject
+      if !fields[4].isEmpty { subject.fault = fields[4] }
+      subject.timeLimit = Int(fields[6])
+      subject.isBlind = fields[7] == "1"
+      let result = CheckRun(definition, subject, seed: seed, folder: folder).run()
+      if let bytes = try? JSONEncoder().encode(result) { Files.write(Array(bytes), to: folder + ".result") }
+      _exit(0)
+    }
+    var code: Int32 = 0
+    var used: Int64 = 0
+    let end = csf_wait_for_work(child, milliseconds, &code, &used)
+    if end == 0 || end > 2 {
+      kill(-child, SIGKILL)
+      kill(child, SIGKILL)
+      _ = csf_wait(child, 2000, &code)
+      return end == 4 ? "SLOW \(used)" : "TIMEOUT"
+    }
+    // What it left running goes with it.
+    kill(-child, SIGKILL)
+    if end == 2 { return "CRASHED \(code)" }
+    return code == 0 ? "DONE" : "EXITED \(code)"
+  }
+}

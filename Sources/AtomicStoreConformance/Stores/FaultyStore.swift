@@ -1,0 +1,148 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+
+/// A store with a mistake planted in it: round any other, doing everything as that one does but for the mistake.
+struct FaultyStore<Base: AtomicStore>: AtomicStore {
+  private var base: Base
+  private let configuration: StoreConfiguration
+
+  static var storeType: String { FaultHooks.current.storeType?(Base.storeType) ?? Base.storeType }
+  static var traits: StoreTraits { FaultHooks.current.traits?(Base.traits) ?? Base.traits }
+  var traits: StoreTraits { FaultHooks.current.traits?(base.traits) ?? base.traits }
+  var layout: StoreLayout { base.layout }
+
+  static func recognize(_ probe: StoreProbe) -> Recognition {
+    let answer = Base.recognize(probe)
+    return FaultHooks.current.recognize?(probe, answer) ?? answer
+  }
+
+  init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
+    var configuration = configuration
+    FaultHooks.current.configuration?(&configuration)
+    self.configuration = configuration
+    try FaultHooks.current.initialize?(configuration)
+    base = try Base(configuration)
+  }
+
+  mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
+    let read: StoreMetadata
+    do throws(PersistentStoreError) { read = try base.metadata(in: try FaultHooks.current.source?(source) ?? source) } catch {
+      guard FaultHooks.current.forgives.contains(error.code) else { throw error }
+      return StoreMetadata(storeType: Base.storeType)
+    }
+    return try FaultHooks.current.metadata?(read, source) ?? read
+  }
+
+  mutating func inferModel(from source: StoreSource) throws(PersistentStoreError) -> ModelDescription {
+    try FaultHooks.current.inferModel?(source)
+    return try base.inferModel(from: source)
+  }
+
+  mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
+    let hooks = FaultHooks.current
+    if let replaced = hooks.load, try replaced(source, nodes) { return }
+    let source = try hooks.source?(source) ?? source
+    if let loaded = hooks.loaded {
+      let inner = NodeTableBuilder(model: nodes.model, file: nodes.file)
+      let result: Result<NodeTable, PersistentStoreError>
+      do throws(PersistentStoreError) {
+        try base.load(source, into: inner)
+        result = .success(try inner.finish())
+      } catch { result = .failure(error) }
+      return try loaded(result, nodes)
+    }
+    do throws(PersistentStoreError) { try base.load(source, into: nodes) } catch {
+      hooks.loadFailed?(error)
+      guard hooks.swallowsLoadErrors else { throw error }
+    }
+    try hooks.afterLoad?(source, nodes)
+  }
+
+  var writesDeferredValues: Bool { base.writesDeferredValues }
+
+  mutating func value(slot: Int, of node: NodeHandle, in nodes: NodeTable) throws(PersistentStoreError) -> StoredValue {
+    try base.value(slot: slot, of: node, in: nodes)
+  }
+
+  mutating func newReferenceObject(
+    for object: ManagedObjectSnapshot, in nodes: NodeTable, metadata: inout StoreMetadata
+  ) throws(PersistentStoreError) -> ReferenceObject {
+    if let reference = try FaultHooks.current.newReference?(object, nodes, &metadata) { return reference }
+    return try base.newReferenceObject(for: object, in: nodes, metadata: &metadata)
+  }
+
+  mutating func newCacheNode(
+    for object: ManagedObjectSnapshot, in nodes: inout NodeTable
+  ) throws(PersistentStoreError) -> NodeHandle {
+    let object = FaultHooks.current.newObject?(object, nodes.model) ?? object
+    let node = try base.newCacheNode(for: object, in: &nodes)
+    try FaultHooks.current.newNode?(object, node, &nodes)
+    return node
+  }
+
+  mutating func updateCacheNode(
+    _ node: NodeHandle, from object: ManagedObjectSnapshot, in nodes: inout NodeTable
+  ) throws(PersistentStoreError) {
+    let object = FaultHooks.current.updatedObject?(object, nodes.model) ?? object
+    try base.updateCacheNode(node, from: object, in: &nodes)
+  }
+
+  mutating func willRemoveCacheNodes(_ removed: [NodeHandle], from nodes: inout NodeTable) {
+    base.willRemoveCacheNodes(removed, from: &nodes)
+    FaultHooks.current.removed?(removed, &nodes)
+  }
+
+  func selection(from snapshot: StoreSnapshot) throws(PersistentStoreError) -> StoreSelection? {
+    try base.selection(from: snapshot)
+  }
+
+  mutating func saveMetadata(
+    _ metadata: StoreMetadata, in source: StoreSource, to staged: StagedFiles
+  ) throws(PersistentStoreError) -> Bool {
+    // A mistake in saving is one whatever is saved.
+    guard !FaultHooks.current.isAboutSaving else { return false }
+    return try base.saveMetadata(metadata, in: source, to: staged)
+  }
+
+  mutating func save(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {
+    let hooks = FaultHooks.current
+    var snapshot = snapshot
+    if let change = hooks.savedValue { try Self.change(&snapshot.nodes, change) }
+    try hooks.saved?(&snapshot)
+    try hooks.savedAt?(&snapshot, configuration)
+    try hooks.beforeSave?(snapshot, configuration)
+    if let change = hooks.bytes, base.layout == .file {
+      // Written beside first, to have the bytes.
+      let beside = try StagedStore(target: configuration.path + ".faulty", layout: .file, policy: .replaceAny)
+      try base.save(snapshot, to: beside.files)
+      try beside.finish()
+      let bytes = try beside.sourceForVerification(name: "faulty").bytes().withUnsafeBytes { Array($0) }
+      try staged.file().write(change(bytes))
+    } else {
+      do throws(PersistentStoreError) { try base.save(snapshot, to: staged) } catch { throw hooks.saveError?(error) ?? error }
+    }
+    try hooks.afterSave?(snapshot, configuration)
+  }
+
+  private static func change(
+    _ nodes: inout NodeTable, _ change: (StoredValue, AttributeType) -> StoredValue
+  ) throws(PersistentStoreError) {
+    for entity in nodes.model.entities where !entity.isAbstract {
+      for row in 0..<nodes.count(of: entity.index) {
+        let node = NodeHandle(entity: entity.index, row: row)
+        for slot in entity.slots {
+          guard let attribute = slot.attribute else { continue }
+          let value = nodes.value(slot: slot.index, of: node)
+          let changed = change(value, attribute.type)
+          if !changed.isIdentical(to: value) { try nodes.set(changed, slot: slot.index, of: node) }
+        }
+      }
+    }
+  }
+
+  mutating func willRemove(from coordinator: (any StoreCoordinating)?) {
+    base.willRemove(from: coordinator)
+    FaultHooks.current.willRemove?(configuration)
+    FaultHooks.current.removal?(configuration, coordinator != nil)
+  }
+}

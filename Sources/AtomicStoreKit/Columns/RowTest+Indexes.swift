@@ -1,0 +1,145 @@
+import AtomicStoreSPI
+
+extension RowTest {
+  /// The rows that the test holds for, ascending. Where the entity has an index that narrows them down, only those that it
+  /// leaves are looked at.
+  func rows(_ version: NodeVersion, _ plan: EntityPlan, _ body: (Int) -> Void) {
+    if let rows = withExtendedLifetime(version, { narrowed(version, plan) }) { return rows.forEach(body) }
+    run(version, entity: plan.index).withUnsafeBufferPointer { mask in
+      for row in 0..<mask.count where mask[row] != 0 { body(row) }
+    }
+  }
+
+  /// For how many rows of the entity the test holds.
+  func count(_ version: NodeVersion, _ plan: EntityPlan) -> Int {
+    withExtendedLifetime(version) { narrowed(version, plan) }?.count ?? count(version, entity: plan.index)
+  }
+
+  /// What must hold all together.
+  private var conjuncts: [RowTest] {
+    if case .and(let parts) = self { parts.flatMap(\.conjuncts) } else { [self] }
+  }
+  private var indexableSlot: Int? {
+    switch self {
+    case .integers(let slot, _, _, isOutside: false, null: false), .integerSet(let slot, _, null: false),
+      .doubles(let slot, _, _, null: false), .text(let slot, _, null: false), .uuid(let slot, _, isOther: false, null: false):
+      slot
+    default: nil
+    }
+  }
+
+  private func narrowed(_ version: NodeVersion, _ plan: EntityPlan) -> [Int]? {
+    let count = version.rowCount(of: plan.index)
+    guard count > 0 else { return nil }
+    let parts = conjuncts
+    // Ranges of one column are cut with each other: from below and from above.
+    var bySlot: [Int: [Range<Int>]] = [:]
+    var indexes: [Int: RowIndex] = [:]
+    for part in parts {
+      guard let slot = part.indexableSlot else { continue }
+      let isDeclared = plan.indexedSlots.contains(slot)
+      guard isDeclared || part.soughtValue(plan) != nil,
+        let type = plan.properties[plan.propertyOfSlot[slot]].attributeType
+      else { continue }
+      guard let index = indexes[slot] ?? RowIndexes.of(version).index(version, entity: plan.index, slot: slot, type, isDeclared: isDeclared) else { continue }
+      indexes[slot] = index
+      guard let ranges = index.places(for: part, version.column(entity: plan.index, slot: slot), type) else { continue }
+      if let known = bySlot[slot] {
+        bySlot[slot] = known.flatMap { one in ranges.map { one.clamped(to: $0) } }.filter { !$0.isEmpty }
+      } else {
+        bySlot[slot] = ranges
+      }
+    }
+    let sizes = bySlot.mapValues { $0.reduce(0) { $0 + $1.count } }
+    guard let best = sizes.min(by: { ($0.value, $0.key) < ($1.value, $1.key) }), best.value <= max(16, count / 8),
+      let index = indexes[best.key], let ranges = bySlot[best.key]
+    else { return nil }
+    var rows: [Int] = []
+    rows.reserveCapacity(best.value)
+    for range in ranges {
+      for place in range {
+        let row = Int(index.rows[place])
+        if parts.allSatisfy({ $0.holds(row, version, plan.index) }) { rows.append(row) }
+      }
+    }
+    return rows.sorted()
+  }
+
+  /// Whether the test holds for one row.
+  func holds(_ row: Int, _ version: NodeVersion, _ entity: Int) -> Bool {
+    func column(_ slot: Int) -> ColumnView { version.column(entity: entity, slot: slot) }
+    func leads(_ bits: UInt64, _ tests: [Int: RowTest]) -> Bool {
+      let node = NodeHandle(rawBits: bits)
+      return tests[node.entity]?.holds(node.row, version, node.entity) ?? false
+    }
+    switch self {
+    case .constant(let flag): return flag
+    case .and(let parts): return parts.allSatisfy { $0.holds(row, version, entity) }
+    case .or(let parts): return parts.contains { $0.holds(row, version, entity) }
+    case .not(let part): return !part.holds(row, version, entity)
+    case .null(let slot, let wanted):
+      let column = column(slot)
+      switch column.layout {
+      case .bytes: return (column.bytes(row) == nil) == wanted
+      case .toOne: return (column.handle(row) == .max) == wanted
+      case .toMany: return column.handles(row).isEmpty == wanted
+      default: return column.isPresent(row) != wanted
+      }
+    case .integers(let slot, let low, let high, let isOutside, let null):
+      guard let value = integer(column(slot), row) else { return null }
+      return (value >= low && value <= high) != isOutside
+    case .integerSet(let slot, let set, let null): return integer(column(slot), row).map { set.contains($0) } ?? null
+    case .doubles(let slot, let order, let bound, let null):
+      let column = column(slot)
+      guard column.isPresent(row) else { return null }
+      let value =
+        column.layout == .float
+        ? Double(column.cells.load(fromByteOffset: row &* 4, as: Float.self))
+        : column.cells.load(fromByteOffset: row &* 8, as: Double.self)
+      switch order {
+      case .less: return value < bound
+      case .lessOrEqual: return value <= bound
+      case .equal: return value == bound
+      case .notEqual: return value != bound
+      case .greaterOrEqual: return value >= bound
+      case .greater: return value > bound
+      }
+    case .boolean(let slot, let wanted, let null):
+      let column = column(slot)
+      return column.isPresent(row) ? (column.cells.load(fromByteOffset: row, as: UInt8.self) != 0) == wanted : null
+    case .text(let slot, let test, let null): return column(slot).bytes(row).map { test.holds($0) } ?? null
+    case .uuid(let slot, let uuid, let isOther, let null):
+      let column = column(slot)
+      return column.isPresent(row) ? (UUIDBits(column, row) == UUIDBits(uuid)) != isOther : null
+    case .destination(let slot, let bits, let isOther): return (column(slot).handle(row) == bits) != isOther
+    case .through(let slot, let tests, let null):
+      let bits = column(slot).handle(row)
+      return bits == .max ? null : leads(bits, tests)
+    case .some(let slot, let tests): return column(slot).handles(row).contains { leads($0, tests) }
+    case .every(let slot, let tests): return column(slot).handles(row).allSatisfy { leads($0, tests) }
+    case .count(let slot, let low, let high, let isOutside):
+      let count = Int64(column(slot).handles(row).count)
+      return (count >= low && count <= high) != isOutside
+    }
+  }
+
+  private func integer(_ column: ColumnView, _ row: Int) -> Int64? {
+    guard column.isPresent(row) else { return nil }
+    switch column.layout {
+    case .integer16: return Int64(column.cells.load(fromByteOffset: row &* 2, as: Int16.self))
+    case .integer32: return Int64(column.cells.load(fromByteOffset: row &* 4, as: Int32.self))
+    default: return column.cells.load(fromByteOffset: row &* 8, as: Int64.self)
+    }
+  }
+
+  /// The entities whose rows the test looks at through relationships.
+  var entitiesLedTo: Set<Int> {
+    switch self {
+    case .and(let parts), .or(let parts): return parts.reduce(into: []) { $0.formUnion($1.entitiesLedTo) }
+    case .not(let part): return part.entitiesLedTo
+    case .through(_, let tests, _), .some(_, let tests), .every(_, let tests):
+      return tests.reduce(into: Set(tests.keys)) { $0.formUnion($1.value.entitiesLedTo) }
+    default: return []
+    }
+  }
+}

@@ -1,0 +1,252 @@
+import AtomicStoreSPI
+import StorePredicates
+import FoundationEssentials
+
+/// A predicate compiled against the slots of one entity: run over columns, without making an object.
+///
+/// What cannot be compiled is run on objects by ``PredicateEvaluator``; both give the same answers, which a test holds
+/// them to.
+indirect enum RowTest {
+  case constant(Bool)
+  case and([RowTest])
+  case or([RowTest])
+  case not(RowTest)
+  /// Null, or not.
+  case null(slot: Int, Bool)
+  /// An integer within bounds, or outside them; what null gives.
+  case integers(slot: Int, low: Int64, high: Int64, isOutside: Bool, null: Bool)
+  case integerSet(slot: Int, Set<Int64>, null: Bool)
+  case doubles(slot: Int, Order, Double, null: Bool)
+  case boolean(slot: Int, Bool, null: Bool)
+  case text(slot: Int, TextTest, null: Bool)
+  case uuid(slot: Int, UUID, isOther: Bool, null: Bool)
+  /// A to-one that leads to a node, or not to it.
+  case destination(slot: Int, UInt64, isOther: Bool)
+  /// The test of the object that a to-one leads to, by entity; what no object gives.
+  case through(slot: Int, [Int: RowTest], null: Bool)
+  /// One object of a to-many at least, or every one.
+  case some(slot: Int, [Int: RowTest])
+  case every(slot: Int, [Int: RowTest])
+  /// How many objects a to-many has.
+  case count(slot: Int, low: Int64, high: Int64, isOutside: Bool)
+
+  enum Order { case less, lessOrEqual, equal, notEqual, greaterOrEqual, greater }
+
+  // MARK: Running
+
+  /// A byte for each row of the entity: 1 where the test holds.
+  func run(_ version: NodeVersion, entity: Int) -> [UInt8] {
+    var mask = [UInt8](repeating: 1, count: version.rowCount(of: entity))
+    mask.withUnsafeMutableBufferPointer { narrow($0, version, entity) }
+    return mask
+  }
+
+  /// For how many rows of the entity the test holds.
+  func count(_ version: NodeVersion, entity: Int) -> Int {
+    run(version, entity: entity).withUnsafeBufferPointer { mask in
+      var count = 0
+      var row = 0
+      // A byte each for 255 rounds at most: sums of bytes that the processor makes many at a time.
+      while row < mask.count {
+        let end = min(row + 255, mask.count)
+        var sum: UInt8 = 0
+        for place in row..<end { sum &+= mask[place] }
+        count += Int(sum)
+        row = end
+      }
+      return count
+    }
+  }
+
+  /// Takes out the rows for which the test does not hold. Rows that are out already are not looked at where a look costs.
+  private func narrow(_ mask: UnsafeMutableBufferPointer<UInt8>, _ version: NodeVersion, _ entity: Int) {
+    switch self {
+    case .constant(let flag):
+      if !flag { mask.update(repeating: 0) }
+    case .and(let parts):
+      // No test can fail, so the order is free: what is cheap comes first and spares the others work.
+      for part in parts.sorted(by: { $0.cost < $1.cost }) { part.narrow(mask, version, entity) }
+    case .or(let parts):
+      withUnsafeTemporaryAllocation(of: UInt8.self, capacity: mask.count * 2) { scratch in
+        let open = UnsafeMutableBufferPointer(rebasing: scratch[..<mask.count])
+        let part = UnsafeMutableBufferPointer(rebasing: scratch[mask.count...])
+        _ = open.initialize(fromContentsOf: mask)
+        _ = part.initialize(fromContentsOf: mask)
+        for (place, test) in parts.sorted(by: { $0.cost < $1.cost }).enumerated() {
+          if place > 0 { _ = part.update(fromContentsOf: open) }
+          test.narrow(part, version, entity)
+          for row in 0..<mask.count { open[row] ^= part[row] }
+        }
+        // What no part took is left open.
+        for row in 0..<mask.count { mask[row] ^= open[row] }
+      }
+    case .not(let part):
+      withUnsafeTemporaryAllocation(of: UInt8.self, capacity: mask.count) { scratch in
+        _ = scratch.initialize(fromContentsOf: mask)
+        part.narrow(scratch, version, entity)
+        for row in 0..<mask.count { mask[row] ^= scratch[row] }
+      }
+    default: withExtendedLifetime(version) { leaf(mask, version, entity) }
+    }
+  }
+
+  /// Roughly what one row costs.
+  private var cost: Int {
+    switch self {
+    case .constant: 0
+    case .null, .integers, .doubles, .boolean, .destination, .uuid: 1
+    case .count: 2
+    case .integerSet, .through: 4
+    case .text(_, let test, _): test.cost
+    case .some, .every: 30
+    case .and(let parts), .or(let parts): parts.reduce(1) { $0 + $1.cost }
+    case .not(let part): 1 + part.cost
+    }
+  }
+
+  private func leaf(_ mask: UnsafeMutableBufferPointer<UInt8>, _ version: NodeVersion, _ entity: Int) {
+    func column(_ slot: Int) -> ColumnView { version.column(entity: entity, slot: slot) }
+    switch self {
+    case .constant, .and, .or, .not: return
+    case .null(let slot, let wanted):
+      let column = column(slot)
+      switch column.layout {
+      case .bytes: Self.every(mask) { (column.bytes($0) == nil) == wanted }
+      case .toOne: Self.every(mask) { (column.handle($0) == .max) == wanted }
+      case .toMany: Self.every(mask) { column.handles($0).isEmpty == wanted }
+      default: Self.every(mask) { column.isPresent($0) != wanted }
+      }
+    case .integers(let slot, let low, let high, let isOutside, let null):
+      let column = column(slot)
+      func test<Value: FixedWidthInteger & BitwiseCopyable>(_: Value.Type) {
+        Self.present(mask, column, null) { row in
+          let value = Int64(column.cells.load(fromByteOffset: row &* MemoryLayout<Value>.size, as: Value.self))
+          let isWithin: UInt8 = (value >= low ? 1 : 0) & (value <= high ? 1 : 0)
+          return isWithin ^ (isOutside ? 1 : 0)
+        }
+      }
+      switch column.layout {
+      case .integer16: test(Int16.self)
+      case .integer32: test(Int32.self)
+      default: test(Int64.self)
+      }
+    case .integerSet(let slot, let set, let null):
+      let column = column(slot)
+      Self.left(mask) { row in
+        guard column.isPresent(row) else { return null }
+        switch column.layout {
+        case .integer16: return set.contains(Int64(column.cells.load(fromByteOffset: row &* 2, as: Int16.self)))
+        case .integer32: return set.contains(Int64(column.cells.load(fromByteOffset: row &* 4, as: Int32.self)))
+        default: return set.contains(column.cells.load(fromByteOffset: row &* 8, as: Int64.self))
+        }
+      }
+    case .doubles(let slot, let order, let bound, let null):
+      let column = column(slot)
+      if column.layout == .float {
+        Self.compare(mask, column, order, bound, null) { Double(column.cells.load(fromByteOffset: $0 &* 4, as: Float.self)) }
+      } else {
+        Self.compare(mask, column, order, bound, null) { column.cells.load(fromByteOffset: $0 &* 8, as: Double.self) }
+      }
+    case .boolean(let slot, let wanted, let null):
+      let column = column(slot)
+      Self.present(mask, column, null) { row in
+        (column.cells.load(fromByteOffset: row, as: UInt8.self) == 0 ? 1 : 0) ^ (wanted ? 1 : 0)
+      }
+    case .text(let slot, let test, let null):
+      let column = column(slot)
+      if test.isSameness {
+        let isWanted = test.comparator == .equal
+        test.other.withUnsafeBufferPointer { other in
+          Self.left(mask) { row in column.bytes(row).map { TextTest.isSame($0, other) == isWanted } ?? null }
+        }
+      } else {
+        Self.left(mask) { row in column.bytes(row).map { test.holds($0) } ?? null }
+      }
+    case .uuid(let slot, let uuid, let isOther, let null):
+      let column = column(slot)
+      let wanted = UUIDBits(uuid)
+      Self.left(mask) { column.isPresent($0) ? (UUIDBits(column, $0) == wanted) != isOther : null }
+    case .destination(let slot, let bits, let isOther):
+      let column = column(slot)
+      Self.every(mask) { (column.handle($0) == bits) != isOther }
+    case .through(let slot, let tests, let null):
+      let column = column(slot)
+      let masks = Self.masks(tests, version)
+      Self.left(mask) { row in
+        let bits = column.handle(row)
+        guard bits != .max else { return null }
+        return Self.holds(masks, bits)
+      }
+    case .some(let slot, let tests), .every(let slot, let tests):
+      let column = column(slot)
+      let masks = Self.masks(tests, version)
+      let isSome = if case .some = self { true } else { false }
+      Self.left(mask) { row in
+        for bits in column.handles(row) where Self.holds(masks, bits) == isSome { return isSome }
+        return !isSome
+      }
+    case .count(let slot, let low, let high, let isOutside):
+      let column = column(slot)
+      Self.left(mask) { row in
+        let count = Int64(column.handles(row).count)
+        return (count >= low && count <= high) != isOutside
+      }
+    }
+  }
+
+  // MARK: Loops
+
+  /// All rows: for tests that cost less than asking whether the row is still in.
+  @inline(__always) private static func every(_ mask: UnsafeMutableBufferPointer<UInt8>, _ test: (Int) -> Bool) {
+    for row in 0..<mask.count { mask[row] &= test(row) ? 1 : 0 }
+  }
+
+  /// Rows that are still in.
+  @inline(__always) private static func left(_ mask: UnsafeMutableBufferPointer<UInt8>, _ test: (Int) -> Bool) {
+    for row in 0..<mask.count where mask[row] != 0 { mask[row] = test(row) ? 1 : 0 }
+  }
+
+  /// All rows of a column of fixed width, 64 at a time: without a null among them there is no branch in the loop.
+  @inline(__always) private static func present(
+    _ mask: UnsafeMutableBufferPointer<UInt8>, _ column: ColumnView, _ null: Bool, _ test: (Int) -> UInt8
+  ) {
+    var start = 0
+    while start < mask.count {
+      let end = min(start + 64, mask.count)
+      let present = column.presence[start >> 6]
+      let all = UInt64.max >> UInt64(64 - (end - start))
+      if present & all == all {
+        for row in start..<end { mask[row] &= test(row) }
+      } else {
+        for row in start..<end { mask[row] &= present >> UInt64(row - start) & 1 != 0 ? test(row) : null ? 1 : 0 }
+      }
+      start = end
+    }
+  }
+
+  @inline(__always) private static func compare(
+    _ mask: UnsafeMutableBufferPointer<UInt8>, _ column: ColumnView, _ order: Order, _ bound: Double, _ null: Bool,
+    _ value: (Int) -> Double
+  ) {
+    switch order {
+    case .less: present(mask, column, null) { value($0) < bound ? 1 : 0 }
+    case .lessOrEqual: present(mask, column, null) { value($0) <= bound ? 1 : 0 }
+    case .equal: present(mask, column, null) { value($0) == bound ? 1 : 0 }
+    case .notEqual: present(mask, column, null) { value($0) != bound ? 1 : 0 }
+    case .greaterOrEqual: present(mask, column, null) { value($0) >= bound ? 1 : 0 }
+    case .greater: present(mask, column, null) { value($0) > bound ? 1 : 0 }
+    }
+  }
+
+  @inline(__always) private static func holds(_ masks: [[UInt8]], _ bits: UInt64) -> Bool {
+    let mask = masks[Int(bits >> 32)]
+    let row = Int(bits & 0xFFFF_FFFF)
+    return row < mask.count && mask[row] != 0
+  }
+
+  private static func masks(_ tests: [Int: RowTest], _ version: NodeVersion) -> [[UInt8]] {
+    var masks = [[UInt8]](repeating: [], count: version.nodes.model.entityCount)
+    for (entity, test) in tests { masks[entity] = test.run(version, entity: entity) }
+    return masks
+  }
+}

@@ -1,0 +1,276 @@
+import AtomicStoreSPI
+import StoreCodecs
+import StoreCoordination
+import StorePredicates
+import FoundationEssentials
+
+/// Compiles predicates against slots. Nil for what must be run on objects: functions, transient properties, subqueries,
+/// comparisons of two keys, and everything that is an error, so that the error is the evaluator's.
+struct RowTestCompiler {
+  let plan: ModelPlan
+  let version: NodeVersion
+  let store: UUID
+  /// Counts the tests that are made for one comparison: a path through entities with sub-entities doubles them at each key.
+  private final class Room { var left = 0 }
+  private let room = Room()
+  private static let testsPerComparison = 500
+  /// Longer paths are compiled by recursion that a worker thread has no stack for; they run on objects.
+  private static let keysPerPath = 32
+
+  init(plan: ModelPlan, version: NodeVersion, store: UUID) {
+    self.plan = plan
+    self.version = version
+    self.store = store
+  }
+
+  func compile(_ predicate: FetchPredicate, _ entity: EntityPlan) -> RowTest? {
+    switch predicate {
+    case .value(let flag): return .constant(flag)
+    case .block: return nil
+    case .and(let parts): return all(parts, entity).map { .and($0) }
+    case .or(let parts): return all(parts, entity).map { .or($0) }
+    case .not(let part): return compile(part, entity).map { .not($0) }
+    case .comparison(let comparison): return compile(comparison, entity)
+    }
+  }
+
+  private func all(_ parts: [FetchPredicate], _ entity: EntityPlan) -> [RowTest]? {
+    var tests: [RowTest] = []
+    for part in parts {
+      guard let test = compile(part, entity) else { return nil }
+      tests.append(test)
+    }
+    return tests
+  }
+
+  private func compile(_ comparison: FetchPredicate.Comparison, _ entity: EntityPlan) -> RowTest? {
+    guard !comparison.options.contains(.localeSensitive) else { return nil }
+    var comparison = comparison
+    if case .keyPath = comparison.right, comparison.modifier == .direct, let turned = Self.turned(comparison.comparator) {
+      comparison = .init(comparison.right, turned, comparison.left, options: comparison.options)
+    }
+    guard case .keyPath(let path) = comparison.left, path.count <= Self.keysPerPath else { return nil }
+    room.left = Self.testsPerComparison
+    return compile(path[...], comparison, entity)
+  }
+
+  private static func turned(_ comparator: FetchPredicate.Comparator) -> FetchPredicate.Comparator? {
+    switch comparator {
+    case .equal, .notEqual: comparator
+    case .less: .greater
+    case .greater: .less
+    case .lessOrEqual: .greaterOrEqual
+    case .greaterOrEqual: .lessOrEqual
+    default: nil
+    }
+  }
+
+  private func compile(
+    _ path: ArraySlice<String>, _ comparison: FetchPredicate.Comparison, _ entity: EntityPlan
+  ) -> RowTest? {
+    room.left -= 1
+    guard room.left >= 0, let key = path.first else { return nil }
+    // A composite's part is one property.
+    if path.count > 1, let part = entity.property(named: path.joined(separator: ".")), entity.properties[part].slot >= 0 {
+      return comparison.modifier == .direct ? leaf(entity.properties[part], comparison) : nil
+    }
+    if let whole = entity.property(named: path.joined(separator: ".")), entity.properties[whole].kind == .composite {
+      return comparison.modifier == .direct ? composite(entity.properties[whole], comparison, entity) : nil
+    }
+    guard let p = entity.property(named: key), entity.properties[p].slot >= 0 else { return nil }
+    let property = entity.properties[p]
+    let rest = path.dropFirst()
+    if rest.isEmpty {
+      guard !property.isToMany else { return nil }
+      return comparison.modifier == .direct ? leaf(property, comparison) : nil
+    }
+    if property.isToMany {
+      if rest.count == 1, rest.first == "@count", comparison.modifier == .direct { return count(property, comparison) }
+      guard comparison.modifier != .direct, !rest.contains(where: { $0.hasPrefix("@") }) else { return nil }
+      // Below it all are single values: a second to-many would flatten.
+      var inner = comparison
+      inner.modifier = .direct
+      guard let (tests, _) = destinations(property, rest, inner, elementsOf: comparison.modifier) else { return nil }
+      return comparison.modifier == .any ? .some(slot: property.slot, tests) : .every(slot: property.slot, tests)
+    }
+    guard property.kind == .toOne, let (tests, null) = destinations(property, rest, comparison, elementsOf: nil) else { return nil }
+    return .through(slot: property.slot, tests, null: null)
+  }
+
+  /// The rest of a path, compiled for every entity that the relationship may lead to; and what nothing at all gives.
+  private func destinations(
+    _ property: PropertyPlan, _ rest: ArraySlice<String>, _ comparison: FetchPredicate.Comparison,
+    elementsOf modifier: FetchPredicate.Modifier?
+  ) -> ([Int: RowTest], Bool)? {
+    var tests: [Int: RowTest] = [:]
+    let destination = plan.entities[property.destination]
+    for entity in destination.entity.hierarchy where !entity.isAbstract {
+      guard var test = compile(rest, comparison, plan.entities[entity.index]) else { return nil }
+      // What is null at the end of a path through a to-many is no element of it.
+      if let modifier {
+        guard rest.count == 1, let key = rest.first, let p = plan.entities[entity.index].property(named: key) else { return nil }
+        let slot = plan.entities[entity.index].properties[p].slot
+        guard slot >= 0 else { return nil }
+        test = modifier == .any ? .and([.null(slot: slot, false), test]) : .or([.null(slot: slot, true), test])
+      }
+      tests[entity.index] = test
+    }
+    let null: Bool
+    switch (comparison.comparator, comparison.right) {
+    case (.equal, .constant(let value)): null = value.isNull
+    case (.notEqual, .constant(let value)): null = !value.isNull
+    case (.notEqual, .objectID): null = true
+    case (.equal, .objectID): null = false
+    case (.isIn, .aggregate(let list)): null = list.contains(.constant(.null))
+    default: null = false
+    }
+    return (tests, null)
+  }
+
+  /// A composite is nil if all its parts are.
+  private func composite(_ property: PropertyPlan, _ comparison: FetchPredicate.Comparison, _ entity: EntityPlan) -> RowTest? {
+    guard case .constant(.null) = comparison.right, comparison.comparator == .equal || comparison.comparator == .notEqual else { return nil }
+    var tests: [RowTest] = []
+    for part in property.parts where entity.properties[part].kind != .composite {
+      guard entity.properties[part].slot >= 0 else { return nil }
+      tests.append(.null(slot: entity.properties[part].slot, true))
+    }
+    return comparison.comparator == .equal ? .and(tests) : .not(.and(tests))
+  }
+
+  private func count(_ property: PropertyPlan, _ comparison: FetchPredicate.Comparison) -> RowTest? {
+    guard case .constant(.integer(let number)) = comparison.right,
+      let (low, high, isOutside) = Self.bounds(comparison.comparator, number)
+    else { return nil }
+    return .count(slot: property.slot, low: low, high: high, isOutside: isOutside)
+  }
+
+  private static func bounds(_ comparator: FetchPredicate.Comparator, _ number: Int64) -> (Int64, Int64, Bool)? {
+    switch comparator {
+    case .equal: (number, number, false)
+    case .notEqual: (number, number, true)
+    case .less: number == .min ? (1, 0, false) : (.min, number - 1, false)
+    case .lessOrEqual: (.min, number, false)
+    case .greater: number == .max ? (1, 0, false) : (number + 1, .max, false)
+    case .greaterOrEqual: (number, .max, false)
+    default: nil
+    }
+  }
+
+  // MARK: Leaves
+
+  private func leaf(_ property: PropertyPlan, _ comparison: FetchPredicate.Comparison) -> RowTest? {
+    let slot = property.slot
+    if case .constant(.null) = comparison.right {
+      switch comparison.comparator {
+      case .equal: return .null(slot: slot, true)
+      case .notEqual: return .null(slot: slot, false)
+      default: return nil
+      }
+    }
+    switch property.kind {
+    case .toOne:
+      guard case .objectID(let id) = comparison.right, comparison.comparator == .equal || comparison.comparator == .notEqual,
+        case .permanent(let identifier, let reference) = id.form, identifier == store,
+        let entity = version.nodes.model.entity(named: id.entityName)
+      else { return nil }
+      let isOther = comparison.comparator == .notEqual
+      guard let node = version.handle(for: reference, root: entity.root.index) else { return .constant(isOther) }
+      return .destination(slot: slot, node.rawBits, isOther: isOther)
+    case .attribute(let type):
+      if case .aggregate(let list) = comparison.right { return listTest(list, slot, type, comparison) }
+      guard case .constant(let value) = comparison.right else { return nil }
+      return scalar(value, slot, type, comparison)
+    default: return nil
+    }
+  }
+
+  private func scalar(
+    _ value: StoredValue, _ slot: Int, _ type: AttributeType, _ comparison: FetchPredicate.Comparison
+  ) -> RowTest? {
+    let null = comparison.comparator == .notEqual
+    switch (type, value) {
+    case (.string, .string(let text)), (.uri, .string(let text)), (.uri, .uri(let text)), (.string, .uri(let text)):
+      switch comparison.comparator {
+      // A text is in a text that holds it: the other way round than CONTAINS.
+      case .between, .isIn: return nil
+      case .matches: guard PatternCache.problem(text).isEmpty else { return nil }
+      default: break
+      }
+      return .text(slot: slot, TextTest(comparison.comparator, comparison.options, text), null: null)
+    case (.integer16, .integer(let number)), (.integer32, .integer(let number)), (.integer64, .integer(let number)):
+      guard let (low, high, isOutside) = Self.bounds(comparison.comparator, number) else { return nil }
+      return .integers(slot: slot, low: low, high: high, isOutside: isOutside, null: null)
+    case (.double, .double(let number)), (.float, .double(let number)): return doubles(slot, comparison.comparator, number, null)
+    case (.double, .integer(let number)), (.float, .integer(let number)):
+      guard let exact = Double(exactly: number) else { return nil }
+      return doubles(slot, comparison.comparator, exact, null)
+    case (.uuid, .uuid(let uuid)): return self.uuid(uuid, slot, comparison.comparator)
+    case (.uuid, .string(let text)): return UUID(uuidString: text).flatMap { self.uuid($0, slot, comparison.comparator) }
+    case (.date, .date(let date)): return doubles(slot, comparison.comparator, date.timeIntervalSinceReferenceDate, null)
+    case (.date, .string(let text)):
+      guard let date = DateText.date(text) else { return nil }
+      return doubles(slot, comparison.comparator, date.timeIntervalSinceReferenceDate, null)
+    case (.boolean, .boolean(let flag)):
+      switch comparison.comparator {
+      case .equal: return .boolean(slot: slot, flag, null: false)
+      case .notEqual: return .boolean(slot: slot, !flag, null: true)
+      default: return nil
+      }
+    default: return nil
+    }
+  }
+
+  private func uuid(_ uuid: UUID, _ slot: Int, _ comparator: FetchPredicate.Comparator) -> RowTest? {
+    switch comparator {
+    case .equal: .uuid(slot: slot, uuid, isOther: false, null: false)
+    case .notEqual: .uuid(slot: slot, uuid, isOther: true, null: true)
+    default: nil
+    }
+  }
+
+  private func doubles(_ slot: Int, _ comparator: FetchPredicate.Comparator, _ number: Double, _ null: Bool) -> RowTest? {
+    switch comparator {
+    case .equal: .doubles(slot: slot, .equal, number, null: null)
+    case .notEqual: .doubles(slot: slot, .notEqual, number, null: null)
+    case .less: .doubles(slot: slot, .less, number, null: null)
+    case .lessOrEqual: .doubles(slot: slot, .lessOrEqual, number, null: null)
+    case .greater: .doubles(slot: slot, .greater, number, null: null)
+    case .greaterOrEqual: .doubles(slot: slot, .greaterOrEqual, number, null: null)
+    default: nil
+    }
+  }
+
+  private func listTest(
+    _ list: [FetchExpression], _ slot: Int, _ type: AttributeType, _ comparison: FetchPredicate.Comparison
+  ) -> RowTest? {
+    var values: [StoredValue] = []
+    for element in list {
+      guard case .constant(let value) = element else { return nil }
+      values.append(value)
+    }
+    switch comparison.comparator {
+    case .between:
+      guard values.count == 2,
+        let low = scalar(values[0], slot, type, .init(comparison.left, .greaterOrEqual, list[0])),
+        let high = scalar(values[1], slot, type, .init(comparison.left, .lessOrEqual, list[1]))
+      else { return nil }
+      return .and([low, high])
+    case .isIn:
+      let holdsNull = values.contains { $0.isNull }
+      let some = values.filter { !$0.isNull }
+      switch type {
+      case .string:
+        let texts = some.compactMap { if case .string(let text) = $0 { text } else { nil } }
+        guard texts.count == some.count else { return nil }
+        return .text(slot: slot, TextTest(in: texts, comparison.options), null: holdsNull)
+      case .integer16, .integer32, .integer64:
+        let numbers = some.compactMap { if case .integer(let number) = $0 { number } else { nil } }
+        guard numbers.count == some.count else { return nil }
+        return .integerSet(slot: slot, Set(numbers), null: holdsNull)
+      default: return nil
+      }
+    default: return nil
+    }
+  }
+}

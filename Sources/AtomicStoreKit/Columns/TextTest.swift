@@ -1,0 +1,107 @@
+import AtomicStoreSPI
+import StorePredicates
+
+/// A test of a text's bytes.
+struct TextTest {
+  let comparator: FetchPredicate.Comparator
+  let options: FetchPredicate.Options
+  /// The other text; folded where the options ask for it.
+  let other: [UInt8]
+  private let original: String
+  /// For IN.
+  let others: [[UInt8]]
+  // What a loop over rows asks is worked out once: the tree's types are those of another module.
+  private let needsText: Bool
+  private let isFolded: Bool
+  private let ignoresCase: Bool
+
+  init(_ comparator: FetchPredicate.Comparator, _ options: FetchPredicate.Options, _ text: String) {
+    self.comparator = comparator
+    self.options = options
+    needsText = comparator == .like || comparator == .matches
+    ignoresCase = options.contains(.caseInsensitive)
+    isFolded = ignoresCase || options.contains(.diacriticInsensitive)
+    original = text
+    other = Array(StringComparison.folded(text, options).utf8)
+    others = []
+  }
+  init(in texts: [String], _ options: FetchPredicate.Options) {
+    comparator = .isIn
+    self.options = options
+    needsText = false
+    ignoresCase = options.contains(.caseInsensitive)
+    isFolded = ignoresCase || options.contains(.diacriticInsensitive)
+    original = ""
+    other = []
+    others = texts.map { Array(StringComparison.folded($0, options).utf8) }
+  }
+
+  /// Whether it asks for the same bytes, or for others, and nothing else.
+  var isSameness: Bool {
+    (comparator == .equal || comparator == .notEqual) && options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive])
+  }
+
+  /// Roughly what one row costs, beside the comparison of a number.
+  var cost: Int {
+    switch comparator {
+    case .like, .matches: 100
+    case .contains: 12
+    default: options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive]) ? 5 : 15
+    }
+  }
+
+  /// The same bytes: eight at a time.
+  @inline(__always) static func isSame(_ bytes: UnsafeBufferPointer<UInt8>, _ other: UnsafeBufferPointer<UInt8>) -> Bool {
+    guard bytes.count == other.count else { return false }
+    guard let one = UnsafeRawPointer(bytes.baseAddress), let two = UnsafeRawPointer(other.baseAddress) else { return true }
+    var place = 0
+    while place &+ 8 <= bytes.count {
+      guard one.loadUnaligned(fromByteOffset: place, as: UInt64.self) == two.loadUnaligned(fromByteOffset: place, as: UInt64.self)
+      else { return false }
+      place &+= 8
+    }
+    while place < bytes.count {
+      guard bytes[place] == other[place] else { return false }
+      place &+= 1
+    }
+    return true
+  }
+
+  func holds(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    if needsText { return slowly(bytes) }
+    if !isFolded { return compare(bytes) }
+    // Plain letters are folded on the fly; everything else by the tables.
+    let isPlain = bytes.allSatisfy { $0 < 0x80 }
+    if isPlain, !ignoresCase { return compare(bytes) }
+    if isPlain, bytes.count <= 256 {
+      return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: max(bytes.count, 1)) { buffer in
+        for (place, byte) in bytes.enumerated() { buffer[place] = byte &- 0x41 < 26 ? byte | 0x20 : byte }
+        return compare(UnsafeBufferPointer(rebasing: UnsafeBufferPointer(buffer)[0..<bytes.count]))
+      }
+    }
+    return Array(StringComparison.folded(String(decoding: bytes, as: UTF8.self), options).utf8)
+      .withUnsafeBufferPointer { compare($0) }
+  }
+
+  private func compare(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    switch comparator {
+    case .equal: return bytes.count == other.count && bytes.elementsEqual(other)
+    case .notEqual: return bytes.count != other.count || !bytes.elementsEqual(other)
+    case .less: return bytes.lexicographicallyPrecedes(other)
+    case .greaterOrEqual: return !bytes.lexicographicallyPrecedes(other)
+    case .greater: return other.lexicographicallyPrecedes(bytes)
+    case .lessOrEqual: return !other.lexicographicallyPrecedes(bytes)
+    case .beginsWith: return bytes.count >= other.count && bytes.prefix(other.count).elementsEqual(other)
+    case .endsWith: return bytes.count >= other.count && bytes.suffix(other.count).elementsEqual(other)
+    case .contains: return other.withUnsafeBufferPointer { StringComparison.contains(bytes, $0) }
+    case .isIn: return others.contains { $0.count == bytes.count && $0.elementsEqual(bytes) }
+    default: return false
+    }
+  }
+
+  private func slowly(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    let text = String(decoding: bytes, as: UTF8.self)
+    if comparator == .like { return StringComparison.isLike(text, original, options) }
+    return PatternCache.matches(text, original, options) ?? false
+  }
+}

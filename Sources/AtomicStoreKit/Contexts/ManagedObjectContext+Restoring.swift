@@ -1,0 +1,66 @@
+import AtomicStoreSPI
+
+extension ManagedObjectContext {
+  /// Remembers everything, unless that was done for this save.
+  func keepRestorePoint() {
+    guard restorePoint == nil else { return }
+    var point = RestorePoint()
+    (point.inserted, point.updated, point.deleted) = (inserted.elements, updated.elements, deleted.elements)
+    var seen: Set<ObjectIdentifier> = []
+    for object in registeredObjects + point.deleted where seen.insert(ObjectIdentifier(object)).inserted {
+      point.states.append(
+        RestorePoint.State(
+          object: object, home: object.home, base: object.base, node: object.node, flags: object.flags,
+          edits: copy(object.edits), overlay: copy(object.overlay), lastID: object.extras?.lastID))
+    }
+    point.undo = undoManager?.contents
+    restorePoint = point
+  }
+
+  /// Changes to sets are shared and changed in place: they are copied.
+  private func copy(_ values: ContiguousArray<PropertyValue?>?) -> ContiguousArray<PropertyValue?>? {
+    values.map { values in
+      ContiguousArray(
+        values.lazy.map { value in
+          if case .changes(let changes)? = value { .changes(ToManyChanges(copying: changes)) } else { value }
+        })
+    }
+  }
+
+  func restore(_ point: RestorePoint) {
+    let known = Set(point.states.lazy.map { ObjectIdentifier($0.object) })
+    for object in inserted.elements + updated.elements + deleted.elements where !known.contains(ObjectIdentifier(object)) {
+      // Unknown before, it had no changes.
+      object.flags.subtract([.updated, .deleted, .propagated, .realized])
+      object.edits = nil
+      object.overlay = nil
+      object.base = nil
+    }
+    for home in homes { home.settledVersion = nil }
+    inserted.removeAll()
+    updated.removeAll()
+    deleted.removeAll()
+    unpropagated = []
+    for state in point.states {
+      let object = state.object
+      let isRegistered = object.flags.contains(.registered)
+      object.context = self
+      object.home = state.home
+      object.base = state.base
+      object.node = state.node
+      object.edits = state.edits
+      object.overlay = state.overlay
+      object.extras?.gone = nil
+      object.extras?.lastID = state.lastID
+      object.extras?.transformed = [:]
+      object.flags = state.flags.union(object.flags.intersection([.noticed, .registered])).subtracting(.prepared)
+      if isRegistered, !state.flags.contains(.registered) { object.home?.unregister(object) }
+      if !isRegistered, state.flags.contains(.registered) { object.home?.register(object) }
+    }
+    for object in point.inserted { inserted.append(object) }
+    for object in point.updated { updated.append(object) }
+    for object in point.deleted { deleted.append(object) }
+    if let undo = point.undo { undoManager?.contents = undo }
+    notice.refreshed += point.updated + point.deleted
+  }
+}

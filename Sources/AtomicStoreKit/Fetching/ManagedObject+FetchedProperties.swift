@@ -1,0 +1,59 @@
+import AtomicStoreSPI
+import StorePredicates
+import FoundationEssentials
+
+/// Properties whose value is a fetch.
+extension ManagedObject {
+  /// What a fetched property finds: fetched when it is first asked for, then kept until the object is refreshed.
+  ///
+  /// Its predicate may name `$FETCH_SOURCE`, this object, and `$FETCHED_PROPERTY`, the property's description, of which
+  /// `name` and `userInfo.KEY` can be asked.
+  final func fetchedObjects(_ p: Int) throws(ManagedObjectError) -> [ManagedObject] {
+    if let found = extras?.fetched[p] { return found }
+    let property = plan.properties[p]
+    guard let context, let description = property.fetched else { throw unavailable(extras?.gone ?? .contextGone) }
+    func failure(_ message: String, _ cause: (any Error)?) -> ManagedObjectError {
+      ManagedObjectError(
+        .invalidFetch, "the fetched property \(plan.name).\(property.name) \(message)", objectID: objectID,
+        entityName: plan.name, key: property.name, underlying: cause)
+    }
+    guard context.fetchedPropertyDepth < Self.fetchedPropertyLimit else {
+      throw failure("asks for fetched properties that ask for others, \(Self.fetchedPropertyLimit) deep", nil)
+    }
+    context.fetchedPropertyDepth += 1
+    defer { context.fetchedPropertyDepth -= 1 }
+    let template: FetchPredicate?
+    switch ParsedTexts.predicate(description.fetchRequest.predicateString ?? "") {
+    case .success(let parsed): template = parsed
+    case .failure(let error): throw failure("has a predicate that cannot be read", error)
+    }
+    var request = FetchRequest<ManagedObject>(entityName: description.fetchRequest.entityName)
+    request.includesSubentities = description.fetchRequest.includesSubentities ?? true
+    request.fetchLimit = max(0, description.fetchRequest.fetchLimit ?? 0)
+    request.sortKeys = description.fetchRequest.sortOrder.map { SortKey($0.keyPath, isAscending: $0.isAscending) }
+    if let template {
+      let unknown = template.variables.filter { $0 != "FETCH_SOURCE" && $0 != "FETCHED_PROPERTY" }
+      guard unknown.isEmpty else {
+        throw failure("names the variable $\(unknown[0]); there are $FETCH_SOURCE and $FETCHED_PROPERTY", nil)
+      }
+      let variables = ["FETCH_SOURCE": PredicateValue.object(self), "FETCHED_PROPERTY": .value(.string(property.name))]
+      request.filter = { object in
+        var evaluator = PredicateEvaluator(object, variables: variables)
+        evaluator.fetchedProperty = description
+        do throws(PredicateEvaluationError) { return try evaluator.evaluate(template) } catch { throw ManagedObjectError(error) }
+      }
+    }
+    do {
+      let found = try context.fetch(request)
+      needExtras().fetched[p] = found
+      return found
+    } catch {
+      // What went wrong far below is told once.
+      if context.fetchedPropertyDepth > 1, let error = error as? ManagedObjectError { throw error }
+      throw failure("cannot be fetched", error)
+    }
+  }
+
+  /// A predicate that asks for the property it belongs to would have no end.
+  private static let fetchedPropertyLimit = 32
+}

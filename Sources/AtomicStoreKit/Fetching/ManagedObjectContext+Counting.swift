@@ -1,0 +1,31 @@
+extension ManagedObjectContext {
+  /// How many objects the request would find.
+  public func count<Result: ManagedObject>(for request: FetchRequest<Result>) throws -> Int {
+    try withStepBudget(of: request) { try countWithinBudget(request) }
+  }
+
+  private func countWithinBudget<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> Int {
+    processPendingChanges()
+    try check(request)
+    let plan = try plan(request, for: .count)
+    var count = 0
+    switch plan {
+    case .all:
+      let entities = try entities(of: request)
+      for home in homesAsked(request) {
+        guard let version = home.currentVersion() else { continue }
+        for entity in entities where entity.model === home.store.model { count += version.rowCount(of: entity.index) }
+      }
+    case .columns(let searches):
+      for search in searches {
+        for (plan, test) in search.entities {
+          count += test?.count(search.version, plan) ?? search.version.rowCount(of: plan.index)
+        }
+      }
+    case .columnsAndChanges: return try rows(of: request, by: plan)?.count ?? objects(of: request, by: plan).count
+    case .withoutChanges, .objects: return try objects(of: request, by: plan).count
+    }
+    count = max(0, count - max(0, request.fetchOffset))
+    return request.fetchLimit > 0 ? min(count, request.fetchLimit) : count
+  }
+}

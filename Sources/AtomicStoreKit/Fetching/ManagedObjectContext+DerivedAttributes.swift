@@ -1,0 +1,109 @@
+import AtomicStoreSPI
+import StorePredicates
+import FoundationEssentials
+
+/// Attributes that are computed when they are saved.
+extension ManagedObjectContext {
+  /// Sets the derived attributes of an object that is being saved.
+  ///
+  /// - Returns: Whether a value that is stored changed.
+  @discardableResult
+  func computeDerived(_ object: ManagedObject) throws(ManagedObjectError) -> Bool {
+    var isChanged = false
+    for p in object.plan.derived {
+      let property = object.plan.properties[p]
+      guard case .attribute(let type) = property.kind, let text = property.attribute?.derivationExpression else { continue }
+      func failure(_ message: String, _ cause: (any Error)?) -> ManagedObjectError {
+        ManagedObjectError(
+          .managedObjectValidation, "the derived attribute \(object.plan.name).\(property.name) \(message)",
+          objectID: object.objectID, entityName: object.plan.name, key: property.name, rule: text, underlying: cause)
+      }
+      // A time of the save is new each time: it is taken once for each save, when something else changed.
+      // Changes to transient properties alone are not saved, and no reason for a new time.
+      if text.filter({ $0 != " " }) == "now()" {
+        guard object.hasPersistentChangedValues, !derivedNow.contains(object) else { continue }
+        derivedNow.append(object)
+      }
+      let expression: FetchExpression
+      switch ParsedTexts.expression(text) {
+      case .success(let parsed): expression = parsed
+      case .failure(let error): throw failure("has an expression that cannot be read", error)
+      }
+      let value: PredicateValue
+      do throws(ManagedObjectError) {
+        value = try ManagedObjectError.reporting { () throws(PredicateEvaluationError) in
+          try PredicateEvaluator(object, now: savingDate).value(of: expression)
+        }
+      } catch {
+        throw failure("cannot be computed", error)
+      }
+      guard case .value(let stored) = value, let fitting = Self.fitting(stored, type) else {
+        throw failure("comes to what \(type.modelName) cannot hold", nil)
+      }
+      if property.slot < 0 {
+        object.setOverlay(p, .stored(fitting))
+      } else if !object.storedValue(p).isIdentical(to: fitting) {
+        // It follows from other changes, which undo takes back: it is no change of its own.
+        object.applyStoredValue(p, fitting)
+        isChanged = true
+      }
+    }
+    return isChanged
+  }
+
+  /// A computed value as the attribute's type: numbers are converted, and rounded where the type is coarser.
+  private static func fitting(_ value: StoredValue, _ type: AttributeType) -> StoredValue? {
+    if type.accepts(value) { return value }
+    guard let number = NumberOrder.Number(value) else { return nil }
+    let converted: StoredValue
+    switch type {
+    case .integer16, .integer32, .integer64:
+      let rounded: Int64? =
+        if case .decimal(let decimal) = number {
+          decimal.rounded(.toNearestOrAwayFromZero).integer
+        } else {
+          Int64(exactly: number.asDouble.rounded())
+        }
+      guard let rounded else { return nil }
+      converted = .integer(rounded)
+    case .double: converted = .double(number.asDouble)
+    case .float: converted = .float(Float(number.asDouble))
+    case .decimal:
+      switch number {
+      case .integer(let whole): converted = .decimal(DecimalNumber(whole))
+      default:
+        guard let decimal = DecimalNumber("\(number.asDouble)") else { return nil }
+        converted = .decimal(decimal)
+      }
+    default: return nil
+    }
+    return type.accepts(converted) ? converted : nil
+  }
+
+  /// Computes derived attributes of objects that did not change themselves, but are derived from objects that did. Those
+  /// whose values change are changed objects from then on.
+  func computeDerived(from changed: [ManagedObject]) throws(ManagedObjectError) {
+    var owners = ObjectList()
+    var known: [ObjectIdentifier: [[DerivationSource]]] = [:]
+    for object in changed where object.context === self && !object.flags.contains(.deleted) {
+      guard let edits = object.edits else { continue }
+      let plan = object.plan
+      let sources = known[plan.modelID] ?? ModelPlan.plan(of: plan.entity.model).derivationSources
+      known[plan.modelID] = sources
+      for source in sources[plan.index] where edits[source.property] != nil { collect(&owners, from: object, source.way[...]) }
+    }
+    for owner in owners where owner.context === self && !owner.flags.contains(.deleted) && owner.isReachable {
+      if try computeDerived(owner) { noteChange(of: owner) }
+    }
+  }
+
+  private func collect(_ owners: inout ObjectList, from object: ManagedObject, _ way: ArraySlice<Int>) {
+    guard let p = way.first else {
+      owners.append(object)
+      return
+    }
+    guard object.isReachable, p < object.plan.properties.count, object.plan.properties[p].isRelationship else { return }
+    let next = object.plan.properties[p].kind == .toOne ? object.toOneObject(p).map { [$0] } ?? [] : object.toManyObjects(p)
+    for other in next { collect(&owners, from: other, way.dropFirst()) }
+  }
+}

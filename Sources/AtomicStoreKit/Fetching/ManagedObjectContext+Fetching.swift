@@ -1,0 +1,259 @@
+public import AtomicStoreSPI
+import FoundationEssentials
+import StoreCoordination
+import StorePredicates
+
+extension ManagedObjectContext {
+  /// The objects that a request asks for. Pending changes are processed first.
+  ///
+  /// Without a sort order of its own: store by store, entity by entity, by reference; then those inserted and not saved,
+  /// as they were inserted. The same request gives the same order.
+  ///
+  /// - Throws: `.invalidFetch` for an entity that the model does not have; `.stepLimitExceeded`; what the filter throws.
+  public func fetch<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [Result] {
+    try withStepBudget(of: request) { try fetchWithinBudget(request) }
+  }
+
+  private func fetchWithinBudget<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [Result] {
+    processPendingChanges()
+    try check(request)
+    return try objects(of: request, by: try plan(request, for: .objects))
+  }
+
+  /// The objects that a request finds by a plan.
+  func objects<Result: ManagedObject>(of request: FetchRequest<Result>, by plan: FetchPlan) throws -> [Result] {
+    if case .withoutChanges = plan { return try fetchStored(request) }
+    let results: [Result]
+    if let found = try rows(of: request, by: plan) { results = try objects(of: found) } else { results = try evaluatedObjects(request) }
+    if !request.returnsObjectsAsFaults { for object in results { _ = object.isReachable } }
+    return results
+  }
+
+  private func objects<Result: ManagedObject>(of found: FoundRows) throws(ManagedObjectError) -> [Result] {
+    var results: [Result] = []
+    results.reserveCapacity(found.count)
+    for (home, version, nodes) in found.parts {
+      for node in nodes {
+        let object = object(at: node, in: version, of: home)
+        guard let typed = object as? Result else { throw wrongClass(object, Result.self) }
+        results.append(typed)
+      }
+    }
+    for object in found.objects {
+      guard let typed = object as? Result else { throw wrongClass(object, Result.self) }
+      results.append(typed)
+    }
+    return results
+  }
+
+  /// The objects that a request finds, each evaluated by itself.
+  private func evaluatedObjects<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [Result] {
+    var found = try candidates(request)
+    var results: [Result] = []
+    var skipped = 0
+    let now = Date()
+    if let predicate = request.predicate {
+      objectsAskedByFetches += found.count
+      found = try found.filter { object in
+        do throws(PredicateEvaluationError) { return try PredicateEvaluator(object, now: now).evaluate(predicate) } catch {
+          throw ManagedObjectError(error)
+        }
+      }
+    }
+    if !request.sortKeys.isEmpty { found = try SortKey.sort(found, by: request.sortKeys) }
+    if request.filter == nil, request.fetchLimit == 0, request.fetchOffset <= 0, let all = found as? [Result] { return all }
+    for object in found {
+      guard let typed = object as? Result else { throw wrongClass(object, Result.self) }
+      if let filter = request.filter, try !filter(typed) { continue }
+      if skipped < request.fetchOffset {
+        skipped += 1
+        continue
+      }
+      results.append(typed)
+      if request.fetchLimit > 0, results.count == request.fetchLimit { break }
+    }
+    return results
+  }
+
+  /// What the stores hold, whatever has been changed here: found by a context that knows of no changes, and given as this
+  /// context's objects, with their changes.
+  private func fetchStored<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [Result] {
+    guard request.filter == nil else {
+      throw ManagedObjectError(
+        .invalidFetch, "a closure is asked of objects as they are here; without pending changes a predicate is needed",
+        entityName: request.entityName)
+    }
+    let other = ManagedObjectContext(persistentStoreCoordinator)
+    return try withExtendedLifetime(other) {
+      try other.fetch(request).map { found in
+        let object = object(with: found.objectID)
+        guard let typed = object as? Result else { throw wrongClass(object, Result.self) }
+        return typed
+      }
+    }
+  }
+
+  /// Says what is wrong with a request before anything is looked at: what an empty store would not show.
+  func check<Result>(_ request: FetchRequest<Result>) throws(ManagedObjectError) {
+    guard request.predicate != nil || !request.sortKeys.isEmpty || !request.propertiesToGroupBy.isEmpty
+      || !request.propertiesToFetch.isEmpty
+    else { return }
+    for entity in try entities(of: request) where entity.name.utf8.elementsEqual(request.entityName.utf8) {
+      do throws(PredicateFormatError) {
+        try request.predicate?.check(entity, isStrict: false)
+      } catch {
+        throw ManagedObjectError(.invalidFetch, "the predicate, \(error)", entityName: entity.name)
+      }
+      let paths = request.sortKeys.map(\.keyPath) + request.propertiesToGroupBy
+      let keys = paths.map { FetchExpression.keyPath(of: $0) }
+      for expression in keys + request.propertiesToFetch.map(\.expression) {
+        do throws(PredicateFormatError) { try expression.check(entity) } catch {
+          let suggestion = error.suggestion.map { "; \($0)" } ?? ""
+          throw ManagedObjectError(.invalidFetch, "'\(expression)': \(error.message)\(suggestion)", entityName: entity.name)
+        }
+      }
+    }
+  }
+
+  private func wrongClass(_ object: ManagedObject, _ wanted: ManagedObject.Type) -> ManagedObjectError {
+    ManagedObjectError(
+      .invalidFetch,
+      "objects of \(object.plan.name) are \(type(of: object)), not \(wanted): register the class with the coordinator",
+      entityName: object.plan.name)
+  }
+
+  /// The IDs of the objects that a request asks for, without making the objects where the stores' columns suffice. Objects
+  /// inserted and not saved have temporary ones.
+  public func fetchObjectIDs<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [ManagedObjectID] {
+    try withStepBudget(of: request) { try fetchObjectIDsWithinBudget(request) }
+  }
+
+  private func fetchObjectIDsWithinBudget<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [ManagedObjectID] {
+    processPendingChanges()
+    try check(request)
+    let plan = try plan(request, for: .ids)
+    guard let found = try rows(of: request, by: plan) else { return try objects(of: request, by: plan).map(\.objectID) }
+    var ids: [ManagedObjectID] = []
+    ids.reserveCapacity(found.count)
+    for (home, version, nodes) in found.parts {
+      for node in nodes {
+        ids.append(
+          ManagedObjectID(
+            storeIdentifier: home.identifier, entityName: home.plan.entities[node.entity].name, reference: version.reference(of: node)))
+      }
+    }
+    ids += found.objects.map(\.objectID)
+    return ids
+  }
+
+  /// The objects that a request asks for, some at a time: which ones is settled at once, each batch is made when it is asked for. Whoever
+  /// goes through many and keeps none holds no more than a batch.
+  ///
+  /// An object that has been deleted since is left out.
+  public func fetchBatches<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> AnySequence<[Result]> {
+    let ids = try fetchObjectIDs(request)
+    let size = request.fetchBatchSize > 0 ? request.fetchBatchSize : max(1, ids.count)
+    return AnySequence<[Result]> { () -> AnyIterator<[Result]> in
+      var next = 0
+      return AnyIterator<[Result]> { () -> [Result]? in
+        guard next < ids.count else { return nil }
+        let part = ids[next..<min(next + size, ids.count)]
+        next += part.count
+        return part.compactMap { (id: ManagedObjectID) -> Result? in
+          let object = self.object(with: id)
+          return object.flags.contains(.deleted) || object.unavailableReason != nil ? nil : object as? Result
+        }
+      }
+    }
+  }
+
+  /// The objects of a template of the model, its variables replaced.
+  ///
+  /// - Throws: `.invalidFetch` for a name that the model does not have, and for variables that no value was given for.
+  public func fetch(template name: String, variables: [String: Any?] = [:]) throws -> [ManagedObject] {
+    guard let model = managedObjectModel, let template = model.fetchRequestTemplate(forName: name) else {
+      let names = managedObjectModel?.description.fetchRequestTemplates.map(\.name) ?? []
+      throw ManagedObjectError(
+        .invalidFetch, "the model has no fetch request '\(name)'\(Suggestion.text(for: name, among: names))", key: name)
+    }
+    var expressions: [String: FetchExpression] = [:]
+    for (variable, value) in variables {
+      guard case .expression(let expression)? = PredicateArgument(value) else {
+        throw ManagedObjectError(.invalidFetch, "the value of $\(variable) can stand in no predicate", key: variable)
+      }
+      expressions[variable] = expression
+    }
+    let request = try FetchRequest<ManagedObject>(template, variables: expressions)
+    if let missing = request.predicate?.variables.first {
+      throw ManagedObjectError(.invalidFetch, "the fetch request '\(name)' needs a value for $\(missing)", key: missing)
+    }
+    return try fetch(request)
+  }
+
+  func entities<Result>(of request: FetchRequest<Result>) throws(ManagedObjectError) -> [Entity] {
+    var models: [ManagedObjectModel] = []
+    if let model = persistentStoreCoordinator.managedObjectModel {
+      models = [model]
+    } else {
+      for store in persistentStoreCoordinator.persistentStores where !models.contains(where: { $0 === store.model }) {
+        models.append(store.model)
+      }
+    }
+    let entities = models.compactMap { $0.entity(named: request.entityName) }
+    guard !entities.isEmpty else {
+      let names = models.flatMap { $0.entities.map(\.name) }
+      throw ManagedObjectError(
+        .invalidFetch,
+        "the model has no entity '\(request.entityName)'\(Suggestion.text(for: request.entityName, among: names))",
+        entityName: request.entityName)
+    }
+    return entities.flatMap { request.includesSubentities ? $0.hierarchy : [$0] }
+  }
+
+  func homesAsked<Result>(_ request: FetchRequest<Result>) -> [StoreHome] {
+    let stores = persistentStoreCoordinator.persistentStores
+    return stores.filter { store in request.affectedStores?.contains { $0.latest === store } ?? true }.map { home(of: $0) }
+  }
+
+  /// All objects of the request's entities, in order.
+  private func candidates<Result>(_ request: FetchRequest<Result>) throws(ManagedObjectError) -> [ManagedObject] {
+    let entities = try entities(of: request)
+    let names = Set(entities.map(\.index))
+    var objects: [ManagedObject] = []
+    if let parent {
+      var above = FetchRequest<ManagedObject>(entityName: request.entityName)
+      above.includesSubentities = request.includesSubentities
+      above.affectedStores = request.affectedStores
+      above.includesPendingChanges = request.includesPendingChanges
+      objects = try parent.candidates(above).map { child(of: $0) }
+    } else {
+      for home in homesAsked(request) {
+        guard let version = home.currentVersion() else { continue }
+        for entity in entities where entity.model === home.store.model {
+          let count = version.rowCount(of: entity.index)
+          objects.reserveCapacity(objects.count + count)
+          for row in 0..<count {
+            objects.append(object(at: NodeHandle(entity: entity.index, row: row), in: version, of: home))
+          }
+        }
+      }
+    }
+    guard request.includesPendingChanges else {
+      // A parent's or an own insertion is not in a store yet.
+      return parent == nil ? objects : objects.filter { !$0.flags.contains(.inserted) }
+    }
+    if !deleted.isEmpty { objects.removeAll { $0.flags.contains(.deleted) } }
+    if !inserted.isEmpty {
+      let stores = request.affectedStores.map { $0.map(\.latest) }
+      for object in inserted where names.contains(object.plan.index) && entities.contains(object.plan.entity) {
+        if let stores {
+          guard let home = homeForCheck(object), stores.contains(where: { $0 === home.store }) else { continue }
+        }
+        // One that came back after a conflict is in both lists.
+        if object.flags.contains(.permanent), object.base != nil, objects.contains(where: { $0 === object }) { continue }
+        objects.append(object)
+      }
+    }
+    return objects
+  }
+}

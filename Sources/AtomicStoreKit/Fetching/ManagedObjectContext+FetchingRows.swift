@@ -1,0 +1,131 @@
+import AtomicStoreSPI
+import FoundationEssentials
+import StorePredicates
+
+extension ManagedObjectContext {
+  /// What a request finds as rows: columns, grouped and chosen by what the groups come to, as `propertiesToFetch`, `propertiesToGroupBy`,
+  /// `havingPredicate` and `returnsDistinctResults` of the request say. Limit and offset count rows.
+  ///
+  /// Groups stand in the order of their first object. Without groups, a column that adds up (`sum:(salary)`, `@count`) makes one row of all.
+  public func fetchRows<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [FetchedRow] {
+    try withStepBudget(of: request) { try fetchRowsWithinBudget(request) }
+  }
+
+  private func fetchRowsWithinBudget<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [FetchedRow] {
+    var plain = request
+    plain.fetchLimit = 0
+    plain.fetchOffset = 0
+    let objects = try fetch(plain)
+    var columns = request.propertiesToFetch
+    if columns.isEmpty {
+      let keys = request.propertiesToGroupBy
+      columns = keys.isEmpty ? attributeColumns(request.entityName) : keys.map { FetchColumn(keyPath: $0) }
+    }
+    let names = columns.map(\.name)
+    let now = Date()
+    var rows: [FetchedRow] = []
+    let isOneGroup = request.propertiesToGroupBy.isEmpty && !columns.isEmpty && columns.allSatisfy { $0.expression.addsUp }
+    if request.propertiesToGroupBy.isEmpty, !isOneGroup {
+      rows.reserveCapacity(objects.count)
+      for object in objects {
+        let evaluator = PredicateEvaluator(object, now: now)
+        rows.append(
+          FetchedRow(columns: names, values: try Self.values(of: columns, evaluator)))
+      }
+    } else {
+      let keys = request.propertiesToGroupBy.map { FetchExpression.keyPath(of: $0) }
+      var groups: [(key: [PredicateValue], objects: [ManagedObject])] = isOneGroup ? [([], objects)] : []
+      var places: [String: [Int]] = [:]
+      if !isOneGroup {
+        for object in objects {
+          let evaluator = PredicateEvaluator(object, now: now)
+          let key = try Self.groupKey(keys, evaluator)
+          // A text that is the same for equal keys finds the few groups that must be compared.
+          let text = key.map(Self.bucket).joined(separator: "\u{1F}")
+          let known = places[text]?.first { place in
+            zip(groups[place].key, key).allSatisfy { PredicateEvaluator.isEqual($0, $1, []) }
+          }
+          if let known {
+            groups[known].objects.append(object)
+          } else {
+            places[text, default: []].append(groups.count)
+            groups.append((key, [object]))
+          }
+        }
+      }
+      for group in groups {
+        var evaluator = PredicateEvaluator(list: group.objects, now: now, entityName: request.entityName)
+        evaluator.groupKeys = zip(keys, group.key).map { ($0, $1) }
+        if let having = request.havingPredicate, try !Self.holds(having, evaluator) { continue }
+        rows.append(
+          FetchedRow(columns: names, values: try Self.values(of: columns, evaluator)))
+      }
+    }
+    if request.returnsDistinctResults {
+      var seen: Set<[FetchedRow.Value]> = []
+      rows = rows.filter { seen.insert($0.values).inserted }
+    }
+    if request.fetchOffset > 0 { rows.removeFirst(min(request.fetchOffset, rows.count)) }
+    if request.fetchLimit > 0 { rows = Array(rows.prefix(request.fetchLimit)) }
+    return rows
+  }
+
+  private func attributeColumns(_ entityName: String) -> [FetchColumn] {
+    guard let entity = managedObjectModel?.entity(named: entityName) else { return [] }
+    let plan = ModelPlan.plan(of: entity.model).entities[entity.index]
+    return plan.attributes.filter { plan.properties[$0].slot >= 0 }.map { FetchColumn(plan.properties[$0].name, .keyPath([plan.properties[$0].name])) }
+  }
+
+  private static func values(
+    of columns: [FetchColumn], _ evaluator: PredicateEvaluator
+  ) throws(ManagedObjectError) -> [FetchedRow.Value] {
+    try ManagedObjectError.reporting { () throws(PredicateEvaluationError) in
+      try columns.map { column throws(PredicateEvaluationError) in try plain(try evaluator.value(of: column.expression), evaluator) }
+    }
+  }
+
+  private static func groupKey(
+    _ keys: [FetchExpression], _ evaluator: PredicateEvaluator
+  ) throws(ManagedObjectError) -> [PredicateValue] {
+    try ManagedObjectError.reporting { () throws(PredicateEvaluationError) in
+      try keys.map { expression throws(PredicateEvaluationError) in
+        let value = try evaluator.value(of: expression)
+        try evaluator.refuseComposite(value)
+        return value
+      }
+    }
+  }
+
+  private static func holds(_ predicate: FetchPredicate, _ evaluator: PredicateEvaluator) throws(ManagedObjectError) -> Bool {
+    do throws(PredicateEvaluationError) { return try evaluator.evaluate(predicate) } catch { throw ManagedObjectError(error) }
+  }
+
+  private static func plain(_ value: PredicateValue, _ evaluator: PredicateEvaluator) throws(PredicateEvaluationError) -> FetchedRow.Value {
+    switch value {
+    case .value(let value): return .value(value)
+    case .object(let object): return .object(object.objectID)
+    case .id(let id): return .object(id)
+    case .list(let list): return .list(try list.map { element throws(PredicateEvaluationError) in try plain(element, evaluator) })
+    case .composite(let composite): throw evaluator.failure(composite.refusal, key: composite.name)
+    }
+  }
+
+  private static func bucket(_ value: PredicateValue) -> String {
+    switch value {
+    case .value(let value):
+      // Numbers that are equal across kinds fall into one bucket.
+      // Adding 0 makes one zero of both.
+      if let number = NumberOrder.Number(value) {
+        "n\(number.asDouble + 0)"
+      } else if case .date(let date) = value {
+        "d\(date.timeIntervalSinceReferenceDate + 0)"
+      } else {
+        "v\(value.typedText)"
+      }
+    case .object(let object): "o\(object.objectID)"
+    case .id(let id): "o\(id)"
+    case .list(let list): "l\(list.count)"
+    case .composite(let composite): "c\(composite.name)"
+    }
+  }
+}

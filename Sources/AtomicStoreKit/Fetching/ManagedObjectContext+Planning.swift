@@ -1,0 +1,104 @@
+import AtomicStoreSPI
+import StoreCoordination
+
+extension ManagedObjectContext {
+  /// How ``fetch(_:)`` would carry a request out, without doing it. Pending changes are processed first.
+  ///
+  /// - Throws: `.invalidFetch` as ``fetch(_:)``.
+  public func explain<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> FetchExplanation {
+    processPendingChanges()
+    try check(request)
+    return FetchExplanation(try plan(request, for: .objects))
+  }
+
+  /// Decides how to carry a request out that was checked. Pending changes must have been processed.
+  func plan<Result>(_ request: FetchRequest<Result>, for purpose: FetchPlan.Purpose) throws(ManagedObjectError) -> FetchPlan {
+    if asksForAll(request, purpose) { return .all }
+    if !request.includesPendingChanges, parent == nil, hasPendingChanges { return .withoutChanges }
+    switch try columnSearches(request) {
+    case .failure(let reason): return .objects(reason)
+    case .success(let searches): return hasPendingChanges ? .columnsAndChanges(searches) : .columns(searches)
+    }
+  }
+
+  /// Whether nothing is asked of any object, so that none has to be looked at.
+  private func asksForAll<Result>(_ request: FetchRequest<Result>, _ purpose: FetchPlan.Purpose) -> Bool {
+    guard request.predicate == nil else { return false }
+    switch purpose {
+    case .objects:
+      let isWithoutChanges = !request.includesPendingChanges && parent == nil && hasPendingChanges
+      return request.sortKeys.isEmpty && request.fetchLimit == 0 && !isWithoutChanges
+    case .count:
+      return request.filter == nil && parent == nil && (inserted.isEmpty && deleted.isEmpty || !request.includesPendingChanges)
+    case .ids: return false
+    }
+  }
+
+  enum ColumnSearches {
+    case success([ColumnSearch])
+    case failure(FetchPlan.Reason)
+  }
+
+  /// What to run over columns for a request, or why that cannot be: a closure, keys that are no columns, or changes in memory
+  /// that the columns do not know and the predicate may look at through a relationship.
+  private func columnSearches<Result>(_ request: FetchRequest<Result>) throws(ManagedObjectError) -> ColumnSearches {
+    guard parent == nil else { return .failure(.isChildContext) }
+    guard request.filter == nil else { return .failure(.hasClosure) }
+    let entities = try entities(of: request)
+    let homes = homesAsked(request)
+    // Several stores in one order are sorted as objects.
+    guard homes.count == 1 || request.sortKeys.isEmpty else { return .failure(.severalStoresInOneOrder) }
+    guard !hasPendingChanges || managedObjectModel != nil else { return .failure(.storeIsClosed) }
+    var searches: [ColumnSearch] = []
+    for home in homes {
+      guard let version = home.currentVersion() else { return .failure(.storeIsClosed) }
+      guard isReadAsStored(home, version) else { return .failure(.objectsDifferFromStore) }
+      var asked: [(plan: EntityPlan, test: RowTest?)] = []
+      let compiler = RowTestCompiler(plan: home.plan, version: version, store: home.identifier)
+      for entity in entities where entity.model === home.store.model && !entity.isAbstract {
+        let plan = home.plan.entities[entity.index]
+        guard let predicate = request.predicate else {
+          asked.append((plan, nil))
+          continue
+        }
+        guard let test = compiler.compile(predicate, plan) else { return .failure(.predicate(predicate, entityName: plan.name)) }
+        guard !test.readsDeferredValues(version, plan.index) else { return .failure(.deferredValues(entityName: plan.name)) }
+        guard !isChanged(anyOf: test.entitiesLedTo) else { return .failure(.changesBehindRelationship(entityName: plan.name)) }
+        asked.append((plan, test))
+      }
+      var search = ColumnSearch(home: home, version: version, entities: asked)
+      // With unsaved changes, objects are sorted.
+      if !request.sortKeys.isEmpty, !hasPendingChanges {
+        guard let sort = RowSort(request.sortKeys, entities: asked.map(\.plan), home.plan, version) else {
+          return .failure(.sortKeys(request.sortKeys))
+        }
+        search.sort = sort
+      }
+      searches.append(search)
+    }
+    return .success(searches)
+  }
+
+  /// Whether objects without changes say what the store's present version says: none reads an older one, and nothing lies over
+  /// stored values. Found out once for each version, not at each fetch.
+  private func isReadAsStored(_ home: StoreHome, _ version: NodeVersion) -> Bool {
+    if home.settledVersion === version { return true }
+    var isSettled = true
+    home.visit { object in
+      objectsAskedByFetches += 1
+      guard object.flags.contains(.realized) else { return }
+      if object.base !== version, !object.flags.contains(.inserted) { isSettled = false }
+      if object.hasStoredOverlay { isSettled = false }
+    }
+    if isSettled { home.settledVersion = version }
+    return isSettled
+  }
+
+  /// Whether objects of one of these entities are changed here.
+  private func isChanged(anyOf entities: Set<Int>) -> Bool {
+    guard !entities.isEmpty, hasPendingChanges else { return false }
+    return [inserted, updated, deleted].contains { $0.contains { entities.contains($0.plan.index) } }
+  }
+
+  var hasPendingChanges: Bool { !(inserted.isEmpty && updated.isEmpty && deleted.isEmpty) }
+}

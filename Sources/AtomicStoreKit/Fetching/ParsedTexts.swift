@@ -1,0 +1,33 @@
+import AtomicStoreSPI
+import StorePredicates
+import Synchronization
+
+/// Predicates and expressions of models, read once.
+enum ParsedTexts {
+  private static let predicates = Mutex<[String: Result<FetchPredicate?, PredicateFormatError>]>([:])
+  private static let expressions = Mutex<[String: Result<FetchExpression, PredicateFormatError>]>([:])
+
+  /// Nil for an empty text.
+  static func predicate(_ text: String) -> Result<FetchPredicate?, PredicateFormatError> {
+    if text.isEmpty { return .success(nil) }
+    return predicates.withLock { known in
+      if let found = known[text] { return found }
+      if known.count > 1024 { known = [:] }
+      let made: Result<FetchPredicate?, PredicateFormatError>
+      do throws(PredicateFormatError) { made = .success(try FetchPredicate(format: text)) } catch { made = .failure(error) }
+      known[text] = made
+      return made
+    }
+  }
+
+  static func expression(_ text: String) -> Result<FetchExpression, PredicateFormatError> {
+    expressions.withLock { known in
+      if let found = known[text] { return found }
+      if known.count > 1024 { known = [:] }
+      let made: Result<FetchExpression, PredicateFormatError>
+      do throws(PredicateFormatError) { made = .success(try FetchExpression(format: text)) } catch { made = .failure(error) }
+      known[text] = made
+      return made
+    }
+  }
+}

@@ -1,0 +1,93 @@
+import AtomicStoreSPI
+import StoreCoordination
+import FoundationEssentials
+
+/// A store as one context sees it, with the objects that the context has of it.
+final class StoreHome {
+  let identifier: UUID
+  /// Replaced when the store is moved by Save As.
+  private(set) var store: PersistentStore
+  /// By the number of a hierarchy's root entity.
+  private var identities: [IdentityMap<ManagedObject>]
+  let plan: ModelPlan
+  /// The version of which it is known that every object without changes says what it says.
+  weak var settledVersion: NodeVersion?
+  private let coordinator: PersistentStoreCoordinator
+  /// Whether objects of the context may read different versions of the store, since more than one has been met.
+  private(set) var isMixed = false
+  /// The version that the objects read while they are not mixed.
+  private var serial: UInt64?
+
+  init(_ store: PersistentStore, _ coordinator: PersistentStoreCoordinator) {
+    self.store = store
+    self.coordinator = coordinator
+    identifier = store.identifier
+    plan = ModelPlan.plan(of: store.model)
+    identities = (0..<store.model.entityCount).map { _ in IdentityMap() }
+  }
+
+  /// The store's present version; nil where the store is no longer open.
+  func currentVersion() -> NodeVersion? {
+    let (version, isOpen) = store.versionIfOpen
+    if isOpen { return noted(version) }
+    // Moved by Save As, or taken away and come back: it is the same store while it has the same identity and model.
+    guard let again = coordinator.persistentStore(identifier: identifier), again.model === store.model else { return nil }
+    store = again
+    let (moved, isMovedOpen) = again.versionIfOpen
+    return isMovedOpen ? noted(moved) : nil
+  }
+
+  private func noted(_ version: NodeVersion) -> NodeVersion {
+    if serial == nil { serial = version.serial } else if serial != version.serial { isMixed = true }
+    return version
+  }
+
+  /// Notes that all objects with values read one version again.
+  func unify(_ version: NodeVersion) {
+    serial = version.serial
+    isMixed = false
+  }
+
+  func object(root: Int, _ number: Int64) -> ManagedObject? { identities[root][number] }
+  func object(root: Int, _ reference: ReferenceObject) -> ManagedObject? {
+    switch reference {
+    case .integer(let number): identities[root][number]
+    case .string(let text): identities[root][text]
+    }
+  }
+
+  func register(_ object: ManagedObject) {
+    guard let reference = object.reference else { return }
+    object.flags.insert(.registered)
+    identities[object.plan.root].insert(object, reference)
+  }
+
+  /// Registers a new object under the reference that it was given. A fault that somebody asked for by that reference,
+  /// while nothing had it, gives way: there is one object for each row.
+  func registerNew(_ object: ManagedObject) {
+    if let reference = object.reference, let other = self.object(root: object.plan.root, reference), other !== object {
+      other.context?.notice.invalidated.append(other)
+      other.abandon(.notInStore)
+    }
+    register(object)
+  }
+
+  func unregister(_ object: ManagedObject) {
+    guard object.flags.contains(.registered), let reference = object.reference else { return }
+    object.flags.remove(.registered)
+    identities[object.plan.root].remove(reference)
+  }
+
+  /// Calls `body` with each object.
+  func visit(_ body: (ManagedObject) -> Void) { for map in identities { map.visit(body) } }
+
+  var registeredObjects: [ManagedObject] { identities.flatMap(\.objects) }
+
+  /// The value of a slot that the store's format supplies on first read.
+  func suppliedValue(slot: Int, object: ManagedObject) throws(PersistentStoreError) -> StoredValue {
+    guard let version = currentVersion(), let reference = object.reference,
+      let node = version.handle(for: reference, root: object.plan.root)
+    else { return .null }
+    return try store.value(slot: slot, of: node)
+  }
+}

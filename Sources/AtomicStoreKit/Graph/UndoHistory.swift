@@ -1,0 +1,270 @@
+import AtomicStoreSPI
+
+/// Undo and redo of a context's changes, in groups.
+///
+/// It records single steps (a value, one end of a relationship, an insertion, a deletion) as they happen, delete
+/// propagation included, so that undoing all gives the starting graph exactly, and redoing all the end. It keeps the
+/// objects in it alive. It is Foundation's `UndoManager` in all but name: that class does not exist on Linux.
+public final class UndoHistory {
+  enum Step {
+    case inserted(ManagedObject)
+    case deleted(ManagedObject)
+    case attribute(ManagedObject, Int, StoredValue)
+    case transient(ManagedObject, Int, Any?)
+    case toOne(ManagedObject, Int, ManagedObject?)
+    case added(ManagedObject, Int, ManagedObject, Int?)
+    case removed(ManagedObject, Int, ManagedObject, Int?)
+    case order(ManagedObject, Int, [ManagedObject])
+  }
+  struct Group {
+    var name: String?
+    var steps: [Step] = []
+  }
+
+  /// Whether what happens between two calls of ``ManagedObjectContext/processPendingChanges()`` is one group. Otherwise
+  /// each group is begun and ended by hand.
+  public var groupsByEvent = true
+  /// How many groups are kept; 0 for all.
+  public var levelsOfUndo = 0 { didSet { trim() } }
+
+  private var undoGroups: [Group] = []
+  private var redoGroups: [Group] = []
+  private var open = Group()
+  private var depth = 0
+  private var disabled = 0
+  private var isWorking = false
+  private weak var context: ManagedObjectContext?
+
+  /// Creates an empty history. It records once it is set as a context's `undoManager`.
+  public init() {}
+
+  func attach(_ context: ManagedObjectContext) {
+    removeAllActions()
+    self.context = context
+  }
+  func detach() {
+    removeAllActions()
+    context = nil
+  }
+
+  /// All that is recorded.
+  struct Contents {
+    fileprivate var undoGroups: [Group]
+    fileprivate var redoGroups: [Group]
+    fileprivate var open: Group
+  }
+  var contents: Contents {
+    get { Contents(undoGroups: undoGroups, redoGroups: redoGroups, open: open) }
+    set { (undoGroups, redoGroups, open) = (newValue.undoGroups, newValue.redoGroups, newValue.open) }
+  }
+
+  // MARK: Recording
+
+  func log(_ step: Step) {
+    guard disabled == 0, !isWorking else { return }
+    if !redoGroups.isEmpty {
+      discard(redoGroups)
+      redoGroups = []
+    }
+    open.steps.append(step)
+  }
+
+  func holds(_ object: ManagedObject) -> Bool { isWorking || !open.steps.isEmpty || !undoGroups.isEmpty || !redoGroups.isEmpty }
+
+  /// Stops recording until the same number of ``enableUndoRegistration()``.
+  public func disableUndoRegistration() { disabled += 1 }
+  /// Takes back one ``disableUndoRegistration()``; no effect where there is none.
+  public func enableUndoRegistration() { disabled = max(0, disabled - 1) }
+  /// Whether changes are recorded.
+  public var isUndoRegistrationEnabled: Bool { disabled == 0 }
+
+  /// Begins a group that lasts until ``endUndoGrouping()``, whatever is processed meanwhile. Groups nest; the outermost
+  /// is undone as one.
+  public func beginUndoGrouping() {
+    if depth == 0 { closeOpenGroup() }
+    depth += 1
+  }
+  /// Ends the group that ``beginUndoGrouping()`` began; no effect where there is none.
+  public func endUndoGrouping() {
+    guard depth > 0 else { return }
+    if depth == 1 { context?.processPendingChanges() }
+    depth -= 1
+    if depth == 0 { closeOpenGroup() }
+  }
+
+  /// Names the group that is open, or the last one.
+  public func setActionName(_ name: String) {
+    if open.steps.isEmpty, depth == 0, let last = undoGroups.indices.last { undoGroups[last].name = name } else { open.name = name }
+  }
+  /// The name of what ``undo()`` would take back; nil where it has none, or there is nothing.
+  public var undoActionName: String? { open.steps.isEmpty ? undoGroups.last?.name : open.name }
+  /// The name of what ``redo()`` would do again; nil where it has none, or there is nothing.
+  public var redoActionName: String? { redoGroups.last?.name }
+
+  func endEvent() { if groupsByEvent, depth == 0, !isWorking { closeOpenGroup() } }
+
+  private func closeOpenGroup() {
+    guard !open.steps.isEmpty else { return }
+    undoGroups.append(open)
+    open = Group()
+    trim()
+  }
+
+  private func trim() {
+    guard levelsOfUndo > 0, undoGroups.count > levelsOfUndo else { return }
+    let surplus = undoGroups.count - levelsOfUndo
+    discard(undoGroups.prefix(surplus))
+    undoGroups.removeFirst(surplus)
+  }
+
+  /// Forgets everything, and with it the objects that only this kept alive.
+  public func removeAllActions() {
+    discard(undoGroups)
+    discard(redoGroups)
+    discard(CollectionOfOne(open))
+    undoGroups = []
+    redoGroups = []
+    open = Group()
+    depth = 0
+  }
+
+  /// Objects that only these groups could have brought back let go of their values, and with them of each other.
+  private func discard(_ groups: some Collection<Group>) {
+    for group in groups {
+      for case .deleted(let object) in group.steps where object.context == nil {
+        object.edits = nil
+        object.overlay = nil
+        object.base = nil
+      }
+    }
+  }
+
+  // MARK: Undo and redo
+
+  /// Whether ``undo()`` would take back anything.
+  public var canUndo: Bool { !undoGroups.isEmpty || !open.steps.isEmpty }
+  /// Whether ``redo()`` would do anything again. A new change clears what could be done again.
+  public var canRedo: Bool { !redoGroups.isEmpty && open.steps.isEmpty }
+  /// Whether an undo or a redo is running.
+  public var isUndoing: Bool { isWorking }
+
+  /// Takes back the last group. Nothing happens where there is none.
+  public func undo() {
+    guard let context, !isWorking else { return }
+    context.processPendingChanges()
+    closeOpenGroup()
+    guard let group = undoGroups.popLast() else { return }
+    redoGroups.append(reverse(group, in: context))
+    context.processPendingChanges()
+  }
+
+  /// Does again what was last taken back.
+  public func redo() {
+    guard let context, !isWorking else { return }
+    context.processPendingChanges()
+    closeOpenGroup()
+    guard let group = redoGroups.popLast() else { return }
+    undoGroups.append(reverse(group, in: context))
+    context.processPendingChanges()
+  }
+
+  /// Carries out the opposite of a group's steps, last first, and gives the group that would take that back.
+  private func reverse(_ group: Group, in context: ManagedObjectContext) -> Group {
+    isWorking = true
+    defer { isWorking = false }
+    var opposite = Group(name: group.name)
+    opposite.steps.reserveCapacity(group.steps.count)
+    // What was deleted and saved comes back as a new object.
+    var returned: [ManagedObject] = []
+    for step in group.steps.reversed() {
+      if case .deleted(let object) = step, object.context == nil { returned.append(object) }
+      if let back = reverse(step, in: context) { opposite.steps.append(back) }
+    }
+    for object in returned { context.joinOtherEnds(of: object) }
+    return opposite
+  }
+
+  private func reverse(_ step: Step, in context: ManagedObjectContext) -> Step? {
+    switch step {
+    case .inserted(let object):
+      context.applyUninsert(object)
+      return .deleted(object)
+    case .deleted(let object):
+      // A merge policy or a refresh may have brought it back.
+      guard object.context == nil || object.flags.contains(.deleted) else { return nil }
+      context.applyUndelete(object)
+      return .inserted(object)
+    case .attribute(let object, let p, let value):
+      guard isChangeable(object) else { return nil }
+      let now = object.storedValue(p)
+      object.applyStoredValue(p, value)
+      object.extras?.transformed[p] = nil
+      note(object, context)
+      return .attribute(object, p, now)
+    case .transient(let object, let p, let value):
+      guard isChangeable(object) else { return nil }
+      var now: Any?
+      if case .transient(let before)? = object.layered(p) { now = before }
+      if value == nil, object.overlayIsEmpty(at: p) { object.setEdit(p, nil) } else { object.setEdit(p, .transient(value)) }
+      note(object, context)
+      return .transient(object, p, now)
+    case .toOne(let object, let p, let value):
+      guard isChangeable(object) else { return nil }
+      let now = object.toOneObject(p)
+      object.applyToOne(p, value)
+      note(object, context)
+      return .toOne(object, p, now)
+    case .added(let object, let p, let member, _):
+      // After a refresh or a conflict, members may be back or gone already.
+      guard isChangeable(object), object.toManyContains(p, member) else { return nil }
+      let place = object.applyRemove(p, member)
+      note(object, context)
+      return .removed(object, p, member, place)
+    case .removed(let object, let p, let member, let place):
+      guard isChangeable(object), !object.toManyContains(p, member) else { return nil }
+      object.applyAdd(p, member, at: place)
+      note(object, context)
+      return .added(object, p, member, place)
+    case .order(let object, let p, let list):
+      guard isChangeable(object) else { return nil }
+      let now = object.toManyObjects(p)
+      object.applyOrder(p, list)
+      note(object, context)
+      return .order(object, p, now)
+    }
+  }
+
+  /// Whether an object's values are at hand. One that was deleted and saved keeps them for the undo that brings it back.
+  private func isChangeable(_ object: ManagedObject) -> Bool {
+    let gone = object.extras?.gone
+    return object.context == nil && (gone == .deletedHere || gone == .neverSaved || gone == .merged) || object.isReachable
+  }
+  private func note(_ object: ManagedObject, _ context: ManagedObjectContext) {
+    if object.context === context { context.noteChange(of: object) }
+  }
+}
+
+extension ManagedObjectContext {
+  /// Takes back the last group of changes: see ``undoManager``.
+  public func undo() { undoManager?.undo() }
+  /// Does again what was last undone.
+  public func redo() { undoManager?.redo() }
+
+  /// Takes an insertion back. An object that was saved meanwhile is deleted; its surroundings have steps of their own.
+  func applyUninsert(_ object: ManagedObject) {
+    guard object.context === self else { return }
+    if object.flags.contains(.inserted) {
+      inserted.remove(object)
+      // It may have a permanent ID. Nobody takes it out of the table once it has no context.
+      object.home?.unregister(object)
+      object.flags = []
+      object.context = nil
+      object.needExtras().gone = .neverSaved
+      notice.deleted.append(object)
+    } else if object.isReachable, !object.flags.contains(.deleted) {
+      applyDelete(object)
+      object.flags.insert(.propagated)
+      unpropagated.removeAll { $0 === object }
+    }
+  }
+}

@@ -1,0 +1,28 @@
+extension ManagedObject {
+  final func forgetInitialValues() {
+    flags.remove(.realized)
+    edits = nil
+  }
+
+  /// The object is no longer its context's.
+  final func abandon(_ reason: ManagedObjectError.UnavailableReason) {
+    let extras = needExtras()
+    // It goes on being known by what it was known by.
+    if extras.parentObject != nil || reference != nil && home != nil && (!flags.contains(.inserted) || flags.contains(.permanent)) {
+      extras.lastID = objectID
+    }
+    home?.unregister(self)
+    if let context, !context.retained.isEmpty { context.retained[ObjectIdentifier(self)] = nil }
+    context = nil
+    home = nil
+    base = nil
+    edits = nil
+    overlay = nil
+    flags = []
+    position = -1
+    extras.gone = reason
+    extras.parentObject = nil
+    extras.fetched = [:]
+    extras.transformed = [:]
+  }
+}

@@ -1,0 +1,71 @@
+import AtomicStoreSPI
+import FoundationEssentials
+import StorePredicates
+
+extension SortKey {
+  /// The objects in order. Each value is asked for once.
+  ///
+  /// - Throws: as a predicate on the same key; `.invalidFetch` for values that have no order between them.
+  static func sort(_ objects: [ManagedObject], by keys: [SortKey]) throws(ManagedObjectError) -> [ManagedObject] {
+    let paths = keys.map { FetchExpression.keyPath($0.keyPath.split(separator: ".").map(String.init)) }
+    var rows: [(values: [StoredValue], place: Int)] = []
+    rows.reserveCapacity(objects.count)
+    for (place, object) in objects.enumerated() {
+      let evaluator = PredicateEvaluator(object)
+      var values: [StoredValue] = []
+      for (index, path) in paths.enumerated() {
+        let value: PredicateValue
+        do throws(PredicateEvaluationError) { value = try evaluator.value(of: path) } catch { throw ManagedObjectError(error) }
+        switch value {
+        case .value(.string(let text)):
+          values.append(
+            .string(
+              keys[index].textOrder == .scalars
+                ? StringComparison.folded(text, keys[index].options) : StringComparison.standardKey(text)))
+        case .value(let value): values.append(value)
+        case .composite(let composite): throw ManagedObjectError(evaluator.failure(composite.refusal, key: keys[index].keyPath))
+        case .object, .id, .list:
+          throw ManagedObjectError(
+            .invalidFetch, "sorting by '\(keys[index].keyPath)': it leads to objects, which have no order",
+            entityName: object.plan.name, key: keys[index].keyPath)
+        }
+      }
+      rows.append((values, place))
+    }
+    rows.sort { one, other in
+      for index in keys.indices {
+        let order = SortKey.order(one.values[index], other.values[index])
+        if order != 0 { return keys[index].isAscending ? order < 0 : order > 0 }
+      }
+      return one.place < other.place
+    }
+    return rows.map { objects[$0.place] }
+  }
+
+  /// A total order: null first, then not-a-number, then by kind and value.
+  private static func order(_ one: StoredValue, _ other: StoredValue) -> Int {
+    if one.isNull || other.isNull { return one.isNull ? (other.isNull ? 0 : -1) : 1 }
+    if case .data(let a) = one, case .data(let b) = other {
+      return a == b ? 0 : a.lexicographicallyPrecedes(b) ? -1 : 1
+    }
+    if let order = PredicateEvaluator.order(one, other, []) { return order }
+    let a = rank(one)
+    let b = rank(other)
+    return a < b ? -1 : a > b ? 1 : 0
+  }
+
+  private static func rank(_ value: StoredValue) -> Int {
+    switch value {
+    case .null: 0
+    case .double(let number): number.isNaN ? 1 : 2
+    case .float(let number): number.isNaN ? 1 : 2
+    case .decimal(let number): number.isNaN ? 1 : 2
+    case .integer, .boolean: 2
+    case .date(let date): date.timeIntervalSinceReferenceDate.isNaN ? 3 : 4
+    case .string, .uri: 5
+    case .uuid: 6
+    case .data: 7
+    case .toOne, .toMany: 8
+    }
+  }
+}
