@@ -61,7 +61,7 @@ public struct FetchExplanation: Sendable, Hashable, CustomStringConvertible {
   /// Why columns do not suffice, where each object is evaluated.
   public let reason: String?
 
-  init(_ method: Method, reason: String? = nil) {
+  init(method: Method, reason: String? = nil) {
     self.method = method
     self.reason = reason
   }
@@ -72,11 +72,11 @@ public struct FetchExplanation: Sendable, Hashable, CustomStringConvertible {
 extension FetchExplanation {
   init(_ plan: FetchPlan) {
     switch plan {
-    case .all: self.init(.all)
-    case .columns: self.init(.columns)
-    case .columnsAndChanges: self.init(.columnsAndChanges)
-    case .withoutChanges: self.init(.withoutChanges)
-    case .objects(let reason): self.init(.objects, reason: reason.text)
+    case .all: self.init(method: .all)
+    case .columns: self.init(method: .columns)
+    case .columnsAndChanges: self.init(method: .columnsAndChanges)
+    case .withoutChanges: self.init(method: .withoutChanges)
+    case .objects(let reason): self.init(method: .objects, reason: reason.text)
     }
   }
 }

@@ -42,7 +42,7 @@ extension StoreTraits {
       case .readingAndWriting: reading ?? writing
       }
     if let found { return found }
-    let ofEveryFormat = StoreLimits.options + RelationshipRules.options + [PersistentStoreCoordinator.ignoreVersionHashesOption]
+    let ofEveryFormat = StoreLimits.options + RelationshipRules.options + [StoreOpening.ignoreVersionHashesOption]
     if use == .reading, writing != nil {
       throw PersistentStoreError(.invalidOption, "the option '\(name)' of \(storeType) stores is for writing, and has no effect on reading")
     }
@@ -54,4 +54,10 @@ extension StoreTraits {
     throw PersistentStoreError(
       .invalidOption, "\(storeType) stores have no option '\(name)'; they have \(names.isEmpty ? "none" : names)")
   }
+}
+
+extension StoreOpening {
+  /// The coordinator's own option of that name.
+  static let ignoreVersionHashesOption = StoreOption(
+    name: "ignoreVersionHashes", help: "Whether a store is read with a model of other version hashes.", values: ["yes", "no"])
 }

@@ -5,14 +5,13 @@ extension PersistentStoreCoordinator {
   /// hashes in its metadata are those of another one. The next save writes those of the model.
   ///
   /// A store that carries a model with other stored properties is refused all the same: it could not be read.
-  public static let ignoreVersionHashesOption = StoreOption(
-    name: "ignoreVersionHashes", help: "Whether a store is read with a model of other version hashes.", values: ["yes", "no"])
+  public static let ignoreVersionHashesOption = StoreOpening.ignoreVersionHashesOption
 }
 
 extension StoreOpening {
   /// Takes the kit's own option out of the options of a format.
   static func takeIgnoresVersionHashes(from options: inout StoreOptions) throws(PersistentStoreError) -> Bool {
-    let name = PersistentStoreCoordinator.ignoreVersionHashesOption.name
+    let name = Self.ignoreVersionHashesOption.name
     guard let value = options.removeValue(forKey: name) else { return false }
     guard value == "yes" || value == "no" else {
       throw PersistentStoreError(.invalidOption, "the option '\(name)' takes yes or no, not '\(value)'")
@@ -36,7 +35,7 @@ extension StoreOpening {
     throw PersistentStoreError(
       .modelMismatch,
       "the version hashes in the store are those of another model: \(shown)\(more); the option "
-        + "\(PersistentStoreCoordinator.ignoreVersionHashesOption.name)=yes reads it all the same", at: StoreLocation(file: path))
+        + "\(Self.ignoreVersionHashesOption.name)=yes reads it all the same", at: StoreLocation(file: path))
   }
 }
 
