@@ -30,15 +30,16 @@ let package = Package(
     // What a format author needs, and nothing else: no format, no libxml2, no object graph.
     .library(name: "AtomicStoreSPI", targets: ["AtomicStoreSPI"]),
     .library(name: "AtomicStoreConformance", targets: ["AtomicStoreConformance"]),
-    // What a test target that runs conformance checks links beside the harness, and no other target: it replaces system calls of the
-    // whole program, so that checks can count and fail them.
+    // What a test target that runs conformance checks links beside the harness, and no other target: it replaces system
+    // calls of the whole program, so that checks can count and fail them.
     .library(name: "AtomicStoreConformanceFaults", targets: ["CStoreFaults"]),
-    // One dynamic library with all of it: what plug-ins link, and whoever tests them, so that there is one copy of the kit. It replaces
-    // no system call.
+    // One dynamic library with all of it: what plug-ins link, and whoever tests them, so that there is one copy of the
+    // kit. It replaces no system call.
     .library(
       name: "AtomicStoreKitDynamic", type: .dynamic,
       targets: [
-        "AtomicStoreKit", "StoreCoordination", "StorePredicates", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats",
+        "AtomicStoreKit", "StoreCoordination", "StorePredicates", "AtomicStoreSPI", "StoreCodecs", "ModelFiles",
+        "BuiltInStoreFormats",
         "AtomicStoreConformance", "AtomicStoreCommand", "AtomicStoreConformCommand", "CStorePlugin",
       ]),
     // For Fuzzing/, which is a package of its own: inputs made to do harm, and the judge of what comes of them.
@@ -50,7 +51,8 @@ let package = Package(
   ],
   traits: [
     // A program that uses the libraries only says `traits: []` where it names this package, and resolves nothing else.
-    .trait(name: "Command", description: "The command atomicstore, which parses its arguments with swift-argument-parser."),
+    .trait(
+      name: "Command", description: "The command atomicstore, which parses its arguments with swift-argument-parser."),
     .default(enabledTraits: ["Command"]),
   ],
   dependencies: [
@@ -64,18 +66,22 @@ let package = Package(
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .target(name: "CStoreFiles"),
 
-    // What codecs and stores share: errors with a location, exact decimals, property-list values, text compared by scalars.
+    // What codecs and stores share: errors with a location, exact decimals, property-list values, text compared by
+    // scalars.
     .target(name: "StorePrimitives", swiftSettings: strict),
 
-    // Bounded readers and writers of property lists, keyed archives, XML, CSV and text. They know neither files nor entities.
+    // Bounded readers and writers of property lists, keyed archives, XML, CSV and text. They know neither files nor
+    // entities.
     .target(name: "StoreCodecs", dependencies: ["StorePrimitives", "CLibXML2", "CZlib"], swiftSettings: strict),
 
     // Files: what a format reads and writes, and how the kit publishes it. They know neither entities nor formats.
     .target(name: "StoreFiles", dependencies: ["StorePrimitives", "CStoreFiles"], swiftSettings: strict),
 
-    // What a format author imports: models, values, nodes, the store protocol. StoreFiles and StorePrimitives come along.
+    // What a format author imports: models, values, nodes, the store protocol. StoreFiles and StorePrimitives come
+    // along.
     .target(name: "CStorePlugin"),
-    .target(name: "AtomicStoreSPI", dependencies: ["StoreFiles", "StorePrimitives", "CStorePlugin"], swiftSettings: strict),
+    .target(
+      name: "AtomicStoreSPI", dependencies: ["StoreFiles", "StorePrimitives", "CStorePlugin"], swiftSettings: strict),
 
     // Model files into a model, and back.
     .target(name: "ModelFiles", dependencies: ["AtomicStoreSPI", "StoreCodecs"], swiftSettings: strict),
@@ -91,43 +97,50 @@ let package = Package(
       name: "CSVStoreFormat", dependencies: ["AtomicStoreSPI", "StoreCodecs"], path: "StoreFormats/CSV",
       exclude: ["FORMAT.md"], packageAccess: false, swiftSettings: strict),
     .target(
-      name: "CoreDataSQLiteStoreFormat", dependencies: ["AtomicStoreSPI", "StoreCodecs", "ModelFiles", "CSQLite"], path: "StoreFormats/CoreDataSQLite",
+      name: "CoreDataSQLiteStoreFormat", dependencies: ["AtomicStoreSPI", "StoreCodecs", "ModelFiles", "CSQLite"],
+      path: "StoreFormats/CoreDataSQLite",
       exclude: ["FORMAT.md"], packageAccess: false, swiftSettings: strict),
     .target(
-      name: "CoreDataBinaryStoreFormat", dependencies: ["AtomicStoreSPI", "StoreCodecs"], path: "StoreFormats/CoreDataBinary",
+      name: "CoreDataBinaryStoreFormat", dependencies: ["AtomicStoreSPI", "StoreCodecs"],
+      path: "StoreFormats/CoreDataBinary",
       exclude: ["FORMAT.md"], packageAccess: false, swiftSettings: strict),
     .target(
       name: "BuiltInStoreFormats",
       dependencies: [
-        "AtomicStoreSPI", "XMLStoreFormat", "BinaryPropertyListStoreFormat", "CSVStoreFormat", "CoreDataSQLiteStoreFormat",
+        "AtomicStoreSPI", "XMLStoreFormat", "BinaryPropertyListStoreFormat", "CSVStoreFormat",
+        "CoreDataSQLiteStoreFormat",
         "CoreDataBinaryStoreFormat",
       ],
       path: "StoreFormats/BuiltIn", swiftSettings: strict),
 
-    // The stack, in three parts that know the SPI and never a format; of the codecs they use the exact texts of dates. Stores without
-    // objects: coordinator, opening, saving, converting, comparing. Predicates without objects: text, checks, evaluation of whatever
-    // is a PredicateSubject. And the object graph, which re-exports both: programs import it alone.
+    // The stack, in three parts that know the SPI and never a format; of the codecs they use the exact texts of dates.
+    // Stores without objects: coordinator, opening, saving, converting, comparing. Predicates without objects: text,
+    // checks, evaluation of whatever is a PredicateSubject. And the object graph, which re-exports both: programs
+    // import it alone.
     .target(name: "StoreCoordination", dependencies: ["AtomicStoreSPI", "StoreCodecs"], swiftSettings: strict),
     .target(name: "StorePredicates", dependencies: ["AtomicStoreSPI", "StoreCodecs"], swiftSettings: strict),
     .target(
       name: "AtomicStoreKit", dependencies: ["AtomicStoreSPI", "StoreCoordination", "StorePredicates", "StoreCodecs"],
       swiftSettings: strict),
 
-    // The harness that proves a format. No test framework inside. Its C part forks, sets limits, and shares between processes what
-    // is done to the system calls of a save.
+    // The harness that proves a format. No test framework inside. Its C part forks, sets limits, and shares between
+    // processes what is done to the system calls of a save.
     .target(name: "CConformance"),
     .target(
-      name: "AtomicStoreConformance", dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "CConformance"], swiftSettings: strict),
-    // The replaced calls: `write`, `rename` and so on, defined again. Only atomicstore-conform and tests link this target; nothing
-    // imports it, and the harness finds it through a weak reference.
+      name: "AtomicStoreConformance", dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "CConformance"],
+      swiftSettings: strict),
+    // The replaced calls: `write`, `rename` and so on, defined again. Only atomicstore-conform and tests link this
+    // target; nothing imports it, and the harness finds it through a weak reference.
     .target(name: "CStoreFaults", cSettings: [.headerSearchPath("../CConformance/include")]),
 
     // Inputs made to do harm, and what each reader must make of them: for the tests here and for Fuzzing/.
     .target(
-      name: "StoreMutation", dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats"],
+      name: "StoreMutation",
+      dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats"],
       swiftSettings: strict),
 
-    // What the two programs share: arguments, plug-ins, output, errors with exit codes, signals. It knows nothing of the stack.
+    // What the two programs share: arguments, plug-ins, output, errors with exit codes, signals. It knows nothing of
+    // the stack.
     .target(
       name: "CommandSupport", dependencies: ["AtomicStoreSPI", "StoreCodecs", "BuiltInStoreFormats", argumentParser],
       swiftSettings: strict),
@@ -136,16 +149,20 @@ let package = Package(
     .target(
       name: "AtomicStoreCommand",
       dependencies: [
-        "CommandSupport", "AtomicStoreKit", "StoreCoordination", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats",
+        "CommandSupport", "AtomicStoreKit", "StoreCoordination", "AtomicStoreSPI", "StoreCodecs", "ModelFiles",
+        "BuiltInStoreFormats",
         argumentParser,
       ], swiftSettings: strict),
     .executableTarget(
-      name: "atomicstore", dependencies: ["AtomicStoreCommand"], swiftSettings: strict, linkerSettings: exportingSymbols),
+      name: "atomicstore", dependencies: ["AtomicStoreCommand"], swiftSettings: strict, linkerSettings: exportingSymbols
+    ),
 
     // `atomicstore conform`, which is a program of its own: the only one in which system calls are replaced.
     .target(
       name: "AtomicStoreConformCommand",
-      dependencies: ["CommandSupport", "AtomicStoreConformance", "AtomicStoreSPI", "BuiltInStoreFormats", argumentParser],
+      dependencies: [
+        "CommandSupport", "AtomicStoreConformance", "AtomicStoreSPI", "BuiltInStoreFormats", argumentParser,
+      ],
       swiftSettings: strict),
     .executableTarget(
       name: "atomicstore-conform", dependencies: ["AtomicStoreConformCommand", "CStoreFaults"], swiftSettings: strict,
@@ -168,7 +185,8 @@ let package = Package(
     // Counts how often memory is asked for: a test holds the numbers to bounds.
     .target(name: "CAllocationCount", path: "Benchmarks/AllocationGuard/CAllocationCount"),
     .executableTarget(
-      name: "allocation-guard", dependencies: ["CAllocationCount", "AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats"],
+      name: "allocation-guard",
+      dependencies: ["CAllocationCount", "AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats"],
       path: "Benchmarks/AllocationGuard/Command", swiftSettings: strict),
 
     // Several contexts that change one store at random: for a test, and as a program for the long run.
@@ -181,32 +199,45 @@ let package = Package(
     // What the tests of several targets need.
     .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
     .testTarget(name: "StorePrimitivesTests", dependencies: ["StorePrimitives"], swiftSettings: strict),
-    .testTarget(name: "StoreFilesTests", dependencies: ["StoreFiles", "CConformance", "CStoreFiles"], swiftSettings: strict),
+    .testTarget(
+      name: "StoreFilesTests", dependencies: ["StoreFiles", "CConformance", "CStoreFiles"], swiftSettings: strict),
     .testTarget(name: "StoreCodecsTests", dependencies: ["StoreCodecs", "TestSupport"], swiftSettings: strict),
     .testTarget(
       name: "AtomicStoreSPITests", dependencies: ["AtomicStoreSPI"], exclude: ["Vectors"], swiftSettings: strict),
-    .testTarget(name: "ModelFilesTests", dependencies: ["ModelFiles", "AtomicStoreSPI", "StoreCodecs"], swiftSettings: strict),
+    .testTarget(
+      name: "ModelFilesTests", dependencies: ["ModelFiles", "AtomicStoreSPI", "StoreCodecs"], swiftSettings: strict),
     .testTarget(
       name: "StoreFormatsTests",
-      dependencies: ["BuiltInStoreFormats", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "StoreCodecs", "TestSupport"],
-      swiftSettings: strict),
-    .testTarget(
-      name: "HostileInputTests",
-      dependencies: ["StoreMutation", "AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles", "StoreCodecs", "TestSupport"],
-      swiftSettings: strict),
-    .testTarget(
-      name: "StoreCoordinationTests", dependencies: ["StoreCoordination", "AtomicStoreSPI", "BuiltInStoreFormats", "TestSupport"],
-      swiftSettings: strict),
-    .testTarget(name: "StorePredicatesTests", dependencies: ["StorePredicates", "AtomicStoreSPI", "TestSupport"], swiftSettings: strict),
-    .testTarget(name: "AtomicStoreKitTests", dependencies: ["AtomicStoreKit", "AtomicStoreSPI"], swiftSettings: strict),
-    .testTarget(
-      name: "ObjectGraphTests",
       dependencies: [
-        "AtomicStoreKit", "StorePredicates", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles", "ContextScripts", "TestSupport",
+        "BuiltInStoreFormats", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "StoreCodecs", "TestSupport",
       ],
       swiftSettings: strict),
     .testTarget(
-      name: "ConformanceTests", dependencies: [
+      name: "HostileInputTests",
+      dependencies: [
+        "StoreMutation", "AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles", "StoreCodecs",
+        "TestSupport",
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "StoreCoordinationTests",
+      dependencies: ["StoreCoordination", "AtomicStoreSPI", "BuiltInStoreFormats", "TestSupport"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "StorePredicatesTests", dependencies: ["StorePredicates", "AtomicStoreSPI", "TestSupport"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "AtomicStoreKitTests", dependencies: ["AtomicStoreKit", "AtomicStoreSPI"], swiftSettings: strict),
+    .testTarget(
+      name: "ObjectGraphTests",
+      dependencies: [
+        "AtomicStoreKit", "StorePredicates", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles", "ContextScripts",
+        "TestSupport",
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "ConformanceTests",
+      dependencies: [
         "AtomicStoreConformance", "AtomicStoreKit", "AtomicStoreSPI", "CConformance", "CStoreFaults", "XMLStoreFormat",
         "BinaryPropertyListStoreFormat", "CSVStoreFormat", "ModelFiles", "StoreMutation",
       ],
@@ -218,7 +249,8 @@ let package = Package(
     .testTarget(
       name: "CommandTests",
       dependencies: [
-        "atomicstore", "atomicstore-conform", "allocation-guard", "AtomicStoreCommand", "CommandSupport", "AtomicStoreConformance",
+        "atomicstore", "atomicstore-conform", "allocation-guard", "AtomicStoreCommand", "CommandSupport",
+        "AtomicStoreConformance",
         "TestSupport", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "BuiltInStoreFormats",
       ],
       swiftSettings: strict),

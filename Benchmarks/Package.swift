@@ -12,14 +12,16 @@ let package = Package(
   ],
   targets: [
     // For its include path: the C floors use the headers themselves.
-    .systemLibrary(name: "CLibXML2Floor", path: "Sources/CLibXML2Floor", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
+    .systemLibrary(
+      name: "CLibXML2Floor", path: "Sources/CLibXML2Floor", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
     .target(
       name: "CFloors", dependencies: ["CLibXML2Floor"],
       linkerSettings: [.linkedLibrary("sqlite3"), .linkedLibrary("xml2")]),
     .executableTarget(
       name: "benchmarks",
       dependencies: [
-        "CFloors", "SwiftCSV", .product(name: "AtomicStoreKit", package: "atomic-store-kit"), .product(name: "GRDB", package: "GRDB.swift"),
+        "CFloors", "SwiftCSV", .product(name: "AtomicStoreKit", package: "atomic-store-kit"),
+        .product(name: "GRDB", package: "GRDB.swift"),
         // The command is measured too: it is built beside the benchmarks.
         .product(name: "atomicstore", package: "atomic-store-kit"),
       ],
@@ -33,7 +35,8 @@ let package = Package(
     .executableTarget(
       name: "query-benchmark",
       dependencies: [
-        .product(name: "AtomicStoreKit", package: "atomic-store-kit"), .product(name: "GRDBSQLite", package: "GRDB.swift"),
+        .product(name: "AtomicStoreKit", package: "atomic-store-kit"),
+        .product(name: "GRDBSQLite", package: "GRDB.swift"),
       ],
       path: "Sources/QueryBenchmark"),
   ]

@@ -56,7 +56,8 @@ let folder = CommandLine.arguments.dropFirst().first ?? FileManager.default.temp
 let path = folder + "/Departments.xml"
 try? FileManager.default.removeItem(atPath: path)
 
-let coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(description), registry: .builtIn)
+let coordinator = PersistentStoreCoordinator(
+  managedObjectModel: try ManagedObjectModel(description), registry: .builtIn)
 coordinator.setManagedObjectClass(Department.self, forEntityName: "Department")
 coordinator.setManagedObjectClass(Employee.self, forEntityName: "Employee")
 try coordinator.addPersistentStore(type: "XML", at: path)
@@ -77,7 +78,9 @@ print("Saved \(path); the name was tidied by its validation: '\(ada.name)'.")
 
 // One line transfers an employee: both departments know.
 ada.department = marketing
-print("Ada moved. Sales has \(sales.employees.count), Marketing has \(marketing.employees.count), recent hires there: \(marketing.recentHires.map(\.name)).")
+print(
+  "Ada moved. Sales has \(sales.employees.count), Marketing has \(marketing.employees.count), recent hires there: \(marketing.recentHires.map(\.name))."
+)
 context.undo()
 print("Undone. Sales has \(sales.employees.count), Marketing has \(marketing.employees.count).")
 

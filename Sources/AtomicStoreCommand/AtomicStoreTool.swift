@@ -12,8 +12,8 @@ import CommandSupport
 public enum AtomicStoreTool {
   /// Runs the command with the program's arguments, and ends the program where it fails.
   ///
-  /// `conform` is a program of its own, since system calls are replaced in it: for formats compiled in it must have them too, and is
-  /// looked for under the program's name with `-conform` added; see `AtomicStoreConformTool`.
+  /// `conform` is a program of its own, since system calls are replaced in it: for formats compiled in it must have
+  /// them too, and is looked for under the program's name with `-conform` added; see `AtomicStoreConformTool`.
   ///
   /// - Parameter formats: Formats beside those of the kit. One whose name is taken is left out, and `formats` says so.
   public static func main(formats: [any AtomicStore.Type] = []) {

@@ -41,15 +41,16 @@ struct ConformProgram {
     }
   }
 
-  /// Becomes the program, where this one was started as `… conform` or `… help conform`, with all other arguments as they are. Exit
-  /// codes, signals and the terminal are that program's then.
+  /// Becomes the program, where this one was started as `… conform` or `… help conform`, with all other arguments as
+  /// they are. Exit codes, signals and the terminal are that program's then.
   static func takeOverIfAsked(hasOwnFormats: Bool) {
     let words = CommandLine.arguments.dropFirst()
     let isHelp = words.prefix(2) == ["help", "conform"]
     guard isHelp || words.first == "conform" else { return }
     let environment = ProcessInfo.processInfo.environment
     let executable = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path
-    let program = ConformProgram(executable: executable, searchPath: environment["PATH"] ?? "", hasOwnFormats: hasOwnFormats)
+    let program = ConformProgram(
+      executable: executable, searchPath: environment["PATH"] ?? "", hasOwnFormats: hasOwnFormats)
     let failure = program.takeOver(skipping: isHelp ? 3 : 2, adding: isHelp ? ["--help"] : [], hasOwnFormats)
     Talk.error(failure)
     exit(failure.exitCode)
@@ -69,10 +70,13 @@ struct ConformProgram {
     }
     // As they came: an argument need not be UTF-8.
     var arguments: [UnsafeMutablePointer<CChar>?] = [strdup(path)]
-    for index in stride(from: count, to: Int(CommandLine.argc), by: 1) { arguments.append(CommandLine.unsafeArgv[index]) }
+    for index in stride(from: count, to: Int(CommandLine.argc), by: 1) {
+      arguments.append(CommandLine.unsafeArgv[index])
+    }
     for text in more { arguments.append(strdup(text)) }
     arguments.append(nil)
     execv(path, arguments)
-    return CommandFailure("\(path) cannot be started: \(Descriptor.text(errno))", exitCode: Self.missing, json: Arguments.askForJSON)
+    return CommandFailure(
+      "\(path) cannot be started: \(Descriptor.text(errno))", exitCode: Self.missing, json: Arguments.askForJSON)
   }
 }

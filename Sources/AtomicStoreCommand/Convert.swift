@@ -29,11 +29,15 @@ struct Convert: ParsableCommand {
   @Argument(help: "The store to make; - for standard output.") var target: String
   @OptionGroup var reading: SourceOptions
   @Option(help: "The result's type, where the extension of DST does not name it.") var to: String?
-  @Option(name: .customLong("write-option"), help: "An option of the format that is written, name=value. May be repeated.")
+  @Option(
+    name: .customLong("write-option"), help: "An option of the format that is written, name=value. May be repeated.")
   var writeOptions: [String] = []
-  @Option(name: .customLong("entity"), help: "Write the objects of this entity and its sub-entities only. May be repeated.")
+  @Option(
+    name: .customLong("entity"), help: "Write the objects of this entity and its sub-entities only. May be repeated.")
   var entities: [String] = []
-  @Option(name: .customLong("where"), help: "The predicate that they fulfil, in Core Data's format language. Takes one --entity.")
+  @Option(
+    name: .customLong("where"),
+    help: "The predicate that they fulfil, in Core Data's format language. Takes one --entity.")
   var predicate: String?
   @Option(
     help: """
@@ -41,7 +45,9 @@ struct Convert: ParsableCommand {
       nullify: it is cut; fail: it is an error, exit code 65. Without it: fail.
       """) var related: Related?
   @Flag(help: "Replace what lies at DST.") var force = false
-  @Flag(name: .customLong("default-permissions"), help: "Give a new result the permissions of any new file, also where the source's are narrower.")
+  @Flag(
+    name: .customLong("default-permissions"),
+    help: "Give a new result the permissions of any new file, also where the source's are narrower.")
   var defaultPermissions = false
   @Flag(name: .customLong("dry-run"), help: "Do everything but put the result in its place.") var dryRun = false
   @Flag(name: .customLong("allow-loss"), help: "Convert even where the target cannot carry everything.")
@@ -69,7 +75,8 @@ struct Convert: ParsableCommand {
       case .nullify: .nullify
       case .fail, nil: .fail
       }
-    var subset = StoreSubset(entityNames: entities, predicate: try predicate.map { try Fetch.parse($0, "--where") }, related: rule)
+    var subset = StoreSubset(
+      entityNames: entities, predicate: try predicate.map { try Fetch.parse($0, "--where") }, related: rule)
     subset.checksPredicate = true
     return subset
   }
@@ -138,7 +145,8 @@ struct Convert: ParsableCommand {
       throw PersistentStoreError(.cannotCreate, "\(folder) is no folder", at: place)
     }
     guard faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == 0 else {
-      throw PersistentStoreError(.permissionDenied, "nothing can be put into the folder \(folder): \(Descriptor.text(errno))", at: place)
+      throw PersistentStoreError(
+        .permissionDenied, "nothing can be put into the folder \(folder): \(Descriptor.text(errno))", at: place)
     }
     if there.kind != .nothing, faccessat(AT_FDCWD, there.resolvedPath, W_OK, AT_EACCESS) != 0 {
       throw PersistentStoreError(.permissionDenied, "the store is protected against writing", at: place)

@@ -23,7 +23,9 @@ struct Diff: ParsableCommand {
   func run() throws {
     do {
       try Tool.load(common.plugins)
-      guard first != "-" || second != "-" else { throw CommandFailure("standard input can be one of both only", exitCode: 64) }
+      guard first != "-" || second != "-" else {
+        throw CommandFailure("standard input can be one of both only", exitCode: 64)
+      }
       let (one, left) = try reading.open(first)
       let (other, right) = try reading.open(second)
       defer { withExtendedLifetime((one, other)) {} }

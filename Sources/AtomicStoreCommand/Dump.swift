@@ -37,7 +37,9 @@ struct Dump: ParsableCommand {
   private func dumpText(_ nodes: NodeTable, _ metadata: StoreMetadata) throws {
     try Talk.stream { writer in
       writer.append("store \(metadata.uuid.uuidString)\n")
-      for entry in metadata.entries { writer.append("metadata \(Self.name(entry.key)): \(GraphComparison.fullText(entry.value))\n") }
+      for entry in metadata.entries {
+        writer.append("metadata \(Self.name(entry.key)): \(GraphComparison.fullText(entry.value))\n")
+      }
       for entity in nodes.model.entities where isWanted(entity.name) {
         let reader = nodes.reader(of: entity.index)
         let slots = entity.slots.sorted { ScalarString($0.name) < ScalarString($1.name) }
@@ -77,7 +79,9 @@ struct Dump: ParsableCommand {
 
   /// A name or reference as it is, or in quotes where it could be taken for something else, such as the next line.
   private static func name(_ text: String) -> String {
-    let isPlain = text.unicodeScalars.allSatisfy { $0 != "\"" && !TerminalText.isUnsafe($0) && $0 != "\n" && $0 != "\t" }
+    let isPlain = text.unicodeScalars.allSatisfy {
+      $0 != "\"" && !TerminalText.isUnsafe($0) && $0 != "\n" && $0 != "\t"
+    }
     return isPlain ? text : GraphComparison.quoted(text)
   }
 
@@ -109,7 +113,8 @@ struct Dump: ParsableCommand {
     try Talk.stream { writer in
       // One object at a time, and the frame around them by hand: all of them as values would take many times the store.
       let frame: [(String, JSONValue)] = [
-        ("uuid", .string(metadata.uuid.uuidString)), ("metadata", .object(metadata.entries.map { ($0.key, $0.value.json) })),
+        ("uuid", .string(metadata.uuid.uuidString)),
+        ("metadata", .object(metadata.entries.map { ($0.key, $0.value.json) })),
       ]
       writer.append(byte: 0x7B)
       for (index, member) in frame.enumerated() {

@@ -31,11 +31,14 @@ struct Fetch: ParsableCommand {
   @Option(help: "Which groups, as a predicate on sums and counts.") var having: String?
   @Flag(help: "Print each row once.") var distinct = false
   @Flag(help: "Print how many there are, nothing else.") var count = false
-  @Flag(help: "Say how the objects are found, by columns or one by one and why, and print nothing else.") var explain = false
+  @Flag(help: "Say how the objects are found, by columns or one by one and why, and print nothing else.") var explain =
+    false
   @Option(help: "table, csv, json or ndjson. Without it a table, or JSON with --json.") var format: Format?
   @Option(
     name: .customLong("step-limit"),
-    help: "The most steps that predicates and columns may take together. The standard limit is about ten seconds of processor time.")
+    help:
+      "The most steps that predicates and columns may take together. The standard limit is about ten seconds of processor time."
+  )
   var stepLimit: Int?
   @OptionGroup var source: SourceOptions
   @OptionGroup var common: CommonOptions
@@ -47,7 +50,9 @@ struct Fetch: ParsableCommand {
       var request = try request(opened.model)
       if explain {
         let explanation = try context.explain(request)
-        let json: [(String, JSONValue)] = [("method", .string(explanation.method.rawValue)), ("reason", explanation.reason.map { .string($0) } ?? .null)]
+        let json: [(String, JSONValue)] = [
+          ("method", .string(explanation.method.rawValue)), ("reason", explanation.reason.map { .string($0) } ?? .null),
+        ]
         return try Talk.put(common.json ? JSONValue.object(json).text + "\n" : "\(explanation)\n")
       }
       if count {
@@ -93,7 +98,9 @@ struct Fetch: ParsableCommand {
       guard stepLimit > 0 else { throw CommandFailure("--step-limit takes 1 or more, not \(stepLimit)", exitCode: 64) }
       request.stepLimit = stepLimit
     }
-    request.sortKeys = try Self.list(sort, "--sort").map { $0.hasPrefix("-") ? SortKey(String($0.dropFirst()), isAscending: false) : SortKey($0) }
+    request.sortKeys = try Self.list(sort, "--sort").map {
+      $0.hasPrefix("-") ? SortKey(String($0.dropFirst()), isAscending: false) : SortKey($0)
+    }
     for (name, value) in [("--limit", limit), ("--offset", offset)] {
       if let value, value < 0 { throw CommandFailure("\(name) takes 0 or more, not \(value)", exitCode: 64) }
     }
@@ -109,7 +116,8 @@ struct Fetch: ParsableCommand {
     return request
   }
 
-  /// - Parameter entity: What the predicate is asked of, where that is known: then keys and comparisons are checked too.
+  /// - Parameter entity: What the predicate is asked of, where that is known: then keys and comparisons are checked
+  ///   too.
   static func parse(_ text: String, _ option: String, for entity: Entity? = nil) throws -> FetchPredicate {
     try reading(option) { () throws(PredicateFormatError) in
       guard let entity else { return try FetchPredicate(format: text) }
@@ -117,7 +125,9 @@ struct Fetch: ParsableCommand {
     }
   }
 
-  private static func reading<Result>(_ option: String, _ body: () throws(PredicateFormatError) -> Result) throws -> Result {
+  private static func reading<Result>(_ option: String, _ body: () throws(PredicateFormatError) -> Result) throws
+    -> Result
+  {
     do throws(PredicateFormatError) { return try body() } catch { throw CommandFailure(error, of: option) }
   }
 

@@ -8,7 +8,8 @@ import Synchronization
 enum Input {
   private static let staged = Mutex<String?>(nil)
 
-  /// The path of what is to be read. Standard input is staged in the temporary folder, since a store is looked at more than once.
+  /// The path of what is to be read. Standard input is staged in the temporary folder, since a store is looked at more
+  /// than once.
   ///
   /// - Throws: `.notFound` where nothing lies, `.malformed` for what is empty.
   static func path(for argument: String, mayBeEmpty: Bool = false) throws -> String {
@@ -19,7 +20,9 @@ enum Input {
     if let path = staged.withLock({ $0 }) { return path }
     let path = temporaryPath("stdin", shownAs: "standard input")
     let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-    guard file >= 0 else { throw CommandFailure("cannot stage standard input in \(path): \(Descriptor.text(errno))", exitCode: 73) }
+    guard file >= 0 else {
+      throw CommandFailure("cannot stage standard input in \(path): \(Descriptor.text(errno))", exitCode: 73)
+    }
     staged.withLock { $0 = path }
     defer { close(file) }
     do {
@@ -38,10 +41,14 @@ enum Input {
     var size = 0
     while true {
       let got = buffer.withUnsafeMutableBytes { Descriptor.read(source, into: $0) }
-      guard got >= 0 else { throw CommandFailure("cannot read standard input: \(Descriptor.text(Int32(-got)))", exitCode: 74) }
+      guard got >= 0 else {
+        throw CommandFailure("cannot read standard input: \(Descriptor.text(Int32(-got)))", exitCode: 74)
+      }
       guard got > 0 else { return size }
       let error = buffer.withUnsafeBytes { Descriptor.write(UnsafeRawBufferPointer(rebasing: $0[..<got]), to: target) }
-      guard error == 0 else { throw CommandFailure("cannot stage standard input: \(Descriptor.text(error))", exitCode: 74) }
+      guard error == 0 else {
+        throw CommandFailure("cannot stage standard input: \(Descriptor.text(error))", exitCode: 74)
+      }
       size += got
     }
   }

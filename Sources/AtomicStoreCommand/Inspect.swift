@@ -27,7 +27,8 @@ struct Inspect: ParsableCommand {
       var text = "\(store): \(opened.type) store"
       if let size { text += ", " + Talk.count(size, "byte") }
       text += "\n  UUID     \(metadata.uuid.uuidString)\n  objects  \(nodes.count)\n"
-      text += "  model    \(nodes.model.description.isInferred ? "worked out from the data" : source.model ?? "the store's own")\n"
+      text +=
+        "  model    \(nodes.model.description.isInferred ? "worked out from the data" : source.model ?? "the store's own")\n"
       let width = nodes.model.entities.map(\.name.count).max() ?? 0
       for entity in nodes.model.entities {
         let count = nodes.count(of: entity.index)
@@ -51,7 +52,9 @@ struct Inspect: ParsableCommand {
   private func showModelFile() throws -> Bool {
     let input = try Input.path(for: store)
     if source.from != nil { return false }
-    let isStore = try StorePlace.inspect(input).holdsContent && ((try? Tool.registry.recognize(try StorePlace.inspect(input).probe())) != nil)
+    let isStore =
+      try StorePlace.inspect(input).holdsContent
+      && ((try? Tool.registry.recognize(try StorePlace.inspect(input).probe())) != nil)
     // A mapping model is an XML store as well: of the mapping editor's objects.
     if isStore { guard try MappingModel.read(at: input) != nil else { return false } }
     guard let found = try ModelFile.inspect(input) else { return false }
@@ -85,7 +88,8 @@ struct Inspect: ParsableCommand {
         var fields: [(String, JSONValue)] = [("name", .string(slot.name)), ("type", .string(slot.kindDescription))]
         let values = (0..<reader.count).filter { !reader.isNull(slot: slot.index, row: $0) }
         if slot.isToMany {
-          fields.append(("references", .integer(values.reduce(0) { $0 + reader.toMany(slot: slot.index, row: $1).count })))
+          fields.append(
+            ("references", .integer(values.reduce(0) { $0 + reader.toMany(slot: slot.index, row: $1).count })))
         } else {
           fields.append((slot.isRelationship ? "references" : "values", .integer(values.count)))
         }

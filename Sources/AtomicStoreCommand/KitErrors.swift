@@ -7,7 +7,8 @@ package import CommandSupport
 extension StoreConverter.LossError: CommandError {
   package var failure: CommandFailure {
     let details = JSONValue.object([
-      ("code", .string("loss")), ("message", .string("\(targetType) cannot carry all of it")), ("losses", .array(losses.map { $0.json })),
+      ("code", .string("loss")), ("message", .string("\(targetType) cannot carry all of it")),
+      ("losses", .array(losses.map { $0.json })),
     ])
     return CommandFailure(description + "\n  (--allow-loss converts all the same)", exitCode: 65, details: details)
   }
@@ -16,7 +17,8 @@ extension StoreConverter.LossError: CommandError {
 extension StoreConverter.VerificationError: CommandError {
   package var failure: CommandFailure {
     let details = JSONValue.object([
-      ("code", .string("verification")), ("message", .string(description)), ("differences", .array(differences.map { $0.json })),
+      ("code", .string("verification")), ("message", .string(description)),
+      ("differences", .array(differences.map { $0.json })),
     ])
     return CommandFailure(description, exitCode: 70, details: details)
   }
@@ -44,10 +46,11 @@ extension CommandFailure {
   /// - Parameter option: The option that it was given with.
   init(_ error: PredicateFormatError, of option: String?) {
     let details = JSONValue.object(
-      [("code", .string("predicate")), ("message", .string(error.message))] + (option.map { [("option", .string($0))] } ?? []) + [
-        ("text", .string(error.format)), ("column", .integer(error.column)),
-        ("suggestion", error.suggestion.map { .string($0) } ?? .null),
-      ])
+      [("code", .string("predicate")), ("message", .string(error.message))]
+        + (option.map { [("option", .string($0))] } ?? []) + [
+          ("text", .string(error.format)), ("column", .integer(error.column)),
+          ("suggestion", error.suggestion.map { .string($0) } ?? .null),
+        ])
     self.init((option.map { $0 + ": " } ?? "") + error.description, exitCode: 64, details: details)
   }
 }

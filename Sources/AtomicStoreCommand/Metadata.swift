@@ -14,7 +14,8 @@ struct Metadata: ParsableCommand {
     @Argument(help: "The store; - for standard input.") var store: String
     @Argument(help: "The key; all keys without it.") var key: String?
     @Option(help: "The type, where the content should not be asked.") var from: String?
-    @Option(name: .customLong("read-option"), help: "An option of the format that is read, name=value. May be repeated.")
+    @Option(
+      name: .customLong("read-option"), help: "An option of the format that is read, name=value. May be repeated.")
     var readOptions: [String] = []
     @OptionGroup var common: CommonOptions
 
@@ -24,7 +25,8 @@ struct Metadata: ParsableCommand {
         let input = try Input.path(for: store)
         defer { Input.discard() }
         let metadata = try readingTwice {
-          try PersistentStoreCoordinator.metadataForPersistentStore(type: from, at: input, options: options, registry: Tool.registry)
+          try PersistentStoreCoordinator.metadataForPersistentStore(
+            type: from, at: input, options: options, registry: Tool.registry)
         }
         var entries = metadata.entries
         entries["NSStoreType"] = .string(metadata.storeType)
@@ -45,14 +47,17 @@ struct Metadata: ParsableCommand {
 
   struct Set: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Set a key to a value, or remove it. Nothing but the metadata changes, as far as the format allows byte for byte.")
+      abstract:
+        "Set a key to a value, or remove it. Nothing but the metadata changes, as far as the format allows byte for byte."
+    )
     @Argument(help: "The store.") var store: String
     @Argument(help: "The key.") var key: String
     @Argument(help: "The value, as text unless --type says otherwise.") var value: String?
     @Option(help: "What the value is: string, integer, real, boolean.") var type = "string"
     @Flag(help: "Remove the key.") var remove = false
     @Option(help: "The store's type, where the content should not be asked.") var from: String?
-    @Option(name: .customLong("read-option"), help: "An option of the format that is read, name=value. May be repeated.")
+    @Option(
+      name: .customLong("read-option"), help: "An option of the format that is read, name=value. May be repeated.")
     var readOptions: [String] = []
     @OptionGroup var common: CommonOptions
 
@@ -63,13 +68,15 @@ struct Metadata: ParsableCommand {
         }
         guard store != "-" else { throw CommandFailure("standard input cannot be changed: name a file", exitCode: 64) }
         guard !Self.ownKeys.contains(key) else {
-          throw CommandFailure("\(store): the metadata key '\(key)' is the kit's own, and what it says must be true", exitCode: 65)
+          throw CommandFailure(
+            "\(store): the metadata key '\(key)' is the kit's own, and what it says must be true", exitCode: 65)
         }
         let options = try parseOptions(readOptions)
         let path = try Input.path(for: store)
         let value = try value.map { try parsed($0) }
         do {
-          try PersistentStoreCoordinator.updateMetadata(type: from, at: path, options: options, registry: Tool.registry) { entries in
+          try PersistentStoreCoordinator.updateMetadata(type: from, at: path, options: options, registry: Tool.registry)
+          { entries in
             if remove, entries[key] == nil {
               throw CommandFailure("\(store): the metadata has no key '\(key)'", exitCode: 1)
             }
@@ -82,8 +89,8 @@ struct Metadata: ParsableCommand {
       }
     }
 
-    /// What the store is refused for whenever it is read, where that is because it was edited since it was saved: no trouble of
-    /// this save, but bad data.
+    /// What the store is refused for whenever it is read, where that is because it was edited since it was saved: no
+    /// trouble of this save, but bad data.
     private func edited(_ path: String, _ options: StoreOptions) throws -> CommandFailure? {
       do {
         _ = try readingTwice {
@@ -97,27 +104,35 @@ struct Metadata: ParsableCommand {
     }
 
     /// The keys that formats and common saves write for themselves. What else stood there would be taken for theirs.
-    private static let ownKeys = StoreMetadata.reservedKeys + ["AtomicStoreModel", "AtomicStoreExactEntries", "AtomicStoreSaveSet"]
+    private static let ownKeys =
+      StoreMetadata.reservedKeys + ["AtomicStoreModel", "AtomicStoreExactEntries", "AtomicStoreSaveSet"]
 
     private func parsed(_ text: String) throws -> PropertyListValue {
       switch type {
       case "string": return .string(text)
       case "integer":
         // What a property list can hold: of the numbers with a sign, and of those without.
-        if let number = Int128(text), number >= Int128(Int64.min), number <= Int128(UInt64.max) { return .integer(number) }
+        if let number = Int128(text), number >= Int128(Int64.min), number <= Int128(UInt64.max) {
+          return .integer(number)
+        }
       case "real":
         if let number = Double(text) {
           // Beyond what a double holds it would become infinite, or zero.
           let mantissa = text.lowercased().prefix { $0 != "e" && $0 != "p" }
-          let isLost = number.isInfinite && text.contains(where: \.isNumber) || number == 0 && mantissa.contains { "123456789".contains($0) }
-          guard !isLost else { throw CommandFailure("'\(text)' is beyond what a real can hold", exitCode: 64, json: common.json) }
+          let isLost =
+            number.isInfinite && text.contains(where: \.isNumber)
+            || number == 0 && mantissa.contains { "123456789".contains($0) }
+          guard !isLost else {
+            throw CommandFailure("'\(text)' is beyond what a real can hold", exitCode: 64, json: common.json)
+          }
           return .real(number)
         }
       case "boolean":
         if ["true", "yes", "1"].contains(text.lowercased()) { return true }
         if ["false", "no", "0"].contains(text.lowercased()) { return false }
       default:
-        throw CommandFailure("--type takes string, integer, real, boolean, not '\(type)'", exitCode: 64, json: common.json)
+        throw CommandFailure(
+          "--type takes string, integer, real, boolean, not '\(type)'", exitCode: 64, json: common.json)
       }
       throw CommandFailure("'\(text)' is no \(type)", exitCode: 64, json: common.json)
     }

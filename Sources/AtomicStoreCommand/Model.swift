@@ -44,7 +44,9 @@ struct Model: ParsableCommand {
         throw CommandFailure(
           "\(path): the store has neither a model nor version hashes", exitCode: 65, json: common.json)
       }
-      let unverified = hashes.entries.map { source.isWhole ? source.model?.entity(named: $0.entityName)?.unverifiedVersionHashRules ?? [] : [] }
+      let unverified = hashes.entries.map {
+        source.isWhole ? source.model?.entity(named: $0.entityName)?.unverifiedVersionHashRules ?? [] : []
+      }
       if common.json {
         let list = zip(hashes.entries, unverified).map { entry, rules -> JSONValue in
           .object([
@@ -90,7 +92,8 @@ struct Model: ParsableCommand {
               (attribute.derivationExpression != nil, "derived from \(attribute.derivationExpression ?? "")"),
             ])
           case .relationship(let relationship):
-            text += "  \(relationship.name) \(relationship.isToMany ? "->>" : "->") \(relationship.destinationEntityName)"
+            text +=
+              "  \(relationship.name) \(relationship.isToMany ? "->>" : "->") \(relationship.destinationEntityName)"
             if let inverse = relationship.inverseName { text += ".\(inverse)" }
             text += flags([
               (!relationship.isOptional, "required"), (relationship.isOrdered, "ordered"),
@@ -147,7 +150,8 @@ struct Model: ParsableCommand {
         }
         return .object([
           ("name", .string(entity.name)), ("superentity", entity.superentity.map { .string($0.name) } ?? .null),
-          ("isAbstract", .boolean(entity.isAbstract)), ("class", entity.managedObjectClassName.map { .string($0) } ?? .null),
+          ("isAbstract", .boolean(entity.isAbstract)),
+          ("class", entity.managedObjectClassName.map { .string($0) } ?? .null),
           ("properties", .array(properties)),
         ])
       }

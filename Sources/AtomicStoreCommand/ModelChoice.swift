@@ -2,8 +2,8 @@ import AtomicStoreKit
 import CommandSupport
 import ModelFiles
 
-/// What `--model` names: one model, or a directory, application bundle or source tree in which the model is found whose version hashes
-/// are those of the store.
+/// What `--model` names: one model, or a directory, application bundle or source tree in which the model is found whose
+/// version hashes are those of the store.
 struct ModelChoice {
   let path: String
 
@@ -19,7 +19,8 @@ struct ModelChoice {
     return try model(of: file.description, at: path)
   }
 
-  /// The model that was found by its hashes; nil where the path names one model, or versions of which the current one is to be taken.
+  /// The model that was found by its hashes; nil where the path names one model, or versions of which the current one
+  /// is to be taken.
   private func foundModel(for store: String?, type: String?, options: StoreOptions) throws -> ManagedObjectModel? {
     guard path != "-", let place = try? StorePlace.inspect(path) else { return nil }
     if place.kind != .folder {
@@ -80,10 +81,13 @@ struct ModelChoice {
     guard let place = try? StorePlace.inspect(path), place.holdsContent, let probe = try? place.probe(),
       let type = try? Tool.registry.recognize(probe)
     else { return nil }
-    let metadata = try PersistentStoreCoordinator.metadataForPersistentStore(type: type.storeType, at: path, registry: Tool.registry)
+    let metadata = try PersistentStoreCoordinator.metadataForPersistentStore(
+      type: type.storeType, at: path, registry: Tool.registry)
     return metadata.model.flatMap { $0.isInferred ? nil : $0 }
   }
 
   /// The same in a search, where a store that cannot be read is no reason to stop.
-  private static func modelCarriedIfReadable(at path: String) -> ModelDescription? { (try? modelCarried(at: path)) ?? nil }
+  private static func modelCarriedIfReadable(at path: String) -> ModelDescription? {
+    (try? modelCarried(at: path)) ?? nil
+  }
 }

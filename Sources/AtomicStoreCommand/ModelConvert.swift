@@ -7,7 +7,8 @@ import ModelFiles
 extension Model {
   struct Convert: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Write a model as Xcode's source: .mom, .momd, a model from before Xcode 4, or a store's, to .xcdatamodel or .xcdatamodeld.",
+      abstract:
+        "Write a model as Xcode's source: .mom, .momd, a model from before Xcode 4, or a store's, to .xcdatamodel or .xcdatamodeld.",
       discussion: """
         What is written is read back, and its version hashes are compared with those of the source, before it takes its place.
         A .momd or .xcdatamodeld becomes a .xcdatamodeld with all its versions; with --version one of them.
@@ -45,7 +46,9 @@ extension Model {
     private func versions(
       _ input: String, _ name: String
     ) throws -> (names: [(source: String?, target: String)], current: String) {
-      guard let available = try ModelFile.versions(at: input), !available.names.isEmpty else { return ([(version, name)], name) }
+      guard let available = try ModelFile.versions(at: input), !available.names.isEmpty else {
+        return ([(version, name)], name)
+      }
       if let version {
         let plain = ModelFile.plainVersionName(version)
         return ([(version, plain)], plain)
@@ -69,7 +72,8 @@ extension Model {
       for text in lost { Talk.say("atomicstore: \(source): \(text)") }
       let bytes = try ModelFile.contents(of: kept)
       let again = try ModelFile.read(contents: bytes, name: target).description
-      let differences = ManagedObjectModel(unchecked: again).versionHashDifferences(from: ManagedObjectModel(unchecked: model))
+      let differences = ManagedObjectModel(unchecked: again).versionHashDifferences(
+        from: ManagedObjectModel(unchecked: model))
       guard differences.isEmpty else {
         throw CommandFailure(
           "\(target): what would be written has other version hashes; nothing was written:\n"

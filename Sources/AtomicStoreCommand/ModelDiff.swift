@@ -5,7 +5,8 @@ import CommandSupport
 extension Model {
   struct Diff: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Say whether Core Data takes two models for one: 0 the same version hashes, 1 migration needed, 2 trouble.",
+      abstract:
+        "Say whether Core Data takes two models for one: 0 the same version hashes, 1 migration needed, 2 trouble.",
       discussion: """
         Each may be a model file of any kind, or a store: the model that it carries, or else the version hashes in its metadata.
         What is compared is what counts in version hashes: names, types, optionality, relationships, uniqueness; not classes,
@@ -22,7 +23,9 @@ extension Model {
     func run() throws {
       do {
         try Tool.load(common.plugins)
-        guard first != "-" || second != "-" else { throw CommandFailure("standard input can be one of both only", exitCode: 64) }
+        guard first != "-" || second != "-" else {
+          throw CommandFailure("standard input can be one of both only", exitCode: 64)
+        }
         defer { Input.discard() }
         let old = try read(first)
         let new = try read(second)
@@ -43,13 +46,15 @@ extension Model {
       let source = try ModelSource.read(path, allowsInvalid: true)
       for problem in source.problems { Talk.say("atomicstore: \(path): \(problem)") }
       guard let hashes = source.hashes else {
-        throw CommandFailure("\(path): the store has neither a model nor version hashes", exitCode: 2, json: common.json)
+        throw CommandFailure(
+          "\(path): the store has neither a model nor version hashes", exitCode: 2, json: common.json)
       }
       return (source.isWhole ? source.model : nil, hashes)
     }
 
     private func differences(
-      _ old: (model: ManagedObjectModel?, hashes: VersionHashes), _ new: (model: ManagedObjectModel?, hashes: VersionHashes)
+      _ old: (model: ManagedObjectModel?, hashes: VersionHashes),
+      _ new: (model: ManagedObjectModel?, hashes: VersionHashes)
     ) throws -> [VersionHashDifference] {
       var found: [VersionHashDifference]
       if let model = new.model {
@@ -82,7 +87,8 @@ extension Model {
       if common.json {
         let list = differences.map { difference -> JSONValue in
           .object([
-            ("entity", .string(difference.entityName)), ("property", difference.propertyName.map { .string($0) } ?? .null),
+            ("entity", .string(difference.entityName)),
+            ("property", difference.propertyName.map { .string($0) } ?? .null),
             ("change", .string(difference.change)), ("isVerified", .boolean(!difference.isUnverified)),
           ])
         }

@@ -28,7 +28,9 @@ struct ModelSource {
     {
       let coordinator = PersistentStoreCoordinator(registry: Tool.registry)
       let store = try readingTwice { try coordinator.addPersistentStore(at: input, isReadOnly: true) }
-      guard store.model.description.isInferred else { return ModelSource(model: store.model, hashes: store.model.versionHashes) }
+      guard store.model.description.isInferred else {
+        return ModelSource(model: store.model, hashes: store.model.versionHashes)
+      }
       return ModelSource(model: store.model, hashes: VersionHashes(metadata: store.metadata.entries))
     }
     let file = try ModelFile.read(at: input, version: version)

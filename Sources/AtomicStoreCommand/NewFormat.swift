@@ -20,7 +20,8 @@ struct NewFormat: ParsableCommand {
   }
 
   static let configuration = CommandConfiguration(
-    commandName: "new-format", abstract: "Write a package with a store format of your own, to be changed piece by piece.",
+    commandName: "new-format",
+    abstract: "Write a package with a store format of your own, to be changed piece by piece.",
     discussion: """
       atomicstore new-format Tabular && cd Tabular && swift test
 
@@ -29,7 +30,10 @@ struct NewFormat: ParsableCommand {
       built from, or the one that --kit names.
       """)
   @Argument(help: "The format's name: letters and digits, the first one a capital.") var name: String
-  @Option(help: "What its stores are: lines of text in a file, records of bytes in a file, or a folder with a file for each entity.")
+  @Option(
+    help:
+      "What its stores are: lines of text in a file, records of bytes in a file, or a folder with a file for each entity."
+  )
   var kind: Kind = .text
   @Option(help: "Where the kit is: a folder, or the address of its repository.") var kit: String?
   @Option(help: "The folder to write; by default one of the format's name, here.") var output: String?
@@ -40,7 +44,10 @@ struct NewFormat: ParsableCommand {
       let letters = Array(name.unicodeScalars)
       guard let first = letters.first, ("A"..."Z").contains(Character(first)), letters.count <= 60,
         letters.allSatisfy({ $0.isASCII && ($0.properties.isAlphabetic || ("0"..."9").contains(Character($0))) })
-      else { throw CommandFailure("'\(name)' is no name for a format: letters and digits, the first one a capital", exitCode: 64) }
+      else {
+        throw CommandFailure(
+          "'\(name)' is no name for a format: letters and digits, the first one a capital", exitCode: 64)
+      }
       guard (try? Tool.registry.storeType(named: name)) == nil, name != "JSONLines" else {
         throw CommandFailure("there is a format '\(name)' already", exitCode: 64)
       }
@@ -80,12 +87,17 @@ struct NewFormat: ParsableCommand {
 
   /// The sample's names are the new format's.
   private func renamed(_ text: String) -> String {
-    text.replacingOccurrences(of: "JSONLines", with: name).replacingOccurrences(of: "jsonlines", with: name.lowercased())
-      .replacingOccurrences(of: "fileExtensions: [\"jsonl\", \"ndjson\"]", with: "fileExtensions: [\"\(name.lowercased())\"]")
-      .replacingOccurrences(of: "c.jsonl", with: "c.\(name.lowercased())")
+    text.replacingOccurrences(of: "JSONLines", with: name).replacingOccurrences(
+      of: "jsonlines", with: name.lowercased()
+    )
+    .replacingOccurrences(
+      of: "fileExtensions: [\"jsonl\", \"ndjson\"]", with: "fileExtensions: [\"\(name.lowercased())\"]"
+    )
+    .replacingOccurrences(of: "c.jsonl", with: "c.\(name.lowercased())")
   }
 
-  /// What the package is made from: the files of the sample, those of the kind before them, in the order of their paths.
+  /// What the package is made from: the files of the sample, those of the kind before them, in the order of their
+  /// paths.
   private func sampleFiles(in checkout: String) throws -> [(path: String, source: String)] {
     var found: [String: String] = [:]
     let samples = checkout + "/SampleStores/"
@@ -99,7 +111,8 @@ struct NewFormat: ParsableCommand {
           continue
         }
         var isFolder: ObjCBool = false
-        guard FileManager.default.fileExists(atPath: samples + sample + "/" + path, isDirectory: &isFolder), !isFolder.boolValue,
+        guard FileManager.default.fileExists(atPath: samples + sample + "/" + path, isDirectory: &isFolder),
+          !isFolder.boolValue,
           path != "Package.resolved", !(isBase && kind.hasOwnRecords && path.hasPrefix("Sources/JSONLinesStore/"))
         else { continue }
         found[path] = samples + sample + "/" + path
@@ -127,7 +140,8 @@ struct NewFormat: ParsableCommand {
       }
       folder.deleteLastPathComponent()
     }
-    throw CommandFailure("this command does not lie in a checkout of the kit: say where one is, with --kit FOLDER", exitCode: 66)
+    throw CommandFailure(
+      "this command does not lie in a checkout of the kit: say where one is, with --kit FOLDER", exitCode: 66)
   }
 
   private static func package(at path: String) -> String { ".package(name: \"atomic-store-kit\", path: \"\(path)\")" }

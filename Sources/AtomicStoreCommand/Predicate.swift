@@ -69,7 +69,8 @@ struct PredicateCommand: ParsableCommand {
     if common.json {
       try Talk.put(
         JSONValue.object([
-          ("format", .string(predicate.predicateFormat)), ("variables", .array(predicate.variables.map { .string($0) })),
+          ("format", .string(predicate.predicateFormat)),
+          ("variables", .array(predicate.variables.map { .string($0) })),
         ]).text + "\n")
     } else {
       try Talk.put(predicate.predicateFormat + "\n" + Self.tree(predicate, indent: 1))
@@ -77,7 +78,10 @@ struct PredicateCommand: ParsableCommand {
   }
 
   private static func refusal(_ error: PredicateFormatError) -> JSONValue {
-    .object([("column", .integer(error.column)), ("message", .string(error.message)), ("suggestion", error.suggestion.map { .string($0) } ?? .null)])
+    .object([
+      ("column", .integer(error.column)), ("message", .string(error.message)),
+      ("suggestion", error.suggestion.map { .string($0) } ?? .null),
+    ])
   }
 
   private func all(_ file: String, _ entity: Entity?) throws {
@@ -91,7 +95,8 @@ struct PredicateCommand: ParsableCommand {
     }
     var parsed = 0
     var refused: [(line: Int, text: String, error: PredicateFormatError)] = []
-    for (number, line) in content.split(separator: "\n", omittingEmptySubsequences: false).enumerated() where !line.isEmpty {
+    for (number, line) in content.split(separator: "\n", omittingEmptySubsequences: false).enumerated()
+    where !line.isEmpty {
       guard let text = try? JSONDecoder().decode(String.self, from: Data(line.utf8)) else {
         throw CommandFailure("\(file):\(number + 1): this is no JSON string", exitCode: 65, json: common.json)
       }
@@ -103,10 +108,16 @@ struct PredicateCommand: ParsableCommand {
       }
     }
     if common.json {
-      let list = refused.map { JSONValue.object([("line", .integer($0.line)), ("text", .string($0.text)), ("error", Self.refusal($0.error))]) }
+      let list = refused.map {
+        JSONValue.object([("line", .integer($0.line)), ("text", .string($0.text)), ("error", Self.refusal($0.error))])
+      }
       try Talk.put(JSONValue.object([("parsed", .integer(parsed)), ("refused", .array(list))]).text + "\n")
     } else {
-      for entry in refused { try Talk.put("\(file):\(entry.line): column \(entry.error.column): \(entry.error.message)\n  \(entry.text.replacingOccurrences(of: "\n", with: " "))\n") }
+      for entry in refused {
+        try Talk.put(
+          "\(file):\(entry.line): column \(entry.error.column): \(entry.error.message)\n  \(entry.text.replacingOccurrences(of: "\n", with: " "))\n"
+        )
+      }
       try Talk.put("\(parsed) parsed, \(refused.count) refused\n")
     }
     if !refused.isEmpty { throw ExitCode(1) }
@@ -121,7 +132,13 @@ struct PredicateCommand: ParsableCommand {
     var isArgument = false
     for character in text {
       if let open = quote {
-        if isEscaped { isEscaped = false } else if character == "\\" { isEscaped = true } else if character == open { quote = nil }
+        if isEscaped {
+          isEscaped = false
+        } else if character == "\\" {
+          isEscaped = true
+        } else if character == open {
+          quote = nil
+        }
         continue
       }
       if isArgument {
@@ -156,7 +173,8 @@ struct PredicateCommand: ParsableCommand {
     case .comparison(let comparison):
       let modifier = comparison.modifier == .direct ? "" : comparison.modifier.rawValue + " "
       let inner = margin + "  "
-      return margin + modifier + comparison.comparator.rawValue + "\n" + inner + "\(comparison.left)\n" + inner + "\(comparison.right)\n"
+      return margin + modifier + comparison.comparator.rawValue + "\n" + inner + "\(comparison.left)\n" + inner
+        + "\(comparison.right)\n"
     }
   }
 }

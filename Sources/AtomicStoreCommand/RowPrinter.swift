@@ -78,7 +78,9 @@ struct RowPrinter {
     }
   }
 
-  private static func json(_ row: FetchedRow) -> JSONValue { .object(zip(row.columns, row.values).map { ($0, json($1)) }) }
+  private static func json(_ row: FetchedRow) -> JSONValue {
+    .object(zip(row.columns, row.values).map { ($0, json($1)) })
+  }
 
   private static func json(_ value: FetchedRow.Value) -> JSONValue {
     switch value {
@@ -100,15 +102,17 @@ struct RowPrinter {
 
   /// Columns as wide as they need, together no wider than a terminal; controls shown as spaces.
   ///
-  /// - Parameter terminal: How many characters its lines have. Columns that find no room are left out, which is said; nil for what
-  ///   is no terminal: then everything is there.
+  /// - Parameter terminal: How many characters its lines have. Columns that find no room are left out, which is said;
+  ///   nil for what is no terminal: then everything is there.
   func table(to writer: ByteWriter, terminal: Int?) throws {
     guard !names.isEmpty else { return }
     let titles = names.map(Self.shown)
     // Twice over the values, rather than all of them as texts at once.
     var widths = titles.map(Self.width)
     for row in rows {
-      for (column, value) in row.values.enumerated() { widths[column] = max(widths[column], Self.width(Self.shown(value))) }
+      for (column, value) in row.values.enumerated() {
+        widths[column] = max(widths[column], Self.width(Self.shown(value)))
+      }
     }
     if let terminal { Self.fit(&widths, to: terminal) }
     if widths.count < names.count {
@@ -139,7 +143,9 @@ struct RowPrinter {
       widths[0] = min(widths[0], max(1, room))
       return
     }
-    while widths.reduce(0, +) > room, let widest = widths.indices.max(by: { widths[$0] < widths[$1] }) { widths[widest] -= 1 }
+    while widths.reduce(0, +) > room, let widest = widths.indices.max(by: { widths[$0] < widths[$1] }) {
+      widths[widest] -= 1
+    }
   }
 
   private func line(_ cells: ArraySlice<String>, _ widths: [Int], to writer: ByteWriter) {
@@ -169,10 +175,14 @@ struct RowPrinter {
     return text.reduce(0) { width, character in
       guard let first = character.unicodeScalars.first else { return width }
       switch first.value {
-      case 0x1100...0x115F, 0x2E80...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6,
+      case 0x1100...0x115F, 0x2E80...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60,
+        0xFFE0...0xFFE6,
         0x1F300...0x1FAFF, 0x20000...0x3FFFD:
         return width + 2
-      default: return width + (first.properties.isDefaultIgnorableCodePoint || first.properties.generalCategory == .nonspacingMark ? 0 : 1)
+      default:
+        return width
+          + (first.properties.isDefaultIgnorableCodePoint || first.properties.generalCategory == .nonspacingMark
+            ? 0 : 1)
       }
     }
   }

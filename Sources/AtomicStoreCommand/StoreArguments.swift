@@ -6,7 +6,10 @@ import ModelFiles
 
 /// A store to read, as the command line names it.
 struct SourceOptions: ParsableArguments {
-  @Option(help: "The model: a model file of any kind, or a folder, application bundle or source tree in which the one that fits is found by its version hashes. A store that describes itself needs none.")
+  @Option(
+    help:
+      "The model: a model file of any kind, or a folder, application bundle or source tree in which the one that fits is found by its version hashes. A store that describes itself needs none."
+  )
   var model: String?
   @Option(help: "The type, where the content should not be asked.") var from: String?
   @Option(name: .customLong("read-option"), help: "An option of the format that is read, name=value. May be repeated.")
@@ -31,8 +34,8 @@ struct SourceOptions: ParsableArguments {
 
   /// Opens a store for reading. The coordinator must be kept for as long as the store is.
   ///
-  /// - Parameter checksInverses: False to open a store whose relationships contradict each other too, unless an option says what becomes of
-  ///   them.
+  /// - Parameter checksInverses: False to open a store whose relationships contradict each other too, unless an option
+  ///   says what becomes of them.
   func open(_ path: String, checksInverses: Bool = true) throws -> (PersistentStoreCoordinator, PersistentStore) {
     let coordinator = PersistentStoreCoordinator(managedObjectModel: try loadModel(for: path), registry: Tool.registry)
     let input = try Input.path(for: path)
@@ -48,8 +51,8 @@ struct SourceOptions: ParsableArguments {
   }
 }
 
-/// Reads, and once more where the store was changed: what somebody replaces at this moment can be read then, and what was edited
-/// since it was saved is refused again, as the bad data that it is.
+/// Reads, and once more where the store was changed: what somebody replaces at this moment can be read then, and what
+/// was edited since it was saved is refused again, as the bad data that it is.
 ///
 /// - Parameter isOfSource: Whether it is what is read that was changed, where something is written as well.
 func readingTwice<Result>(
@@ -91,6 +94,7 @@ extension ManagedObjectModel {
     let names = entities.map(\.name)
     let near = Suggestion.text(for: name, among: names)
     throw CommandFailure(
-      "there is no entity '\(name)'" + (near.isEmpty ? "; there are \(names.joined(separator: ", "))" : near), exitCode: 64)
+      "there is no entity '\(name)'" + (near.isEmpty ? "; there are \(names.joined(separator: ", "))" : near),
+      exitCode: 64)
   }
 }

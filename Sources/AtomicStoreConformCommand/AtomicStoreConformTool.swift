@@ -5,8 +5,8 @@ import Synchronization
 
 /// The program behind `atomicstore conform`, for programs that have formats of their own compiled in.
 ///
-/// The program links the product `AtomicStoreConformanceFaults` beside this one; its name is that of the command with `-conform` added,
-/// and it is installed beside the command:
+/// The program links the product `AtomicStoreConformanceFaults` beside this one; its name is that of the command with
+/// `-conform` added, and it is installed beside the command:
 ///
 /// ```swift
 /// import AtomicStoreConformCommand

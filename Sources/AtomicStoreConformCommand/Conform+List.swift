@@ -16,7 +16,8 @@ extension Conform {
     private func listFaults() throws {
       let all = Conformance.faults
       guard common.json else { return try Talk.put(all.map { "\($0.name): \($0.text)\n" }.joined()) }
-      try Talk.put(JSONValue.array(all.map { .object([("name", .string($0.name)), ("text", .string($0.text))]) }).text + "\n")
+      try Talk.put(
+        JSONValue.array(all.map { .object([("name", .string($0.name)), ("text", .string($0.text))]) }).text + "\n")
     }
 
     private func listChecks() throws {
@@ -26,14 +27,17 @@ extension Conform {
           JSONValue.array(
             checks.map {
               .object([
-                ("id", .string($0.id)), ("level", .string($0.level.rawValue)), ("profile", .string($0.profile.rawValue)),
+                ("id", .string($0.id)), ("level", .string($0.level.rawValue)),
+                ("profile", .string($0.profile.rawValue)),
                 ("title", .string($0.title)), ("source", .string($0.source)),
               ])
             }
           ).text + "\n")
       } else {
         for check in checks {
-          try Talk.put("\(check.id)  \(check.level.rawValue.padding(toLength: 8, withPad: " ", startingAt: 0))  \(check.profile.rawValue.padding(toLength: 7, withPad: " ", startingAt: 0))  \(check.title)\n")
+          try Talk.put(
+            "\(check.id)  \(check.level.rawValue.padding(toLength: 8, withPad: " ", startingAt: 0))  \(check.profile.rawValue.padding(toLength: 7, withPad: " ", startingAt: 0))  \(check.title)\n"
+          )
         }
         for (id, reason) in Conformance.leftOut { try Talk.put("\(id)  left out: \(reason)\n") }
       }
@@ -64,9 +68,12 @@ extension Conform {
       text += "  level      \(check.level.rawValue), profile \(check.profile.rawValue)\n"
       text += "  rule from  \(check.source)\n"
       text += "  procedure  \(check.procedure)\n"
-      if !check.likelyCauses.isEmpty { text += "  likely     \(check.likelyCauses.joined(separator: "\n             "))\n" }
+      if !check.likelyCauses.isEmpty {
+        text += "  likely     \(check.likelyCauses.joined(separator: "\n             "))\n"
+      }
       if !check.catches.isEmpty {
-        text += "  catches    " + check.catches.map { "\($0.name): \($0.text)" }.joined(separator: "\n             ") + "\n"
+        text +=
+          "  catches    " + check.catches.map { "\($0.name): \($0.text)" }.joined(separator: "\n             ") + "\n"
       }
       return text
     }
@@ -74,7 +81,8 @@ extension Conform {
     private static func json(_ check: ConformanceCheck) -> JSONValue {
       .object([
         ("id", .string(check.id)), ("title", .string(check.title)), ("level", .string(check.level.rawValue)),
-        ("profile", .string(check.profile.rawValue)), ("source", .string(check.source)), ("procedure", .string(check.procedure)),
+        ("profile", .string(check.profile.rawValue)), ("source", .string(check.source)),
+        ("procedure", .string(check.procedure)),
         ("likelyCauses", .array(check.likelyCauses.map { .string($0) })),
         ("catches", .array(check.catches.map { .object([("name", .string($0.name)), ("text", .string($0.text))]) })),
       ])

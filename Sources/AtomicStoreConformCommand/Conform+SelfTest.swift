@@ -10,7 +10,9 @@ extension Conform.Run {
   func test() throws {
     let types = Tool.registry.storeTypes.compactMap { try? Tool.registry.storeType(named: $0) }
     let order = ["XML", "BinaryPropertyList", "CSV"]
-    let subjects = types.sorted { (order.firstIndex(of: $0.storeType) ?? 9) < (order.firstIndex(of: $1.storeType) ?? 9) }.map { type in
+    let subjects = types.sorted {
+      (order.firstIndex(of: $0.storeType) ?? 9) < (order.firstIndex(of: $1.storeType) ?? 9)
+    }.map { type in
       var subject = ConformanceSubject(type, others: types.filter { $0.storeType != type.storeType })
       subject.crafted = ConformanceSubject.sampleCraft
       return subject
@@ -18,7 +20,8 @@ extension Conform.Run {
     // A worker process serves when it comes by.
     for subject in subjects { _ = Conformance.checks(for: subject) }
     for name in fault where !Conformance.faults.contains(where: { $0.name == name }) {
-      throw CommandFailure("there is no fault '\(name)'; see: atomicstore conform list --faults", exitCode: 64, json: common.json)
+      throw CommandFailure(
+        "there is no fault '\(name)'; see: atomicstore conform list --faults", exitCode: 64, json: common.json)
     }
     let wanted = only.map { $0.uppercased() }
     for id in wanted where !Conformance.catalogue.contains(where: { $0.id == id }) {
@@ -26,7 +29,9 @@ extension Conform.Run {
     }
     let tried = Conformance.catalogue.filter { wanted.isEmpty || wanted.contains($0.id) }.flatMap(\.catches).map(\.name)
     guard tried.contains(where: { fault.isEmpty || fault.contains($0) }) else {
-      throw CommandFailure("none of these checks is there to find that; see: atomicstore conform explain \(wanted.first ?? "VAL-07")", exitCode: 64)
+      throw CommandFailure(
+        "none of these checks is there to find that; see: atomicstore conform explain \(wanted.first ?? "VAL-07")",
+        exitCode: 64)
     }
     let isTerminal = isatty(2) == 1
     let outcome = ConformanceSelfTest.run(in: subjects, width: lanes, faults: fault, checks: wanted) { done, total in
@@ -36,14 +41,17 @@ extension Conform.Run {
     if common.json {
       let list = outcome.findings.map { finding in
         JSONValue.object([
-          ("fault", .string(finding.fault)), ("text", .string(finding.text)), ("caughtBy", .array(finding.caughtBy.map { .string($0) })),
-          ("missedBy", .array(finding.missedBy.map { .string($0) })), ("brokenIn", .array(finding.brokenIn.map { .string($0) })),
+          ("fault", .string(finding.fault)), ("text", .string(finding.text)),
+          ("caughtBy", .array(finding.caughtBy.map { .string($0) })),
+          ("missedBy", .array(finding.missedBy.map { .string($0) })),
+          ("brokenIn", .array(finding.brokenIn.map { .string($0) })),
           ("unrelated", .array(finding.unrelated.map { .string($0) })),
         ])
       }
       try Talk.put(
         JSONValue.object([
-          ("faults", .array(list)), ("caught", .integer(outcome.caught)), ("deadChecks", .array(outcome.deadChecks.map { .string($0) })),
+          ("faults", .array(list)), ("caught", .integer(outcome.caught)),
+          ("deadChecks", .array(outcome.deadChecks.map { .string($0) })),
           ("unknownFaults", .array(outcome.unknownFaults.map { .string($0) })),
         ]).text + "\n")
     } else {
@@ -58,7 +66,9 @@ extension Conform.Run {
       }
       for id in outcome.deadChecks { try Talk.put("DEAD     \(id): no fault makes it fail\n") }
       for name in outcome.unknownFaults { try Talk.put("UNKNOWN  \(name): named by a check, and cannot be planted\n") }
-      try Talk.put("\(Talk.count(outcome.findings.count, "fault")), \(outcome.caught) caught, \(Talk.count(outcome.deadChecks.count, "dead check"))\n")
+      try Talk.put(
+        "\(Talk.count(outcome.findings.count, "fault")), \(outcome.caught) caught, \(Talk.count(outcome.deadChecks.count, "dead check"))\n"
+      )
     }
     if !outcome.isSuccess { throw ExitCode(1) }
   }

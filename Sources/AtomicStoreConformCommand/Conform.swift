@@ -20,7 +20,8 @@ struct Conform: ParsableCommand {
     version: StorePlugin.kitVersion,
     subcommands: [Run.self, List.self, Explain.self], defaultSubcommand: Run.self)
 
-  /// The help with the options of what is run where no subcommand is named: the parser shows those of the subcommands nowhere here.
+  /// The help with the options of what is run where no subcommand is named: the parser shows those of the subcommands
+  /// nowhere here.
   static func completed(help: String) -> String {
     guard help == helpMessage() else { return help }
     let title = "OPTIONS:\n"
@@ -28,24 +29,32 @@ struct Conform: ParsableCommand {
     guard let options = own.range(of: title), let place = help.range(of: title),
       let end = help.range(of: "\n\n", range: place.upperBound..<help.endIndex)
     else { return help }
-    return help[..<place.lowerBound] + own[options.lowerBound...].trimmingCharacters(in: .newlines) + help[end.lowerBound...]
+    return help[..<place.lowerBound] + own[options.lowerBound...].trimmingCharacters(in: .newlines)
+      + help[end.lowerBound...]
   }
 
   struct Run: ParsableCommand {
     static let configuration = CommandConfiguration(commandName: "run", abstract: "Run checks.", shouldDisplay: false)
     @Option(help: "The store type.") var type: String?
-    @Option(help: "One of core, durable, interop, hostile, scale; may be repeated. All by default.", transform: { text in
-      guard let profile = ConformanceCheck.Profile(rawValue: text) else {
-        throw ValidationError("'\(text)' is none of \(ConformanceCheck.Profile.allCases.map(\.rawValue).joined(separator: ", "))")
-      }
-      return profile
-    }) var profile: [ConformanceCheck.Profile] = []
+    @Option(
+      help: "One of core, durable, interop, hostile, scale; may be repeated. All by default.",
+      transform: { text in
+        guard let profile = ConformanceCheck.Profile(rawValue: text) else {
+          throw ValidationError(
+            "'\(text)' is none of \(ConformanceCheck.Profile.allCases.map(\.rawValue).joined(separator: ", "))")
+        }
+        return profile
+      }) var profile: [ConformanceCheck.Profile] = []
     @Option(help: "The check of this name alone; may be repeated.") var only: [String] = []
     @Option(help: "What random choices are made by.") var seed: UInt64 = 1
-    @Option(help: "Write a report: a name that ends in .json, .xml (JUnit), .html or .txt. May be repeated.") var report: [String] = []
+    @Option(help: "Write a report: a name that ends in .json, .xml (JUnit), .html or .txt. May be repeated.")
+    var report: [String] = []
     @Option(help: "How many checks run at a time.") var width: Int?
     @Flag(help: "About two dozen checks that take a few seconds.") var smoke = false
-    @Flag(help: "Plant every known fault and see whether the checks find it; with --only those that these checks are there to find.") var selftest = false
+    @Flag(
+      help:
+        "Plant every known fault and see whether the checks find it; with --only those that these checks are there to find."
+    ) var selftest = false
     @Option(help: "For --selftest: this fault alone; may be repeated.") var fault: [String] = []
     @Flag(help: "Replace reports that exist.") var force = false
     @Flag(help: "Print the schema of the JSON report.") var schema = false
@@ -56,10 +65,12 @@ struct Conform: ParsableCommand {
         if schema { return try Talk.put(ConformanceReport.schema) }
         if selftest {
           let others: [(String, Bool)] = [
-            ("--type", type != nil), ("--profile", !profile.isEmpty), ("--smoke", smoke), ("--report", !report.isEmpty), ("--seed", seed != 1),
+            ("--type", type != nil), ("--profile", !profile.isEmpty), ("--smoke", smoke), ("--report", !report.isEmpty),
+            ("--seed", seed != 1),
           ]
           if let (name, _) = others.first(where: \.1) {
-            throw CommandFailure("--selftest does not go with \(name): --only and --fault say what is tried", exitCode: 64)
+            throw CommandFailure(
+              "--selftest does not go with \(name): --only and --fault say what is tried", exitCode: 64)
           }
           return try test()
         }
@@ -81,17 +92,21 @@ struct Conform: ParsableCommand {
       if !profile.isEmpty { checks = checks.filter { profile.contains($0.profile) } }
       if !only.isEmpty {
         for id in only where !checks.contains(where: { $0.id == id.uppercased() }) {
-          throw CommandFailure("there is no check '\(id)' among those asked for; see: atomicstore conform list", exitCode: 64, json: common.json)
+          throw CommandFailure(
+            "there is no check '\(id)' among those asked for; see: atomicstore conform list", exitCode: 64,
+            json: common.json)
         }
         checks = checks.filter { only.map { $0.uppercased() }.contains($0.id) }
       }
       // A run of nothing finds nothing.
       guard !checks.isEmpty else {
-        throw CommandFailure("no check is both of what was asked for; see: atomicstore conform list", exitCode: 64, json: common.json)
+        throw CommandFailure(
+          "no check is both of what was asked for; see: atomicstore conform list", exitCode: 64, json: common.json)
       }
       for path in report {
         guard ["json", "xml", "html", "txt"].contains((path as NSString).pathExtension) else {
-          throw CommandFailure("\(path): a report's name ends in .json, .xml, .html or .txt", exitCode: 64, json: common.json)
+          throw CommandFailure(
+            "\(path): a report's name ends in .json, .xml, .html or .txt", exitCode: 64, json: common.json)
         }
         if !force, FileManager.default.fileExists(atPath: path) {
           throw CommandFailure("\(path) exists; --force replaces it", exitCode: 73, json: common.json)
@@ -113,7 +128,8 @@ struct Conform: ParsableCommand {
         default: bytes = Array(made.text.utf8)
         }
         do { try Data(bytes).write(to: URL(fileURLWithPath: path)) } catch {
-          throw CommandFailure("\(path): cannot be written: \(error.localizedDescription)", exitCode: 73, json: common.json)
+          throw CommandFailure(
+            "\(path): cannot be written: \(error.localizedDescription)", exitCode: 73, json: common.json)
         }
       }
       try Talk.put(common.json ? String(decoding: try made.json(), as: UTF8.self) : made.text)

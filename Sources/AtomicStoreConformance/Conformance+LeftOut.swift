@@ -9,14 +9,26 @@ extension Conformance {
       "VAL-26",
       "text that is no Unicode can only come from a file that holds UTF-16, as binary property lists do: HBP-07 plants half pairs there; in Swift no value is such a text"
     ),
-    ("HOS-05", "no store unarchives classes: values of transformable attributes are bytes to it, and go to transformers that the program registers by name"),
-    ("CNV-09", "pipes are the command’s, not the converter’s: CommandTests, “standard input and output stand for files”, compares both to the byte"),
-    ("CNV-12", "signals are the command’s: CommandTests, “an interrupt leaves neither result nor litter”; CNV-05 kills a conversion at each of its calls"),
+    (
+      "HOS-05",
+      "no store unarchives classes: values of transformable attributes are bytes to it, and go to transformers that the program registers by name"
+    ),
+    (
+      "CNV-09",
+      "pipes are the command’s, not the converter’s: CommandTests, “standard input and output stand for files”, compares both to the byte"
+    ),
+    (
+      "CNV-12",
+      "signals are the command’s: CommandTests, “an interrupt leaves neither result nor litter”; CNV-05 kills a conversion at each of its calls"
+    ),
     ("REG-05", "a registry is a value: a coordinator has its own, which nobody else can take a type out of"),
     ("REG-06", "a type's name is the type's own, so that one format has one name"),
     ("REG-07", "as REG-06: a name is written in the program, not given to it"),
     ("REG-08", "as REG-05: a registry is not shared between threads"),
-    ("INI-21", "a URL is made a path by the coordinator, which refuses those that are no file's; a format sees the path"),
+    (
+      "INI-21",
+      "a URL is made a path by the coordinator, which refuses those that are no file's; a format sees the path"
+    ),
     ("MET-11", "the kit refuses entries with its own keys before a format sees them"),
     ("MET-14", "no trait says that metadata can be read at a cost that does not grow"),
     ("LOD-08", "a format may supply values later, and none that is here does: there is nothing to compare"),
@@ -24,8 +36,14 @@ extension Conformance {
     ("CON-08", "the coordinator makes saves wait for each other; no format can undo that"),
     ("REM-10", "the kit's clean-up does not depend on the format's: there is nothing that could be left out"),
     ("REM-13", "what objects of a removed store do is the context's, and no format's"),
-    ("REL-17", "The context refuses a relationship between two stores before either is asked: no store can do otherwise."),
-    ("REF-09", "No format here derives all its references from values; those that read other programs' tables do it for one file."),
+    (
+      "REL-17",
+      "The context refuses a relationship between two stores before either is asked: no store can do otherwise."
+    ),
+    (
+      "REF-09",
+      "No format here derives all its references from values; those that read other programs' tables do it for one file."
+    ),
     ("SCH-09", "The kit does not migrate from one model to another, so that nothing is renamed."),
     ("SCH-14", "Needs files of earlier releases: the kit's own tests keep them, and a format's author has others."),
   ]

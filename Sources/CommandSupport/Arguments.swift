@@ -5,7 +5,8 @@ import Foundation
 /// Options that all subcommands have.
 package struct CommonOptions: ParsableArguments {
   @Flag(help: "Print JSON instead of text; errors too.") package var json = false
-  @Option(name: .customLong("plugin"), help: "A plug-in with store formats. May be repeated.") package var plugins: [String] = []
+  @Option(name: .customLong("plugin"), help: "A plug-in with store formats. May be repeated.") package var plugins:
+    [String] = []
 
   package init() {}
 }
@@ -13,21 +14,26 @@ package struct CommonOptions: ParsableArguments {
 /// What the shell handed over, looked at before it is parsed.
 package enum Arguments {
   /// What is said about a word that begins with a dash and is not an option.
-  package static let dashHint = "A file whose name begins with '-' is written as ./-name, or after --; a value that does as --option=-value."
+  package static let dashHint =
+    "A file whose name begins with '-' is written as ./-name, or after --; a value that does as --option=-value."
   /// The options whose value may begin with a dash without that.
   private static let dashedValues: Set<String> = ["--sort", "--limit", "--offset"]
 
   /// Whether errors of parsing are asked for as JSON too: nobody has parsed that yet.
   package static var askForJSON: Bool { CommandLine.arguments.dropFirst().prefix { $0 != "--" }.contains("--json") }
 
-  /// - Throws: for an argument that is not UTF-8. Swift's own list has other characters there, and the file or the value would be
-  ///   another one than was asked for.
+  /// - Throws: for an argument that is not UTF-8. Swift's own list has other characters there, and the file or the
+  ///   value would be another one than was asked for.
   package static func check() throws {
     for place in 1..<max(1, Int(CommandLine.argc)) {
       guard let raw = CommandLine.unsafeArgv[place] else { return }
-      let bytes = UnsafeBufferPointer(start: UnsafePointer<CChar>(raw), count: strlen(raw)).map { UInt8(bitPattern: $0) }
+      let bytes = UnsafeBufferPointer(start: UnsafePointer<CChar>(raw), count: strlen(raw)).map {
+        UInt8(bitPattern: $0)
+      }
       guard String(validating: bytes, as: UTF8.self) == nil else { continue }
-      let shown = bytes.map { $0 >= 0x20 && $0 < 0x7F ? String(UnicodeScalar($0)) : "\\x" + ($0 < 16 ? "0" : "") + String($0, radix: 16) }
+      let shown = bytes.map {
+        $0 >= 0x20 && $0 < 0x7F ? String(UnicodeScalar($0)) : "\\x" + ($0 < 16 ? "0" : "") + String($0, radix: 16)
+      }
       throw CommandFailure("argument \(place) is not UTF-8: '\(shown.joined())'", exitCode: 64, json: askForJSON)
     }
     try checkDashes(CommandLine.arguments.dropFirst().prefix { $0 != "--" })
@@ -40,7 +46,8 @@ package enum Arguments {
     }
   }
 
-  /// - Throws: for a word such as `-hash.xml`, which the parser takes for the flag `-h`: it would print the help and succeed.
+  /// - Throws: for a word such as `-hash.xml`, which the parser takes for the flag `-h`: it would print the help and
+  ///   succeed.
   private static func checkDashes(_ words: ArraySlice<String>) throws {
     for place in words.indices {
       let word = words[place]

@@ -13,7 +13,8 @@ package enum Interrupt {
   package static func remember(_ path: String) { files.withLock { $0.append(path) } }
 
   /// - Parameters:
-  ///   - listens: Whether signals end the process here. Not in a process that another one ends and that has nothing to tidy.
+  ///   - listens: Whether signals end the process here. Not in a process that another one ends and that has nothing to
+  ///     tidy.
   ///   - tidying: Called before the process ends because of a signal.
   package static func watch(listens: Bool = true, tidying: @escaping @Sendable () -> Void = {}) {
     signal(SIGPIPE, SIG_IGN)

@@ -31,7 +31,8 @@ package indirect enum JSONValue: Sendable {
     case .boolean(let flag): writer.append(flag ? "true" as StaticString : "false")
     case .integer(let number): writer.append(integer: Int64(number))
     // JSON has no word for those that are not finite: as strings.
-    case .number(let number): number.isFinite ? writer.append(number.description) : Self.quote(number.description, to: writer)
+    case .number(let number):
+      number.isFinite ? writer.append(number.description) : Self.quote(number.description, to: writer)
     case .string(let string): Self.quote(string, to: writer)
     case .array(let values):
       writer.append(byte: 0x5B)
@@ -91,7 +92,11 @@ package indirect enum JSONValue: Sendable {
           continue
         }
         let (scalar, length) = TerminalText.scalar(bytes, at: place)
-        guard isQuoted || scalar.map({ TerminalText.isUnsafe($0) || $0 == "\n" || $0 == "\t" || $0 == "\u{2028}" || $0 == "\u{2029}" }) ?? false
+        guard
+          isQuoted
+            || scalar.map({
+              TerminalText.isUnsafe($0) || $0 == "\n" || $0 == "\t" || $0 == "\u{2028}" || $0 == "\u{2029}"
+            }) ?? false
         else {
           place += length
           continue

@@ -3,8 +3,8 @@ import Glibc
 
 /// Where plug-ins are looked for that are not named on the command line, and which of them may be loaded.
 ///
-/// A plug-in's code runs as soon as it is loaded, with the rights of the user. So a path that depends on the current directory, and a
-/// directory or file that another user could have written, are left out.
+/// A plug-in's code runs as soon as it is loaded, with the rights of the user. So a path that depends on the current
+/// directory, and a directory or file that another user could have written, are left out.
 package struct PluginSearch {
   /// A plug-in, or a place for plug-ins, that was left out.
   package struct Refusal {
@@ -42,7 +42,8 @@ package struct PluginSearch {
       if isSafe((path as NSString).deletingLastPathComponent, user), isSafe(path, user) { files.append(path) }
       return
     }
-    let names = ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).filter { $0.hasSuffix(".so") }.sorted()
+    let names = ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).filter { $0.hasSuffix(".so") }
+      .sorted()
     guard !names.isEmpty, isSafe(path, user) else { return }
     for name in names where isSafe(path + "/" + name, user) { files.append(path + "/" + name) }
   }
@@ -63,5 +64,7 @@ package struct PluginSearch {
     return true
   }
 
-  private mutating func refuse(_ path: String, _ reason: String) { refusals.append(Refusal(from: path, reason: reason)) }
+  private mutating func refuse(_ path: String, _ reason: String) {
+    refusals.append(Refusal(from: path, reason: reason))
+  }
 }

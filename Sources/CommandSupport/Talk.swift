@@ -16,7 +16,9 @@ package enum Talk {
 
   package static func error(_ failure: CommandFailure) {
     if failure.json {
-      let plain = JSONValue.object([("code", .string(CommandFailure.word(failure.exitCode))), ("message", .string(failure.message))])
+      let plain = JSONValue.object([
+        ("code", .string(CommandFailure.word(failure.exitCode))), ("message", .string(failure.message)),
+      ])
       say(
         JSONValue.object([
           ("exitCode", .integer(Int(failure.exitCode))), ("error", (failure.details ?? plain).mapStrings(shown)),
@@ -66,7 +68,9 @@ package enum Talk {
     do {
       try body(writer)
       try writer.finish()
-      if let end = filter?.finish(), !end.isEmpty { _ = end.withUnsafeBytes { Descriptor.write($0, to: STDOUT_FILENO) } }
+      if let end = filter?.finish(), !end.isEmpty {
+        _ = end.withUnsafeBytes { Descriptor.write($0, to: STDOUT_FILENO) }
+      }
     } catch let error as PersistentStoreError where error.code == .cancelled {
       throw ExitCode(0)
     } catch let error as PersistentStoreError {

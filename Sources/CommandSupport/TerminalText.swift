@@ -1,8 +1,8 @@
 import Foundation
 import StoreCodecs
 
-/// What a terminal obeys rather than shows: control characters, and those that change the direction of a text, so that it reads as
-/// something else. They are shown as `\u001b`.
+/// What a terminal obeys rather than shows: control characters, and those that change the direction of a text, so that
+/// it reads as something else. They are shown as `\u001b`.
 package enum TerminalText {
   /// Whether a scalar must not reach a terminal. A line feed and a tab may: what prints lines writes them itself.
   package static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
@@ -33,7 +33,8 @@ package enum TerminalText {
 
   /// Whether a byte may be the first of a scalar that is unsafe or breaks lines.
   @inline(__always) static func mayBeginEscape(_ byte: UInt8) -> Bool {
-    byte < UInt8(ascii: " ") || byte == delete || byte == leadOfC1 || byte == leadOfArabicMark || byte == leadOfDirections
+    byte < UInt8(ascii: " ") || byte == delete || byte == leadOfC1 || byte == leadOfArabicMark
+      || byte == leadOfDirections
   }
   private static let delete = UInt8(ascii: "\u{7F}")
   /// The first bytes, in UTF-8, of the scalars beyond ASCII that are unsafe.

@@ -13,7 +13,8 @@ package enum Tool {
     var asked: [String] = []
   }
   private static let state = Mutex(State())
-  /// Whether plug-ins that were left out are reported. The processes of a conformance run would do so hundreds of times.
+  /// Whether plug-ins that were left out are reported. The processes of a conformance run would do so hundreds of
+  /// times.
   package static let reportsRefusals = Atomic(true)
 
   package static var registry: StoreRegistry { state.withLock { $0.registry } }
@@ -33,8 +34,8 @@ package enum Tool {
     }
   }
 
-  /// Loads plug-ins: those asked for, which must be good, and those of the search path and the user's directory, which are left out
-  /// where they are not.
+  /// Loads plug-ins: those asked for, which must be good, and those of the search path and the user's directory, which
+  /// are left out where they are not.
   package static func load(_ paths: [String]) throws {
     let isFirst = state.withLock { state in
       defer { state.hasLooked = true }
@@ -61,7 +62,9 @@ package enum Tool {
         // The same one may stand in the folder as well.
         if let known = try? registry.storeType(named: type.storeType) {
           if ObjectIdentifier(known) == ObjectIdentifier(type) { continue }
-          throw CommandFailure("\(path): its type '\(type.storeType)' is taken by \(String(reflecting: known)): a plug-in shadows no other format", exitCode: 65)
+          throw CommandFailure(
+            "\(path): its type '\(type.storeType)' is taken by \(String(reflecting: known)): a plug-in shadows no other format",
+            exitCode: 65)
         }
         add(type, from: path)
       }

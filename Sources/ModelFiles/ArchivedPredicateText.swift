@@ -25,7 +25,8 @@ struct ArchivedPredicateText {
   private mutating func enter(_ object: KeyedArchive.Value, _ depth: Int) throws(PersistentStoreError) {
     nodesLeft -= 1
     guard depth <= Self.maximumDepth, nodesLeft >= 0 else {
-      throw object.malformed("predicates and expressions are nested too deep, or shared too often", code: .limitExceeded)
+      throw object.malformed(
+        "predicates and expressions are nested too deep, or shared too often", code: .limitExceeded)
     }
   }
 
@@ -73,7 +74,8 @@ struct ArchivedPredicateText {
 
   static func sign(_ comparator: KeyedArchive.Value) throws(PersistentStoreError) -> String? {
     let signs = [
-      0: "<", 1: "<=", 2: ">", 3: ">=", 4: "==", 5: "!=", 6: "MATCHES", 7: "LIKE", 8: "BEGINSWITH", 9: "ENDSWITH", 10: "IN",
+      0: "<", 1: "<=", 2: ">", 3: ">=", 4: "==", 5: "!=", 6: "MATCHES", 7: "LIKE", 8: "BEGINSWITH", 9: "ENDSWITH",
+      10: "IN",
       99: "CONTAINS", 100: "BETWEEN",
     ]
     guard let type = try comparator.integer("NSOperatorType"), let sign = signs[type] else { return nil }
@@ -102,12 +104,14 @@ struct ArchivedPredicateText {
     case "NSSubqueryExpression"?:
       guard let collection = try object.first(of: "NSCollectionExpression", "NSSubqueryCollection"),
         let variable = try object.string("NSVariable"), let condition = try object["NSPredicate"],
-        let collectionText = try expression(collection, depth: depth + 1), let text = try predicate(condition, depth: depth + 1)
+        let collectionText = try expression(collection, depth: depth + 1),
+        let text = try predicate(condition, depth: depth + 1)
       else { return nil }
       return "SUBQUERY(\(collectionText), $\(variable), \(text))"
     case "NSFetchRequestExpression"?:
       guard let request = try object["NSFRExpression"], let context = try object["NSMOCExpression"],
-        let requestText = try expression(request, depth: depth + 1), let contextText = try expression(context, depth: depth + 1)
+        let requestText = try expression(request, depth: depth + 1),
+        let contextText = try expression(context, depth: depth + 1)
       else { return nil }
       return "FETCH(\(requestText), \(contextText), \(try object.boolean("NSCountOnlyFlag") ? "YES" : "NO"))"
     default: return nil

@@ -29,13 +29,20 @@ extension CompiledModelReader {
     }
   }
 
-  mutating func property(_ object: KeyedArchive.Value, of entity: String) throws(PersistentStoreError) -> PropertyDescription {
+  mutating func property(_ object: KeyedArchive.Value, of entity: String) throws(PersistentStoreError)
+    -> PropertyDescription
+  {
     let name = try object.requiredString("NSPropertyName")
     let classes = object.classNames
     if classes.contains("NSAttributeDescription") { return .attribute(try attribute(object, name, of: entity)) }
-    if classes.contains("NSRelationshipDescription") { return .relationship(try relationship(object, name, of: entity)) }
-    if classes.contains("NSFetchedPropertyDescription") { return .fetchedProperty(try fetchedProperty(object, name, of: entity)) }
-    throw fail("there is no property of the class \(classes.first ?? "none")", .notSupported, entity: entity, property: name)
+    if classes.contains("NSRelationshipDescription") {
+      return .relationship(try relationship(object, name, of: entity))
+    }
+    if classes.contains("NSFetchedPropertyDescription") {
+      return .fetchedProperty(try fetchedProperty(object, name, of: entity))
+    }
+    throw fail(
+      "there is no property of the class \(classes.first ?? "none")", .notSupported, entity: entity, property: name)
   }
 
   private func renaming(_ object: KeyedArchive.Value, _ name: String) throws(PersistentStoreError) -> String? {
@@ -56,7 +63,9 @@ extension CompiledModelReader {
     attribute.isIndexed = try object.boolean("NSIsIndexed")
     attribute.valueTransformerName = try object.string("NSValueTransformerName")
     // Of other types the class follows from the type.
-    if attribute.type == .transformable { attribute.attributeValueClassName = try object.string("NSAttributeValueClassName") }
+    if attribute.type == .transformable {
+      attribute.attributeValueClassName = try object.string("NSAttributeValueClassName")
+    }
     attribute.renamingIdentifier = try renaming(object, name)
     attribute.versionHashModifier = try object.string("NSVersionHashModifier")
     attribute.userInfo = try userInfo(object, owner: "\(entity).\(name)")
@@ -66,7 +75,8 @@ extension CompiledModelReader {
     if storage & 16 != 0 { attribute.extras.append(.attribute(name: "preserveAfterDeletion", value: "YES")) }
     if storage & ~20 != 0 { warn("\(entity).\(name) has flags that are not known (\(storage)); they are left out") }
     if object.classNames.contains("NSDerivedAttributeDescription") {
-      guard let archived = try object["NSDerivationExpression"], let expression = try predicates.expression(archived) else {
+      guard let archived = try object["NSDerivationExpression"], let expression = try predicates.expression(archived)
+      else {
         throw fail("the expression of the derived attribute has no text", .notSupported, entity: entity, property: name)
       }
       attribute.derivationExpression = expression
@@ -83,14 +93,16 @@ extension CompiledModelReader {
     _ number: Int, _ object: KeyedArchive.Value, _ name: String, of entity: String
   ) throws(PersistentStoreError) -> AttributeType {
     let types: [AttributeType] = [
-      .undefined, .integer16, .integer32, .integer64, .decimal, .double, .float, .string, .boolean, .date, .binaryData, .uuid, .uri,
+      .undefined, .integer16, .integer32, .integer64, .decimal, .double, .float, .string, .boolean, .date, .binaryData,
+      .uuid, .uri,
       .transformable,
     ]
     if let type = types.first(where: { Int($0.versionHashNumber) == number }) { return type }
     guard number == Int(AttributeType.composite("").versionHashNumber) else {
       throw fail("there is no attribute type of the number \(number)", .notSupported, entity: entity, property: name)
     }
-    // No compiled model with one was at hand: its parts are taken from the list of attributes that it has under any key.
+    // No compiled model with one was at hand: its parts are taken from the list of attributes that it has under any
+    // key.
     for key in object.keys {
       guard let list = try object[key], list.classNames.contains("NSArray") else { continue }
       let parts = try list.elements()
@@ -183,7 +195,10 @@ extension CompiledModelReader {
   private mutating func relationship(
     _ object: KeyedArchive.Value, _ name: String, of entity: String
   ) throws(PersistentStoreError) -> RelationshipDescription {
-    guard let destination = try object.first(of: "_NSDestinationEntityName", "NSDestinationEntity")?.stringOrName("NSEntityName") else { throw fail("the relationship has no destination", entity: entity, property: name) }
+    guard
+      let destination = try object.first(of: "_NSDestinationEntityName", "NSDestinationEntity")?.stringOrName(
+        "NSEntityName")
+    else { throw fail("the relationship has no destination", entity: entity, property: name) }
     var relationship = RelationshipDescription(name: name, destinationEntityName: destination)
     relationship.inverseName = try object.first(of: "_NSInverseRelationshipName", "NSInverseRelationship")?
       .stringOrName("NSPropertyName")
@@ -224,8 +239,8 @@ extension CompiledModelReader {
 }
 
 extension RelationshipDescription {
-  /// Takes the bounds as an archive has them. Those that are none (-1, or more than 32 bits) count in version hashes as they are: they
-  /// stay beside.
+  /// Takes the bounds as an archive has them. Those that are none (-1, or more than 32 bits) count in version hashes as
+  /// they are: they stay beside.
   mutating func setBounds(least: Int, most: Int) {
     if (0...Int(Int32.max)).contains(most) {
       maximumCount = most

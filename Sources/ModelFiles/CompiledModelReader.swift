@@ -1,10 +1,11 @@
 import AtomicStoreSPI
 import StoreCodecs
 
-/// Reads a compiled model: the archive of an `NSManagedObjectModel`, as `.mom` files have it and SQLite stores cache it.
+/// Reads a compiled model: the archive of an `NSManagedObjectModel`, as `.mom` files have it and SQLite stores cache
+/// it.
 ///
-/// What a model file cannot say is left out with a warning that names it; what is not understood is an error, since a model that lacks
-/// a part would be another model.
+/// What a model file cannot say is left out with a warning that names it; what is not understood is an error, since a
+/// model that lacks a part would be another model.
 struct CompiledModelReader {
   let file: String
   private(set) var warnings: [ModelFileWarning] = []
@@ -42,10 +43,13 @@ struct CompiledModelReader {
       model.fetchRequestTemplates.append(try fetchRequest(request, name: name))
     }
     model.fetchRequestTemplates.sort { ScalarString($0.name) < ScalarString($1.name) }
-    for (name, entities) in try root.dictionary("NSConfigurations") ?? [] where name != "PF_DEFAULT_CONFIGURATION_NAME" {
+    for (name, entities) in try root.dictionary("NSConfigurations") ?? [] where name != "PF_DEFAULT_CONFIGURATION_NAME"
+    {
       var names: [String] = []
       for entity in try entities.elements() {
-        guard let text = try entity.stringOrName("NSEntityName") else { throw entity.malformed("an entity is expected") }
+        guard let text = try entity.stringOrName("NSEntityName") else {
+          throw entity.malformed("an entity is expected")
+        }
         names.append(text)
       }
       model.configurations.append(
@@ -64,7 +68,9 @@ struct CompiledModelReader {
 
   // MARK: Entities
 
-  private mutating func entity(_ object: KeyedArchive.Value, _ key: String) throws(PersistentStoreError) -> EntityNesting.Found {
+  private mutating func entity(_ object: KeyedArchive.Value, _ key: String) throws(PersistentStoreError)
+    -> EntityNesting.Found
+  {
     let name = try object.requiredString("NSEntityName")
     guard ScalarString(name) == ScalarString(key) else {
       throw object.malformed("the entity '\(name)' is listed under the name '\(key)'")
@@ -96,11 +102,12 @@ struct CompiledModelReader {
 
   /// As Xcode lists them: attributes, relationships, fetched properties, each by name.
   static func rank(_ property: PropertyDescription) -> (Int, ScalarString) {
-    let kind = switch property {
-    case .attribute: 0
-    case .relationship: 1
-    case .fetchedProperty: 2
-    }
+    let kind =
+      switch property {
+      case .attribute: 0
+      case .relationship: 1
+      case .fetchedProperty: 2
+      }
     return (kind, ScalarString(property.name))
   }
 
@@ -140,7 +147,9 @@ struct CompiledModelReader {
     for list in try object.list(key) ?? [] {
       var names: [String] = []
       for name in try list.elements() {
-        guard let text = try name.stringOrName("NSPropertyName") else { throw name.malformed("a property's name is expected") }
+        guard let text = try name.stringOrName("NSPropertyName") else {
+          throw name.malformed("a property's name is expected")
+        }
         names.append(text)
       }
       result.append(names)
@@ -172,7 +181,9 @@ struct CompiledModelReader {
     }
     if let condition = try object["NSPartialIndexPredicate"] {
       index.partialIndexPredicate = try predicates.predicate(condition)
-      if index.partialIndexPredicate == nil { warn("the predicate of the index '\(index.name)' of \(owner) has no text; it is left out") }
+      if index.partialIndexPredicate == nil {
+        warn("the predicate of the index '\(index.name)' of \(owner) has no text; it is left out")
+      }
     }
     return index
   }
@@ -187,7 +198,9 @@ struct CompiledModelReader {
     if let entity = try object["NSEntity"] { request.entityName = try entity.stringOrName("NSEntityName") ?? "" }
     if let condition = try object["NSPredicate"] {
       request.predicateString = try predicates.predicate(condition)
-      if request.predicateString == nil { warn("the predicate of the fetch request '\(name)' has no text; it is left out") }
+      if request.predicateString == nil {
+        warn("the predicate of the fetch request '\(name)' has no text; it is left out")
+      }
     }
     if let limit = try object.integer("NSFetchLimit"), limit > 0 { request.fetchLimit = limit }
     if let size = try object.integer("NSBatchSize"), size > 0 { request.fetchBatchSize = size }

@@ -7,8 +7,8 @@ enum EntityNesting {
     var parent: String?
   }
 
-  /// - Throws: `.invalidModel` for parents that do not exist or lead in a circle and for two entities of one name, `.limitExceeded`
-  ///   for more than ``ModelDescription/maximumInheritanceDepth`` above each other.
+  /// - Throws: `.invalidModel` for parents that do not exist or lead in a circle and for two entities of one name,
+  ///   `.limitExceeded` for more than ``ModelDescription/maximumInheritanceDepth`` above each other.
   static func nested(_ entities: [Found], file: String) throws(PersistentStoreError) -> [EntityDescription] {
     var found = entities.sorted { ScalarString($0.entity.name) < ScalarString($1.entity.name) }
     func fail(_ text: String, _ index: Int, _ code: PersistentStoreError.Code = .invalidModel) -> PersistentStoreError {
@@ -27,7 +27,9 @@ enum EntityNesting {
         order.append((index, 0))
         continue
       }
-      guard let above = indexByName[ScalarString(parent)] else { throw fail("the parent entity '\(parent)' does not exist", index) }
+      guard let above = indexByName[ScalarString(parent)] else {
+        throw fail("the parent entity '\(parent)' does not exist", index)
+      }
       children[above].append(index)
     }
     let roots = order.map(\.index)
@@ -36,14 +38,18 @@ enum EntityNesting {
       let (index, depth) = order[next]
       next += 1
       guard depth <= ModelDescription.maximumInheritanceDepth else {
-        throw fail("more than \(ModelDescription.maximumInheritanceDepth) parent entities above each other", index, .limitExceeded)
+        throw fail(
+          "more than \(ModelDescription.maximumInheritanceDepth) parent entities above each other", index,
+          .limitExceeded)
       }
       order += children[index].map { ($0, depth + 1) }
     }
     if order.count < found.count {
       let reached = Set(order.map(\.index))
       let lost = found.indices.filter { !reached.contains($0) }
-      throw fail("the parents of \(lost.prefix(10).map { found[$0].entity.name }.joined(separator: ", ")) lead in a circle", lost[0])
+      throw fail(
+        "the parents of \(lost.prefix(10).map { found[$0].entity.name }.joined(separator: ", ")) lead in a circle",
+        lost[0])
     }
     // From the leaves up: a parent takes its sub-entities when they have theirs.
     for (index, _) in order.reversed() { found[index].entity.subentities = children[index].map { found[$0].entity } }

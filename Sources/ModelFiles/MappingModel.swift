@@ -2,7 +2,8 @@ public import AtomicStoreSPI
 import FoundationEssentials
 import StoreCodecs
 
-/// A mapping model: how the entities of one version of a model become those of another. Read to be shown; nothing migrates by it here.
+/// A mapping model: how the entities of one version of a model become those of another. Read to be shown; nothing
+/// migrates by it here.
 public struct MappingModel: Sendable {
   public struct PropertyMapping: Sendable, Equatable {
     /// The property of the destination.
@@ -67,19 +68,24 @@ public struct MappingModel: Sendable {
     for object in try root.list("NSEntityMappings") ?? [] {
       let kinds = [1: "custom", 2: "add", 3: "remove", 4: "copy", 5: "transform"]
       var mapping = EntityMapping(
-        name: try object.string("NSMappingName") ?? "", kind: kinds[try object.integer("NSMappingType") ?? 0] ?? "undefined",
-        sourceEntityName: try object.string("NSSourceEntityName"), destinationEntityName: try object.string("NSDestinationEntityName"))
+        name: try object.string("NSMappingName") ?? "",
+        kind: kinds[try object.integer("NSMappingType") ?? 0] ?? "undefined",
+        sourceEntityName: try object.string("NSSourceEntityName"),
+        destinationEntityName: try object.string("NSDestinationEntityName"))
       mapping.sourceHash = try hash(object, "NSSourceEntityVersionHash", mapping.sourceEntityName)
       mapping.destinationHash = try hash(object, "NSDestinationEntityVersionHash", mapping.destinationEntityName)
       mapping.policyClassName = try object.string("NSEntityMigrationPolicyClassName")
-      if let expression = try object["NSSourceExpression"] { mapping.sourceExpression = try expressions.expression(expression) }
+      if let expression = try object["NSSourceExpression"] {
+        mapping.sourceExpression = try expressions.expression(expression)
+      }
       for key in ["NSAttributeMappings", "NSRelationshipMappings"] {
         for property in try object.list(key) ?? [] {
           var text: String?
           if let expression = try property["NSValueExpression"] {
             text = try expressions.expression(expression) ?? "(an expression without a text)"
           }
-          mapping.properties.append(PropertyMapping(name: try property.string("NSDestinationPropertyName") ?? "", expression: text))
+          mapping.properties.append(
+            PropertyMapping(name: try property.string("NSDestinationPropertyName") ?? "", expression: text))
         }
       }
       result.append(mapping)
@@ -129,7 +135,8 @@ public struct MappingModel: Sendable {
       switch record.kind {
       case "XDDEVATTRIBUTEMAPPING", "XDDEVRELATIONSHIPMAPPING":
         guard let index = record.owner.flatMap({ indexByID[$0] }) else { continue }
-        let expression = record.attributes["valueexpression"] ?? record.attributes["sourcekeypath"].map { "$source.\($0)" }
+        let expression =
+          record.attributes["valueexpression"] ?? record.attributes["sourcekeypath"].map { "$source.\($0)" }
         model.entityMappings[index].properties.append(
           PropertyMapping(name: record.attributes["name"] ?? "", expression: expression))
       case "XDDEVMAPPINGMODEL":
@@ -138,7 +145,9 @@ public struct MappingModel: Sendable {
       default: break
       }
     }
-    model.entityMappings = model.entityMappings.indices.sorted { (order[$0], $0) < (order[$1], $1) }.map { model.entityMappings[$0] }
+    model.entityMappings = model.entityMappings.indices.sorted { (order[$0], $0) < (order[$1], $1) }.map {
+      model.entityMappings[$0]
+    }
     for index in model.entityMappings.indices {
       model.entityMappings[index].properties.sort { ScalarString($0.name) < ScalarString($1.name) }
     }
@@ -148,14 +157,16 @@ public struct MappingModel: Sendable {
   private static func entityMapping(_ record: Record) -> EntityMapping {
     func text(_ key: String) -> String? { record.attributes[key].flatMap { $0.isEmpty ? nil : $0 } }
     return EntityMapping(
-      name: text("name") ?? "", kind: (text("mappingtypename") ?? "undefined").lowercased(), sourceEntityName: text("sourcename"),
+      name: text("name") ?? "", kind: (text("mappingtypename") ?? "undefined").lowercased(),
+      sourceEntityName: text("sourcename"),
       destinationEntityName: text("destinationname"), sourceExpression: text("sourcefilterpredicatestring"),
       policyClassName: text("migrationpolicyclassname"))
   }
 
   /// A model from before Xcode 4, as bytes within the store; nil where there is none.
   private static func embedded(_ text: String?, _ name: String) throws(PersistentStoreError) -> ModelDescription? {
-    guard let text, let data = Data(base64Encoded: Data(text.utf8.filter { $0 > UInt8(ascii: " ") })), !data.isEmpty else { return nil }
+    guard let text, let data = Data(base64Encoded: Data(text.utf8.filter { $0 > UInt8(ascii: " ") })), !data.isEmpty
+    else { return nil }
     return try ModelFile.read(contents: Array(data), name: name).description
   }
 
@@ -170,7 +181,8 @@ public struct MappingModel: Sendable {
       text += "\(title) a model of \(frozen.entityCount) entities, checksum \(frozen.versionHashes.checksum)\n"
     }
     for mapping in entityMappings {
-      text += "\(mapping.name): \(mapping.sourceEntityName ?? "nothing") → \(mapping.destinationEntityName ?? "nothing") (\(mapping.kind))\n"
+      text +=
+        "\(mapping.name): \(mapping.sourceEntityName ?? "nothing") → \(mapping.destinationEntityName ?? "nothing") (\(mapping.kind))\n"
       if let policy = mapping.policyClassName { text += "  policy \(policy)\n" }
       if let expression = mapping.sourceExpression { text += "  source \(expression)\n" }
       for (title, hash) in [("source", mapping.sourceHash), ("destination", mapping.destinationHash)] {

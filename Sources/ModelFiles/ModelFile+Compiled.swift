@@ -8,8 +8,8 @@ extension ModelFile {
     return name
   }
 
-  /// The versions of a `.xcdatamodeld` or `.momd`, in the order of their names, and the current one where it is marked; nil for what
-  /// has no versions.
+  /// The versions of a `.xcdatamodeld` or `.momd`, in the order of their names, and the current one where it is marked;
+  /// nil for what has no versions.
   public static func versions(at path: String) throws(PersistentStoreError) -> (names: [String], current: String?)? {
     let place = try StorePlace.inspect(path)
     guard place.kind == .folder else { return nil }
@@ -42,7 +42,8 @@ extension ModelFile {
     if wanted == nil, source.memberNames.contains("VersionInfo.plist") { wanted = try currentCompiledVersion(place) }
     if let wanted, !names.contains(wanted) {
       throw PersistentStoreError(
-        .notFound, "the model does not have the version '\(wanted)'; it has \(list)", at: StoreLocation(file: place.path))
+        .notFound, "the model does not have the version '\(wanted)'; it has \(list)",
+        at: StoreLocation(file: place.path))
     }
     guard let chosen = wanted ?? (names.count == 1 ? names.first : nil) else {
       throw PersistentStoreError(

@@ -17,7 +17,8 @@ extension ModelFile {
   public static func inspect(_ path: String) throws(PersistentStoreError) -> Inspection? {
     if let mapping = try MappingModel.read(at: path) {
       return Inspection(
-        kind: "mapping model", facts: ["\(mapping.entityMappings.count) entity mappings"], next: "atomicstore model show \(path)")
+        kind: "mapping model", facts: ["\(mapping.entityMappings.count) entity mappings"],
+        next: "atomicstore model show \(path)")
     }
     do throws(PersistentStoreError) {
       let file = try read(at: path)
@@ -28,12 +29,16 @@ extension ModelFile {
       case .invalidOption:
         let names = try versions(at: path)?.names ?? []
         return Inspection(
-          kind: "compiled model", facts: ["versions: \(names.joined(separator: ", ")); none is marked as the current one"],
+          kind: "compiled model",
+          facts: ["versions: \(names.joined(separator: ", ")); none is marked as the current one"],
           next: "atomicstore model show \(path) --version NAME")
       case .notSupported: return Inspection(kind: error.message, facts: [], next: nil)
       case .unrecognizedFormat:
-        guard let place = try? StorePlace.inspect(path), place.kind == .file, let bytes = try? StoreSource(opening: place).bytes(),
-          bytes.withUnsafeBytes({ ModelFileKind.detect($0) == .versionInfo || ModelFileKind.detect($0, root: "plist") == .versionInfo })
+        guard let place = try? StorePlace.inspect(path), place.kind == .file,
+          let bytes = try? StoreSource(opening: place).bytes(),
+          bytes.withUnsafeBytes({
+            ModelFileKind.detect($0) == .versionInfo || ModelFileKind.detect($0, root: "plist") == .versionInfo
+          })
         else { return nil }
         return Inspection(kind: error.message, facts: [], next: nil)
       default: throw error
@@ -47,27 +52,37 @@ extension ModelFile {
       let source = try StoreSource(opening: place)
       if source.memberNames.contains("contents") { return "model (.xcdatamodel)" }
       if source.memberNames.contains("elements") { return "model from before Xcode 4 (.xcdatamodel)" }
-      return source.memberNames.contains { $0.hasSuffix(".mom") } ? "compiled model with versions (.momd)" : "model with versions (.xcdatamodeld)"
+      return source.memberNames.contains { $0.hasSuffix(".mom") }
+        ? "compiled model with versions (.momd)" : "model with versions (.xcdatamodeld)"
     }
     switch try StoreSource(opening: place).bytes().withUnsafeBytes({ ModelFileKind.detect($0) }) {
     case .oldArchive: return "model from before Xcode 4 (elements)"
     case .compiled: return "compiled model (.mom)"
-    default: return try StoreSource(opening: place).bytes().withUnsafeBytes { ModelFileKind.detect($0, root: "plist") } == .compiled
-      ? "compiled model (.mom, in XML)" : "model (contents)"
+    default:
+      return try StoreSource(opening: place).bytes().withUnsafeBytes { ModelFileKind.detect($0, root: "plist") }
+        == .compiled
+        ? "compiled model (.mom, in XML)" : "model (contents)"
     }
   }
 
   private static func inspection(of file: ModelFile, kind: String, _ path: String) -> Inspection {
     let model = ManagedObjectModel(unchecked: file.description)
-    var facts = ["\(model.entityCount) entities: " + model.entities.prefix(40).map(\.name).joined(separator: ", ") + (model.entityCount > 40 ? " …" : "")]
+    var facts = [
+      "\(model.entityCount) entities: " + model.entities.prefix(40).map(\.name).joined(separator: ", ")
+        + (model.entityCount > 40 ? " …" : "")
+    ]
     if !file.availableVersions.isEmpty {
-      facts.insert("versions: \(file.availableVersions.joined(separator: ", ")); this is \(file.versionName ?? "one")", at: 0)
+      facts.insert(
+        "versions: \(file.availableVersions.joined(separator: ", ")); this is \(file.versionName ?? "one")", at: 0)
     }
     let identifiers = file.description.versionIdentifiers.filter { !$0.isEmpty }
     if !identifiers.isEmpty { facts.append("identifier: \(identifiers.joined(separator: ", "))") }
     facts.append("checksum of the version hashes: \(model.versionHashes.checksum)")
     let isSource = kind.hasPrefix("model (") || kind.hasPrefix("model with")
-    let next = isSource ? "atomicstore model show \(path)" : "atomicstore model convert \(path) NAME.\(file.availableVersions.count > 1 ? "xcdatamodeld" : "xcdatamodel")"
+    let next =
+      isSource
+      ? "atomicstore model show \(path)"
+      : "atomicstore model convert \(path) NAME.\(file.availableVersions.count > 1 ? "xcdatamodeld" : "xcdatamodel")"
     return Inspection(kind: kind, facts: facts, next: next)
   }
 }

@@ -6,13 +6,15 @@ import StoreCodecs
 extension ModelFile {
   /// The model as ``contents(of:)`` can write it, and what was left out of it, in words.
   ///
-  /// Nothing of it counts in version hashes: defaults and bounds that a model file has no text for, a second version identifier, the
-  /// sort order of fetch requests.
-  public static func withoutWhatFilesCannotHold(_ model: ModelDescription) -> (model: ModelDescription, lost: [String]) {
+  /// Nothing of it counts in version hashes: defaults and bounds that a model file has no text for, a second version
+  /// identifier, the sort order of fetch requests.
+  public static func withoutWhatFilesCannotHold(_ model: ModelDescription) -> (model: ModelDescription, lost: [String])
+  {
     var kept = model
     var lost: [String] = []
     if model.versionIdentifiers.count > 1 {
-      lost.append("of the version identifiers \(model.versionIdentifiers.joined(separator: ", ")) only the first is written")
+      lost.append(
+        "of the version identifiers \(model.versionIdentifiers.joined(separator: ", ")) only the first is written")
       kept.versionIdentifiers = [model.versionIdentifiers[0]]
     }
     kept.entities = kept.entities.map { reduced($0, &lost) }
@@ -40,7 +42,9 @@ extension ModelFile {
     return entity
   }
 
-  private static func reduced(_ attribute: AttributeDescription, _ owner: String, _ lost: inout [String]) -> AttributeDescription {
+  private static func reduced(_ attribute: AttributeDescription, _ owner: String, _ lost: inout [String])
+    -> AttributeDescription
+  {
     var attribute = attribute
     func isWritable(_ value: StoredValue?) -> Bool {
       guard let value, !value.isNull else { return true }
@@ -48,7 +52,9 @@ extension ModelFile {
       if case .string(let text) = value, !XMLText.canHold(text) { return false }
       return attribute.type != .undefined && attribute.type.accepts(value)
     }
-    func drop(_ what: String) { lost.append("the \(what) of \(owner).\(attribute.name) has no text in a model file; it is left out") }
+    func drop(_ what: String) {
+      lost.append("the \(what) of \(owner).\(attribute.name) has no text in a model file; it is left out")
+    }
     if !isWritable(attribute.defaultValue) {
       attribute.defaultValue = nil
       drop("default")
@@ -106,7 +112,8 @@ extension ModelFile {
   private static func makeFolder(_ folder: String, for path: String) throws(PersistentStoreError) {
     guard mkdir(folder, 0o777) == 0 else {
       throw PersistentStoreError(
-        errno == EACCES || errno == EROFS ? .permissionDenied : .cannotCreate, "the folder cannot be made: \(String(cString: strerror(errno)))",
+        errno == EACCES || errno == EROFS ? .permissionDenied : .cannotCreate,
+        "the folder cannot be made: \(String(cString: strerror(errno)))",
         at: StoreLocation(file: path))
     }
   }
@@ -117,7 +124,8 @@ extension ModelFile {
     guard Glibc.rename(staged, target) == 0 else {
       let text = String(cString: strerror(errno))
       if isReplaced { _ = Glibc.rename(old, target) }
-      throw PersistentStoreError(.cannotCreate, "the folder cannot take its place: \(text)", at: StoreLocation(file: path))
+      throw PersistentStoreError(
+        .cannotCreate, "the folder cannot take its place: \(text)", at: StoreLocation(file: path))
     }
     if isReplaced { try? FileManager.default.removeItem(atPath: old) }
   }

@@ -1,12 +1,13 @@
 public import AtomicStoreSPI
 import StoreCodecs
 
-/// A model file, read: Xcode's `.xcdatamodeld`, `.xcdatamodel` or the `contents` within, compiled models (`.momd`, `.mom`), and models
-/// from before Xcode 4 (`elements`); each known by its content, whatever its name.
+/// A model file, read: Xcode's `.xcdatamodeld`, `.xcdatamodel` or the `contents` within, compiled models (`.momd`,
+/// `.mom`), and models from before Xcode 4 (`elements`); each known by its content, whatever its name.
 public struct ModelFile: Sendable {
   /// The model as the file has it. It is not checked here: give it to `ManagedObjectModel`.
   public var description: ModelDescription
-  /// What was kept without being understood, left out, or read with a grain of salt, each with its line where the file has lines.
+  /// What was kept without being understood, left out, or read with a grain of salt, each with its line where the file
+  /// has lines.
   public var warnings: [ModelFileWarning]
   /// The version that was read, as `Company 2`; nil for a bare file.
   public var versionName: String?
@@ -17,11 +18,11 @@ public struct ModelFile: Sendable {
   ///
   /// - Parameters:
   ///   - path: A model file or folder of any of these kinds.
-  ///   - version: The version of a `.xcdatamodeld` or `.momd`, with or without its extension; nil for the current one. Where none is marked as
-  ///     that, it is the first of a `.xcdatamodeld`, and the only one of a `.momd`.
-  /// - Throws: `.notFound`; `.malformed` with line and column, or for archives with the object and the keys that led to it;
-  ///   `.notSupported` for optimised compiled models and mapping models, saying which it is; `.invalidModel` for parents that lead in a
-  ///   circle or nowhere.
+  ///   - version: The version of a `.xcdatamodeld` or `.momd`, with or without its extension; nil for the current one.
+  ///     Where none is marked as that, it is the first of a `.xcdatamodeld`, and the only one of a `.momd`.
+  /// - Throws: `.notFound`; `.malformed` with line and column, or for archives with the object and the keys that led to
+  ///   it; `.notSupported` for optimised compiled models and mapping models, saying which it is; `.invalidModel` for
+  ///   parents that lead in a circle or nowhere.
   public static func read(at path: String, version: String? = nil) throws(PersistentStoreError) -> ModelFile {
     let place = try StorePlace.inspect(path)
     switch place.kind {
@@ -83,7 +84,8 @@ public struct ModelFile: Sendable {
         at: StoreLocation(file: place.path))
     }
     guard let chosen = wanted ?? versions.first else {
-      throw PersistentStoreError(.malformed, "the folder holds no version of the model", at: StoreLocation(file: place.path))
+      throw PersistentStoreError(
+        .malformed, "the folder holds no version of the model", at: StoreLocation(file: place.path))
     }
     if wanted == nil, versions.count > 1 {
       warnings.append(
@@ -127,15 +129,18 @@ public struct ModelFile: Sendable {
       guard let root else { throw kind.refusal(name) }
       var reader = ModelReader(file: name)
       let description = try reader.model(root)
-      return ModelFile(description: description, warnings: reader.warnings, versionName: versionName, availableVersions: [])
+      return ModelFile(
+        description: description, warnings: reader.warnings, versionName: versionName, availableVersions: [])
     case .compiled:
       var reader = CompiledModelReader(file: name)
       let description = try reader.model(try bytes.archive(name))
-      return ModelFile(description: description, warnings: reader.warnings, versionName: versionName, availableVersions: [])
+      return ModelFile(
+        description: description, warnings: reader.warnings, versionName: versionName, availableVersions: [])
     case .oldArchive:
       var reader = OldModelReader(file: name)
       let description = try reader.model(try bytes.archive(name))
-      return ModelFile(description: description, warnings: reader.warnings, versionName: versionName, availableVersions: [])
+      return ModelFile(
+        description: description, warnings: reader.warnings, versionName: versionName, availableVersions: [])
     default: throw kind.refusal(name)
     }
   }

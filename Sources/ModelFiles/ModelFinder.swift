@@ -26,7 +26,8 @@ public struct ModelFinder: Sendable {
 
   /// Looks through all that is below a path. Symbolic links are not followed.
   ///
-  /// - Parameter carried: Called with the path of each file that is not a model: the model that it carries, such as a store has it, or nil.
+  /// - Parameter carried: Called with the path of each file that is not a model: the model that it carries, such as a
+  ///   store has it, or nil.
   /// - Throws: `.notFound`, `.limitExceeded` for more than ``maximumFileCount`` files and directories.
   public init(
     searching path: String, carried: (String) -> ModelDescription? = { _ in nil }
@@ -36,7 +37,9 @@ public struct ModelFinder: Sendable {
     while let (folder, depth) = folders.popLast() {
       let place = try StorePlace.inspect(folder)
       guard place.holdsContent else {
-        if depth == 0 { throw PersistentStoreError(.notFound, "there is no file or folder", at: StoreLocation(file: path)) }
+        if depth == 0 {
+          throw PersistentStoreError(.notFound, "there is no file or folder", at: StoreLocation(file: path))
+        }
         continue
       }
       guard place.kind == .folder else {
@@ -47,7 +50,8 @@ public struct ModelFinder: Sendable {
         looked += 1
         guard looked <= Self.maximumFileCount else {
           throw PersistentStoreError(
-            .limitExceeded, "more than \(Self.maximumFileCount) files and folders: name a smaller folder", at: StoreLocation(file: path))
+            .limitExceeded, "more than \(Self.maximumFileCount) files and folders: name a smaller folder",
+            at: StoreLocation(file: path))
         }
         var status = stat()
         let child = folder + "/" + name
@@ -99,8 +103,11 @@ public struct ModelFinder: Sendable {
     found.first { $0.model.versionHashDifferences(from: hashes).isEmpty }
   }
 
-  /// The models that come closest to the hashes of a store, those with the fewest entities that differ first, with what differs.
-  public func nearMisses(for hashes: VersionHashes, limit: Int = 3) -> [(found: Found, differences: [VersionHashDifference])] {
+  /// The models that come closest to the hashes of a store, those with the fewest entities that differ first, with what
+  /// differs.
+  public func nearMisses(for hashes: VersionHashes, limit: Int = 3) -> [(
+    found: Found, differences: [VersionHashDifference]
+  )] {
     let names = Set(hashes.entries.map { ScalarString($0.entityName) })
     var near: [(found: Found, differences: [VersionHashDifference])] = []
     for candidate in found where candidate.model.entities.contains(where: { names.contains(ScalarString($0.name)) }) {

@@ -61,7 +61,8 @@ extension ModelReader {
     // It says again what the destination is; where it says something else, it is kept.
     if let inverseEntity = attributes.take("inverseEntity") {
       if relationship.inverseName == nil || !inverseEntity.utf8.elementsEqual(destination.utf8) {
-        warn(element, "the inverse of \(entity).\(name) is of the entity \(inverseEntity), its destination \(destination)")
+        warn(
+          element, "the inverse of \(entity).\(name) is of the entity \(inverseEntity), its destination \(destination)")
         attributes.keep("inverseEntity", inverseEntity)
       }
     }
@@ -79,11 +80,15 @@ extension ModelReader {
     relationship.maximumCount = most
     // The stated number counts in version hashes.
     if stated != most { attributes.keep("maxCount", String(stated)) }
-    if isToMany, most == 1 { warn(element, "\(entity).\(name) is a to-many of at most 1 object; it is read as a to-one") }
+    if isToMany, most == 1 {
+      warn(element, "\(entity).\(name) is a to-many of at most 1 object; it is read as a to-one")
+    }
     let least = try count("minCount", &attributes, element, entity: entity, property: name) ?? 0
     relationship.minimumCount = bounds.contains(least) ? least : 0
     if !bounds.contains(least) {
-      warn(element, "minCount=\"\(least)\" of \(entity).\(name) is \(least < 0 ? "negative" : "too large"); it is read as 0")
+      warn(
+        element,
+        "minCount=\"\(least)\" of \(entity).\(name) is \(least < 0 ? "negative" : "too large"); it is read as 0")
       attributes.keep("minCount", String(least))
     }
     let rule = try deleteRule(&attributes, element, entity: entity, property: name)
@@ -115,7 +120,9 @@ extension ModelReader {
   ) throws(PersistentStoreError) -> FetchedPropertyDescription {
     try refuseText(in: element)
     var attributes = ElementAttributes(element)
-    guard let name = attributes.take("name") else { throw fail(element, "a fetched property has no name", entity: entity) }
+    guard let name = attributes.take("name") else {
+      throw fail(element, "a fetched property has no name", entity: entity)
+    }
     guard let request = element.elements.first(where: { $0.name == "fetchRequest" }) else {
       throw fail(element, "the fetched property has no fetch request", entity: entity, property: name)
     }

@@ -81,7 +81,9 @@ extension ModelReader {
     case .boolean: return flag(text).map { .boolean($0) }
     case .integer16, .integer32, .integer64:
       var number = ExactText.integer(bytes.span)
-      if number == nil, let real = ExactText.double(bytes.span), real == real.rounded() { number = Int64(exactly: real) }
+      if number == nil, let real = ExactText.double(bytes.span), real == real.rounded() {
+        number = Int64(exactly: real)
+      }
       if number == nil { number = text == "NO" ? 0 : text == "YES" ? 1 : nil }
       guard let number, type.accepts(.integer(number)) else { return nil }
       return .integer(number)
@@ -97,7 +99,8 @@ extension ModelReader {
   /// Seconds of a date's text, such as `2013-04-23 12:00:00 +0000`, which Xcode 4 wrote. A text without a time zone
   /// meant that of whoever wrote it, and says nothing certain.
   private static func oldDate(_ bytes: [UInt8]) -> Double? {
-    guard let first = bytes.first, first != 0x40, bytes.dropFirst(10).contains(where: { [0x2B, 0x2D, 0x5A].contains($0) })
+    guard let first = bytes.first, first != 0x40,
+      bytes.dropFirst(10).contains(where: { [0x2B, 0x2D, 0x5A].contains($0) })
     else { return nil }
     return ExactText.date(bytes.span)
   }

@@ -17,7 +17,8 @@ struct ModelReader {
   mutating func warn(_ element: XMLElement, _ text: String) {
     guard warnings.count < Self.maximumWarnings else {
       if warnings.count == Self.maximumWarnings {
-        warnings.append(ModelFileWarning(line: element.location.line, text: "and more, from here on, of which none is listed"))
+        warnings.append(
+          ModelFileWarning(line: element.location.line, text: "and more, from here on, of which none is listed"))
       }
       return
     }

@@ -42,7 +42,8 @@ private struct ModelWriter {
         "a model file holds one version identifier, not \(model.versionIdentifiers.joined(separator: ", "))")
     }
     // Up to Xcode 7, which did not write the language, the identifier stood in front.
-    let isOld = model.extras.contains { if case .attribute("lastSavedToolsVersion", _) = $0 { true } else { false } }
+    let isOld =
+      model.extras.contains { if case .attribute("lastSavedToolsVersion", _) = $0 { true } else { false } }
       && !model.extras.contains { if case .attribute("sourceLanguage", _) = $0 { true } else { false } }
     var list = XcodeAttributes(isOld ? .oldModel : .model)
     list.add("userDefinedModelVersionIdentifier", model.versionIdentifiers.first)
@@ -74,8 +75,8 @@ private struct ModelWriter {
     xml.end("model")
   }
 
-  /// All entities with their parents' names, by name as Xcode has them; but siblings stay in the order they are in, which
-  /// is part of the description.
+  /// All entities with their parents' names, by name as Xcode has them; but siblings stay in the order they are in,
+  /// which is part of the description.
   private static func inFileOrder(_ roots: [EntityDescription]) -> [(EntityDescription, String?)] {
     var lists: [(entities: [EntityDescription], parent: String?)] = [(roots, nil)]
     var next = 0
@@ -247,7 +248,8 @@ private struct ModelWriter {
     list.add("fetchBatchSize", request.fetchBatchSize.map { String($0) })
     for (name, flag) in [
       ("includeSubentities", request.includesSubentities), ("includePropertyValues", request.includesPropertyValues),
-      ("includesPendingChanges", request.includesPendingChanges), ("returnObjectsAsFaults", request.returnsObjectsAsFaults),
+      ("includesPendingChanges", request.includesPendingChanges),
+      ("returnObjectsAsFaults", request.returnsObjectsAsFaults),
       ("returnDistinctResults", request.returnsDistinctResults),
     ] {
       list.add(name, flag.map { $0 ? "YES" : "NO" })

@@ -1,10 +1,11 @@
 import AtomicStoreSPI
 import StoreCodecs
 
-/// Reads a model from before Xcode 4: the archive of the modelling tool's own objects (`elements`, and within mapping models).
+/// Reads a model from before Xcode 4: the archive of the modelling tool's own objects (`elements`, and within mapping
+/// models).
 ///
-/// Each element (`XDPMEntity`, `XDPMAttribute`, …) holds stereotypes by name, each of which holds properties by name, whose `_default` is
-/// the value.
+/// Each element (`XDPMEntity`, `XDPMAttribute`, …) holds stereotypes by name, each of which holds properties by name,
+/// whose `_default` is the value.
 struct OldModelReader {
   let file: String
   private(set) var warnings: [ModelFileWarning] = []
@@ -20,14 +21,17 @@ struct OldModelReader {
   }
 
   /// The elements of a list of the tool's: an array, or a dictionary whose values count.
-  private func bucket(_ object: KeyedArchive.Value, _ key: String) throws(PersistentStoreError) -> [KeyedArchive.Value] {
+  private func bucket(_ object: KeyedArchive.Value, _ key: String) throws(PersistentStoreError) -> [KeyedArchive.Value]
+  {
     guard let list = try object[key] else { return [] }
     if list.classNames.contains("NSDictionary") { return try list.entries().map(\.value) }
     return try list.elements()
   }
 
   private mutating func claim(_ object: KeyedArchive.Value) throws(PersistentStoreError) {
-    guard let index = object.index, seen.insert(index).inserted else { throw object.malformed("an element occurs in two lists") }
+    guard let index = object.index, seen.insert(index).inserted else {
+      throw object.malformed("an element occurs in two lists")
+    }
   }
 
   // MARK: The model
@@ -78,14 +82,19 @@ struct OldModelReader {
   private struct Stereotypes {
     var values: [String: [String: KeyedArchive.Value]] = [:]
 
-    init(_ element: KeyedArchive.Value, _ bucket: (KeyedArchive.Value, String) throws(PersistentStoreError) -> [KeyedArchive.Value])
+    init(
+      _ element: KeyedArchive.Value,
+      _ bucket: (KeyedArchive.Value, String) throws(PersistentStoreError) -> [KeyedArchive.Value]
+    )
       throws(PersistentStoreError)
     {
       // Under which key something is listed differs between versions of the tool: its own name counts.
       for stereotype in try bucket(element, "XDBucketForStereotypesstorage") {
         let name = try stereotype.requiredString("_name")
         for property in try bucket(stereotype, "XDBucketForOwnedAttributesstorage") {
-          if let value = try property["_default"] { values[name, default: [:]][try property.requiredString("_name")] = value }
+          if let value = try property["_default"] {
+            values[name, default: [:]][try property.requiredString("_name")] = value
+          }
         }
       }
     }
@@ -125,7 +134,9 @@ struct OldModelReader {
     func userInfo(_ stereotype: String, _ key: String) throws(PersistentStoreError) -> [UserInfoEntry] {
       guard let value = self[stereotype, key] else { return [] }
       return try value.entries().compactMap { entry in
-        (entry.value.stringValue ?? entry.value.integerValue.map(String.init)).map { UserInfoEntry(key: entry.key, value: $0) }
+        (entry.value.stringValue ?? entry.value.integerValue.map(String.init)).map {
+          UserInfoEntry(key: entry.key, value: $0)
+        }
       }.sorted { ScalarString($0.key) < ScalarString($1.key) }
     }
   }
@@ -177,7 +188,9 @@ struct OldModelReader {
 
   // MARK: Properties
 
-  private mutating func property(_ element: KeyedArchive.Value, of entity: String) throws(PersistentStoreError) -> PropertyDescription {
+  private mutating func property(_ element: KeyedArchive.Value, of entity: String) throws(PersistentStoreError)
+    -> PropertyDescription
+  {
     let name = try element.requiredString("_name")
     let values = try stereotypes(element)
     switch element.className {
@@ -199,8 +212,12 @@ struct OldModelReader {
 
   private func extras(_ values: Stereotypes) throws(PersistentStoreError) -> [ModelExtra] {
     var extras: [ModelExtra] = []
-    if try values.flag(Self.common, "XD_PPSK_isSpotlightIndexed") { extras.append(.attribute(name: "spotlightIndexingEnabled", value: "YES")) }
-    if try values.flag(Self.common, "XD_PPSK_isStoredInTruthFile") { extras.append(.attribute(name: "storedInTruthFile", value: "YES")) }
+    if try values.flag(Self.common, "XD_PPSK_isSpotlightIndexed") {
+      extras.append(.attribute(name: "spotlightIndexingEnabled", value: "YES"))
+    }
+    if try values.flag(Self.common, "XD_PPSK_isStoredInTruthFile") {
+      extras.append(.attribute(name: "storedInTruthFile", value: "YES"))
+    }
     return extras
   }
 
@@ -210,7 +227,8 @@ struct OldModelReader {
     let own = "XD_PAtt_Stereotype"
     let number = try values.integer(own, "XD_PAttK_attributeType") ?? 0
     let types: [AttributeType] = [
-      .undefined, .integer16, .integer32, .integer64, .decimal, .double, .float, .string, .boolean, .date, .binaryData, .uuid, .uri,
+      .undefined, .integer16, .integer32, .integer64, .decimal, .double, .float, .string, .boolean, .date, .binaryData,
+      .uuid, .uri,
       .transformable,
     ]
     guard let type = types.first(where: { Int($0.versionHashNumber) == number }) else {
@@ -242,13 +260,18 @@ struct OldModelReader {
     return attribute
   }
 
-  private func text(_ values: Stereotypes, _ stereotype: String, _ key: String) throws(PersistentStoreError) -> String? {
+  private func text(_ values: Stereotypes, _ stereotype: String, _ key: String) throws(PersistentStoreError) -> String?
+  {
     try values.string(stereotype, key).flatMap { $0.isEmpty ? nil : $0 }
   }
 
-  private mutating func value(_ text: String, _ what: String, _ entity: String, _ attribute: AttributeDescription) -> StoredValue? {
+  private mutating func value(_ text: String, _ what: String, _ entity: String, _ attribute: AttributeDescription)
+    -> StoredValue?
+  {
     if let value = ModelReader.value(text, attribute.type) { return value }
-    warn("the \(what) '\(text.prefix(60))' of \(entity).\(attribute.name) is no value of type \(attribute.type.modelName); it is left out")
+    warn(
+      "the \(what) '\(text.prefix(60))' of \(entity).\(attribute.name) is no value of type \(attribute.type.modelName); it is left out"
+    )
     return nil
   }
 
@@ -272,7 +295,8 @@ struct OldModelReader {
     let isToMany = try values.flag(own, "XD_PRK_isToMany")
     // Also of an optional relationship the least count counts as it is stored.
     relationship.setBounds(
-      least: try values.integer(own, "XD_PRK_minCount") ?? 0, most: try values.integer(own, "XD_PRK_maxCount") ?? (isToMany ? 0 : 1))
+      least: try values.integer(own, "XD_PRK_minCount") ?? 0,
+      most: try values.integer(own, "XD_PRK_maxCount") ?? (isToMany ? 0 : 1))
     let rules: [Int: DeleteRule] = [0: .noAction, 1: .nullify, 2: .cascade, 3: .deny]
     let number = try values.integer(own, "XD_PRK_deleteRule") ?? 1
     guard let rule = rules[number] else {

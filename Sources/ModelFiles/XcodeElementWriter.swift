@@ -14,9 +14,10 @@ struct XcodeAttributes {
       "iOSVersion",
     ])
     static let oldModel = Order(
-      names: ["name", "userDefinedModelVersionIdentifier"] + model.names.filter {
-        $0 != "name" && $0 != "userDefinedModelVersionIdentifier"
-      })
+      names: ["name", "userDefinedModelVersionIdentifier"]
+        + model.names.filter {
+          $0 != "name" && $0 != "userDefinedModelVersionIdentifier"
+        })
     static let entity = Order(names: [
       "name", "representedClassName", "isAbstract", "parentEntity", "elementID", "versionHashModifier", "syncable",
       "codeGenerationType",

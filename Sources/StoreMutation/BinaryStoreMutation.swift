@@ -1,7 +1,9 @@
 /// Changes to a binary store of Core Data's: in its header, or in one of its two archives, the header following.
 enum BinaryStoreMutation {
   static func apply(to bytes: inout [UInt8], _ other: [UInt8], _ random: inout MutationRandom) {
-    guard bytes.count > 64, let map = part(32, bytes), let metadata = part(16, bytes), map.upperBound == metadata.lowerBound, !random.once(in: 6) else {
+    guard bytes.count > 64, let map = part(32, bytes), let metadata = part(16, bytes),
+      map.upperBound == metadata.lowerBound, !random.once(in: 6)
+    else {
       return ByteMutation.apply(to: &bytes, other, &random)
     }
     var parts = (Array(bytes[map]), Array(bytes[metadata]))

@@ -25,20 +25,26 @@ enum CSVMutation {
     bytes = Array(records.joined(separator: [0x0A]))
   }
 
-  private static let members = ["Person.csv", "metadata.plist", "Employee.csv", "../Person.csv", "", ".", "..", "a/b.csv", "Person.CSV", "\u{0}"]
+  private static let members = [
+    "Person.csv", "metadata.plist", "Employee.csv", "../Person.csv", "", ".", "..", "a/b.csv", "Person.CSV", "\u{0}",
+  ]
 
   private static func options(_ random: inout MutationRandom) -> String {
     let all = [
-      "entity=Person", "entity=", "key=id", "key=a,b", "key=name", "columns=a=b", "columns=", "types=age=Integer 16", "types=a=Date,b=Decimal",
-      "dateFormat=dd.MM.yyyy", "dateFormat=yyyy-MM-dd HH:mm:ss", "dateFormat=", "delimiter=comma", "delimiter=semicolon", "delimiter=tab", "delimiter=bar",
+      "entity=Person", "entity=", "key=id", "key=a,b", "key=name", "columns=a=b", "columns=", "types=age=Integer 16",
+      "types=a=Date,b=Decimal",
+      "dateFormat=dd.MM.yyyy", "dateFormat=yyyy-MM-dd HH:mm:ss", "dateFormat=", "delimiter=comma",
+      "delimiter=semicolon", "delimiter=tab", "delimiter=bar",
       "header=yes", "header=no", "layout=file", "layout=folder", "edited=accept",
     ]
     return (0...random.below(3)).compactMap { _ in random.pick(all) }.joined(separator: "\t")
   }
 
   private static let columns = [
-    "id:Reference", "name:String", "age:Integer 16", "age:Integer 64", "on:Boolean", "at:Date", "x:Double", "y:Float", "d:Decimal", "b:Binary", "u:UUID", "w:URI",
-    "t:Transformable", "v:Undefined", "friend->Person", "friends->>Person", "list->>Person (ordered)", "a:b:c", "->", "a->", ":", "%3A:String", "a%:String",
+    "id:Reference", "name:String", "age:Integer 16", "age:Integer 64", "on:Boolean", "at:Date", "x:Double", "y:Float",
+    "d:Decimal", "b:Binary", "u:UUID", "w:URI",
+    "t:Transformable", "v:Undefined", "friend->Person", "friends->>Person", "list->>Person (ordered)", "a:b:c", "->",
+    "a->", ":", "%3A:String", "a%:String",
     "id", "name", "", "\"\"", "id:Reference", "n\u{0}:String", "x:Nothing",
   ]
 
@@ -60,7 +66,9 @@ enum CSVMutation {
 
   private static func delimiters(_ records: inout [[UInt8]], _ random: inout MutationRandom) {
     guard let new = random.pick(Array(",;\t| ".utf8)) else { return }
-    for index in records.indices { for place in records[index].indices where records[index][place] == 0x2C { records[index][place] = new } }
+    for index in records.indices {
+      for place in records[index].indices where records[index][place] == 0x2C { records[index][place] = new }
+    }
   }
 
   private static func fields(of record: inout [UInt8], _ random: inout MutationRandom) {

@@ -34,8 +34,8 @@ public struct HostileFinding: Error, CustomStringConvertible {
 
 /// A CSV store as one input: options, then a file or the members of a folder.
 ///
-/// A line that begins with U+001F holds options, `name=value`, with tabs between; one that begins with U+001E names the member
-/// that follows. Without either the input is a file's bytes.
+/// A line that begins with U+001F holds options, `name=value`, with tabs between; one that begins with U+001E names the
+/// member that follows. Without either the input is a file's bytes.
 struct PackedCSV {
   var options: [String: String] = [:]
   var members: [(name: String, bytes: [UInt8])] = []

@@ -17,29 +17,45 @@ extension HostileReader {
     }
     func damaged(_ suffix: String) throws -> [[UInt8]] {
       let names = try FileManager.default.contentsOfDirectory(atPath: samples + "/Damaged").sorted()
-      return try names.filter { $0.hasSuffix(suffix) }.map { $0.hasSuffix("store") ? try folder("Damaged/" + $0) : try file("Damaged/" + $0) }
+      return try names.filter { $0.hasSuffix(suffix) }.map {
+        $0.hasSuffix("store") ? try folder("Damaged/" + $0) : try file("Damaged/" + $0)
+      }
     }
     var seeds: [[UInt8]]
     switch self {
     case .xmlStore:
-      seeds = Self.xmlStores.map { Array($0.utf8) } + [try file("FriendInfo/FriendInfo.xml"), try file("Company/Company.xml")]
+      seeds =
+        Self.xmlStores.map { Array($0.utf8) } + [
+          try file("FriendInfo/FriendInfo.xml"), try file("Company/Company.xml"),
+        ]
       seeds += try damaged(".xml")
     case .model:
       seeds = [Array(Self.smallModel.utf8)]
-      for path in ["Company/Company.xcdatamodeld/Company", "FriendInfo/FriendInfo.xcdatamodeld/FriendInfo", "iClass/iClass.xcdatamodeld/iClass"] {
+      for path in [
+        "Company/Company.xcdatamodeld/Company", "FriendInfo/FriendInfo.xcdatamodeld/FriendInfo",
+        "iClass/iClass.xcdatamodeld/iClass",
+      ] {
         seeds.append(try file(path + ".xcdatamodel/contents"))
       }
       seeds += try damaged(".xcdatamodel")
     case .modelArchive: seeds = try Self.modelArchives()
     case .binaryPropertyList:
-      seeds = [Self.smallList, try file("FriendInfo/FriendInfo.plist"), try file("Company/Company.plist")] + (try damaged(".plist"))
+      seeds =
+        [Self.smallList, try file("FriendInfo/FriendInfo.plist"), try file("Company/Company.plist")]
+        + (try damaged(".plist"))
     case .csvStore:
-      seeds = Self.csvFiles.map { Array($0.utf8) } + [try folder("FriendInfo/FriendInfo.csvstore"), try folder("Company/Company.csvstore")]
+      seeds =
+        Self.csvFiles.map { Array($0.utf8) } + [
+          try folder("FriendInfo/FriendInfo.csvstore"), try folder("Company/Company.csvstore"),
+        ]
       seeds += try damaged(".csv") + damaged(".csvstore")
     case .coreDataBinary: seeds = [try Self.binaryStore(samples)]
     case .coreDataSQLite: seeds = [try file("People/People.sqlite")] + (try damaged(".sqlite"))
     case .xmlPropertyList:
-      seeds = [Array(Self.xmlList.utf8), try file("FriendInfo/FriendInfo.csvstore/metadata.plist"), try file("Company/Company.xcdatamodeld/.xccurrentversion")]
+      seeds = [
+        Array(Self.xmlList.utf8), try file("FriendInfo/FriendInfo.csvstore/metadata.plist"),
+        try file("Company/Company.xcdatamodeld/.xccurrentversion"),
+      ]
     case .predicate: seeds = Self.predicates.map { Array($0.utf8) }
     case .objectURI: seeds = Self.uris.map { Array($0.utf8) }
     }
@@ -59,20 +75,25 @@ extension HostileReader {
   private func publicFiles(_ corpus: String) -> [[UInt8]] {
     func files(_ folder: String, _ isWanted: (String) -> Bool) -> [[UInt8]] {
       let names = (try? FileManager.default.contentsOfDirectory(atPath: corpus + "/" + folder))?.sorted() ?? []
-      return names.filter(isWanted).compactMap { try? Array(Data(contentsOf: URL(filePath: corpus + "/" + folder + "/" + $0))) }
+      return names.filter(isWanted).compactMap {
+        try? Array(Data(contentsOf: URL(filePath: corpus + "/" + folder + "/" + $0)))
+      }
     }
     switch self {
     case .xmlStore: return files("xmlstores") { _ in true }
     case .model: return files("models") { $0.hasSuffix("contents") }
     case .modelArchive: return files("mom") { $0.hasSuffix(".mom") } + files("oldmodels") { $0.hasSuffix("elements") }
-    case .binaryPropertyList: return (files("plist") { _ in true } + files("mom") { _ in true }).filter { $0.starts(with: "bplist".utf8) }
+    case .binaryPropertyList:
+      return (files("plist") { _ in true } + files("mom") { _ in true }).filter { $0.starts(with: "bplist".utf8) }
     case .xmlPropertyList: return files("plist") { _ in true }.filter { $0.first == 0x3C }
     case .coreDataSQLite: return files("sqlite") { _ in true }
     case .coreDataBinary: return files("binary") { _ in true }
     case .csvStore: return files("csv") { $0.hasSuffix(".csv") }
     case .predicate:
       let lines = (try? Data(contentsOf: URL(filePath: corpus + "/predicates_public.txt"))) ?? Data()
-      return lines.split(separator: 0x0A).compactMap { (try? JSONDecoder().decode(String.self, from: Data($0))).map { Array($0.utf8) } }
+      return lines.split(separator: 0x0A).compactMap {
+        (try? JSONDecoder().decode(String.self, from: Data($0))).map { Array($0.utf8) }
+      }
     case .objectURI: return []
     }
   }
@@ -158,8 +179,10 @@ extension HostileReader {
     </model>
     """
   private static let smallList: [UInt8] = [
-    0x62, 0x70, 0x6C, 0x69, 0x73, 0x74, 0x30, 0x30, 0xD2, 1, 2, 3, 4, 0x51, 0x61, 0x51, 0x62, 0xA2, 5, 6, 0x10, 7, 0x09, 0x23, 0x3F, 0xF0, 0, 0, 0, 0,
-    0, 0, 8, 13, 15, 17, 20, 22, 23, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32,
+    0x62, 0x70, 0x6C, 0x69, 0x73, 0x74, 0x30, 0x30, 0xD2, 1, 2, 3, 4, 0x51, 0x61, 0x51, 0x62, 0xA2, 5, 6, 0x10, 7, 0x09,
+    0x23, 0x3F, 0xF0, 0, 0, 0, 0,
+    0, 0, 8, 13, 15, 17, 20, 22, 23, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    0, 0, 0, 32,
   ]
   private static let xmlList = """
     <?xml version="1.0" encoding="UTF-8"?>
@@ -173,17 +196,24 @@ extension HostileReader {
       + "1,-5,1.50,0.1,1.5,2001-01-01T00:00:00Z,QUJD,A70E1C5D-3B42-4F10-9C66-000000000003,https://example.com/,string:x,1 s:k%20\n"
       + "s:k%20,,,nan,-inf,,\"\",,,boolean:true,\n",
     "name;age\r\nAnn;20\r\n\"Bo\";\r\n", "\u{1F}key=name\theader=yes\nname,age\nAnn,20\nBo,30\n",
-    "\u{1F}types=age=Integer 16,born=Date\tdateFormat=dd.MM.yyyy\nage,born\n5,24.12.2001\n", "\u{FEFF}a\tb\n1\t2\n", "=1+1,+2,-3,@x\n=\"a\",b,c,d\n",
+    "\u{1F}types=age=Integer 16,born=Date\tdateFormat=dd.MM.yyyy\nage,born\n5,24.12.2001\n", "\u{FEFF}a\tb\n1\t2\n",
+    "=1+1,+2,-3,@x\n=\"a\",b,c,d\n",
   ]
   private static let predicates = [
-    "name == 'Ann' AND badge > 5", "ANY projects.title BEGINSWITH[cd] 'a'", "SUBQUERY(reports, $x, $x.badge > 1 AND $x.active == YES).@count > 2",
-    "salary BETWEEN {1, 2.5} OR NOT (department.name IN {'a', nil})", "name MATCHES '(a|b)+c{2,3}' && email LIKE[c] '*@?x*'", "CAST(hired, 'NSNumber') + 5 * 2 ** 3 - 1 / 4 == 1e3",
-    "projects.@count == 0 AND reports.@sum.badge != 3", "%K == %@ AND rating < %f", "TERNARY(active, 1, 2) IN {1} UNION {2}", "FUNCTION(name, 'uppercase:') == uppercase('a')",
-    "SELF IN %@", "employees[FIRST].badge > 0 OR ALL employees.badge > 1", "modulus:by:(badge, 7) == 1 && sqrt:(4) = 2", "#in.#and == $x", "TRUEPREDICATE",
+    "name == 'Ann' AND badge > 5", "ANY projects.title BEGINSWITH[cd] 'a'",
+    "SUBQUERY(reports, $x, $x.badge > 1 AND $x.active == YES).@count > 2",
+    "salary BETWEEN {1, 2.5} OR NOT (department.name IN {'a', nil})",
+    "name MATCHES '(a|b)+c{2,3}' && email LIKE[c] '*@?x*'", "CAST(hired, 'NSNumber') + 5 * 2 ** 3 - 1 / 4 == 1e3",
+    "projects.@count == 0 AND reports.@sum.badge != 3", "%K == %@ AND rating < %f",
+    "TERNARY(active, 1, 2) IN {1} UNION {2}", "FUNCTION(name, 'uppercase:') == uppercase('a')",
+    "SELF IN %@", "employees[FIRST].badge > 0 OR ALL employees.badge > 1", "modulus:by:(badge, 7) == 1 && sqrt:(4) = 2",
+    "#in.#and == $x", "TRUEPREDICATE",
     "'a' ENDSWITH[n] \"\\u00e9\\n\" OR 0x1F == 31",
   ]
   private static let uris = [
-    "x-coredata://5B1D9F0C-58F3-4C5A-9E0B-0C0FFEE0C0DE/Employee/p3", "x-coredata://5B1D9F0C-58F3-4C5A-9E0B-0C0FFEE0C0DE/Employee/psa%20b%C3%A9",
-    "x-coredata:///Employee/tA70E1C5D-3B42-4F10-9C66-000000000003", "x-coredata://5B1D9F0C-58F3-4C5A-9E0B-0C0FFEE0C0DE/%C3%89cole/p-9223372036854775808",
+    "x-coredata://5B1D9F0C-58F3-4C5A-9E0B-0C0FFEE0C0DE/Employee/p3",
+    "x-coredata://5B1D9F0C-58F3-4C5A-9E0B-0C0FFEE0C0DE/Employee/psa%20b%C3%A9",
+    "x-coredata:///Employee/tA70E1C5D-3B42-4F10-9C66-000000000003",
+    "x-coredata://5B1D9F0C-58F3-4C5A-9E0B-0C0FFEE0C0DE/%C3%89cole/p-9223372036854775808",
   ]
 }

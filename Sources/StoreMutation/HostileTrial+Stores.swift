@@ -63,7 +63,9 @@ extension HostileTrial {
     }
     var value = reread.value
     if let second = try saved(&value, reread.snapshot, as: source) {
-      guard try content(first, source.name) == content(second, source.name) else { throw finding("other bytes at the second save") }
+      guard try content(first, source.name) == content(second, source.name) else {
+        throw finding("other bytes at the second save")
+      }
     }
     return .value
   }
@@ -102,18 +104,28 @@ extension HostileTrial {
     }
   }
 
-  /// Nil where the format says that it cannot carry what was read: a single CSV file under a model with more than it holds.
-  private func saved(_ value: inout any AtomicStore, _ snapshot: StoreSnapshot, as source: StoreSource) throws -> StagedStore? {
+  /// Nil where the format says that it cannot carry what was read: a single CSV file under a model with more than it
+  /// holds.
+  private func saved(_ value: inout any AtomicStore, _ snapshot: StoreSnapshot, as source: StoreSource) throws
+    -> StagedStore?
+  {
     let staged = try StagedStore(
       target: scratch + "/" + source.name, layout: source.isFolder ? .folder : .file, policy: .replaceAny)
     // Columns cannot hold every value that other formats can; what they lose is forecast.
-    if reader == .coreDataSQLite || reader == .coreDataBinary, !value.traits.losses(for: snapshot).isEmpty { return nil }
+    if reader == .coreDataSQLite || reader == .coreDataBinary, !value.traits.losses(for: snapshot).isEmpty {
+      return nil
+    }
     do {
-      try value.save(StoreSnapshot(nodes: try snapshot.nodes.canonical(), metadata: snapshot.metadata), to: staged.files)
+      try value.save(
+        StoreSnapshot(nodes: try snapshot.nodes.canonical(), metadata: snapshot.metadata), to: staged.files)
       try staged.finish()
     } catch {
-      if error.code == .unsupportedByFormat, reader == .csvStore && !source.isFolder || reader == .coreDataSQLite
-        || reader == .coreDataBinary { return nil }
+      if error.code == .unsupportedByFormat,
+        reader == .csvStore && !source.isFolder || reader == .coreDataSQLite
+          || reader == .coreDataBinary
+      {
+        return nil
+      }
       throw finding("what was read cannot be saved: \(error)")
     }
     return staged
@@ -122,7 +134,9 @@ extension HostileTrial {
   private func content(_ staged: borrowing StagedStore, _ name: String) throws -> [[UInt8]] {
     let source = try staged.sourceForVerification(name: name)
     guard source.isFolder else { return [try source.bytes().withUnsafeBytes { Array($0) }] }
-    return try source.memberNames.flatMap { [Array($0.utf8), try source.bytes(ofMember: $0).withUnsafeBytes { Array($0) }] }
+    return try source.memberNames.flatMap {
+      [Array($0.utf8), try source.bytes(ofMember: $0).withUnsafeBytes { Array($0) }]
+    }
   }
 }
 

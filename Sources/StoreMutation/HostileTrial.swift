@@ -64,7 +64,8 @@ public final class HostileTrial {
 
   /// What only the whole file can be blamed for.
   private static let placeless: Set<PersistentStoreError.Code> = [
-    .unrecognizedFormat, .unsupportedVersion, .foreignFormat, .storeTypeMismatch, .modelNeeded, .invalidModel, .modelMismatch, .notSupported,
+    .unrecognizedFormat, .unsupportedVersion, .foreignFormat, .storeTypeMismatch, .modelNeeded, .invalidModel,
+    .modelMismatch, .notSupported,
     .notFound, .invalidOption, .changedOnDisk,
   ]
   /// What a hostile file can be refused as; anything else is the kit's own failure.
@@ -80,10 +81,13 @@ public final class HostileTrial {
     guard !error.message.isEmpty, error.description.utf8.count < 100_000 else {
       throw finding("a message of \(error.description.utf8.count) bytes: \(error.description.prefix(300))")
     }
-    let isPlaced = place.line != nil || place.offset != nil || place.entity != nil || place.reference != nil || place.property != nil
+    let isPlaced =
+      place.line != nil || place.offset != nil || place.entity != nil || place.reference != nil || place.property != nil
     // A folder's metadata is a list whose values have names, not lines.
     let isList = place.file?.hasSuffix("metadata.plist") == true
-    guard isPlaced || isList || Self.placeless.contains(error.code) else { throw finding("the error has no place: \(error.code): \(error)") }
+    guard isPlaced || isList || Self.placeless.contains(error.code) else {
+      throw finding("the error has no place: \(error.code): \(error)")
+    }
     return .refused(error.code.description)
   }
 
@@ -100,7 +104,9 @@ public final class HostileTrial {
 
   private func compareXML(_ value: PropertyListValue) throws {
     let bytes = try PropertyList.encodeXML(value)
-    guard try PropertyList.decodeXML(bytes.span) == value else { throw finding("another list after XML: \(text(bytes))") }
+    guard try PropertyList.decodeXML(bytes.span) == value else {
+      throw finding("another list after XML: \(text(bytes))")
+    }
   }
 
   private func binaryPropertyList(_ input: [UInt8]) throws -> HostileOutcome {
@@ -113,7 +119,8 @@ public final class HostileTrial {
     }
     let bytes = try PropertyList.encodeBinary(value)
     guard try PropertyList.decodeBinary(bytes) == value else { throw finding("another list after a round trip") }
-    // XML cannot hold all that the binary form can: which not-a-number it is, parts of a second. What it gives must be a list.
+    // XML cannot hold all that the binary form can: which not-a-number it is, parts of a second. What it gives must be
+    // a list.
     if let text = try? PropertyList.encodeXML(value) { _ = try PropertyList.decodeXML(text.span) }
     _ = try store("BinaryPropertyList", StoreSource(bytes: input, name: "store.plist"), [:], nil)
     return .value
@@ -127,7 +134,9 @@ public final class HostileTrial {
     let path = scratch + "/contents"
     try Data(input).write(to: URL(filePath: path))
     var description: ModelDescription
-    do throws(PersistentStoreError) { description = try ModelFile.read(at: path).description } catch { return try judge(error, file: path) }
+    do throws(PersistentStoreError) { description = try ModelFile.read(at: path).description } catch {
+      return try judge(error, file: path)
+    }
     // A description may hold what no model can: it is told in a list of problems.
     do { _ = try ManagedObjectModel(description) } catch {
       guard !error.errors.isEmpty else { throw finding("an invalid model without a problem") }
@@ -135,7 +144,9 @@ public final class HostileTrial {
     if reader == .modelArchive {
       // Archives hold what no model file can: the rest must get through, or be refused by its writer.
       description = ModelFile.withoutWhatFilesCannotHold(description).model
-      do throws(PersistentStoreError) { _ = try ModelFile.contents(of: description) } catch { return try judge(error, file: nil) }
+      do throws(PersistentStoreError) { _ = try ModelFile.contents(of: description) } catch {
+        return try judge(error, file: nil)
+      }
     }
     let contents = try ModelFile.contents(of: description)
     try Data(contents).write(to: URL(filePath: path))
@@ -155,7 +166,8 @@ public final class HostileTrial {
     let count = format.utf8.reduce(0) { $1 == 0x25 ? $0 + 1 : $0 }
     let predicate: FetchPredicate
     do throws(PredicateFormatError) {
-      predicate = try FetchPredicate(format: format, arguments: (0..<min(count, 1000)).map { arguments[$0 % arguments.count] })
+      predicate = try FetchPredicate(
+        format: format, arguments: (0..<min(count, 1000)).map { arguments[$0 % arguments.count] })
     } catch {
       guard error.column >= 1, error.column <= format.unicodeScalars.count + 1, !error.message.isEmpty else {
         throw finding("an error without a place: \(error)")
@@ -170,8 +182,9 @@ public final class HostileTrial {
     guard again.predicateFormat == text else { throw finding("printed as \(text)\nthen as \(again.predicateFormat)") }
     guard again == predicate else { throw finding("another predicate after it was printed as \(text)") }
     for entity in ["Employee", "Department"] {
-      do { _ = try context?.count(for: FetchRequest<ManagedObject>(entityName: entity, predicate: predicate)) } catch is ManagedObjectError {}
-      catch is PredicateFormatError {} catch is PersistentStoreError {}
+      do {
+        _ = try context?.count(for: FetchRequest<ManagedObject>(entityName: entity, predicate: predicate))
+      } catch is ManagedObjectError {} catch is PredicateFormatError {} catch is PersistentStoreError {}
     }
     return .value
   }
@@ -180,7 +193,9 @@ public final class HostileTrial {
     let text = String(decoding: input, as: UTF8.self)
     _ = coordinator.managedObjectID(forURIRepresentation: text)
     guard let id = ManagedObjectID(uriRepresentation: text) else { return .refused("no URI") }
-    guard let again = ManagedObjectID(uriRepresentation: id.uriRepresentation), again == id, again.uriRepresentation == id.uriRepresentation else {
+    guard let again = ManagedObjectID(uriRepresentation: id.uriRepresentation), again == id,
+      again.uriRepresentation == id.uriRepresentation
+    else {
       throw finding("another ID after it was written as \(id.uriRepresentation)")
     }
     return .value

@@ -1,5 +1,5 @@
-/// Makes inputs for a reader out of good ones: by what the format is made of, so that the changes get past the first check,
-/// and by plain bytes.
+/// Makes inputs for a reader out of good ones: by what the format is made of, so that the changes get past the first
+/// check, and by plain bytes.
 public struct Mutator: Sendable {
   public let reader: HostileReader
   /// What pieces are taken from, besides the input itself.
@@ -29,7 +29,8 @@ public struct Mutator: Sendable {
         case .xmlStore, .model, .xmlPropertyList: XMLMutation.apply(to: &result, other, reader, &random)
         case .coreDataBinary: BinaryStoreMutation.apply(to: &result, other, &random)
         case .coreDataSQLite: SQLiteMutation.apply(to: &result, other, &random)
-        case .modelArchive where !result.starts(with: "bplist".utf8): XMLMutation.apply(to: &result, other, .xmlPropertyList, &random)
+        case .modelArchive where !result.starts(with: "bplist".utf8):
+          XMLMutation.apply(to: &result, other, .xmlPropertyList, &random)
         case .binaryPropertyList, .modelArchive: PropertyListMutation.apply(to: &result, other, &random)
         case .csvStore: CSVMutation.apply(to: &result, other, &random)
         case .predicate, .objectURI: TextMutation.apply(to: &result, other, reader, &random)

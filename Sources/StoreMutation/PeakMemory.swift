@@ -27,7 +27,9 @@ public enum PeakMemory {
       let text = buffer.prefix(max(0, count))
       return key.withUTF8Buffer { key in
         guard text.count > key.count,
-          let place = (0..<text.count - key.count).first(where: { text[$0] == key[0] && text[$0..<$0 + key.count].elementsEqual(key) })
+          let place = (0..<text.count - key.count).first(where: {
+            text[$0] == key[0] && text[$0..<$0 + key.count].elementsEqual(key)
+          })
         else { return 0 }
         return text[(place + key.count)...].drop { $0 == 0x20 || $0 == 0x09 }.prefix { $0 >= 0x30 && $0 <= 0x39 }
           .reduce(0) { $0 * 10 + Int($1 - 0x30) } * 1024

@@ -54,10 +54,15 @@ enum PropertyListMutation {
     switch random.below(12) {
     case 0: store(edge(layout, bytes.count, &random), &bytes, trailer + (random.pick([8, 16, 24]) ?? 8), 8)
     case 1: bytes[trailer + 6 + random.below(2)] = UInt8(random.pick([0, 1, 2, 3, 4, 5, 8, 9, 16, 255]) ?? 0)
-    case 2: store(edge(layout, bytes.count, &random), &bytes, layout.table + random.below(layout.count) * layout.offsetSize, layout.offsetSize)
+    case 2:
+      store(
+        edge(layout, bytes.count, &random), &bytes, layout.table + random.below(layout.count) * layout.offsetSize,
+        layout.offsetSize)
     case 3:
       // One object in the place of another.
-      store(UInt64(random.pick(layout.objects) ?? 0), &bytes, layout.table + random.below(layout.count) * layout.offsetSize, layout.offsetSize)
+      store(
+        UInt64(random.pick(layout.objects) ?? 0), &bytes, layout.table + random.below(layout.count) * layout.offsetSize,
+        layout.offsetSize)
     case 4: bytes[object] = bytes[object] & 0x0F | UInt8(random.below(16)) << 4
     case 5: bytes[object] = bytes[object] & 0xF0 | UInt8(random.below(16))
     case 6:

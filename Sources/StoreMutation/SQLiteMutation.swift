@@ -15,7 +15,9 @@ enum SQLiteMutation {
       let cells = Int(bytes[header + 3]) << 8 | Int(bytes[header + 4])
       let pointer = header + (bytes[header] < 8 ? 12 : 8) + 2 * random.below(max(min(cells, size / 2), 1))
       guard pointer + 1 < bytes.count, random.once(in: 2) else { return put(number(&random, 2), 2, pointer, &bytes) }
-      put(number(&random, 4), 1 << random.below(3), start + (Int(bytes[pointer]) << 8 | Int(bytes[pointer + 1])) + random.below(12), &bytes)
+      put(
+        number(&random, 4), 1 << random.below(3),
+        start + (Int(bytes[pointer]) << 8 | Int(bytes[pointer + 1])) + random.below(12), &bytes)
     case 2:
       let from = random.below(max(bytes.count / size, 1)) * size
       guard from + size <= bytes.count, start + size <= bytes.count else { return }
@@ -33,7 +35,10 @@ enum SQLiteMutation {
   }
 
   private static func number(_ random: inout MutationRandom, _ width: Int) -> UInt64 {
-    random.pick([0, 1, 2, 5, 13, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0x8000, 0xFFFF, 0x7FFF_FFFF, 0xFFFF_FFFF, .max, UInt64(random.below(1 << 16))]) ?? 0
+    random.pick([
+      0, 1, 2, 5, 13, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0x8000, 0xFFFF, 0x7FFF_FFFF, 0xFFFF_FFFF, .max,
+      UInt64(random.below(1 << 16)),
+    ]) ?? 0
   }
 
   /// Big-endian, as all numbers of a database are.

@@ -1,5 +1,5 @@
-/// Writes binary property lists in which a container that is one value here is one object there, however many hold it: what no
-/// honest writer does, and what lets a short list unfold to a long one.
+/// Writes binary property lists in which a container that is one value here is one object there, however many hold it:
+/// what no honest writer does, and what lets a short list unfold to a long one.
 struct SharingPropertyList {
   /// A value; a container is shared by its identity.
   final class Container {
@@ -17,8 +17,12 @@ struct SharingPropertyList {
     case container(Container)
 
     static func array(_ elements: [Value]) -> Value { .container(Container(.array(elements))) }
-    static func dictionary(_ entries: [(key: String, value: Value)]) -> Value { .container(Container(.dictionary(entries))) }
-    static func dictionary(_ entries: KeyValuePairs<String, Value>) -> Value { .dictionary(entries.map { ($0.key, $0.value) }) }
+    static func dictionary(_ entries: [(key: String, value: Value)]) -> Value {
+      .container(Container(.dictionary(entries)))
+    }
+    static func dictionary(_ entries: KeyValuePairs<String, Value>) -> Value {
+      .dictionary(entries.map { ($0.key, $0.value) })
+    }
   }
 
   private enum Object {

@@ -3,7 +3,8 @@ enum XMLMutation {
   /// A tag from its `<` to its `>`, or what stands between two.
   private typealias Piece = ArraySlice<UInt8>
 
-  static func apply(to bytes: inout [UInt8], _ other: [UInt8], _ reader: HostileReader, _ random: inout MutationRandom) {
+  static func apply(to bytes: inout [UInt8], _ other: [UInt8], _ reader: HostileReader, _ random: inout MutationRandom)
+  {
     var pieces = cut(bytes)
     guard !pieces.isEmpty else {
       bytes = other
@@ -33,7 +34,8 @@ enum XMLMutation {
       let depth = random.pick([3, 70, 130, 520, 3000]) ?? 3
       let name = tagName(pieces[place]).isEmpty ? Array("a".utf8)[...] : tagName(pieces[place])
       let open = Array(repeating: Array("<".utf8) + name + Array(">".utf8), count: depth).joined()
-      let close = Array(repeating: Array("</".utf8) + name + Array(">".utf8), count: random.once(in: 3) ? 0 : depth).joined()
+      let close = Array(repeating: Array("</".utf8) + name + Array(">".utf8), count: random.once(in: 3) ? 0 : depth)
+        .joined()
       pieces.replaceSubrange(element, with: [Array(open)[...]] + pieces[element] + [Array(close)[...]])
     case 15: pieces.insert(Array((random.pick(declarations) ?? "").utf8)[...], at: random.once(in: 2) ? 0 : place)
     default: pieces[place] = renamed(pieces[place], reader, &random)
@@ -42,27 +44,46 @@ enum XMLMutation {
   }
 
   private static let declarations = [
-    "<?xml version=\"1.0\"?>", "<?xml version=\"1.0\" encoding=\"UTF-16\"?>", "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>",
+    "<?xml version=\"1.0\"?>", "<?xml version=\"1.0\" encoding=\"UTF-16\"?>",
+    "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>",
     "<?xml version=\"1.1\" encoding=\"klingon\"?>", "<!DOCTYPE a>", "<!DOCTYPE a SYSTEM \"file:///etc/passwd\">",
-    "<!DOCTYPE a [<!ENTITY b SYSTEM \"file:///etc/passwd\">]>", "<!DOCTYPE a [<!ENTITY b \"bb\"><!ENTITY c \"&b;&b;&b;&b;\">]>",
-    "<!DOCTYPE a [<!ENTITY % p SYSTEM \"http://127.0.0.1:9/p\">%p;]>", "<!DOCTYPE a [<!ATTLIST object id CDATA \"z1\">]>", "<!-- -- -->", "<!---->",
-    "<?pi?>", "<![CDATA[]]>", "<![CDATA[", "<!", "</", "<a", "<a:b xmlns:a=\"u\"/>", "<a xmlns=\"u\">", "\u{FEFF}", "&b;", "&#x1;",
+    "<!DOCTYPE a [<!ENTITY b SYSTEM \"file:///etc/passwd\">]>",
+    "<!DOCTYPE a [<!ENTITY b \"bb\"><!ENTITY c \"&b;&b;&b;&b;\">]>",
+    "<!DOCTYPE a [<!ENTITY % p SYSTEM \"http://127.0.0.1:9/p\">%p;]>",
+    "<!DOCTYPE a [<!ATTLIST object id CDATA \"z1\">]>", "<!-- -- -->", "<!---->",
+    "<?pi?>", "<![CDATA[]]>", "<![CDATA[", "<!", "</", "<a", "<a:b xmlns:a=\"u\"/>", "<a xmlns=\"u\">", "\u{FEFF}",
+    "&b;", "&#x1;",
   ]
 
   /// Names that mean something to a reader.
   private static func names(_ reader: HostileReader) -> [String] {
     switch reader {
     case .xmlStore:
-      ["database", "databaseInfo", "version", "UUID", "nextObjectID", "metadata", "plist", "dict", "key", "string", "object", "attribute", "relationship",
-        "type", "id", "name", "destination", "idrefs", "0/1", "1/1", "0/0", "int16", "int32", "int64", "decimal", "double", "float", "string", "bool", "date",
-        "binary", "uuid", "uri", "z1", "z2 z3", "AtomicStoreModel", "array", "integer", "null"]
+      [
+        "database", "databaseInfo", "version", "UUID", "nextObjectID", "metadata", "plist", "dict", "key", "string",
+        "object", "attribute", "relationship",
+        "type", "id", "name", "destination", "idrefs", "0/1", "1/1", "0/0", "int16", "int32", "int64", "decimal",
+        "double", "float", "string", "bool", "date",
+        "binary", "uuid", "uri", "z1", "z2 z3", "AtomicStoreModel", "array", "integer", "null",
+      ]
     case .model:
-      ["model", "entity", "attribute", "relationship", "fetchedProperty", "fetchRequest", "fetchIndex", "fetchIndexElement", "compositeType", "configuration",
-        "memberEntity", "userInfo", "entry", "uniquenessConstraints", "uniquenessConstraint", "constraint", "elements", "element", "name", "parentEntity",
-        "isAbstract", "attributeType", "optional", "defaultValueString", "defaultDateTimeInterval", "minValueString", "maxValueString", "regularExpressionString",
-        "toMany", "ordered", "maxCount", "minCount", "deletionRule", "Cascade", "destinationEntity", "inverseName", "inverseEntity", "versionHashModifier",
-        "elementID", "renamingIdentifier", "Composite", "Integer 16", "Decimal", "Date", "Transformable", "valueTransformerName", "key", "value", "YES", "NO"]
-    default: ["plist", "dict", "array", "key", "string", "integer", "real", "true", "false", "date", "data", "version", "CF$UID"]
+      [
+        "model", "entity", "attribute", "relationship", "fetchedProperty", "fetchRequest", "fetchIndex",
+        "fetchIndexElement", "compositeType", "configuration",
+        "memberEntity", "userInfo", "entry", "uniquenessConstraints", "uniquenessConstraint", "constraint", "elements",
+        "element", "name", "parentEntity",
+        "isAbstract", "attributeType", "optional", "defaultValueString", "defaultDateTimeInterval", "minValueString",
+        "maxValueString", "regularExpressionString",
+        "toMany", "ordered", "maxCount", "minCount", "deletionRule", "Cascade", "destinationEntity", "inverseName",
+        "inverseEntity", "versionHashModifier",
+        "elementID", "renamingIdentifier", "Composite", "Integer 16", "Decimal", "Date", "Transformable",
+        "valueTransformerName", "key", "value", "YES", "NO",
+      ]
+    default:
+      [
+        "plist", "dict", "array", "key", "string", "integer", "real", "true", "false", "date", "data", "version",
+        "CF$UID",
+      ]
     }
   }
 
@@ -87,7 +108,8 @@ enum XMLMutation {
   }
 
   private static func isOpening(_ piece: Piece) -> Bool {
-    piece.count > 1 && piece.first == 0x3C && ![0x2F, 0x21, 0x3F].contains(piece[piece.startIndex + 1]) && piece.dropLast().last != 0x2F
+    piece.count > 1 && piece.first == 0x3C && ![0x2F, 0x21, 0x3F].contains(piece[piece.startIndex + 1])
+      && piece.dropLast().last != 0x2F
   }
   private static func isClosing(_ piece: Piece) -> Bool { piece.starts(with: [0x3C, 0x2F]) }
   private static func tagName(_ piece: Piece) -> Piece {
@@ -132,14 +154,18 @@ enum XMLMutation {
     case 1: parts.insert(parts[place], at: place)
     case 2: parts.swapAt(place, 1 + random.below(parts.count - 1))
     case 3:
-      for number in 0..<(random.pick([2, 60, 70, 130, 1000]) ?? 2) { parts.append(Array(" a\(number)=\"\(number)\"".utf8)[...]) }
+      for number in 0..<(random.pick([2, 60, 70, 130, 1000]) ?? 2) {
+        parts.append(Array(" a\(number)=\"\(number)\"".utf8)[...])
+      }
     default:
-      guard let open = parts[place].firstIndex(of: 0x22), let close = parts[place].lastIndex(of: 0x22), close > open else { break }
+      guard let open = parts[place].firstIndex(of: 0x22), let close = parts[place].lastIndex(of: 0x22), close > open
+      else { break }
       var changed = Array(parts[place])
       let offset = parts[place].startIndex
       let donor = parts[1 + random.below(parts.count - 1)]
       let value: [UInt8]
-      if random.once(in: 3), let first = donor.firstIndex(of: 0x22), let last = donor.lastIndex(of: 0x22), last > first {
+      if random.once(in: 3), let first = donor.firstIndex(of: 0x22), let last = donor.lastIndex(of: 0x22), last > first
+      {
         value = Array(donor[(first + 1)..<last])
       } else {
         value = Edges.text(&random)
@@ -150,7 +176,9 @@ enum XMLMutation {
     return Array(parts.joined() + tail)[...]
   }
 
-  private static func content(at place: Int, in pieces: inout [Piece], _ reader: HostileReader, _ random: inout MutationRandom) {
+  private static func content(
+    at place: Int, in pieces: inout [Piece], _ reader: HostileReader, _ random: inout MutationRandom
+  ) {
     // The next text behind a tag.
     let index = pieces[place...].firstIndex { $0.first != 0x3C } ?? place
     var text = Edges.text(&random)
@@ -180,7 +208,9 @@ enum XMLMutation {
         copy.append(byte)
         // Behind each quote that opens a value, a number: other names, other identifiers.
         if byte == 0x3D, random.once(in: 2) { continue }
-        if byte == 0x22, copy.count > 1, copy[copy.count - 2] == 0x3D, random.once(in: 3) { copy += Array("\(number)".utf8) }
+        if byte == 0x22, copy.count > 1, copy[copy.count - 2] == 0x3D, random.once(in: 3) {
+          copy += Array("\(number)".utf8)
+        }
       }
       all.append(copy[...])
     }

@@ -1,5 +1,5 @@
-/// Calculations in tens: exact wherever 128 bits hold the result. What has more digits is rounded to ``precision`` of them,
-/// a half away from zero; nil is a result beyond what the power of ten reaches.
+/// Calculations in tens: exact wherever 128 bits hold the result. What has more digits is rounded to ``precision`` of
+/// them, a half away from zero; nil is a result beyond what the power of ten reaches.
 extension DecimalNumber {
   /// The significant digits that a result keeps which has more than fit, such as a third.
   package static let precision = 38
@@ -131,7 +131,9 @@ extension DecimalNumber {
   /// The number as an integer; nil where it has a fraction or does not fit.
   package var integer: Int64? {
     let number = normalized
-    guard !isNaN, number.exponent >= 0, let magnitude = Self.scaled(number.mantissa, by: Int(number.exponent)) else { return nil }
+    guard !isNaN, number.exponent >= 0, let magnitude = Self.scaled(number.mantissa, by: Int(number.exponent)) else {
+      return nil
+    }
     guard magnitude <= UInt128(Int64.max) + 1 else { return nil }
     return Int64(exactly: number.isNegative ? -Int128(magnitude) : Int128(magnitude))
   }
@@ -189,10 +191,14 @@ extension DecimalNumber {
 
   /// With a power that may lie outside -128 … 127: digits below are rounded off, zeros are put behind.
   fileprivate static func fitting(_ mantissa: UInt128, _ power: Int, isNegative: Bool) -> DecimalNumber? {
-    if let exponent = Int8(exactly: power) { return DecimalNumber(mantissa: mantissa, exponent: exponent, isNegative: isNegative) }
+    if let exponent = Int8(exactly: power) {
+      return DecimalNumber(mantissa: mantissa, exponent: exponent, isNegative: isNegative)
+    }
     if mantissa == 0 { return DecimalNumber(0) }
     if power > Int(Int8.max) {
-      return scaled(mantissa, by: power - Int(Int8.max)).map { DecimalNumber(mantissa: $0, exponent: .max, isNegative: isNegative) }
+      return scaled(mantissa, by: power - Int(Int8.max)).map {
+        DecimalNumber(mantissa: $0, exponent: .max, isNegative: isNegative)
+      }
     }
     guard let unit = scaled(1, by: Int(Int8.min) - power) else { return DecimalNumber(0) }
     let (whole, rest) = mantissa.quotientAndRemainder(dividingBy: unit)
@@ -313,7 +319,8 @@ private struct WideDecimal {
     var result: [UInt32] = []
     var carry: UInt64 = 0
     for place in 0..<max(one.count, other.count) {
-      let value = (place < one.count ? UInt64(one[place]) : 0) + (place < other.count ? UInt64(other[place]) : 0) + carry
+      let value =
+        (place < one.count ? UInt64(one[place]) : 0) + (place < other.count ? UInt64(other[place]) : 0) + carry
       result.append(UInt32(value % base))
       carry = value / base
     }

@@ -111,7 +111,8 @@ extension PersistentStoreError {
     public static let notSupported = Code(kind: .notSupported)
     /// Another program is saving the store and does not end. The message names the lock file.
     public static let locked = Code(kind: .locked)
-    /// A save failed, and what it had replaced could not be put back. The message names where the new version and the old one are.
+    /// A save failed, and what it had replaced could not be put back. The message names where the new version and the
+    /// old one are.
     public static let notRolledBack = Code(kind: .notRolledBack)
   }
 }

@@ -16,7 +16,8 @@ extension BinaryPropertyListStore {
     }
   }
 
-  /// Refuses a file with objects that nothing leads to: one damaged count, and all that a dictionary held would be passed over.
+  /// Refuses a file with objects that nothing leads to: one damaged count, and all that a dictionary held would be
+  /// passed over.
   private static func checkNothingIsLost(_ reader: BinaryPropertyListReader) throws(PersistentStoreError) {
     var isReached = [Bool](repeating: false, count: reader.objectCount)
     var reached = 1
@@ -30,7 +31,8 @@ extension BinaryPropertyListStore {
     }
     while let object = waiting.popLast() {
       switch try reader.kind(of: object) {
-      case .array: for position in 0..<(try reader.count(of: object)) { reach(try reader.element(position, of: object)) }
+      case .array:
+        for position in 0..<(try reader.count(of: object)) { reach(try reader.element(position, of: object)) }
       case .dictionary:
         for position in 0..<(try reader.count(of: object)) {
           let (key, value) = try reader.entry(position, of: object)
@@ -44,7 +46,8 @@ extension BinaryPropertyListStore {
       let first = isReached.firstIndex(of: false).flatMap { reader.object(at: $0) }
       throw PersistentStoreError(
         .malformed, "\(reader.objectCount - reached) objects of the property list are in none of its containers",
-        at: StoreLocation(offset: try first.map { (object) throws(PersistentStoreError) in try reader.offset(of: object) }))
+        at: StoreLocation(
+          offset: try first.map { (object) throws(PersistentStoreError) in try reader.offset(of: object) }))
     }
   }
 
@@ -169,8 +172,8 @@ extension BinaryPropertyListStore {
     }
   }
 
-  /// What one column's texts may come to, since rows may share them. What they take in memory is bounded as all values are; this
-  /// bounds the work.
+  /// What one column's texts may come to, since rows may share them. What they take in memory is bounded as all values
+  /// are; this bounds the work.
   private static func unfoldedTextLimit(_ reader: BinaryPropertyListReader) -> Int {
     let (product, overflow) = reader.byteCount.multipliedReportingOverflow(by: 48)
     return overflow ? .max : max(product, 1 << 25)

@@ -1,6 +1,6 @@
 public import AtomicStoreSPI
-import StoreCodecs
 import FoundationEssentials
+import StoreCodecs
 
 extension BinaryPropertyListStore {
   public mutating func save(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {
@@ -227,8 +227,8 @@ extension BinaryPropertyListWriter {
   }
 }
 
-/// The integer references of all nodes, in one array, 0 where one is a text: to ask an entity's reader for each would count
-/// references to all that it holds, which took longer than the rest of a save.
+/// The integer references of all nodes, in one array, 0 where one is a text: to ask an entity's reader for each would
+/// count references to all that it holds, which took longer than the rest of a save.
 private struct ReferenceNumbers {
   private var all: [Int64] = []
   /// Where an entity's begin; one more at the end.

@@ -1,6 +1,6 @@
 public import AtomicStoreSPI
-import StoreCodecs
 import FoundationEssentials
+import StoreCodecs
 
 /// A store in one binary property list: a dictionary for each entity, in it one packed column for each property.
 ///
@@ -31,14 +31,15 @@ public struct BinaryPropertyListStore: AtomicStore {
   // MARK: Metadata
 
   public mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
-    // The columns, nearly all of a large file, lie between what names the metadata and where they are. Where a writer had another
-    // order, or a part is larger than what is read of it, or anything is wrong with it, the whole file decides.
+    // The columns, nearly all of a large file, lie between what names the metadata and where they are. Where a writer
+    // had another order, or a part is larger than what is read of it, or anything is wrong with it, the whole file
+    // decides.
     if let found = try metadataAlone(in: source) { return found }
     return try metadata(try source.bytes(), gap: 0..<0, source)
   }
 
-  /// How much of the file's beginning is read, where metadata and model lie, and before the table of objects at its end, where
-  /// the top dictionary does.
+  /// How much of the file's beginning is read, where metadata and model lie, and before the table of objects at its
+  /// end, where the top dictionary does.
   private static let window = 256 << 10
 
   /// - Throws: what reading throws; what reading brought may be nothing that can be decoded.
@@ -81,7 +82,8 @@ public struct BinaryPropertyListStore: AtomicStore {
     guard let last = Int64(exactly: try top.require("lastReference").integer()) else {
       throw top.malformed("has a last reference beyond 64 bits")
     }
-    return StoreMetadata(storeType: storeType, uuid: uuid, entries: entries, lastReference: last, model: try model(top.require("model")))
+    return StoreMetadata(
+      storeType: storeType, uuid: uuid, entries: entries, lastReference: last, model: try model(top.require("model")))
   }
 
   private static func model(_ node: PropertyListNode) throws(PersistentStoreError) -> ModelDescription {
@@ -101,7 +103,9 @@ struct PropertyListNode {
   private let index: Int?
   var path: String { index.map { "\(base)[\($0)]" } ?? base }
 
-  init(_ reader: BinaryPropertyListReader, _ object: BinaryPropertyListReader.Object, _ path: String, _ index: Int? = nil) {
+  init(
+    _ reader: BinaryPropertyListReader, _ object: BinaryPropertyListReader.Object, _ path: String, _ index: Int? = nil
+  ) {
     self.reader = reader
     self.object = object
     base = path
@@ -140,7 +144,9 @@ struct PropertyListNode {
   func string() throws(PersistentStoreError) -> String { try reader.string(of: object) }
   func integer() throws(PersistentStoreError) -> Int128 { try reader.integer(of: object) }
   func data() throws(PersistentStoreError) -> UnsafeRawBufferPointer { try reader.dataBytes(of: object) }
-  func bytes() throws(PersistentStoreError) -> UnsafeBufferPointer<UInt8> { try data().assumingMemoryBound(to: UInt8.self) }
+  func bytes() throws(PersistentStoreError) -> UnsafeBufferPointer<UInt8> {
+    try data().assumingMemoryBound(to: UInt8.self)
+  }
   func whole() throws(PersistentStoreError) -> PropertyListValue { try reader.materialize(object) }
 
   /// The numbers of a data object, little-endian.

@@ -25,8 +25,8 @@ struct CSVFile {
     bytes = try source.bytes(ofMember: member)
     let place = StoreLocation(file: name)
     var dialect = CSVDialect.comma
-    // Our own files say it behind their first column, whatever names follow, and whatever the file had that they were made
-    // from: everything else is as the option says, or looked at.
+    // Our own files say it behind their first column, whatever names follow, and whatever the file had that they were
+    // made from: everything else is as the option says, or looked at.
     if let ours = bytes.withUnsafeBytes({ Self.ownDialect($0) }) {
       dialect = ours
     } else if let named = CSVDialect(option: options[CSVOption.delimiter]) {
@@ -56,13 +56,16 @@ struct CSVFile {
     }
   }
 
-  /// The dialect of a file of our own: the delimiter behind its first column; nil for files that begin with something else.
+  /// The dialect of a file of our own: the delimiter behind its first column; nil for files that begin with something
+  /// else.
   private static func ownDialect(_ bytes: UnsafeRawBufferPointer) -> CSVDialect? {
     let text = bytes.dropFirst(bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0)
     guard text.starts(with: Header.identifier.utf8) else { return nil }
     // No delimiter stands in the column itself.
     let all: [CSVDialect] = [.comma, .semicolon, .tab, .bar]
-    guard let end = text.firstIndex(where: { byte in byte == 0x0A || all.contains { $0.delimiter == byte } }) else { return nil }
+    guard let end = text.firstIndex(where: { byte in byte == 0x0A || all.contains { $0.delimiter == byte } }) else {
+      return nil
+    }
     guard Header.first(String(decoding: text[..<end], as: UTF8.self)) != nil else { return nil }
     return all.first { $0.delimiter == text[end] }
   }
@@ -72,7 +75,8 @@ struct CSVFile {
     while let field = try reader.nextField() {
       guard record.count <= maximumColumns else {
         throw PersistentStoreError(
-          .limitExceeded, "the first record has more than \(maximumColumns + 1) columns, as many as an entity may have properties",
+          .limitExceeded,
+          "the first record has more than \(maximumColumns + 1) columns, as many as an entity may have properties",
           at: field.location)
       }
       record.append(reader.string(of: field))
@@ -99,7 +103,8 @@ struct CSVFile {
       }
       if case .relationship(let relationship) = property, relationship.destinationEntityName != entity {
         throw PersistentStoreError(
-          .malformed, "'\(text)' leads to another entity than \(entity), which a single file does not hold; column \(index + 1)",
+          .malformed,
+          "'\(text)' leads to another entity than \(entity), which a single file does not hold; column \(index + 1)",
           at: StoreLocation(file: name, line: 1))
       }
       properties.append(property)
@@ -120,7 +125,8 @@ struct CSVFile {
     var properties: [PropertyDescription] = []
     for property in mapping.properties {
       guard let property else { continue }
-      properties.append(.attribute(AttributeDescription(name: property, type: types.removeValue(forKey: property) ?? .string)))
+      properties.append(
+        .attribute(AttributeDescription(name: property, type: types.removeValue(forKey: property) ?? .string)))
     }
     if let unknown = types.keys.sorted().first {
       throw PersistentStoreError(.invalidOption, "the option 'types' names '\(unknown)', which is no column")

@@ -24,7 +24,8 @@ extension CSVStore {
     let concrete = model.entities.filter { !$0.isAbstract }
     if options["entity"] == nil, concrete.count == 1 { return concrete[0] }
     throw PersistentStoreError(
-      .invalidOption, "the model has no entity '\(entityName)' with objects: the option 'entity' chooses from "
+      .invalidOption,
+      "the model has no entity '\(entityName)' with objects: the option 'entity' chooses from "
         + concrete.map(\.name).joined(separator: ", "), at: StoreLocation(file: path))
   }
 
@@ -50,7 +51,8 @@ extension CSVStore {
       if options["edited"] != "accept" {
         guard Digest.text(Digest.of(file.bytes.span)) == member.digest else {
           throw PersistentStoreError(
-            .changedOnDisk, "the file was changed since the store was saved; the option edited=accept takes it as it is",
+            .changedOnDisk,
+            "the file was changed since the store was saved; the option edited=accept takes it as it is",
             at: StoreLocation(file: file.name))
         }
       }
@@ -70,7 +72,9 @@ extension CSVStore {
           at: StoreLocation(file: file.name))
       }
     }
-    typedDialect = dialects.first.flatMap { first in dialects.allSatisfy { $0.delimiter == first.delimiter } ? first : nil }
+    typedDialect = dialects.first.flatMap { first in
+      dialects.allSatisfy { $0.delimiter == first.delimiter } ? first : nil
+    }
   }
 
   // MARK: Our own files
@@ -79,7 +83,8 @@ extension CSVStore {
   struct Column {
     /// No strings in it, so that copying one for each cell counts no references.
     enum Kind: UInt8 {
-      case skipped, reference, text, integer, double, float, decimal, boolean, date, uuid, bytes, undefined, toOne, toMany
+      case skipped, reference, text, integer, double, float, decimal, boolean, date, uuid, bytes, undefined, toOne,
+        toMany
     }
     var kind: Kind
     var slot: Int
@@ -179,7 +184,9 @@ extension CSVStore {
         }
       } catch {
         throw PersistentStoreError(
-          error.code, error.message, at: field.location.filled(from: nodes.location(columns[field.index].slot >= 0 ? columns[field.index].slot : nil)))
+          error.code, error.message,
+          at: field.location.filled(
+            from: nodes.location(columns[field.index].slot >= 0 ? columns[field.index].slot : nil)))
       }
     }
   }
@@ -218,7 +225,8 @@ extension CSVStore {
       }
       guard let slot = entity.slot(named: property) else {
         throw PersistentStoreError(
-          .modelMismatch, "\(entity.name) has no property '\(property)'; the option columns leaves a column out or renames it",
+          .modelMismatch,
+          "\(entity.name) has no property '\(property)'; the option columns leaves a column out or renames it",
           at: StoreLocation(file: file.name, line: 1, entity: entity.name))
       }
       columns.append(Self.column(entity.slots[slot]))
@@ -227,14 +235,16 @@ extension CSVStore {
     var dateFormat: DateFormat?
     if let pattern = options["dateFormat"] {
       guard let format = DateFormat(pattern) else {
-        throw PersistentStoreError(.invalidOption, "the option 'dateFormat' has no pattern that is understood: '\(pattern)'")
+        throw PersistentStoreError(
+          .invalidOption, "the option 'dateFormat' has no pattern that is understood: '\(pattern)'")
       }
       dateFormat = format
     }
     var keys: [String] = []
     for key in (options["key"] ?? "").split(separator: ",").map(String.init) {
       // A key may be named as the file has it, or as the property is called.
-      let property = mapping.properties.contains(key) ? key : zip(file.header, mapping.properties).first { $0.0 == key }?.1
+      let property =
+        mapping.properties.contains(key) ? key : zip(file.header, mapping.properties).first { $0.0 == key }?.1
       guard let property else {
         throw PersistentStoreError(
           .invalidOption, "the option 'key' names '\(key)'; the file has \(file.header.joined(separator: ", "))",
@@ -264,7 +274,8 @@ extension CSVStore {
     into nodes: NodeTableBuilder
   ) throws(PersistentStoreError) {
     if layout.hasHeader { while let field = try reader.nextField() { if field.isLastInRecord { break } } }
-    var cell = Cell(isForeign: true, dateFormat: layout.dateFormat, hasKeys: !keyColumns.isEmpty, isDefused: layout.isDefused)
+    var cell = Cell(
+      isForeign: true, dateFormat: layout.dateFormat, hasKeys: !keyColumns.isEmpty, isDefused: layout.isDefused)
     var record: [CSVField] = []
     var row: Int64 = 0
     var scratch: [UInt8] = []
@@ -302,7 +313,9 @@ extension CSVStore {
           try cell.set(scratch.span, columns[field.index], nodes)
         } catch {
           throw PersistentStoreError(
-            error.code, error.message, at: field.location.filled(from: nodes.location(columns[field.index].slot >= 0 ? columns[field.index].slot : nil)))
+            error.code, error.message,
+            at: field.location.filled(
+              from: nodes.location(columns[field.index].slot >= 0 ? columns[field.index].slot : nil)))
         }
       }
     }
@@ -324,7 +337,9 @@ struct Cell {
     self.hasKeys = hasKeys
   }
 
-  mutating func set(_ bytes: Span<UInt8>, _ column: CSVStore.Column, _ nodes: NodeTableBuilder) throws(PersistentStoreError) {
+  mutating func set(_ bytes: Span<UInt8>, _ column: CSVStore.Column, _ nodes: NodeTableBuilder)
+    throws(PersistentStoreError)
+  {
     // No number, date or truth value begins with an apostrophe: there is no need to know the column.
     if isDefused, Formula.isDefused(bytes) { return try setPlain(bytes.extracting(1..<bytes.count), column, nodes) }
     try setPlain(bytes, column, nodes)

@@ -2,8 +2,8 @@ public import AtomicStoreSPI
 
 /// Changing the metadata alone.
 extension CSVStore {
-  /// Writes `metadata.plist` again and copies the other files byte for byte. Files that were edited stay edited: their digests are the old
-  /// ones.
+  /// Writes `metadata.plist` again and copies the other files byte for byte. Files that were edited stay edited: their
+  /// digests are the old ones.
   ///
   /// - Returns: False for a single file, which has no metadata.
   public mutating func saveMetadata(

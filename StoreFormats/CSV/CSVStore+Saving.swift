@@ -23,8 +23,8 @@ extension CSVStore {
     try staged.member(FolderMetadata.fileName).write(bytes)
   }
 
-  /// The file of an entity: its name, what file systems dislike percent-escaped, and told apart where some of them would
-  /// not tell letters' cases apart.
+  /// The file of an entity: its name, what file systems dislike percent-escaped, and told apart where some of them
+  /// would not tell letters' cases apart.
   private static func memberName(_ entity: String, _ taken: inout Set<String>) -> String {
     var stem = ""
     for scalar in entity.unicodeScalars {
@@ -51,12 +51,14 @@ extension CSVStore {
     let full = model.entities.filter { snapshot.nodes.count(of: $0.index) > 0 }
     guard full.count <= 1 else {
       throw PersistentStoreError(
-        .unsupportedByFormat, "a single CSV file holds one entity, and there are objects of "
+        .unsupportedByFormat,
+        "a single CSV file holds one entity, and there are objects of "
           + full.map(\.name).joined(separator: ", "))
     }
     guard snapshot.metadata.entries.isEmpty else {
       throw PersistentStoreError(
-        .unsupportedByFormat, "a single CSV file has no place for metadata: \(snapshot.metadata.entries.keys.joined(separator: ", "))")
+        .unsupportedByFormat,
+        "a single CSV file has no place for metadata: \(snapshot.metadata.entries.keys.joined(separator: ", "))")
     }
     guard let entity = full.first ?? model.entities.first(where: { !$0.isAbstract }) else {
       throw PersistentStoreError(.unsupportedByFormat, "the model has no entity with objects")
@@ -65,11 +67,13 @@ extension CSVStore {
     if let foreign { return try saveForeign(foreign, entity, snapshot.nodes, to: file) }
     for slot in entity.slots where slot.isRelationship && slot.destination != entity.index {
       throw PersistentStoreError(
-        .unsupportedByFormat, "the relationship leads to \(slot.relationship?.destinationEntityName ?? ""), which a single "
+        .unsupportedByFormat,
+        "the relationship leads to \(slot.relationship?.destinationEntityName ?? ""), which a single "
           + "file does not hold", at: StoreLocation(entity: entity.name, property: slot.name))
     }
     _ = try Self.write(
-      entity, named: wasUnnamed ? nil : entity.name, snapshot.nodes, ReferenceNumbers(of: snapshot.nodes), in: ownDialect,
+      entity, named: wasUnnamed ? nil : entity.name, snapshot.nodes, ReferenceNumbers(of: snapshot.nodes),
+      in: ownDialect,
       defusing: defusesFormulas, to: file)
   }
 
@@ -77,7 +81,8 @@ extension CSVStore {
 
   /// - Parameter name: The entity's in a single file, which nothing else tells.
   private static func write(
-    _ entity: Entity, named name: String? = nil, _ nodes: NodeTable, _ references: ReferenceNumbers, in dialect: CSVDialect,
+    _ entity: Entity, named name: String? = nil, _ nodes: NodeTable, _ references: ReferenceNumbers,
+    in dialect: CSVDialect,
     defusing defusesFormulas: Bool, to file: StagedFile
   ) throws(PersistentStoreError) -> UInt64 {
     let digest = RunningDigest()
@@ -124,7 +129,8 @@ extension CSVStore {
     cells.defusesFormulas = foreign.isDefused
     if foreign.columns.contains(nil) {
       throw PersistentStoreError(
-        .unsupportedByFormat, "columns were left out on reading, and a save would lose them", at: StoreLocation(file: path))
+        .unsupportedByFormat, "columns were left out on reading, and a save would lose them",
+        at: StoreLocation(file: path))
     }
     let slots = foreign.columns.compactMap { $0.flatMap { entity.slot(named: $0) } }
     let written = Set(slots)
@@ -163,7 +169,8 @@ extension CSVStore {
       }
       guard derived == reader.reference(row: row) else {
         throw PersistentStoreError(
-          .unsupportedByFormat, foreign.keys.isEmpty
+          .unsupportedByFormat,
+          foreign.keys.isEmpty
             ? "the file knows objects by their row, and a row before this one is gone"
             : "the object's key would be read back as '\(derived)': another object's",
           at: StoreLocation(file: path, entity: entity.name, reference: reader.reference(row: row).description))
@@ -174,7 +181,9 @@ extension CSVStore {
         case .null: break
         case .toMany(let list):
           // Blanks separate: a key that holds one would be read back as two.
-          if let key = list.first(where: { $0.reference.description.utf8.contains(0x20) || $0.reference.description.isEmpty }) {
+          if let key = list.first(where: {
+            $0.reference.description.utf8.contains(0x20) || $0.reference.description.isEmpty
+          }) {
             throw PersistentStoreError(
               .unsupportedByFormat, "the key '\(key.reference)' cannot stand in a list that blanks separate",
               at: StoreLocation(

@@ -14,7 +14,8 @@ public struct CSVStore: AtomicStore {
 
   public static let traits = StoreTraits(
     summary: "comma-separated values: a folder with a file for each entity, or a single file for one",
-    fileExtensions: ["csvstore", "csv", "tsv"], layout: .folder, readOptions: CSVOption.reading, writeOptions: CSVOption.writing)
+    fileExtensions: ["csvstore", "csv", "tsv"], layout: .folder, readOptions: CSVOption.reading,
+    writeOptions: CSVOption.writing)
 
   public var traits: StoreTraits {
     var traits = Self.traits
@@ -41,7 +42,8 @@ public struct CSVStore: AtomicStore {
   var wasUnnamed = false
   /// The dialect of files of our own, once they were read; nil where a folder's files have several.
   var typedDialect: CSVDialect?
-  /// What files of our own are written in: what the option says, else what was read, else commas, or tabs where the name promises them.
+  /// What files of our own are written in: what the option says, else what was read, else commas, or tabs where the
+  /// name promises them.
   var ownDialect: CSVDialect {
     let byName: CSVDialect = path.lowercased().hasSuffix(".tsv") && layout == .file ? .tab : .comma
     return CSVDialect(option: options[CSVOption.delimiter]) ?? typedDialect ?? byName
@@ -96,7 +98,9 @@ public struct CSVStore: AtomicStore {
 
   public mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
     layout = source.isFolder ? .folder : .file
-    if source.isFolder { return try FolderMetadata.read(source, storeType: Self.storeType, maximumDepth: maximumDepth).metadata }
+    if source.isFolder {
+      return try FolderMetadata.read(source, storeType: Self.storeType, maximumDepth: maximumDepth).metadata
+    }
     let file = try CSVFile(source, member: nil, options: options)
     var metadata = StoreMetadata(storeType: Self.storeType, uuid: Self.identifier(ofPath: path))
     if file.isTyped {
@@ -159,7 +163,8 @@ public struct CSVStore: AtomicStore {
     for key in foreign.keys {
       guard let slot = entity.slot(named: key), let value = object.values[slot], !value.isNull else {
         throw PersistentStoreError(
-          .invalidValue, "a new \(entity.name) needs a value for its key", at: StoreLocation(entity: entity.name, property: key))
+          .invalidValue, "a new \(entity.name) needs a value for its key",
+          at: StoreLocation(entity: entity.name, property: key))
       }
       parts.append(foreign.text(of: value))
     }
@@ -174,7 +179,8 @@ public struct CSVStore: AtomicStore {
       // One entity in use needs no option; several must be chosen from.
       guard full.count <= 1 else {
         throw PersistentStoreError(
-          .invalidOption, "a single CSV file holds one entity: the option 'entity' chooses from "
+          .invalidOption,
+          "a single CSV file holds one entity: the option 'entity' chooses from "
             + full.map(\.name).joined(separator: ", "))
       }
       name = full.first?.name ?? snapshot.nodes.model.entities.first { !$0.isAbstract }?.name
@@ -185,7 +191,8 @@ public struct CSVStore: AtomicStore {
     selection.snapshot.metadata.entries = PropertyListDictionary()
     let entries = snapshot.metadata.entries.count
     if entries > 0 {
-      selection.notes.append(.init(subject: "metadata", count: entries, text: "left out, a single file has no place for it"))
+      selection.notes.append(
+        .init(subject: "metadata", count: entries, text: "left out, a single file has no place for it"))
     }
     return selection
   }

@@ -47,7 +47,9 @@ struct CellWriter {
       return true
     }
     let delimiter = delimiter
-    if quotesEveryDelimiter, bytes.withUnsafeBufferPointer({ $0.contains { [0x2C, 0x3B, 0x09, 0x7C].contains($0) } }) { return true }
+    if quotesEveryDelimiter, bytes.withUnsafeBufferPointer({ $0.contains { [0x2C, 0x3B, 0x09, 0x7C].contains($0) } }) {
+      return true
+    }
     return bytes.withUnsafeBufferPointer { buffer in
       for byte in buffer where byte <= 0x7C {
         if byte == delimiter || byte == 0x22 || byte == 0x0A || byte == 0x0D || byte == 0 { return true }

@@ -1,7 +1,7 @@
 import StoreCodecs
 
-/// A date's pattern, as `dd.MM.yyyy HH:mm:ss`: `yyyy`, `MM`, `dd`, `HH`, `mm`, `ss` and text between them. Also `M`, `d`,
-/// `H` for one or two digits. Times are UTC.
+/// A date's pattern, as `dd.MM.yyyy HH:mm:ss`: `yyyy`, `MM`, `dd`, `HH`, `mm`, `ss` and text between them. Also `M`,
+/// `d`, `H` for one or two digits. Times are UTC.
 struct DateFormat: Sendable {
   private enum Part: Sendable {
     case field(Character, digits: Int)
@@ -75,7 +75,8 @@ struct DateFormat: Sendable {
       iso[start..<start + length].reduce(0) { $0 * 10 + Int($1 - 0x30) }
     }
     let values: [Character: Int] = [
-      "y": number(0, 4), "M": number(5, 2), "d": number(8, 2), "H": number(11, 2), "m": number(14, 2), "s": number(17, 2),
+      "y": number(0, 4), "M": number(5, 2), "d": number(8, 2), "H": number(11, 2), "m": number(14, 2),
+      "s": number(17, 2),
     ]
     var result = ""
     for part in parts {

@@ -17,7 +17,9 @@ struct FolderMetadata {
   static let signature = "AtomicStore CSV"
   static let version = 1
 
-  static func read(_ source: StoreSource, storeType: String, maximumDepth: Int) throws(PersistentStoreError) -> FolderMetadata {
+  static func read(_ source: StoreSource, storeType: String, maximumDepth: Int) throws(PersistentStoreError)
+    -> FolderMetadata
+  {
     let name = source.displayName(ofMember: fileName)
     do throws(PersistentStoreError) {
       let bytes = try source.bytes(ofMember: fileName)
@@ -36,7 +38,9 @@ struct FolderMetadata {
     guard let version = top["version"]?.integerValue, version <= Self.version else {
       throw PersistentStoreError(.unsupportedVersion, "the store is of a newer version than \(Self.version)")
     }
-    guard let uuid = top["UUID"]?.stringValue.flatMap({ UUID(uuidString: $0) }) else { throw bad("'UUID' is missing or no UUID") }
+    guard let uuid = top["UUID"]?.stringValue.flatMap({ UUID(uuidString: $0) }) else {
+      throw bad("'UUID' is missing or no UUID")
+    }
     guard case .integer(let number)? = top["lastReference"], let last = Int64(exactly: number) else {
       throw bad("'lastReference' is missing or no integer")
     }
@@ -58,7 +62,9 @@ struct FolderMetadata {
     }
   }
 
-  static func encode(_ metadata: StoreMetadata, _ model: ModelDescription, _ members: [Member]) throws(PersistentStoreError) -> [UInt8] {
+  static func encode(_ metadata: StoreMetadata, _ model: ModelDescription, _ members: [Member])
+    throws(PersistentStoreError) -> [UInt8]
+  {
     var top = PropertyListDictionary()
     top["format"] = .string(Self.signature)
     top["version"] = .integer(Int128(version))
@@ -77,8 +83,8 @@ struct FolderMetadata {
   }
 }
 
-/// What a property list in XML cannot hold, in a form that it can: strings with characters that XML has not, numbers and
-/// dates that its text would round. Everything else stays as it is.
+/// What a property list in XML cannot hold, in a form that it can: strings with characters that XML has not, numbers
+/// and dates that its text would round. Everything else stays as it is.
 enum EscapedText {
   private static let key = "AtomicStore.exact"
 
@@ -135,7 +141,9 @@ enum EscapedText {
       guard let list = value?.arrayValue, list.count % 2 == 0 else { return nil }
       var result = PropertyListDictionary()
       for place in stride(from: 0, to: list.count, by: 2) {
-        guard case .string(let key)? = unescaped(list[place]), let plain = unescaped(list[place + 1]) else { return nil }
+        guard case .string(let key)? = unescaped(list[place]), let plain = unescaped(list[place + 1]) else {
+          return nil
+        }
         result[key] = plain
       }
       return .dictionary(result)

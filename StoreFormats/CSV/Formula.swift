@@ -10,7 +10,9 @@ enum Formula {
     }
   }
 
-  static func needsDefusing(_ bytes: Span<UInt8>) -> Bool { bytes.count > 0 && (isFormula(bytes[0]) || bytes[0] == 0x27) }
+  static func needsDefusing(_ bytes: Span<UInt8>) -> Bool {
+    bytes.count > 0 && (isFormula(bytes[0]) || bytes[0] == 0x27)
+  }
   /// Whether the first byte is an apostrophe that ``needsDefusing(_:)`` put there.
   static func isDefused(_ bytes: Span<UInt8>) -> Bool {
     bytes.count > 1 && bytes[0] == 0x27 && (isFormula(bytes[1]) || bytes[1] == 0x27)

@@ -2,11 +2,11 @@ import AtomicStoreSPI
 
 /// The first record of our own files: a column's name with what it holds.
 ///
-/// `id:Reference`, in a single file `id:Reference Person`; `name:String`, `badge:Integer 16`, `department->Department`, `projects->>Project`,
-/// `tasks->>Project (ordered)`. In names `%`, `:`, `>` and `(` are percent-escaped.
+/// `id:Reference`, in a single file `id:Reference Person`; `name:String`, `badge:Integer 16`, `department->Department`,
+/// `projects->>Project`, `tasks->>Project (ordered)`. In names `%`, `:`, `>` and `(` are percent-escaped.
 enum Header {
-  /// The first column of every file of ours, and what such a file is known by. In a single file the entity follows: it is called so
-  /// whatever the file is.
+  /// The first column of every file of ours, and what such a file is known by. In a single file the entity follows: it
+  /// is called so whatever the file is.
   static let identifier = "id:Reference"
   /// Its end in a file whose texts are defused for spreadsheets.
   private static let defusedMark = " (defused)"
@@ -50,7 +50,8 @@ enum Header {
       switch byte {
       case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x5F, 0x2E, 0x80...: bytes.append(byte)
       case 0x25:
-        guard let high = rest.popFirst(), let low = rest.popFirst(), let one = Character(Unicode.Scalar(high)).hexDigitValue,
+        guard let high = rest.popFirst(), let low = rest.popFirst(),
+          let one = Character(Unicode.Scalar(high)).hexDigitValue,
           let two = Character(Unicode.Scalar(low)).hexDigitValue
         else { return nil }
         bytes.append(UInt8(one * 16 + two))
@@ -130,8 +131,8 @@ enum Header {
   }
 }
 
-/// References as cells: an integer in digits, a string as `s:` and its text percent-escaped, so that a blank can separate
-/// several.
+/// References as cells: an integer in digits, a string as `s:` and its text percent-escaped, so that a blank can
+/// separate several.
 enum ReferenceText {
   static func append(_ text: String, to bytes: inout [UInt8]) {
     bytes.append(contentsOf: "s:".utf8)

@@ -22,19 +22,25 @@ struct BinaryHeader {
   /// - Throws: `.malformed` with the offset of the field that does not fit the file, `.unsupportedVersion`.
   init(_ bytes: UnsafeRawBufferPointer) throws(PersistentStoreError) {
     guard bytes.count >= Self.size, bytes.starts(with: Self.signature) else {
-      throw PersistentStoreError(.malformed, "the file has \(bytes.count) bytes and no whole header", at: StoreLocation(offset: 0))
+      throw PersistentStoreError(
+        .malformed, "the file has \(bytes.count) bytes and no whole header", at: StoreLocation(offset: 0))
     }
-    func number(_ offset: Int) -> UInt64 { UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)) }
+    func number(_ offset: Int) -> UInt64 {
+      UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+    }
     let version = UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
     guard version == Self.version else {
-      throw PersistentStoreError(.unsupportedVersion, "the binary store is of version \(version); version 1 is read", at: StoreLocation(offset: 8))
+      throw PersistentStoreError(
+        .unsupportedVersion, "the binary store is of version \(version); version 1 is read",
+        at: StoreLocation(offset: 8))
     }
     func part(_ offset: Int, _ name: String) throws(PersistentStoreError) -> Range<Int> {
       guard let start = Int(exactly: number(offset)), let count = Int(exactly: number(offset + 8)), start >= Self.size,
         count > 0, start <= bytes.count, count <= bytes.count - start
       else {
         throw PersistentStoreError(
-          .malformed, "the \(name) would be \(number(offset + 8)) bytes from byte \(number(offset)) of \(bytes.count)", at: StoreLocation(offset: offset))
+          .malformed, "the \(name) would be \(number(offset + 8)) bytes from byte \(number(offset)) of \(bytes.count)",
+          at: StoreLocation(offset: offset))
       }
       return start..<start + count
     }

@@ -30,7 +30,8 @@ struct BinaryLoader {
       let expected = plan.attributes.count + plan.relationshipCount
       guard node.values.count == expected else {
         throw PersistentStoreError(
-          .modelMismatch, "the object has \(node.values.count) values, and \(node.entityName) has \(expected) in the model: \(plan.attributes.count) attributes and \(plan.relationshipCount) relationships",
+          .modelMismatch,
+          "the object has \(node.values.count) values, and \(node.entityName) has \(expected) in the model: \(plan.attributes.count) attributes and \(plan.relationshipCount) relationships",
           at: place(node))
       }
     }
@@ -48,7 +49,8 @@ struct BinaryLoader {
   private func makePlan(_ node: BinaryMap.Node) throws(PersistentStoreError) -> Plan {
     guard let entity = nodes.model.entity(named: node.entityName) else {
       throw PersistentStoreError(
-        .modelMismatch, "the store holds objects of \(node.entityName), which the model does not have", at: StoreLocation(entity: node.entityName))
+        .modelMismatch, "the store holds objects of \(node.entityName), which the model does not have",
+        at: StoreLocation(entity: node.entityName))
     }
     let attributes = isRaw ? entity.slots.filter { !$0.isRelationship } : BinaryMap.attributeSlots(of: entity)
     return Plan(entity: entity, attributes: attributes, relationshipCount: entity.slots.count(where: \.isRelationship))
@@ -61,22 +63,26 @@ struct BinaryLoader {
   private func relate(_ name: String, _ keys: [Int64], _ entity: Entity) throws(PersistentStoreError) {
     guard let index = entity.slot(named: name), entity.slots[index].isRelationship else {
       throw PersistentStoreError(
-        .modelMismatch, "the object has a relationship '\(name)', which the model does not have", at: nodes.location().filled(from: StoreLocation(property: name)))
+        .modelMismatch, "the object has a relationship '\(name)', which the model does not have",
+        at: nodes.location().filled(from: StoreLocation(property: name)))
     }
     if entity.slots[index].isToMany {
       for key in keys { try nodes.append(toMany: key, slot: index) }
     } else {
       guard keys.count <= 1 else {
-        throw PersistentStoreError(.malformed, "a to-one relationship names \(keys.count) objects", at: nodes.location(index))
+        throw PersistentStoreError(
+          .malformed, "a to-one relationship names \(keys.count) objects", at: nodes.location(index))
       }
       if let key = keys.first { try nodes.set(toOne: key, slot: index) }
     }
   }
 
   private func set(_ value: KeyedArchive.Value, _ slot: Slot) throws(PersistentStoreError) {
-    let stored: StoredValue? = switch slot.attributeType {
+    let stored: StoredValue? =
+      switch slot.attributeType {
       case .integer16, .integer32, .integer64: value.isReal ? nil : value.integerValue.map { .integer(Int64($0)) }
-      case .boolean: value.isReal ? nil : value.integerValue.flatMap { $0 == 0 ? .boolean(false) : $0 == 1 ? .boolean(true) : nil }
+      case .boolean:
+        value.isReal ? nil : value.integerValue.flatMap { $0 == 0 ? .boolean(false) : $0 == 1 ? .boolean(true) : nil }
       case .float: value.realValue.map { .float(WideFloat.narrow($0)) }
       case .double: value.realValue.map { .double($0) }
       case .decimal: Self.decimal(value)
@@ -91,7 +97,8 @@ struct BinaryLoader {
       }
     guard let stored else {
       throw PersistentStoreError(
-        .invalidValue, "\(value.className ?? "a plain value") is not a \(nodes.typeName(slot: slot.index))", at: nodes.location(slot.index))
+        .invalidValue, "\(value.className ?? "a plain value") is not a \(nodes.typeName(slot: slot.index))",
+        at: nodes.location(slot.index))
     }
     try nodes.set(stored, slot: slot.index)
   }
@@ -143,6 +150,8 @@ enum WideFloat {
     guard number.isNaN else { return Float(number) }
     let bits = number.bitPattern
     let fraction = UInt32(truncatingIfNeeded: bits >> 29) & 0x007F_FFFF
-    return Float(bitPattern: UInt32(truncatingIfNeeded: bits >> 32) & 0x8000_0000 | 0x7F80_0000 | (fraction == 0 ? 0x0040_0000 : fraction))
+    return Float(
+      bitPattern: UInt32(truncatingIfNeeded: bits >> 32) & 0x8000_0000 | 0x7F80_0000
+        | (fraction == 0 ? 0x0040_0000 : fraction))
   }
 }

@@ -18,7 +18,8 @@ struct BinaryMap {
   /// - Throws: `.malformed` with the object in the archive; `.duplicateReference` for a key that is there twice.
   init(_ archive: KeyedArchive) throws(PersistentStoreError) {
     guard let top = archive.top.first(where: { $0.key == "mapData" })?.value else {
-      throw PersistentStoreError(.malformed, "the archive of the objects has no 'mapData'", at: StoreLocation(offset: BinaryHeader.size))
+      throw PersistentStoreError(
+        .malformed, "the archive of the objects has no 'mapData'", at: StoreLocation(offset: BinaryHeader.size))
     }
     var nodes: [Node] = []
     do throws(PersistentStoreError) {
@@ -29,7 +30,8 @@ struct BinaryMap {
     nodes.sort { $0.key < $1.key }
     for (one, other) in zip(nodes, nodes.dropFirst()) where one.key == other.key {
       throw PersistentStoreError(
-        .duplicateReference, "two objects have the key \(one.key)", at: StoreLocation(entity: other.entityName, reference: String(other.key)))
+        .duplicateReference, "two objects have the key \(one.key)",
+        at: StoreLocation(entity: other.entityName, reference: String(other.key)))
     }
     self.nodes = nodes
   }
@@ -41,7 +43,9 @@ struct BinaryMap {
       throw object.malformed("the object under the key \(key) says that it has another one")
     }
     let name = try object.requiredString("NSEntityName")
-    guard let values = try object.list("NSAttributeValues") else { throw object.malformed("the key 'NSAttributeValues' is missing") }
+    guard let values = try object.list("NSAttributeValues") else {
+      throw object.malformed("the key 'NSAttributeValues' is missing")
+    }
     var related: [(name: String, keys: [Int64], isMutable: Bool)] = []
     for (relationship, list) in try object.dictionary("NSRelatedNodes") ?? [] {
       var keys: [Int64] = []
@@ -54,8 +58,8 @@ struct BinaryMap {
     return Node(key: key, entityName: name, values: values, related: related, object: object)
   }
 
-  /// The slots in the order of an object's values: from the root entity down, each entity's own attributes by name. One nil for each
-  /// relationship follows.
+  /// The slots in the order of an object's values: from the root entity down, each entity's own attributes by name. One
+  /// nil for each relationship follows.
   static func attributeSlots(of entity: Entity) -> [Slot] {
     var chain: [Entity] = []
     var next: Entity? = entity

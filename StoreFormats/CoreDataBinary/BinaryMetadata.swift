@@ -4,9 +4,13 @@ import StoreCodecs
 
 /// The metadata of a binary store.
 enum BinaryMetadata {
-  static func read(_ archive: KeyedArchive, _ header: BinaryHeader, maximumDepth: Int) throws(PersistentStoreError) -> StoreMetadata {
+  static func read(_ archive: KeyedArchive, _ header: BinaryHeader, maximumDepth: Int) throws(PersistentStoreError)
+    -> StoreMetadata
+  {
     guard let top = archive.top.first(where: { $0.key == "metadata" })?.value else {
-      throw PersistentStoreError(.malformed, "the archive of the metadata has no 'metadata'", at: StoreLocation(offset: header.metadata.lowerBound))
+      throw PersistentStoreError(
+        .malformed, "the archive of the metadata has no 'metadata'",
+        at: StoreLocation(offset: header.metadata.lowerBound))
     }
     let place = StoreLocation(offset: header.metadata.lowerBound)
     var entries = PropertyListDictionary()
@@ -27,13 +31,16 @@ enum BinaryMetadata {
       throw error.located(place)
     }
     guard let uuid else { throw PersistentStoreError(.malformed, "the metadata have no UUID", at: place) }
-    return StoreMetadata(storeType: CoreDataBinaryStore.storeType, uuid: uuid, entries: entries, lastReference: header.lastKey, model: model)
+    return StoreMetadata(
+      storeType: CoreDataBinaryStore.storeType, uuid: uuid, entries: entries, lastReference: header.lastKey,
+      model: model)
   }
 
   /// An archived value as a property list: objects of property-list classes, in one another as deep as allowed.
   static func plain(_ value: KeyedArchive.Value, _ depth: Int) throws(PersistentStoreError) -> PropertyListValue {
     guard depth > 0 else {
-      throw value.malformed("arrays and dictionaries are deeper in each other than the limit 'maximumDepth'", code: .limitExceeded)
+      throw value.malformed(
+        "arrays and dictionaries are deeper in each other than the limit 'maximumDepth'", code: .limitExceeded)
     }
     let classes = value.classNames
     if let text = value.stringValue { return .string(text) }

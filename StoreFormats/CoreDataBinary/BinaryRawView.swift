@@ -45,16 +45,19 @@ struct BinaryRawView {
         .attribute(AttributeDescription(name: "value\($0.offset + 1)", type: $0.element ?? .undefined))
       }
       for (relationship, known) in entity.relationships.sorted(by: { $0.key < $1.key }) {
-        let destination = known.destinations.count == 1 ? known.destinations.first?.string ?? name.string : isMixed ? root : name.string
+        let destination =
+          known.destinations.count == 1 ? known.destinations.first?.string ?? name.string : isMixed ? root : name.string
         properties.append(
           .relationship(
             RelationshipDescription(
-              name: relationship.string, destinationEntityName: destination, maximumCount: known.isToMany ? 0 : 1, isOrdered: known.isToMany)))
+              name: relationship.string, destinationEntityName: destination, maximumCount: known.isToMany ? 0 : 1,
+              isOrdered: known.isToMany)))
       }
       return EntityDescription(name: name.string, properties: properties)
     }
     return ModelDescription(
-      entities: isMixed ? [EntityDescription(name: root, isAbstract: true, subentities: entities)] : entities, isInferred: true)
+      entities: isMixed ? [EntityDescription(name: root, isAbstract: true, subentities: entities)] : entities,
+      isInferred: true)
   }
 
   private static func type(_ value: KeyedArchive.Value) -> AttributeType {

@@ -27,7 +27,8 @@ struct BinaryWriter {
     try file.write(info)
   }
 
-  /// - Throws: `.unsupportedByFormat` for a text as a reference, and for a number that objects of two hierarchies share.
+  /// - Throws: `.unsupportedByFormat` for a text as a reference, and for a number that objects of two hierarchies
+  ///   share.
   private func checkKeys() throws(PersistentStoreError) {
     var owners: [Int64: NodeHandle] = [:]
     for entity in nodes.model.entities {
@@ -40,7 +41,9 @@ struct BinaryWriter {
         let node = NodeHandle(entity: entity.index, row: row)
         guard let other = owners.updateValue(node, forKey: key) else { continue }
         throw PersistentStoreError(
-          .unsupportedByFormat, "\(nodes.objectReference(of: other)) has the same key, and the keys of a binary store are unique in all of it", at: place)
+          .unsupportedByFormat,
+          "\(nodes.objectReference(of: other)) has the same key, and the keys of a binary store are unique in all of it",
+          at: place)
       }
     }
   }
@@ -63,7 +66,9 @@ struct BinaryWriter {
         var fields: PropertyListDictionary = [
           "NSPrimaryKey64": .integer(Int128(key)), "NSEntityName": name, "NSAttributeValues": archive.array(values),
         ]
-        if let related = self.related(relationships, names, reader, row, &archive) { fields["NSRelatedNodes"] = related }
+        if let related = self.related(relationships, names, reader, row, &archive) {
+          fields["NSRelatedNodes"] = related
+        }
         entries.append((key, archive.object(fields, class: ["NSDictionaryMapNode", "NSStoreMapNode", "NSObject"])))
       }
     }
@@ -74,7 +79,8 @@ struct BinaryWriter {
   }
 
   private func related(
-    _ relationships: [Slot], _ names: [PropertyListValue], _ reader: EntityReader, _ row: Int, _ archive: inout ArchiveBuilder
+    _ relationships: [Slot], _ names: [PropertyListValue], _ reader: EntityReader, _ row: Int,
+    _ archive: inout ArchiveBuilder
   ) -> PropertyListValue? {
     var keys: [PropertyListValue] = []
     var lists: [PropertyListValue] = []
@@ -95,7 +101,9 @@ struct BinaryWriter {
     return archive.add(.integer(Int128(number)))
   }
 
-  private func value(_ slot: Slot, _ reader: EntityReader, _ row: Int, _ archive: inout ArchiveBuilder) -> PropertyListValue {
+  private func value(_ slot: Slot, _ reader: EntityReader, _ row: Int, _ archive: inout ArchiveBuilder)
+    -> PropertyListValue
+  {
     switch reader.value(slot: slot.index, row: row) {
     case .null, .toOne, .toMany: archive.null
     case .boolean(let flag): archive.add(.boolean(flag))
@@ -104,11 +112,13 @@ struct BinaryWriter {
     case .double(let number): archive.add(.real(number))
     case .string(let text): archive.text(text)
     case .decimal(let number): archive.decimal(number)
-    case .date(let date): archive.object(["NS.time": .real(date.timeIntervalSinceReferenceDate)], class: ["NSDate", "NSObject"])
+    case .date(let date):
+      archive.object(["NS.time": .real(date.timeIntervalSinceReferenceDate)], class: ["NSDate", "NSObject"])
     // What a transformer made is not what a binary store holds; the loss was declared.
     case .data(let data): slot.attributeType == .binaryData ? archive.add(.data(data)) : archive.null
     case .uuid(let uuid):
-      archive.object(["NS.uuidbytes": .data(withUnsafeBytes(of: uuid.uuid) { Data($0) })], class: ["NSUUID", "NSObject"])
+      archive.object(
+        ["NS.uuidbytes": .data(withUnsafeBytes(of: uuid.uuid) { Data($0) })], class: ["NSUUID", "NSObject"])
     case .uri(let text):
       archive.object(["NS.base": .uid(0), "NS.relative": archive.add(.string(text))], class: ["NSURL", "NSObject"])
     }
@@ -153,7 +163,9 @@ struct ArchiveBuilder {
   mutating func object(_ fields: PropertyListDictionary, class names: [String]) -> PropertyListValue {
     var fields = fields
     let key = names.joined(separator: " ")
-    if let known = classes[key] { fields["$class"] = known } else {
+    if let known = classes[key] {
+      fields["$class"] = known
+    } else {
       let made = add(["$classname": .string(names.first ?? ""), "$classes": .array(names.map { .string($0) })])
       classes[key] = made
       fields["$class"] = made
@@ -165,9 +177,12 @@ struct ArchiveBuilder {
     object(["NS.objects": .array(elements)], class: (isMutable ? ["NSMutableArray"] : []) + ["NSArray", "NSObject"])
   }
 
-  mutating func dictionary(keys: [PropertyListValue], values: [PropertyListValue], isMutable: Bool = false) -> PropertyListValue {
+  mutating func dictionary(keys: [PropertyListValue], values: [PropertyListValue], isMutable: Bool = false)
+    -> PropertyListValue
+  {
     object(
-      ["NS.keys": .array(keys), "NS.objects": .array(values)], class: (isMutable ? ["NSMutableDictionary"] : []) + ["NSDictionary", "NSObject"])
+      ["NS.keys": .array(keys), "NS.objects": .array(values)],
+      class: (isMutable ? ["NSMutableDictionary"] : []) + ["NSDictionary", "NSObject"])
   }
 
   /// A string. As a plain value one of them would be nil.
@@ -186,7 +201,8 @@ struct ArchiveBuilder {
     return object(
       [
         "NS.mantissa": .data(Data(words)), "NS.mantissa.bo": 1, "NS.length": .integer(Int128(length)),
-        "NS.exponent": .integer(Int128(number.exponent)), "NS.negative": .boolean(number.isNaN || number.isNegative), "NS.compact": true,
+        "NS.exponent": .integer(Int128(number.exponent)), "NS.negative": .boolean(number.isNaN || number.isNegative),
+        "NS.compact": true,
       ], class: ["NSDecimalNumberPlaceholder", "NSDecimalNumber", "NSNumber", "NSValue", "NSObject"])
   }
 
@@ -196,7 +212,8 @@ struct ArchiveBuilder {
     case .array(let elements): array(elements.map { tree($0) })
     case .dictionary(let entries):
       dictionary(keys: entries.map { add(.string($0.key)) }, values: entries.map { tree($0.value) })
-    case .date(let date): object(["NS.time": .real(date.timeIntervalSinceReferenceDate)], class: ["NSDate", "NSObject"])
+    case .date(let date):
+      object(["NS.time": .real(date.timeIntervalSinceReferenceDate)], class: ["NSDate", "NSObject"])
     case .string(let string): text(string)
     default: add(value)
     }

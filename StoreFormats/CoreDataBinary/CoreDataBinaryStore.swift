@@ -3,14 +3,16 @@ import StoreCodecs
 
 /// Core Data's binary store (`NSBinaryStoreType`): two keyed archives behind a header.
 ///
-/// The archives are read as data; no class is looked up by its name. What is written was not verified with Core Data: see FORMAT.md.
+/// The archives are read as data; no class is looked up by its name. What is written was not verified with Core Data:
+/// see FORMAT.md.
 public struct CoreDataBinaryStore: AtomicStore {
   public static let storeType = "CoreDataBinary"
   public static let traits = StoreTraits(
     summary: "Core Data's binary store (NSBinaryStoreType); what is written is not verified with Core Data",
     fileExtensions: ["binary"], references: .integersOnly, unsupportedTypes: ["Undefined", "Transformable"])
 
-  /// The key of the metadata under which the model is kept as a binary property list, so that the store can be read without another file.
+  /// The key of the metadata under which the model is kept as a binary property list, so that the store can be read
+  /// without another file.
   static let modelKey = "AtomicStoreModel"
   /// Keys that describe the file, not the user's data.
   static let formatKeys = ["NSStoreType", "NSStoreUUID"]

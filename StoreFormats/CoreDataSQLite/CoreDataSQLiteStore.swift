@@ -3,19 +3,21 @@ import FoundationEssentials
 
 /// Core Data's SQLite store (`NSSQLiteStoreType`), which SwiftData uses too: loaded whole into memory.
 ///
-/// The file is read, never opened by SQLite: a write-ahead log beside it is applied in memory, and neither is touched. An object's
-/// reference is its `Z_PK`, unique among the objects of one root entity. A store is written anew only: what an existing one has
-/// beside its objects, such as history and triggers, would not stay right.
+/// The file is read, never opened by SQLite: a write-ahead log beside it is applied in memory, and neither is touched.
+/// An object's reference is its `Z_PK`, unique among the objects of one root entity. A store is written anew only: what
+/// an existing one has beside its objects, such as history and triggers, would not stay right.
 public struct CoreDataSQLiteStore: AtomicStore {
   public static let storeType = "CoreDataSQLite"
   public static let traits = StoreTraits(
     summary: "Core Data's SQLite store (NSSQLiteStoreType); written anew only, and not verified with Core Data",
-    fileExtensions: ["sqlite"], writes: .newOnly, references: .integersOnly, keepsSpecialFloats: false, keepsDecimals: false,
+    fileExtensions: ["sqlite"], writes: .newOnly, references: .integersOnly, keepsSpecialFloats: false,
+    keepsDecimals: false,
     unsupportedTypes: ["Undefined"],
     readOptions: [
       StoreOption(
         name: "rows",
-        help: "What to do with rows that belong to no object: of an entity that the model does not have, in another entity's table, or joining two objects that do not exist.",
+        help:
+          "What to do with rows that belong to no object: of an entity that the model does not have, in another entity's table, or joining two objects that do not exist.",
         values: StrayRows.allCases.map(\.rawValue))
     ])
 
@@ -38,18 +40,23 @@ public struct CoreDataSQLiteStore: AtomicStore {
 
   public static func recognize(_ probe: StoreProbe) -> Recognition {
     if probe.isFolder { return RelatedFile.folder(probe) }
-    guard SQLiteImage.signature.withUTF8Buffer({ probe.prefix.starts(with: $0) }) else { return RelatedFile.file(probe) }
+    guard SQLiteImage.signature.withUTF8Buffer({ probe.prefix.starts(with: $0) }) else {
+      return RelatedFile.file(probe)
+    }
     if probe.prefix.contains(metadataTableMark) || isFoundFurtherOn(probe) { return .yes }
     if let whole = SQLiteImage.sizeByHeader(probe.prefix), whole > probe.size {
-      return .known("an SQLite database that is cut short: \(probe.size) of \(whole) bytes, and no Core Data tables among them")
+      return .known(
+        "an SQLite database that is cut short: \(probe.size) of \(whole) bytes, and no Core Data tables among them")
     }
-    return .known("an SQLite database, but not a Core Data store: it does not have the tables Z_METADATA and Z_PRIMARYKEY")
+    return .known(
+      "an SQLite database, but not a Core Data store: it does not have the tables Z_METADATA and Z_PRIMARYKEY")
   }
 
   /// The row of the schema that describes Z_METADATA begins so: type, name and table name, one after another.
   private static let metadataTableMark = Array("tableZ_METADATAZ_METADATA".utf8)
 
-  /// Where the schema takes more than a page, or the tables are in the write-ahead log only, the first bytes do not show them.
+  /// Where the schema takes more than a page, or the tables are in the write-ahead log only, the first bytes do not
+  /// show them.
   private static func isFoundFurtherOn(_ probe: StoreProbe) -> Bool {
     guard let place = try? StorePlace.inspect(probe.name), place.kind == .file, place.size == probe.size,
       let source = try? StoreSource(opening: place), let name = source.fileName
@@ -116,7 +123,8 @@ public struct CoreDataSQLiteStore: AtomicStore {
       let place = try StorePlace.inspect(path + suffix)
       guard place.kind == .nothing || place.kind == .zeroLength else {
         throw PersistentStoreError(
-          .alreadyExists, "this belongs to an earlier store, and SQLite would apply it to the new one; move it away first",
+          .alreadyExists,
+          "this belongs to an earlier store, and SQLite would apply it to the new one; move it away first",
           at: StoreLocation(file: place.path))
       }
     }
@@ -150,10 +158,12 @@ enum RelatedFile {
     let head = probe.prefix.withUnsafeBytes { $0.count >= 32 ? ($0.bigEndian32(0), $0.bigEndian32(4)) : nil }
     if let head, head.0 & ~1 == WriteAheadLog.magic, head.1 == WriteAheadLog.version {
       return .known(
-        "the write-ahead log of an SQLite database, which is read with it: open \(opening("-wal")); without that file it is of no use")
+        "the write-ahead log of an SQLite database, which is read with it: open \(opening("-wal")); without that file it is of no use"
+      )
     }
     // The index of a log begins with the version in the machine's own byte order, and has it again 48 bytes further on.
-    let isIndex = probe.size % 32_768 == 0 && probe.prefix.count >= 96
+    let isIndex =
+      probe.size % 32_768 == 0 && probe.prefix.count >= 96
       && probe.prefix.withUnsafeBytes {
         UInt32(littleEndian: $0.loadUnaligned(as: UInt32.self)) == WriteAheadLog.version
           && UInt32(littleEndian: $0.loadUnaligned(fromByteOffset: 48, as: UInt32.self)) == WriteAheadLog.version
@@ -169,6 +179,7 @@ enum RelatedFile {
 
   static func folder(_ probe: StoreProbe) -> Recognition {
     guard probe.memberNames.contains("_EXTERNAL_DATA") else { return .no }
-    return .known("the external data of a Core Data SQLite store, which are read with it: open the .sqlite file beside the folder")
+    return .known(
+      "the external data of a Core Data SQLite store, which are read with it: open the .sqlite file beside the folder")
   }
 }

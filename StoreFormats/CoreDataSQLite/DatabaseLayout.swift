@@ -1,6 +1,7 @@
 import AtomicStoreSPI
 
-/// How Core Data lays a model out in tables, from the model and the entities' numbers alone: the names of tables and columns.
+/// How Core Data lays a model out in tables, from the model and the entities' numbers alone: the names of tables and
+/// columns.
 ///
 /// Used in both directions: a reader looks the names up, a writer creates them.
 struct DatabaseLayout {
@@ -79,7 +80,9 @@ struct DatabaseLayout {
     var numbers = [Int64?](repeating: nil, count: model.entityCount)
     var next: Int64 = 1
     // A stack, since the depth is the model's.
-    var waiting = model.entities.filter { $0.superentity == nil }.sorted { ScalarString($0.name) > ScalarString($1.name) }
+    var waiting = model.entities.filter { $0.superentity == nil }.sorted {
+      ScalarString($0.name) > ScalarString($1.name)
+    }
     while let entity = waiting.popLast() {
       numbers[entity.index] = next
       next += 1
@@ -113,7 +116,9 @@ struct DatabaseLayout {
         var column = Column(
           role: .attribute(type), entity: entity.index, slot: slot.index,
           name: Self.free("Z" + Self.columnText(slot.name), &taken))
-        if let dot = slot.name.lastIndex(of: ".") { column.alternatives = ["Z" + Self.columnText(String(slot.name[slot.name.index(after: dot)...]))] }
+        if let dot = slot.name.lastIndex(of: ".") {
+          column.alternatives = ["Z" + Self.columnText(String(slot.name[slot.name.index(after: dot)...]))]
+        }
         table.columns.append(column)
       }
       for slot in own.filter({ $0.kind == .toOne }).sorted(by: { ScalarString($0.name) < ScalarString($1.name) }) {
@@ -131,7 +136,8 @@ struct DatabaseLayout {
         if let inverse = inverse(of: slot, in: entity), inverse.slot.isOrdered {
           table.columns.append(
             Column(
-              role: .orderKey, entity: entity.index, slot: slot.index, name: "Z_FOK_" + text, alternatives: ["Z_FOK_" + plain]))
+              role: .orderKey, entity: entity.index, slot: slot.index, name: "Z_FOK_" + text,
+              alternatives: ["Z_FOK_" + plain]))
         }
       }
     }
@@ -154,7 +160,9 @@ struct DatabaseLayout {
     guard slot.destination >= 0, slot.inverseSlot >= 0 else { return nil }
     let destination = model.entity(at: slot.destination)
     let other = destination.slots[slot.inverseSlot]
-    guard let back = other.relationship?.inverseName, ScalarString(back) == ScalarString(slot.name), other.destination >= 0 else { return nil }
+    guard let back = other.relationship?.inverseName, ScalarString(back) == ScalarString(slot.name),
+      other.destination >= 0
+    else { return nil }
     let target = model.entity(at: other.destination)
     guard target.isKindOf(entity: entity) || entity.isKindOf(entity: target) else { return nil }
     return (destination, other)
@@ -172,12 +180,15 @@ struct DatabaseLayout {
     var tableOfRoot: [Int: Int] = [:]
     for (index, table) in tables.enumerated() { tableOfRoot[table.root] = index }
     for entity in model.entities {
-      for slot in Self.ownSlots(entity) where slot.isToMany && slot.destination >= 0 && inverse(of: slot, in: entity) == nil {
+      for slot in Self.ownSlots(entity)
+      where slot.isToMany && slot.destination >= 0 && inverse(of: slot, in: entity) == nil {
         let root = model.entity(at: slot.destination).root.index
         guard let index = tableOfRoot[root] else { continue }
         let text = "\(number(entity.index))" + Self.columnText(slot.name)
         tables[index].columns.append(
-          Column(role: .owner(entity: entity.index, slot: slot.index), entity: slot.destination, slot: slot.index, name: "Z" + text))
+          Column(
+            role: .owner(entity: entity.index, slot: slot.index), entity: slot.destination, slot: slot.index,
+            name: "Z" + text))
         if slot.isOrdered {
           tables[index].columns.append(
             Column(
@@ -195,19 +206,23 @@ struct DatabaseLayout {
         guard let (destination, inverse) = inverse(of: slot, in: entity), inverse.isToMany else { continue }
         let declarer = declarer(of: inverse.index, in: destination)
         let one = JoinTable.Side(
-          entity: entity.index, number: number(entity.index), slot: slot.index, name: slot.name, isOrdered: slot.isOrdered)
+          entity: entity.index, number: number(entity.index), slot: slot.index, name: slot.name,
+          isOrdered: slot.isOrdered)
         let other = JoinTable.Side(
-          entity: declarer.index, number: number(declarer.index), slot: inverse.index, name: inverse.name, isOrdered: inverse.isOrdered)
+          entity: declarer.index, number: number(declarer.index), slot: inverse.index, name: inverse.name,
+          isOrdered: inverse.isOrdered)
         // Met from both sides, and kept from the one that names the table.
         guard Self.names(one, before: other) else { continue }
         result.append(JoinTable(first: one, second: other))
       }
     }
-    return result.sorted { ($0.first.number, ScalarString($0.first.name)) < ($1.first.number, ScalarString($1.first.name)) }
+    return result.sorted {
+      ($0.first.number, ScalarString($0.first.name)) < ($1.first.number, ScalarString($1.first.name))
+    }
   }
 
-  /// Whether the first side names the table: the one with the lower number; within one entity the greater name, as in eight of
-  /// ten known tables.
+  /// Whether the first side names the table: the one with the lower number; within one entity the greater name, as in
+  /// eight of ten known tables.
   private static func names(_ one: JoinTable.Side, before other: JoinTable.Side) -> Bool {
     if one.number != other.number { return one.number < other.number }
     if one.entity != other.entity { return one.entity < other.entity }

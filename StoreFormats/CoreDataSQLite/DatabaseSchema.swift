@@ -62,7 +62,8 @@ struct DatabaseSchema {
     while try rows.step() {
       guard let column = rows.string(1) else { continue }
       guard rows.integer(6) == 0 else {
-        throw PersistentStoreError(.malformed, "the column '\(column)' is computed; Core Data's tables have no such columns", at: place)
+        throw PersistentStoreError(
+          .malformed, "the column '\(column)' is computed; Core Data's tables have no such columns", at: place)
       }
       columns.append(Column(name: column, type: (rows.string(2) ?? "").uppercased()))
     }

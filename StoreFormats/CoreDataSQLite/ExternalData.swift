@@ -25,10 +25,15 @@ final class ExternalData {
   func set(_ cell: UnsafeRawBufferPointer, slot: Int, of nodes: NodeTableBuilder) throws(PersistentStoreError) {
     switch cell.first {
     case 1:
-      try nodes.set(bytes: Span(_unsafeElements: UnsafeRawBufferPointer(rebasing: cell[1...]).assumingMemoryBound(to: UInt8.self)), slot: slot)
+      try nodes.set(
+        bytes: Span(_unsafeElements: UnsafeRawBufferPointer(rebasing: cell[1...]).assumingMemoryBound(to: UInt8.self)),
+        slot: slot)
     case 2:
       let name = try Self.fileName(cell, at: nodes.location(slot))
-      guard let file = try folder.map({ (folder) throws(PersistentStoreError) in try source.companion(named: folder + "/" + name) }) ?? nil, !file.isFolder
+      guard
+        let file = try folder.map({ (folder) throws(PersistentStoreError) in
+          try source.companion(named: folder + "/" + name)
+        }) ?? nil, !file.isFolder
       else { return note(name, nodes.location(slot)) }
       let bytes = try file.bytes()
       try bytes.withUnsafeBytes { raw throws(PersistentStoreError) in
@@ -36,17 +41,25 @@ final class ExternalData {
       }
     default:
       throw PersistentStoreError(
-        .malformed, "the value says neither that it is stored here (1) nor in a file (2): it begins with \(cell.first.map { String($0) } ?? "nothing")",
+        .malformed,
+        "the value says neither that it is stored here (1) nor in a file (2): it begins with \(cell.first.map { String($0) } ?? "nothing")",
         at: nodes.location(slot))
     }
   }
 
-  private static func fileName(_ cell: UnsafeRawBufferPointer, at place: StoreLocation) throws(PersistentStoreError) -> String {
+  private static func fileName(_ cell: UnsafeRawBufferPointer, at place: StoreLocation) throws(PersistentStoreError)
+    -> String
+  {
     let text = cell.dropFirst().prefix { $0 != 0 }
-    let isName = text.count == 36 && text.allSatisfy {
-      $0 == UInt8(ascii: "-") || $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") || $0 | 0x20 >= UInt8(ascii: "a") && $0 | 0x20 <= UInt8(ascii: "f")
+    let isName =
+      text.count == 36
+      && text.allSatisfy {
+        $0 == UInt8(ascii: "-") || $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9")
+          || $0 | 0x20 >= UInt8(ascii: "a") && $0 | 0x20 <= UInt8(ascii: "f")
+      }
+    guard isName else {
+      throw PersistentStoreError(.malformed, "the name of the value's file is not a UUID", at: place)
     }
-    guard isName else { throw PersistentStoreError(.malformed, "the name of the value's file is not a UUID", at: place) }
     return String(decoding: text, as: UTF8.self)
   }
 
@@ -54,13 +67,17 @@ final class ExternalData {
     let subject = "\(place.entity ?? "").\(place.property ?? "")"
     let old = missing[ScalarString(subject)]
     missing[ScalarString(subject)] = (
-      (old?.count ?? 0) + 1, old?.example ?? "\(place.entity ?? "")/\(place.reference ?? ""), file \(folder.map { $0 + "/" } ?? "")\(name)")
+      (old?.count ?? 0) + 1,
+      old?.example ?? "\(place.entity ?? "")/\(place.reference ?? ""), file \(folder.map { $0 + "/" } ?? "")\(name)"
+    )
   }
 
   func reportMissing(to source: StoreSource) throws(PersistentStoreError) {
     for (subject, entry) in missing.sorted(by: { $0.key < $1.key }) {
       source.report(
-        LoadNote(subject: subject.string, count: entry.count, text: "data in files that are missing", example: entry.example, isLoss: true))
+        LoadNote(
+          subject: subject.string, count: entry.count, text: "data in files that are missing", example: entry.example,
+          isLoss: true))
     }
   }
 }

@@ -5,7 +5,8 @@ struct JoinTableReader {
   let tableName: String
   private let join: DatabaseLayout.JoinTable
   private let database: SQLiteDatabase
-  /// The columns with the keys of the first side's objects and of the second's, and of the order of each among the other's.
+  /// The columns with the keys of the first side's objects and of the second's, and of the order of each among the
+  /// other's.
   private let columns: (first: String, second: String, firstOrder: String?, secondOrder: String?)
 
   /// Nil where the store has no table for the relationship: it is looked up by the names of both sides.
@@ -32,7 +33,8 @@ struct JoinTableReader {
       guard let table = found else { continue }
       // Objects of one side stand in the column with their own number and the name that the other side has for them.
       let first = Self.column(firstNumbers.map { "Z_\($0)" + secondText }, table)
-      let second = join.isReflexive
+      let second =
+        join.isReflexive
         ? table.column(named: "REFLEXIVE") ?? first.flatMap { table.firstKeyColumn(but: $0) }
         : Self.column(secondNumbers.map { "Z_\($0)" + firstText }, table)
       guard let first, let second, first != second else { continue }
@@ -47,14 +49,17 @@ struct JoinTableReader {
   }
 
   /// The table of that name with a number at its end.
-  private static func numbered(_ name: String, _ schema: DatabaseSchema) throws(PersistentStoreError) -> DatabaseSchema.Table? {
+  private static func numbered(_ name: String, _ schema: DatabaseSchema) throws(PersistentStoreError) -> DatabaseSchema
+    .Table?
+  {
     for digit in 1...9 {
       if let table = try schema.table(name + String(digit)) { return table }
     }
     return nil
   }
 
-  /// The column of one of these names, or of one with a number at its end, which tells apart names that a store uses twice.
+  /// The column of one of these names, or of one with a number at its end, which tells apart names that a store uses
+  /// twice.
   private static func column(_ names: [String], _ table: DatabaseSchema.Table) -> Int? {
     for name in names {
       if let column = table.column(named: name) { return column }
@@ -63,7 +68,8 @@ struct JoinTableReader {
       let key = DatabaseSchema.key(name)
       let found = table.columns.firstIndex { column in
         let other = DatabaseSchema.key(column.name)
-        return other.hasPrefix(key) && other.utf8.dropFirst(key.utf8.count).allSatisfy { $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }
+        return other.hasPrefix(key)
+          && other.utf8.dropFirst(key.utf8.count).allSatisfy { $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }
       }
       if let found { return found }
     }
@@ -72,10 +78,11 @@ struct JoinTableReader {
 
   /// The pairs, as the members of both sides.
   ///
-  /// - Throws: `.malformed` for a damaged row; `.danglingReference` for one that joins two objects that do not exist, unless such rows
-  ///   are left out and reported. A row with one end is one end's dangling reference.
+  /// - Throws: `.malformed` for a damaged row; `.danglingReference` for one that joins two objects that do not exist,
+  ///   unless such rows are left out and reported. A row with one end is one end's dangling reference.
   func read(
-    _ lookups: [Int: KeyLookup], _ model: ManagedObjectModel, strayRows: CoreDataSQLiteStore.StrayRows, source: StoreSource
+    _ lookups: [Int: KeyLookup], _ model: ManagedObjectModel, strayRows: CoreDataSQLiteStore.StrayRows,
+    source: StoreSource
   ) throws(PersistentStoreError) -> [MemberList] {
     let place = StoreLocation(file: database.file, entity: tableName)
     let names = ["rowid", columns.first, columns.second, columns.firstOrder ?? "", columns.secondOrder ?? ""]
@@ -90,7 +97,8 @@ struct JoinTableReader {
     while try rows.step(after: nil) {
       let row = rows.integer(0)
       guard row > previous || previous == .min else {
-        throw PersistentStoreError(.malformed, "row \(row) comes after row \(previous): the table is damaged", at: place)
+        throw PersistentStoreError(
+          .malformed, "row \(row) comes after row \(previous): the table is damaged", at: place)
       }
       previous = row
       guard rows.kind(1) == .integer, rows.kind(2) == .integer else {
@@ -118,7 +126,9 @@ struct JoinTableReader {
     }
     if strays.count > 0 {
       source.report(
-        LoadNote(subject: tableName, count: strays.count, text: "left out: a row that joins two objects that do not exist", example: "row \(strays.first)"))
+        LoadNote(
+          subject: tableName, count: strays.count, text: "left out: a row that joins two objects that do not exist",
+          example: "row \(strays.first)"))
     }
     return join.isReflexive ? [Self.merged(first, second)] : [first, second]
   }
@@ -129,8 +139,10 @@ struct JoinTableReader {
     var result = MemberList(entity: one.entity, slot: one.slot, isOrdered: one.isOrdered)
     var seen: Set<Pair> = []
     for list in [one, other] {
-      for index in list.owners.indices where seen.insert(Pair(owner: list.owners[index], member: list.members[index])).inserted {
-        result.append(owner: list.owners[index], member: list.members[index], orderKey: list.isOrdered ? list.orderKeys[index] : 0)
+      for index in list.owners.indices
+      where seen.insert(Pair(owner: list.owners[index], member: list.members[index])).inserted {
+        result.append(
+          owner: list.owners[index], member: list.members[index], orderKey: list.isOrdered ? list.orderKeys[index] : 0)
       }
     }
     return result

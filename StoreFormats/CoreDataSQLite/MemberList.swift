@@ -1,6 +1,7 @@
 import AtomicStoreSPI
 
-/// The pairs of one to-many relationship as a table holds them: the owner's key, the member's, and where order counts the order key.
+/// The pairs of one to-many relationship as a table holds them: the owner's key, the member's, and where order counts
+/// the order key.
 struct MemberList {
   /// The entity that declares the relationship, and the slot in it.
   let entity: Int
@@ -23,8 +24,8 @@ struct MemberList {
     if isOrdered { orderKeys.append(orderKey) }
   }
 
-  /// Puts the members into the owners' slots. A pair whose owner is not there is passed over: its other end names an object that
-  /// does not exist, and says so.
+  /// Puts the members into the owners' slots. A pair whose owner is not there is passed over: its other end names an
+  /// object that does not exist, and says so.
   func fill(_ nodes: NodeTableBuilder, _ lookups: [Int: KeyLookup]) throws(PersistentStoreError) {
     let model = nodes.model
     let declarer = model.entity(at: entity)
@@ -33,7 +34,9 @@ struct MemberList {
     var isOwner = [Bool](repeating: false, count: model.entityCount)
     for index in hierarchy { isOwner[index] = true }
     // How many each owner has, then where its members begin, then the members.
-    var counts: [[UInt32]] = (0..<model.entityCount).map { isOwner[$0] ? Array(repeating: 0, count: nodes.count(of: $0)) : [] }
+    var counts: [[UInt32]] = (0..<model.entityCount).map {
+      isOwner[$0] ? Array(repeating: 0, count: nodes.count(of: $0)) : []
+    }
     var places: [NodeHandle?] = []
     places.reserveCapacity(owners.count)
     for owner in owners {

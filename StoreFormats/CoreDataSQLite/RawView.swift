@@ -2,8 +2,9 @@ import AtomicStoreSPI
 
 /// A model worked out from the tables alone, for a store whose model is nowhere to be found.
 ///
-/// Entities and inheritance are known from Z_PRIMARYKEY. Properties are guessed from columns: their names are in capitals, their
-/// types are those that the columns were declared with, and a to-one is recognised only where the table says which entity it leads to.
+/// Entities and inheritance are known from Z_PRIMARYKEY. Properties are guessed from columns: their names are in
+/// capitals, their types are those that the columns were declared with, and a to-one is recognised only where the table
+/// says which entity it leads to.
 struct RawView {
   private let database: SQLiteDatabase
   private let schema: DatabaseSchema
@@ -41,18 +42,23 @@ struct RawView {
       if let table = try schema.table("Z" + root.name.uppercased()) { try readColumns(table, tree, root) }
     }
     try readJoinTables()
-    let roots = try (children[0] ?? []).map { (root) throws(PersistentStoreError) in try description(root, children, depth: 0) }
+    let roots = try (children[0] ?? []).map { (root) throws(PersistentStoreError) in
+      try description(root, children, depth: 0)
+    }
     let reached = roots.reduce(0) { $0 + Self.count($1) }
     guard reached == entities.count else {
       throw PersistentStoreError(
-        .malformed, "entities are each other's super-entities", at: StoreLocation(file: database.file, entity: "Z_PRIMARYKEY"))
+        .malformed, "entities are each other's super-entities",
+        at: StoreLocation(file: database.file, entity: "Z_PRIMARYKEY"))
     }
     return ModelDescription(entities: roots, isInferred: true)
   }
 
   private static func count(_ entity: EntityDescription) -> Int { entity.subentities.reduce(1) { $0 + count($1) } }
 
-  private static func tree(_ root: StoreTables.EntityRow, _ children: [Int64: [StoreTables.EntityRow]]) -> [StoreTables.EntityRow] {
+  private static func tree(_ root: StoreTables.EntityRow, _ children: [Int64: [StoreTables.EntityRow]]) -> [StoreTables
+    .EntityRow]
+  {
     var result = [root]
     var next = 0
     while next < result.count {
@@ -67,7 +73,8 @@ struct RawView {
   ) throws(PersistentStoreError) -> EntityDescription {
     guard depth < 256 else {
       throw PersistentStoreError(
-        .limitExceeded, "more than 256 entities are below one another", at: StoreLocation(file: database.file, entity: row.name))
+        .limitExceeded, "more than 256 entities are below one another",
+        at: StoreLocation(file: database.file, entity: row.name))
     }
     var below: [EntityDescription] = []
     for child in children[row.number] ?? [] { below.append(try description(child, children, depth: depth + 1)) }
@@ -86,7 +93,9 @@ struct RawView {
     _ table: DatabaseSchema.Table, _ tree: [StoreTables.EntityRow], _ root: StoreTables.EntityRow
   ) throws(PersistentStoreError) {
     let skipped: Set<String> = ["Z_PK", "Z_ENT", "Z_OPT"]
-    let columns = table.columns.filter { !skipped.contains(DatabaseSchema.key($0.name)) && DatabaseSchema.key($0.name).hasPrefix("Z") }
+    let columns = table.columns.filter {
+      !skipped.contains(DatabaseSchema.key($0.name)) && DatabaseSchema.key($0.name).hasPrefix("Z")
+    }
     guard !columns.isEmpty else { return }
     // A column with the destination's entity number tells that another one is a to-one, and which entity that leads to.
     var destinations: [String: Int64] = [:]
@@ -102,7 +111,8 @@ struct RawView {
       let text = String(column.name.dropFirst())
       if let (number, rest) = Self.numbered(name, ""), let other = byNumber[number] {
         add(
-          .relationship(RelationshipDescription(name: rest, destinationEntityName: root.name, maximumCount: 0)), to: other.number)
+          .relationship(RelationshipDescription(name: rest, destinationEntityName: root.name, maximumCount: 0)),
+          to: other.number)
         continue
       }
       if let destination = destinations[DatabaseSchema.key(text)].flatMap({ byNumber[$0] }) {
@@ -114,14 +124,18 @@ struct RawView {
   }
 
   /// The entities whose rows have a value in each column.
-  private func users(of columns: [DatabaseSchema.Column], in table: DatabaseSchema.Table) throws(PersistentStoreError) -> [Int: [Int64]] {
+  private func users(of columns: [DatabaseSchema.Column], in table: DatabaseSchema.Table) throws(PersistentStoreError)
+    -> [Int: [Int64]]
+  {
     let counts = columns.map { "count(\(SQLiteDatabase.quoted($0.name)))" }.joined(separator: ", ")
     let rows = try database.prepare(
       "SELECT Z_ENT, \(counts) FROM \(SQLiteDatabase.quoted(table.name)) GROUP BY Z_ENT",
       StoreLocation(file: database.file, entity: table.name))
     var users: [Int: [Int64]] = [:]
     while try rows.step() {
-      for index in columns.indices where rows.integer(Int32(index + 1)) > 0 { users[index, default: []].append(rows.integer(0)) }
+      for index in columns.indices where rows.integer(Int32(index + 1)) > 0 {
+        users[index, default: []].append(rows.integer(0))
+      }
     }
     return users
   }
@@ -143,7 +157,9 @@ struct RawView {
     let digits = name.dropFirst().prefix { $0.isASCII && $0.isNumber }
     guard let number = Int64(digits) else { return nil }
     let rest = name.dropFirst(1 + digits.count)
-    guard rest.hasPrefix(separator), separator.isEmpty == !rest.hasPrefix("_"), rest.count > separator.count else { return nil }
+    guard rest.hasPrefix(separator), separator.isEmpty == !rest.hasPrefix("_"), rest.count > separator.count else {
+      return nil
+    }
     return (number, String(rest.dropFirst(separator.count)))
   }
 
@@ -157,20 +173,25 @@ struct RawView {
         guard key.hasPrefix("Z_"), !key.hasPrefix("Z_FOK_") else { return nil }
         return Self.numbered("Z" + key.dropFirst(2), "")
       }
-      guard sides.count == 2, let first = byNumber[sides[0].number], let second = byNumber[sides[1].number] else { continue }
+      guard sides.count == 2, let first = byNumber[sides[0].number], let second = byNumber[sides[1].number] else {
+        continue
+      }
       // A column bears the name that the other side has for its objects.
       let ordered = (
-        table.column(named: "Z_FOK_\(sides[1].number)\(sides[1].text)") != nil, table.column(named: "Z_FOK_\(sides[0].number)\(sides[0].text)") != nil
+        table.column(named: "Z_FOK_\(sides[1].number)\(sides[1].text)") != nil,
+        table.column(named: "Z_FOK_\(sides[0].number)\(sides[0].text)") != nil
       )
       add(
         .relationship(
           RelationshipDescription(
-            name: sides[1].text, destinationEntityName: second.name, inverseName: sides[0].text, maximumCount: 0, isOrdered: ordered.0)),
+            name: sides[1].text, destinationEntityName: second.name, inverseName: sides[0].text, maximumCount: 0,
+            isOrdered: ordered.0)),
         to: first.number)
       add(
         .relationship(
           RelationshipDescription(
-            name: sides[0].text, destinationEntityName: first.name, inverseName: sides[1].text, maximumCount: 0, isOrdered: ordered.1)),
+            name: sides[0].text, destinationEntityName: first.name, inverseName: sides[1].text, maximumCount: 0,
+            isOrdered: ordered.1)),
         to: second.number)
     }
   }

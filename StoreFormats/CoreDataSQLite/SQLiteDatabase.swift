@@ -1,8 +1,8 @@
 import AtomicStoreSPI
 import CSQLite
 
-/// A connection to a database in memory that is read and never trusted: no functions in its schema, no views, no triggers, no
-/// extensions, limits on everything, and a budget of steps.
+/// A connection to a database in memory that is read and never trusted: no functions in its schema, no views, no
+/// triggers, no extensions, limits on everything, and a budget of steps.
 final class SQLiteDatabase {
   let image: SQLiteImage
   let file: String
@@ -39,13 +39,15 @@ final class SQLiteDatabase {
 
   private func restrict(_ limits: StoreLimits) {
     for (option, isOn) in [
-      (SQLITE_DBCONFIG_DEFENSIVE, true), (SQLITE_DBCONFIG_TRUSTED_SCHEMA, false), (SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
+      (SQLITE_DBCONFIG_DEFENSIVE, true), (SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
+      (SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
       (SQLITE_DBCONFIG_ENABLE_VIEW, false), (SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, false),
     ] { _ = csqlite_switch(handle, option, isOn ? 1 : 0) }
     let longest = Int32(clamping: min(limits.valueBytes, 1_000_000_000))
     for (limit, value) in [
       (SQLITE_LIMIT_LENGTH, max(longest, 1 << 20)), (SQLITE_LIMIT_SQL_LENGTH, 1 << 20), (SQLITE_LIMIT_COLUMN, 32_767),
-      (SQLITE_LIMIT_EXPR_DEPTH, 50), (SQLITE_LIMIT_COMPOUND_SELECT, 2), (SQLITE_LIMIT_FUNCTION_ARG, 8), (SQLITE_LIMIT_ATTACHED, 0),
+      (SQLITE_LIMIT_EXPR_DEPTH, 50), (SQLITE_LIMIT_COMPOUND_SELECT, 2), (SQLITE_LIMIT_FUNCTION_ARG, 8),
+      (SQLITE_LIMIT_ATTACHED, 0),
       (SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100), (SQLITE_LIMIT_TRIGGER_DEPTH, 0), (SQLITE_LIMIT_WORKER_THREADS, 0),
     ] { sqlite3_limit(handle, limit, value) }
     sqlite3_progress_handler(
@@ -76,7 +78,8 @@ final class SQLiteDatabase {
     let where_ = place.filled(from: StoreLocation(file: file))
     switch code & 0xFF {
     case SQLITE_INTERRUPT:
-      return PersistentStoreError(.limitExceeded, "the database takes more steps to read than its size allows\(after)", at: where_)
+      return PersistentStoreError(
+        .limitExceeded, "the database takes more steps to read than its size allows\(after)", at: where_)
     case SQLITE_NOMEM, SQLITE_TOOBIG, SQLITE_FULL:
       return PersistentStoreError(.limitExceeded, "SQLite: \(said)\(after)", at: where_)
     default: return PersistentStoreError(.malformed, "SQLite: \(said)\(after)", at: where_)
@@ -131,7 +134,9 @@ final class SQLiteStatement {
     throw database.error(code, place, after: key.map { "; the last readable row is Z_PK \($0)" } ?? "")
   }
 
-  @inline(__always) func kind(_ column: Int32) -> Kind { Kind(rawValue: sqlite3_column_type(statement, column)) ?? .null }
+  @inline(__always) func kind(_ column: Int32) -> Kind {
+    Kind(rawValue: sqlite3_column_type(statement, column)) ?? .null
+  }
   @inline(__always) func isNull(_ column: Int32) -> Bool { sqlite3_column_type(statement, column) == SQLITE_NULL }
   @inline(__always) func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(statement, column) }
   @inline(__always) func real(_ column: Int32) -> Double { sqlite3_column_double(statement, column) }

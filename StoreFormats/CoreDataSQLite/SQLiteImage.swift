@@ -15,8 +15,8 @@ final class SQLiteImage: @unchecked Sendable {
 
   /// Reads a source, and the write-ahead log beside it where there is one.
   ///
-  /// - Throws: `.changedOnDisk` where another process goes on writing; `.malformed` for what is not a database, and for one whose
-  ///   last transaction must be rolled back first.
+  /// - Throws: `.changedOnDisk` where another process goes on writing; `.malformed` for what is not a database, and for
+  ///   one whose last transaction must be rolled back first.
   static func read(_ source: StoreSource) throws(PersistentStoreError) -> SQLiteImage {
     // File and log are read one after the other, and belong together only if neither changed.
     for _ in 0..<10 {
@@ -42,13 +42,16 @@ final class SQLiteImage: @unchecked Sendable {
   }
 
   private static func logSource(_ source: StoreSource) throws(PersistentStoreError) -> StoreSource? {
-    guard let name = source.fileName, let log = try source.companion(named: name + "-wal"), !log.isFolder else { return nil }
+    guard let name = source.fileName, let log = try source.companion(named: name + "-wal"), !log.isFolder else {
+      return nil
+    }
     return try log.totalSize() > 0 ? log : nil
   }
 
   /// A rollback journal with a header means that the file is in the middle of a transaction.
   private static func refuseJournal(_ source: StoreSource) throws(PersistentStoreError) {
-    guard let name = source.fileName, let journal = try source.companion(named: name + "-journal"), !journal.isFolder else { return }
+    guard let name = source.fileName, let journal = try source.companion(named: name + "-journal"), !journal.isFolder
+    else { return }
     let head = try journal.bytes(limit: 28)
     let isHot = head.withUnsafeBytes { $0.count == 28 && $0.starts(with: RollbackJournal.magic) }
     guard isHot else { return }
@@ -62,7 +65,9 @@ final class SQLiteImage: @unchecked Sendable {
     let place = StoreLocation(file: file, offset: 0)
     let built = try bytes.withUnsafeBytes { main throws(PersistentStoreError) in
       guard let logBytes else { return try Self.build(main, nil, place) }
-      return try logBytes.withUnsafeBytes { raw throws(PersistentStoreError) in try Self.build(main, WriteAheadLog(raw), place, raw) }
+      return try logBytes.withUnsafeBytes { raw throws(PersistentStoreError) in
+        try Self.build(main, WriteAheadLog(raw), place, raw)
+      }
     }
     base = built.memory
     count = built.count
@@ -72,7 +77,8 @@ final class SQLiteImage: @unchecked Sendable {
   deinit { free(base) }
 
   private static func build(
-    _ main: UnsafeRawBufferPointer, _ log: WriteAheadLog?, _ place: StoreLocation, _ logBytes: UnsafeRawBufferPointer? = nil
+    _ main: UnsafeRawBufferPointer, _ log: WriteAheadLog?, _ place: StoreLocation,
+    _ logBytes: UnsafeRawBufferPointer? = nil
   ) throws(PersistentStoreError) -> (memory: UnsafeMutablePointer<UInt8>, count: Int, applied: Int, frames: Int) {
     var count = main.count
     let applied = log?.committedFrames ?? 0
@@ -80,7 +86,8 @@ final class SQLiteImage: @unchecked Sendable {
       // No transaction can name more pages than the file and the log have.
       let most = max((main.count + pageSize - 1) / pageSize, log.pageOffsets.keys.max() ?? 0)
       guard log.databasePages <= most else {
-        throw PersistentStoreError(.malformed, "the write-ahead log names \(log.databasePages) pages; there are \(most)", at: place)
+        throw PersistentStoreError(
+          .malformed, "the write-ahead log names \(log.databasePages) pages; there are \(most)", at: place)
       }
       count = log.databasePages * pageSize
     }
@@ -130,7 +137,9 @@ final class SQLiteImage: @unchecked Sendable {
     }
     if let logPageSize, logPageSize != pageSize {
       throw PersistentStoreError(
-        .malformed, "the write-ahead log has pages of \(logPageSize) bytes, the database of \(pageSize): it belongs to another file", at: place)
+        .malformed,
+        "the write-ahead log has pages of \(logPageSize) bytes, the database of \(pageSize): it belongs to another file",
+        at: place)
     }
   }
 }

@@ -20,7 +20,9 @@ final class SQLiteOutput {
     try check(sqlite3_deserialize(handle, "main", nil, 0, 0, kind))
     var most: sqlite3_int64 = 1 << 46
     try check(sqlite3_file_control(handle, "main", SQLITE_FCNTL_SIZE_LIMIT, &most))
-    try run("PRAGMA page_size=4096; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA encoding='UTF-8'; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN")
+    try run(
+      "PRAGMA page_size=4096; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA encoding='UTF-8'; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN"
+    )
   }
 
   deinit { sqlite3_close_v2(handle) }
@@ -75,7 +77,8 @@ final class Insertion {
     _ = text.withUnsafeBytes { raw in
       raw.withMemoryRebound(to: CChar.self) { characters in
         // A pointer to nothing would be null to SQLite, not an empty text.
-        characters.baseAddress.map { csqlite_bind_text(statement, index, $0, UInt64(characters.count)) } ?? csqlite_bind_text(statement, index, "", 0)
+        characters.baseAddress.map { csqlite_bind_text(statement, index, $0, UInt64(characters.count)) }
+          ?? csqlite_bind_text(statement, index, "", 0)
       }
     }
   }

@@ -1,6 +1,7 @@
 import AtomicStoreSPI
 
-/// Reads all tables of a store into the node table: each entity table once, in the order of its keys, then the join tables.
+/// Reads all tables of a store into the node table: each entity table once, in the order of its keys, then the join
+/// tables.
 struct StoreLoader {
   let database: SQLiteDatabase
   let source: StoreSource
@@ -39,7 +40,8 @@ struct StoreLoader {
       }
       read.insert(DatabaseSchema.key(found.name))
       var reader = try TableReader(
-        table, found, layout: layout, database: database, nodes: nodes, strayRows: strayRows, external: external, source: source)
+        table, found, layout: layout, database: database, nodes: nodes, strayRows: strayRows, external: external,
+        source: source)
       lookups[table.root] = try reader.read(into: &lists)
     }
     try external.reportMissing(to: source)
@@ -71,7 +73,8 @@ struct StoreLoader {
     guard layout.numbers[join.first.entity] != nil, layout.numbers[join.second.entity] != nil else { return }
     let name = nodes.model.entity(at: join.first.entity).name
     throw PersistentStoreError(
-      .modelMismatch, "the store has no table for this many-to-many relationship, such as Z_\(join.first.number)\(DatabaseLayout.columnText(join.first.name))",
+      .modelMismatch,
+      "the store has no table for this many-to-many relationship, such as Z_\(join.first.number)\(DatabaseLayout.columnText(join.first.name))",
       at: StoreLocation(file: source.name, entity: name, property: join.first.name))
   }
 
@@ -82,7 +85,9 @@ struct StoreLoader {
     for row in known where nodes.model.entity(named: row.name) == nil { unknown[row.number] = row }
     guard !unknown.isEmpty else { return }
     for root in known where root.parent == 0 {
-      guard let table = try schema.table("Z" + root.name.uppercased()), table.column(named: "Z_ENT") != nil else { continue }
+      guard let table = try schema.table("Z" + root.name.uppercased()), table.column(named: "Z_ENT") != nil else {
+        continue
+      }
       let rows = try database.prepare(
         "SELECT Z_ENT, count(*), min(Z_PK) FROM \(SQLiteDatabase.quoted(table.name)) GROUP BY Z_ENT",
         StoreLocation(file: source.name, entity: root.name))
@@ -97,7 +102,9 @@ struct StoreLoader {
         // In a table that is read for others, rows are counted when they are met.
         guard nodes.model.entity(named: root.name) == nil else { continue }
         source.report(
-          LoadNote(subject: entity.name, count: Int(rows.integer(1)), text: "left out: objects of an entity that the model does not have"))
+          LoadNote(
+            subject: entity.name, count: Int(rows.integer(1)),
+            text: "left out: objects of an entity that the model does not have"))
       }
     }
   }
@@ -111,7 +118,10 @@ struct StoreLoader {
       if StoreTables.historyTables.contains(key) {
         if key == "ATRANSACTION" {
           let count = try rowCount(name)
-          source.report(LoadNote(subject: name, count: count, text: "transactions of the persistent history, which is not part of the graph"))
+          source.report(
+            LoadNote(
+              subject: name, count: count,
+              text: "transactions of the persistent history, which is not part of the graph"))
         }
         continue
       }
@@ -119,7 +129,8 @@ struct StoreLoader {
       if key.hasPrefix("Z"), try rowCount(name) > 0 {
         source.report(
           LoadNote(
-            subject: name, count: try rowCount(name), text: "rows of a table that belongs to nothing in the model", isLoss: key.hasPrefix("Z_")))
+            subject: name, count: try rowCount(name), text: "rows of a table that belongs to nothing in the model",
+            isLoss: key.hasPrefix("Z_")))
       } else {
         others.append(name)
       }

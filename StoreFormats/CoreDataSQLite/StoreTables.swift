@@ -40,9 +40,11 @@ struct StoreTables {
         throw PersistentStoreError(.malformed, "a row has no entity number or no name", at: place)
       }
       guard numbers.insert(rows.integer(0)).inserted, names.insert(ScalarString(name)).inserted else {
-        throw PersistentStoreError(.malformed, "the entity \(name), number \(rows.integer(0)), is there twice", at: place)
+        throw PersistentStoreError(
+          .malformed, "the entity \(name), number \(rows.integer(0)), is there twice", at: place)
       }
-      result.append(EntityRow(number: rows.integer(0), name: name, parent: rows.integer(2), greatestKey: rows.integer(3)))
+      result.append(
+        EntityRow(number: rows.integer(0), name: name, parent: rows.integer(2), greatestKey: rows.integer(3)))
     }
     return result
   }
@@ -54,7 +56,8 @@ struct StoreTables {
     let rows = try database.prepare("SELECT Z_UUID, Z_PLIST FROM Z_METADATA", place)
     guard try rows.step() else { throw PersistentStoreError(.malformed, "the table is empty", at: place) }
     guard let text = rows.string(0), let uuid = UUID(uuidString: text) else {
-      throw PersistentStoreError(.malformed, "Z_UUID is not a UUID", at: place.filled(from: StoreLocation(property: "Z_UUID")))
+      throw PersistentStoreError(
+        .malformed, "Z_UUID is not a UUID", at: place.filled(from: StoreLocation(property: "Z_UUID")))
     }
     var entries = try Self.entries(rows, maximumDepth, place)
     let model = try ownModel(&entries, place)
@@ -83,7 +86,8 @@ struct StoreTables {
       throw located.located(place.filled(from: StoreLocation(property: "Z_PLIST")))
     }
     guard case .dictionary(var entries) = value else {
-      throw PersistentStoreError(.malformed, "Z_PLIST is not a dictionary", at: place.filled(from: StoreLocation(property: "Z_PLIST")))
+      throw PersistentStoreError(
+        .malformed, "Z_PLIST is not a dictionary", at: place.filled(from: StoreLocation(property: "Z_PLIST")))
     }
     for key in formatKeys { entries[key] = nil }
     return entries
@@ -91,9 +95,12 @@ struct StoreTables {
 
   // MARK: The model
 
-  /// The model that the store carries: in the metadata, where the kit wrote it, or in Z_MODELCACHE, where Core Data left it. Nil where
-  /// there is none, or none that the tables were made by: a migration in place may leave an older or a newer one there.
-  private func ownModel(_ entries: inout PropertyListDictionary, _ place: StoreLocation) throws(PersistentStoreError) -> ModelDescription? {
+  /// The model that the store carries: in the metadata, where the kit wrote it, or in Z_MODELCACHE, where Core Data
+  /// left it. Nil where there is none, or none that the tables were made by: a migration in place may leave an older or
+  /// a newer one there.
+  private func ownModel(_ entries: inout PropertyListDictionary, _ place: StoreLocation) throws(PersistentStoreError)
+    -> ModelDescription?
+  {
     let own = entries[StoreWriter.modelKey]
     entries[StoreWriter.modelKey] = nil
     if let own {

@@ -45,13 +45,17 @@ struct StoreWriter {
   /// Names that differ in case only are one name in SQLite.
   private static func checkNames(_ text: StoreSchemaText, _ path: String) throws(PersistentStoreError) {
     var seen: Set<String> = []
-    for name in text.layout.tables.map(\.name) + text.joins.map(\.table) where !seen.insert(DatabaseSchema.key(name)).inserted {
+    for name in text.layout.tables.map(\.name) + text.joins.map(\.table)
+    where !seen.insert(DatabaseSchema.key(name)).inserted {
       throw PersistentStoreError(
-        .unsupportedByFormat, "two entities or relationships would share the table \(name)", at: StoreLocation(file: path))
+        .unsupportedByFormat, "two entities or relationships would share the table \(name)",
+        at: StoreLocation(file: path))
     }
   }
 
-  private static func keys(of nodes: NodeTable, after last: Int64, _ path: String) throws(PersistentStoreError) -> [[Int64]] {
+  private static func keys(of nodes: NodeTable, after last: Int64, _ path: String) throws(PersistentStoreError)
+    -> [[Int64]]
+  {
     var next = last
     var result: [[Int64]] = []
     for entity in nodes.model.entities {
@@ -110,9 +114,12 @@ struct StoreWriter {
       for (position, column) in used[node.entity] ?? [] {
         let parameter = Int32(position + 4)
         switch column.source.role {
-        case .attribute(let type): bind(type, column.source.slot, readers[node.entity], node, to: insertion, parameter, entity)
+        case .attribute(let type):
+          bind(type, column.source.slot, readers[node.entity], node, to: insertion, parameter, entity)
         case .toOne:
-          if let destination = readers[node.entity].toOne(slot: column.source.slot, row: node.row) { insertion.bind(parameter, integer: self.key(destination)) }
+          if let destination = readers[node.entity].toOne(slot: column.source.slot, row: node.row) {
+            insertion.bind(parameter, integer: self.key(destination))
+          }
         case .toOneEntity:
           if let destination = readers[node.entity].toOne(slot: column.source.slot, row: node.row) {
             insertion.bind(parameter, integer: layout.numbers[destination.entity] ?? 0)
@@ -128,7 +135,8 @@ struct StoreWriter {
   }
 
   private func bind(
-    _ type: AttributeType, _ slot: Int, _ reader: EntityReader, _ node: NodeHandle, to insertion: Insertion, _ parameter: Int32, _ entity: Entity
+    _ type: AttributeType, _ slot: Int, _ reader: EntityReader, _ node: NodeHandle, to insertion: Insertion,
+    _ parameter: Int32, _ entity: Entity
   ) {
     let row = node.row
     guard !reader.isNull(slot: slot, row: row) else { return }
@@ -150,7 +158,11 @@ struct StoreWriter {
       let isExternal = entity.slots[slot].attribute?.allowsExternalBinaryDataStorage == true
       reader.bytes(slot: slot, row: row).withUnsafeBytes { bytes in
         // A value that could be in a file of its own says that it is not.
-        if isExternal { ([1] + Array(bytes)).withUnsafeBytes { insertion.bind(parameter, bytes: $0) } } else { insertion.bind(parameter, bytes: bytes) }
+        if isExternal {
+          ([1] + Array(bytes)).withUnsafeBytes { insertion.bind(parameter, bytes: $0) }
+        } else {
+          insertion.bind(parameter, bytes: bytes)
+        }
       }
     case .undefined, .composite: break
     }
@@ -159,7 +171,8 @@ struct StoreWriter {
   // MARK: To-many relationships
 
   /// By column: what each member's row says about its place in an owner's list, or about its owner.
-  private func orderKeys(_ columns: [StoreSchemaText.Column]) throws(PersistentStoreError) -> [Int: [NodeHandle: Int64]] {
+  private func orderKeys(_ columns: [StoreSchemaText.Column]) throws(PersistentStoreError) -> [Int: [NodeHandle: Int64]]
+  {
     var result: [Int: [NodeHandle: Int64]] = [:]
     for (position, column) in columns.enumerated() {
       let entity = nodes.model.entity(at: column.source.entity)
@@ -169,9 +182,12 @@ struct StoreWriter {
         result[position] = try members(layout.declarer(of: inverse.index, in: owner), inverse.index) { _, place in
           Self.firstOrderKey + Int64(place) * Self.orderKeyStep
         }
-      case .owner(let owner, let slot): result[position] = try members(nodes.model.entity(at: owner), slot) { owner, _ in key(owner) }
+      case .owner(let owner, let slot):
+        result[position] = try members(nodes.model.entity(at: owner), slot) { owner, _ in key(owner) }
       case .ownerOrderKey(let owner, let slot):
-        result[position] = try members(nodes.model.entity(at: owner), slot) { _, place in Self.firstOrderKey + Int64(place) * Self.orderKeyStep }
+        result[position] = try members(nodes.model.entity(at: owner), slot) { _, place in
+          Self.firstOrderKey + Int64(place) * Self.orderKeyStep
+        }
       default: break
       }
     }
@@ -188,10 +204,14 @@ struct StoreWriter {
       for row in 0..<reader.count {
         let list = reader.toMany(slot: slot, row: row)
         for place in 0..<list.count {
-          guard result.updateValue(value(NodeHandle(entity: entity.index, row: row), place), forKey: list[place]) == nil else {
+          guard result.updateValue(value(NodeHandle(entity: entity.index, row: row), place), forKey: list[place]) == nil
+          else {
             throw PersistentStoreError(
-              .unsupportedByFormat, "\(nodes.objectReference(of: list[place])) is in two such lists; without an inverse a Core Data store keeps one",
-              at: StoreLocation(file: path, entity: entity.name, reference: reader.reference(row: row).description, property: entity.slots[slot].name))
+              .unsupportedByFormat,
+              "\(nodes.objectReference(of: list[place])) is in two such lists; without an inverse a Core Data store keeps one",
+              at: StoreLocation(
+                file: path, entity: entity.name, reference: reader.reference(row: row).description,
+                property: entity.slots[slot].name))
           }
         }
       }
@@ -223,13 +243,17 @@ struct StoreWriter {
         insertion.bind(parameter, integer: Self.firstOrderKey + Int64(place) * Self.orderKeyStep)
         parameter += 1
       }
-      if names.firstOrder != nil, let order = orders[Pair(first: key(owner), second: key(member))] { insertion.bind(parameter, integer: order) }
+      if names.firstOrder != nil, let order = orders[Pair(first: key(owner), second: key(member))] {
+        insertion.bind(parameter, integer: order)
+      }
       do throws(PersistentStoreError) { try insertion.run() } catch { failure = error }
     }
     if let failure { throw failure }
   }
 
-  private func forEachMember(_ side: DatabaseLayout.JoinTable.Side, _ body: (_ owner: NodeHandle, _ member: NodeHandle, _ place: Int) -> Void) {
+  private func forEachMember(
+    _ side: DatabaseLayout.JoinTable.Side, _ body: (_ owner: NodeHandle, _ member: NodeHandle, _ place: Int) -> Void
+  ) {
     for entity in nodes.model.entity(at: side.entity).hierarchy {
       let reader = nodes.reader(of: entity.index)
       for row in 0..<reader.count {

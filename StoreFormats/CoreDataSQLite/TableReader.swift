@@ -3,7 +3,9 @@ import AtomicStoreSPI
 /// Reads the table of a root entity and its sub-entities: one pass, in the order of the keys.
 struct TableReader {
   /// What a cell is made into.
-  private enum Kind: UInt8 { case integer, boolean, float, double, date, decimal, text, bytes, external, uuid, undefined, toOne }
+  private enum Kind: UInt8 {
+    case integer, boolean, float, double, date, decimal, text, bytes, external, uuid, undefined, toOne
+  }
 
   /// One property of one entity and the column that it comes from.
   private struct Field {
@@ -48,7 +50,8 @@ struct TableReader {
   private var strayReasons: [Int64?: Int] = [:]
 
   init(
-    _ table: DatabaseLayout.Table, _ found: DatabaseSchema.Table, layout: DatabaseLayout, database: SQLiteDatabase, nodes: NodeTableBuilder,
+    _ table: DatabaseLayout.Table, _ found: DatabaseSchema.Table, layout: DatabaseLayout, database: SQLiteDatabase,
+    nodes: NodeTableBuilder,
     strayRows: CoreDataSQLiteStore.StrayRows, external: ExternalData, source: StoreSource
   ) throws(PersistentStoreError) {
     self.table = table
@@ -62,7 +65,9 @@ struct TableReader {
     let encoding = try database.prepare("PRAGMA encoding", StoreLocation(offset: 0))
     isUTF8 = try encoding.step() && encoding.string(0) == "UTF-8"
     for name in ["Z_PK", "Z_ENT", "Z_OPT"] {
-      if let column = found.column(named: name) { usedColumns.insert(column) } else if name != "Z_OPT" {
+      if let column = found.column(named: name) {
+        usedColumns.insert(column)
+      } else if name != "Z_OPT" {
         throw PersistentStoreError(
           .malformed, "the table has no column \(name)", at: StoreLocation(file: database.file, entity: found.name))
       }
@@ -96,14 +101,18 @@ struct TableReader {
         let slot = entity.slots[column.slot]
         guard let index = place(column) else { throw missing(column, slot.name) }
         let isExternal = slot.attribute?.allowsExternalBinaryDataStorage == true
-        declared[column.entity, default: []].append(Field(kind: Self.kind(type, isExternal), column: index, slot: column.slot))
+        declared[column.entity, default: []].append(
+          Field(kind: Self.kind(type, isExternal), column: index, slot: column.slot))
       case .toOne:
         guard layout.numbers[column.entity] != nil else { continue }
         let slot = entity.slots[column.slot]
         guard let index = place(column) else { throw missing(column, slot.name) }
         var field = Field(kind: .toOne, column: index, slot: column.slot)
         if let (owner, inverse) = layout.inverse(of: slot, in: entity), inverse.isToMany {
-          lists.append(MemberList(entity: layout.declarer(of: inverse.index, in: owner).index, slot: inverse.index, isOrdered: inverse.isOrdered))
+          lists.append(
+            MemberList(
+              entity: layout.declarer(of: inverse.index, in: owner).index, slot: inverse.index,
+              isOrdered: inverse.isOrdered))
           field.list = lists.count - 1
         }
         declared[column.entity, default: []].append(field)
@@ -124,8 +133,11 @@ struct TableReader {
       case .ownerOrderKey(let owner, let slot):
         guard let last = owners.popLast() else { continue }
         let index = place(column)
-        if index == nil { noteMissingOrder(column.name, "\(model.entity(at: owner).name).\(model.entity(at: owner).slots[slot].name)") }
-        owners.append((last.destination, OwnerField(column: last.field.column, orderColumn: index, list: last.field.list)))
+        if index == nil {
+          noteMissingOrder(column.name, "\(model.entity(at: owner).name).\(model.entity(at: owner).slots[slot].name)")
+        }
+        owners.append(
+          (last.destination, OwnerField(column: last.field.column, orderColumn: index, list: last.field.list)))
       }
     }
     for index in table.entities {
@@ -157,15 +169,20 @@ struct TableReader {
     }
   }
 
-  private func missing(_ column: DatabaseLayout.Column, _ property: String, of owner: Int? = nil) -> PersistentStoreError {
+  private func missing(_ column: DatabaseLayout.Column, _ property: String, of owner: Int? = nil)
+    -> PersistentStoreError
+  {
     PersistentStoreError(
       .modelMismatch, "the table \(found.name) has no column \(column.name)",
-      at: StoreLocation(file: database.file, entity: nodes.model.entity(at: owner ?? column.entity).name, property: property))
+      at: StoreLocation(
+        file: database.file, entity: nodes.model.entity(at: owner ?? column.entity).name, property: property))
   }
 
   private func noteMissingOrder(_ column: String, _ subject: String) {
     source.report(
-      LoadNote(subject: subject, text: "the table \(found.name) has no column \(column), so that the order is not known", isLoss: true))
+      LoadNote(
+        subject: subject, text: "the table \(found.name) has no column \(column), so that the order is not known",
+        isLoss: true))
   }
 
   // MARK: Reading
@@ -202,7 +219,8 @@ struct TableReader {
       for field in plan.fields where !rows.isNull(field.column) { try read(field, rows, key, &lists) }
       for owner in plan.owners where !rows.isNull(owner.column) {
         lists[owner.list].append(
-          owner: rows.integer(owner.column), member: key, orderKey: owner.orderColumn.map { Self.orderKey(rows, $0) } ?? 0)
+          owner: rows.integer(owner.column), member: key,
+          orderKey: owner.orderColumn.map { Self.orderKey(rows, $0) } ?? 0)
       }
     }
     lookup.seal()
@@ -217,7 +235,9 @@ struct TableReader {
   }
 
   @inline(__always)
-  private func read(_ field: Field, _ rows: SQLiteStatement, _ key: Int64, _ lists: inout [MemberList]) throws(PersistentStoreError) {
+  private func read(_ field: Field, _ rows: SQLiteStatement, _ key: Int64, _ lists: inout [MemberList])
+    throws(PersistentStoreError)
+  {
     let column = field.column
     switch field.kind {
     case .toOne:
@@ -249,7 +269,8 @@ struct TableReader {
       try nodes.set(utf8: Span(_unsafeElements: bytes.assumingMemoryBound(to: UInt8.self)), slot: field.slot)
     case .bytes:
       guard rows.kind(column) == .blob else { throw misfit(field, rows) }
-      try nodes.set(bytes: Span(_unsafeElements: rows.bytes(column).assumingMemoryBound(to: UInt8.self)), slot: field.slot)
+      try nodes.set(
+        bytes: Span(_unsafeElements: rows.bytes(column).assumingMemoryBound(to: UInt8.self)), slot: field.slot)
     case .external:
       guard rows.kind(column) == .blob else { throw misfit(field, rows) }
       try external.set(rows.bytes(column), slot: field.slot, of: nodes)
@@ -293,33 +314,41 @@ struct TableReader {
 
   private func misfit(_ field: Field, _ rows: SQLiteStatement) -> PersistentStoreError {
     let kind = rows.kind(field.column)
-    let shown = switch kind {
+    let shown =
+      switch kind {
       case .integer: " \(rows.integer(field.column))"
       case .real: " \(rows.real(field.column))"
       case .blob: " of \(rows.bytes(field.column).count) bytes"
       default: ""
-    }
+      }
     return PersistentStoreError(
-      .invalidValue, "the column \(selected[Int(field.column)]) of \(found.name) holds \(kind.name)\(shown), which is not of the type \(nodes.typeName(slot: field.slot))",
+      .invalidValue,
+      "the column \(selected[Int(field.column)]) of \(found.name) holds \(kind.name)\(shown), which is not of the type \(nodes.typeName(slot: field.slot))",
       at: nodes.location(field.slot).filled(from: StoreLocation(file: database.file)))
   }
 
   // MARK: What is no object's
 
   /// A row of an entity that the model does not have, of one that is kept in another table, or of an abstract one.
-  private mutating func stray(_ key: Int64, _ rows: SQLiteStatement, _ place: StoreLocation) throws(PersistentStoreError) {
+  private mutating func stray(_ key: Int64, _ rows: SQLiteStatement, _ place: StoreLocation)
+    throws(PersistentStoreError)
+  {
     let number = rows.isNull(1) ? nil : rows.integer(1)
     if let known = strayReasons[number] {
       strays[known].count += 1
       return
     }
     let owner = nodes.model.entities.first { layout.numbers[$0.index] == number && number != nil }
-    let reason = number == nil ? "has no entity number" : owner.map {
-      $0.isAbstract ? "is of \($0.name), which is abstract" : "is of \($0.name), whose objects are in another table"
-    } ?? "is of the entity number \(number ?? 0), which the model does not have"
+    let reason =
+      number == nil
+      ? "has no entity number"
+      : owner.map {
+        $0.isAbstract ? "is of \($0.name), which is abstract" : "is of \($0.name), whose objects are in another table"
+      } ?? "is of the entity number \(number ?? 0), which the model does not have"
     guard strayRows == .skip else {
       throw PersistentStoreError(
-        .modelMismatch, "the row with Z_PK \(key) of \(found.name) \(reason); the option rows=skip leaves such rows out",
+        .modelMismatch,
+        "the row with Z_PK \(key) of \(found.name) \(reason); the option rows=skip leaves such rows out",
         at: place.filled(from: StoreLocation(reference: String(key))))
     }
     strayReasons[number] = strays.count
@@ -329,7 +358,9 @@ struct TableReader {
   private func reportStrays() {
     for stray in strays {
       source.report(
-        LoadNote(subject: found.name, count: stray.count, text: "left out: a row that \(stray.reason)", example: "Z_PK \(stray.first)"))
+        LoadNote(
+          subject: found.name, count: stray.count, text: "left out: a row that \(stray.reason)",
+          example: "Z_PK \(stray.first)"))
     }
   }
 
@@ -340,12 +371,14 @@ struct TableReader {
     let names = unknown.map { found.columns[$0].name }
     let counts = names.map { "count(\(SQLiteDatabase.quoted($0)))" }.joined(separator: ", ")
     let rows = try database.prepare(
-      "SELECT \(counts) FROM \(SQLiteDatabase.quoted(found.name)) NOT INDEXED", StoreLocation(file: database.file, entity: found.name))
+      "SELECT \(counts) FROM \(SQLiteDatabase.quoted(found.name)) NOT INDEXED",
+      StoreLocation(file: database.file, entity: found.name))
     guard try rows.step() else { return }
     for (index, name) in names.enumerated() where rows.integer(Int32(index)) > 0 {
       source.report(
         LoadNote(
-          subject: "\(found.name).\(name)", count: Int(rows.integer(Int32(index))), text: "values of a column that the model has no property for",
+          subject: "\(found.name).\(name)", count: Int(rows.integer(Int32(index))),
+          text: "values of a column that the model has no property for",
           isLoss: true))
     }
   }

@@ -1,9 +1,10 @@
 import AtomicStoreSPI
 
-/// The write-ahead log that SQLite keeps beside a database file: changed pages, in transactions, that are not in the file yet.
+/// The write-ahead log that SQLite keeps beside a database file: changed pages, in transactions, that are not in the
+/// file yet.
 ///
-/// Only what SQLite itself would recover is taken: frames with the header's salts and a right running checksum, up to the last
-/// one that commits a transaction.
+/// Only what SQLite itself would recover is taken: frames with the header's salts and a right running checksum, up to
+/// the last one that commits a transaction.
 struct WriteAheadLog {
   static let headerSize = 32
   static let frameHeaderSize = 24
@@ -39,7 +40,9 @@ struct WriteAheadLog {
 
   /// The page size of a log with a valid header.
   private static func pageSize(_ bytes: UnsafeRawBufferPointer) -> Int? {
-    guard bytes.count >= headerSize, bytes.bigEndian32(0) & ~1 == magic, bytes.bigEndian32(4) == version else { return nil }
+    guard bytes.count >= headerSize, bytes.bigEndian32(0) & ~1 == magic, bytes.bigEndian32(4) == version else {
+      return nil
+    }
     let size = Int(bytes.bigEndian32(8))
     guard size >= 512, size <= 65_536, size & (size - 1) == 0 else { return nil }
     var sum = Checksum(isBigEndian: bytes.bigEndian32(0) & 1 == 1)
@@ -54,7 +57,8 @@ struct WriteAheadLog {
     for frame in 0..<frameCount {
       let start = Self.headerSize + frame * (size + Self.frameHeaderSize)
       let page = Int(bytes.bigEndian32(start))
-      guard page > 0, bytes.bigEndian32(start + 8) == bytes.bigEndian32(16), bytes.bigEndian32(start + 12) == bytes.bigEndian32(20)
+      guard page > 0, bytes.bigEndian32(start + 8) == bytes.bigEndian32(16),
+        bytes.bigEndian32(start + 12) == bytes.bigEndian32(20)
       else { return }
       sum.add(bytes, start..<start + 8)
       let content = start + Self.frameHeaderSize
@@ -92,6 +96,10 @@ struct WriteAheadLog {
 
 extension UnsafeRawBufferPointer {
   /// The big-endian number at an offset that is inside the buffer.
-  func bigEndian32(_ offset: Int) -> UInt32 { UInt32(bigEndian: loadUnaligned(fromByteOffset: offset, as: UInt32.self)) }
-  func bigEndian16(_ offset: Int) -> UInt16 { UInt16(bigEndian: loadUnaligned(fromByteOffset: offset, as: UInt16.self)) }
+  func bigEndian32(_ offset: Int) -> UInt32 {
+    UInt32(bigEndian: loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+  }
+  func bigEndian16(_ offset: Int) -> UInt16 {
+    UInt16(bigEndian: loadUnaligned(fromByteOffset: offset, as: UInt16.self))
+  }
 }

@@ -3,8 +3,8 @@ import StoreCodecs
 
 /// Changing the metadata alone.
 extension XMLStore {
-  /// Replaces the `<metadata>` element and copies everything else byte for byte: Core Data's order of elements, which a full save would
-  /// make ours, and whatever else stands between them.
+  /// Replaces the `<metadata>` element and copies everything else byte for byte: Core Data's order of elements, which a
+  /// full save would make ours, and whatever else stands between them.
   ///
   /// - Returns: False for a document that is not UTF-8, or that has no such element.
   public mutating func saveMetadata(
@@ -77,8 +77,11 @@ private struct TagScanner {
       let count = name.utf8CodeUnitCount
       guard range.count > count + 1 else { return false }
       for index in 0..<count where bytes[range.lowerBound + 1 + index] != name.utf8Start[index] { return false }
-      return [UInt8(ascii: ">"), UInt8(ascii: "/"), UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\n"), UInt8(ascii: "\r")]
-        .contains(bytes[range.lowerBound + 1 + count])
+      return [
+        UInt8(ascii: ">"), UInt8(ascii: "/"), UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\n"),
+        UInt8(ascii: "\r"),
+      ]
+      .contains(bytes[range.lowerBound + 1 + count])
     }
   }
 
@@ -89,7 +92,9 @@ private struct TagScanner {
 
   /// Whether neither a mark, nor zeros between letters, nor the declaration says that the document is anything else.
   func isUTF8() -> Bool {
-    guard let first = bytes.first, first != 0, first != 0xFE, first != 0xFF, bytes.count > 1, bytes[1] != 0 else { return false }
+    guard let first = bytes.first, first != 0, first != 0xFE, first != 0xFF, bytes.count > 1, bytes[1] != 0 else {
+      return false
+    }
     let declaration = String(decoding: bytes.prefix(200).prefix { $0 != UInt8(ascii: ">") }, as: UTF8.self).lowercased()
     return !declaration.contains("encoding") || declaration.contains("utf-8")
   }

@@ -44,7 +44,8 @@ private struct ProbeScanner {
 
   init(_ prefix: [UInt8]) {
     // In UTF-16 every second byte of the letters that matter here is zero.
-    let isWide = prefix.starts(with: [0xFF, 0xFE]) || prefix.starts(with: [0xFE, 0xFF])
+    let isWide =
+      prefix.starts(with: [0xFF, 0xFE]) || prefix.starts(with: [0xFE, 0xFF])
       || prefix.starts(with: [0x3C, 0x00]) || prefix.starts(with: [0x00, 0x3C])
     bytes = isWide ? prefix.filter { $0 != 0 && $0 != 0xFF && $0 != 0xFE } : prefix
     if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { bytes.removeFirst(3) }

@@ -14,13 +14,15 @@ public struct XMLStore: AtomicStore {
     readOptions: [
       StoreOption(
         name: parserOption,
-        help: "libxml2 for all of the document, or auto: a scanner for files as Core Data writes them, libxml2 for the rest",
+        help:
+          "libxml2 for all of the document, or auto: a scanner for files as Core Data writes them, libxml2 for the rest",
         values: ParserChoice.allCases.map(\.rawValue))
     ],
     writeOptions: [
       StoreOption(
         name: schemaOption,
-        help: "whether the model goes into the metadata: embed, omit, or auto (only where the file does not say as much)",
+        help:
+          "whether the model goes into the metadata: embed, omit, or auto (only where the file does not say as much)",
         values: SchemaChoice.allCases.map(\.rawValue))
     ])
 
@@ -52,7 +54,8 @@ public struct XMLStore: AtomicStore {
     guard let text = configuration.options[name] else { return nil }
     guard let choice = Choice(rawValue: text) else {
       throw PersistentStoreError(
-        .invalidOption, "the option \(name) is \(Choice.allCases.map(\.rawValue).joined(separator: " or ")), not '\(text)'",
+        .invalidOption,
+        "the option \(name) is \(Choice.allCases.map(\.rawValue).joined(separator: " or ")), not '\(text)'",
         at: StoreLocation(file: configuration.path))
     }
     return choice

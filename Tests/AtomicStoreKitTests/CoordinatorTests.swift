@@ -26,10 +26,14 @@ func coordinator() throws -> PersistentStoreCoordinator {
 
 /// - Parameters:
 ///   - friend: Whose `friends` must name the person in the same save, which therefore has a reference of its own.
-func person(_ name: String, _ reference: Int64? = nil, friend: Int64? = nil, friends: [Int64] = []) -> ManagedObjectSnapshot {
+func person(_ name: String, _ reference: Int64? = nil, friend: Int64? = nil, friends: [Int64] = [])
+  -> ManagedObjectSnapshot
+{
   var values: SlotValues = [0: .string(name)]
   if let friend { values[1] = .toOne(ObjectReference(entityName: "Person", reference: .integer(friend))) }
-  if !friends.isEmpty { values[2] = .toMany(friends.map { ObjectReference(entityName: "Person", reference: .integer($0)) }) }
+  if !friends.isEmpty {
+    values[2] = .toMany(friends.map { ObjectReference(entityName: "Person", reference: .integer($0)) })
+  }
   return ManagedObjectSnapshot(entity: 0, reference: reference.map { .integer($0) }, values: values)
 }
 
@@ -70,9 +74,11 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
 
   @Test("a whole life is what the life-cycle article has written down")
   func article() throws {
-    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent()
     let text = try String(
-      contentsOf: root.appendingPathComponent("Sources/AtomicStoreSPI/AtomicStoreSPI.docc/LifeCycle.md"), encoding: .utf8)
+      contentsOf: root.appendingPathComponent("Sources/AtomicStoreSPI/AtomicStoreSPI.docc/LifeCycle.md"),
+      encoding: .utf8)
     let folder = try Folder()
     let journal = LinesStore.Journal()
     var known = 0
@@ -80,7 +86,9 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     func step(_ title: String) {
       let calls = journal.all.dropFirst(known)
       known = journal.all.count
-      lines.append(title.padding(toLength: 41, withPad: " ", startingAt: 0) + (calls.isEmpty ? "(nothing)" : calls.joined(separator: ", ")))
+      lines.append(
+        title.padding(toLength: 41, withPad: " ", startingAt: 0)
+          + (calls.isEmpty ? "(nothing)" : calls.joined(separator: ", ")))
     }
     try LinesStore.$journal.withValue(journal) {
       do {
@@ -101,7 +109,8 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
         try coordinator.save(store)
         step("nothing is changed and it is saved")
         #expect(throws: PersistentStoreError.self) {
-          let other = PersistentStoreCoordinator(managedObjectModel: coordinator.managedObjectModel, registry: try registry())
+          let other = PersistentStoreCoordinator(
+            managedObjectModel: coordinator.managedObjectModel, registry: try registry())
           try other.addPersistentStore(at: folder("a.lines"), options: ["fail": "load"])
         }
         step("it is added again and the load fails")
@@ -169,7 +178,10 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
 
 @Suite("Deferred values") struct DeferredValueTests {
   /// A store of people whose names are deferred, and what was asked of the format.
-  private func store(_ option: String, _ options: StoreOptions = [:], _ body: (PersistentStoreCoordinator, PersistentStore, LinesStore.Journal) throws -> Void) throws {
+  private func store(
+    _ option: String, _ options: StoreOptions = [:],
+    _ body: (PersistentStoreCoordinator, PersistentStore, LinesStore.Journal) throws -> Void
+  ) throws {
     let folder = try Folder()
     let journal = LinesStore.Journal()
     try LinesStore.$journal.withValue(journal) {
@@ -182,7 +194,9 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
       try body(coordinator, try coordinator.addPersistentStore(at: folder("a.lines"), options: options), journal)
       try coordinator.remove(coordinator.persistentStores[0])
       let again = try coordinator.addPersistentStore(at: folder("a.lines"))
-      #expect(again.nodes.value(forKey: "name", of: try #require(again.nodes.handle(for: .integer(4), entity: 0))) == .string("Dan"))
+      #expect(
+        again.nodes.value(forKey: "name", of: try #require(again.nodes.handle(for: .integer(4), entity: 0)))
+          == .string("Dan"))
     }
   }
 
@@ -212,7 +226,9 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
   func askedOnce() throws {
     try store("yes", ["fail": "save"]) { coordinator, store, journal in
       for _ in 0..<3 {
-        #expect(throws: PersistentStoreError.self) { try coordinator.save(store, changes: StoreChanges(inserted: [person("Eve")])) }
+        #expect(throws: PersistentStoreError.self) {
+          try coordinator.save(store, changes: StoreChanges(inserted: [person("Eve")]))
+        }
       }
       #expect(asked(journal) == ["value 1", "value 2", "value 3", "value 4"])
     }
@@ -237,7 +253,8 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
       let context = ManagedObjectContext(coordinator)
       func found(_ format: String, sortedBy key: String? = nil) throws -> [String] {
         let request = FetchRequest<ManagedObject>(
-          entityName: "Person", predicate: try FetchPredicate(format: format), sortKeys: key.map { [SortKey($0)] } ?? [])
+          entityName: "Person", predicate: try FetchPredicate(format: format), sortKeys: key.map { [SortKey($0)] } ?? []
+        )
         return try context.fetch(request).map { "\($0.objectID.reference.map(\.description) ?? "")" }
       }
       let before = context.objectsAskedByFetches
@@ -311,7 +328,8 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     try FileManager.default.createDirectory(atPath: folder("f.lines"), withIntermediateDirectories: false)
     mkfifo(folder("pipe.lines"), 0o600)
     let coordinator = try coordinator()
-    #expect(code { try coordinator.addPersistentStore(type: "Lines", at: folder("pipe.lines")) } == .unsupportedFileKind)
+    #expect(
+      code { try coordinator.addPersistentStore(type: "Lines", at: folder("pipe.lines")) } == .unsupportedFileKind)
     #expect(code { try coordinator.addPersistentStore(type: "Lines", at: folder("f.lines")) } == .unsupportedFileKind)
     #expect(code { try coordinator.addPersistentStore(type: "Other", at: folder("a.lines")) } == .unknownStoreType)
     #expect(code { try coordinator.addPersistentStore(at: folder("a.odd")) } == .unrecognizedFormat)
@@ -422,7 +440,8 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
   func readOnly() throws {
     let folder = try Folder()
     let coordinator = try coordinator()
-    #expect(code { try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"), isReadOnly: true) } == .notFound)
+    #expect(
+      code { try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"), isReadOnly: true) } == .notFound)
     let store = try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"))
     try coordinator.save(store)
     try coordinator.remove(store)
@@ -489,7 +508,9 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     static let traits = StoreTraits(summary: "", fileExtensions: [])
     static func recognize(_ probe: StoreProbe) -> Recognition { .yes }
     init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {}
-    mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata { StoreMetadata(storeType: "Lines") }
+    mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
+      StoreMetadata(storeType: "Lines")
+    }
     mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {}
     mutating func save(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {}
   }

@@ -2,13 +2,16 @@ import AtomicStoreKit
 import FoundationEssentials
 import Testing
 
-/// A test format that keeps no order and says so, and that can be told to lose more than it says: an object, a value, a friend, an
-/// entry of its metadata.
+/// A test format that keeps no order and says so, and that can be told to lose more than it says: an object, a value, a
+/// friend, an entry of its metadata.
 struct ForgetfulStore: AtomicStore {
   static let storeType = "Forgetful"
   static let traits = StoreTraits(
-    summary: "Loses what it says, and more where it is told to, for tests", fileExtensions: ["forgetful"], keepsOrder: false,
-    writeOptions: [StoreOption(name: "lose", help: "What else to lose.", values: ["object", "value", "friend", "entry", "nothing"])])
+    summary: "Loses what it says, and more where it is told to, for tests", fileExtensions: ["forgetful"],
+    keepsOrder: false,
+    writeOptions: [
+      StoreOption(name: "lose", help: "What else to lose.", values: ["object", "value", "friend", "entry", "nothing"])
+    ])
 
   let lost: String?
   var keepsOrder = false
@@ -23,7 +26,9 @@ struct ForgetfulStore: AtomicStore {
   }
 
   mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
-    guard let head = try lines(source).first, head.count == 4, let uuid = UUID(uuidString: head[1]), let last = Int64(head[2]) else {
+    guard let head = try lines(source).first, head.count == 4, let uuid = UUID(uuidString: head[1]),
+      let last = Int64(head[2])
+    else {
       throw PersistentStoreError(.malformed, "no head")
     }
     var entries = PropertyListDictionary()
@@ -33,10 +38,14 @@ struct ForgetfulStore: AtomicStore {
 
   mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
     for fields in try lines(source).dropFirst() {
-      guard fields.count == 3, let reference = Int64(fields[0]) else { throw PersistentStoreError(.malformed, "three fields") }
+      guard fields.count == 3, let reference = Int64(fields[0]) else {
+        throw PersistentStoreError(.malformed, "three fields")
+      }
       try nodes.beginNode(entity: 0, reference: reference)
       if !fields[1].isEmpty { try nodes.set(.string(fields[1]), slot: 0) }
-      for friend in fields[2].split(separator: ",") { if let friend = Int64(friend) { try nodes.append(toMany: friend, slot: 1) } }
+      for friend in fields[2].split(separator: ",") {
+        if let friend = Int64(friend) { try nodes.append(toMany: friend, slot: 1) }
+      }
     }
   }
 
@@ -68,7 +77,9 @@ struct CarefulStore: AtomicStore {
     base = try ForgetfulStore(configuration)
     base.keepsOrder = true
   }
-  mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata { try base.metadata(in: source) }
+  mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
+    try base.metadata(in: source)
+  }
   mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
     try base.load(source, into: nodes)
   }
@@ -83,7 +94,8 @@ struct CarefulStore: AtomicStore {
       name: "Person",
       properties: [
         .attribute(AttributeDescription(name: "name", type: .string)),
-        .relationship(RelationshipDescription(name: "friends", destinationEntityName: "Person", maximumCount: 0, isOrdered: true)),
+        .relationship(
+          RelationshipDescription(name: "friends", destinationEntityName: "Person", maximumCount: 0, isOrdered: true)),
       ])
   ])
 
@@ -94,11 +106,14 @@ struct CarefulStore: AtomicStore {
     var registry = StoreRegistry()
     try registry.register(ForgetfulStore.self)
     try registry.register(CarefulStore.self)
-    let coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(Self.model), registry: registry)
+    let coordinator = PersistentStoreCoordinator(
+      managedObjectModel: try ManagedObjectModel(Self.model), registry: registry)
     let store = try coordinator.addPersistentStore(type: "Careful", at: folder("source.careful"))
     try store.setMetadata(["note": "kept"])
     try coordinator.save(
-      store, changes: StoreChanges(inserted: ["Ada", "Bob", "Cyd", "Dan"].map { ManagedObjectSnapshot(entity: 0, values: [0: .string($0)]) }))
+      store,
+      changes: StoreChanges(
+        inserted: ["Ada", "Bob", "Cyd", "Dan"].map { ManagedObjectSnapshot(entity: 0, values: [0: .string($0)]) }))
     var changed = ManagedObjectSnapshot(
       entity: 0, values: [1: .toMany(friends.map { ObjectReference(entityName: "Person", reference: .integer($0)) })])
     changed.reference = .integer(1)
@@ -130,7 +145,9 @@ struct CarefulStore: AtomicStore {
     arguments: [("object", "Person/4"), ("value", "Person/2.name"), ("entry", "note")])
   func undeclared(_ lost: String, _ words: String) throws {
     let folder = try Folder()
-    let error = #expect(throws: StoreConverter.VerificationError.self) { try convert(in: folder, losing: lost, allowsLoss: true) }
+    let error = #expect(throws: StoreConverter.VerificationError.self) {
+      try convert(in: folder, losing: lost, allowsLoss: true)
+    }
     let told = error?.differences.map(\.description) ?? []
     #expect(told.contains { $0.contains(words) }, "\(told)")
     // The order was declared: it is not held against the result.
@@ -141,7 +158,9 @@ struct CarefulStore: AtomicStore {
   @Test("a friend that is gone is another loss than the order of those who stay")
   func member() throws {
     let folder = try Folder()
-    #expect(throws: StoreConverter.VerificationError.self) { try convert(in: folder, losing: "friend", allowsLoss: true) }
+    #expect(throws: StoreConverter.VerificationError.self) {
+      try convert(in: folder, losing: "friend", allowsLoss: true)
+    }
     #expect(folder.names == ["source.careful"])
   }
 }

@@ -55,7 +55,8 @@ import Testing
     let folder = try Folder()
     let coordinator = try plainCoordinator()
     let store = try coordinator.addPersistentStore(type: "Plain", at: folder("a.plain"))
-    try coordinator.save(store, changes: StoreChanges(inserted: [person("Ada", 1, friends: [2]), person("Bob", 2, friend: 1)]))
+    try coordinator.save(
+      store, changes: StoreChanges(inserted: [person("Ada", 1, friends: [2]), person("Bob", 2, friend: 1)]))
     let context = ManagedObjectContext(coordinator)
     let people = try context.fetch(FetchRequest<ManagedObject>(entityName: "Person"))
     for object in people {
@@ -118,13 +119,15 @@ import Testing
     try LinesStore.$journal.withValue(journal) {
       let coordinator = try coordinator()
       let store = try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"))
-      try coordinator.save(store, changes: StoreChanges(inserted: [person("Ada", 1, friends: [2]), person("Bob", 2, friend: 1)]))
+      try coordinator.save(
+        store, changes: StoreChanges(inserted: [person("Ada", 1, friends: [2]), person("Bob", 2, friend: 1)]))
       try coordinator.remove(store)
       try coordinator.addPersistentStore(at: folder("a.lines"))
       let calls = journal.all
       let context = ManagedObjectContext(coordinator)
       let people = try context.fetch(
-        FetchRequest<ManagedObject>(entityName: "Person", predicate: try FetchPredicate(format: "friend.name == 'Ada'")))
+        FetchRequest<ManagedObject>(entityName: "Person", predicate: try FetchPredicate(format: "friend.name == 'Ada'"))
+      )
       #expect(people.map { $0["name"] as? String } == ["Bob"])
       #expect(try people.first?.value(forKeyPath: "friend.name") as? String == "Ada")
       #expect(journal.all == calls)

@@ -9,7 +9,9 @@ struct LinesStore: AtomicStore {
   static let traits = StoreTraits(
     summary: "Lines of text, for tests", fileExtensions: ["lines"], isSelfDescribing: false,
     readOptions: [
-      StoreOption(name: "defer", help: "Supply names on first read; carry: and write those that nobody read as they are.", values: ["yes", "no", "carry"]),
+      StoreOption(
+        name: "defer", help: "Supply names on first read; carry: and write those that nobody read as they are.",
+        values: ["yes", "no", "carry"]),
       StoreOption(name: "fail", help: "Where to fail.", values: ["load", "save", "never"]),
     ])
 

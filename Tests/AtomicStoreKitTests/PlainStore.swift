@@ -36,7 +36,9 @@ struct PlainStore: AtomicStore {
       try nodes.set(.string(String(fields[1])), slot: 0)
       if let friend = Int64(fields[2]) { try nodes.set(toOne: friend, slot: 1) }
       // Both ends are the format's to keep: nothing is worked out from one.
-      for friend in fields[3].split(separator: ",").compactMap({ Int64($0) }) { try nodes.append(toMany: friend, slot: 2) }
+      for friend in fields[3].split(separator: ",").compactMap({ Int64($0) }) {
+        try nodes.append(toMany: friend, slot: 2)
+      }
     }
   }
 
@@ -48,7 +50,8 @@ struct PlainStore: AtomicStore {
       var friends: [String] = []
       let many = people.toMany(slot: 2, row: row)
       for index in many.indices { friends.append("\(snapshot.nodes.reference(of: many[index]))") }
-      text += "\(people.reference(row: row)) \(people.string(slot: 0, row: row)) \(friend) \(friends.joined(separator: ","))\n"
+      text +=
+        "\(people.reference(row: row)) \(people.string(slot: 0, row: row)) \(friend) \(friends.joined(separator: ","))\n"
     }
     try staged.file().write(Array(text.utf8))
   }

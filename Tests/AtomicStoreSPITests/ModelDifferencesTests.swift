@@ -18,7 +18,10 @@ import Testing
 
   @Test("a type, a cardinality and an order are told at the entity that declares them, once")
   func kinds() throws {
-    #expect(try differences { $0.edit("Person", attribute: "age") { $0.type = .integer32 } } == ["Person.age: Integer 32 → Integer 16"])
+    #expect(
+      try differences { $0.edit("Person", attribute: "age") { $0.type = .integer32 } } == [
+        "Person.age: Integer 32 → Integer 16"
+      ])
     #expect(
       try differences { $0.edit("Department", relationship: "staff") { $0.maximumCount = 1 } }
         == ["Department.staff: to-one Employee → to-many Employee"])

@@ -37,7 +37,8 @@ struct ModelProblemsTests {
     Case(code: .emptyName, place: "", model: ModelDescription(entities: [EntityDescription(name: "")])),
     Case(code: .emptyName, place: "A", model: one(attribute(""))),
     Case(
-      code: .emptyName, place: "", model: ModelDescription(composites: [CompositeDescription(name: "", attributes: [])])),
+      code: .emptyName, place: "", model: ModelDescription(composites: [CompositeDescription(name: "", attributes: [])])
+    ),
     Case(
       code: .emptyName, place: "",
       model: ModelDescription(configurations: [ConfigurationDescription(name: "", entityNames: [])])),
@@ -184,7 +185,8 @@ struct ModelProblemsTests {
     Case(
       code: .duplicateConfiguration, place: "Some",
       model: ModelDescription(configurations: [
-        ConfigurationDescription(name: "Some", entityNames: []), ConfigurationDescription(name: "Some", entityNames: []),
+        ConfigurationDescription(name: "Some", entityNames: []),
+        ConfigurationDescription(name: "Some", entityNames: []),
       ])),
     Case(
       code: .unknownConstraintProperty, place: "A.gone",
@@ -194,7 +196,9 @@ struct ModelProblemsTests {
       model: ModelDescription(entities: [
         EntityDescription(
           name: "A",
-          fetchIndexes: [FetchIndexDescription(name: "i", elements: [FetchIndexDescription.Element(propertyName: "gone")])])
+          fetchIndexes: [
+            FetchIndexDescription(name: "i", elements: [FetchIndexDescription.Element(propertyName: "gone")])
+          ])
       ])),
     Case(
       code: .unknownIndexProperty, severity: .warning, place: "A.gone",
@@ -231,7 +235,8 @@ struct ModelProblemsTests {
       code: .tooManyProperties, place: "B500",
       model: ModelDescription(entities: [
         EntityDescription(
-          name: "A", properties: (0..<1000).map { attribute("x\($0)") }, subentities: (0...500).map { EntityDescription(name: "B\($0)") })
+          name: "A", properties: (0..<1000).map { attribute("x\($0)") },
+          subentities: (0...500).map { EntityDescription(name: "B\($0)") })
       ])),
     // 1,024 in each of 98.
     Case(
@@ -239,7 +244,8 @@ struct ModelProblemsTests {
       model: ModelDescription(
         entities: [EntityDescription(name: "A", properties: (0..<98).map { attribute("p\($0)", .composite("C")) })],
         composites: [
-          CompositeDescription(name: "C", attributes: (0..<1024).map { AttributeDescription(name: "x\($0)", type: .string) })
+          CompositeDescription(
+            name: "C", attributes: (0..<1024).map { AttributeDescription(name: "x\($0)", type: .string) })
         ])),
     Case(
       code: .boundOfWrongType, place: "A.x",
@@ -310,7 +316,8 @@ struct ModelProblemsTests {
     let model = ModelDescription(
       entities: [
         EntityDescription(
-          name: "Record", isAbstract: true, properties: [Self.relationship("owner", to: "Person", inverse: "records", most: 1)],
+          name: "Record", isAbstract: true,
+          properties: [Self.relationship("owner", to: "Person", inverse: "records", most: 1)],
           subentities: [EntityDescription(name: "Note", uniquenessConstraints: [["owner"]])]),
         EntityDescription(
           name: "Person",
@@ -320,7 +327,8 @@ struct ModelProblemsTests {
           ], uniquenessConstraints: [["home.place.city"]]),
       ],
       composites: [
-        CompositeDescription(name: "Home", attributes: [AttributeDescription(name: "place", type: .composite("Place"))]),
+        CompositeDescription(
+          name: "Home", attributes: [AttributeDescription(name: "place", type: .composite("Place"))]),
         CompositeDescription(name: "Place", attributes: [AttributeDescription(name: "city", type: .string)]),
       ])
     #expect(model.problems() == [])

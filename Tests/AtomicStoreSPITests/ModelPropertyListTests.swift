@@ -42,7 +42,10 @@ import Testing
       .unsupportedVersion, "model.entities[0].properties[0].type"
     ),
     (
-      ["formatVersion": 1, "entities": [["name": "E", "properties": [["name": "a", "type": "Double", "default": 1]]]]],
+      [
+        "formatVersion": 1,
+        "entities": [["name": "E", "properties": [["name": "a", "type": "Double", "default": 1]]]],
+      ],
       .malformed, "properties[0].default"
     ),
     (

@@ -29,12 +29,16 @@ import Testing
           EntityDescription(
             name: "E", properties: attributes(60),
             subentities: (0..<count * 500).map {
-              EntityDescription(name: "S\($0)", properties: [.attribute(AttributeDescription(name: "own\($0)", type: .string))])
+              EntityDescription(
+                name: "S\($0)", properties: [.attribute(AttributeDescription(name: "own\($0)", type: .string))])
             })
         ])
       }
     ),
-    ("attributes of one entity", { ModelDescription(entities: [EntityDescription(name: "E", properties: attributes($0 * 2000))]) }),
+    (
+      "attributes of one entity",
+      { ModelDescription(entities: [EntityDescription(name: "E", properties: attributes($0 * 2000))]) }
+    ),
     (
       "names of many dots",
       { count in
@@ -47,7 +51,10 @@ import Testing
                 .attribute(AttributeDescription(name: name, type: .string)),
                 .attribute(AttributeDescription(name: "place", type: .composite("Place"))),
               ])
-          ], composites: [CompositeDescription(name: "Place", attributes: [AttributeDescription(name: "x", type: .double)])])
+          ],
+          composites: [
+            CompositeDescription(name: "Place", attributes: [AttributeDescription(name: "x", type: .double)])
+          ])
       }
     ),
   ]
@@ -72,21 +79,28 @@ import Testing
           EntityDescription(
             name: "B", properties: Self.attributes(2),
             subentities: [
-              EntityDescription(name: "A", subentities: [
-                EntityDescription(name: "C", properties: [
-                  .attribute(AttributeDescription(name: "place", type: .composite("Place"))),
-                  .relationship(RelationshipDescription(name: "up", destinationEntityName: "B")),
-                ])
-              ]),
+              EntityDescription(
+                name: "A",
+                subentities: [
+                  EntityDescription(
+                    name: "C",
+                    properties: [
+                      .attribute(AttributeDescription(name: "place", type: .composite("Place"))),
+                      .relationship(RelationshipDescription(name: "up", destinationEntityName: "B")),
+                    ])
+                ]),
               EntityDescription(name: "D", properties: [.attribute(AttributeDescription(name: "d", type: .string))]),
             ])
         ],
         composites: [
           CompositeDescription(
-            name: "Place", attributes: [AttributeDescription(name: "x", type: .double), AttributeDescription(name: "y", type: .float)])
+            name: "Place",
+            attributes: [AttributeDescription(name: "x", type: .double), AttributeDescription(name: "y", type: .float)])
         ]))
     #expect(model.entities.map(\.name) == ["A", "B", "C", "D"])
-    let names = ["A": ["a0", "a1"], "B": ["a0", "a1"], "C": ["a0", "a1", "place.x", "place.y", "up"], "D": ["a0", "a1", "d"]]
+    let names = [
+      "A": ["a0", "a1"], "B": ["a0", "a1"], "C": ["a0", "a1", "place.x", "place.y", "up"], "D": ["a0", "a1", "d"],
+    ]
     for entity in model.entities {
       #expect(entity.slots.map(\.name) == names[entity.name])
       for (index, slot) in entity.slots.enumerated() {
@@ -99,9 +113,10 @@ import Testing
     #expect(entity.hierarchy.map(\.name) == ["A", "B", "C", "D"])
     #expect(try #require(model.entity(named: "A")).hierarchy.map(\.name) == ["A", "C"])
     let isKind = model.entities.map { one in model.entities.map { one.isKindOf(entity: $0) } }
-    #expect(isKind == [
-      [true, true, false, false], [false, true, false, false], [true, true, true, false], [false, true, false, true],
-    ])
+    #expect(
+      isKind == [
+        [true, true, false, false], [false, true, false, false], [true, true, true, false], [false, true, false, true],
+      ])
     #expect(try #require(model.entity(named: "C")).properties.map(\.name) == ["a0", "a1", "place", "up"])
   }
 }

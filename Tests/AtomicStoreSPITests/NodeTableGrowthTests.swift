@@ -62,7 +62,8 @@ import Testing
     #expect(table.value(slot: name, of: second) == .null)
     #expect(table.value(slot: one, of: first) == .toOne(ObjectReference(entityName: "Node", reference: .integer(1))))
     #expect(table.value(slot: one, of: second) == .null)
-    #expect(table.value(slot: many, of: first) == .toMany([ObjectReference(entityName: "Node", reference: .integer(2))]))
+    #expect(
+      table.value(slot: many, of: first) == .toMany([ObjectReference(entityName: "Node", reference: .integer(2))]))
     #expect(table.value(slot: many, of: second) == .toMany([]))
   }
 

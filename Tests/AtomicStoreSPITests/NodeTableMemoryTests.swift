@@ -8,11 +8,13 @@ import Testing
       .attribute(AttributeDescription(name: "a\($0.offset)", type: $0.element))
     }
     properties.append(.relationship(RelationshipDescription(name: "one", destinationEntityName: "Node")))
-    properties.append(.relationship(RelationshipDescription(name: "many", destinationEntityName: "Node", maximumCount: 0)))
+    properties.append(
+      .relationship(RelationshipDescription(name: "many", destinationEntityName: "Node", maximumCount: 0)))
     return try ManagedObjectModel(ModelDescription(entities: [EntityDescription(name: "Node", properties: properties)]))
   }
   private static let kinds: [AttributeType] = [
-    .boolean, .integer16, .integer32, .integer64, .float, .double, .date, .uuid, .string, .binaryData, .decimal, .undefined,
+    .boolean, .integer16, .integer32, .integer64, .float, .double, .date, .uuid, .string, .binaryData, .decimal,
+    .undefined,
   ]
 
   @Test("a property that no row has a value of is null in all rows, and takes one later", arguments: [1, 7, 8, 9, 200])
@@ -108,7 +110,9 @@ import Testing
     try other.appendRows(entity: 0, references: ([1] as [Int64]).span)
     let lengths: [UInt32] = [700_000]
     try other.fillBytes(entity: 0, slot: 0, lengths: lengths.span, heap: text.span)
-    #expect(throws: PersistentStoreError.self) { try other.fillBytes(entity: 0, slot: 2, lengths: lengths.span, heap: text.span) }
+    #expect(throws: PersistentStoreError.self) {
+      try other.fillBytes(entity: 0, slot: 2, lengths: lengths.span, heap: text.span)
+    }
   }
 
   @Test("the memory for values is 32 MB and 48 times the input, or what the option says")

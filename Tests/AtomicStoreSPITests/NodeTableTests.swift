@@ -12,7 +12,8 @@ func everything() throws -> ManagedObjectModel {
     PropertyDescription.attribute(
       AttributeDescription(name: $0.modelName.lowercased().replacingOccurrences(of: " ", with: ""), type: $0))
   }
-  properties.append(.relationship(RelationshipDescription(name: "one", destinationEntityName: "Base", inverseName: "many")))
+  properties.append(
+    .relationship(RelationshipDescription(name: "one", destinationEntityName: "Base", inverseName: "many")))
   properties.append(
     .relationship(
       RelationshipDescription(name: "many", destinationEntityName: "Base", inverseName: "one", maximumCount: 0)))
@@ -103,7 +104,8 @@ let sampleValues: [(String, StoredValue)] = [
     "decimal text is kept in its one canonical form",
     arguments: [
       ("1.50", "1.50"), ("-0", "0"), ("007", "7"), ("+3", "3"), ("1e2", "1E+2"), ("0.001", "0.001"), (".5", "0.5"),
-      ("-0.0", "0.0"), ("5.", "5"), ("NaN", "NaN"), ("99999999999999999999999999999999999999", "99999999999999999999999999999999999999"),
+      ("-0.0", "0.0"), ("5.", "5"), ("NaN", "NaN"),
+      ("99999999999999999999999999999999999999", "99999999999999999999999999999999999999"),
     ])
   func decimals(_ given: String, _ kept: String) throws {
     let model = try everything()
@@ -113,7 +115,9 @@ let sampleValues: [(String, StoredValue)] = [
     try builder.set(decimal: Array(given.utf8).span, slot: 4)
     let table = try builder.finish()
     #expect(table.reader(of: base.index).string(slot: 4, row: 0) == kept)
-    #expect(DecimalNumber(kept).map { StoredValue.decimal($0) } == table.value(slot: 4, of: NodeHandle(entity: base.index, row: 0)))
+    #expect(
+      DecimalNumber(kept).map { StoredValue.decimal($0) }
+        == table.value(slot: 4, of: NodeHandle(entity: base.index, row: 0)))
   }
 
   @Test("relationships resolve forwards, to sub-entities, and for strings and huge numbers too")

@@ -35,7 +35,8 @@ struct VersionHashTests {
       _ change: @escaping @Sendable (inout String, inout String?, inout UInt32, inout UInt32, inout Bool) -> Void
     ) -> BrokenRule {
       ofEach(name, failures: failures) { property in
-        guard case .relationship(var destination, var inverse, var most, var least, var isOrdered) = property.kind else { return }
+        guard case .relationship(var destination, var inverse, var most, var least, var isOrdered) = property.kind
+        else { return }
         change(&destination, &inverse, &most, &least, &isOrdered)
         property.kind = .relationship(
           destination: destination, inverse: inverse, maximumCount: most, minimumCount: least, isOrdered: isOrdered)
@@ -68,14 +69,20 @@ struct VersionHashTests {
         input.properties.append(
           .init(
             name: attribute.name, isOptional: attribute.isOptional, modifier: "",
-            kind: .attribute(type: attribute.type.versionHashNumber, isStoredExternally: false, isPreservedOnDeletion: false)))
+            kind: .attribute(
+              type: attribute.type.versionHashNumber, isStoredExternally: false, isPreservedOnDeletion: false)))
       }
       input.properties.sort { ScalarString($0.name) < ScalarString($1.name) }
     },
-    BrokenRule(testDescription: "the super-entity is left out", failures: 26) { _, input in input.superentityHash = [] },
-    BrokenRule(testDescription: "an abstract entity counts as a concrete one", failures: 7) { _, input in input.isAbstract = false },
+    BrokenRule(testDescription: "the super-entity is left out", failures: 26) { _, input in input.superentityHash = []
+    },
+    BrokenRule(testDescription: "an abstract entity counts as a concrete one", failures: 7) { _, input in
+      input.isAbstract = false
+    },
     .ofEach("the modifier of a property is left out", failures: 4) { $0.modifier = "" },
-    BrokenRule(testDescription: "uniqueness constraints are left out", failures: 46) { _, input in input.constraints = [] },
+    BrokenRule(testDescription: "uniqueness constraints are left out", failures: 46) { _, input in
+      input.constraints = []
+    },
     BrokenRule(testDescription: "constraints stay in their order", failures: 3) { entity, input in
       input.constraints = entity.declaration.uniquenessConstraints.map { $0.joined(separator: ".") }
     },
@@ -115,7 +122,8 @@ struct VersionHashTests {
   ) throws -> ManagedObjectModel {
     try ManagedObjectModel(
       ModelDescription(entities: [
-        EntityDescription(name: "A", properties: properties, uniquenessConstraints: constraints, versionHashModifier: modifier),
+        EntityDescription(
+          name: "A", properties: properties, uniquenessConstraints: constraints, versionHashModifier: modifier),
         EntityDescription(name: "B"),
       ]))
   }
@@ -155,10 +163,14 @@ struct VersionHashTests {
         unchecked: ModelDescription(entities: [
           EntityDescription(
             name: "A",
-            properties: [.relationship(RelationshipDescription(name: "b", destinationEntityName: "B", inverseName: inverse))]),
+            properties: [
+              .relationship(RelationshipDescription(name: "b", destinationEntityName: "B", inverseName: inverse))
+            ]),
           EntityDescription(
             name: "B",
-            properties: [.relationship(RelationshipDescription(name: "a", destinationEntityName: "A", inverseName: "other"))]),
+            properties: [
+              .relationship(RelationshipDescription(name: "a", destinationEntityName: "A", inverseName: "other"))
+            ]),
         ]))
       return model.versionHashes["A"]
     }
@@ -183,7 +195,9 @@ struct VersionHashTests {
           EntityDescription(
             name: "A", properties: [.attribute(AttributeDescription(name: "place", type: .composite("Place")))],
             subentities: [EntityDescription(name: "Below")])
-        ], composites: [CompositeDescription(name: "Place", attributes: [AttributeDescription(name: "x", type: .double)])]))
+        ],
+        composites: [CompositeDescription(name: "Place", attributes: [AttributeDescription(name: "x", type: .double)])])
+    )
     // An entity below rests on what its super-entity rests on.
     #expect(rules(composite).count == 2)
   }
@@ -204,7 +218,10 @@ struct VersionHashTests {
     #expect(found.map(\.description) == ["A.name: String → Integer 16", "A.name: optional → required"])
     #expect(other.versionHashDifferences(from: model.versionHashes).map(\.description) == ["A: the hash differs"])
     let missing = VersionHashes([])
-    #expect(other.versionHashDifferences(from: missing).map(\.description) == ["A: only in the model", "B: only in the model"])
+    #expect(
+      other.versionHashDifferences(from: missing).map(\.description) == [
+        "A: only in the model", "B: only in the model",
+      ])
   }
 
   @Test("digest and checksum are those of a real store")

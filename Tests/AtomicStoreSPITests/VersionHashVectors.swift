@@ -37,7 +37,9 @@ struct VersionHashVector: Decodable, CustomTestStringConvertible {
 
   static let all: [VersionHashVector] = {
     let path = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
-    guard let data = FileManager.default.contents(atPath: path + "/Vectors/version-hash-vectors.json") else { return [] }
+    guard let data = FileManager.default.contents(atPath: path + "/Vectors/version-hash-vectors.json") else {
+      return []
+    }
     return (try? JSONDecoder().decode([VersionHashVector].self, from: data)) ?? []
   }()
 
@@ -47,7 +49,8 @@ struct VersionHashVector: Decodable, CustomTestStringConvertible {
     for ancestor in chain.reversed() {
       below = [
         EntityDescription(
-          name: ancestor.name, isAbstract: ancestor.abstract, properties: try ancestor.properties.map { try $0.description() },
+          name: ancestor.name, isAbstract: ancestor.abstract,
+          properties: try ancestor.properties.map { try $0.description() },
           subentities: below, uniquenessConstraints: ancestor.unique ?? [], versionHashModifier: ancestor.modifier)
       ]
     }
@@ -84,11 +87,13 @@ extension VersionHashVector.Property {
       return .relationship(
         RelationshipDescription(
           name: name, destinationEntityName: destination ?? "", inverseName: inverse, isOptional: isOptional,
-          isTransient: isTransient, minimumCount: min ?? 0, maximumCount: Swift.max(max ?? 0, 0), isOrdered: ordered ?? false,
+          isTransient: isTransient, minimumCount: min ?? 0, maximumCount: Swift.max(max ?? 0, 0),
+          isOrdered: ordered ?? false,
           versionHashModifier: modifier, extras: extras))
     case "fetched":
       return .fetchedProperty(
-        FetchedPropertyDescription(name: name, fetchRequest: FetchRequestDescription(name: "fetch", entityName: destination ?? "")))
+        FetchedPropertyDescription(
+          name: name, fetchRequest: FetchRequestDescription(name: "fetch", entityName: destination ?? "")))
     default: throw Unknown(what: kind)
     }
   }
@@ -97,7 +102,8 @@ extension VersionHashVector.Property {
 extension AttributeType {
   /// One of each number that compiled models have.
   static let allNumbered: [AttributeType] = [
-    .undefined, .integer16, .integer32, .integer64, .decimal, .double, .float, .string, .boolean, .date, .binaryData, .uuid, .uri,
+    .undefined, .integer16, .integer32, .integer64, .decimal, .double, .float, .string, .boolean, .date, .binaryData,
+    .uuid, .uri,
     .transformable, .composite("C"),
   ]
 }

@@ -47,7 +47,8 @@ enum Command {
   }
 
   static func run(
-    arguments: [String], input: Data? = nil, in folder: String? = nil, environment: [String: String] = [:], shell: String? = nil,
+    arguments: [String], input: Data? = nil, in folder: String? = nil, environment: [String: String] = [:],
+    shell: String? = nil,
     program: String? = path
   ) throws -> Result {
     let process = Process()
@@ -60,7 +61,9 @@ enum Command {
     if let folder { process.currentDirectoryURL = URL(filePath: folder) }
     let work = NSTemporaryDirectory() + "command-\(UUID().uuidString)"
     // Files rather than pipes: nobody has to read while the command writes.
-    for name in ["in", "out", "err"] { _ = FileManager.default.createFile(atPath: work + name, contents: name == "in" ? input : nil) }
+    for name in ["in", "out", "err"] {
+      _ = FileManager.default.createFile(atPath: work + name, contents: name == "in" ? input : nil)
+    }
     defer { for name in ["in", "out", "err"] { try? FileManager.default.removeItem(atPath: work + name) } }
     process.standardInput = FileHandle(forReadingAtPath: work + "in")
     process.standardOutput = FileHandle(forWritingAtPath: work + "out")
@@ -68,7 +71,8 @@ enum Command {
     try process.run()
     process.waitUntilExit()
     let output = try Data(contentsOf: URL(filePath: work + "out"))
-    let code = process.terminationReason == .uncaughtSignal ? 1000 + process.terminationStatus : process.terminationStatus
+    let code =
+      process.terminationReason == .uncaughtSignal ? 1000 + process.terminationStatus : process.terminationStatus
     return Result(
       code: code, output: String(decoding: output, as: UTF8.self),
       errors: String(decoding: try Data(contentsOf: URL(filePath: work + "err")), as: UTF8.self), data: output)

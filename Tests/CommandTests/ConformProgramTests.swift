@@ -21,19 +21,24 @@ private final class Installation {
 
   /// Writes a program that prints its own path and its arguments, one per line, and ends with 3.
   func add(_ path: String, mode: Int = 0o755) throws {
-    try Data("#!/bin/sh\nfor word in \"$0\" \"$@\"; do echo \"$word\"; done\nexit 3\n".utf8).write(to: URL(filePath: folder(path)))
+    try Data("#!/bin/sh\nfor word in \"$0\" \"$@\"; do echo \"$word\"; done\nexit 3\n".utf8).write(
+      to: URL(filePath: folder(path)))
     try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: folder(path))
   }
 
   func run(_ arguments: String...) throws -> Command.Result {
-    try Command.run(arguments: arguments, environment: ["PATH": "relative:\(folder("other/bin")):/usr/bin:/bin"], program: command)
+    try Command.run(
+      arguments: arguments, environment: ["PATH": "relative:\(folder("other/bin")):/usr/bin:/bin"], program: command)
   }
 }
 
 @Suite("atomicstore conform finds its program") struct ConformProgramTests {
-  private static let places = ["usr/bin/atomicstore-conform", "usr/libexec/atomicstore/atomicstore-conform", "other/bin/atomicstore-conform"]
+  private static let places = [
+    "usr/bin/atomicstore-conform", "usr/libexec/atomicstore/atomicstore-conform", "other/bin/atomicstore-conform",
+  ]
 
-  @Test("beside the command, then in libexec, then in PATH; its output and exit code are the command's", arguments: 0..<3)
+  @Test(
+    "beside the command, then in libexec, then in PATH; its output and exit code are the command's", arguments: 0..<3)
   func order(_ first: Int) throws {
     let installation = try Installation()
     for place in Self.places[first...] { try installation.add(place) }
@@ -62,7 +67,8 @@ private final class Installation {
   func unusable() throws {
     let installation = try Installation()
     try installation.add(Self.places[0], mode: 0o644)
-    try FileManager.default.createDirectory(atPath: installation.folder(Self.places[1]), withIntermediateDirectories: false)
+    try FileManager.default.createDirectory(
+      atPath: installation.folder(Self.places[1]), withIntermediateDirectories: false)
     #expect(try installation.run("conform", "list").code == 69)
     try installation.add(Self.places[2])
     #expect(try installation.run("conform", "list").code == 3)
@@ -91,7 +97,8 @@ private final class Installation {
   @Test("a program with formats of its own asks for one that has them too")
   func ownFormats() {
     let program = ConformProgram(executable: "/opt/bin/jsonlines", searchPath: "/a::b:/c", hasOwnFormats: true)
-    #expect(program.candidates == ["/opt/bin", "/opt/libexec/atomicstore", "/a", "/c"].map { $0 + "/jsonlines-conform" })
+    #expect(
+      program.candidates == ["/opt/bin", "/opt/libexec/atomicstore", "/a", "/c"].map { $0 + "/jsonlines-conform" })
     let stock = ConformProgram(executable: "/opt/bin/renamed", searchPath: "", hasOwnFormats: false)
     #expect(stock.candidates == ["/opt/bin/atomicstore-conform", "/opt/libexec/atomicstore/atomicstore-conform"])
   }

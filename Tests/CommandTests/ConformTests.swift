@@ -16,15 +16,23 @@ import Testing
   }
 
   static let bad: [Bad] = [
-    Bad("conform", 64, "--type"), Bad("conform --type Nothing", 64, "Nothing"), Bad("conform --type XML --only VAL-99", 64, "VAL-99"),
-    Bad("conform --type XML --only VAL-07 --only nonsense", 64, "nonsense"), Bad("conform --type XML --only VAL-07 --profile hostile", 64, "VAL-07"),
-    Bad("conform --type XML --profile nonsense", 64, "nonsense"), Bad("conform --type XML --smoke --profile scale", 64, "no check"),
-    Bad("conform --selftest --fault noSuchFault", 64, "conform list --faults"), Bad("conform --selftest --only VAL-99", 64, "VAL-99"),
-    Bad("conform --selftest --only VAL-07 --fault nanBecomesZero", 64, "none of these checks"), Bad("conform --selftest --smoke", 64, "--smoke"),
-    Bad("conform --selftest --type XML", 64, "--type"), Bad("conform --type XML --fault nanBecomesZero", 64, "--selftest"),
+    Bad("conform", 64, "--type"), Bad("conform --type Nothing", 64, "Nothing"),
+    Bad("conform --type XML --only VAL-99", 64, "VAL-99"),
+    Bad("conform --type XML --only VAL-07 --only nonsense", 64, "nonsense"),
+    Bad("conform --type XML --only VAL-07 --profile hostile", 64, "VAL-07"),
+    Bad("conform --type XML --profile nonsense", 64, "nonsense"),
+    Bad("conform --type XML --smoke --profile scale", 64, "no check"),
+    Bad("conform --selftest --fault noSuchFault", 64, "conform list --faults"),
+    Bad("conform --selftest --only VAL-99", 64, "VAL-99"),
+    Bad("conform --selftest --only VAL-07 --fault nanBecomesZero", 64, "none of these checks"),
+    Bad("conform --selftest --smoke", 64, "--smoke"),
+    Bad("conform --selftest --type XML", 64, "--type"),
+    Bad("conform --type XML --fault nanBecomesZero", 64, "--selftest"),
     Bad("conform --selftest --fault nanBecomesZero --fault noSuchFault", 64, "noSuchFault"),
-    Bad("conform --type XML --only VAL-07 --report report.pdf", 64, "report.pdf"), Bad("conform --type XML --only VAL-07 --seed x", 64, "seed"),
-    Bad("conform --type XML --only VAL-07 --report no/such/folder.json", 73, "folder.json"), Bad("conform explain VAL-99", 64, "VAL-99"),
+    Bad("conform --type XML --only VAL-07 --report report.pdf", 64, "report.pdf"),
+    Bad("conform --type XML --only VAL-07 --seed x", 64, "seed"),
+    Bad("conform --type XML --only VAL-07 --report no/such/folder.json", 73, "folder.json"),
+    Bad("conform explain VAL-99", 64, "VAL-99"),
     Bad("conform --type XML --plugin missing.so --only VAL-07", 66, "missing.so"),
   ]
 
@@ -42,7 +50,8 @@ import Testing
     let folder = try Folder()
     // As the command that a failure names, and with reports.
     let result = try Command.run(
-      "conform", "--type", "XML", "--only", "REL-03", "--seed", "18446744073709551615", "--report", "r.json", "--report", "r.xml", "--report",
+      "conform", "--type", "XML", "--only", "REL-03", "--seed", "18446744073709551615", "--report", "r.json",
+      "--report", "r.xml", "--report",
       "r.html", "--report", "r.txt", in: folder.path)
     #expect(result.code == 0, "\(result.output)\(result.errors)")
     #expect(folder.names == ["r.html", "r.json", "r.txt", "r.xml"])
@@ -52,7 +61,9 @@ import Testing
     let outcome = try #require(checks.first?["result"] as? [String: Any])
     #expect(checks.count == 1 && checks[0]["id"] as? String == "REL-03")
     #expect(outcome["outcome"] as? String == "passed" && (outcome["seed"] as? NSNumber)?.uint64Value == .max)
-    for name in ["r.xml", "r.html", "r.txt"] { #expect(try String(contentsOfFile: folder(name), encoding: .utf8).contains("REL-03")) }
+    for name in ["r.xml", "r.html", "r.txt"] {
+      #expect(try String(contentsOfFile: folder(name), encoding: .utf8).contains("REL-03"))
+    }
     // One check of many is no ground for a claim.
     #expect((json["claims"] as? [String: String])?["core"] == "not claimed")
     let coverage = try #require((json["coverage"] as? [String: [String: Int]])?["core"])
@@ -65,7 +76,9 @@ import Testing
     // A report that is there is not replaced, unless that is asked for; the checks are not run before that is known.
     let again = try Command.run("conform", "--type", "XML", "--only", "REL-03", "--report", "r.json", in: folder.path)
     #expect(again.code == 73 && again.errors.contains("r.json"))
-    #expect(try Command.run("conform", "--type", "XML", "--only", "REL-03", "--report", "r.json", "--force", in: folder.path).code == 0)
+    #expect(
+      try Command.run("conform", "--type", "XML", "--only", "REL-03", "--report", "r.json", "--force", in: folder.path)
+        .code == 0)
   }
 
   @Test("a fault alone is planted, and its checks find it")
@@ -81,7 +94,9 @@ import Testing
     let result = try Command.run("conform", "--selftest", "--only", "val-08")
     #expect(result.code == 0, "\(result.output)\(result.errors)")
     let lines = result.output.split(separator: "\n")
-    #expect(lines.count > 1 && lines.dropLast().allSatisfy { $0.hasPrefix("caught") && $0.hasSuffix("by VAL-08") }, "\(result.output)")
+    #expect(
+      lines.count > 1 && lines.dropLast().allSatisfy { $0.hasPrefix("caught") && $0.hasSuffix("by VAL-08") },
+      "\(result.output)")
   }
 
   @Test("a check is explained as JSON, one that is left out too; faults are listed")

@@ -33,9 +33,11 @@ import Testing
     // From the first byte on the result is staged, and the command waits for its reader.
     #expect(try output.fileHandleForReading.read(upToCount: 1)?.count == 1)
     #expect(process.isRunning && work.names.isEmpty)
-    let staged = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process.processIdentifier)/fd").compactMap { name -> stat? in
+    let staged = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process.processIdentifier)/fd").compactMap
+    { name -> stat? in
       let path = "/proc/\(process.processIdentifier)/fd/\(name)"
-      guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path), target.hasPrefix(work.path) else { return nil }
+      guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path), target.hasPrefix(work.path)
+      else { return nil }
       var status = stat()
       return stat(path, &status) == 0 ? status : nil
     }
@@ -54,7 +56,9 @@ import Testing
     #expect(try Command.run("convert", Command.company, "-", "--to", "BinaryPropertyList", "--dry-run").data.isEmpty)
   }
 
-  @Test("a new result is no wider than its source, unless --default-permissions asks for it", arguments: ["a.plist", "a.csvstore"])
+  @Test(
+    "a new result is no wider than its source, unless --default-permissions asks for it",
+    arguments: ["a.plist", "a.csvstore"])
   func permissions(_ name: String) throws {
     let folder = try Folder()
     let isFolder = name.hasSuffix("csvstore")
@@ -63,10 +67,13 @@ import Testing
     #expect(try Command.shell("umask 022; \"$0\" convert private.xml \(name)", in: folder.path).code == 0)
     #expect(Self.mode(folder(name)) == (isFolder ? 0o700 : 0o600))
     if isFolder { #expect(Self.mode(folder(name + "/Employee.csv")) == 0o600) }
-    #expect(try Command.shell("umask 022; \"$0\" convert private.xml wide-\(name) --default-permissions", in: folder.path).code == 0)
+    #expect(
+      try Command.shell("umask 022; \"$0\" convert private.xml wide-\(name) --default-permissions", in: folder.path)
+        .code == 0)
     #expect(Self.mode(folder("wide-" + name)) == (isFolder ? 0o755 : 0o644))
     // Standard input has no permissions; what is replaced has its own.
-    #expect(try Command.shell("umask 022; cat private.xml | \"$0\" convert - stream-\(name)", in: folder.path).code == 0)
+    #expect(
+      try Command.shell("umask 022; cat private.xml | \"$0\" convert - stream-\(name)", in: folder.path).code == 0)
     #expect(Self.mode(folder("stream-" + name)) == (isFolder ? 0o755 : 0o644))
     #expect(try Command.shell("umask 022; \"$0\" convert private.xml wide-\(name) --force", in: folder.path).code == 0)
     #expect(Self.mode(folder("wide-" + name)) == (isFolder ? 0o755 : 0o644))
@@ -97,7 +104,9 @@ import Testing
     #expect(folder.names == ["big.csv", "big.xml", "other.plist"])
   }
 
-  @Test("a command under flock on the directory does not wait for it", .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/flock")))
+  @Test(
+    "a command under flock on the directory does not wait for it",
+    .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/flock")))
   func underLock() throws {
     let folder = try Folder()
     try FileManager.default.copyItem(atPath: Command.company, toPath: folder("a.xml"))
@@ -109,7 +118,9 @@ import Testing
   @Test("a directory store of more entities than descriptors is written and read")
   func descriptors() throws {
     let folder = try Folder()
-    let objects = (1...300).map { "<object type=\"E\($0)\" id=\"z\(100 + $0)\"><attribute name=\"n\" type=\"int32\">\($0)</attribute></object>" }
+    let objects = (1...300).map {
+      "<object type=\"E\($0)\" id=\"z\(100 + $0)\"><attribute name=\"n\" type=\"int32\">\($0)</attribute></object>"
+    }
     let head = """
       <?xml version="1.0" standalone="yes"?>
       <!DOCTYPE database SYSTEM "file:///System/Library/DTDs/CoreData.dtd">
@@ -117,7 +128,8 @@ import Testing
       <metadata><plist version="1.0"><dict/></plist></metadata></databaseInfo>
       """
     try Data((head + objects.joined(separator: "\n") + "</database>\n").utf8).write(to: URL(filePath: folder("a.xml")))
-    let result = try Command.shell("ulimit -n 64; \"$0\" convert a.xml a.csvstore && \"$0\" inspect a.csvstore", in: folder.path)
+    let result = try Command.shell(
+      "ulimit -n 64; \"$0\" convert a.xml a.csvstore && \"$0\" inspect a.csvstore", in: folder.path)
     #expect(result.code == 0, "\(result.errors)")
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder("a.csvstore")).count == 301)
   }

@@ -32,7 +32,9 @@ import Testing
     #expect(refused.code == 73)
     #expect(refused.errors.contains("r.xml"))
     #expect(try Data(contentsOf: URL(filePath: folder("r.xml"))) == made)
-    #expect(try Command.run("convert", Command.samples + "/FriendInfo/FriendInfo.plist", folder("r.xml"), "--force").code == 0)
+    #expect(
+      try Command.run("convert", Command.samples + "/FriendInfo/FriendInfo.plist", folder("r.xml"), "--force").code == 0
+    )
     #expect(try Data(contentsOf: URL(filePath: folder("r.xml"))) != made)
   }
 
@@ -146,7 +148,8 @@ import Testing
   static let wrong: [([String], Int32)] = [
     (["missing.xml", "a.plist"], 66), (["SOURCE", "no/a.plist"], 73), (["SOURCE", "a.odd"], 64),
     (["SOURCE", "a.plist", "--to", "Nothing"], 64), (["SOURCE", "a.plist", "--from", "CSV"], 65),
-    (["SOURCE", "a.plist", "--write-option", "colour=red"], 64), (["SOURCE", "a.plist", "--read-option", "colour"], 64),
+    (["SOURCE", "a.plist", "--write-option", "colour=red"], 64),
+    (["SOURCE", "a.plist", "--read-option", "colour"], 64),
     (["SOURCE"], 64), (["SOURCE", "a.plist", "--nonsense"], 64), (["DAMAGED", "a.plist"], 65),
   ]
 
@@ -154,8 +157,11 @@ import Testing
   func exitCodes(_ arguments: [String], _ code: Int32) throws {
     let folder = try Folder()
     let list = arguments.map {
-      $0 == "SOURCE" ? Command.company : $0 == "DAMAGED" ? Command.samples + "/Damaged/bad-number.csv"
-        : $0.hasPrefix("-") || $0.contains("=") || !$0.contains(".") ? $0 : folder($0)
+      $0 == "SOURCE"
+        ? Command.company
+        : $0 == "DAMAGED"
+          ? Command.samples + "/Damaged/bad-number.csv"
+          : $0.hasPrefix("-") || $0.contains("=") || !$0.contains(".") ? $0 : folder($0)
     }
     let process = Process()
     process.executableURL = URL(filePath: try #require(Command.path))
@@ -174,11 +180,14 @@ import Testing
     try Command.run("fetch", path, "--entity", entity, "--count").output
   }
 
-  @Test("a subset keeps references and what is related within it, in all formats", arguments: ["a.xml", "a.plist", "a.csvstore"])
+  @Test(
+    "a subset keeps references and what is related within it, in all formats",
+    arguments: ["a.xml", "a.plist", "a.csvstore"])
   func formats(_ name: String) throws {
     let folder = try Folder()
     let result = try Command.run(
-      "convert", Command.company, folder(name), "--entity", "Employee", "--where", "department.name == 'Entwicklung'", "--related", "nullify", "--json")
+      "convert", Command.company, folder(name), "--entity", "Employee", "--where", "department.name == 'Entwicklung'",
+      "--related", "nullify", "--json")
     #expect(result.code == 0, "\(result.errors)")
     let report = try #require(try result.json() as? [String: Any])
     #expect(report["objects"] as? Int == 4)
@@ -186,7 +195,9 @@ import Testing
     let selections = try #require(report["selections"] as? [[String: Any]])
     #expect(selections.contains { $0["subject"] as? String == "Employee.department" && $0["count"] as? Int == 3 })
     let dump = try Command.run("dump", folder(name)).output
-    #expect(dump.contains("\nEmployee/3\n") && dump.contains("  buddy: Employee/4\n") && dump.contains("  manager: Manager/8\n"))
+    #expect(
+      dump.contains("\nEmployee/3\n") && dump.contains("  buddy: Employee/4\n")
+        && dump.contains("  manager: Manager/8\n"))
     // The one report that stayed behind is cut on this side too.
     #expect(dump.contains("  reports: Employee/4\n") && !dump.contains("Manager/7") && !dump.contains("department:"))
     // What is left out is in neither, all else is equal.
@@ -198,28 +209,37 @@ import Testing
   @Test("a closure takes along what can be reached; an ordered relationship keeps its order")
   func closure() throws {
     let folder = try Folder()
-    let made = try Command.run("convert", Command.company, folder("a.xml"), "--entity", "Project", "--related", "closure")
+    let made = try Command.run(
+      "convert", Command.company, folder("a.xml"), "--entity", "Project", "--related", "closure")
     #expect(made.code == 0)
     // Everybody works on something, or for somebody who does.
     #expect(try Command.run("diff", Command.company, folder("a.xml")).code == 0)
     let part = try Command.run(
-      "convert", Command.company, folder("b.csvstore"), "--entity", "Project", "--where", "SELF != nil AND title != 'Landing'", "--related", "nullify")
+      "convert", Command.company, folder("b.csvstore"), "--entity", "Project", "--where",
+      "SELF != nil AND title != 'Landing'", "--related", "nullify")
     #expect(part.code == 0, "\(part.errors)")
     #expect(try Self.count(folder("b.csvstore"), "Project") == "3\n")
     #expect(part.errors.contains("Project.milestones: cut"))
   }
 
-  @Test("without --related the first relationship that leaves the subset is an error that names it, and nothing is made")
+  @Test(
+    "without --related the first relationship that leaves the subset is an error that names it, and nothing is made")
   func failing() throws {
     let folder = try Folder()
     for arguments in [[], ["--related", "fail"]] {
-      let result = try Command.run(arguments: ["convert", Command.company, folder("a.xml"), "--entity", "Department"] + arguments)
+      let result = try Command.run(
+        arguments: ["convert", Command.company, folder("a.xml"), "--entity", "Department"] + arguments)
       #expect(result.code == 65)
-      #expect(result.errors.contains("Department") && result.errors.contains("'employees' leads to Employee/3"), "\(result.errors)")
+      #expect(
+        result.errors.contains("Department") && result.errors.contains("'employees' leads to Employee/3"),
+        "\(result.errors)")
     }
     let json = try Command.run("convert", Command.company, folder("a.xml"), "--entity", "Department", "--json")
-    let error = try #require((try JSONSerialization.jsonObject(with: Data(json.errors.utf8)) as? [String: Any])?["error"] as? [String: Any])
-    #expect(error["entity"] as? String == "Department" && error["property"] as? String == "employees" && error["reference"] as? String == "1")
+    let error = try #require(
+      (try JSONSerialization.jsonObject(with: Data(json.errors.utf8)) as? [String: Any])?["error"] as? [String: Any])
+    #expect(
+      error["entity"] as? String == "Department" && error["property"] as? String == "employees"
+        && error["reference"] as? String == "1")
     #expect(folder.names.isEmpty)
   }
 
@@ -242,8 +262,10 @@ import Testing
   @Test(
     "what cannot be asked is refused with exit code 64",
     arguments: [
-      (["--entity", "Employe"], "did you mean 'Employee'"), (["--entity", "Employee", "--where", "nmae == 1"], "did you mean 'name'"),
-      (["--entity", "Employee", "--where", "name ="], "column 7"), (["--entity", "Employee", "--entity", "Project", "--where", "TRUEPREDICATE"], "--entity once"),
+      (["--entity", "Employe"], "did you mean 'Employee'"),
+      (["--entity", "Employee", "--where", "nmae == 1"], "did you mean 'name'"),
+      (["--entity", "Employee", "--where", "name ="], "column 7"),
+      (["--entity", "Employee", "--entity", "Project", "--where", "TRUEPREDICATE"], "--entity once"),
       (["--where", "badge == 1"], "--where needs --entity"), (["--related", "closure"], "--related needs --entity"),
       (["--entity", "Employee", "--related", "all"], "closure"),
     ])
@@ -258,7 +280,8 @@ import Testing
   @Test("errors are JSON where it is asked for, usage errors of a predicate too")
   func jsonErrors() throws {
     let folder = try Folder()
-    let result = try Command.run("convert", Command.company, folder("a.xml"), "--entity", "Employee", "--where", "name =", "--json")
+    let result = try Command.run(
+      "convert", Command.company, folder("a.xml"), "--entity", "Employee", "--where", "name =", "--json")
     let error = try #require(try JSONSerialization.jsonObject(with: Data(result.errors.utf8)) as? [String: Any])
     #expect(result.code == 64 && error["exitCode"] as? Int == 64)
   }

@@ -1,10 +1,11 @@
 import Foundation
 import Testing
 
-/// The functions that an executable or a shared library defines for the whole program: those of its dynamic symbol table.
+/// The functions that an executable or a shared library defines for the whole program: those of its dynamic symbol
+/// table.
 ///
-/// A table read wrongly would look like one without system calls. So whatever does not fit is an error, and the tests also read files
-/// that do define such calls.
+/// A table read wrongly would look like one without system calls. So whatever does not fit is an error, and the tests
+/// also read files that do define such calls.
 struct DefinedFunctions {
   let names: Set<String>
 
@@ -54,7 +55,9 @@ private struct ELFFile {
   }
 
   func sections() throws -> [Section] {
-    let (start, size, count) = (try number(at: 40, bytes: 8), try number(at: 58, bytes: 2), try number(at: 60, bytes: 2))
+    let (start, size, count) = (
+      try number(at: 40, bytes: 8), try number(at: 58, bytes: 2), try number(at: 60, bytes: 2)
+    )
     try #require(start > 0 && size == 64 && count > 0, "no section headers")
     return try (0..<count).map { index in
       let header = start + index * size

@@ -5,17 +5,22 @@ import Testing
   @Test("objects are printed as a table, CSV, JSON and one JSON object on a line")
   func formats() throws {
     let table = try Command.run(
-      "fetch", Command.company, "--entity", "Employee", "--columns", "badge,department.name", "--where", "badge BETWEEN {1000, 1002}",
+      "fetch", Command.company, "--entity", "Employee", "--columns", "badge,department.name", "--where",
+      "badge BETWEEN {1000, 1002}",
       "--sort", "-badge")
     #expect(table.code == 0)
     #expect(table.output == "badge  department.name\n-----  ---------------\n1002   Entwicklung\n1001   Entwicklung\n")
     let csv = try Command.run(
-      "fetch", Command.company, "--entity", "Employee", "--columns", "badge,nickname", "--where", "badge == 1001", "--format", "csv")
+      "fetch", Command.company, "--entity", "Employee", "--columns", "badge,nickname", "--where", "badge == 1001",
+      "--format", "csv")
     #expect(csv.output == "badge,nickname\n1001,\"\"\n")
     let lines = try Command.run(
-      "fetch", Command.company, "--entity", "Employee", "--columns", "badge,department", "--where", "badge == 1001", "--format", "ndjson")
+      "fetch", Command.company, "--entity", "Employee", "--columns", "badge,department", "--where", "badge == 1001",
+      "--format", "ndjson")
     #expect(lines.output == "{\"badge\":1001,\"department\":\"Department/1\"}\n")
-    let json = try Command.run("fetch", Command.company, "--entity", "Employee", "--limit", "2", "--json").json() as? [[String: Any]]
+    let json =
+      try Command.run("fetch", Command.company, "--entity", "Employee", "--limit", "2", "--json").json()
+      as? [[String: Any]]
     #expect(json?.count == 2)
   }
 
@@ -23,7 +28,8 @@ import Testing
   func groups() throws {
     let counted = try Command.run("fetch", Command.company, "--entity", "Employee", "--count")
     #expect(counted.output == "6\n")
-    let none = try Command.run("fetch", Command.company, "--entity", "Employee", "--no-subentities", "--count", "--json")
+    let none = try Command.run(
+      "fetch", Command.company, "--entity", "Employee", "--no-subentities", "--count", "--json")
     #expect((try none.json() as? [String: Any])?["count"] as? Int == 4)
     let groups = try Command.run(
       "fetch", Command.company, "--entity", "Employee", "--group", "department.name", "--having", "@count > 2",
@@ -34,7 +40,8 @@ import Testing
   @Test("--explain says how the objects are found, and finds none")
   func explain() throws {
     func explain(_ arguments: String...) throws -> String {
-      let result = try Command.run(arguments: ["fetch", Command.company, "--entity", "Employee", "--explain"] + arguments)
+      let result = try Command.run(
+        arguments: ["fetch", Command.company, "--entity", "Employee", "--explain"] + arguments)
       #expect(result.code == 0)
       return result.output
     }
@@ -42,7 +49,8 @@ import Testing
     #expect(try explain("--where", "badge == 1001") == "columns\n")
     let objects = try explain("--where", "uppercase:(name) == 'ADA'")
     #expect(objects.hasPrefix("objects: ") && objects.contains("uppercase:(name)"))
-    let json = try Command.run("fetch", Command.company, "--entity", "Employee", "--explain", "--json").json() as? [String: Any]
+    let json =
+      try Command.run("fetch", Command.company, "--entity", "Employee", "--explain", "--json").json() as? [String: Any]
     #expect(json?["method"] as? String == "all" && json?["reason"] is NSNull)
   }
 
@@ -63,20 +71,34 @@ import Testing
   @Test(
     "what cannot be asked is refused with the reason and exit code 64",
     arguments: [
-      (["--entity", "Employe"], "did you mean 'Employee'"), (["--entity", "Employee", "--where", "nmae == 1"], "did you mean 'name'"),
-      (["--entity", "Employee", "--where", "name ="], "column 7"), (["--entity", "Employee", "--columns", "a b"], "--columns"),
-      (["--entity", "Employee", "--sort", "department"], "no order"), (["--entity", "Employee", "--limit=-1"], "--limit"),
-      (["--entity", "Employee", "--where", "projects == 1"], "ANY"), (["--entity", "Employee", "--limit", "-1"], "--limit takes 0 or more, not -1"),
-      (["--entity", "Employee", "--offset", "-1"], "--offset takes 0 or more, not -1"), (["--entity", "Employee", "--columns", ""], "--columns"),
-      (["--entity", "Employee", "--columns", ","], "--columns"), (["--entity", "Employee", "--columns", "name,,badge"], "--columns"),
-      (["--entity", "Employee", "--group", "name", "--columns", ""], "--columns"), (["--entity", "Employee", "--group", " "], "--group"),
-      (["--entity", "Employee", "--sort", ""], "--sort"), (["--entity", "Employee", "--columns", "name,name", "--format", "json"], "'name'"),
-      (["--entity", "Employee", "--columns", "name,name", "--format", "ndjson"], "'name'"), (["--entity", "employee"], "did you mean 'Employee'"),
-      (["--entity", "Employee", "--where", "name > 5"], "CAST(name, \"NSNumber\")"), (["--entity", "Employee", "--where", "hired > 'now'"], "'2001-01-31'"),
-      (["--entity", "Employee", "--where", "hired > 5"], "'2001-01-31'"), (["--entity", "Employee", "--where", "badge == '5'"], "without quotes"),
-      (["--entity", "Employee", "--count", "--where", "name == 5"], "--where"), (["--entity", "Employee", "--where", "ANY projects.title > 5"], "'projects.title' is a text"),
-      (["--entity", "Employee", "--group", "name", "--having", "max:(name) > 5"], "--having"), (["--entity", "Employee", "--group", "name", "--having", "name > 5"], "--having"),
-      (["--entity", "Employee", "--step-limit", "0"], "--step-limit"), (["--entity", "Employee", "--sort", longPath], "at most 300"),
+      (["--entity", "Employe"], "did you mean 'Employee'"),
+      (["--entity", "Employee", "--where", "nmae == 1"], "did you mean 'name'"),
+      (["--entity", "Employee", "--where", "name ="], "column 7"),
+      (["--entity", "Employee", "--columns", "a b"], "--columns"),
+      (["--entity", "Employee", "--sort", "department"], "no order"),
+      (["--entity", "Employee", "--limit=-1"], "--limit"),
+      (["--entity", "Employee", "--where", "projects == 1"], "ANY"),
+      (["--entity", "Employee", "--limit", "-1"], "--limit takes 0 or more, not -1"),
+      (["--entity", "Employee", "--offset", "-1"], "--offset takes 0 or more, not -1"),
+      (["--entity", "Employee", "--columns", ""], "--columns"),
+      (["--entity", "Employee", "--columns", ","], "--columns"),
+      (["--entity", "Employee", "--columns", "name,,badge"], "--columns"),
+      (["--entity", "Employee", "--group", "name", "--columns", ""], "--columns"),
+      (["--entity", "Employee", "--group", " "], "--group"),
+      (["--entity", "Employee", "--sort", ""], "--sort"),
+      (["--entity", "Employee", "--columns", "name,name", "--format", "json"], "'name'"),
+      (["--entity", "Employee", "--columns", "name,name", "--format", "ndjson"], "'name'"),
+      (["--entity", "employee"], "did you mean 'Employee'"),
+      (["--entity", "Employee", "--where", "name > 5"], "CAST(name, \"NSNumber\")"),
+      (["--entity", "Employee", "--where", "hired > 'now'"], "'2001-01-31'"),
+      (["--entity", "Employee", "--where", "hired > 5"], "'2001-01-31'"),
+      (["--entity", "Employee", "--where", "badge == '5'"], "without quotes"),
+      (["--entity", "Employee", "--count", "--where", "name == 5"], "--where"),
+      (["--entity", "Employee", "--where", "ANY projects.title > 5"], "'projects.title' is a text"),
+      (["--entity", "Employee", "--group", "name", "--having", "max:(name) > 5"], "--having"),
+      (["--entity", "Employee", "--group", "name", "--having", "name > 5"], "--having"),
+      (["--entity", "Employee", "--step-limit", "0"], "--step-limit"),
+      (["--entity", "Employee", "--sort", longPath], "at most 300"),
       (["--entity", "Employee", "--group", longPath], "at most 300"),
       (["--entity", "Employee", "--limit", "0", "--where", "nmae == 1"], "name"),
     ])
@@ -92,11 +114,18 @@ import Testing
     let folder = try Folder()
     try Data("sku,qty\na,4\nb,6\nc,7\n".utf8).write(to: URL(filePath: folder("p.csv")))
     let refused = try Command.run("fetch", folder("p.csv"), "--entity", "p", "--where", "qty > 5")
-    #expect(refused.code == 64 && refused.errors.contains("'qty' is a text") && refused.errors.contains("CAST(qty, \"NSNumber\")"), "\(refused.errors)")
-    let found = try Command.run("fetch", folder("p.csv"), "--entity", "p", "--where", "CAST(qty, 'NSNumber') > 5", "--columns", "sku", "--format", "csv")
+    #expect(
+      refused.code == 64 && refused.errors.contains("'qty' is a text")
+        && refused.errors.contains("CAST(qty, \"NSNumber\")"), "\(refused.errors)")
+    let found = try Command.run(
+      "fetch", folder("p.csv"), "--entity", "p", "--where", "CAST(qty, 'NSNumber') > 5", "--columns", "sku", "--format",
+      "csv")
     #expect(found.output == "sku\nb\nc\n", "\(found.output)\(found.errors)")
-    let converted = try Command.run("convert", folder("p.csv"), folder("q.plist"), "--entity", "p", "--where", "qty > 5")
-    #expect(converted.code == 64 && converted.errors.contains("--where: ") && converted.errors.contains("'qty' is a text"), "\(converted.errors)")
+    let converted = try Command.run(
+      "convert", folder("p.csv"), folder("q.plist"), "--entity", "p", "--where", "qty > 5")
+    #expect(
+      converted.code == 64 && converted.errors.contains("--where: ") && converted.errors.contains("'qty' is a text"),
+      "\(converted.errors)")
     #expect(folder.names == ["p.csv"])
   }
 
@@ -106,7 +135,8 @@ import Testing
     let rows = "id:Reference,name:String,born:Date\n1,Voltaire,1694-11-21T00:00:00Z\n2,Zola,1840-04-02T00:00:00Z\n"
     try Data(rows.utf8).write(to: URL(filePath: folder("Author.csv")))
     for text in ["born > '1800-01-01'", "born > CAST('1800-01-01', 'NSDate')", "born == '1840-04-02T01:00:00+01:00'"] {
-      let found = try Command.run("fetch", folder("Author.csv"), "--entity", "Author", "--where", text, "--columns", "name", "--format", "csv")
+      let found = try Command.run(
+        "fetch", folder("Author.csv"), "--entity", "Author", "--where", text, "--columns", "name", "--format", "csv")
       #expect(found.output == "name\nZola\n", "\(text): \(found.output)\(found.errors)")
     }
   }
@@ -114,16 +144,20 @@ import Testing
   @Test("a predicate that takes too many steps ends with an error that names the limit and the option")
   func steps() throws {
     let result = try Command.run(
-      "fetch", Command.company, "--entity", "Employee", "--where", "SUBQUERY(department.employees, $x, $x.department.employees.@count > 0).@count > 3",
+      "fetch", Command.company, "--entity", "Employee", "--where",
+      "SUBQUERY(department.employees, $x, $x.department.employees.@count > 0).@count > 3",
       "--step-limit", "20")
-    #expect(result.code == 65 && result.errors.contains("20 steps") && result.errors.contains("--step-limit"), "\(result.errors)")
+    #expect(
+      result.code == 65 && result.errors.contains("20 steps") && result.errors.contains("--step-limit"),
+      "\(result.errors)")
     #expect(result.errors.contains("SUBQUERY(department.employees"))
   }
 
   @Test("a column may stand twice where there are no keys")
   func twice() throws {
     let csv = try Command.run(
-      "fetch", Command.company, "--entity", "Employee", "--columns", "badge,badge", "--where", "badge == 1001", "--format", "csv")
+      "fetch", Command.company, "--entity", "Employee", "--columns", "badge,badge", "--where", "badge == 1001",
+      "--format", "csv")
     #expect(csv.output == "badge,badge\n1001,1001\n")
   }
 
@@ -141,30 +175,40 @@ import Testing
 
   @Test("where nothing matches, that is said beside the answer", arguments: ["table", "csv", "ndjson"])
   func nothing(_ format: String) throws {
-    let result = try Command.run("fetch", Command.company, "--entity", "Employee", "--columns", "name", "--where", "badge < 0", "--format", format)
+    let result = try Command.run(
+      "fetch", Command.company, "--entity", "Employee", "--columns", "name", "--where", "badge < 0", "--format", format)
     #expect(result.code == 0 && result.errors.contains("nothing matched"), "\(result.errors)")
     #expect(try Command.run("fetch", Command.company, "--entity", "Employee", "--format", format).errors.isEmpty)
   }
 
-  @Test("cells are quoted where they must be: an empty text, commas, quotes, lines, blanks at an end; JSON escapes what breaks lines")
+  @Test(
+    "cells are quoted where they must be: an empty text, commas, quotes, lines, blanks at an end; JSON escapes what breaks lines"
+  )
   func quoting() throws {
     let folder = try Folder()
     let texts = ["", "a,b", "say \"x\"", "two\nlines", " before", "after ", "Ü—\u{2028}—", "plain", "\"\u{301}"]
     // By scalars: a quote with a mark on it is a quote.
-    let rows = texts.enumerated().map { "\($0),\"\($1.unicodeScalars.map { $0 == "\"" ? "\"\"" : String($0) }.joined())\"\n" }.joined()
+    let rows = texts.enumerated().map {
+      "\($0),\"\($1.unicodeScalars.map { $0 == "\"" ? "\"\"" : String($0) }.joined())\"\n"
+    }.joined()
     try Data(("id:Reference,text:String\n" + rows + "99,\n").utf8).write(to: URL(filePath: folder("Note.csv")))
     let csv = try Command.run("fetch", folder("Note.csv"), "--entity", "Note", "--format", "csv")
     #expect(
-      csv.output == "text\n\"\"\n\"a,b\"\n\"say \"\"x\"\"\"\n\"two\nlines\"\n\" before\"\n\"after \"\nÜ—\u{2028}—\nplain\n\"\"\"\u{301}\"\n\n",
+      csv.output
+        == "text\n\"\"\n\"a,b\"\n\"say \"\"x\"\"\"\n\"two\nlines\"\n\" before\"\n\"after \"\nÜ—\u{2028}—\nplain\n\"\"\"\u{301}\"\n\n",
       "\(csv.output)\(csv.errors)")
-    for arguments in [["fetch", folder("Note.csv"), "--entity", "Note", "--json"], ["dump", folder("Note.csv"), "--json"]] {
+    for arguments in [
+      ["fetch", folder("Note.csv"), "--entity", "Note", "--json"], ["dump", folder("Note.csv"), "--json"],
+    ] {
       let result = try Command.run(arguments: arguments)
       #expect(!result.output.contains("\u{2028}") && result.output.contains("\\u2028"))
-      let objects = try result.json() as? [[String: Any]] ?? (result.json() as? [String: Any])?["objects"] as? [[String: Any]]
+      let objects =
+        try result.json() as? [[String: Any]] ?? (result.json() as? [String: Any])?["objects"] as? [[String: Any]]
       let values = try #require(objects).map { ($0["values"] as? [String: Any] ?? $0)["text"] as? String }
       #expect(values == texts + [nil])
     }
-    let lines = try Command.run("fetch", folder("Note.csv"), "--entity", "Note", "--format", "ndjson").output.split(separator: "\n")
+    let lines = try Command.run("fetch", folder("Note.csv"), "--entity", "Note", "--format", "ndjson").output.split(
+      separator: "\n")
     #expect(lines.count == 10 && lines[2] == "{\"text\":\"say \\\"x\\\"\"}")
   }
 

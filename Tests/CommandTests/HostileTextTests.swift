@@ -5,8 +5,10 @@ import Testing
 @testable import CommandSupport
 
 @Suite("Texts that a terminal would obey") struct HostileTextTests {
-  /// An operating system command, a control sequence in one byte, an override of the direction, isolates, marks, and plain controls.
-  static let evil = "a\u{1B}]0;owned\u{7}\u{9B}31m\u{202E}txt-exe\u{202C}\u{2066}\u{2069}\u{200E}\u{200F}\u{61C}\u{7F}\u{8}\u{85}z"
+  /// An operating system command, a control sequence in one byte, an override of the direction, isolates, marks, and
+  /// plain controls.
+  static let evil =
+    "a\u{1B}]0;owned\u{7}\u{9B}31m\u{202E}txt-exe\u{202C}\u{2066}\u{2069}\u{200E}\u{200F}\u{61C}\u{7F}\u{8}\u{85}z"
 
   /// Stores whose names, entities, references, values, metadata keys and values are hostile.
   private final class Stores {
@@ -34,30 +36,49 @@ import Testing
   /// What of an output a terminal obeys, but for the command's own: a progress bar, and line ends.
   private static func obeyed(_ output: [UInt8]) -> [String] {
     let text = String(decoding: output, as: UTF8.self).replacingOccurrences(of: "\u{1B}[K", with: "")
-      .replacingOccurrences(of: #"\r(\[[#.]+\][^\r\n]*|[0-9]+ of [^\r\n]*|\n|$)"#, with: "\n", options: .regularExpression)
+      .replacingOccurrences(
+        of: #"\r(\[[#.]+\][^\r\n]*|[0-9]+ of [^\r\n]*|\n|$)"#, with: "\n", options: .regularExpression)
     return text.unicodeScalars.filter(TerminalText.isUnsafe).map { "U+" + String($0.value, radix: 16) }
   }
 
   static let commands: [[String]] = [
-    ["inspect", "@PLIST"], ["inspect", "@PLIST", "--json"], ["inspect", "@CSV"], ["inspect", "@CSV", "--json"], ["inspect", "@EVIL.missing"],
-    ["inspect", "@EVIL.missing", "--json"], ["dump", "@PLIST"], ["dump", "@CSV"], ["dump", "@CSV", "--json"], ["dump", "@PLIST", "--json"],
-    ["dump", "@CSV", "--entity", "@EVIL2"], ["metadata", "get", "@PLIST"], ["metadata", "get", "@PLIST", "@EVIL"], ["metadata", "get", "@PLIST", "@EVIL2"],
-    ["metadata", "get", "@PLIST", "--json"], ["metadata", "get", "@PLIST", "@EVIL", "--json"], ["metadata", "get", "@PLIST", "--from", "@EVIL"],
-    ["metadata", "set", "@PLIST", "@EVIL", "@EVIL", "--type", "@EVIL"], ["metadata", "set", "@PLIST", "@EVIL2", "--remove"],
-    ["fetch", "@CSV", "--entity", "@EVIL"], ["fetch", "@CSV", "--entity", "@EVIL", "--format", "csv"], ["fetch", "@CSV", "--entity", "@EVIL", "--format", "json"],
-    ["fetch", "@CSV", "--entity", "@EVIL", "--format", "ndjson"], ["fetch", "@CSV", "--entity", "@EVIL2"], ["fetch", "@CSV", "--entity", "@EVIL", "--sort", "@EVIL2"],
-    ["fetch", "@CSV", "--entity", "@EVIL", "--where", "@EVIL == 1"], ["fetch", "@CSV", "--entity", "@EVIL", "--where", "#\"@EVIL2\" == 1"],
-    ["fetch", "@CSV", "--entity", "@EVIL", "--columns", "@EVIL"], ["fetch", "@CSV", "--entity", "@EVIL", "--group", "@EVIL"],
-    ["fetch", "@CSV", "--entity", "@EVIL", "--where", "#\"@EVIL\" == '@EVIL2'"], ["fetch", "@CSV", "--entity", "@EVIL", "--having", "@EVIL"],
+    ["inspect", "@PLIST"], ["inspect", "@PLIST", "--json"], ["inspect", "@CSV"], ["inspect", "@CSV", "--json"],
+    ["inspect", "@EVIL.missing"],
+    ["inspect", "@EVIL.missing", "--json"], ["dump", "@PLIST"], ["dump", "@CSV"], ["dump", "@CSV", "--json"],
+    ["dump", "@PLIST", "--json"],
+    ["dump", "@CSV", "--entity", "@EVIL2"], ["metadata", "get", "@PLIST"], ["metadata", "get", "@PLIST", "@EVIL"],
+    ["metadata", "get", "@PLIST", "@EVIL2"],
+    ["metadata", "get", "@PLIST", "--json"], ["metadata", "get", "@PLIST", "@EVIL", "--json"],
+    ["metadata", "get", "@PLIST", "--from", "@EVIL"],
+    ["metadata", "set", "@PLIST", "@EVIL", "@EVIL", "--type", "@EVIL"],
+    ["metadata", "set", "@PLIST", "@EVIL2", "--remove"],
+    ["fetch", "@CSV", "--entity", "@EVIL"], ["fetch", "@CSV", "--entity", "@EVIL", "--format", "csv"],
+    ["fetch", "@CSV", "--entity", "@EVIL", "--format", "json"],
+    ["fetch", "@CSV", "--entity", "@EVIL", "--format", "ndjson"], ["fetch", "@CSV", "--entity", "@EVIL2"],
+    ["fetch", "@CSV", "--entity", "@EVIL", "--sort", "@EVIL2"],
+    ["fetch", "@CSV", "--entity", "@EVIL", "--where", "@EVIL == 1"],
+    ["fetch", "@CSV", "--entity", "@EVIL", "--where", "#\"@EVIL2\" == 1"],
+    ["fetch", "@CSV", "--entity", "@EVIL", "--columns", "@EVIL"],
+    ["fetch", "@CSV", "--entity", "@EVIL", "--group", "@EVIL"],
+    ["fetch", "@CSV", "--entity", "@EVIL", "--where", "#\"@EVIL\" == '@EVIL2'"],
+    ["fetch", "@CSV", "--entity", "@EVIL", "--having", "@EVIL"],
     ["fetch", "@CSV", "--entity", "@EVIL", "--group", "when", "--columns", "when,count:(#\"@EVIL\")"],
-    ["diff", "@PLIST", "@CSV"], ["diff", "@PLIST", "@CSV", "--json"], ["diff", "@PLIST", "@EVIL"], ["model", "show", "@CSV"], ["model", "show", "@CSV", "--json"],
-    ["model", "show", "@EVIL"], ["convert", "@CSV", "@TARGET.plist", "--verbose"], ["convert", "@CSV", "@TARGET.plist", "--json"],
-    ["convert", "@CSV", "-", "--to", "CSV"], ["convert", "@PLIST", "-", "--to", "BinaryPropertyList"], ["convert", "@PLIST", "@EVIL.@EVIL"],
-    ["convert", "@PLIST", "@TARGET.csv"], ["convert", "@CSV", "@TARGET.xml", "--dry-run"], ["convert", "@CSV", "@TARGET.xml", "--write-option", "@EVIL=@EVIL"],
-    ["convert", "@CSV", "@TARGET.plist", "--entity", "@EVIL2"], ["convert", "@CSV", "@TARGET.plist", "--entity", "@EVIL", "--where", "@EVIL"],
-    ["formats", "--plugin", "@EVIL"], ["predicate", "@EVIL"], ["predicate", "name == '@EVIL'"], ["predicate", "name == '@EVIL'", "--json"],
-    ["predicate", "--file", "@EVIL"], ["predicate", "--file", "@CSV"], ["conform", "explain", "@EVIL"], ["conform", "--type", "@EVIL"],
-    ["conform", "--profile", "@EVIL"], ["new-format", "@EVIL"], ["@EVIL"], ["inspect", "@PLIST", "--@EVIL"], ["inspect", "@PLIST", "-@EVIL"], ["fetch", "@CSV", "--limit", "@EVIL"],
+    ["diff", "@PLIST", "@CSV"], ["diff", "@PLIST", "@CSV", "--json"], ["diff", "@PLIST", "@EVIL"],
+    ["model", "show", "@CSV"], ["model", "show", "@CSV", "--json"],
+    ["model", "show", "@EVIL"], ["convert", "@CSV", "@TARGET.plist", "--verbose"],
+    ["convert", "@CSV", "@TARGET.plist", "--json"],
+    ["convert", "@CSV", "-", "--to", "CSV"], ["convert", "@PLIST", "-", "--to", "BinaryPropertyList"],
+    ["convert", "@PLIST", "@EVIL.@EVIL"],
+    ["convert", "@PLIST", "@TARGET.csv"], ["convert", "@CSV", "@TARGET.xml", "--dry-run"],
+    ["convert", "@CSV", "@TARGET.xml", "--write-option", "@EVIL=@EVIL"],
+    ["convert", "@CSV", "@TARGET.plist", "--entity", "@EVIL2"],
+    ["convert", "@CSV", "@TARGET.plist", "--entity", "@EVIL", "--where", "@EVIL"],
+    ["formats", "--plugin", "@EVIL"], ["predicate", "@EVIL"], ["predicate", "name == '@EVIL'"],
+    ["predicate", "name == '@EVIL'", "--json"],
+    ["predicate", "--file", "@EVIL"], ["predicate", "--file", "@CSV"], ["conform", "explain", "@EVIL"],
+    ["conform", "--type", "@EVIL"],
+    ["conform", "--profile", "@EVIL"], ["new-format", "@EVIL"], ["@EVIL"], ["inspect", "@PLIST", "--@EVIL"],
+    ["inspect", "@PLIST", "-@EVIL"], ["fetch", "@CSV", "--limit", "@EVIL"],
   ]
 
   @Test("no command lets a control or a change of direction through to a terminal", arguments: commands)
@@ -71,10 +92,16 @@ import Testing
 
   @Test("messages are escaped on a pipe too")
   func messages() throws {
-    for arguments in [["inspect", Self.evil], ["fetch", Command.company, "--entity", Self.evil], ["conform", "--type", Self.evil], [Self.evil]] {
+    for arguments in [
+      ["inspect", Self.evil], ["fetch", Command.company, "--entity", Self.evil], ["conform", "--type", Self.evil],
+      [Self.evil],
+    ] {
       for more in [[], ["--json"]] {
         let result = try Command.run(arguments: arguments + more)
-        #expect(result.code != 0 && !result.errors.isEmpty && !result.errors.unicodeScalars.contains(where: TerminalText.isUnsafe), "\(result.errors.debugDescription)")
+        #expect(
+          result.code != 0 && !result.errors.isEmpty
+            && !result.errors.unicodeScalars.contains(where: TerminalText.isUnsafe), "\(result.errors.debugDescription)"
+        )
       }
     }
   }
@@ -85,13 +112,21 @@ import Testing
     let (plist, csv) = (stores.plist, stores.csv)
     defer { withExtendedLifetime(stores) {} }
     #expect(try Command.run("metadata", "get", plist, Self.evil).output == Self.evil + "\n")
-    let cells = try Command.run("fetch", csv, "--entity", Self.evil, "--format", "csv", "--columns", "#\"\(Self.evil)\"").output
+    let cells = try Command.run(
+      "fetch", csv, "--entity", Self.evil, "--format", "csv", "--columns", "#\"\(Self.evil)\""
+    ).output
     #expect(cells.hasSuffix("\n\(Self.evil)\n"), "\(cells.debugDescription)")
     let metadata = try Command.run("metadata", "get", plist, "--json")
     #expect(!metadata.output.unicodeScalars.contains(where: TerminalText.isUnsafe))
-    #expect(metadata.output.contains("\\u001b]0;owned\\u0007\\u009b31m\\u202etxt-exe\\u202c\\u2066\\u2069\\u200e\\u200f\\u061c\\u007f\\u0008\\u0085z"))
+    #expect(
+      metadata.output.contains(
+        "\\u001b]0;owned\\u0007\\u009b31m\\u202etxt-exe\\u202c\\u2066\\u2069\\u200e\\u200f\\u061c\\u007f\\u0008\\u0085z"
+      ))
     #expect((try metadata.json() as? [String: Any])?[Self.evil] as? String == Self.evil)
-    for arguments in [["dump", csv, "--json"], ["inspect", csv, "--json"], ["fetch", csv, "--entity", Self.evil, "--format", "json"], ["model", "show", csv, "--json"]] {
+    for arguments in [
+      ["dump", csv, "--json"], ["inspect", csv, "--json"], ["fetch", csv, "--entity", Self.evil, "--format", "json"],
+      ["model", "show", csv, "--json"],
+    ] {
       let result = try Command.run(arguments: arguments)
       #expect(!result.output.unicodeScalars.contains(where: TerminalText.isUnsafe), "\(arguments[0])")
       _ = try result.json()

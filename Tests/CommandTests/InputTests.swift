@@ -4,14 +4,19 @@ import Testing
 @Suite("What atomicstore reads") struct InputTests {
   /// Every subcommand that reads, with `PATH` for what it reads.
   static let readers: [[String]] = [
-    ["inspect", "PATH"], ["dump", "PATH"], ["fetch", "PATH", "--entity", "Employee"], ["convert", "PATH", "new.plist"], ["convert", "PATH", "-", "--to", "XML"],
+    ["inspect", "PATH"], ["dump", "PATH"], ["fetch", "PATH", "--entity", "Employee"], ["convert", "PATH", "new.plist"],
+    ["convert", "PATH", "-", "--to", "XML"],
     ["metadata", "get", "PATH"], ["model", "show", "PATH"], ["diff", "PATH", Command.company],
   ]
-  static let files = readers + [
-    ["metadata", "set", "PATH", "k", "v"], ["predicate", "--file", "PATH"], ["inspect", Command.company, "--model", "PATH"],
-  ]
+  static let files =
+    readers + [
+      ["metadata", "set", "PATH", "k", "v"], ["predicate", "--file", "PATH"],
+      ["inspect", Command.company, "--model", "PATH"],
+    ]
 
-  static func run(_ arguments: [String], _ path: String, input: Data? = nil, in folder: borrowing Folder) throws -> Command.Result {
+  static func run(_ arguments: [String], _ path: String, input: Data? = nil, in folder: borrowing Folder) throws
+    -> Command.Result
+  {
     try Command.run(arguments: arguments.map { $0 == "PATH" ? path : $0 }, input: input, in: folder.path)
   }
 
@@ -24,7 +29,9 @@ import Testing
       #expect(result.code == (arguments[0] == "diff" ? 2 : 66), "\(path.prefix(20)): \(result.code) \(result.errors)")
       #expect(result.output.isEmpty)
       #expect(!result.errors.contains("a new store") && !result.errors.contains("a new one"), "\(result.errors)")
-      if path.hasPrefix("nope") { #expect(result.errors.contains("\(path): there is no such file"), "\(result.errors)") }
+      if path.hasPrefix("nope") {
+        #expect(result.errors.contains("\(path): there is no such file"), "\(result.errors)")
+      }
     }
     #expect(folder.names == ["loop"])
   }
@@ -47,7 +54,8 @@ import Testing
     let work = try Folder()
     let bytes = try Data(contentsOf: URL(filePath: Command.company))
     let result = try Command.run(
-      arguments: arguments.map { $0 == "PATH" ? "-" : $0 }, input: bytes, in: folder.path, environment: ["TMPDIR": work.path])
+      arguments: arguments.map { $0 == "PATH" ? "-" : $0 }, input: bytes, in: folder.path,
+      environment: ["TMPDIR": work.path])
     #expect(result.code == 0, "\(result.errors)")
     #expect(work.names.isEmpty)
   }
@@ -55,8 +63,11 @@ import Testing
   @Test("predicates and models come from standard input too")
   func otherInput() throws {
     let predicates = try Command.run("predicate", "--file", "-", input: Data("\"a == 1\"\n\"b ==\"\n".utf8))
-    #expect(predicates.code == 1 && predicates.output.contains("-:2: column") && predicates.output.hasSuffix("1 parsed, 1 refused\n"), "\(predicates.output)")
-    let model = try Data(contentsOf: URL(filePath: Command.samples + "/Company/Company.xcdatamodeld/Company.xcdatamodel/contents"))
+    #expect(
+      predicates.code == 1 && predicates.output.contains("-:2: column")
+        && predicates.output.hasSuffix("1 parsed, 1 refused\n"), "\(predicates.output)")
+    let model = try Data(
+      contentsOf: URL(filePath: Command.samples + "/Company/Company.xcdatamodeld/Company.xcdatamodel/contents"))
     let shown = try Command.run("model", "show", "-", input: model)
     #expect(shown.code == 0 && shown.output.contains("Manager: Employee\n"), "\(shown.errors)")
     let changed = try Command.run("metadata", "set", "-", "k", "v", input: model)
@@ -90,11 +101,13 @@ import Testing
     #expect(accepted.code == (arguments[0] == "diff" ? 2 : 0) || arguments[0] == "diff", "\(accepted.errors)")
   }
 
-  @Test("an entity that is not there is 64 for whoever asks, with those that are", arguments: [
-    ["dump", Command.company, "--entity", "Employe"], ["fetch", Command.company, "--entity", "Employe"],
-    ["convert", Command.company, "new.xml", "--entity", "Employe"],
-    ["predicate", "a == 1", "--model", Command.samples + "/Company/Company.xcdatamodeld", "--entity", "Employe"],
-  ])
+  @Test(
+    "an entity that is not there is 64 for whoever asks, with those that are",
+    arguments: [
+      ["dump", Command.company, "--entity", "Employe"], ["fetch", Command.company, "--entity", "Employe"],
+      ["convert", Command.company, "new.xml", "--entity", "Employe"],
+      ["predicate", "a == 1", "--model", Command.samples + "/Company/Company.xcdatamodeld", "--entity", "Employe"],
+    ])
   func unknownEntity(_ arguments: [String]) throws {
     let folder = try Folder()
     let result = try Command.run(arguments: arguments, in: folder.path)

@@ -20,7 +20,9 @@ import Testing
     }
     #expect(codes.withLock { $0.values.allSatisfy { $0 == 0 } }, "\(codes.withLock { $0 })")
     let all = try #require(try Command.run("metadata", "get", store, "--json").json() as? [String: Any])
-    for (number, code) in codes.withLock({ $0 }) where code == 0 { #expect(all["key\(number)"] as? String == "value\(number)") }
+    for (number, code) in codes.withLock({ $0 }) where code == 0 {
+      #expect(all["key\(number)"] as? String == "value\(number)")
+    }
     #expect(try Command.run("diff", Command.company, store, "--ignore-metadata").code == 0)
     #expect(folder.names == ["a." + fileExtension])
   }
@@ -39,7 +41,8 @@ import Testing
   @Test(
     "a number that cannot be held is refused, and the store stays as it is",
     arguments: [
-      ("integer", "18446744073709551616"), ("integer", "-9223372036854775809"), ("integer", "1.0"), ("real", "1e400"), ("real", "-1e400"), ("real", "1e-400"),
+      ("integer", "18446744073709551616"), ("integer", "-9223372036854775809"), ("integer", "1.0"), ("real", "1e400"),
+      ("real", "-1e400"), ("real", "1e-400"),
     ])
   func beyond(_ type: String, _ text: String) throws {
     let folder = try Folder()
@@ -49,7 +52,9 @@ import Testing
     #expect(try Data(contentsOf: URL(filePath: store)) == Data(contentsOf: URL(filePath: Command.company)))
   }
 
-  @Test("reals are taken as they are, zero and the largest too", arguments: ["0.0", "-0.0", "1.7976931348623157e+308", "5e-324", "inf"])
+  @Test(
+    "reals are taken as they are, zero and the largest too",
+    arguments: ["0.0", "-0.0", "1.7976931348623157e+308", "5e-324", "inf"])
   func reals(_ text: String) throws {
     let folder = try Folder()
     let store = try Self.copy("xml", in: folder)
@@ -78,7 +83,8 @@ import Testing
     #expect(refused.code == 65 && refused.errors.contains("edited=accept"), "\(refused.errors)")
     let set = try Command.run("metadata", "set", folder("e.csvstore"), "k", "v", "--read-option", "edited=accept")
     #expect(set.code == 0, "\(set.errors)")
-    #expect(try Command.run("metadata", "get", folder("e.csvstore"), "k", "--read-option", "edited=accept").output == "v\n")
+    #expect(
+      try Command.run("metadata", "get", folder("e.csvstore"), "k", "--read-option", "edited=accept").output == "v\n")
     // Nothing but the metadata changed: the table is still one that was edited.
     #expect(try Command.run("inspect", folder("e.csvstore")).code == 65)
     #expect(try Command.run("inspect", folder("e.csvstore"), "--read-option", "edited=accept").code == 0)

@@ -12,7 +12,8 @@ import Testing
     #expect(text.code == 0 && lines.count > 4)
     #expect(lines[0].wholeMatch(of: #/[0-9a-f]{64}  [A-Za-z]+/#) != nil, "\(lines[0])")
     #expect(lines.suffix(2).map { $0.prefix(10) } == ["digest    ", "checksum  "])
-    let json = try #require(try Command.run("model", "show", "--hashes", "--json", Self.company).json() as? [String: Any])
+    let json = try #require(
+      try Command.run("model", "show", "--hashes", "--json", Self.company).json() as? [String: Any])
     let entities = try #require(json["entities"] as? [[String: Any]])
     #expect(json["isComputed"] as? Bool == true && entities.count == lines.count - 2)
     #expect((entities[0]["hash"] as? String).map { lines[0].hasPrefix($0) } == true)
@@ -36,13 +37,15 @@ import Testing
     let same = try Command.run("model", "diff", Self.company, Command.samples + "/Company/Company.xml")
     #expect(same.code == 0 && same.output.contains("the same"), "\(same.output)\(same.errors)")
     let other = try Command.run("model", "diff", Self.company, Self.friends)
-    #expect(other.code == 1 && other.output.contains("migration needed") && other.output.contains("only in \(Self.friends)"))
+    #expect(
+      other.code == 1 && other.output.contains("migration needed") && other.output.contains("only in \(Self.friends)"))
     var text = try String(contentsOfFile: Self.friends + "/FriendInfo.xcdatamodel/contents", encoding: .utf8)
     text.replace("attributeType=\"Integer 16\"", with: "attributeType=\"Integer 64\"")
     try Data(text.utf8).write(to: URL(filePath: folder("contents")))
     let changed = try Command.run("model", "diff", Self.friends, folder("contents"))
     #expect(changed.code == 1 && changed.output.contains("Integer 16 → Integer 64"), "\(changed.output)")
-    let json = try #require(try Command.run("model", "diff", Self.friends, folder("contents"), "--json").json() as? [String: Any])
+    let json = try #require(
+      try Command.run("model", "diff", Self.friends, folder("contents"), "--json").json() as? [String: Any])
     #expect(json["isCompatible"] as? Bool == false && (json["differences"] as? [[String: Any]])?.isEmpty == false)
     #expect(try Command.run("model", "diff", Self.friends, folder("none")).code == 2)
     let quiet = try Command.run("model", "diff", "--quiet", Self.company, Self.friends)
@@ -52,7 +55,9 @@ import Testing
   @Test("convert writes what reads back with the same hashes, and refuses what is there")
   func convert() throws {
     let folder = try Folder()
-    #expect(try Command.run("model", "convert", Command.samples + "/Company/Company.plist", folder("C.xcdatamodel")).code == 0)
+    #expect(
+      try Command.run("model", "convert", Command.samples + "/Company/Company.plist", folder("C.xcdatamodel")).code == 0
+    )
     #expect(try Command.run("model", "diff", Self.company, folder("C.xcdatamodel")).code == 0)
     #expect(try Command.run("model", "convert", Self.company, folder("C.xcdatamodel")).code == 73)
     #expect(try Command.run("model", "convert", "--force", Self.company, folder("C.xcdatamodel")).code == 0)
@@ -84,18 +89,23 @@ import Testing
     try FileManager.default.copyItem(atPath: Self.company, toPath: folder("Company.xcdatamodeld"))
     try FileManager.default.copyItem(atPath: Self.friends, toPath: folder("FriendInfo.xcdatamodeld"))
     let right = try Command.run("inspect", Command.company, "--model", folder.path)
-    #expect(right.code == 0 && right.errors.contains("the model is \(folder("Company.xcdatamodeld"))"), "\(right.errors)")
+    #expect(
+      right.code == 0 && right.errors.contains("the model is \(folder("Company.xcdatamodeld"))"), "\(right.errors)")
     let path = folder("FriendInfo.xcdatamodeld") + "/FriendInfo.xcdatamodel/contents"
     var text = try String(contentsOfFile: path, encoding: .utf8)
     text.replace("attributeType=\"Integer 16\"", with: "attributeType=\"Integer 64\"")
     try Data(text.utf8).write(to: URL(filePath: path))
     #expect(try Command.run("convert", Command.samples + "/FriendInfo/FriendInfo.csvstore", folder("f.xml")).code == 0)
-    let wrong = try Command.run("inspect", folder("f.xml"), "--model", folder("FriendInfo.xcdatamodeld") + "/FriendInfo.xcdatamodel")
+    let wrong = try Command.run(
+      "inspect", folder("f.xml"), "--model", folder("FriendInfo.xcdatamodeld") + "/FriendInfo.xcdatamodel")
     #expect(wrong.code == 65 && wrong.errors.contains("ignoreVersionHashes"), "\(wrong.errors)")
     try FileManager.default.createDirectory(atPath: folder("models"), withIntermediateDirectories: true)
-    try FileManager.default.moveItem(atPath: folder("FriendInfo.xcdatamodeld"), toPath: folder("models") + "/FriendInfo.xcdatamodeld")
+    try FileManager.default.moveItem(
+      atPath: folder("FriendInfo.xcdatamodeld"), toPath: folder("models") + "/FriendInfo.xcdatamodeld")
     let near = try Command.run("inspect", folder("f.xml"), "--model", folder("models"))
-    #expect(near.code == 65 && near.errors.contains("none of the 1 models") && near.errors.contains("FriendInfo.xcdatamodel: "), "\(near.errors)")
+    #expect(
+      near.code == 65 && near.errors.contains("none of the 1 models")
+        && near.errors.contains("FriendInfo.xcdatamodel: "), "\(near.errors)")
   }
 
   @Test("a store stands for the model that it carries, alone and in a search")
@@ -136,8 +146,11 @@ import Testing
       try Data(text.utf8).write(to: URL(filePath: path))
     }
     let result = try Command.run("inspect", path)
-    #expect(result.code == 0 && result.output.contains("next: atomicstore model show"), "\(result.output)\(result.errors)")
+    #expect(
+      result.code == 0 && result.output.contains("next: atomicstore model show"), "\(result.output)\(result.errors)")
     let json = try #require(try Command.run("inspect", path, "--json").json() as? [String: Any])
-    #expect((json["kind"] as? String)?.contains(kind == "mapping" ? "mapping model" : "model") == true && json["next"] is String)
+    #expect(
+      (json["kind"] as? String)?.contains(kind == "mapping" ? "mapping model" : "model") == true
+        && json["next"] is String)
   }
 }

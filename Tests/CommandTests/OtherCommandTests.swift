@@ -67,7 +67,8 @@ import Testing
     }
     #expect(texts[0] == texts[1] && texts[1] == texts[2])
     #expect(texts[0].contains("\nProject/9\n") && texts[0].contains("  title: \"Apollo\"\n"))
-    let json = try #require(try Command.run("dump", Command.company, "--entity", "Project", "--json").json() as? [String: Any])
+    let json = try #require(
+      try Command.run("dump", Command.company, "--entity", "Project", "--json").json() as? [String: Any])
     #expect((json["objects"] as? [Any])?.count == 4)
   }
 
@@ -91,13 +92,24 @@ import Testing
     let rows = "id:Reference,born:Date\n1,1840-04-02T12:00:00.5Z\n2,@1e300\n3,1799-01-01\n"
     try Data(rows.utf8).write(to: URL(filePath: folder("Author.csv")))
     let text = try Command.run("dump", folder("Author.csv")).output
-    for line in ["  born: 1840-04-02T12:00:00.5Z\n", "  born: date(1e+300)\n", "  born: 1799-01-01T00:00:00Z\n"] { #expect(text.contains(line), "\(text)") }
+    for line in ["  born: 1840-04-02T12:00:00.5Z\n", "  born: date(1e+300)\n", "  born: 1799-01-01T00:00:00Z\n"] {
+      #expect(text.contains(line), "\(text)")
+    }
     let json = try #require(try Command.run("dump", folder("Author.csv"), "--json").json() as? [String: Any])
-    let values = (json["objects"] as? [[String: Any]])?.compactMap { ($0["values"] as? [String: Any])?["born"] as? String }
-    #expect(values?.count == 3 && values?.first == "1840-04-02T12:00:00.5Z" && values?[1].hasPrefix("@1e") == true, "\(String(describing: values))")
-    try Data(rows.replacingOccurrences(of: "12:00:00.5", with: "12:00:01").utf8).write(to: URL(filePath: folder("other.csv")))
-    let difference = try Command.run("diff", folder("Author.csv"), folder("other.csv"), "--read-option", "entity=Author", "--ignore-uuid", "--ignore-metadata")
-    #expect(difference.output == "~ Author/1.born: 1840-04-02T12:00:00.5Z → 1840-04-02T12:00:01Z\n", "\(difference.output)\(difference.errors)")
+    let values = (json["objects"] as? [[String: Any]])?.compactMap {
+      ($0["values"] as? [String: Any])?["born"] as? String
+    }
+    #expect(
+      values?.count == 3 && values?.first == "1840-04-02T12:00:00.5Z" && values?[1].hasPrefix("@1e") == true,
+      "\(String(describing: values))")
+    try Data(rows.replacingOccurrences(of: "12:00:00.5", with: "12:00:01").utf8).write(
+      to: URL(filePath: folder("other.csv")))
+    let difference = try Command.run(
+      "diff", folder("Author.csv"), folder("other.csv"), "--read-option", "entity=Author", "--ignore-uuid",
+      "--ignore-metadata")
+    #expect(
+      difference.output == "~ Author/1.born: 1840-04-02T12:00:00.5Z → 1840-04-02T12:00:01Z\n",
+      "\(difference.output)\(difference.errors)")
   }
 
   @Test("a metadata key that looks like the next lines of a dump is in quotes")
@@ -106,14 +118,17 @@ import Testing
     try FileManager.default.copyItem(atPath: Command.samples + "/Company/Company.plist", toPath: folder("a.plist"))
     #expect(try Command.run("metadata", "set", folder("a.plist"), "a: \"x\"\nmetadata b", "y").code == 0)
     let text = try Command.run("dump", folder("a.plist")).output
-    #expect(text.contains(#"metadata "a: \"x\"\nmetadata b": "y""#) && !text.contains("\nmetadata b"), "\(text.prefix(2000))")
+    #expect(
+      text.contains(#"metadata "a: \"x\"\nmetadata b": "y""#) && !text.contains("\nmetadata b"), "\(text.prefix(2000))")
   }
 
   @Test("model show prints a model file's model, and a store's")
   func model() throws {
     let file = try Command.run("model", "show", Command.samples + "/Company/Company.xcdatamodeld")
     #expect(file.code == 0)
-    #expect(file.output.contains("Manager: Employee\n") && file.output.contains("  milestones ->> Project.partOf (ordered)\n"))
+    #expect(
+      file.output.contains("Manager: Employee\n") && file.output.contains("  milestones ->> Project.partOf (ordered)\n")
+    )
     #expect(try Command.run("model", "show", Command.company).output == file.output)
     let json = try #require(try Command.run("model", "show", Command.company, "--json").json() as? [String: Any])
     #expect((json["entities"] as? [Any])?.count == 5)
@@ -131,7 +146,9 @@ import Testing
   func brokenPipe() throws {
     let process = Process()
     process.executableURL = URL(filePath: "/bin/sh")
-    process.arguments = ["-c", "\"$0\" dump \"$1\" | head -n 1 >/dev/null", try #require(Command.path), Command.company]
+    process.arguments = [
+      "-c", "\"$0\" dump \"$1\" | head -n 1 >/dev/null", try #require(Command.path), Command.company,
+    ]
     try process.run()
     process.waitUntilExit()
     #expect(process.terminationStatus == 0)

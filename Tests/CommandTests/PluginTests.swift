@@ -39,7 +39,8 @@ enum BadPlugin {
     defer { try? FileManager.default.removeItem(atPath: folder) }
     try Data("hello".utf8).write(to: URL(fileURLWithPath: folder + "/text.so"))
     for (path, code, word) in [
-      (folder + "/missing.so", 66, "no such plug-in"), (folder + "/text.so", 65, "no dynamic library"), (folder, 65, "a plug-in is a file"),
+      (folder + "/missing.so", 66, "no such plug-in"), (folder + "/text.so", 65, "no dynamic library"),
+      (folder, 65, "a plug-in is a file"),
     ] {
       let result = try Command.run("formats", "--plugin", path)
       #expect(result.code == Int32(code), "\(result.errors)")
@@ -49,7 +50,8 @@ enum BadPlugin {
 
   static let header = "#include \"CStorePlugin.h\"\n"
   static func info(
-    magic: String = "ASP_MAGIC", size: String = "sizeof(asp_info)", major: String = "ASP_MAJOR", minor: String = "ASP_MINOR",
+    magic: String = "ASP_MAGIC", size: String = "sizeof(asp_info)", major: String = "ASP_MAJOR",
+    minor: String = "ASP_MINOR",
     kit: String = "ASP_KIT_VERSION", compiler: String = "__VERSION__", identity: String = "&atomicstore_kit_identity",
     runtime: String = "&asp_swift_runtime", more: String = ""
   ) -> String {
@@ -66,14 +68,24 @@ enum BadPlugin {
     ("another magic", info(magic: "7"), "none of a store plug-in"),
     ("a newer interface", info(major: "99"), "was built for plug-in interface 99.0, this program has 2.0"),
     ("a newer minor one", info(minor: "7"), "was built for plug-in interface 2.7, this program has 2.0"),
-    ("another kit", info(kit: "\"9.9\""), "was built against version 9.9 of the kit, this program is \(StorePlugin.kitVersion)"),
+    (
+      "another kit", info(kit: "\"9.9\""),
+      "was built against version 9.9 of the kit, this program is \(StorePlugin.kitVersion)"
+    ),
     ("another compiler", info(compiler: "\"Clang 3\""), "it was built by Clang 3, this program by"),
     ("its own kit", info(identity: "&own", more: "static const char own = 1;\n"), "carries its own copy of the kit"),
-    ("its own runtime", info(runtime: "&own", more: "static const char own = 1;\n"), "second copy of the Swift runtime"),
-    ("a missing symbol", info(more: "extern int not_there_at_all; int *use = &not_there_at_all;\n"), "built against another version of the kit"),
+    (
+      "its own runtime", info(runtime: "&own", more: "static const char own = 1;\n"), "second copy of the Swift runtime"
+    ),
+    (
+      "a missing symbol", info(more: "extern int not_there_at_all; int *use = &not_there_at_all;\n"),
+      "built against another version of the kit"
+    ),
   ]
 
-  @Test("what does not fit is refused with both sides named, before it is asked for its formats", .enabled(if: BadPlugin.compiler != nil), arguments: bad)
+  @Test(
+    "what does not fit is refused with both sides named, before it is asked for its formats",
+    .enabled(if: BadPlugin.compiler != nil), arguments: bad)
   func refusals(_ name: String, _ source: String, _ word: String) throws {
     let folder = try Self.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -111,12 +123,17 @@ enum BadPlugin {
     let made = try BadPlugin.make("bad", Self.touching(folder) + Self.info() + Self.touched, in: folder)
     let plugin = plugins + "/bad.so"
     try FileManager.default.moveItem(atPath: made, toPath: plugin)
-    func open(_ path: String) throws { try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: path) }
-    for path in [plugins, plugin] { try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path) }
+    func open(_ path: String) throws {
+      try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: path)
+    }
+    for path in [plugins, plugin] {
+      try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
+    }
     var environment = ["XDG_DATA_HOME": folder + "/data"]
     switch which {
     case "XDG relative": environment = ["XDG_DATA_HOME": "data", "HOME": folder + "/none"]
-    case "path relative": environment = ["ATOMICSTORE_PLUGIN_PATH": "data/atomicstore/plugins", "XDG_DATA_HOME": folder + "/none"]
+    case "path relative":
+      environment = ["ATOMICSTORE_PLUGIN_PATH": "data/atomicstore/plugins", "XDG_DATA_HOME": folder + "/none"]
     case "directory": try open(plugins)
     case "file": try open(plugin)
     case "file in a directory":
@@ -150,7 +167,10 @@ enum BadPlugin {
     #expect(own.refusals.map(\.from) == [plugins + "/b.so", plugins + "/c.so"])
     // To anybody else it is another user's, unless root made it.
     let other = PluginSearch(["XDG_DATA_HOME": folder], user: geteuid() &+ 1)
-    #expect(geteuid() == 0 ? other.files == own.files : other.files.isEmpty && other.refusals.first?.reason.contains("another user") == true)
+    #expect(
+      geteuid() == 0
+        ? other.files == own.files
+        : other.files.isEmpty && other.refusals.first?.reason.contains("another user") == true)
     #expect(PluginSearch(["XDG_DATA_HOME": "", "HOME": folder]).files.isEmpty)
   }
 
@@ -165,18 +185,23 @@ enum BadPlugin {
     for length in [0, 3, 4, 16, 63, 64, 100, 1000, 4096, whole.count / 2, whole.count - 64, whole.count - 1] {
       try whole.prefix(length).write(to: URL(filePath: plugin))
       let listed = try Command.run(arguments: ["formats"], environment: ["XDG_DATA_HOME": folder + "/data"])
-      #expect(listed.code == 0 && listed.output.contains("left out: \(plugin)"), "\(length): \(listed.code) \(listed.output)")
+      #expect(
+        listed.code == 0 && listed.output.contains("left out: \(plugin)"), "\(length): \(listed.code) \(listed.output)")
       #expect(listed.output.contains(length < 4 ? "no dynamic library" : "cut short"), "\(length): \(listed.output)")
       #expect(try Command.run("formats", "--plugin", plugin).code == 65)
     }
     // Headers that tell of more than there can be.
-    for (place, byte) in [(32, 0xFF), (39, 0x7F), (40, 0xFF), (47, 0xFF), (56, 0xFF), (60, 0xFF), (16, 2), (4, 1), (5, 2), (54, 1)] as [(Int, UInt8)] {
+    for (place, byte) in [
+      (32, 0xFF), (39, 0x7F), (40, 0xFF), (47, 0xFF), (56, 0xFF), (60, 0xFF), (16, 2), (4, 1), (5, 2), (54, 1),
+    ] as [(Int, UInt8)] {
       var bytes = whole
       bytes[place] = byte
       try bytes.write(to: URL(filePath: plugin))
       #expect(try Command.run("formats", "--plugin", plugin).code == 65, "byte \(place)")
     }
-    let unknown = try Command.run(arguments: ["convert", Command.company, folder + "/x", "--to", "Bad"], environment: ["XDG_DATA_HOME": folder + "/data"])
+    let unknown = try Command.run(
+      arguments: ["convert", Command.company, folder + "/x", "--to", "Bad"],
+      environment: ["XDG_DATA_HOME": folder + "/data"])
     #expect(unknown.code == 64 && unknown.errors.contains("left out: \(plugin)"), "\(unknown.errors)")
   }
 
@@ -184,7 +209,8 @@ enum BadPlugin {
   func registersNothing() throws {
     let folder = try Self.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
-    let path = try BadPlugin.make("empty", Self.info() + "void atomicstore_plugin_register_v1(void *sink) {}\n", in: folder)
+    let path = try BadPlugin.make(
+      "empty", Self.info() + "void atomicstore_plugin_register_v1(void *sink) {}\n", in: folder)
     let result = try Command.run("formats", "--plugin", path)
     #expect(result.code == 65)
     #expect(result.errors.contains("it registers no format"))
@@ -200,7 +226,8 @@ enum BadPlugin {
     let made = try Command.run("new-format", "Tabular", "--kit", Command.root, in: folder)
     #expect(made.code == 0, "\(made.errors)")
     #expect(made.output.contains("with the kit at \(Command.root)"))
-    let source = try String(contentsOfFile: folder + "/Tabular/Sources/TabularStore/TabularStore.swift", encoding: .utf8)
+    let source = try String(
+      contentsOfFile: folder + "/Tabular/Sources/TabularStore/TabularStore.swift", encoding: .utf8)
     #expect(source.contains("public struct TabularStore: AtomicStore") && !source.contains("JSONLines"))
     let package = try String(contentsOfFile: folder + "/Tabular/Package.swift", encoding: .utf8)
     #expect(package.contains(".package(name: \"atomic-store-kit\", path: \"\(Command.root)\")"))
@@ -208,10 +235,12 @@ enum BadPlugin {
     #expect(try Command.run("new-format", "Other", "--kit", folder, in: folder).code == 66)
   }
 
-  @Test("each kind of package has the sample's frame and records of its own", arguments: [
-    ("text", "LineWriter.swift", "layout | one file"), ("binary", "RecordWriter.swift", "layout | one file"),
-    ("folder", "ObjectLine.swift", "layout | a folder"),
-  ])
+  @Test(
+    "each kind of package has the sample's frame and records of its own",
+    arguments: [
+      ("text", "LineWriter.swift", "layout | one file"), ("binary", "RecordWriter.swift", "layout | one file"),
+      ("folder", "ObjectLine.swift", "layout | a folder"),
+    ])
   func kinds(_ kind: String, _ file: String, _ trait: String) throws {
     let folder = try Self.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -219,7 +248,8 @@ enum BadPlugin {
     #expect(made.code == 0, "\(made.errors)")
     let names = try FileManager.default.subpathsOfDirectory(atPath: folder + "/Tabular")
     #expect(names.contains("Sources/TabularStore/\(file)") && names.contains("Sources/TabularStore/TabularStore.swift"))
-    #expect(names.contains("Tests/TabularStoreTests/ConformanceTests.swift") && names.contains("Sources/CTabularInfo/info.c"))
+    #expect(
+      names.contains("Tests/TabularStoreTests/ConformanceTests.swift") && names.contains("Sources/CTabularInfo/info.c"))
     #expect(names.contains("Sources/TabularStore/LineWriter.swift") == (kind != "binary"))
     #expect(!names.contains { $0.contains(".build") || $0.contains("JSONLines") || $0 == "Package.resolved" })
     #expect(FileManager.default.isExecutableFile(atPath: folder + "/Tabular/.ci/run"))

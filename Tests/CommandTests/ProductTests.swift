@@ -5,10 +5,14 @@ import Testing
 @Suite("The products") struct ProductTests {
   /// What the harness replaces, and what somebody could think of replacing.
   static let systemCalls: Set<String> = [
-    "open", "open64", "openat", "openat64", "creat", "close", "read", "pread", "pread64", "write", "pwrite", "pwrite64", "writev", "fsync",
-    "fdatasync", "ftruncate", "ftruncate64", "rename", "renameat", "renameat2", "unlink", "unlinkat", "rmdir", "mkdir", "mkdirat", "link",
-    "linkat", "symlink", "fchmod", "chmod", "chown", "stat", "stat64", "lstat", "lstat64", "fstat", "fstatat", "opendir", "readdir",
-    "connect", "socket", "send", "recv", "fork", "execve", "mmap", "munmap", "fcntl", "flock", "dup", "dup2", "malloc", "free",
+    "open", "open64", "openat", "openat64", "creat", "close", "read", "pread", "pread64", "write", "pwrite", "pwrite64",
+    "writev", "fsync",
+    "fdatasync", "ftruncate", "ftruncate64", "rename", "renameat", "renameat2", "unlink", "unlinkat", "rmdir", "mkdir",
+    "mkdirat", "link",
+    "linkat", "symlink", "fchmod", "chmod", "chown", "stat", "stat64", "lstat", "lstat64", "fstat", "fstatat",
+    "opendir", "readdir",
+    "connect", "socket", "send", "recv", "fork", "execve", "mmap", "munmap", "fcntl", "flock", "dup", "dup2", "malloc",
+    "free",
   ]
 
   /// glibc as this process has it.
@@ -20,7 +24,9 @@ import Testing
     return try DefinedFunctions(of: String(line[try #require(line.firstIndex(of: "/"))...]))
   }
 
-  @Test("what programs link and the command define no function of the C library", arguments: ["libAtomicStoreKitDynamic.so", "atomicstore"])
+  @Test(
+    "what programs link and the command define no function of the C library",
+    arguments: ["libAtomicStoreKitDynamic.so", "atomicstore"])
   func definesNoSystemCall(_ product: String) throws {
     let own = try DefinedFunctions(of: try #require(Command.built(product), "\(product) was not built"))
     // It is this product's table, and whole: the kit's functions are in it.
@@ -34,14 +40,20 @@ import Testing
 
   @Test("the program that runs checks replaces the system calls of a save, so that this test sees them where they are")
   func replacesThem() throws {
-    let own = try DefinedFunctions(of: try #require(Command.built("atomicstore-conform"), "atomicstore-conform was not built"))
-    #expect(own.names.isSuperset(of: ["open", "write", "rename", "fsync", "unlink", "stat", "connect", "csf_replaced_calls_use"]))
+    let own = try DefinedFunctions(
+      of: try #require(Command.built("atomicstore-conform"), "atomicstore-conform was not built"))
+    #expect(
+      own.names.isSuperset(of: [
+        "open", "write", "rename", "fsync", "unlink", "stat", "connect", "csf_replaced_calls_use",
+      ]))
     #expect(try Self.systemLibrary().names.isSuperset(of: ["open", "write", "rename", "fsync", "connect", "malloc"]))
   }
 
   @Test("the command has the checks that a test of an author has, in the same order")
   func sameChecks() throws {
-    let listed = try #require(try Command.run("conform", "list", "--json").json() as? [[String: Any]]).compactMap { $0["id"] as? String }
+    let listed = try #require(try Command.run("conform", "list", "--json").json() as? [[String: Any]]).compactMap {
+      $0["id"] as? String
+    }
     #expect(listed.count > 240)
     #expect(listed == Conformance.catalogue.map(\.id))
   }

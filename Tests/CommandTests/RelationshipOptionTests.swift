@@ -8,7 +8,8 @@ import Testing
     #expect(try Command.run("convert", Command.company, path).code == 0)
     let file = URL(filePath: path + "/Employee.csv")
     let text = try String(contentsOf: file, encoding: .utf8)
-    let column = try #require(text.split(separator: "\n").first?.split(separator: ",").firstIndex { $0.hasPrefix("department->") })
+    let column = try #require(
+      text.split(separator: "\n").first?.split(separator: ",").firstIndex { $0.hasPrefix("department->") })
     let records = text.split(separator: "\n", omittingEmptySubsequences: false).map { record in
       guard record.hasPrefix("6,") else { return String(record) }
       var cells = record.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
@@ -25,17 +26,26 @@ import Testing
     let path = try edited(folder)
     let inspected = try Command.run("inspect", path, "--read-option", "edited=accept")
     #expect(inspected.code == 0)
-    #expect(inspected.output.contains("inverses 2 that contradict each other, the first: Employee/6.department names Department/1"), "\(inspected.output)")
-    let report = try #require(try Command.run("inspect", path, "--read-option", "edited=accept", "--json").json() as? [String: Any])
+    #expect(
+      inspected.output.contains(
+        "inverses 2 that contradict each other, the first: Employee/6.department names Department/1"),
+      "\(inspected.output)")
+    let report = try #require(
+      try Command.run("inspect", path, "--read-option", "edited=accept", "--json").json() as? [String: Any])
     #expect(report["inverseDisagreements"] as? Int == 2)
     for arguments in [["convert", path, folder("new.xml")], ["dump", path], ["fetch", path, "--entity", "Employee"]] {
       let refused = try Command.run(arguments: arguments + ["--read-option", "edited=accept"])
-      #expect(refused.code == 65 && refused.errors.contains("Employee.csv:") && refused.errors.contains("Department.csv:"), "\(refused.errors)")
+      #expect(
+        refused.code == 65 && refused.errors.contains("Employee.csv:") && refused.errors.contains("Department.csv:"),
+        "\(refused.errors)")
     }
     let mended = try Command.run(
       "convert", path, folder("new.xml"), "--read-option", "edited=accept", "--read-option", "inverses=from-to-one")
-    #expect(mended.code == 0 && mended.errors.contains("Department.employees: changed to agree with 'department' (2)"), "\(mended.errors)")
-    let counts = try Command.run("fetch", folder("new.xml"), "--entity", "Department", "--columns", "name,employees.@count", "--format", "csv")
+    #expect(
+      mended.code == 0 && mended.errors.contains("Department.employees: changed to agree with 'department' (2)"),
+      "\(mended.errors)")
+    let counts = try Command.run(
+      "fetch", folder("new.xml"), "--entity", "Department", "--columns", "name,employees.@count", "--format", "csv")
     #expect(counts.output.contains("Entwicklung,5") && counts.output.contains("営業部,1"), "\(counts.output)")
   }
 
@@ -53,7 +63,8 @@ import Testing
     let source = folder("source.xml")
     try FileManager.default.copyItem(atPath: Command.company, toPath: source)
     let before = try Data(contentsOf: URL(filePath: source))
-    let result = try Command.run(arguments: arguments.map { $0 == "SRC" ? source : $0.hasPrefix("NEW") ? folder($0) : $0 })
+    let result = try Command.run(
+      arguments: arguments.map { $0 == "SRC" ? source : $0.hasPrefix("NEW") ? folder($0) : $0 })
     #expect(result.code == 64 && result.errors.contains(word), "\(result.errors)")
     #expect(try Data(contentsOf: URL(filePath: source)) == before)
   }
@@ -62,7 +73,8 @@ import Testing
   func listed() throws {
     let text = try Command.run("formats").output
     for line in [
-      "--read-option inverses=…:", "(refuse, from-to-one, from-to-many)", "--read-option dangling=…:", "--read-option delimiter=…:",
+      "--read-option inverses=…:", "(refuse, from-to-one, from-to-many)", "--read-option dangling=…:",
+      "--read-option delimiter=…:",
       "--write-option delimiter=…:", "--write-option schema=…:",
     ] { #expect(text.contains(line), "\(line)") }
     #expect(!text.contains("--write-option dateFormat") && !text.contains("--read-option schema"))

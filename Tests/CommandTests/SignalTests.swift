@@ -14,7 +14,8 @@ import Testing
   @Test("a signal that whoever started it ignores does not stop it", arguments: [(SIGHUP, "HUP"), (SIGINT, "INT")])
   func ignored(_ signal: Int32, _ name: String) throws {
     let work = try Folder()
-    let running = try RunningCommand("-", temporaryFolder: work.path, shell: "trap '' \(name); exec \"$0\" inspect \"$1\"")
+    let running = try RunningCommand(
+      "-", temporaryFolder: work.path, shell: "trap '' \(name); exec \"$0\" inspect \"$1\"")
     try running.waitForFile(in: work.path)
     kill(running.process.processIdentifier, signal)
     try running.input.fileHandleForWriting.write(contentsOf: Data(contentsOf: URL(filePath: Command.company)))

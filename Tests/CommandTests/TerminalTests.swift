@@ -9,7 +9,9 @@ enum Terminal {
   }
 
   /// - Parameter hasErrors: Whether standard error is the terminal too.
-  static func run(_ arguments: [String], columns: UInt16, hasErrors: Bool = false) throws -> (output: [UInt8], errors: String) {
+  static func run(_ arguments: [String], columns: UInt16, hasErrors: Bool = false) throws -> (
+    output: [UInt8], errors: String
+  ) {
     // As C's posix_openpt, unlockpt and ptsname do, which are not there for Swift.
     let master = open("/dev/ptmx", O_RDWR | O_NOCTTY)
     try #require(master >= 0)
@@ -47,7 +49,9 @@ enum Terminal {
 }
 
 @Suite("Tables on a terminal") struct TerminalTests {
-  @Test("no line is longer than the terminal; columns without room are left out and named", arguments: [20, 40, 80, 132] as [UInt16])
+  @Test(
+    "no line is longer than the terminal; columns without room are left out and named",
+    arguments: [20, 40, 80, 132] as [UInt16])
   func narrow(_ columns: UInt16) throws {
     let (output, errors) = try Terminal.run("fetch", Command.company, "--entity", "Employee", columns: columns)
     // A row without values in what is shown is an empty line.
@@ -70,7 +74,8 @@ enum Terminal {
   @Test("a table that fits is not changed, and what is no terminal gets all of it")
   func wide() throws {
     let plain = try Command.run("fetch", Command.company, "--entity", "Employee", "--columns", "badge,name")
-    let (output, errors) = try Terminal.run("fetch", Command.company, "--entity", "Employee", "--columns", "badge,name", columns: 200)
+    let (output, errors) = try Terminal.run(
+      "fetch", Command.company, "--entity", "Employee", "--columns", "badge,name", columns: 200)
     #expect(output == plain.output && errors.isEmpty)
     let all = try Command.run("fetch", Command.company, "--entity", "Employee")
     #expect(all.output.split(separator: "\n")[1].split(separator: " ").count == 21 && all.errors.isEmpty)

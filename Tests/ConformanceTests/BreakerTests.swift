@@ -1,7 +1,8 @@
-@testable import AtomicStoreConformance
 import Foundation
 import Glibc
 import Testing
+
+@testable import AtomicStoreConformance
 
 @Suite("Stores that break the harness", .enabled(if: Harness.isReady)) struct BreakerTests {
   struct Breaker: Sendable, CustomTestStringConvertible {
@@ -31,7 +32,8 @@ import Testing
   static let run: (checks: [ConformanceCheck], results: [ConformanceResult])? = {
     let checks = try? breakers.flatMap { breaker in
       [
-        try Harness.check(breaker.id, fault: breaker.fault, seconds: breaker.outcome == .timedOut ? 1 : nil), try Harness.check("REG-02"),
+        try Harness.check(breaker.id, fault: breaker.fault, seconds: breaker.outcome == .timedOut ? 1 : nil),
+        try Harness.check("REG-02"),
       ]
     }
     return checks.map { ($0, ConformanceRun($0).results()) }
@@ -44,7 +46,8 @@ import Testing
     #expect(results.count == Self.breakers.count * 2)
     let (broken, next) = (results[place * 2], results[place * 2 + 1])
     #expect(broken.id == breaker.id && broken.outcome == breaker.outcome, "\(breaker): \(broken.outcome)")
-    #expect(broken.explanation?.actual.contains(breaker.words) == true, "\(breaker): \(broken.explanation?.actual ?? "")")
+    #expect(
+      broken.explanation?.actual.contains(breaker.words) == true, "\(breaker): \(broken.explanation?.actual ?? "")")
     #expect(next.id == "REG-02" && next.outcome == .passed)
   }
 
@@ -109,7 +112,9 @@ extension Harness {
   static func lostNote(in root: String) -> String { root + "/lost" }
 
   static let losingChecks: [CheckDefinition] = [
-    CheckDefinition("OWN-21", "A worker can be lost", from: "the harness's own tests", by: "the check kills it, and goes on") { check in
+    CheckDefinition(
+      "OWN-21", "A worker can be lost", from: "the harness's own tests", by: "the check kills it, and goes on"
+    ) { check in
       let root = check.folder.split(separator: "/").dropLast().reduce("") { $0 + "/" + $1 }
       let note = open(lostNote(in: root), O_WRONLY | O_CREAT | O_APPEND, 0o600)
       let line = Array("\(getpid())\n".utf8)

@@ -6,7 +6,8 @@ import Testing
 import XMLStoreFormat
 
 /// The whole file that an author needs, three times over: it never changes when checks are added.
-@Suite("The formats of the kit conform", .enabled(if: Harness.canRunChecks, Harness.sanitizerReason)) struct BuiltInConformanceTests {
+@Suite("The formats of the kit conform", .enabled(if: Harness.canRunChecks, Harness.sanitizerReason))
+struct BuiltInConformanceTests {
   static let all: [any AtomicStore.Type] = [XMLStore.self, BinaryPropertyListStore.self, CSVStore.self]
 
   @Test(arguments: Conformance.checks(for: XMLStore.self, others: all))

@@ -30,7 +30,8 @@ import Testing
   }
 
   static let rows: [Row] = {
-    guard let text = try? DocumentationTests.text("Sources/AtomicStoreKit/AtomicStoreKit.docc/ClausesAndChecks.md") else { return [] }
+    guard let text = try? DocumentationTests.text("Sources/AtomicStoreKit/AtomicStoreKit.docc/ClausesAndChecks.md")
+    else { return [] }
     return text.split(separator: "\n").compactMap { line in
       let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
       guard line.hasPrefix("| "), cells.count == 3, !cells[0].isEmpty else { return nil }
@@ -53,7 +54,9 @@ import Testing
   func clause(_ row: Row) {
     #expect(row.text.count > 15)
     #expect(row.checks.isSubset(of: Self.checks), "not there: \(row.checks.subtracting(Self.checks))")
-    for id in row.leftOut { #expect(Self.leftOut[id].map { $0.count > 30 } == true, "\(id) is not left out, or without a reason") }
+    for id in row.leftOut {
+      #expect(Self.leftOut[id].map { $0.count > 30 } == true, "\(id) is not left out, or without a reason")
+    }
     if row.checks.isEmpty { #expect(row.cell.hasPrefix("No check: ") && row.cell.count > 60) }
   }
 
@@ -61,8 +64,10 @@ import Testing
   func rule(_ row: Row) throws {
     #expect(row.tests.count == row.cell.components(separatedBy: "<br>").count, "what is no test: \(row.cell)")
     for (file, name) in row.tests {
-      let folder = ["ConformanceTests", "CommandTests", "AtomicStoreKitTests", "StoreCoordinationTests"].first { folder in
-        FileManager.default.fileExists(atPath: DocumentationTests.root.appendingPathComponent("Tests/\(folder)/\(file)").path)
+      let folder = ["ConformanceTests", "CommandTests", "AtomicStoreKitTests", "StoreCoordinationTests"].first {
+        folder in
+        FileManager.default.fileExists(
+          atPath: DocumentationTests.root.appendingPathComponent("Tests/\(folder)/\(file)").path)
       }
       let text = try DocumentationTests.text("Tests/\(try #require(folder, "no \(file)"))/\(file)")
       #expect(text.contains("\"\(name)\""), "\(file) has no test \"\(name)\"")
@@ -71,7 +76,8 @@ import Testing
 
   /// Where the catalogue that the checks were made from lies beside the package, as it does for those who keep it.
   static var catalogue: [String: Any]? {
-    let file = DocumentationTests.root.deletingLastPathComponent().appendingPathComponent("shared/conformance/catalogue.json")
+    let file = DocumentationTests.root.deletingLastPathComponent().appendingPathComponent(
+      "shared/conformance/catalogue.json")
     return (try? Data(contentsOf: file)).flatMap { try? JSONSerialization.jsonObject(with: $0) as? [String: Any] }
   }
 
@@ -81,11 +87,15 @@ import Testing
     #expect(clauses.compactMap { $0["id"] as? String } == Self.clauses.map(\.id))
     for (clause, row) in zip(clauses, Self.clauses) {
       let wanted = Set(try #require(clause["checks"] as? [String]))
-      #expect(wanted.isSubset(of: row.checks.union(row.leftOut)), "\(row.id) lacks \(wanted.subtracting(row.checks.union(row.leftOut)))")
+      #expect(
+        wanted.isSubset(of: row.checks.union(row.leftOut)),
+        "\(row.id) lacks \(wanted.subtracting(row.checks.union(row.leftOut)))")
     }
   }
 
-  @Test("each of its checks is here, left out with a reason, or a rule of the harness with a test", .enabled(if: catalogue != nil))
+  @Test(
+    "each of its checks is here, left out with a reason, or a rule of the harness with a test",
+    .enabled(if: catalogue != nil))
   func everyID() throws {
     let groups = try #require(Self.catalogue?["groups"] as? [[String: Any]])
     let ids = groups.flatMap { ($0["checks"] as? [[String: Any]] ?? []).compactMap { $0["id"] as? String } }

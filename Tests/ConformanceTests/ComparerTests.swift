@@ -1,9 +1,10 @@
-@testable import AtomicStoreConformance
 import AtomicStoreKit
 import AtomicStoreSPI
 import Foundation
 import Testing
 import XMLStoreFormat
+
+@testable import AtomicStoreConformance
 
 /// A small change planted in a graph that the harness compares, and how the difference must be named.
 struct GraphPlant: Sendable, CustomTestStringConvertible {
@@ -29,18 +30,24 @@ struct GraphPlant: Sendable, CustomTestStringConvertible {
 @Suite("Comparing what a store gives back") struct ComparerTests {
   static let model: ModelDescription = {
     let types: [AttributeType] = [
-      .undefined, .integer16, .integer32, .integer64, .decimal, .double, .float, .string, .boolean, .date, .binaryData, .uuid, .uri,
+      .undefined, .integer16, .integer32, .integer64, .decimal, .double, .float, .string, .boolean, .date, .binaryData,
+      .uuid, .uri,
       .transformable,
     ]
     var properties = types.map { PropertyDescription.attribute(AttributeDescription(name: "\($0)", type: $0)) }
-    for name in ["empty", "missing", "é"] { properties.append(.attribute(AttributeDescription(name: name, type: .string))) }
-    for name in ["emptyData", "missingData"] { properties.append(.attribute(AttributeDescription(name: name, type: .binaryData))) }
+    for name in ["empty", "missing", "é"] {
+      properties.append(.attribute(AttributeDescription(name: name, type: .string)))
+    }
+    for name in ["emptyData", "missingData"] {
+      properties.append(.attribute(AttributeDescription(name: name, type: .binaryData)))
+    }
     for name in ["nan", "zero"] { properties.append(.attribute(AttributeDescription(name: name, type: .double))) }
     properties += [
       .relationship(RelationshipDescription(name: "one", destinationEntityName: "Thing")),
       .relationship(RelationshipDescription(name: "none", destinationEntityName: "Thing")),
       .relationship(RelationshipDescription(name: "many", destinationEntityName: "Thing", maximumCount: 0)),
-      .relationship(RelationshipDescription(name: "list", destinationEntityName: "Thing", maximumCount: 0, isOrdered: true)),
+      .relationship(
+        RelationshipDescription(name: "list", destinationEntityName: "Thing", maximumCount: 0, isOrdered: true)),
     ]
     return ModelDescription(entities: [
       EntityDescription(name: "Thing", properties: properties, subentities: [EntityDescription(name: "Sub")])
@@ -51,23 +58,33 @@ struct GraphPlant: Sendable, CustomTestStringConvertible {
     var one = Graph.Object(label: "one", entity: "Thing")
     one.values = [
       "undefined": .integer(1), "integer16": .integer(16), "integer32": .integer(32), "integer64": .integer(64),
-      "decimal": .decimal(DecimalNumber(mantissa: 150, exponent: -2)), "double": .double(0.1), "float": .float(0.5), "string": .string("é"),
-      "boolean": .boolean(true), "date": .date(Date(timeIntervalSinceReferenceDate: 1000.1)), "binaryData": .data(Data([1, 2, 3])),
-      "uuid": .uuid(UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16))), "uri": .uri("http://example.com/a"),
-      "transformable": .data(Data([9])), "empty": .string(""), "emptyData": .data(Data()), "nan": .double(.nan), "zero": .double(0),
+      "decimal": .decimal(DecimalNumber(mantissa: 150, exponent: -2)), "double": .double(0.1), "float": .float(0.5),
+      "string": .string("é"),
+      "boolean": .boolean(true), "date": .date(Date(timeIntervalSinceReferenceDate: 1000.1)),
+      "binaryData": .data(Data([1, 2, 3])),
+      "uuid": .uuid(UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16))),
+      "uri": .uri("http://example.com/a"),
+      "transformable": .data(Data([9])), "empty": .string(""), "emptyData": .data(Data()), "nan": .double(.nan),
+      "zero": .double(0),
       "é": .string("x"),
     ]
     one.links = ["one": ["two"], "many": ["two", "sub"], "list": ["three", "two"]]
     return Graph(
-      model, [one, .init(label: "two", entity: "Thing"), .init(label: "three", entity: "Thing"), .init(label: "sub", entity: "Sub")])
+      model,
+      [
+        one, .init(label: "two", entity: "Thing"), .init(label: "three", entity: "Thing"),
+        .init(label: "sub", entity: "Sub"),
+      ])
   }()
 
   static let plants: [GraphPlant] = [
     .value("an Integer 16", "integer16", .integer(17)), .value("an Integer 32's sign", "integer32", .integer(-32)),
     .value("an Integer 64 beyond what a double holds", "integer64", .integer((1 << 53) + 1)),
     .value("an integer to nil", "integer64", nil), .value("an integer to 0", "integer64", .integer(0)),
-    .value("one bit of a double", "double", .double((0.1).nextUp)), .value("a double to infinity", "double", .double(.infinity)),
-    .value("a double to nil", "double", nil), .value("0.0 to -0.0", "zero", .double(-0.0)), .value("0.0 to nil", "zero", nil),
+    .value("one bit of a double", "double", .double((0.1).nextUp)),
+    .value("a double to infinity", "double", .double(.infinity)),
+    .value("a double to nil", "double", nil), .value("0.0 to -0.0", "zero", .double(-0.0)),
+    .value("0.0 to nil", "zero", nil),
     .value("a not-a-number's payload", "nan", .double(Double(bitPattern: 0x7FF8_0000_0000_0001))),
     .value("a not-a-number's sign", "nan", .double(-.nan)), .value("a not-a-number to 0", "nan", .double(0)),
     .value("one bit of a float", "float", .float(Float(0.5).nextUp)), .value("a float's sign", "float", .float(-0.5)),
@@ -76,31 +93,43 @@ struct GraphPlant: Sendable, CustomTestStringConvertible {
     .value("1.50 to 1.51", "decimal", .decimal(DecimalNumber(mantissa: 151, exponent: -2))),
     .value("a decimal's sign", "decimal", .decimal(DecimalNumber(mantissa: 150, exponent: -2, isNegative: true))),
     .value("é in two scalars", "string", .string("e\u{301}")), .value("a blank at the end", "string", .string("é ")),
-    .value("a NUL at the end", "string", .string("é\0")), .value("a byte-order mark before", "string", .string("\u{FEFF}é")),
+    .value("a NUL at the end", "string", .string("é\0")),
+    .value("a byte-order mark before", "string", .string("\u{FEFF}é")),
     .value("another line end", "string", .string("é\r\n")), .value("a string to nil", "string", nil),
-    .value("empty to nil", "empty", nil), .value("nil to empty", "missing", .string("")), .value("nil to the text nil", "missing", .string("nil")),
+    .value("empty to nil", "empty", nil), .value("nil to empty", "missing", .string("")),
+    .value("nil to the text nil", "missing", .string("nil")),
     .value("empty data to nil", "emptyData", nil), .value("nil to empty data", "missingData", .data(Data())),
-    .value("empty data to a zero byte", "emptyData", .data(Data([0]))), .value("one bit of data", "binaryData", .data(Data([1, 2, 2]))),
-    .value("one byte fewer", "binaryData", .data(Data([1, 2]))), .value("a transformable's byte", "transformable", .data(Data([8]))),
+    .value("empty data to a zero byte", "emptyData", .data(Data([0]))),
+    .value("one bit of data", "binaryData", .data(Data([1, 2, 2]))),
+    .value("one byte fewer", "binaryData", .data(Data([1, 2]))),
+    .value("a transformable's byte", "transformable", .data(Data([8]))),
     .value("true to false", "boolean", .boolean(false)), .value("true to nil", "boolean", nil),
     .value("one bit of a UUID", "uuid", .uuid(UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 17)))),
-    .value("a URI's letter case", "uri", .uri("http://Example.com/a")), .value("a URI's escapes", "uri", .uri("http://example.com/%61")),
+    .value("a URI's letter case", "uri", .uri("http://Example.com/a")),
+    .value("a URI's escapes", "uri", .uri("http://example.com/%61")),
     .value("untyped: 1 to 1.0", "undefined", .double(1)), .value("untyped: 1 to true", "undefined", .boolean(true)),
     .value("untyped: 1 to \"1\"", "undefined", .string("1")),
     .links("a to-one moved", "one", ["three"]), .links("a to-one to a sub-entity's object", "one", ["sub"]),
-    .links("a to-one gone", "one", []), .links("a to-one come", "none", ["one"]), .links("a to-many with one fewer", "many", ["two"]),
-    .links("a to-many with one more", "many", ["two", "three", "sub"]), .links("a to-many with another", "many", ["three", "sub"]),
-    .links("a to-many emptied", "many", []), .links("an order", "list", ["two", "three"]), .links("a list with one fewer", "list", ["three"]),
-    GraphPlant(name: "an object more", names: "Thing/5 is not there", change: { $0.objects.append(.init(label: "new", entity: "Thing")) }),
+    .links("a to-one gone", "one", []), .links("a to-one come", "none", ["one"]),
+    .links("a to-many with one fewer", "many", ["two"]),
+    .links("a to-many with one more", "many", ["two", "three", "sub"]),
+    .links("a to-many with another", "many", ["three", "sub"]),
+    .links("a to-many emptied", "many", []), .links("an order", "list", ["two", "three"]),
+    .links("a list with one fewer", "list", ["three"]),
+    GraphPlant(
+      name: "an object more", names: "Thing/5 is not there",
+      change: { $0.objects.append(.init(label: "new", entity: "Thing")) }),
     GraphPlant(
       name: "an object fewer", names: "Sub/4 is there",
       change: { graph in
         graph.objects.removeLast()
         graph.objects[0].links["many"] = ["two"]
       }),
-    GraphPlant(name: "an object of another entity", names: "Sub/4 is there", change: { $0.objects[3].entity = "Thing" }),
     GraphPlant(
-      name: "another reference", names: "Thing/1 is there", change: { _ in }, references: { $0 == 0 ? .integer(9) : .integer(Int64($0) + 1) }),
+      name: "an object of another entity", names: "Sub/4 is there", change: { $0.objects[3].entity = "Thing" }),
+    GraphPlant(
+      name: "another reference", names: "Thing/1 is there", change: { _ in },
+      references: { $0 == 0 ? .integer(9) : .integer(Int64($0) + 1) }),
     GraphPlant(
       name: "a text for a number as the reference", names: "Thing/1 is there", change: { _ in },
       references: { $0 == 0 ? .string("1") : .integer(Int64($0) + 1) }),
@@ -110,7 +139,9 @@ struct GraphPlant: Sendable, CustomTestStringConvertible {
 
   static func text(_ graph: Graph, _ references: (Int) -> ReferenceObject = GraphPlant.counting) throws -> GraphText {
     var known: [String: String] = [:]
-    for (place, object) in graph.objects.enumerated() { known[object.label] = GraphText.name(object.entity, references(place)) }
+    for (place, object) in graph.objects.enumerated() {
+      known[object.label] = GraphText.name(object.entity, references(place))
+    }
     return try graph.text(known)
   }
 
@@ -170,12 +201,16 @@ struct GraphPlant: Sendable, CustomTestStringConvertible {
   @Test("references that look like others are told apart")
   func references() throws {
     let all: [ReferenceObject] = [
-      .integer(1), .string("1"), .string("+1"), .string("01"), .string("\"1\""), .string("1 | Thing/2"), .string("é"), .string("e\u{301}"),
+      .integer(1), .string("1"), .string("+1"), .string("01"), .string("\"1\""), .string("1 | Thing/2"), .string("é"),
+      .string("e\u{301}"),
       .string(""), .string("\""), .string("a|b"), .string("→ Thing/1"),
     ]
     #expect(Set(all.map { GraphText.Key(GraphText.name("Thing", $0)) }).count == all.count)
     // One member whose reference reads like two.
-    let two = GraphText.value(.toMany([.init(entityName: "Thing", reference: .string("a")), .init(entityName: "Thing", reference: .string("b"))]))
+    let two = GraphText.value(
+      .toMany([
+        .init(entityName: "Thing", reference: .string("a")), .init(entityName: "Thing", reference: .string("b")),
+      ]))
     let one = GraphText.value(.toMany([.init(entityName: "Thing", reference: .string("a | Thing/b"))]))
     #expect(one != two)
   }

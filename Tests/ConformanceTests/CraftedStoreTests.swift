@@ -4,7 +4,8 @@ import Foundation
 import Testing
 import XMLStoreFormat
 
-@Suite("Stores that an author has crafted", .enabled(if: Harness.canRunChecks, Harness.sanitizerReason)) struct CraftedStoreTests {
+@Suite("Stores that an author has crafted", .enabled(if: Harness.canRunChecks, Harness.sanitizerReason))
+struct CraftedStoreTests {
   /// What an author may add: files that only they would think of.
   static let checks: [ConformanceCheck] = {
     var subject = ConformanceSubject(CraftedXMLStore.self)
@@ -13,7 +14,9 @@ import XMLStoreFormat
       let text = String(decoding: bytes, as: UTF8.self)
       return [
         CraftedStore("a comment behind the last element", files: ["": bytes + Array("<!-- no object -->".utf8)], .same),
-        CraftedStore("an object without an id", files: ["": Array(text.replacingOccurrences(of: " id=\"", with: " ide=\"").utf8)], .refused),
+        CraftedStore(
+          "an object without an id", files: ["": Array(text.replacingOccurrences(of: " id=\"", with: " ide=\"").utf8)],
+          .refused),
       ]
     }
     return Conformance.checks(for: subject).filter { $0.id == "AUT-01" }
@@ -35,7 +38,9 @@ struct CraftedXMLStore: AtomicStore {
   private var base: XMLStore
   static func recognize(_ probe: StoreProbe) -> Recognition { XMLStore.recognize(probe) }
   init(_ configuration: StoreConfiguration) throws(PersistentStoreError) { base = try XMLStore(configuration) }
-  mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata { try base.metadata(in: source) }
+  mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
+    try base.metadata(in: source)
+  }
   mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
     try base.load(source, into: nodes)
   }

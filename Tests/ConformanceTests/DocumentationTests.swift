@@ -3,13 +3,17 @@ import Foundation
 import Testing
 
 @Suite("The documentation tells what is there") struct DocumentationTests {
-  static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+  static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent()
 
-  static func text(_ path: String) throws -> String { try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8) }
+  static func text(_ path: String) throws -> String {
+    try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+  }
 
   /// Every Swift source below a folder, as lines without their margins.
   static func lines(below folder: String) throws -> [[String]] {
-    let files = try #require(FileManager.default.enumerator(at: root.appendingPathComponent(folder), includingPropertiesForKeys: nil))
+    let files = try #require(
+      FileManager.default.enumerator(at: root.appendingPathComponent(folder), includingPropertiesForKeys: nil))
     var all: [[String]] = []
     for case let file as URL in files where file.pathExtension == "swift" && !file.path.contains("/.build") {
       let text = try String(contentsOf: file, encoding: .utf8)
@@ -22,12 +26,17 @@ import Testing
     "each snippet of an article stands in the samples that are built, and each of the samples is quoted",
     arguments: [
       ("AtomicStoreSPI/AtomicStoreSPI.docc/WritingAFormat.md", ["SampleStores/JSONLines"], 9),
-      ("AtomicStoreKit/AtomicStoreKit.docc/ObjectGraph.md", ["SampleStores/Departments", "SampleStores/FriendInfo", "SampleStores/iClass"], 9),
+      (
+        "AtomicStoreKit/AtomicStoreKit.docc/ObjectGraph.md",
+        ["SampleStores/Departments", "SampleStores/FriendInfo", "SampleStores/iClass"], 9
+      ),
     ])
   func snippets(_ name: String, _ folders: [String], _ least: Int) throws {
     let article = try Self.text("Sources/" + name)
     let samples = try folders.map { try Self.lines(below: $0) }
-    let snippets = article.components(separatedBy: "```swift\n").dropFirst().compactMap { $0.components(separatedBy: "\n```").first }
+    let snippets = article.components(separatedBy: "```swift\n").dropFirst().compactMap {
+      $0.components(separatedBy: "\n```").first
+    }
     #expect(snippets.count >= least)
     var isQuoted = [Bool](repeating: false, count: samples.count)
     for snippet in snippets {

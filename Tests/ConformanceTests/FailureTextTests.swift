@@ -1,6 +1,7 @@
-@testable import AtomicStoreConformance
 import Foundation
 import Testing
+
+@testable import AtomicStoreConformance
 
 @Suite("A failure explains itself", .enabled(if: Harness.isReady)) struct FailureTextTests {
   struct Failing: Sendable, CustomTestStringConvertible {
@@ -10,12 +11,17 @@ import Testing
     var testDescription: String { "\(id) \(fault)" }
   }
   static let failing = [
-    Failing(id: "VAL-07", fault: "shortDoubleFormat", outcome: .failed), Failing(id: "REG-02", fault: "trapsAtSave", outcome: .crashed),
-    Failing(id: "REG-02", fault: "trapsInTraits", outcome: .crashed), Failing(id: "REG-02", fault: "hangsAtSave", outcome: .timedOut),
-    Failing(id: "REG-02", fault: "hangsInTraits", outcome: .timedOut), Failing(id: "TRA-01", fault: "deniesOrder", outcome: .failed),
+    Failing(id: "VAL-07", fault: "shortDoubleFormat", outcome: .failed),
+    Failing(id: "REG-02", fault: "trapsAtSave", outcome: .crashed),
+    Failing(id: "REG-02", fault: "trapsInTraits", outcome: .crashed),
+    Failing(id: "REG-02", fault: "hangsAtSave", outcome: .timedOut),
+    Failing(id: "REG-02", fault: "hangsInTraits", outcome: .timedOut),
+    Failing(id: "TRA-01", fault: "deniesOrder", outcome: .failed),
   ]
 
-  @Test("with check, rule, source, expected, actual, causes, files and a command, whichever way it failed", arguments: failing)
+  @Test(
+    "with check, rule, source, expected, actual, causes, files and a command, whichever way it failed",
+    arguments: failing)
   func whole(_ failing: Failing) throws {
     let check = try Harness.check(failing.id, fault: failing.fault, seconds: failing.outcome == .timedOut ? 1 : nil)
     let result = check.outcome(seed: 77)
@@ -56,7 +62,8 @@ import Testing
   func command() throws {
     var subject = Harness.subject
     let inTest = subject.again("VAL-07", seed: 18_446_744_073_709_551_615)
-    #expect(inTest == "ATOMICSTORE_CONFORMANCE_ONLY=VAL-07 ATOMICSTORE_CONFORMANCE_SEED=18446744073709551615 swift test")
+    #expect(
+      inTest == "ATOMICSTORE_CONFORMANCE_ONLY=VAL-07 ATOMICSTORE_CONFORMANCE_SEED=18446744073709551615 swift test")
     subject.fault = "shortDoubleFormat"
     #expect(subject.again("VAL-07", seed: 3) == "atomicstore conform --selftest --fault shortDoubleFormat")
     let check = try Harness.check("VAL-35", fault: "swapsTwoAttributes")

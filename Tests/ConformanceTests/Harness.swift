@@ -1,4 +1,3 @@
-@testable import AtomicStoreConformance
 import AtomicStoreSPI
 import CConformance
 import Foundation
@@ -6,14 +5,19 @@ import Glibc
 import Testing
 import XMLStoreFormat
 
-/// A store with nothing wrong, of a type of its own: what the harness is tested on. It keeps everything as XML stores do.
+@testable import AtomicStoreConformance
+
+/// A store with nothing wrong, of a type of its own: what the harness is tested on. It keeps everything as XML stores
+/// do.
 struct CalmStore: AtomicStore {
   private var base: XMLStore
   static let storeType = XMLStore.storeType
   static let traits = XMLStore.traits
   static func recognize(_ probe: StoreProbe) -> Recognition { XMLStore.recognize(probe) }
   init(_ configuration: StoreConfiguration) throws(PersistentStoreError) { base = try XMLStore(configuration) }
-  mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata { try base.metadata(in: source) }
+  mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
+    try base.metadata(in: source)
+  }
   mutating func inferModel(from source: StoreSource) throws(PersistentStoreError) -> ModelDescription {
     try base.inferModel(from: source)
   }
@@ -34,7 +38,8 @@ enum Harness {
     return subject
   }()
 
-  /// Checks run in copies of a process, some with little memory, which no sanitizer allows; it also defines the system calls itself.
+  /// Checks run in copies of a process, some with little memory, which no sanitizer allows; it also defines the system
+  /// calls itself.
   static let canRunChecks = csf_is_sanitized() == 0
   static let sanitizerReason: Comment = "checks cannot be run under a sanitizer"
 
@@ -50,7 +55,9 @@ enum Harness {
   /// - Parameters:
   ///   - fault: What is planted in the store.
   ///   - seconds: The most that anything in it may take; nil for what the check allows.
-  static func check(_ id: String, fault: String? = nil, seconds: Int? = nil, isBlind: Bool = false) throws -> ConformanceCheck {
+  static func check(_ id: String, fault: String? = nil, seconds: Int? = nil, isBlind: Bool = false) throws
+    -> ConformanceCheck
+  {
     var subject = subject
     subject.fault = fault
     subject.timeLimit = seconds
@@ -81,7 +88,9 @@ enum Harness {
       }
     },
     Fault("hangsAtSave", "hangs at a save") { $0.beforeSave = { _, _ in hang() } },
-    Fault("waitsAtSave", "waits for something at a save that never comes") { $0.beforeSave = { _, _ in while true { usleep(100_000) } } },
+    Fault("waitsAtSave", "waits for something at a save that never comes") {
+      $0.beforeSave = { _, _ in while true { usleep(100_000) } }
+    },
     // As on a machine that gives it little: a part of a tenth of the time.
     Fault("slowAtSave", "is at work at a save, and never has enough of the processor") { hooks in
       hooks.beforeSave = { _, _ in

@@ -1,10 +1,13 @@
-@testable import AtomicStoreConformance
 import AtomicStoreSPI
 import Testing
 
+@testable import AtomicStoreConformance
+
 extension Harness {
   private static func own(_ id: String, catches: [String]) -> CheckDefinition {
-    CheckDefinition(id, "A small graph is kept", from: "the harness's own tests", by: "it is saved and read", catches: catches) { check in
+    CheckDefinition(
+      id, "A small graph is kept", from: "the harness's own tests", by: "it is saved and read", catches: catches
+    ) { check in
       try check.expectKept(Graph.values(.string, [.string("a"), .string("b")]), "two texts")
     }
   }
@@ -12,7 +15,9 @@ extension Harness {
   static let selfTestChecks: [CheckDefinition] = [
     own("OWN-01", catches: ["ownWrong"]), own("OWN-02", catches: ["ownHarmless"]), own("OWN-03", catches: ["ownTrap"]),
     own("OWN-04", catches: []), own("OWN-05", catches: ["ownUnheardOf"]), own("OWN-06", catches: ["ownWreck"]),
-    CheckDefinition("OWN-07", "Nothing is looked at", from: "the harness's own tests", by: "nothing", catches: []) { _ in },
+    CheckDefinition("OWN-07", "Nothing is looked at", from: "the harness's own tests", by: "nothing", catches: []) {
+      _ in
+    },
   ]
 
   static let selfTestFaults: [Fault] = [
@@ -22,7 +27,9 @@ extension Harness {
     Fault("ownHarmless", "does nothing wrong"),
     Fault("ownTrap", "traps where it should be wrong") { $0.beforeSave = { _, _ in trap() } },
     Fault("ownWreck", "is wrong everywhere") { hooks in
-      hooks.saved = { (snapshot) throws(PersistentStoreError) in throw PersistentStoreError(.inputOutput, "nothing works") }
+      hooks.saved = { (snapshot) throws(PersistentStoreError) in
+        throw PersistentStoreError(.inputOutput, "nothing works")
+      }
     },
   ]
 }
@@ -34,14 +41,18 @@ extension Harness {
 
   /// All of them at once, and a few checks that have nothing to do with any.
   static let all = run(
-    Harness.selfTestChecks.filter { $0.id != "OWN-07" } + Checks.all.filter { ["REG-02", "MET-03", "LOD-01"].contains($0.id) },
+    Harness.selfTestChecks.filter { $0.id != "OWN-07" }
+      + Checks.all.filter { ["REG-02", "MET-03", "LOD-01"].contains($0.id) },
     Harness.selfTestFaults)
 
-  private func finding(_ fault: String) throws -> ConformanceSelfTest.Finding { try #require(Self.all.findings.first { $0.fault == fault }) }
+  private func finding(_ fault: String) throws -> ConformanceSelfTest.Finding {
+    try #require(Self.all.findings.first { $0.fault == fault })
+  }
 
   @Test("a fault that its check finds is caught, and that is all there is to say")
   func caught() throws {
-    let outcome = Self.run(Harness.selfTestChecks.filter { $0.id == "OWN-01" }, Harness.selfTestFaults.filter { $0.name == "ownWrong" })
+    let outcome = Self.run(
+      Harness.selfTestChecks.filter { $0.id == "OWN-01" }, Harness.selfTestFaults.filter { $0.name == "ownWrong" })
     let finding = try #require(outcome.findings.first)
     #expect(finding.caughtBy == ["OWN-01"] && finding.missedBy.isEmpty && finding.brokenIn.isEmpty && finding.isSound)
     #expect(outcome.caught == 1 && outcome.deadChecks.isEmpty && outcome.unknownFaults.isEmpty && outcome.isSuccess)

@@ -1,6 +1,7 @@
-@testable import AtomicStoreConformance
 import AtomicStoreSPI
 import Testing
+
+@testable import AtomicStoreConformance
 
 extension Harness {
   private typealias Saving = @Sendable (inout StoreSnapshot) throws(PersistentStoreError) -> Void
@@ -13,9 +14,10 @@ extension Harness {
 
   private static func hasValue(_ nodes: NodeTable, _ isBad: (StoredValue) -> Bool) -> Bool {
     nodes.model.entities.contains { entity in
-      !entity.isAbstract && nodes.handles(of: entity.index).contains { node in
-        entity.slots.contains { isBad(nodes.value(slot: $0.index, of: node)) }
-      }
+      !entity.isAbstract
+        && nodes.handles(of: entity.index).contains { node in
+          entity.slots.contains { isBad(nodes.value(slot: $0.index, of: node)) }
+        }
     }
   }
 
@@ -54,37 +56,51 @@ extension Harness {
         metadata.model = nil
         return metadata
       }
-      hooks.inferModel = { source throws(PersistentStoreError) in throw PersistentStoreError(.modelNeeded, "a model is needed") }
+      hooks.inferModel = { source throws(PersistentStoreError) in
+        throw PersistentStoreError(.modelNeeded, "a model is needed")
+      }
     },
     Fault("cannotWrite", "says that it writes, and does not") { $0.saved = refuse { _ in true } },
     Fault("numbersOnly", "says that it keeps texts as references, and refuses them") { hooks in
       hooks.saved = refuse { nodes in
         nodes.model.entities.contains { entity in
-          !entity.isAbstract && nodes.handles(of: entity.index).contains { if case .string = nodes.reference(of: $0) { true } else { false } }
+          !entity.isAbstract
+            && nodes.handles(of: entity.index).contains {
+              if case .string = nodes.reference(of: $0) { true } else { false }
+            }
         }
       }
     },
-    Fault("oneEntityOnly", "says that it holds any number of entities, and holds one") { $0.saved = refuse(hasManyEntities) },
+    Fault("oneEntityOnly", "says that it holds any number of entities, and holds one") {
+      $0.saved = refuse(hasManyEntities)
+    },
     // As they say.
     fault("honestSpecialFloats", { $0.keepsSpecialFloats = false }, saved: refuse { hasValue($0, isSpecial) }),
     fault("honestEmpty", { $0.keepsNilApartFromEmpty = false }, saved: refuse { hasValue($0) { $0 == .string("") } }),
-    fault("honestOrder", { $0.keepsOrder = false }, saved: refuse { nodes in
-      hasValue(nodes) { if case .toMany(let list) = $0 { list.count > 1 } else { false } } && nodes.model.entity(named: "Item") != nil
-    }),
+    fault(
+      "honestOrder", { $0.keepsOrder = false },
+      saved: refuse { nodes in
+        hasValue(nodes) { if case .toMany(let list) = $0 { list.count > 1 } else { false } }
+          && nodes.model.entity(named: "Item") != nil
+      }),
     fault("honestEntities", { $0.maximumEntities = 1 }, saved: refuse(hasManyEntities)),
-    fault("honestMetadata", { $0.keepsMetadata = false }, saved: { snapshot in snapshot.metadata.entries = PropertyListDictionary() }),
+    fault(
+      "honestMetadata", { $0.keepsMetadata = false },
+      saved: { snapshot in snapshot.metadata.entries = PropertyListDictionary() }),
     fault("honestWriting", { $0.canWrite = false }, saved: refuse { _ in true }),
     // Neither kept nor refused.
-    fault("silentOrder", { $0.keepsOrder = false }, saved: { (snapshot) throws(PersistentStoreError) in
-      for entity in snapshot.nodes.model.entities where !entity.isAbstract {
-        for node in snapshot.nodes.handles(of: entity.index) {
-          for slot in entity.slots where slot.isOrdered {
-            guard case .toMany(let list) = snapshot.nodes.value(slot: slot.index, of: node) else { continue }
-            try snapshot.nodes.set(.toMany(Array(list.reversed())), slot: slot.index, of: node)
+    fault(
+      "silentOrder", { $0.keepsOrder = false },
+      saved: { (snapshot) throws(PersistentStoreError) in
+        for entity in snapshot.nodes.model.entities where !entity.isAbstract {
+          for node in snapshot.nodes.handles(of: entity.index) {
+            for slot in entity.slots where slot.isOrdered {
+              guard case .toMany(let list) = snapshot.nodes.value(slot: slot.index, of: node) else { continue }
+              try snapshot.nodes.set(.toMany(Array(list.reversed())), slot: slot.index, of: node)
+            }
           }
         }
-      }
-    }),
+      }),
   ]
 }
 
@@ -97,7 +113,8 @@ extension Harness {
   }
 
   static let lies: [Lie] = [
-    Lie(trait: "keepsOrder", fault: "deniesOrder", check: "TRA-01"), Lie(trait: "keepsOrder", fault: "convertDropsOrder", check: "TRA-01"),
+    Lie(trait: "keepsOrder", fault: "deniesOrder", check: "TRA-01"),
+    Lie(trait: "keepsOrder", fault: "convertDropsOrder", check: "TRA-01"),
     Lie(trait: "keepsOrder", fault: "silentOrder", check: "TRA-01"),
     Lie(trait: "keepsNilApartFromEmpty", fault: "deniesEmpty", check: "TRA-02"),
     Lie(trait: "keepsNilApartFromEmpty", fault: "nilEqualsEmpty", check: "TRA-02"),
@@ -105,15 +122,19 @@ extension Harness {
     Lie(trait: "keepsSpecialFloats", fault: "nanBecomesZero", check: "VAL-08"),
     Lie(trait: "keepsMetadata", fault: "deniesMetadata", check: "TRA-03"),
     Lie(trait: "keepsMetadata", fault: "dropsCustomMetadata", check: "TRA-03"),
-    Lie(trait: "isSelfDescribing", fault: "deniesModel", check: "TRA-04"), Lie(trait: "isSelfDescribing", fault: "hidesModel", check: "TRA-04"),
+    Lie(trait: "isSelfDescribing", fault: "deniesModel", check: "TRA-04"),
+    Lie(trait: "isSelfDescribing", fault: "hidesModel", check: "TRA-04"),
     Lie(trait: "maximumEntities", fault: "deniesEntities", check: "TRA-05"),
     Lie(trait: "maximumEntities", fault: "oneEntityOnly", check: "TRA-05"),
-    Lie(trait: "unsupportedTypes", fault: "deniesUUIDs", check: "VAL-29"), Lie(trait: "unsupportedTypes", fault: "deniesUUIDs", check: "VAL-32"),
+    Lie(trait: "unsupportedTypes", fault: "deniesUUIDs", check: "VAL-29"),
+    Lie(trait: "unsupportedTypes", fault: "deniesUUIDs", check: "VAL-32"),
     Lie(trait: "unsupportedTypes", fault: "unsupportedTypeDropped", check: "VAL-32"),
-    Lie(trait: "references", fault: "deniesReferences", check: "TRA-06"), Lie(trait: "references", fault: "deniesAllReferences", check: "TRA-06"),
+    Lie(trait: "references", fault: "deniesReferences", check: "TRA-06"),
+    Lie(trait: "references", fault: "deniesAllReferences", check: "TRA-06"),
     Lie(trait: "references", fault: "numbersOnly", check: "TRA-06"),
     Lie(trait: "layout", fault: "tellsOtherLayout", check: "TRA-07"),
-    Lie(trait: "canWrite", fault: "deniesWriting", check: "TRA-08"), Lie(trait: "canWrite", fault: "cannotWrite", check: "TRA-08"),
+    Lie(trait: "canWrite", fault: "deniesWriting", check: "TRA-08"),
+    Lie(trait: "canWrite", fault: "cannotWrite", check: "TRA-08"),
   ]
 
   @Test("a trait that denies what works, or promises what does not, is found", arguments: lies)
@@ -125,7 +146,8 @@ extension Harness {
   @Test(
     "a gap that is declared, and refused or left out as declared, is verified",
     arguments: [
-      ("VAL-08", "honestSpecialFloats"), ("TRA-02", "honestEmpty"), ("TRA-01", "honestOrder"), ("TRA-05", "honestEntities"),
+      ("VAL-08", "honestSpecialFloats"), ("TRA-02", "honestEmpty"), ("TRA-01", "honestOrder"),
+      ("TRA-05", "honestEntities"),
       ("TRA-03", "honestMetadata"), ("TRA-08", "honestWriting"),
     ])
   func honest(_ id: String, _ fault: String) throws {

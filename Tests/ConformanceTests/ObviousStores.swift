@@ -2,8 +2,8 @@ import AtomicStoreSPI
 import Foundation
 import FoundationXML
 
-// The stores that one writes first, with what Foundation has at hand: each a page, each works in a demonstration. What they fail
-// stands in the article Ways to lose data, and a test holds it to that.
+// The stores that one writes first, with what Foundation has at hand: each a page, each works in a demonstration. What
+// they fail stands in the article Ways to lose data, and a test holds it to that.
 
 /// Everything a first try knows of a value.
 enum ObviousText {
@@ -39,12 +39,15 @@ enum ObviousText {
   }
 
   /// Puts one property of a node.
-  static func put(_ text: String, _ name: String, _ entity: Entity, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
+  static func put(_ text: String, _ name: String, _ entity: Entity, into nodes: NodeTableBuilder)
+    throws(PersistentStoreError)
+  {
     guard let slot = entity.slot(named: name) else { return }
     switch entity.slots[slot].kind {
     case .attribute(let type): try nodes.set(value(text, type), slot: slot)
     case .toOne: if let id = Int64(text) { try nodes.set(toOne: id, slot: slot) }
-    case .toMany: for id in text.split(separator: " ") { if let id = Int64(id) { try nodes.append(toMany: id, slot: slot) } }
+    case .toMany:
+      for id in text.split(separator: " ") { if let id = Int64(id) { try nodes.append(toMany: id, slot: slot) } }
     }
   }
 
@@ -62,7 +65,8 @@ enum ObviousText {
 /// With `XMLDocument`.
 struct ObviousXMLStore: AtomicStore {
   static let storeType = "ObviousXML"
-  static let traits = StoreTraits(summary: "A first try with XMLDocument", fileExtensions: ["oxml"], isSelfDescribing: false)
+  static let traits = StoreTraits(
+    summary: "A first try with XMLDocument", fileExtensions: ["oxml"], isSelfDescribing: false)
   static func recognize(_ probe: StoreProbe) -> Recognition { probe.begins(with: "<?xml") ? .yes : .no }
   init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {}
 
@@ -76,7 +80,9 @@ struct ObviousXMLStore: AtomicStore {
   mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
     let root = try root(source)
     let uuid = root?.attribute(forName: "uuid")?.stringValue.flatMap { UUID(uuidString: $0) } ?? UUID()
-    return StoreMetadata(storeType: Self.storeType, uuid: uuid, lastReference: Int64(root?.attribute(forName: "last")?.stringValue ?? "") ?? 0)
+    return StoreMetadata(
+      storeType: Self.storeType, uuid: uuid,
+      lastReference: Int64(root?.attribute(forName: "last")?.stringValue ?? "") ?? 0)
   }
 
   mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
@@ -86,7 +92,9 @@ struct ObviousXMLStore: AtomicStore {
       else { continue }
       try nodes.beginNode(entity: entity.index, reference: id)
       for child in element.children ?? [] {
-        guard let child = child as? XMLElement, let name = child.attribute(forName: "name")?.stringValue else { continue }
+        guard let child = child as? XMLElement, let name = child.attribute(forName: "name")?.stringValue else {
+          continue
+        }
         try ObviousText.put(child.stringValue ?? "", name, entity, into: nodes)
       }
     }
@@ -126,7 +134,8 @@ struct ObviousXMLStore: AtomicStore {
 /// With `PropertyListSerialization`.
 struct ObviousPropertyListStore: AtomicStore {
   static let storeType = "ObviousPropertyList"
-  static let traits = StoreTraits(summary: "A first try with PropertyListSerialization", fileExtensions: ["oplist"], isSelfDescribing: false)
+  static let traits = StoreTraits(
+    summary: "A first try with PropertyListSerialization", fileExtensions: ["oplist"], isSelfDescribing: false)
   static func recognize(_ probe: StoreProbe) -> Recognition { probe.begins(with: "bplist00") ? .yes : .no }
   init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {}
 
@@ -146,7 +155,9 @@ struct ObviousPropertyListStore: AtomicStore {
 
   mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
     for object in try root(source)["objects"] as? [[String: Any]] ?? [] {
-      guard let name = object["entity"] as? String, let entity = nodes.model.entity(named: name), let id = object["id"] as? Int else { continue }
+      guard let name = object["entity"] as? String, let entity = nodes.model.entity(named: name),
+        let id = object["id"] as? Int
+      else { continue }
       try nodes.beginNode(entity: entity.index, reference: Int64(id))
       for (name, value) in object["values"] as? [String: Any] ?? [:] {
         guard let slot = entity.slot(named: name) else { continue }
@@ -204,12 +215,15 @@ struct ObviousCSVStore: AtomicStore {
   mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
     let head = try lines(source).first ?? []
     let uuid = head.count > 1 ? UUID(uuidString: head[1]) : nil
-    return StoreMetadata(storeType: Self.storeType, uuid: uuid ?? UUID(), lastReference: head.count > 2 ? Int64(head[2]) ?? 0 : 0)
+    return StoreMetadata(
+      storeType: Self.storeType, uuid: uuid ?? UUID(), lastReference: head.count > 2 ? Int64(head[2]) ?? 0 : 0)
   }
 
   mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
     for fields in try lines(source).dropFirst() {
-      guard fields.count > 1, let entity = nodes.model.entity(named: fields[0]), let id = Int64(fields[1]) else { continue }
+      guard fields.count > 1, let entity = nodes.model.entity(named: fields[0]), let id = Int64(fields[1]) else {
+        continue
+      }
       try nodes.beginNode(entity: entity.index, reference: id)
       for field in fields.dropFirst(2) {
         let parts = field.split(separator: "=", maxSplits: 1).map(String.init)
@@ -226,7 +240,9 @@ struct ObviousCSVStore: AtomicStore {
         var fields = [entity.name, "\(reader.reference(row: row))"]
         for slot in entity.slots {
           let value = reader.value(slot: slot.index, row: row)
-          if let content = ObviousText.many(value) ?? ObviousText.text(value) { fields.append(slot.name + "=" + content) }
+          if let content = ObviousText.many(value) ?? ObviousText.text(value) {
+            fields.append(slot.name + "=" + content)
+          }
         }
         text += fields.joined(separator: ",") + "\n"
       }

@@ -1,4 +1,3 @@
-@testable import AtomicStoreConformance
 import AtomicStoreKit
 import AtomicStoreSPI
 import BinaryPropertyListStoreFormat
@@ -8,6 +7,8 @@ import StoreMutation
 import Testing
 import XMLStoreFormat
 
+@testable import AtomicStoreConformance
+
 /// A format of the kit under a type of its own: a worker process is found by the type that it is to serve.
 struct MeasuredStore<Base: AtomicStore>: AtomicStore {
   private var base: Base
@@ -16,7 +17,9 @@ struct MeasuredStore<Base: AtomicStore>: AtomicStore {
   var layout: StoreLayout { base.layout }
   static func recognize(_ probe: StoreProbe) -> Recognition { Base.recognize(probe) }
   init(_ configuration: StoreConfiguration) throws(PersistentStoreError) { base = try Base(configuration) }
-  mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata { try base.metadata(in: source) }
+  mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
+    try base.metadata(in: source)
+  }
   mutating func inferModel(from source: StoreSource) throws(PersistentStoreError) -> ModelDescription {
     try base.inferModel(from: source)
   }
@@ -28,12 +31,17 @@ struct MeasuredStore<Base: AtomicStore>: AtomicStore {
   }
 }
 
-@Suite("Memory by the size of the file", .enabled(if: Harness.canRunChecks, Harness.sanitizerReason)) struct ProductShapeTests {
+@Suite("Memory by the size of the file", .enabled(if: Harness.canRunChecks, Harness.sanitizerReason))
+struct ProductShapeTests {
   /// One check for each shape that a reader is attacked with; model files are read where XML stores are.
-  private static func checks<Base: AtomicStore>(_ type: Base.Type, _ readers: Set<HostileReader>) -> [ConformanceCheck] {
+  private static func checks<Base: AtomicStore>(_ type: Base.Type, _ readers: Set<HostileReader>) -> [ConformanceCheck]
+  {
     var subject = ConformanceSubject(MeasuredStore<Base>.self)
-    subject.ownChecks = ProductShape.all.enumerated().filter { readers.contains($0.element.reader) }.map { number, shape in
-      CheckDefinition("SHP-\(number)", shape.name, from: "the kit's promise on hostile input", by: "it is opened", timeLimit: 120) { check in
+    subject.ownChecks = ProductShape.all.enumerated().filter { readers.contains($0.element.reader) }.map {
+      number, shape in
+      CheckDefinition(
+        "SHP-\(number)", shape.name, from: "the kit's promise on hostile input", by: "it is opened", timeLimit: 120
+      ) { check in
         let bytes = shape.bytes
         let path = check.folder + "/" + shape.fileName
         Files.write(bytes, to: path)
@@ -50,7 +58,8 @@ struct MeasuredStore<Base: AtomicStore>: AtomicStore {
         }
         let most = (64 << 20) + 64 * bytes.count
         check.note("\(bytes.count) bytes, \(memory >> 20) of \(most >> 20) MB")
-        try check.expect(memory <= most, "at most \(most >> 20) MB for \(bytes.count) bytes", "it took \(memory >> 20) MB")
+        try check.expect(
+          memory <= most, "at most \(most >> 20) MB for \(bytes.count) bytes", "it took \(memory >> 20) MB")
         // A process of which nothing is known would pass.
         try check.expect(memory > 0, "memory is measured", "no memory was taken")
       }

@@ -1,5 +1,6 @@
-@testable import AtomicStoreConformance
 import Testing
+
+@testable import AtomicStoreConformance
 
 @Suite("The same seed gives the same result", .enabled(if: Harness.isReady)) struct RepeatTests {
   /// Checks that choose at random, checks that do not, one that sweeps, and some on stores that are wrong.
@@ -40,7 +41,8 @@ import Testing
     let checks = try Self.checks()
     let first = Self.told(checks, seed: 11, width: 1)
     #expect(first.count == checks.count)
-    #expect(first.filter { $0.outcome == .failed }.count == 3, "\(first.map { "\($0.id) \($0.outcome) \($0.actual ?? "")" })")
+    #expect(
+      first.filter { $0.outcome == .failed }.count == 3, "\(first.map { "\($0.id) \($0.outcome) \($0.actual ?? "")" })")
     var random = SeededRandom(5)
     let shuffled = checks.shuffled(using: &random)
     #expect(shuffled.map(\.id) != checks.map(\.id))

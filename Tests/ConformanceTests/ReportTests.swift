@@ -1,20 +1,31 @@
-@testable import AtomicStoreConformance
 import Foundation
 import FoundationXML
 import Testing
 
+@testable import AtomicStoreConformance
+
 /// As much of JSON Schema as the report's schema uses; a keyword that it does not know is a problem.
 struct JSONSchema {
-  private static let known: Set = ["$schema", "title", "type", "required", "properties", "items", "additionalProperties", "enum", "const", "minimum"]
+  private static let known: Set = [
+    "$schema", "title", "type", "required", "properties", "items", "additionalProperties", "enum", "const", "minimum",
+  ]
 
   static func problems(_ value: Any, _ schema: [String: Any], at place: String = "$") -> [String] {
     var found = schema.keys.filter { !known.contains($0) }.map { "\(place): the validator does not know '\($0)'" }
     if let type = schema["type"] as? String, !isOf(type, value) { return found + ["\(place): no \(type)"] }
-    if let constant = schema["const"] as? String, value as? String != constant { found.append("\(place): not '\(constant)'") }
-    if let list = schema["enum"] as? [String], !list.contains(value as? String ?? "") { found.append("\(place): '\(value)' is none of \(list)") }
-    if let least = schema["minimum"] as? Double, (value as? NSNumber)?.doubleValue ?? least < least { found.append("\(place): less than \(least)") }
+    if let constant = schema["const"] as? String, value as? String != constant {
+      found.append("\(place): not '\(constant)'")
+    }
+    if let list = schema["enum"] as? [String], !list.contains(value as? String ?? "") {
+      found.append("\(place): '\(value)' is none of \(list)")
+    }
+    if let least = schema["minimum"] as? Double, (value as? NSNumber)?.doubleValue ?? least < least {
+      found.append("\(place): less than \(least)")
+    }
     if let object = value as? [String: Any] {
-      for name in schema["required"] as? [String] ?? [] where object[name] == nil { found.append("\(place): no '\(name)'") }
+      for name in schema["required"] as? [String] ?? [] where object[name] == nil {
+        found.append("\(place): no '\(name)'")
+      }
       let properties = schema["properties"] as? [String: [String: Any]] ?? [:]
       for (name, inner) in object {
         if let own = properties[name] ?? schema["additionalProperties"] as? [String: Any] {
@@ -60,19 +71,23 @@ final class JUnitReader: NSObject, XMLParserDelegate {
   }
 
   func parser(
-    _ parser: XMLParser, didStartElement name: String, namespaceURI: String?, qualifiedName: String?, attributes: [String: String]
+    _ parser: XMLParser, didStartElement name: String, namespaceURI: String?, qualifiedName: String?,
+    attributes: [String: String]
   ) {
     switch name {
     case "testsuite": suite = attributes
     case "testcase":
-      cases.append(Case(id: String(attributes["name"]?.split(separator: " ").first ?? ""), profile: attributes["classname"] ?? ""))
+      cases.append(
+        Case(id: String(attributes["name"]?.split(separator: " ").first ?? ""), profile: attributes["classname"] ?? ""))
     default:
       guard !cases.isEmpty else { return }
       cases[cases.count - 1].inner = name
       cases[cases.count - 1].message = attributes["message"] ?? ""
     }
   }
-  func parser(_ parser: XMLParser, foundCharacters string: String) { if !cases.isEmpty { cases[cases.count - 1].text += string } }
+  func parser(_ parser: XMLParser, foundCharacters string: String) {
+    if !cases.isEmpty { cases[cases.count - 1].text += string }
+  }
 }
 
 @Suite("Reports", .enabled(if: Harness.isReady)) struct ReportTests {
@@ -102,7 +117,8 @@ final class JUnitReader: NSObject, XMLParserDelegate {
   /// A run of real checks, with a failure, a crash and a check that does not apply.
   static func run() throws -> ConformanceReport {
     let checks = [
-      try Harness.check("REG-02"), try Harness.check("VAL-07", fault: "shortDoubleFormat"), try Harness.check("LOD-01", fault: "trapsAtSave"),
+      try Harness.check("REG-02"), try Harness.check("VAL-07", fault: "shortDoubleFormat"),
+      try Harness.check("LOD-01", fault: "trapsAtSave"),
       try Harness.check("HCS-01"), try Harness.check("TRA-02", fault: "honestEmpty"), try Harness.check("SAV-09"),
     ]
     return ConformanceReport(storeType: "Calm", checks: checks, results: ConformanceRun(checks).results())
@@ -113,7 +129,11 @@ final class JUnitReader: NSObject, XMLParserDelegate {
     let report = isReal ? try Self.run() : Self.invented
     let expected = Dictionary(uniqueKeysWithValues: report.results.map { ($0.id, $0.outcome.rawValue) })
     #expect(expected.count == report.results.count)
-    if isReal { #expect(Set(expected.values).isSuperset(of: ["passed", "failed", "crashed", "notApplicable", "refusalVerified"]), "\(expected)") }
+    if isReal {
+      #expect(
+        Set(expected.values).isSuperset(of: ["passed", "failed", "crashed", "notApplicable", "refusalVerified"]),
+        "\(expected)")
+    }
 
     let json = try #require(try JSONSerialization.jsonObject(with: Data(report.json())) as? [String: Any])
     let entries = try #require(json["checks"] as? [[String: Any]])
@@ -138,7 +158,8 @@ final class JUnitReader: NSObject, XMLParserDelegate {
       case .passed, .refusalVerified: #expect(one.inner == nil)
       case .failed: #expect(one.inner == "failure" && !one.text.isEmpty)
       case .crashed, .timedOut: #expect(one.inner == "error" && one.message == result.outcome.rawValue)
-      case .gap, .notApplicable, .blocked: #expect(one.inner == "skipped" && one.message.hasPrefix(result.outcome.rawValue))
+      case .gap, .notApplicable, .blocked:
+        #expect(one.inner == "skipped" && one.message.hasPrefix(result.outcome.rawValue))
       }
     }
     #expect(junit.suite["tests"] == "\(expected.count)")
@@ -162,13 +183,16 @@ final class JUnitReader: NSObject, XMLParserDelegate {
   @Test("totals are the catalogue's")
   func totals() throws {
     #expect(Self.invented.results.count == Conformance.catalogue.count)
-    let profiles = ConformanceCheck.Profile.allCases.map { profile in Conformance.catalogue.filter { $0.profile == profile }.count }
+    let profiles = ConformanceCheck.Profile.allCases.map { profile in
+      Conformance.catalogue.filter { $0.profile == profile }.count
+    }
     #expect(profiles.reduce(0, +) == Conformance.catalogue.count && !profiles.contains(0))
   }
 
   @Test("JSON holds to the schema that is published, and what does not is found")
   func schema() throws {
-    let schema = try #require(try JSONSerialization.jsonObject(with: Data(ConformanceReport.schema.utf8)) as? [String: Any])
+    let schema = try #require(
+      try JSONSerialization.jsonObject(with: Data(ConformanceReport.schema.utf8)) as? [String: Any])
     let good = try #require(try JSONSerialization.jsonObject(with: Data(Self.invented.json())) as? [String: Any])
     #expect(JSONSchema.problems(good, schema).isEmpty, "\(JSONSchema.problems(good, schema).prefix(5))")
     // A few checks are enough to be wrong.
@@ -201,16 +225,22 @@ final class JUnitReader: NSObject, XMLParserDelegate {
     let place = try #require(all.lastIndex { $0.profile == .core })
     let total = all.count { $0.profile == .core }
     let most = all.enumerated().filter { $0.offset != place }.map(\.element)
-    let report = ConformanceReport(storeType: "Calm", checks: most, results: most.map { ConformanceResult(id: $0.id, outcome: .passed) })
+    let report = ConformanceReport(
+      storeType: "Calm", checks: most, results: most.map { ConformanceResult(id: $0.id, outcome: .passed) })
     #expect(report.claim(.core) == .incomplete(run: total - 1, of: total) && report.claim(.durable) == .full)
-    for text in [report.text, report.html] { #expect(text.contains("core: not claimed (\(total - 1) of \(total) run)")) }
+    for text in [report.text, report.html] {
+      #expect(text.contains("core: not claimed (\(total - 1) of \(total) run)"))
+    }
     let json = try #require(try JSONSerialization.jsonObject(with: Data(report.json())) as? [String: Any])
-    #expect((json["claims"] as? [String: String])?["core"] == "not claimed" && (json["claims"] as? [String: String])?["durable"] == "full")
+    #expect(
+      (json["claims"] as? [String: String])?["core"] == "not claimed"
+        && (json["claims"] as? [String: String])?["durable"] == "full")
     #expect((json["coverage"] as? [String: [String: Int]])?["core"] == ["run": total - 1, "of": total])
     // What stands against it stands against the whole alone.
     var results = passed
     results[place].outcome = .failed
-    #expect(ConformanceReport(storeType: "Calm", checks: all, results: results).claim(.core) == .partial([all[place].id]))
+    #expect(
+      ConformanceReport(storeType: "Calm", checks: all, results: results).claim(.core) == .partial([all[place].id]))
   }
 
   @Test("markup in what a store says stays text, and what XML cannot have is written by its number")

@@ -3,11 +3,12 @@ import AtomicStoreSPI
 
 /// Several contexts that change one store at random: what is done, in an order that can be printed and shortened.
 public struct ContextScript: Sendable {
-  /// One operation of one context. Numbers choose among what there is when it is carried out, so that a script without some
-  /// of its steps is a script as well.
+  /// One operation of one context. Numbers choose among what there is when it is carried out, so that a script without
+  /// some of its steps is a script as well.
   public struct Step: Sendable {
     enum Kind: UInt8, CaseIterable, Sendable {
-      case set, setNil, toggle, assign, move, value, delete, insert, save, refresh, refreshMerging, refreshAll, merge, undo, redo,
+      case set, setNil, toggle, assign, move, value, delete, insert, save, refresh, refreshMerging, refreshAll, merge,
+        undo, redo,
         rollback, read, process
     }
     let context: Int
@@ -40,11 +41,14 @@ public struct ContextScript: Sendable {
     let count = 2 + dice.below(3)
     setup = Setup(
       type: type, policies: (0..<count).map { _ in MergePolicy.allCases[dice.below(MergePolicy.allCases.count)] },
-      hasChild: dice.below(4) == 0, hasForeigner: dice.below(6) == 0, hasUndo: dice.below(3) == 0, isMergedByHand: dice.below(4) > 0)
+      hasChild: dice.below(4) == 0, hasForeigner: dice.below(6) == 0, hasUndo: dice.below(3) == 0,
+      isMergedByHand: dice.below(4) > 0)
     if dice.below(2) == 0 { setup.policies = setup.policies.map { [policies = setup.policies] _ in policies[0] } }
     self.seed = dice.next()
     steps = (0..<length).map { _ in
-      Step(context: dice.below(count), kind: Self.kind(dice.below(100)), a: dice.below(1 << 20), b: dice.below(1 << 20), c: dice.below(1 << 20))
+      Step(
+        context: dice.below(count), kind: Self.kind(dice.below(100)), a: dice.below(1 << 20), b: dice.below(1 << 20),
+        c: dice.below(1 << 20))
     }
   }
 
@@ -84,7 +88,8 @@ public struct ContextScript: Sendable {
     }
   }
 
-  /// The shortest script found that fails: steps are dropped, many at once and then fewer, as long as it goes on failing.
+  /// The shortest script found that fails: steps are dropped, many at once and then fewer, as long as it goes on
+  /// failing.
   public func shortened() -> ContextScript {
     var best = self
     var size = max(1, steps.count / 2)

@@ -12,7 +12,8 @@ enum ScriptModel {
   ) -> PropertyDescription {
     .relationship(
       RelationshipDescription(
-        name: name, destinationEntityName: destination, inverseName: inverse, maximumCount: toMany ? 0 : 1, isOrdered: ordered,
+        name: name, destinationEntityName: destination, inverseName: inverse, maximumCount: toMany ? 0 : 1,
+        isOrdered: ordered,
         deleteRule: rule))
   }
   private static let number = PropertyDescription.attribute(AttributeDescription(name: "n", type: .integer32))
@@ -63,5 +64,7 @@ enum ScriptModel {
   }
 
   /// The entities of the objects that a script begins with.
-  static let cast = ["Person", "Person", "Boss", "Boss", "Thing", "Thing", "Car", "Box", "Box", "Tag", "Tag", "Desk", "Desk"]
+  static let cast = [
+    "Person", "Person", "Boss", "Boss", "Thing", "Thing", "Car", "Box", "Box", "Tag", "Tag", "Desk", "Desk",
+  ]
 }

@@ -14,7 +14,9 @@ extension ScriptRun {
         for relationship in relationships(of: entity.name) {
           guard let inverse = relationship.inverseName else { continue }
           for other in Self.references(nodes.value(forKey: relationship.name, of: node)) {
-            guard let partner = nodes.handle(for: other) else { throw Wrong(description: "\(other) is not in the file") }
+            guard let partner = nodes.handle(for: other) else {
+              throw Wrong(description: "\(other) is not in the file")
+            }
             let back = Self.references(nodes.value(forKey: inverse, of: partner))
             guard back.contains(where: { nodes.handle(for: $0) == node }) else {
               throw Wrong(
@@ -42,11 +44,15 @@ extension ScriptRun {
       guard let object = context.registeredObject(for: id), !object.isFault, !object.isDeleted else { continue }
       for relationship in relationships(of: object.entity.name) where relationship.inverseName != nil {
         guard let destination = ScriptModel.model.entity(named: relationship.destinationEntityName),
-          case .relationship(let inverse)? = destination.properties.first(where: { $0.name == relationship.inverseName }),
+          case .relationship(let inverse)? = destination.properties.first(where: { $0.name == relationship.inverseName }
+          ),
           inverse.deleteRule != .noAction, inverse.deleteRule != .deny
         else { continue }
         for other in try object.objects(forRelationshipNamed: relationship.name) where other.isDeleted {
-          throw Wrong(description: "after a merge \(name(of: id)).\(relationship.name) names \(name(of: other.objectID)), which is deleted here")
+          throw Wrong(
+            description:
+              "after a merge \(name(of: id)).\(relationship.name) names \(name(of: other.objectID)), which is deleted here"
+          )
         }
       }
     }
@@ -87,19 +93,24 @@ struct SavePromise {
         if policy == .mergeByPropertyObjectTrump, !here, slot.relationship?.inverseName != nil { continue }
         // What is new here has no reference before the save.
         if !takesStore, slot.isRelationship, Self.leadsToNewObject(conflict.objectID, slot.name, context) { continue }
-        note(conflict.objectID, slot, (takesStore ? persisted : conflict.objectSnapshot)[slot.name], "conflict, \(policy)")
+        note(
+          conflict.objectID, slot, (takesStore ? persisted : conflict.objectSnapshot)[slot.name], "conflict, \(policy)")
       }
     }
     for object in context.updatedObjects.union(context.insertedObjects) where !contested.contains(object.objectID) {
       for slot in object.entity.slots where !slot.isRelationship {
-        note(object.objectID, slot, object["n"].map { _ in .integer(Int64(object["n"] as? Int ?? 0)) } ?? .null, "no conflict, \(policy)")
+        note(
+          object.objectID, slot, object["n"].map { _ in .integer(Int64(object["n"] as? Int ?? 0)) } ?? .null,
+          "no conflict, \(policy)")
       }
     }
   }
 
   private static func isOneToOne(_ slot: Slot) -> Bool {
     guard let relationship = slot.relationship, let inverse = relationship.inverseName,
-      let back = ScriptModel.model.entity(named: relationship.destinationEntityName)?.slots.first(where: { $0.name == inverse })
+      let back = ScriptModel.model.entity(named: relationship.destinationEntityName)?.slots.first(where: {
+        $0.name == inverse
+      })
     else { return false }
     return !slot.isToMany && !back.isToMany
   }
@@ -112,7 +123,9 @@ struct SavePromise {
   private mutating func note(_ id: ManagedObjectID, _ slot: Slot, _ value: StoredValue?, _ why: String) {
     guard let reference = id.reference else { return }
     values.append(
-      Value(reference: ObjectReference(entityName: id.entityName, reference: reference), property: slot.name, value: value ?? .null, why: why))
+      Value(
+        reference: ObjectReference(entityName: id.entityName, reference: reference), property: slot.name,
+        value: value ?? .null, why: why))
   }
 
   func check(_ nodes: NodeTable, _ name: (ManagedObjectID?) -> String) throws {
@@ -122,7 +135,8 @@ struct SavePromise {
       if found == entry.value { continue }
       // What was deleted meanwhile cannot be led to.
       if case .toOne(let wanted) = entry.value, nodes.handle(for: wanted) == nil { continue }
-      throw ScriptRun.Wrong(description: "\(entry.reference).\(entry.property) is \(found), not \(entry.value) (\(entry.why))")
+      throw ScriptRun.Wrong(
+        description: "\(entry.reference).\(entry.property) is \(found), not \(entry.value) (\(entry.why))")
     }
   }
 }

@@ -33,7 +33,9 @@ final class ScriptRun {
   init(_ script: ContextScript) throws {
     self.script = script
     folder = try ScriptFolder()
-    path = folder.path + "/store" + (script.setup.type == "XML" ? ".xml" : script.setup.type == "CSV" ? ".csvstore" : ".plist")
+    path =
+      folder.path + "/store"
+      + (script.setup.type == "XML" ? ".xml" : script.setup.type == "CSV" ? ".csvstore" : ".plist")
     let main = PersistentStoreCoordinator(managedObjectModel: ScriptModel.model, registry: .builtIn)
     try main.addPersistentStore(type: script.setup.type, at: path)
     coordinators = [main]
@@ -81,7 +83,9 @@ final class ScriptRun {
     for index in 0..<count {
       let isChild = script.setup.hasChild && index == count - 1
       let isForeign = script.setup.hasForeigner && index == 1 && !isChild
-      let context = isChild ? ManagedObjectContext(parent: scenes[0].context) : ManagedObjectContext(coordinators[isForeign ? 1 : 0])
+      let context =
+        isChild
+        ? ManagedObjectContext(parent: scenes[0].context) : ManagedObjectContext(coordinators[isForeign ? 1 : 0])
       context.name = "\(index)"
       context.mergePolicy = script.setup.policies[index]
       context.retainsRegisteredObjects = true
@@ -91,7 +95,9 @@ final class ScriptRun {
       guard !isChild else { continue }
       scene.observation = context.observe { [unowned self, unowned scene] event in
         guard case .didSave(let changes) = event else { return }
-        for other in scenes where other !== scene && !other.isChild && other.isForeign == scene.isForeign { other.unseen.append(changes.ids) }
+        for other in scenes where other !== scene && !other.isChild && other.isForeign == scene.isForeign {
+          other.unseen.append(changes.ids)
+        }
       }
     }
   }
@@ -131,9 +137,10 @@ final class ScriptRun {
 
   /// The object of a number in a context, if it can be had there and changed.
   private func object(_ number: Int, _ scene: Scene, _ destination: String? = nil) -> ManagedObject? {
-    let known = destination.map { wanted in
-      ids.filter { entry in ScriptModel.model.entity(named: entry.entity).map { isKind($0, wanted) } ?? false }
-    } ?? ids
+    let known =
+      destination.map { wanted in
+        ids.filter { entry in ScriptModel.model.entity(named: entry.entity).map { isKind($0, wanted) } ?? false }
+      } ?? ids
     guard !known.isEmpty else { return nil }
     let object = scene.context.object(with: known[number % known.count].id)
     guard !object.isDeleted, object.managedObjectContext === scene.context,
@@ -220,7 +227,11 @@ final class ScriptRun {
       let has = try object.objects(forRelationshipNamed: key).contains(other)
       log.append(label + (has ? " - " : " + ") + name(of: other.objectID))
       try refused {
-        if has { try object.remove(other, from: key) } else { try object.add(other, to: key, at: relationship.isOrdered ? step.c % 3 : nil) }
+        if has {
+          try object.remove(other, from: key)
+        } else {
+          try object.add(other, to: key, at: relationship.isOrdered ? step.c % 3 : nil)
+        }
       }
     case .assign:
       let others = [step.c, step.c / 64, step.c / 4096].prefix(step.c % 4).compactMap {

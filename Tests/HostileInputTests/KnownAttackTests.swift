@@ -7,8 +7,8 @@ import StoreMutation
 import TestSupport
 import Testing
 
-/// Attacks that are known by name, where no other suite has them. Entities, document types, levels, cycles, counts and offsets
-/// are with the codecs' tests and the harness's checks HXM, HBP and HCS.
+/// Attacks that are known by name, where no other suite has them. Entities, document types, levels, cycles, counts and
+/// offsets are with the codecs' tests and the harness's checks HXM, HBP and HCS.
 @Suite("Known attacks") struct KnownAttackTests {
   private let directory: TemporaryDirectory
   private var folder: String { directory.path }
@@ -45,7 +45,10 @@ import Testing
     offsets.append(UInt8(bytes.count))
     bytes += [0x09]
     let table = UInt8(bytes.count)
-    bytes += offsets + [0, 0, 0, 0, 0, 0, 1, 1] + [0, 0, 0, 0, 0, 0, 0, 10] + [0, 0, 0, 0, 0, 0, 0, 0] + [0, 0, 0, 0, 0, 0, 0, table]
+    bytes +=
+      offsets + [0, 0, 0, 0, 0, 0, 1, 1] + [0, 0, 0, 0, 0, 0, 0, 10] + [0, 0, 0, 0, 0, 0, 0, 0] + [
+        0, 0, 0, 0, 0, 0, 0, table,
+      ]
     #expect(bytes.count < 158)
     do {
       _ = try PropertyList.decodeBinary(bytes)
@@ -56,18 +59,26 @@ import Testing
     }
   }
 
-  @Test("a hundred thousand names of elements, or of attributes, are refused at the first that nobody knows", .timeLimit(.minutes(10)),
+  @Test(
+    "a hundred thousand names of elements, or of attributes, are refused at the first that nobody knows",
+    .timeLimit(.minutes(10)),
     arguments: [true, false])
   func names(_ areElements: Bool) throws {
     defer { try? FileManager.default.removeItem(atPath: folder) }
-    var text = try String(contentsOfFile: MutationTests.samples + "/FriendInfo/FriendInfo.xml", encoding: .utf8).replacing("</database>", with: "")
-    for number in 0..<100_000 { text += areElements ? "<e\(number)/>" : "<object type=\"PERSON\" id=\"z\(number + 100)\" a\(number)=\"\"></object>" }
+    var text = try String(contentsOfFile: MutationTests.samples + "/FriendInfo/FriendInfo.xml", encoding: .utf8)
+      .replacing("</database>", with: "")
+    for number in 0..<100_000 {
+      text +=
+        areElements ? "<e\(number)/>" : "<object type=\"PERSON\" id=\"z\(number + 100)\" a\(number)=\"\"></object>"
+    }
     let error = try refusal(try write(Array((text + "</database>").utf8), "names.xml"))
     #expect(error.code == .malformed, "\(error)")
     #expect(error.location.line != nil)
   }
 
-  @Test("a field of a hundred million bytes is read, or where its quote is left open refused with the line of the quote", .timeLimit(.minutes(10)))
+  @Test(
+    "a field of a hundred million bytes is read, or where its quote is left open refused with the line of the quote",
+    .timeLimit(.minutes(10)))
   func longField() throws {
     defer { try? FileManager.default.removeItem(atPath: folder) }
     let count = 100_000_000
@@ -89,17 +100,21 @@ import Testing
 
   @Test(
     "a folder's metadata cannot name a file outside of it",
-    arguments: ["../outside.csv", "/etc/hostname", "./Person.csv", "x/../Person.csv", "..", "", "linked.csv", "Person.csv\0"])
+    arguments: [
+      "../outside.csv", "/etc/hostname", "./Person.csv", "x/../Person.csv", "..", "", "linked.csv", "Person.csv\0",
+    ])
   func members(_ name: String) throws {
     defer { try? FileManager.default.removeItem(atPath: folder) }
     let store = folder + "/Store.csvstore"
     try FileManager.default.copyItem(atPath: MutationTests.samples + "/FriendInfo/FriendInfo.csvstore", toPath: store)
     // What would be read if the name were followed.
     try FileManager.default.copyItem(atPath: store + "/Person.csv", toPath: folder + "/outside.csv")
-    try FileManager.default.createSymbolicLink(atPath: store + "/linked.csv", withDestinationPath: folder + "/outside.csv")
+    try FileManager.default.createSymbolicLink(
+      atPath: store + "/linked.csv", withDestinationPath: folder + "/outside.csv")
     let metadata = try String(contentsOfFile: store + "/metadata.plist", encoding: .utf8)
     let shown = name.replacing("\0", with: "&#0;")
-    try Data(metadata.replacing("<string>Person.csv</string>", with: "<string>\(shown)</string>").utf8).write(to: URL(filePath: store + "/metadata.plist"))
+    try Data(metadata.replacing("<string>Person.csv</string>", with: "<string>\(shown)</string>").utf8).write(
+      to: URL(filePath: store + "/metadata.plist"))
     for options in [[:], ["edited": "accept"]] as [StoreOptions] {
       let error = try refusal(store, options)
       #expect([.notFound, .malformed, .changedOnDisk].contains(error.code), "\(error)")
@@ -107,11 +122,16 @@ import Testing
     }
   }
 
-  @Test("bytes that are no UTF-8, and NULs, are refused in every text format, with their line", arguments: [[0], [0xFF], [0xC0, 0x80], [0xED, 0xA0, 0x80]] as [[UInt8]])
+  @Test(
+    "bytes that are no UTF-8, and NULs, are refused in every text format, with their line",
+    arguments: [[0], [0xFF], [0xC0, 0x80], [0xED, 0xA0, 0x80]] as [[UInt8]])
   func badText(_ bad: [UInt8]) throws {
     defer { try? FileManager.default.removeItem(atPath: folder) }
     let sample = MutationTests.samples + "/FriendInfo/FriendInfo"
-    for (file, mark) in [(".xml", "since school"), (".csvstore/Person.csv", "Shelly"), (".xcdatamodeld/FriendInfo.xcdatamodel/contents", "comment")] {
+    for (file, mark) in [
+      (".xml", "since school"), (".csvstore/Person.csv", "Shelly"),
+      (".xcdatamodeld/FriendInfo.xcdatamodel/contents", "comment"),
+    ] {
       var bytes = Array(try Data(contentsOf: URL(filePath: sample + file)))
       let place = try #require(bytes.firstRange(of: Array(mark.utf8)))
       bytes.replaceSubrange(place.lowerBound..<place.lowerBound + 1, with: bad)
@@ -129,10 +149,13 @@ import Testing
     }
   }
 
-  @Test("predicates of a hundred thousand levels, and of a million characters, are refused with a column", .timeLimit(.minutes(10)))
+  @Test(
+    "predicates of a hundred thousand levels, and of a million characters, are refused with a column",
+    .timeLimit(.minutes(10)))
   func predicates() throws {
     for text in [
-      String(repeating: "(", count: 100_000), String(repeating: "NOT ", count: 100_000) + "TRUEPREDICATE", String(repeating: "-", count: 100_000) + "1 == 1",
+      String(repeating: "(", count: 100_000), String(repeating: "NOT ", count: 100_000) + "TRUEPREDICATE",
+      String(repeating: "-", count: 100_000) + "1 == 1",
       String(repeating: "a.", count: 100_000) + "b == 1", "a == '" + String(repeating: "x", count: 1_000_001) + "'",
     ] {
       do {
@@ -153,7 +176,8 @@ import Testing
   }
 
   @Test(
-    "two factors that take few bytes each are read, or refused with the place, never made into their product", .timeLimit(.minutes(10)),
+    "two factors that take few bytes each are read, or refused with the place, never made into their product",
+    .timeLimit(.minutes(10)),
     arguments: ProductShape.all)
   func products(_ shape: ProductShape) throws {
     defer { try? FileManager.default.removeItem(atPath: folder) }

@@ -5,21 +5,28 @@ import Testing
 
 /// The short, repeatable part of what `Scripts/fuzz` does for hours.
 @Suite("Inputs made to do harm") struct MutationTests {
-  static let samples = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+  static let samples = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent()
     .appending(path: "SampleStores").path
 
   /// The same in every run. Fewer where each is loaded and saved several times over.
-  private static func count(_ reader: HostileReader) -> Int { [.xmlStore, .model, .modelArchive].contains(reader) ? 1000 : 2000 }
+  private static func count(_ reader: HostileReader) -> Int {
+    [.xmlStore, .model, .modelArchive].contains(reader) ? 1000 : 2000
+  }
 
   /// A database has a page for every table at least, an archive an object for every value.
-  private static func isLarge(_ reader: HostileReader) -> Bool { reader == .coreDataSQLite || reader == .coreDataBinary }
+  private static func isLarge(_ reader: HostileReader) -> Bool {
+    reader == .coreDataSQLite || reader == .coreDataBinary
+  }
 
   @Test(
-    "each is refused with a typed error that has a place, or read as a value that survives a round trip", .timeLimit(.minutes(10)),
+    "each is refused with a typed error that has a place, or read as a value that survives a round trip",
+    .timeLimit(.minutes(10)),
     arguments: HostileReader.allCases)
   func bounded(_ reader: HostileReader) throws {
     // Small seeds: the changes then hit what matters, and the whole takes seconds.
-    let mutator = Mutator(reader: reader, seeds: try reader.seeds(samples: Self.samples, limit: Self.isLarge(reader) ? 10_000 : 2500))
+    let mutator = Mutator(
+      reader: reader, seeds: try reader.seeds(samples: Self.samples, limit: Self.isLarge(reader) ? 10_000 : 2500))
     let trial = try HostileTrial(reader: reader, samples: Self.samples)
     var random = MutationRandom(seed: 6)
     var outcomes: [HostileOutcome: Int] = [:]
@@ -30,7 +37,8 @@ import Testing
       do {
         outcomes[try trial.run(input), default: 0] += 1
       } catch {
-        Issue.record("input \(number): \(error)\n\(String(decoding: input.prefix(3000), as: UTF8.self).debugDescription)")
+        Issue.record(
+          "input \(number): \(error)\n\(String(decoding: input.prefix(3000), as: UTF8.self).debugDescription)")
         return
       }
       #expect(ProcessorTime.now() - begin < 30, "input \(number) took too long")

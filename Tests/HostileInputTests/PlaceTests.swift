@@ -16,14 +16,17 @@ import Testing
 
   /// A list of one integer of sixteen bytes.
   private static func list(integer bytes: [UInt8]) -> [UInt8] {
-    Array("bplist00".utf8) + [0x14] + bytes + [8, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1] + [UInt8](repeating: 0, count: 15) + [25]
+    Array("bplist00".utf8) + [0x14] + bytes + [8, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1]
+      + [UInt8](repeating: 0, count: 15) + [25]
   }
 
   @Test("an integer that no property list can be written with is not read either")
   func wideInteger() throws {
     let greatest = [UInt8](repeating: 0, count: 8) + [UInt8](repeating: 0xFF, count: 8)
     #expect(try PropertyList.decodeBinary(Self.list(integer: greatest)) == .integer(Int128(UInt64.max)))
-    for beyond in [[UInt8](repeating: 0, count: 7) + [1] + [UInt8](repeating: 0, count: 8), [UInt8](repeating: 0x80, count: 16)] {
+    for beyond in [
+      [UInt8](repeating: 0, count: 7) + [1] + [UInt8](repeating: 0, count: 8), [UInt8](repeating: 0x80, count: 16),
+    ] {
       let error = try Self.failure { _ = try PropertyList.decodeBinary(Self.list(integer: beyond)) }
       #expect(error.code == .invalidValue)
       #expect(error.location.offset == 8)
@@ -45,7 +48,9 @@ import Testing
   }
 
   static func refusalsLeaveNothing() -> Bool {
-    let documents = ["<!DOCTYPE a [<!ENTITY b \"c\">]><plist><true/></plist>", "<plist><array>", "<plist a='1' a='1'/>"].map { Array($0.utf8) }
+    let documents = [
+      "<!DOCTYPE a [<!ENTITY b \"c\">]><plist><true/></plist>", "<plist><array>", "<plist a='1' a='1'/>",
+    ].map { Array($0.utf8) }
     func refuse(_ times: Int) {
       for number in 0..<times {
         let document = documents[number % 3]

@@ -39,14 +39,19 @@ final class ArchiveBuilder {
     return .dictionary(fields)
   }
 
-  func object(_ names: String..., fields: PropertyListDictionary) -> PropertyListValue { add(self.fields(names, fields)) }
+  func object(_ names: String..., fields: PropertyListDictionary) -> PropertyListValue {
+    add(self.fields(names, fields))
+  }
 
   func text(_ text: String) -> PropertyListValue { add(.string(text)) }
 
-  func array(_ elements: [PropertyListValue]) -> PropertyListValue { object("NSArray", fields: ["NS.objects": .array(elements)]) }
+  func array(_ elements: [PropertyListValue]) -> PropertyListValue {
+    object("NSArray", fields: ["NS.objects": .array(elements)])
+  }
 
   func dictionary(_ entries: [(String, PropertyListValue)]) -> PropertyListValue {
-    object("NSDictionary", fields: ["NS.keys": .array(entries.map { text($0.0) }), "NS.objects": .array(entries.map(\.1))])
+    object(
+      "NSDictionary", fields: ["NS.keys": .array(entries.map { text($0.0) }), "NS.objects": .array(entries.map(\.1))])
   }
 
   var list: PropertyListValue {
@@ -57,16 +62,22 @@ final class ArchiveBuilder {
 
   // MARK: Compiled models
 
-  func attribute(_ name: String, type: Int, bits: Int? = 243, _ more: PropertyListDictionary = [:]) -> PropertyListValue {
-    var fields: PropertyListDictionary = ["NSPropertyName": text(name), "NSAttributeType": .integer(Int128(type)), "NSFlagsKey": 0]
+  func attribute(_ name: String, type: Int, bits: Int? = 243, _ more: PropertyListDictionary = [:]) -> PropertyListValue
+  {
+    var fields: PropertyListDictionary = [
+      "NSPropertyName": text(name), "NSAttributeType": .integer(Int128(type)), "NSFlagsKey": 0,
+    ]
     if let bits { fields["_P"] = .integer(Int128(bits)) }
     for entry in more { fields[entry.key] = entry.value }
     return add(self.fields(["NSAttributeDescription", "NSPropertyDescription"], fields))
   }
 
-  func relationship(_ name: String, to destination: String, inverse: String?, _ more: PropertyListDictionary = [:]) -> PropertyListValue {
+  func relationship(_ name: String, to destination: String, inverse: String?, _ more: PropertyListDictionary = [:])
+    -> PropertyListValue
+  {
     var fields: PropertyListDictionary = [
-      "NSPropertyName": text(name), "_NSDestinationEntityName": text(destination), "NSDeleteRule": 1, "NSMaxCount": 1, "NSMinCount": 0,
+      "NSPropertyName": text(name), "_NSDestinationEntityName": text(destination), "NSDeleteRule": 1, "NSMaxCount": 1,
+      "NSMinCount": 0,
       "_P": 243, "_NSInverseRelationshipName": inverse.map { text($0) } ?? Self.null,
     ]
     for entry in more { fields[entry.key] = entry.value }
@@ -94,8 +105,11 @@ final class ArchiveBuilder {
       "NSComparisonPredicate", "NSPredicate",
       fields: [
         "NSLeftExpression": left,
-        "NSRightExpression": object("NSConstantValueExpression", "NSExpression", fields: ["NSConstantValue": add(constant), "NSExpressionType": 0]),
-        "NSPredicateOperator": object("NSComparisonPredicateOperator", fields: ["NSOperatorType": .integer(Int128(type)), "NSModifier": 0]),
+        "NSRightExpression": object(
+          "NSConstantValueExpression", "NSExpression",
+          fields: ["NSConstantValue": add(constant), "NSExpressionType": 0]),
+        "NSPredicateOperator": object(
+          "NSComparisonPredicateOperator", fields: ["NSOperatorType": .integer(Int128(type)), "NSModifier": 0]),
       ])
   }
 }

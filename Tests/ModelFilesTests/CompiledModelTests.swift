@@ -26,7 +26,9 @@ struct CompiledModelTests {
     let parent = builder.reserve()
     let child = builder.entity(
       "Child", [("b", builder.attribute("b", type: 700)), ("a", builder.attribute("a", type: 100, bits: 241))],
-      ["NSSuperentity": parent, "NSClassNameForEntity": builder.text("App.Child"), "NSRenamingIdentifier": builder.text("Kid"),
+      [
+        "NSSuperentity": parent, "NSClassNameForEntity": builder.text("App.Child"),
+        "NSRenamingIdentifier": builder.text("Kid"),
         "NSVersionHashModifier": builder.text("2"), "NSUserInfo": builder.dictionary([("k", builder.text("v"))]),
         "NSUniqueTuples": builder.array([builder.array([builder.text("a"), builder.text("b")])]),
       ])
@@ -37,22 +39,28 @@ struct CompiledModelTests {
       parent,
       builder.fields(
         ["NSEntityDescription"],
-        ["NSEntityName": builder.text("Parent"), "NSIsAbstract": true, "NSClassNameForEntity": builder.text("NSManagedObject"),
+        [
+          "NSEntityName": builder.text("Parent"), "NSIsAbstract": true,
+          "NSClassNameForEntity": builder.text("NSManagedObject"),
           "NSProperties": builder.dictionary([("children", link), ("name", name)]),
         ]))
     let bytes = try builder.model(
-      [("Parent", parent), ("Child", child)], ["NSVersionIdentifiers": builder.object("NSSet", fields: ["NS.objects": .array([builder.text("1.0")])])])
+      [("Parent", parent), ("Child", child)],
+      ["NSVersionIdentifiers": builder.object("NSSet", fields: ["NS.objects": .array([builder.text("1.0")])])])
     let file = try Self.read(bytes)
     #expect(file.warnings == [])
     #expect(file.description.versionIdentifiers == ["1.0"])
     let top = try #require(file.description.entities.first)
-    #expect(file.description.entities.count == 1 && top.name == "Parent" && top.isAbstract && top.managedObjectClassName == nil)
+    #expect(
+      file.description.entities.count == 1 && top.name == "Parent" && top.isAbstract
+        && top.managedObjectClassName == nil)
     #expect(
       top.properties == [
         .attribute(AttributeDescription(name: "name", type: .string, isIndexed: true)),
         .relationship(
           RelationshipDescription(
-            name: "children", destinationEntityName: "Child", minimumCount: 1, maximumCount: 0, isOrdered: true, deleteRule: .cascade)),
+            name: "children", destinationEntityName: "Child", minimumCount: 1, maximumCount: 0, isOrdered: true,
+            deleteRule: .cascade)),
       ])
     #expect(
       top.subentities == [
@@ -70,17 +78,22 @@ struct CompiledModelTests {
   @Test("a property that stands for an inherited one, or repeats it, is not the entity's own")
   func inherited() throws {
     let builder = ArchiveBuilder()
-    let parent = builder.entity("A", [("n", builder.attribute("n", type: 700)), ("m", builder.attribute("m", type: 700))])
+    let parent = builder.entity(
+      "A", [("n", builder.attribute("n", type: 700)), ("m", builder.attribute("m", type: 700))])
     let proxy = builder.object("_NSPropertyDescriptionProxy", fields: ["NSUnderlyingProperty": ArchiveBuilder.null])
-    let child = builder.entity("B", [("n", proxy), ("m", builder.attribute("m", type: 700))], ["NSSuperentity": parent])
+    let child = builder.entity(
+      "B", [("n", proxy), ("m", builder.attribute("m", type: 700))], ["NSSuperentity": parent])
     let file = try Self.read(try builder.model([("A", parent), ("B", child)]))
     #expect(file.description.entities.first?.subentities.first?.properties == [])
   }
 
-  @Test("the bits of a property say what it is, and are kept", arguments: [
-    (243, true, false, []), (241, false, false, []), (251, true, true, []), (0x1F3, true, false, ["spotlightIndexingEnabled"]),
-    (0x2F3, true, false, ["storedInTruthFile"]), (0x8F3, true, false, ["allowsCloudEncryption"]),
-  ])
+  @Test(
+    "the bits of a property say what it is, and are kept",
+    arguments: [
+      (243, true, false, []), (241, false, false, []), (251, true, true, []),
+      (0x1F3, true, false, ["spotlightIndexingEnabled"]),
+      (0x2F3, true, false, ["storedInTruthFile"]), (0x8F3, true, false, ["allowsCloudEncryption"]),
+    ])
   func bits(_ bits: Int, _ isOptional: Bool, _ isTransient: Bool, _ extras: [String]) throws {
     let (attribute, _) = try Self.attribute("a", 700) { _ in ["_P": .integer(Int128(bits))] }
     #expect(attribute.isOptional == isOptional && attribute.isTransient == isTransient)
@@ -107,7 +120,9 @@ struct CompiledModelTests {
     #expect(try value(500) { $0.add(1.5) } == .double(1.5))
     #expect(try value(600) { $0.add(1.5) } == .float(1.5))
     #expect(try value(700) { $0.text("x") } == .string("x"))
-    #expect(try value(900) { $0.object("NSDate", fields: ["NS.time": 5.0]) } == .date(Date(timeIntervalSinceReferenceDate: 5)))
+    #expect(
+      try value(900) { $0.object("NSDate", fields: ["NS.time": 5.0]) } == .date(Date(timeIntervalSinceReferenceDate: 5))
+    )
     #expect(try value(1000) { $0.add(.data(Data([1]))) } == .data(Data([1])))
     #expect(try value(1200) { $0.object("NSURL", fields: ["NS.relative": $0.text("http://a/")]) } == .uri("http://a/"))
     let (own, warnings) = try Self.attribute("a", 1800) { ["NSDefaultValue": $0.object("AppThing", fields: [:])] }
@@ -123,7 +138,8 @@ struct CompiledModelTests {
     #expect(number.minimum == .integer(1) && number.maximum == .integer(9) && none == [])
     let (text, warnings) = try Self.attribute("t", 700) { builder in
       let own = builder.object("NSSelfExpression", "NSExpression", fields: ["NSExpressionType": 1])
-      let length = builder.object("NSKeyPathSpecifierExpression", "NSExpression", fields: ["NSKeyPath": builder.text("length")])
+      let length = builder.object(
+        "NSKeyPathSpecifierExpression", "NSExpression", fields: ["NSKeyPath": builder.text("length")])
       return [
         "NSValidationPredicates": builder.array([
           builder.comparison(length, 3, 2), builder.comparison(length, 1, 5), builder.comparison(own, 6, "[a-z]+"),
@@ -148,7 +164,9 @@ struct CompiledModelTests {
     #expect(again == file.description)
     #expect(try ManagedObjectModel(again).versionHashes == ManagedObjectModel(file.description).versionHashes)
     var other = file.description
-    other.entities[0].properties = [.relationship(RelationshipDescription(name: "r", destinationEntityName: "E", maximumCount: 0))]
+    other.entities[0].properties = [
+      .relationship(RelationshipDescription(name: "r", destinationEntityName: "E", maximumCount: 0))
+    ]
     // 2^40 has no low bits: cut to 32 it is 0.
     #expect((try ManagedObjectModel(other).versionHashes == ManagedObjectModel(again).versionHashes) == (count > 0))
   }
@@ -171,13 +189,17 @@ struct CompiledModelTests {
       "NSFunctionExpression", "NSExpression",
       fields: [
         "NSOperand": builder.object(
-          "NSConstantValueExpression", "NSExpression", fields: ["NSConstantValueClassName": builder.text("_NSPredicateUtilities")]),
+          "NSConstantValueExpression", "NSExpression",
+          fields: ["NSConstantValueClassName": builder.text("_NSPredicateUtilities")]),
         "NSSelectorName": builder.text("count:"), "NSArguments": builder.array([path("pages")]),
       ])
     let derived = builder.add(
       builder.fields(
         ["NSDerivedAttributeDescription", "NSAttributeDescription", "NSPropertyDescription"],
-        ["NSPropertyName": builder.text("d"), "NSAttributeType": 300, "_P": 247, "NSFlagsKey": 0, "NSDerivationExpression": count]))
+        [
+          "NSPropertyName": builder.text("d"), "NSAttributeType": 300, "_P": 247, "NSFlagsKey": 0,
+          "NSDerivationExpression": count,
+        ]))
     let condition = builder.object(
       "NSCompoundPredicate", "NSPredicate",
       fields: [
@@ -186,7 +208,10 @@ struct CompiledModelTests {
           builder.comparison(path("age"), 2, 5),
           builder.object(
             "NSCompoundPredicate", "NSPredicate",
-            fields: ["NSCompoundPredicateType": 0, "NSSubpredicates": builder.array([builder.comparison(path("name"), 4, "a\"b")])]),
+            fields: [
+              "NSCompoundPredicateType": 0,
+              "NSSubpredicates": builder.array([builder.comparison(path("name"), 4, "a\"b")]),
+            ]),
         ]),
       ])
     let entity = builder.reserve()
@@ -195,8 +220,11 @@ struct CompiledModelTests {
       fields: ["NSEntity": entity, "NSPredicate": condition, "NSFetchLimit": 3, "NSFetchRequestFlags": 30])
     builder.set(
       entity,
-      builder.fields(["NSEntityDescription"], ["NSEntityName": builder.text("E"), "NSProperties": builder.dictionary([("d", derived)])]))
-    let file = try Self.read(try builder.model([("E", entity)], ["NSFetchRequestTemplates": builder.dictionary([("all", request)])]))
+      builder.fields(
+        ["NSEntityDescription"],
+        ["NSEntityName": builder.text("E"), "NSProperties": builder.dictionary([("d", derived)])]))
+    let file = try Self.read(
+      try builder.model([("E", entity)], ["NSFetchRequestTemplates": builder.dictionary([("all", request)])]))
     guard case .attribute(let attribute)? = file.description.entities.first?.properties.first else {
       throw ModelFileSupport.Missing(what: "no attribute")
     }
@@ -206,9 +234,11 @@ struct CompiledModelTests {
     #expect(template.predicateString == "age > 5 AND (NOT (name == \"a\\\"b\"))")
   }
 
-  @Test("what contradicts itself is an error that names it", arguments: [
-    "circle", "two lists", "name", "type", "rule", "class", "no destination", "parent", "root",
-  ])
+  @Test(
+    "what contradicts itself is an error that names it",
+    arguments: [
+      "circle", "two lists", "name", "type", "rule", "class", "no destination", "parent", "root",
+    ])
   func errors(_ kind: String) throws {
     let builder = ArchiveBuilder()
     var entities: [(String, PropertyListValue)] = []
@@ -219,7 +249,8 @@ struct CompiledModelTests {
         builder.set(
           reference,
           builder.fields(
-            ["NSEntityDescription"], ["NSEntityName": builder.text(name), "NSProperties": builder.dictionary([]), "NSSuperentity": above]))
+            ["NSEntityDescription"],
+            ["NSEntityName": builder.text(name), "NSProperties": builder.dictionary([]), "NSSuperentity": above]))
       }
       entities = [("A", one), ("B", other)]
     case "two lists":
@@ -228,7 +259,9 @@ struct CompiledModelTests {
     case "name": entities = [("X", builder.entity("A", []))]
     case "type": entities = [("A", builder.entity("A", [("a", builder.attribute("a", type: 12_345))]))]
     case "rule":
-      entities = [("A", builder.entity("A", [("r", builder.relationship("r", to: "A", inverse: nil, ["NSDeleteRule": 9]))]))]
+      entities = [
+        ("A", builder.entity("A", [("r", builder.relationship("r", to: "A", inverse: nil, ["NSDeleteRule": 9]))]))
+      ]
     case "class":
       let other = builder.object("AppProperty", fields: ["NSPropertyName": builder.text("p")])
       entities = [("A", builder.entity("A", [("p", other)]))]
@@ -267,7 +300,9 @@ struct CompiledModelTests {
       #expect(unclear.message.contains("App, App 2") || unclear.message.contains("App 2, App"))
       #expect(try ModelFile.read(at: path, version: "App 2.mom").description.entities.first?.name == "Two")
       #expect(try ModelFileSupport.error { _ = try ModelFile.read(at: path, version: "App 3") }.code == .notFound)
-      let list: PropertyListValue = ["NSManagedObjectModel_CurrentVersionName": "App 2", "NSManagedObjectModel_VersionHashes": [:]]
+      let list: PropertyListValue = [
+        "NSManagedObjectModel_CurrentVersionName": "App 2", "NSManagedObjectModel_VersionHashes": [:],
+      ]
       try ModelFileSupport.put(try PropertyList.encodeBinary(list), at: path + "/VersionInfo.plist")
       let file = try ModelFile.read(at: path)
       #expect(file.versionName == "App 2" && file.description.entities.first?.name == "Two")
@@ -291,7 +326,10 @@ struct CompiledModelTests {
       #expect(taken.code == .alreadyExists)
       try ModelFile.write(versions: [("App", one)], current: "App", to: path, overwrite: true)
       #expect(try ModelFile.read(at: path).availableVersions == ["App"])
-      #expect(try ModelFileSupport.error { try ModelFile.write(versions: [("a/b", one)], current: "a", to: folder + "/B.xcdatamodeld") }.code == .invalidValue)
+      #expect(
+        try ModelFileSupport.error {
+          try ModelFile.write(versions: [("a/b", one)], current: "a", to: folder + "/B.xcdatamodeld")
+        }.code == .invalidValue)
       #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["App.xcdatamodeld"])
     }
   }
@@ -314,7 +352,8 @@ struct CompiledModelTests {
 @Suite("Compiled and old models of other people", .enabled(if: ModelFileSupport.hasCorpus, "needs ../shared/corpus"))
 struct CompiledModelCorpusTests {
   static let models =
-    ModelFileSupport.corpusFiles("mom") { $0.hasSuffix(".mom") } + ModelFileSupport.corpusFiles("oldmodels") { $0.hasSuffix("elements") }
+    ModelFileSupport.corpusFiles("mom") { $0.hasSuffix(".mom") }
+    + ModelFileSupport.corpusFiles("oldmodels") { $0.hasSuffix("elements") }
 
   @Test("every model is read without a warning, and what is written of it has its hashes", arguments: models)
   func conversion(_ path: String) throws {
@@ -333,7 +372,9 @@ struct CompiledModelCorpusTests {
   @Test("the hashes of each version are those that the compiler wrote beside it", arguments: versionInfos)
   func versionHashes(_ path: String) throws {
     let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
-    let list = bytes.withUnsafeBytes { PropertyList.isBinary($0) } ? try PropertyList.decodeBinary(bytes) : try PropertyList.decodeXML(bytes.span)
+    let list =
+      bytes.withUnsafeBytes { PropertyList.isBinary($0) }
+      ? try PropertyList.decodeBinary(bytes) : try PropertyList.decodeXML(bytes.span)
     let versions = try #require(list.dictionaryValue?["NSManagedObjectModel_VersionHashes"]?.dictionaryValue)
     let checksums = list.dictionaryValue?["NSManagedObjectModel_VersionChecksums"]?.dictionaryValue
     let folder = String(path.dropLast("VersionInfo.plist".count))
@@ -342,7 +383,9 @@ struct CompiledModelCorpusTests {
       let model = ManagedObjectModel(unchecked: try ModelFile.read(at: folder + entry.key + ".mom").description)
       guard let wanted = VersionHashes(metadata: [VersionHashes.metadataKey: entry.value]) else { continue }
       #expect(model.versionHashes.differences(from: wanted) == [], "\(entry.key)")
-      if let checksum = checksums?[entry.key]?.stringValue { #expect(model.versionHashes.checksum == checksum, "\(entry.key)") }
+      if let checksum = checksums?[entry.key]?.stringValue {
+        #expect(model.versionHashes.checksum == checksum, "\(entry.key)")
+      }
       compared += wanted.entries.count
     }
     #expect(compared > 0)
@@ -350,7 +393,9 @@ struct CompiledModelCorpusTests {
 
   @Test("optimised models, mapping models and lists of versions say what to take instead")
   func others() throws {
-    for path in ModelFileSupport.corpusFiles("mom", where: { !$0.hasSuffix(".mom") }) + ModelFileSupport.corpusFiles("oldmodels", where: { $0.hasSuffix("layout") }) {
+    for path in ModelFileSupport.corpusFiles("mom", where: { !$0.hasSuffix(".mom") })
+      + ModelFileSupport.corpusFiles("oldmodels", where: { $0.hasSuffix("layout") })
+    {
       let error = try ModelFileSupport.error { _ = try ModelFile.read(at: path) }
       #expect([.notSupported, .unrecognizedFormat].contains(error.code), "\(path): \(error)")
       if path.hasSuffix(".omo") { #expect(error.message.contains("the .mom beside it")) }
@@ -358,10 +403,14 @@ struct CompiledModelCorpusTests {
     }
   }
 
-  @Test("a compiled mapping model is shown, with the hashes of its entities", arguments: ModelFileSupport.corpusFiles("mom") { $0.hasSuffix(".cdm") })
+  @Test(
+    "a compiled mapping model is shown, with the hashes of its entities",
+    arguments: ModelFileSupport.corpusFiles("mom") { $0.hasSuffix(".cdm") })
   func mapping(_ path: String) throws {
     let mapping = try #require(try MappingModel.read(at: path))
     #expect(mapping.entityMappings.count == 5)
-    #expect(mapping.text.contains("CarToCar: Car → Car (custom)\n") && mapping.text.contains("  numberPlate = $source.numberPlate\n"))
+    #expect(
+      mapping.text.contains("CarToCar: Car → Car (custom)\n")
+        && mapping.text.contains("  numberPlate = $source.numberPlate\n"))
   }
 }

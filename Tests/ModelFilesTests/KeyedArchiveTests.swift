@@ -24,7 +24,8 @@ struct KeyedArchiveTests {
     let object = builder.object(
       "Thing",
       fields: [
-        "number": 7, "flag": true, "text": builder.text("a"), "mutable": mutable, "date": date, "data": data, "uuid": uuid,
+        "number": 7, "flag": true, "text": builder.text("a"), "mutable": mutable, "date": date, "data": data,
+        "uuid": uuid,
         "nothing": ArchiveBuilder.null, "list": builder.array([builder.text("x"), builder.add(5)]),
         "table": builder.dictionary([("k", builder.add(1)), ("l", ArchiveBuilder.null)]),
       ])
@@ -41,16 +42,20 @@ struct KeyedArchiveTests {
     #expect(try root.dictionary("table")?.last?.value.isNull == true)
   }
 
-  @Test("decimal numbers are exact", arguments: [
-    ([0x96, 0x00], 1, -2, false, "1.50"), ([0x01, 0x00, 0x01, 0x00], 2, 0, true, "-65537"), ([], 0, 0, false, "0"), ([], 0, 0, true, "NaN"),
-  ])
+  @Test(
+    "decimal numbers are exact",
+    arguments: [
+      ([0x96, 0x00], 1, -2, false, "1.50"), ([0x01, 0x00, 0x01, 0x00], 2, 0, true, "-65537"), ([], 0, 0, false, "0"),
+      ([], 0, 0, true, "NaN"),
+    ])
   func decimals(_ words: [UInt8], _ length: Int, _ exponent: Int, _ isNegative: Bool, _ text: String) throws {
     let builder = ArchiveBuilder()
     let number = builder.object(
       "NSDecimalNumberPlaceholder", "NSDecimalNumber", "NSNumber",
       fields: [
         "NS.mantissa": .data(Data(words + [UInt8](repeating: 0, count: 16 - words.count))), "NS.mantissa.bo": 1,
-        "NS.length": .integer(Int128(length)), "NS.exponent": .integer(Int128(exponent)), "NS.negative": .boolean(isNegative),
+        "NS.length": .integer(Int128(length)), "NS.exponent": .integer(Int128(exponent)),
+        "NS.negative": .boolean(isNegative),
       ])
     #expect(try Self.root(builder, number).decimalValue?.description == text)
   }
@@ -60,7 +65,8 @@ struct KeyedArchiveTests {
     let builder = ArchiveBuilder()
     let token = builder.text("__empty_slot_token__")
     let mapping = builder.object(
-      "NSKnownKeysMappingStrategy1", fields: ["keys": builder.array([builder.text("a"), builder.text("b")]), "length": 2])
+      "NSKnownKeysMappingStrategy1",
+      fields: ["keys": builder.array([builder.text("a"), builder.text("b")]), "length": 2])
     let table = builder.object(
       "NSKnownKeysDictionary1", "NSKnownKeysDictionary", "NSMutableDictionary", "NSDictionary",
       fields: ["searchMapping": mapping, "values": builder.array([token, builder.add(9)]), "emptyToken": token])
@@ -81,7 +87,8 @@ struct KeyedArchiveTests {
   @Test("an error names the object, its class and the keys that led to it")
   func errors() throws {
     let builder = ArchiveBuilder()
-    let inner = builder.object("Inner", fields: ["number": builder.text("seven"), "far": .uid(99), "list": builder.add(5)])
+    let inner = builder.object(
+      "Inner", fields: ["number": builder.text("seven"), "far": .uid(99), "list": builder.add(5)])
     let root = try Self.root(builder, builder.object("Outer", fields: ["inner": inner]))
     let value = try #require(try root["inner"])
     for (body, path, words) in [
@@ -94,14 +101,17 @@ struct KeyedArchiveTests {
     ] as [(() throws -> Void, String, String)] {
       let error = try ModelFileSupport.error(body)
       #expect(error.code == .malformed && error.message.contains(words), "\(error)")
-      #expect(error.message.hasPrefix("object ") && error.location.property == path && error.location.file == "a.bin", "\(error)")
+      #expect(
+        error.message.hasPrefix("object ") && error.location.property == path && error.location.file == "a.bin",
+        "\(error)")
     }
   }
 
   @Test("what is no keyed archive is not read as one")
   func others() throws {
     for list: PropertyListValue in [["a": 1], .array([]), ["$archiver": "X", "$objects": .array([])]] {
-      #expect(try ModelFileSupport.error { _ = try KeyedArchive(try PropertyList.encodeBinary(list)) }.code == .foreignFormat)
+      #expect(
+        try ModelFileSupport.error { _ = try KeyedArchive(try PropertyList.encodeBinary(list)) }.code == .foreignFormat)
     }
     let builder = ArchiveBuilder()
     builder.top = ["root": .uid(0)]

@@ -62,7 +62,9 @@ struct ModelFileCorpusTests {
       let isSame = Self.normalized(original) == Self.normalized(written)
       #expect(isSame, "\(path)")
     }
-    #expect(equalBytes * 5 >= Self.contents.count * 4, "\(equalBytes) of \(Self.contents.count) files are equal byte for byte")
+    #expect(
+      equalBytes * 5 >= Self.contents.count * 4, "\(equalBytes) of \(Self.contents.count) files are equal byte for byte"
+    )
   }
 
   /// What a file says, spelled one way: no layout, no empty `userInfo`, whole numbers without a point.

@@ -52,7 +52,8 @@ import Testing
 
   static let defaults: [(AttributeType, StoredValue)] = [
     (.integer16, .integer(-1)), (.integer64, .integer(.min)), (.double, .double(-0.0)), (.double, .double(.infinity)),
-    (.double, .double(.leastNonzeroMagnitude)), (.float, .float(0.1)), (.decimal, .decimal(DecimalNumber(mantissa: 150, exponent: -2))),
+    (.double, .double(.leastNonzeroMagnitude)), (.float, .float(0.1)),
+    (.decimal, .decimal(DecimalNumber(mantissa: 150, exponent: -2))),
     (.boolean, .boolean(true)), (.string, .string("e\u{301}\r\n\t")), (.string, .string("")), (.uri, .uri("a b")),
     (.uuid, .uuid(UUID())), (.date, .date(Date(timeIntervalSinceReferenceDate: 0.1))),
   ]
@@ -83,7 +84,9 @@ import Testing
       let error = try #require(throws: PersistentStoreError.self) { try ModelFile.contents(of: model) }
       #expect(error.code == .unsupportedByFormat, "\(error)")
     }
-    #expect(throws: PersistentStoreError.self) { try ModelFile.contents(of: ModelDescription(extras: [.element("<a>")])) }
+    #expect(throws: PersistentStoreError.self) {
+      try ModelFile.contents(of: ModelDescription(extras: [.element("<a>")]))
+    }
   }
 
   @Test("what is set wins over what was kept from a file")

@@ -10,13 +10,17 @@ struct ModelFileReadingTests {
   @Test(
     "a default is read by the attribute's type, old spellings too",
     arguments: [
-      ("Boolean", "YES", StoredValue.boolean(true)), ("Boolean", "NO", .boolean(false)), ("Boolean", "0", .boolean(false)),
+      ("Boolean", "YES", StoredValue.boolean(true)), ("Boolean", "NO", .boolean(false)),
+      ("Boolean", "0", .boolean(false)),
       ("Boolean", "0.0", .boolean(false)), ("Boolean", "1", .boolean(true)),
       ("Integer 16", "0.0", .integer(0)), ("Integer 32", "NO", .integer(0)), ("Integer 64", "-1", .integer(-1)),
       ("Integer 16", "-32768", .integer(-32768)), ("Double", "0", .double(0)), ("Double", "0.1", .double(0.1)),
       ("Float", "0.1", .float(0.1)), ("Decimal", "1.50", .decimal(DecimalNumber(mantissa: 150, exponent: -2))),
       ("String", "", .string("")), ("String", " a ", .string(" a ")), ("URI", "http://a/", .uri("http://a/")),
-      ("UUID", "00000000-0000-0000-0000-000000000000", .uuid(UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)))),
+      (
+        "UUID", "00000000-0000-0000-0000-000000000000",
+        .uuid(UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)))
+      ),
       ("Date", "2013-04-23 12:00:00 +0000", .date(Date(timeIntervalSinceReferenceDate: 388_411_200))),
     ])
   func defaults(_ type: String, _ text: String, _ value: StoredValue) throws {
@@ -59,10 +63,12 @@ struct ModelFileReadingTests {
   @Test("the bounds of a string are lengths, those of a number values")
   func bounds() throws {
     let text = try ModelFileSupport.attribute(
-      "<attribute name=\"x\" attributeType=\"String\" minValueString=\"3\" maxValueString=\"20\"/>").attribute
+      "<attribute name=\"x\" attributeType=\"String\" minValueString=\"3\" maxValueString=\"20\"/>"
+    ).attribute
     #expect(text.minimumLength == 3 && text.maximumLength == 20 && text.minimum == nil && text.maximum == nil)
     let number = try ModelFileSupport.attribute(
-      "<attribute name=\"x\" attributeType=\"Float\" minValueString=\"-4.5\" maxValueString=\"20\"/>").attribute
+      "<attribute name=\"x\" attributeType=\"Float\" minValueString=\"-4.5\" maxValueString=\"20\"/>"
+    ).attribute
     #expect(number.minimum == .float(-4.5) && number.maximum == .float(20) && number.minimumLength == nil)
   }
 
@@ -151,7 +157,8 @@ struct ModelFileReadingTests {
         """
     ).description
     let entity = try #require(model.entities.first)
-    #expect(entity.managedObjectClassName == "M.A" && entity.renamingIdentifier == "Old" && entity.versionHashModifier == "2")
+    #expect(
+      entity.managedObjectClassName == "M.A" && entity.renamingIdentifier == "Old" && entity.versionHashModifier == "2")
     #expect(
       entity.properties == [
         .fetchedProperty(
@@ -196,8 +203,10 @@ struct ModelFileReadingTests {
       "<entity name=\"A\"><compoundIndexes><plan/></compoundIndexes></entity>",
       "<entity name=\"A\"><fetchIndex name=\"i\" colour=\"red\"/></entity>",
       "<entity name=\"A\"><fetchIndex name=\"i\"><plan/></fetchIndex></entity>",
-      "<configuration name=\"C\"><plan/></configuration>", "<configuration name=\"C\"><memberEntity name=\"A\" colour=\"red\"/></configuration>",
-      "<fetchRequest name=\"f\" entity=\"A\"><plan/></fetchRequest>", "<composite name=\"C\"><plan/></composite>", "<plan/>",
+      "<configuration name=\"C\"><plan/></configuration>",
+      "<configuration name=\"C\"><memberEntity name=\"A\" colour=\"red\"/></configuration>",
+      "<fetchRequest name=\"f\" entity=\"A\"><plan/></fetchRequest>", "<composite name=\"C\"><plan/></composite>",
+      "<plan/>",
     ])
   func unknown(_ elements: String) throws {
     let file = try ModelFileSupport.read(elements: elements)
@@ -223,13 +232,16 @@ struct ModelFileReadingTests {
           """
       ).description.entities.first)
     #expect(entity.uniquenessConstraints == [["a"]])
-    guard case .element(let text)? = entity.extras.first else { throw ModelFileSupport.Missing(what: "no element is kept") }
+    guard case .element(let text)? = entity.extras.first else {
+      throw ModelFileSupport.Missing(what: "no element is kept")
+    }
     #expect(text.contains("value=\"b\"") && text.contains("new=\"1\""))
   }
 
   @Test("the inverse's entity is kept only where it is not the destination")
   func inverseEntity() throws {
-    func relationship(_ entity: String) throws -> (relationship: RelationshipDescription, warnings: [ModelFileWarning]) {
+    func relationship(_ entity: String) throws -> (relationship: RelationshipDescription, warnings: [ModelFileWarning])
+    {
       try ModelFileSupport.relationship(
         "<relationship name=\"r\" destinationEntity=\"E\" inverseName=\"r\" inverseEntity=\"\(entity)\"/>")
     }

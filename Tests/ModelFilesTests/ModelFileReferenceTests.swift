@@ -7,7 +7,8 @@ struct ModelFileReferenceTests {
   @Test("the five entities of XML and characters by number are resolved in attributes")
   func predefined() throws {
     let read = try ModelFileSupport.attribute(
-      "<attribute name=\"x\" attributeType=\"String\" defaultValueString=\"&amp;&amp;amp;&lt;&gt;&quot;&apos;&#38;&#x26;#38;&#10;\"/>")
+      "<attribute name=\"x\" attributeType=\"String\" defaultValueString=\"&amp;&amp;amp;&lt;&gt;&quot;&apos;&#38;&#x26;#38;&#10;\"/>"
+    )
     #expect(read.attribute.defaultValue == .string("&&amp;<>\"'&&#38;\n"))
   }
 

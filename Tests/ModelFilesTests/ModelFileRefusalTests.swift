@@ -28,7 +28,9 @@ struct ModelFileRefusalTests {
 
   @Test(
     "a file of another kind is no model",
-    arguments: ["bplist00 something else", "plain text", "<database/>", "<plist version=\"1.0\"><dict/></plist>", "\u{0}\u{1}"])
+    arguments: [
+      "bplist00 something else", "plain text", "<database/>", "<plist version=\"1.0\"><dict/></plist>", "\u{0}\u{1}",
+    ])
   func isNoModel(_ text: String) throws {
     #expect(try Self.refusal(ofBytes: Array(text.utf8), named: "thing").code == .unrecognizedFormat)
   }
@@ -120,7 +122,8 @@ struct ModelFileRefusalTests {
   func deepParents() throws {
     func chain(_ count: Int) -> String {
       // Children before their parents, too.
-      (1...count).reversed().map { "<entity name=\"E\($0)\" parentEntity=\"E\($0 - 1)\"/>" }.joined() + "<entity name=\"E0\"/>"
+      (1...count).reversed().map { "<entity name=\"E\($0)\" parentEntity=\"E\($0 - 1)\"/>" }.joined()
+        + "<entity name=\"E0\"/>"
     }
     let sound = try ModelFileSupport.read(elements: chain(100))
     #expect(sound.description.problems() == [])

@@ -55,7 +55,9 @@ enum ModelFileSupport {
     return (attribute, file.warnings)
   }
 
-  static func relationship(_ text: String) throws -> (relationship: RelationshipDescription, warnings: [ModelFileWarning]) {
+  static func relationship(_ text: String) throws -> (
+    relationship: RelationshipDescription, warnings: [ModelFileWarning]
+  ) {
     let file = try read(elements: "<entity name=\"E\">\(text)</entity>")
     guard case .relationship(let relationship)? = file.description.entities.first?.properties.first else {
       throw Missing(what: "no relationship")

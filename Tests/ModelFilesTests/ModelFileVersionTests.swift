@@ -103,7 +103,9 @@ struct ModelFileVersionTests {
     }
   }
 
-  @Test("the marks of other people name a version, or none", .enabled(if: ModelFileSupport.hasCorpus, "needs ../shared/corpus"))
+  @Test(
+    "the marks of other people name a version, or none",
+    .enabled(if: ModelFileSupport.hasCorpus, "needs ../shared/corpus"))
   func corpus() throws {
     let marks = ModelFileSupport.corpusFiles("models") { $0.hasSuffix(".xccurrentversion") }
     #expect(marks.count > 20)

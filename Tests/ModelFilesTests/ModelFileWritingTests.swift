@@ -13,8 +13,11 @@ struct ModelFileWritingTests {
         properties: [
           .attribute(
             AttributeDescription(
-              name: "n\u{E9}e \"<&>\"", type: .string, defaultValue: .string("a\tb\nc\r"), minimumLength: 1, maximumLength: 2)),
-          .attribute(AttributeDescription(name: "when", type: .date, defaultValue: .date(Date(timeIntervalSinceReferenceDate: 0.1)))),
+              name: "n\u{E9}e \"<&>\"", type: .string, defaultValue: .string("a\tb\nc\r"), minimumLength: 1,
+              maximumLength: 2)),
+          .attribute(
+            AttributeDescription(
+              name: "when", type: .date, defaultValue: .date(Date(timeIntervalSinceReferenceDate: 0.1)))),
           .attribute(AttributeDescription(name: "home", type: .composite("Place"))),
           .relationship(
             RelationshipDescription(
@@ -22,13 +25,22 @@ struct ModelFileWritingTests {
               isOrdered: true, deleteRule: .cascade)),
         ],
         subentities: [EntityDescription(name: "Wild"), EntityDescription(name: "Aqua")],
-        uniquenessConstraints: [["when"]], userInfo: [UserInfoEntry(key: "b", value: ""), UserInfoEntry(key: "a", value: "1")]),
+        uniquenessConstraints: [["when"]],
+        userInfo: [UserInfoEntry(key: "b", value: ""), UserInfoEntry(key: "a", value: "1")]),
       EntityDescription(
-        name: "Animal", properties: [.relationship(RelationshipDescription(name: "zoo", destinationEntityName: "Zoo", inverseName: "animals"))]),
+        name: "Animal",
+        properties: [
+          .relationship(RelationshipDescription(name: "zoo", destinationEntityName: "Zoo", inverseName: "animals"))
+        ]),
     ],
-    composites: [CompositeDescription(name: "Place", attributes: [AttributeDescription(name: "lat", type: .double, defaultValue: .double(-0.0))])],
+    composites: [
+      CompositeDescription(
+        name: "Place", attributes: [AttributeDescription(name: "lat", type: .double, defaultValue: .double(-0.0))])
+    ],
     configurations: [ConfigurationDescription(name: "All", entityNames: ["Zoo", "Animal"])],
-    fetchRequestTemplates: [FetchRequestDescription(name: "f", entityName: "Zoo", predicateString: "a < 1 && b == \"c\"")])
+    fetchRequestTemplates: [
+      FetchRequestDescription(name: "f", entityName: "Zoo", predicateString: "a < 1 && b == \"c\"")
+    ])
 
   @Test("a model made in code is written as a folder, and reads back as it was")
   func roundTrip() throws {
@@ -94,7 +106,9 @@ struct ModelFileWritingTests {
       .uuid, .uri, .transformable, .composite("Address"),
     ]
     for type in types { #expect(declared.contains { $0.type == type && !$0.isTransient }, "\(type)") }
-    for kind in [Slot.Kind.toOne, .toMany(ordered: false), .toMany(ordered: true)] { #expect(slots.contains { $0.kind == kind }) }
+    for kind in [Slot.Kind.toOne, .toMany(ordered: false), .toMany(ordered: true)] {
+      #expect(slots.contains { $0.kind == kind })
+    }
     #expect(declared.contains { $0.isTransient } && declared.contains { $0.derivationExpression != nil })
     #expect(declared.contains { $0.regularExpression != nil } && declared.contains { $0.minimum != nil })
     let employee = try #require(model.entity(named: "Employee"))

@@ -6,7 +6,9 @@ import Testing
 @Suite("Finding a model by its version hashes")
 struct ModelFinderTests {
   private static func contents(_ entity: String, _ type: String = "String") -> [UInt8] {
-    Array("<model><entity name=\"\(entity)\"><attribute name=\"a\" optional=\"YES\" attributeType=\"\(type)\"/></entity></model>".utf8)
+    Array(
+      "<model><entity name=\"\(entity)\"><attribute name=\"a\" optional=\"YES\" attributeType=\"\(type)\"/></entity></model>"
+        .utf8)
   }
 
   private static func hashes(_ entity: String, _ type: AttributeType = .string) throws -> VersionHashes {
@@ -17,7 +19,8 @@ struct ModelFinderTests {
     ).versionHashes
   }
 
-  /// A source tree with two versions of one model, a copy of one under a name of its own, a broken one, and files of other kinds.
+  /// A source tree with two versions of one model, a copy of one under a name of its own, a broken one, and files of
+  /// other kinds.
   private static func withTree<Result>(_ body: (String) throws -> Result) throws -> Result {
     try ModelFileSupport.withFolder { folder in
       try ModelFileSupport.put(contents("A"), at: folder + "/App/M.xcdatamodeld/M 1.xcdatamodel/contents")

@@ -5,7 +5,8 @@ import Foundation
 import Testing
 
 @Suite("Many stores that appear as one") struct AggregateStoreTests {
-  static func entity(_ name: String, to other: String, _ key: String, inverse: String, many: Bool) -> EntityDescription {
+  static func entity(_ name: String, to other: String, _ key: String, inverse: String, many: Bool) -> EntityDescription
+  {
     EntityDescription(
       name: name,
       properties: [

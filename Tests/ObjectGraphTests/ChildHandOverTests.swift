@@ -69,7 +69,9 @@ import Testing
     #expect(try sorted(sales, "employees").count == 1)
   }
 
-  @Test("a child's save that leads to what the parent is deleting fails without an inverse too", arguments: ["one", "many", "ordered"])
+  @Test(
+    "a child's save that leads to what the parent is deleting fails without an inverse too",
+    arguments: ["one", "many", "ordered"])
   func lostWithoutInverse(_ key: String) throws {
     let stack = try Stack(
       model: try ManagedObjectModel(
@@ -81,7 +83,8 @@ import Testing
               .relationship(RelationshipDescription(name: "one", destinationEntityName: "Place")),
               .relationship(RelationshipDescription(name: "many", destinationEntityName: "Place", maximumCount: 0)),
               .relationship(
-                RelationshipDescription(name: "ordered", destinationEntityName: "Place", maximumCount: 0, isOrdered: true)),
+                RelationshipDescription(
+                  name: "ordered", destinationEntityName: "Place", maximumCount: 0, isOrdered: true)),
             ])
         ])))
     let here = try stack.insert("Place", ["name": "here"])
@@ -106,7 +109,9 @@ import Testing
     #expect(stack.context.accessErrors.isEmpty)
   }
 
-  @Test("a full undo in a child leaves no changes, whatever was changed", arguments: ["name", "department", "cousins", "tasks", "mood"])
+  @Test(
+    "a full undo in a child leaves no changes, whatever was changed",
+    arguments: ["name", "department", "cousins", "tasks", "mood"])
   func undone(_ key: String) throws {
     let stack = try Stack("XML")
     let people = try ["Ada", "Bob"].map { try stack.insert("Employee", ["name": $0]) }

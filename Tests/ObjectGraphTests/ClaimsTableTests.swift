@@ -56,7 +56,8 @@ import Testing
     if row.proof.hasPrefix("Not here: ") || row.proof.hasPrefix("Not a test: ") {
       #expect(row.proof.count > 30)
     } else {
-      #expect(row.references.count == row.proof.components(separatedBy: "<br>").count, "what is no reference: \(row.proof)")
+      #expect(
+        row.references.count == row.proof.components(separatedBy: "<br>").count, "what is no reference: \(row.proof)")
     }
   }
 

@@ -10,108 +10,115 @@ enum CompanyGraph {
   }()
 
   static var description: ModelDescription {
-    ModelDescription(entities: [
-      EntityDescription(
-        name: "Department",
-        properties: [
-          .attribute(AttributeDescription(name: "name", type: .string)),
-          .attribute(AttributeDescription(name: "budget", type: .decimal)),
-          .attribute(AttributeDescription(name: "floor", type: .integer16, defaultValue: .integer(1))),
-          .attribute(AttributeDescription(name: "note", type: .undefined, isTransient: true)),
-          .attribute(AttributeDescription(name: "address", type: .composite("Address"))),
-          .relationship(
-            RelationshipDescription(
-              name: "employees", destinationEntityName: "Person", inverseName: "department", maximumCount: 0)),
-          .relationship(
-            RelationshipDescription(
-              name: "rooms", destinationEntityName: "Room", inverseName: "department", maximumCount: 0,
-              deleteRule: .cascade)),
-          .relationship(
-            RelationshipDescription(
-              name: "contracts", destinationEntityName: "Contract", inverseName: "department", maximumCount: 0,
-              deleteRule: .deny)),
-          .relationship(
-            RelationshipDescription(
-              name: "visitors", destinationEntityName: "Visitor", inverseName: "host", maximumCount: 0,
-              deleteRule: .noAction)),
-        ]),
-      EntityDescription(
-        name: "Person",
-        properties: [
-          .attribute(AttributeDescription(name: "name", type: .string)),
-          .attribute(AttributeDescription(name: "age", type: .integer32)),
-          .attribute(AttributeDescription(name: "mood", type: .undefined, isTransient: true)),
-          .attribute(AttributeDescription(name: "address", type: .composite("Address"))),
-          .relationship(
-            RelationshipDescription(name: "department", destinationEntityName: "Department", inverseName: "employees")),
-          .relationship(
-            RelationshipDescription(name: "spouse", destinationEntityName: "Person", inverseName: "spouse")),
-          .relationship(
-            RelationshipDescription(
-              name: "cousins", destinationEntityName: "Person", inverseName: "cousins", maximumCount: 0)),
-          .relationship(
-            RelationshipDescription(
-              name: "managers", destinationEntityName: "Person", inverseName: "reports", maximumCount: 0)),
-          .relationship(
-            RelationshipDescription(
-              name: "reports", destinationEntityName: "Person", inverseName: "managers", maximumCount: 0)),
-          .relationship(
-            RelationshipDescription(
-              name: "tasks", destinationEntityName: "Task", inverseName: "people", maximumCount: 0, isOrdered: true)),
-          .relationship(RelationshipDescription(name: "badge", destinationEntityName: "Badge", inverseName: "owner")),
-        ],
-        subentities: [
-          EntityDescription(
-            name: "Employee",
-            properties: [
-              .attribute(AttributeDescription(name: "salary", type: .double)),
-              .attribute(AttributeDescription(name: "hired", type: .date)),
-            ],
-            subentities: [EntityDescription(name: "Manager")])
-        ]),
-      EntityDescription(
-        name: "Task",
-        properties: [
-          .attribute(AttributeDescription(name: "title", type: .string)),
-          .relationship(
-            RelationshipDescription(
-              name: "people", destinationEntityName: "Person", inverseName: "tasks", maximumCount: 0)),
-        ]),
-      EntityDescription(
-        name: "Badge",
-        properties: [
-          .attribute(AttributeDescription(name: "number", type: .integer64)),
-          .relationship(RelationshipDescription(name: "owner", destinationEntityName: "Person", inverseName: "badge")),
-        ]),
-      EntityDescription(
-        name: "Room",
-        properties: [
-          .attribute(AttributeDescription(name: "number", type: .integer16)),
-          .relationship(
-            RelationshipDescription(name: "department", destinationEntityName: "Department", inverseName: "rooms")),
-        ]),
-      EntityDescription(
-        name: "Contract",
-        properties: [
-          .attribute(AttributeDescription(name: "title", type: .string)),
-          .relationship(
-            RelationshipDescription(name: "department", destinationEntityName: "Department", inverseName: "contracts")),
-        ]),
-      EntityDescription(
-        name: "Visitor",
-        properties: [
-          .attribute(AttributeDescription(name: "name", type: .string)),
-          .relationship(
-            RelationshipDescription(name: "host", destinationEntityName: "Department", inverseName: "visitors")),
-          // One way only: nobody tells a visitor that the room is gone.
-          .relationship(RelationshipDescription(name: "room", destinationEntityName: "Room", deleteRule: .deny)),
-        ]),
-      EntityDescription(name: "Thing", isAbstract: true),
-    ], composites: [
-      CompositeDescription(
-        name: "Address",
-        attributes: [AttributeDescription(name: "street", type: .string), AttributeDescription(name: "city", type: .string)])
-    ])
+    ModelDescription(
+      entities: [
+        EntityDescription(
+          name: "Department",
+          properties: [
+            .attribute(AttributeDescription(name: "name", type: .string)),
+            .attribute(AttributeDescription(name: "budget", type: .decimal)),
+            .attribute(AttributeDescription(name: "floor", type: .integer16, defaultValue: .integer(1))),
+            .attribute(AttributeDescription(name: "note", type: .undefined, isTransient: true)),
+            .attribute(AttributeDescription(name: "address", type: .composite("Address"))),
+            .relationship(
+              RelationshipDescription(
+                name: "employees", destinationEntityName: "Person", inverseName: "department", maximumCount: 0)),
+            .relationship(
+              RelationshipDescription(
+                name: "rooms", destinationEntityName: "Room", inverseName: "department", maximumCount: 0,
+                deleteRule: .cascade)),
+            .relationship(
+              RelationshipDescription(
+                name: "contracts", destinationEntityName: "Contract", inverseName: "department", maximumCount: 0,
+                deleteRule: .deny)),
+            .relationship(
+              RelationshipDescription(
+                name: "visitors", destinationEntityName: "Visitor", inverseName: "host", maximumCount: 0,
+                deleteRule: .noAction)),
+          ]),
+        EntityDescription(
+          name: "Person",
+          properties: [
+            .attribute(AttributeDescription(name: "name", type: .string)),
+            .attribute(AttributeDescription(name: "age", type: .integer32)),
+            .attribute(AttributeDescription(name: "mood", type: .undefined, isTransient: true)),
+            .attribute(AttributeDescription(name: "address", type: .composite("Address"))),
+            .relationship(
+              RelationshipDescription(name: "department", destinationEntityName: "Department", inverseName: "employees")
+            ),
+            .relationship(
+              RelationshipDescription(name: "spouse", destinationEntityName: "Person", inverseName: "spouse")),
+            .relationship(
+              RelationshipDescription(
+                name: "cousins", destinationEntityName: "Person", inverseName: "cousins", maximumCount: 0)),
+            .relationship(
+              RelationshipDescription(
+                name: "managers", destinationEntityName: "Person", inverseName: "reports", maximumCount: 0)),
+            .relationship(
+              RelationshipDescription(
+                name: "reports", destinationEntityName: "Person", inverseName: "managers", maximumCount: 0)),
+            .relationship(
+              RelationshipDescription(
+                name: "tasks", destinationEntityName: "Task", inverseName: "people", maximumCount: 0, isOrdered: true)),
+            .relationship(RelationshipDescription(name: "badge", destinationEntityName: "Badge", inverseName: "owner")),
+          ],
+          subentities: [
+            EntityDescription(
+              name: "Employee",
+              properties: [
+                .attribute(AttributeDescription(name: "salary", type: .double)),
+                .attribute(AttributeDescription(name: "hired", type: .date)),
+              ],
+              subentities: [EntityDescription(name: "Manager")])
+          ]),
+        EntityDescription(
+          name: "Task",
+          properties: [
+            .attribute(AttributeDescription(name: "title", type: .string)),
+            .relationship(
+              RelationshipDescription(
+                name: "people", destinationEntityName: "Person", inverseName: "tasks", maximumCount: 0)),
+          ]),
+        EntityDescription(
+          name: "Badge",
+          properties: [
+            .attribute(AttributeDescription(name: "number", type: .integer64)),
+            .relationship(
+              RelationshipDescription(name: "owner", destinationEntityName: "Person", inverseName: "badge")),
+          ]),
+        EntityDescription(
+          name: "Room",
+          properties: [
+            .attribute(AttributeDescription(name: "number", type: .integer16)),
+            .relationship(
+              RelationshipDescription(name: "department", destinationEntityName: "Department", inverseName: "rooms")),
+          ]),
+        EntityDescription(
+          name: "Contract",
+          properties: [
+            .attribute(AttributeDescription(name: "title", type: .string)),
+            .relationship(
+              RelationshipDescription(name: "department", destinationEntityName: "Department", inverseName: "contracts")
+            ),
+          ]),
+        EntityDescription(
+          name: "Visitor",
+          properties: [
+            .attribute(AttributeDescription(name: "name", type: .string)),
+            .relationship(
+              RelationshipDescription(name: "host", destinationEntityName: "Department", inverseName: "visitors")),
+            // One way only: nobody tells a visitor that the room is gone.
+            .relationship(RelationshipDescription(name: "room", destinationEntityName: "Room", deleteRule: .deny)),
+          ]),
+        EntityDescription(name: "Thing", isAbstract: true),
+      ],
+      composites: [
+        CompositeDescription(
+          name: "Address",
+          attributes: [
+            AttributeDescription(name: "street", type: .string), AttributeDescription(name: "city", type: .string),
+          ])
+      ])
   }
 }
 
@@ -177,7 +184,9 @@ struct Stack {
     return object
   }
 
-  func fetch(_ entity: String) throws -> [ManagedObject] { try context.fetch(FetchRequest<ManagedObject>(entityName: entity)) }
+  func fetch(_ entity: String) throws -> [ManagedObject] {
+    try context.fetch(FetchRequest<ManagedObject>(entityName: entity))
+  }
 
   func first(_ entity: String, _ value: String, _ key: String = "name") throws -> ManagedObject? {
     try fetch(entity).first { $0[key] as? String == value }

@@ -67,7 +67,8 @@ import Testing
   @Test(
     "an object changed here and deleted in the store comes back or goes, as the policy says",
     arguments: [
-      (.mergeByPropertyStoreTrump, []), (.mergeByPropertyObjectTrump, ["Mine 36"]), (.overwrite, ["Mine 36"]), (.rollback, []),
+      (.mergeByPropertyStoreTrump, []), (.mergeByPropertyObjectTrump, ["Mine 36"]), (.overwrite, ["Mine 36"]),
+      (.rollback, []),
     ] as [(MergePolicy, [String])])
   func changedDeleted(_ policy: MergePolicy, _ result: [String]) throws {
     let pair = try Pair(policy)
@@ -88,7 +89,8 @@ import Testing
   @Test(
     "an object deleted here and changed in the store goes or stays, as the policy says",
     arguments: [
-      (.mergeByPropertyStoreTrump, ["Ada 40"]), (.mergeByPropertyObjectTrump, []), (.overwrite, []), (.rollback, ["Ada 40"]),
+      (.mergeByPropertyStoreTrump, ["Ada 40"]), (.mergeByPropertyObjectTrump, []), (.overwrite, []),
+      (.rollback, ["Ada 40"]),
     ] as [(MergePolicy, [String])])
   func deletedChanged(_ policy: MergePolicy, _ result: [String]) throws {
     let pair = try Pair(policy)
@@ -182,7 +184,8 @@ import Testing
     #expect(mine.isUpdated)
     stack.context.mergePolicy = .mergeByPropertyObjectTrump
     try stack.context.save()
-    #expect(try stack.reread("Person").map { "\($0["name"] as? String ?? "") \($0["age"] as? Int ?? 0)" } == ["Mine 40"])
+    #expect(
+      try stack.reread("Person").map { "\($0["name"] as? String ?? "") \($0["age"] as? Int ?? 0)" } == ["Mine 40"])
   }
 
   @Test("an object that only the store changed is no conflict")
@@ -195,7 +198,9 @@ import Testing
     #expect(try pair.stored().sorted() == ["Ada 40", "Bob 1"])
   }
 
-  @Test("a relationship changed on both sides is a conflict of its own", arguments: [MergePolicy.error, .overwrite, .rollback])
+  @Test(
+    "a relationship changed on both sides is a conflict of its own",
+    arguments: [MergePolicy.error, .overwrite, .rollback])
   func relationship(_ policy: MergePolicy) throws {
     let stack = try Stack()
     let departments = try ["old", "mine", "theirs"].map { try stack.insert("Department", ["name": $0]) }
@@ -209,7 +214,8 @@ import Testing
     try ada.setValue(departments[1], forKey: "department")
     if policy == .error {
       let error = #expect(throws: ManagedObjectError.self) { try stack.context.save() }
-      #expect(error?.conflicts.contains { $0.objectID == ada.objectID && $0.keysChangedInStore == ["department"] } == true)
+      #expect(
+        error?.conflicts.contains { $0.objectID == ada.objectID && $0.keysChangedInStore == ["department"] } == true)
       #expect(ada["department"] as? ManagedObject === departments[1])
     } else {
       try stack.context.save()

@@ -14,11 +14,14 @@ import Testing
           properties: [
             .attribute(AttributeDescription(name: "name", type: .string)),
             .relationship(
-              RelationshipDescription(name: "next", destinationEntityName: "Link", inverseName: "back", deleteRule: .cascade)),
+              RelationshipDescription(
+                name: "next", destinationEntityName: "Link", inverseName: "back", deleteRule: .cascade)),
             .relationship(
-              RelationshipDescription(name: "back", destinationEntityName: "Link", inverseName: "next", deleteRule: .cascade)),
+              RelationshipDescription(
+                name: "back", destinationEntityName: "Link", inverseName: "next", deleteRule: .cascade)),
             .relationship(
-              RelationshipDescription(name: "own", destinationEntityName: "Link", inverseName: "own", deleteRule: .cascade)),
+              RelationshipDescription(
+                name: "own", destinationEntityName: "Link", inverseName: "own", deleteRule: .cascade)),
             .relationship(
               RelationshipDescription(name: "tag", destinationEntityName: "Tag", inverseName: "links")),
           ]),
@@ -37,7 +40,8 @@ import Testing
           name: "Note",
           properties: [
             .relationship(
-              RelationshipDescription(name: "tag", destinationEntityName: "Tag", inverseName: "notes", isOptional: false))
+              RelationshipDescription(
+                name: "tag", destinationEntityName: "Tag", inverseName: "notes", isOptional: false))
           ]),
       ]))
   }

@@ -41,7 +41,9 @@ import Testing
     #expect(office.stack.store.nodes.count == 13)
   }
 
-  @Test("deny: once the objects are transferred elsewhere, or go as well, the source can be deleted", arguments: [true, false])
+  @Test(
+    "deny: once the objects are transferred elsewhere, or go as well, the source can be deleted",
+    arguments: [true, false])
   func denyLifted(_ transfer: Bool) throws {
     let office = try Office(contracts: 2)
     let context = office.stack.context
@@ -72,7 +74,8 @@ import Testing
           properties: [
             .relationship(
               RelationshipDescription(
-                name: "offices", destinationEntityName: "Office", inverseName: "firm", maximumCount: 0, deleteRule: .cascade))
+                name: "offices", destinationEntityName: "Office", inverseName: "firm", maximumCount: 0,
+                deleteRule: .cascade))
           ]),
         EntityDescription(
           name: "Office",
@@ -80,12 +83,14 @@ import Testing
             .relationship(RelationshipDescription(name: "firm", destinationEntityName: "Firm", inverseName: "offices")),
             .relationship(
               RelationshipDescription(
-                name: "tenants", destinationEntityName: "Tenant", inverseName: "office", maximumCount: 0, deleteRule: .deny)),
+                name: "tenants", destinationEntityName: "Tenant", inverseName: "office", maximumCount: 0,
+                deleteRule: .deny)),
           ]),
         EntityDescription(
           name: "Tenant",
           properties: [
-            .relationship(RelationshipDescription(name: "office", destinationEntityName: "Office", inverseName: "tenants"))
+            .relationship(
+              RelationshipDescription(name: "office", destinationEntityName: "Office", inverseName: "tenants"))
           ]),
       ]))
     let stack = try Stack(model: model)
@@ -141,7 +146,8 @@ import Testing
     #expect(try office.stack.reopened().store.nodes.count == 3)
   }
 
-  @Test("no action: the objects at the destination still believe they belong to the deleted one", arguments: Stack.types)
+  @Test(
+    "no action: the objects at the destination still believe they belong to the deleted one", arguments: Stack.types)
   func noAction(_ type: String) throws {
     let office = try Office(type)
     let context = office.stack.context
@@ -175,7 +181,9 @@ import Testing
     #expect((try #require(try other.first("Visitor", "V"))["host"] as? ManagedObject)?["name"] as? String == "Lab")
   }
 
-  @Test("what a delete does is not visible until pending changes are processed, then it is", arguments: ["process", "fetch"])
+  @Test(
+    "what a delete does is not visible until pending changes are processed, then it is",
+    arguments: ["process", "fetch"])
   func endOfEvent(_ way: String) throws {
     let office = try Office()
     let context = office.stack.context

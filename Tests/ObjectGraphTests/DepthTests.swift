@@ -11,14 +11,18 @@ import Testing
       name: "Link",
       properties: [
         .attribute(AttributeDescription(name: "number", type: .integer32)),
-        .relationship(RelationshipDescription(name: "next", destinationEntityName: "Link", inverseName: "previous", deleteRule: .cascade)),
+        .relationship(
+          RelationshipDescription(
+            name: "next", destinationEntityName: "Link", inverseName: "previous", deleteRule: .cascade)),
         .relationship(RelationshipDescription(name: "previous", destinationEntityName: "Link", inverseName: "next")),
         .relationship(RelationshipDescription(name: "after", destinationEntityName: "Link", isTransient: true)),
       ])
   ])
   static let length = 100_000
 
-  @Test("a chain of objects that only each other holds ends without running out of stack", arguments: ["undo", "transient", "child"])
+  @Test(
+    "a chain of objects that only each other holds ends without running out of stack",
+    arguments: ["undo", "transient", "child"])
   func ends(_ way: String) throws {
     let stack = try Stack(model: try ManagedObjectModel(Self.chain))
     let undo = UndoHistory()
@@ -120,12 +124,14 @@ import Testing
             .fetchedProperty(
               FetchedPropertyDescription(
                 name: "similar",
-                fetchRequest: FetchRequestDescription(name: "", entityName: "Node", predicateString: "similar.@count >= 0"))),
+                fetchRequest: FetchRequestDescription(
+                  name: "", entityName: "Node", predicateString: "similar.@count >= 0"))),
             .fetchedProperty(
               FetchedPropertyDescription(
                 name: "below",
                 fetchRequest: FetchRequestDescription(
-                  name: "", entityName: "Node", predicateString: "number < $FETCH_SOURCE.number AND below.@count >= 0"))),
+                  name: "", entityName: "Node", predicateString: "number < $FETCH_SOURCE.number AND below.@count >= 0"))
+            ),
           ])
       ]))
     let stack = try Stack(model: model)

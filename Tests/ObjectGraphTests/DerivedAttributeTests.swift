@@ -8,9 +8,12 @@ import Testing
   static func derivable(_ name: String, _ type: AttributeType, _ derivation: String? = nil) -> PropertyDescription {
     .attribute(AttributeDescription(name: name, type: type, derivationExpression: derivation))
   }
-  static func relationship(_ name: String, _ destination: String, _ inverse: String?, isToMany: Bool = false) -> PropertyDescription {
+  static func relationship(_ name: String, _ destination: String, _ inverse: String?, isToMany: Bool = false)
+    -> PropertyDescription
+  {
     .relationship(
-      RelationshipDescription(name: name, destinationEntityName: destination, inverseName: inverse, maximumCount: isToMany ? 0 : 1))
+      RelationshipDescription(
+        name: name, destinationEntityName: destination, inverseName: inverse, maximumCount: isToMany ? 0 : 1))
   }
 
   /// Customers with orders with items, of articles: what is derived goes over up to three relationships.
@@ -20,20 +23,24 @@ import Testing
         EntityDescription(
           name: "Customer",
           properties: [
-            derivable("name", .string), derivable("total", .double, "orders.total.@sum"), derivable("most", .double, "orders.items.price.@max"),
-            derivable("live", .double, "orders.@count + 0"), relationship("orders", "Order", "customer", isToMany: true),
+            derivable("name", .string), derivable("total", .double, "orders.total.@sum"),
+            derivable("most", .double, "orders.items.price.@max"),
+            derivable("live", .double, "orders.@count + 0"),
+            relationship("orders", "Order", "customer", isToMany: true),
           ]),
         EntityDescription(
           name: "Order",
           properties: [
-            derivable("total", .double, "items.price.@sum"), derivable("sum", .double, "items.@sum.price"), derivable("count", .integer32, "items.@count"),
+            derivable("total", .double, "items.price.@sum"), derivable("sum", .double, "items.@sum.price"),
+            derivable("count", .integer32, "items.@count"),
             derivable("buyer", .string, "customer.name"), derivable("note", .string), derivable("seen", .date, "now()"),
             relationship("items", "Item", "order", isToMany: true), relationship("customer", "Customer", "orders"),
           ]),
         EntityDescription(
           name: "Item",
           properties: [
-            derivable("price", .double), derivable("article", .string, "kind.name"), relationship("order", "Order", "items"),
+            derivable("price", .double), derivable("article", .string, "kind.name"),
+            relationship("order", "Order", "items"),
             relationship("kind", "Kind", nil),
           ]),
         EntityDescription(name: "Kind", properties: [derivable("name", .string)]),
@@ -66,9 +73,12 @@ import Testing
     let shop = try Shop()
     #expect(shop.order["total"] as? Double == 3)
     #expect(shop.order["sum"] as? Double == 3)
-    for (path, value) in [("items.price.@sum", 3.0), ("items.price.@avg", 1.5), ("items.price.@min", 1), ("items.price.@max", 2)] {
+    for (path, value) in [
+      ("items.price.@sum", 3.0), ("items.price.@avg", 1.5), ("items.price.@min", 1), ("items.price.@max", 2),
+    ] {
       #expect(try shop.order.value(forKeyPath: path) as? Double == value)
-      let request = FetchRequest<ManagedObject>(entityName: "Order", predicate: try FetchPredicate(format: "\(path) == \(value)"))
+      let request = FetchRequest<ManagedObject>(
+        entityName: "Order", predicate: try FetchPredicate(format: "\(path) == \(value)"))
       #expect(try shop.stack.context.fetch(request) == [shop.order])
     }
     #expect(try shop.customer.value(forKeyPath: "orders.items.price.@sum") as? Double == 3)
@@ -157,23 +167,33 @@ import Testing
 
   /// Everything that the evaluator reads as an expression.
   static let readable = [
-    "name", "canonical:(name)", "uppercase:(name)", "now()", "items.@count", "items.price.@sum", "items.@sum.price", "price * count - 1.5e3",
-    "(a + b) * -c", "{1, 2, 3}", "sum:({1, a})", "a[FIRST].b", "a[0]", "items[SIZE]", "SUBQUERY(items, $x, $x.price > 1 AND $x.name == ')').@count",
-    "TERNARY(a > 1, b, c)", "CAST(a, 'NSDate')", "add:to:(a, b)", "#size + 1", "#\"first name\"", "a UNION b", "SELF", "TRUE", "'text'", "2 ** 3",
-    "FUNCTION(name, 'length')", "a.b.c", "a | b", "modulus:by:(a, 2)", "@max.price", "nil", "0x1F", "a - -1", "items.price.@max - items.price.@min",
+    "name", "canonical:(name)", "uppercase:(name)", "now()", "items.@count", "items.price.@sum", "items.@sum.price",
+    "price * count - 1.5e3",
+    "(a + b) * -c", "{1, 2, 3}", "sum:({1, a})", "a[FIRST].b", "a[0]", "items[SIZE]",
+    "SUBQUERY(items, $x, $x.price > 1 AND $x.name == ')').@count",
+    "TERNARY(a > 1, b, c)", "CAST(a, 'NSDate')", "add:to:(a, b)", "#size + 1", "#\"first name\"", "a UNION b", "SELF",
+    "TRUE", "'text'", "2 ** 3",
+    "FUNCTION(name, 'length')", "a.b.c", "a | b", "modulus:by:(a, 2)", "@max.price", "nil", "0x1F", "a - -1",
+    "items.price.@max - items.price.@min",
   ]
 
   @Test("the check of a model refuses nothing that can be computed", arguments: readable)
   func acceptsReadable(_ text: String) throws {
     #expect(throws: Never.self) { try FetchExpression(format: text) }
-    let model = ModelDescription(entities: [EntityDescription(name: "A", properties: [Self.derivable("x", .double, text)])])
+    let model = ModelDescription(entities: [
+      EntityDescription(name: "A", properties: [Self.derivable("x", .double, text)])
+    ])
     #expect(!model.problems().contains { $0.code == .unreadableDerivation })
   }
 
-  @Test("a model with an expression that cannot be read is refused", arguments: ["((nonsense", "price +", "a b", "'open", "* 2", "a)", "{1, 2"])
+  @Test(
+    "a model with an expression that cannot be read is refused",
+    arguments: ["((nonsense", "price +", "a b", "'open", "* 2", "a)", "{1, 2"])
   func refusesUnreadable(_ text: String) throws {
     #expect(throws: PredicateFormatError.self) { try FetchExpression(format: text) }
-    let model = ModelDescription(entities: [EntityDescription(name: "A", properties: [Self.derivable("x", .double, text)])])
+    let model = ModelDescription(entities: [
+      EntityDescription(name: "A", properties: [Self.derivable("x", .double, text)])
+    ])
     let error = try #require(throws: InvalidModelError.self) { try ManagedObjectModel(model) }
     #expect(error.errors.map(\.code) == [.unreadableDerivation])
   }

@@ -188,7 +188,9 @@ import Testing
     #expect(try people(at: folder.file("b.plist")) == ["Ada", "Bob"])
   }
 
-  @Test("a first save that fails over another file leaves that file, and the document can be saved elsewhere", arguments: [true, false])
+  @Test(
+    "a first save that fails over another file leaves that file, and the document can be saved elsewhere",
+    arguments: [true, false])
   func failingFirstReplacement(_ isThere: Bool) throws {
     let folder = try TestFolder()
     let other = document()
@@ -242,7 +244,8 @@ import Testing
     document.managedObjectContext.delete(bad)
     try document.save()
     #expect(try people(at: folder.file("a.plist")) == ["Ada", "Bob"])
-    let metadata = try PersistentStoreCoordinator.metadataForPersistentStore(at: folder.file("a.plist"), registry: .builtIn)
+    let metadata = try PersistentStoreCoordinator.metadataForPersistentStore(
+      at: folder.file("a.plist"), registry: .builtIn)
     #expect(metadata.entries["note"] == .string("n"))
   }
 }

@@ -5,7 +5,8 @@ import Testing
 
 private final class TypedPerson: ManagedObject {
   enum Age: Int, AttributeValue {
-    case young = 20, old = 80
+    case young = 20
+    case old = 80
     static var valueForNull: Age { .young }
   }
   @Managed("name") var name: String
@@ -26,7 +27,9 @@ private final class TypedPerson: ManagedObject {
     #expect(ada[key] == nil)
   }
 
-  @Test("an object of a class that is registered for no entity is refused by the next save, which names the class and what to do")
+  @Test(
+    "an object of a class that is registered for no entity is refused by the next save, which names the class and what to do"
+  )
   func unregistered() throws {
     let stack = try Stack()
     let stranger = TypedPerson(context: stack.context)

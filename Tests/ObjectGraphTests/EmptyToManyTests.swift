@@ -12,12 +12,17 @@ import Testing
           properties: [
             .relationship(
               RelationshipDescription(
-                name: "moods", destinationEntityName: "Mood", inverseName: "country", isOptional: false, minimumCount: minimumCount,
+                name: "moods", destinationEntityName: "Mood", inverseName: "country", isOptional: false,
+                minimumCount: minimumCount,
                 maximumCount: 0))
           ]),
         EntityDescription(
           name: "Mood",
-          properties: [.relationship(RelationshipDescription(name: "country", destinationEntityName: "Country", inverseName: "moods", isOptional: false))]),
+          properties: [
+            .relationship(
+              RelationshipDescription(
+                name: "country", destinationEntityName: "Country", inverseName: "moods", isOptional: false))
+          ]),
       ]))
   }
 

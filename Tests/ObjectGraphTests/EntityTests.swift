@@ -13,12 +13,15 @@ private final class Clerk: Party {
 }
 
 @Suite("Entities, their classes and their objects") struct EntityTests {
-  static func text(_ name: String) -> PropertyDescription { .attribute(AttributeDescription(name: name, type: .string)) }
+  static func text(_ name: String) -> PropertyDescription {
+    .attribute(AttributeDescription(name: name, type: .string))
+  }
 
   /// The guide's example: Employee and Customer inherit the names of Person.
   static let description = ModelDescription(entities: [
     EntityDescription(
-      name: "Person", isAbstract: true, managedObjectClassName: "Party", properties: [text("firstName"), text("lastName")],
+      name: "Person", isAbstract: true, managedObjectClassName: "Party",
+      properties: [text("firstName"), text("lastName")],
       subentities: [
         EntityDescription(
           name: "Employee", managedObjectClassName: "Clerk",

@@ -8,9 +8,11 @@ import Testing
   /// A stack whose format can be told to fail, with a change that no policy drops.
   func stack() throws -> (stack: Stack, there: ManagedObjectContext, visitor: ManagedObject, people: [ManagedObject]) {
     let folder = try TestFolder()
-    let coordinator = PersistentStoreCoordinator(managedObjectModel: CompanyGraph.model, registry: try Failures.registry())
+    let coordinator = PersistentStoreCoordinator(
+      managedObjectModel: CompanyGraph.model, registry: try Failures.registry())
     let store = try coordinator.addPersistentStore(type: "XML", at: folder.file("store.xml"))
-    let stack = Stack(folder: folder, coordinator: coordinator, store: store, context: ManagedObjectContext(coordinator))
+    let stack = Stack(
+      folder: folder, coordinator: coordinator, store: store, context: ManagedObjectContext(coordinator))
     let visitor = try stack.insert("Visitor", ["name": "V"])
     let people = try ["A", "B", "C"].map { try stack.insert("Employee", ["name": $0, "age": 1]) }
     try stack.context.save()
@@ -20,7 +22,9 @@ import Testing
 
   static let deciding: [MergePolicy] = [.mergeByPropertyStoreTrump, .mergeByPropertyObjectTrump, .overwrite, .rollback]
 
-  @Test("the context keeps every change that the policy had dropped, and meets the same conflicts again", arguments: deciding)
+  @Test(
+    "the context keeps every change that the policy had dropped, and meets the same conflicts again",
+    arguments: deciding)
   func restores(_ policy: MergePolicy) throws {
     let (stack, there, visitor, people) = try stack()
     let (a, b, c) = (people[0], people[1], people[2])
@@ -63,7 +67,9 @@ import Testing
     #expect(try other.first("Employee", "B") != nil || !isOurs)
   }
 
-  @Test("objects that a uniqueness constraint would have merged are as before when the result is not valid", arguments: [true, false])
+  @Test(
+    "objects that a uniqueness constraint would have merged are as before when the result is not valid",
+    arguments: [true, false])
   func invalidMerge(_ withUndo: Bool) throws {
     var description = UniquenessChainTests.unique
     guard case .relationship(var notes) = description.entities[0].properties[2] else { return #expect(Bool(false)) }

@@ -20,8 +20,10 @@ import Testing
         EntityDescription(
           name: "Employee",
           properties: [
-            .relationship(RelationshipDescription(name: "guides", destinationEntityName: "Department", inverseName: "guide")),
-            .relationship(RelationshipDescription(name: "heads", destinationEntityName: "Department", inverseName: "boss")),
+            .relationship(
+              RelationshipDescription(name: "guides", destinationEntityName: "Department", inverseName: "guide")),
+            .relationship(
+              RelationshipDescription(name: "heads", destinationEntityName: "Department", inverseName: "boss")),
           ], subentities: [EntityDescription(name: "Manager")])
       ]),
   ])
@@ -52,17 +54,23 @@ import Testing
       ModelDescription(entities: [
         EntityDescription(
           name: "Artist",
-          properties: [.relationship(RelationshipDescription(name: "thumbnail", destinationEntityName: "Image", inverseName: "thumbnail"))]),
+          properties: [
+            .relationship(
+              RelationshipDescription(name: "thumbnail", destinationEntityName: "Image", inverseName: "thumbnail"))
+          ]),
         EntityDescription(
           name: "Image",
           properties: [
-            .relationship(RelationshipDescription(name: "artist", destinationEntityName: "Artist", inverseName: "thumbnail")),
-            .relationship(RelationshipDescription(name: "thumbnail", destinationEntityName: "Artist", inverseName: "thumbnail")),
+            .relationship(
+              RelationshipDescription(name: "artist", destinationEntityName: "Artist", inverseName: "thumbnail")),
+            .relationship(
+              RelationshipDescription(name: "thumbnail", destinationEntityName: "Artist", inverseName: "thumbnail")),
           ]),
       ]))
-    #expect(model.warnings.map(\.description) == [
-      "Image.artist: Artist.thumbnail has Image.thumbnail for its inverse: this relationship is one-way"
-    ])
+    #expect(
+      model.warnings.map(\.description) == [
+        "Image.artist: Artist.thumbnail has Image.thumbnail for its inverse: this relationship is one-way"
+      ])
     let stack = try Stack("XML", model: model)
     let artist = try stack.insert("Artist")
     let image = try stack.insert("Image")

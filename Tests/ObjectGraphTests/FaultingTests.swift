@@ -5,7 +5,9 @@ import Testing
 
 @Suite("Faulting and uniquing") struct FaultingTests {
   /// Two employees of one department, seen by a context that has fetched nothing yet.
-  private func marketing(_ type: String = "BinaryPropertyList") throws -> (Stack, ManagedObjectContext, [ManagedObjectID]) {
+  private func marketing(_ type: String = "BinaryPropertyList") throws -> (
+    Stack, ManagedObjectContext, [ManagedObjectID]
+  ) {
     let stack = try Stack(type)
     let department = try stack.insert("Department", ["name": "Marketing"])
     let boss = try stack.insert("Manager", ["name": "Boss"])
@@ -22,7 +24,8 @@ import Testing
     #expect(employee.isFault)
     #expect(employee["name"] as? String == "A")
     #expect(!employee.isFault)
-    #expect(employee.hasFault(forRelationshipNamed: "department") && employee.hasFault(forRelationshipNamed: "managers"))
+    #expect(
+      employee.hasFault(forRelationshipNamed: "department") && employee.hasFault(forRelationshipNamed: "managers"))
     #expect(context.registeredObjects == [employee])
     let department = try #require(employee["department"] as? ManagedObject)
     #expect(department.isFault)
@@ -32,7 +35,9 @@ import Testing
     #expect(stack.store.isOpen)
   }
 
-  @Test("a fault fires on access to a persistent property", arguments: ["name", "age", "mood", "department", "cousins", "tasks"])
+  @Test(
+    "a fault fires on access to a persistent property",
+    arguments: ["name", "age", "mood", "department", "cousins", "tasks"])
   func fires(_ key: String) throws {
     let (stack, context, ids) = try marketing()
     let employee = context.object(with: ids[0])
@@ -46,7 +51,10 @@ import Testing
   func doesNotFire() throws {
     let (stack, context, ids) = try marketing()
     let employee = context.object(with: ids[0])
-    _ = (employee.objectID, employee.entity, employee.description, employee.hashValue, employee.isUpdated, employee.hasChanges)
+    _ = (
+      employee.objectID, employee.entity, employee.description, employee.hashValue, employee.isUpdated,
+      employee.hasChanges
+    )
     #expect(try employee.primitiveValue(forKey: "name") == nil)
     #expect(employee.description.contains("not loaded"))
     #expect(employee.isFault)
@@ -92,13 +100,16 @@ import Testing
     #expect(stack.store.isOpen)
   }
 
-  @Test("a context keeps changed objects until the save, a rollback or a reset", arguments: ["insert", "update", "delete"], ["save", "rollback", "reset"])
+  @Test(
+    "a context keeps changed objects until the save, a rollback or a reset", arguments: ["insert", "update", "delete"],
+    ["save", "rollback", "reset"])
   func keepsChanged(_ change: String, _ end: String) throws {
     let (stack, context, ids) = try marketing()
     weak var changed: ManagedObject?
     do {
       let object =
-        change == "insert" ? try context.insertNewObject(forEntityName: "Task") : try context.existingObject(with: ids[0])
+        change == "insert"
+        ? try context.insertNewObject(forEntityName: "Task") : try context.existingObject(with: ids[0])
       if change == "update" { try object.setValue(40, forKey: "age") }
       if change == "delete" { context.delete(object) }
       changed = object

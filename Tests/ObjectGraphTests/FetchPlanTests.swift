@@ -19,7 +19,9 @@ import Testing
   }
 
   /// The explanation of a request, after checking that fetching, counting and fetching IDs agree on it.
-  func explain(_ request: FetchRequest<ManagedObject>, _ context: ManagedObjectContext? = nil) throws -> FetchExplanation {
+  func explain(_ request: FetchRequest<ManagedObject>, _ context: ManagedObjectContext? = nil) throws
+    -> FetchExplanation
+  {
     let context = context ?? stack.context
     let found = try context.fetch(request)
     #expect(try context.count(for: request) == found.count)
@@ -36,7 +38,9 @@ import Testing
 
   @Test(
     "a predicate and an order that columns have run over columns",
-    arguments: [("name == 'Ada'", nil), ("department.name == 'Sales' AND age < 40", nil), (nil, "age"), ("age > 20", "name")] as [(String?, String?)])
+    arguments: [
+      ("name == 'Ada'", nil), ("department.name == 'Sales' AND age < 40", nil), (nil, "age"), ("age > 20", "name"),
+    ] as [(String?, String?)])
   func columns(_ format: String?, _ key: String?) throws {
     let explanation = try explain(request(format, key.map { [SortKey($0)] } ?? []))
     #expect(explanation.method == .columns && explanation.reason == nil)
@@ -63,7 +67,8 @@ import Testing
 
   @Test(
     "what columns do not have is evaluated on each object, and the explanation says why",
-    arguments: [("uppercase:(name) == 'ADA'", nil, "uppercase:(name)"), (nil, "name", "'name'")] as [(String?, String?, String)])
+    arguments: [("uppercase:(name) == 'ADA'", nil, "uppercase:(name)"), (nil, "name", "'name'")]
+      as [(String?, String?, String)])
   func objects(_ format: String?, _ key: String?, _ word: String) throws {
     let keys = key.map { _ in [SortKey("name", textOrder: .localizedStandard)] } ?? []
     let explanation = try explain(request(format, keys))

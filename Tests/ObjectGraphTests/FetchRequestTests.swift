@@ -22,7 +22,8 @@ import Testing
     context = ManagedObjectContext(stack.coordinator)
   }
 
-  func request(_ entity: String, _ format: String? = nil, _ keys: [SortKey] = []) throws -> FetchRequest<ManagedObject> {
+  func request(_ entity: String, _ format: String? = nil, _ keys: [SortKey] = []) throws -> FetchRequest<ManagedObject>
+  {
     FetchRequest(entityName: entity, predicate: try format.map { try FetchPredicate(format: $0) }, sortKeys: keys)
   }
 
@@ -132,13 +133,15 @@ import Testing
     #expect(throws: ManagedObjectError.self) { try context.fetch(FetchRequest<ManagedObject>(template)) }
   }
 
-  @Test("in batches a fetch gives the same objects in the same order, and holds one batch", arguments: [1, 7, 50, 0, 1000])
+  @Test(
+    "in batches a fetch gives the same objects in the same order, and holds one batch", arguments: [1, 7, 50, 0, 1000])
   func batches(_ size: Int) throws {
     let stack = try Stack()
     for number in 0..<100 { _ = try stack.insert("Task", ["title": "\(number)"]) }
     try stack.context.save()
     let other = ManagedObjectContext(stack.coordinator)
-    var request = FetchRequest<ManagedObject>(entityName: "Task", predicate: try FetchPredicate(format: "title != '50'"))
+    var request = FetchRequest<ManagedObject>(
+      entityName: "Task", predicate: try FetchPredicate(format: "title != '50'"))
     request.sortKeys = [SortKey("title")]
     request.fetchBatchSize = size
     var titles: [String] = []

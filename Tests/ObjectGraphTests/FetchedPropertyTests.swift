@@ -151,7 +151,8 @@ import Testing
     let folder = try TestFolder()
     let coordinator = PersistentStoreCoordinator(
       managedObjectModel: try ManagedObjectModel(Self.description), registry: .builtIn)
-    let staff = try coordinator.addPersistentStore(type: "XML", configurationName: "staff", at: folder.file("staff.xml"))
+    let staff = try coordinator.addPersistentStore(
+      type: "XML", configurationName: "staff", at: folder.file("staff.xml"))
     let trade = try coordinator.addPersistentStore(
       type: "CSV", configurationName: "trade", at: folder.file("trade.csvstore"))
     let context = ManagedObjectContext(coordinator)

@@ -28,7 +28,9 @@ import Testing
           name: "Box",
           properties: [
             .attribute(AttributeDescription(name: "name", type: .string)),
-            .relationship(RelationshipDescription(name: "items", destinationEntityName: "Item", inverseName: "box", maximumCount: 0)),
+            .relationship(
+              RelationshipDescription(name: "items", destinationEntityName: "Item", inverseName: "box", maximumCount: 0)
+            ),
           ]),
       ]))
   }
@@ -37,7 +39,9 @@ import Testing
     switch kind {
     case "number", "plain": index
     case "name": "item \(index)"
-    case "id": UUID(uuidString: "00000000-0000-0000-0000-" + String(repeating: "0", count: 12 - "\(index)".count) + "\(index)") ?? UUID()
+    case "id":
+      UUID(uuidString: "00000000-0000-0000-0000-" + String(repeating: "0", count: 12 - "\(index)".count) + "\(index)")
+        ?? UUID()
     case "weight": Double(index) / 4
     default: Date(timeIntervalSinceReferenceDate: Double(index))
     }
@@ -89,8 +93,12 @@ import Testing
     let context = stack.context
     context.undoManager = UndoHistory()
     let box = try stack.insert("Box", ["name": "box"])
-    let texts = Self.kinds.flatMap { ["\($0) == %@", "\($0) != %@", "note == 'n' AND \($0) == %@"] }
-      + ["box == nil AND number == %@", "box.name == 'box' AND number == %@", "number == nil OR number == %@", "number > %@", "NOT number == %@"]
+    let texts =
+      Self.kinds.flatMap { ["\($0) == %@", "\($0) != %@", "note == 'n' AND \($0) == %@"] }
+      + [
+        "box == nil AND number == %@", "box.name == 'box' AND number == %@", "number == nil OR number == %@",
+        "number > %@", "NOT number == %@",
+      ]
     func compare(_ step: String) throws {
       let all = try stack.fetch("Item")
       for value in [3, 7, 40, 55, 1000] {
@@ -146,7 +154,8 @@ import Testing
     try compare("reset")
   }
 
-  @Test("the table of unsaved values keeps no object alive once its changes are saved or dropped", arguments: [true, false])
+  @Test(
+    "the table of unsaved values keeps no object alive once its changes are saved or dropped", arguments: [true, false])
   func lifetime(_ isSaving: Bool) throws {
     let stack = try Stack(model: try Self.model())
     _ = try Self.importAll(stack, "number", 40, note: "n")

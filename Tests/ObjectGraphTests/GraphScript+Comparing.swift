@@ -23,7 +23,9 @@ extension GraphScript {
     for (key, object) in scene.objects { keys[object] = key }
     var updated = 0
     for key in scene.graph.keys {
-      guard let record = scene.graph.records[key], let object = scene.objects[key] else { throw wrong("\(key) is missing") }
+      guard let record = scene.graph.records[key], let object = scene.objects[key] else {
+        throw wrong("\(key) is missing")
+      }
       if object.isDeleted { throw wrong("\(key) is deleted") }
       for attribute in ReferenceGraph.attributes[record.entity] ?? [] {
         let value = try object.value(forKey: attribute.name)
@@ -59,7 +61,9 @@ extension GraphScript {
     guard found == (inserted, updated, deleted) else {
       throw wrong("\(found) objects are inserted, updated, deleted, not \((inserted, updated, deleted))")
     }
-    if context.hasChanges != (inserted + updated + deleted > 0) { throw wrong("the context's hasChanges is \(context.hasChanges)") }
+    if context.hasChanges != (inserted + updated + deleted > 0) {
+      throw wrong("the context's hasChanges is \(context.hasChanges)")
+    }
   }
 
   /// Whether an object can be had; that it cannot shows when it is asked for something.
@@ -133,7 +137,8 @@ extension GraphScript {
     for key in graph.keys {
       for end in ReferenceGraph.relationships(of: graph.records[key]?.entity ?? "") where !end.inverse.isEmpty {
         for other in graph.ends(key, end.name) where !graph.ends(other, end.inverse).contains(key) {
-          throw Difference(description: "\(place): \(key).\(end.name) has \(other), \(other).\(end.inverse) has not \(key)")
+          throw Difference(
+            description: "\(place): \(key).\(end.name) has \(other), \(other).\(end.inverse) has not \(key)")
         }
       }
     }

@@ -95,13 +95,15 @@ extension GraphScript {
       return try settle(entities)
     }
     if main.context.hasChanges { throw Difference(description: "changes are left after a save") }
-    for key in here.keys { if let object = main.objects[key], object.unavailableReason == nil { ids[key] = object.objectID } }
+    for key in here.keys {
+      if let object = main.objects[key], object.unavailableReason == nil { ids[key] = object.objectID }
+    }
     try settle(entities)
     try checkPromise(policy, base, here, there.graph)
   }
 
-  /// Whether the other context may be what is in the way of a save, by giving something to a deleted object that forbids
-  /// its deletion.
+  /// Whether the other context may be what is in the way of a save, by giving something to a deleted object that
+  /// forbids its deletion.
   private func isExpected(
     _ error: any Error, _ policy: MergePolicy?, _ base: ReferenceGraph, _ here: ReferenceGraph, _ there: ReferenceGraph
   ) -> Bool {
@@ -161,7 +163,9 @@ extension GraphScript {
     let error = graphError { try main.context.save() }
     Failures.disarm(folder)
     if error == nil { return }
-    if let difference = before.difference(from: try state()) { throw Difference(description: "after a failed save \(difference)") }
+    if let difference = before.difference(from: try state()) {
+      throw Difference(description: "after a failed save \(difference)")
+    }
   }
 
   private mutating func decideConflicts(_ there: ReferenceGraph) throws -> MergePolicy {
@@ -172,7 +176,9 @@ extension GraphScript {
       }
       // To-many relationships merge, unless the object is deleted here.
       return here == nil || base.values != there.values
-        || ReferenceGraph.relationships(of: base.entity).contains { !$0.isToMany && base.ends[$0.name] ?? [] != there.ends[$0.name] ?? [] }
+        || ReferenceGraph.relationships(of: base.entity).contains {
+          !$0.isToMany && base.ends[$0.name] ?? [] != there.ends[$0.name] ?? []
+        }
     }
     if chance(1, in: 3) {
       log.append("save with policy error")
@@ -184,7 +190,9 @@ extension GraphScript {
           throw Difference(description: "of a conflict the save said \(error.map(\.description) ?? "nothing")")
         }
         try compare(main)
-        if let difference = before.difference(from: try state()) { throw Difference(description: "after a conflict \(difference)") }
+        if let difference = before.difference(from: try state()) {
+          throw Difference(description: "after a conflict \(difference)")
+        }
       }
     }
     let policies: [MergePolicy] = [.mergeByPropertyObjectTrump, .mergeByPropertyStoreTrump, .overwrite, .rollback]
@@ -199,7 +207,9 @@ extension GraphScript {
       // A policy that drops all changes leaves nothing to write.
       if error == nil { return policy }
       try compare(main)
-      if let difference = before.difference(from: try state()) { throw Difference(description: "after a failed save \(difference)") }
+      if let difference = before.difference(from: try state()) {
+        throw Difference(description: "after a failed save \(difference)")
+      }
     }
     log.append("save with policy \(policy)")
     return policy

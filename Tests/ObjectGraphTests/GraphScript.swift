@@ -177,7 +177,9 @@ struct GraphScript {
     }
     let kind = Int.random(in: 0..<12, using: &random)
     if kind < 2 || record.entity == "Value" && kind > 2 {
-      guard let attribute = ReferenceGraph.attributes[record.entity]?.randomElement(using: &random) else { return false }
+      guard let attribute = ReferenceGraph.attributes[record.entity]?.randomElement(using: &random) else {
+        return false
+      }
       let value = RandomModel.value(attribute.type, &random)
       if scene.graph.value(key, attribute.name) == value { return false }
       log.append("\(key).\(attribute.name) = \(value.typedText.debugDescription)")
@@ -217,7 +219,8 @@ struct GraphScript {
     let candidates = scene.graph.keys(of: end.destination)
     let now = scene.graph.ends(key, end.name)
     if kind < 6 {
-      guard let other = candidates.randomElement(using: &random), !now.contains(other), let partner = scene.objects[other]
+      guard let other = candidates.randomElement(using: &random), !now.contains(other),
+        let partner = scene.objects[other]
       else { return false }
       let place = Bool.random(using: &random) && end.isOrdered ? Int.random(in: 0...now.count + 1, using: &random) : nil
       log.append("\(key).\(end.name) + \(other)" + (place.map { " at \($0)" } ?? ""))
@@ -247,7 +250,11 @@ struct GraphScript {
     if end.isOrdered ? now == others : Set(now) == Set(others) { return false }
     log.append("\(key).\(end.name) = \(others)")
     let list = others.compactMap { scene.objects[$0] }
-    if end.isOrdered { try object.setValue(list, forKey: end.name) } else { try object.setValue(Set(list), forKey: end.name) }
+    if end.isOrdered {
+      try object.setValue(list, forKey: end.name)
+    } else {
+      try object.setValue(Set(list), forKey: end.name)
+    }
     scene.graph.assign(key, end, others)
     return true
   }
@@ -255,7 +262,9 @@ struct GraphScript {
   /// Deletes what must not be: the save says so, and undo takes it back.
   mutating func deleteInVain() throws {
     let before = main.graph
-    guard let key = pick(before.keys.filter { before.isDeniedDeletion($0, saved: saved) }), let object = main.objects[key] else { return }
+    guard let key = pick(before.keys.filter { before.isDeniedDeletion($0, saved: saved) }),
+      let object = main.objects[key]
+    else { return }
     log.append("delete \(key) in vain")
     main.context.delete(object)
     main.context.processPendingChanges()
@@ -324,7 +333,8 @@ struct GraphScript {
 
   mutating func finishSave() throws {
     if main.graph.leadsNowhere {
-      // Forgotten by the store alone: undo cannot know of it, and objects go on leading nowhere until they are refreshed.
+      // Forgotten by the store alone: undo cannot know of it, and objects go on leading nowhere until they are
+      // refreshed.
       forgetUndo()
       main.context.refreshAllObjects()
     }
@@ -376,7 +386,9 @@ struct GraphScript {
     }
     try compare(main)
     let after = try state()
-    if let difference = before.difference(from: after) { throw Difference(description: "after a failed save \(difference)") }
+    if let difference = before.difference(from: after) {
+      throw Difference(description: "after a failed save \(difference)")
+    }
   }
 
   mutating func rollback() throws {

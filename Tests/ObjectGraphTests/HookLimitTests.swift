@@ -4,7 +4,9 @@ import Foundation
 import Testing
 
 @Suite("What hooks may not do, and what is done later") final class HookLimitTests: HookedSuite {
-  @Test("objects that change again at each save are given a bounded number of rounds, then an error that names them", arguments: [1, 2, 25])
+  @Test(
+    "objects that change again at each save are given a bounded number of rounds, then an error that names them",
+    arguments: [1, 2, 25])
   func endless(_ passes: Int) throws {
     let employee = try saved()
     context.maximumSavePasses = passes
@@ -41,7 +43,10 @@ import Testing
 
   @Test(
     "save() from inside a hook throws",
-    arguments: ["awakeFromFetch", "willSave", "didSave", "prepareForDeletion", "willTurnIntoFault", "didTurnIntoFault", "validate"])
+    arguments: [
+      "awakeFromFetch", "willSave", "didSave", "prepareForDeletion", "willTurnIntoFault", "didTurnIntoFault",
+      "validate",
+    ])
   func saveInHook(_ hook: String) throws {
     let employee = try saved()
     var errors: [ManagedObjectError?] = []
@@ -71,7 +76,9 @@ import Testing
     #expect(saves == 1)
   }
 
-  @Test("work put off from inside a hook is done when that has ended", arguments: ["willSave", "didSave", "prepareForDeletion"])
+  @Test(
+    "work put off from inside a hook is done when that has ended",
+    arguments: ["willSave", "didSave", "prepareForDeletion"])
   func deferred(_ hook: String) throws {
     let employee = try saved()
     let context = context

@@ -87,7 +87,8 @@ import Testing
               RelationshipDescription(
                 name: "next", destinationEntityName: "Employee", inverseName: "back", deleteRule: .cascade)),
             .relationship(
-              RelationshipDescription(name: "back", destinationEntityName: "Employee", inverseName: "next", deleteRule: .cascade)),
+              RelationshipDescription(
+                name: "back", destinationEntityName: "Employee", inverseName: "next", deleteRule: .cascade)),
           ])
       ]))
     let stack = try Stack(model: model, classes: ["Employee": HookedEmployee.self])
@@ -161,7 +162,9 @@ import Testing
     try context.save()
     _ = log.take()
     employee.behaviour["willSave"] = { employee in
-      guard let context = employee.managedObjectContext, try employee.count(forRelationshipNamed: "tasks") == 0 else { return }
+      guard let context = employee.managedObjectContext, try employee.count(forRelationshipNamed: "tasks") == 0 else {
+        return
+      }
       try employee.add(try context.insertNewObject(forEntityName: "Task"), to: "tasks")
       context.delete(doomed)
     }

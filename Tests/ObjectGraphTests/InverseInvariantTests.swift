@@ -22,7 +22,9 @@ import Testing
     return stack
   }
 
-  private func snapshot(_ stack: Stack, _ object: ManagedObject, _ values: [String: StoredValue]) -> ManagedObjectSnapshot {
+  private func snapshot(_ stack: Stack, _ object: ManagedObject, _ values: [String: StoredValue])
+    -> ManagedObjectSnapshot
+  {
     var snapshot = ManagedObjectSnapshot(entity: object.entity.index, reference: object.objectID.reference)
     for (key, value) in values { if let slot = object.entity.slot(named: key) { snapshot.values[slot] = value } }
     return snapshot
@@ -33,7 +35,9 @@ import Testing
     case gainsOne, losesOne, gainsMany, losesMany, movesPartner, gainsOrdered, inserted
   }
 
-  @Test("changes to one end alone are refused, naming both ends, and nothing is written", arguments: Stack.types, OneSided.allCases)
+  @Test(
+    "changes to one end alone are refused, naming both ends, and nothing is written", arguments: Stack.types,
+    OneSided.allCases)
   func refuses(_ type: String, _ kind: OneSided) throws {
     let stack = try stack(type)
     let sales = try #require(try stack.first("Department", "Sales"))
@@ -59,7 +63,9 @@ import Testing
       changes.updated = [snapshot(stack, sales, ["employees": .toMany([])])]
       ends = ["employees", "department", "still names"]
     case .movesPartner:
-      changes.updated = [snapshot(stack, ada, ["badge": .toOne(name(badge))]), snapshot(stack, badge, ["owner": .toOne(name(ada))])]
+      changes.updated = [
+        snapshot(stack, ada, ["badge": .toOne(name(badge))]), snapshot(stack, badge, ["owner": .toOne(name(ada))]),
+      ]
       ends = ["badge", "owner", "still names"]
     case .gainsOrdered:
       changes.updated = [snapshot(stack, bob, ["tasks": .toMany([name(task)])])]
@@ -70,7 +76,8 @@ import Testing
       changes.inserted = [new]
       ends = ["department", "employees"]
     }
-    let before = try Data(contentsOf: URL(fileURLWithPath: type == "CSV" ? stack.store.path + "/Person.csv" : stack.store.path))
+    let before = try Data(
+      contentsOf: URL(fileURLWithPath: type == "CSV" ? stack.store.path + "/Person.csv" : stack.store.path))
     do throws(PersistentStoreError) {
       try stack.coordinator.save(stack.store, changes: changes)
       Issue.record("the save did not fail")
@@ -78,7 +85,9 @@ import Testing
       #expect(error.code == .inverseMismatch)
       for end in ends { #expect(error.description.contains(end), "\(error)") }
     }
-    #expect(try Data(contentsOf: URL(fileURLWithPath: type == "CSV" ? stack.store.path + "/Person.csv" : stack.store.path)) == before)
+    #expect(
+      try Data(contentsOf: URL(fileURLWithPath: type == "CSV" ? stack.store.path + "/Person.csv" : stack.store.path))
+        == before)
     #expect(inverseProblems(in: stack.store.nodes).isEmpty)
   }
 
@@ -103,13 +112,16 @@ import Testing
   func long(_ isComplete: Bool) throws {
     let stack = try Stack()
     let model = CompanyGraph.model
-    let (person, department) = (try #require(model.entity(named: "Person")), try #require(model.entity(named: "Department")))
+    let (person, department) = (
+      try #require(model.entity(named: "Person")), try #require(model.entity(named: "Department"))
+    )
     let (to, back) = (try #require(person.slot(named: "department")), try #require(department.slot(named: "employees")))
     var changes = StoreChanges()
     let count: Int64 = 2000
     for number in 1...count {
       changes.inserted.append(
-        ManagedObjectSnapshot(entity: person.index, reference: .integer(number), values: [to: .toOne(Self.reference("Department", 1))]))
+        ManagedObjectSnapshot(
+          entity: person.index, reference: .integer(number), values: [to: .toOne(Self.reference("Department", 1))]))
     }
     let members = (1...count).filter { isComplete || $0 != 1234 }.map { Self.reference("Person", $0) }
     changes.inserted.append(

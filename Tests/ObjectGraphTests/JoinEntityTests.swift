@@ -56,7 +56,9 @@ import Testing
     }
   }
 
-  @Test("one person's friends are all friend destinations of the friends relationship, and the other way round", arguments: EndState.allCases)
+  @Test(
+    "one person's friends are all friend destinations of the friends relationship, and the other way round",
+    arguments: EndState.allCases)
   func aggregate(_ state: EndState) throws {
     let group = try People()
     var infos = [try group.befriend(0, 1), try group.befriend(0, 2), try group.befriend(2, 1)]

@@ -86,8 +86,12 @@ import Testing
         EntityDescription(
           name: "FriendInfo",
           properties: [
-            .relationship(RelationshipDescription(name: "source", destinationEntityName: "Person", inverseName: "friends", isOptional: false)),
-            .relationship(RelationshipDescription(name: "friend", destinationEntityName: "Person", inverseName: "befriendedBy", isOptional: false)),
+            .relationship(
+              RelationshipDescription(
+                name: "source", destinationEntityName: "Person", inverseName: "friends", isOptional: false)),
+            .relationship(
+              RelationshipDescription(
+                name: "friend", destinationEntityName: "Person", inverseName: "befriendedBy", isOptional: false)),
           ]),
       ]))
     let stack = try Stack("XML", model: model)
@@ -108,7 +112,8 @@ import Testing
 
   static let attributes: [(String, AttributeType)] = [
     ("i16", .integer16), ("i32", .integer32), ("i64", .integer64), ("dec", .decimal), ("dbl", .double), ("flt", .float),
-    ("str", .string), ("flag", .boolean), ("when", .date), ("bin", .binaryData), ("id", .uuid), ("link", .uri), ("any", .undefined),
+    ("str", .string), ("flag", .boolean), ("when", .date), ("bin", .binaryData), ("id", .uuid), ("link", .uri),
+    ("any", .undefined),
   ]
   static let valuesModel = ModelDescription(
     entities: [
@@ -156,7 +161,8 @@ import Testing
     let date = Date(timeIntervalSinceReferenceDate: 0.1)
     let uuid = UUID()
     let given: [String: Any] = [
-      "i16": -5, "i32": UInt8(7), "i64": Int.max, "dec": DecimalNumber("1.50") ?? DecimalNumber(0), "dbl": 0.1, "flt": Float(0.5),
+      "i16": -5, "i32": UInt8(7), "i64": Int.max, "dec": DecimalNumber("1.50") ?? DecimalNumber(0), "dbl": 0.1,
+      "flt": Float(0.5),
       "str": "é", "flag": true, "when": date, "bin": Data([0, 1]), "id": uuid, "any": 3,
     ]
     for (key, value) in given { try object.setValue(value, forKey: key) }
@@ -181,7 +187,8 @@ import Testing
   @Test(
     "what does not fit is refused, nothing is converted approximately",
     arguments: [
-      ("i16", 70000 as any Sendable), ("i16", "5"), ("i16", 1.5), ("i16", true), ("i64", UInt64.max), ("flt", 0.1), ("dbl", "x"),
+      ("i16", 70000 as any Sendable), ("i16", "5"), ("i16", 1.5), ("i16", true), ("i64", UInt64.max), ("flt", 0.1),
+      ("dbl", "x"),
       ("dbl", Int.max), ("str", 5), ("flag", 1), ("when", 5.0), ("id", "not a uuid"), ("bin", "text"), ("link", 5),
     ])
   func strict(_ key: String, _ value: any Sendable) throws {

@@ -43,7 +43,9 @@ import Testing
     #expect(changes.updated == [ada.objectID])
     #expect(ada["age"] as? Int == 1)
     var refreshed: [ManagedObject] = []
-    let observation = two.here.observe { if case .objectsDidChange(let changes) = $0 { refreshed += changes.refreshed } }
+    let observation = two.here.observe {
+      if case .objectsDidChange(let changes) = $0 { refreshed += changes.refreshed }
+    }
     two.here.mergeChanges(fromDidSave: changes)
     #expect(ada["age"] as? Int == 2)
     #expect(ada["name"] as? String == "Mine")
@@ -195,7 +197,9 @@ import Testing
       try stack.context.save()
       stack.context.delete(ada)
       try stack.context.save()
-      return (stream, [ObjectIDChanges(inserted: [id]), ObjectIDChanges(updated: [id]), ObjectIDChanges(deleted: [id])])
+      return (
+        stream, [ObjectIDChanges(inserted: [id]), ObjectIDChanges(updated: [id]), ObjectIDChanges(deleted: [id])]
+      )
     }()
     var received: [ObjectIDChanges] = []
     for await changes in stream { received.append(changes) }
@@ -219,7 +223,8 @@ import Testing
     for await changes in stream { received.append(changes) }
     #expect(
       received == [
-        ObjectIDChanges(inserted: [ids.0]), ObjectIDChanges(refreshed: [ids.1]), ObjectIDChanges(isAllInvalidated: true),
+        ObjectIDChanges(inserted: [ids.0]), ObjectIDChanges(refreshed: [ids.1]),
+        ObjectIDChanges(isAllInvalidated: true),
       ])
   }
 

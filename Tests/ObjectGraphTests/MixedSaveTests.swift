@@ -17,9 +17,11 @@ import Testing
     ])
 
   func open(_ folder: TestFolder) throws -> PersistentStoreCoordinator {
-    let coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(Self.model), registry: .builtIn)
+    let coordinator = PersistentStoreCoordinator(
+      managedObjectModel: try ManagedObjectModel(Self.model), registry: .builtIn)
     try coordinator.addPersistentStore(type: "XML", configurationName: "staff", at: folder.file("staff.xml"))
-    try coordinator.addPersistentStore(type: "BinaryPropertyList", configurationName: "trade", at: folder.file("trade.plist"))
+    try coordinator.addPersistentStore(
+      type: "BinaryPropertyList", configurationName: "trade", at: folder.file("trade.plist"))
     return coordinator
   }
 
@@ -40,14 +42,16 @@ import Testing
     try FileManager.default.removeItem(atPath: folder.file("trade.plist"))
     try FileManager.default.moveItem(atPath: folder.file("before.plist"), toPath: folder.file("trade.plist"))
 
-    let coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(Self.model), registry: .builtIn)
+    let coordinator = PersistentStoreCoordinator(
+      managedObjectModel: try ManagedObjectModel(Self.model), registry: .builtIn)
     let told = Mutex<[MixedSave]>([])
     let observation = coordinator.observe { event in
       if case .foundMixedSave(let mixed) = event { told.withLock { $0.append(mixed) } }
     }
     try coordinator.addPersistentStore(type: "XML", configurationName: "staff", at: folder.file("staff.xml"))
     #expect(told.withLock { $0 }.isEmpty)
-    try coordinator.addPersistentStore(type: "BinaryPropertyList", configurationName: "trade", at: folder.file("trade.plist"))
+    try coordinator.addPersistentStore(
+      type: "BinaryPropertyList", configurationName: "trade", at: folder.file("trade.plist"))
     let found = try #require(told.withLock { $0 }.first)
     #expect(found.newerPath == folder.file("staff.xml"))
     #expect(found.olderPath == folder.file("trade.plist"))

@@ -134,7 +134,8 @@ private struct FailingStore: AtomicStore {
     try registry.register(FailingStore.self)
     let coordinator = PersistentStoreCoordinator(
       managedObjectModel: try ManagedObjectModel(Self.description), registry: registry)
-    let staff = try coordinator.addPersistentStore(type: "XML", configurationName: "staff", at: folder.file("staff.xml"))
+    let staff = try coordinator.addPersistentStore(
+      type: "XML", configurationName: "staff", at: folder.file("staff.xml"))
     let trade = try coordinator.addPersistentStore(
       type: "Failing", configurationName: "trade", at: folder.file("trade.failing"))
     let context = ManagedObjectContext(coordinator)
@@ -269,13 +270,16 @@ private struct FailingStore: AtomicStore {
       switch event {
       case .willRemove(let store): told.withLock { $0.append("will remove \(store.type) \(store.isOpen)") }
       case .didChange(let change):
-        told.withLock { $0.append("+\(change.added.map(\.type)) -\(change.removed.map(\.type)) >\(change.moved.count)") }
+        told.withLock {
+          $0.append("+\(change.added.map(\.type)) -\(change.removed.map(\.type)) >\(change.moved.count)")
+        }
       case .foundMixedSave: break
       }
     }
     try two.insert("Employee", "Ada")
     try two.context.save()
-    _ = try two.coordinator.migratePersistentStore(two.staff, to: two.folder.file("new.plist"), type: "BinaryPropertyList")
+    _ = try two.coordinator.migratePersistentStore(
+      two.staff, to: two.folder.file("new.plist"), type: "BinaryPropertyList")
     try two.coordinator.remove(two.trade)
     observation.cancel()
     _ = try two.coordinator.addPersistentStore(type: "XML", configurationName: "trade", at: two.folder.file("more.xml"))

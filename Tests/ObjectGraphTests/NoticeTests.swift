@@ -157,11 +157,12 @@ import Testing
     let context = stack.context
     var errors: [ManagedObjectError?] = []
     let observation = context.observe { event in
-      let name = switch event {
-      case .objectsDidChange: "changed"
-      case .willSave: "willSave"
-      case .didSave: "didSave"
-      }
+      let name =
+        switch event {
+        case .objectsDidChange: "changed"
+        case .willSave: "willSave"
+        case .didSave: "didSave"
+        }
       if name == which { errors.append(graphError { try context.save() }) }
     }
     _ = try stack.insert("Person")
@@ -170,7 +171,8 @@ import Testing
     observation.cancel()
   }
 
-  @Test("observers that go on making changes are stopped after a hundred rounds, which is recorded; a save fails for it")
+  @Test(
+    "observers that go on making changes are stopped after a hundred rounds, which is recorded; a save fails for it")
   func endlessObserver() throws {
     let stack = try Stack()
     let ada = try stack.insert("Person", ["name": "Ada"])

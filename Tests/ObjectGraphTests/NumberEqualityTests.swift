@@ -23,7 +23,9 @@ import Testing
     #expect(one.isIdentical(to: one))
   }
 
-  @Test("what is another number is not equal", arguments: [("1.1", "1.11"), ("0", "1e-128"), ("NaN", "0"), ("1", "-1"), ("1e127", "1e126")])
+  @Test(
+    "what is another number is not equal",
+    arguments: [("1.1", "1.11"), ("0", "1e-128"), ("NaN", "0"), ("1", "-1"), ("1e127", "1e126")])
   func inequality(_ one: String, _ other: String) throws {
     #expect(try #require(DecimalNumber(one)) != #require(DecimalNumber(other)))
     #expect(try #require(DecimalNumber(one)) == #require(DecimalNumber(one)))
@@ -88,7 +90,9 @@ import Testing
       try stack.context.save()
       return stack
     }
-    func snapshot(_ stack: Stack) -> StoreSnapshot { StoreSnapshot(nodes: stack.store.nodes, metadata: stack.store.metadata) }
+    func snapshot(_ stack: Stack) -> StoreSnapshot {
+      StoreSnapshot(nodes: stack.store.nodes, metadata: stack.store.metadata)
+    }
     let (one, other) = (try store("1.10"), try store("1.1"))
     let found = GraphComparison.differences(snapshot(one), snapshot(other))
     #expect(found.filter { $0.kind == .changed }.map(\.key) == ["decimal"])

@@ -4,7 +4,9 @@ import Foundation
 import Testing
 
 @Suite("Ordered relationships and asking without firing") struct OrderedRelationshipTests {
-  private func staff(_ type: String = "BinaryPropertyList", tasks count: Int = 4) throws -> (Stack, ManagedObject, [ManagedObject]) {
+  private func staff(_ type: String = "BinaryPropertyList", tasks count: Int = 4) throws -> (
+    Stack, ManagedObject, [ManagedObject]
+  ) {
     let stack = try Stack(type)
     let ada = try stack.insert("Person", ["name": "Ada"])
     let tasks = try (0..<count).map { try stack.insert("Task", ["title": "t\($0)"]) }
@@ -75,7 +77,9 @@ import Testing
     #expect(try names(ada, "tasks", "title") == ["t1", "t0"])
   }
 
-  @Test("from the other end an object comes last, and goes without disturbing the others' order", arguments: EndState.allCases)
+  @Test(
+    "from the other end an object comes last, and goes without disturbing the others' order",
+    arguments: EndState.allCases)
   func inverse(_ state: EndState) throws {
     let (stack, ada, tasks) = try staff()
     try state.bring(stack, tasks + [ada])

@@ -7,13 +7,19 @@ import Testing
 /// What the nearest peer was found to get wrong when it was run, as far as the graph is concerned. Relationships that
 /// leave dangling old ends, and delete rules, are in tests of their own.
 @Suite("Defects of others, which this does not have") struct PeerDefectTests {
-  @Test("an object named before it appears in the file is of its own entity, with its own attributes", arguments: Stack.types)
+  @Test(
+    "an object named before it appears in the file is of its own entity, with its own attributes",
+    arguments: Stack.types)
   func forwardReference(_ type: String) throws {
     let stack = try Stack(type)
     let badge = try stack.insert("Badge", ["number": 7])
     let department = try stack.insert("Department", ["name": "D"])
     _ = try stack.insert(
-      "Manager", ["name": "M", "salary": 12.5, "hired": Date(timeIntervalSinceReferenceDate: 1), "badge": badge, "department": department])
+      "Manager",
+      [
+        "name": "M", "salary": 12.5, "hired": Date(timeIntervalSinceReferenceDate: 1), "badge": badge,
+        "department": department,
+      ])
     try stack.context.save()
     let other = try stack.reopened()
     let badges = try other.fetch("Badge")
@@ -31,14 +37,17 @@ import Testing
     let ada = try stack.insert("Employee", ["name": "Ada", "department": department])
     func found(_ context: ManagedObjectContext) throws -> [ManagedObject] {
       try context.fetch(
-        FetchRequest<ManagedObject>(entityName: "Employee") { try $0.value(forKeyPath: "department.name") as? String == "D" })
+        FetchRequest<ManagedObject>(entityName: "Employee") {
+          try $0.value(forKeyPath: "department.name") as? String == "D"
+        })
     }
     #expect(try found(stack.context) == [ada])
     try stack.context.save()
     #expect(try found(stack.context) == [ada])
     #expect(try stack.context.fetch(FetchRequest<ManagedObject>(entityName: "Employee") { $0 === ada }) == [ada])
     #expect(
-      try stack.context.fetch(FetchRequest<ManagedObject>(entityName: "Employee") { $0["department"] as? ManagedObject == department })
+      try stack.context.fetch(
+        FetchRequest<ManagedObject>(entityName: "Employee") { $0["department"] as? ManagedObject == department })
         == [ada])
     let fresh = ManagedObjectContext(stack.coordinator)
     #expect(try found(fresh).map(\.objectID) == [ada.objectID])
@@ -77,7 +86,10 @@ import Testing
 
   @Test(
     "strings come back scalar by scalar", arguments: Stack.types,
-    ["\u{1}\u{0}\u{1F}", "< > & \" '", "a\rb\nc\r\nd\te", "", " ", "e\u{301}", "\u{e9}", "\u{FFFE}\u{FFFF}", "👩‍👩‍👧 ]]> %20 ,;\"\""])
+    [
+      "\u{1}\u{0}\u{1F}", "< > & \" '", "a\rb\nc\r\nd\te", "", " ", "e\u{301}", "\u{e9}", "\u{FFFE}\u{FFFF}",
+      "👩‍👩‍👧 ]]> %20 ,;\"\"",
+    ])
   func strings(_ type: String, _ text: String) throws {
     let stack = try Stack(type)
     let ada = try stack.insert("Person", ["name": text, "age": 1])
@@ -87,7 +99,9 @@ import Testing
     #expect((again["name"] as? String).map { Array($0.unicodeScalars) } == Array(text.unicodeScalars))
   }
 
-  @Test("a save that cannot be written leaves all changes pending, and succeeds when it is tried again", arguments: Stack.types)
+  @Test(
+    "a save that cannot be written leaves all changes pending, and succeeds when it is tried again",
+    arguments: Stack.types)
   func failedSave(_ type: String) throws {
     let stack = try Stack(type)
     let kept = try stack.insert("Person", ["name": "Kept"])
@@ -119,7 +133,8 @@ import Testing
   @Test("an abstract entity has no objects, whichever way they are made")
   func abstract() throws {
     let stack = try Stack()
-    #expect(graphError { try stack.context.insertNewObject(forEntityName: "Thing") }?.message.contains("abstract") == true)
+    #expect(
+      graphError { try stack.context.insertNewObject(forEntityName: "Thing") }?.message.contains("abstract") == true)
     let entity = try #require(CompanyGraph.model.entity(named: "Thing"))
     let object = ManagedObject(entity: entity, insertInto: stack.context)
     #expect(graphError { try stack.context.save() }?.objectID == object.objectID)
@@ -156,6 +171,7 @@ import Testing
     let missing = try #require(stack.coordinator.managedObjectID(forURIRepresentation: uri + "0"))
     #expect(stack.context.object(with: missing).objectID == missing)
     #expect(graphError { _ = try stack.context.existingObject(with: missing) }?.reason == .notInStore)
-    #expect(stack.coordinator.managedObjectID(forURIRepresentation: "x-coredata://\(UUID().uuidString)/Person/p1") == nil)
+    #expect(
+      stack.coordinator.managedObjectID(forURIRepresentation: "x-coredata://\(UUID().uuidString)/Person/p1") == nil)
   }
 }

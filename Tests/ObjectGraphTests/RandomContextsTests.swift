@@ -4,7 +4,9 @@ import Testing
 
 /// A fixed share of what `Scripts/random-contexts` does for as long as is asked.
 @Suite("Several contexts that change one store at random") struct RandomContextsTests {
-  static var scripts: Int { ProcessInfo.processInfo.environment["ATOMICSTORE_RANDOM_SCRIPTS"].flatMap { Int($0) } ?? 100 }
+  static var scripts: Int {
+    ProcessInfo.processInfo.environment["ATOMICSTORE_RANDOM_SCRIPTS"].flatMap { Int($0) } ?? 100
+  }
 
   @Test(
     "after every save both ends of all relationships agree in the file, and values are what the merge policy says",

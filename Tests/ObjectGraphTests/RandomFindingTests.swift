@@ -34,9 +34,11 @@ import Testing
     arguments: MergePolicy.allCases.filter { $0 != .error })
   func restores(_ policy: MergePolicy) throws {
     let folder = try TestFolder()
-    let coordinator = PersistentStoreCoordinator(managedObjectModel: CompanyGraph.model, registry: try Failures.registry())
+    let coordinator = PersistentStoreCoordinator(
+      managedObjectModel: CompanyGraph.model, registry: try Failures.registry())
     let store = try coordinator.addPersistentStore(type: "XML", at: folder.file("store.xml"))
-    let stack = Stack(folder: folder, coordinator: coordinator, store: store, context: ManagedObjectContext(coordinator))
+    let stack = Stack(
+      folder: folder, coordinator: coordinator, store: store, context: ManagedObjectContext(coordinator))
     let context = stack.context
     let ada = try stack.insert("Person", ["name": "Ada"])
     let bob = try stack.insert("Person", ["name": "Bob"])

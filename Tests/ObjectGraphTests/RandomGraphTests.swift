@@ -16,7 +16,9 @@ import Testing
       guard GraphScript.failure(type, seed, steps) != nil else { continue }
       let shortest = GraphScript.shortened(type, seed, steps)
       let failure = GraphScript.failure(type, seed, shortest)
-      Issue.record("\(type), ATOMICSTORE_RANDOM_SEED=\(seed), \(shortest.count) steps: \(failure ?? "it failed, and does no more")")
+      Issue.record(
+        "\(type), ATOMICSTORE_RANDOM_SEED=\(seed), \(shortest.count) steps: \(failure ?? "it failed, and does no more")"
+      )
       failures += 1
     }
   }

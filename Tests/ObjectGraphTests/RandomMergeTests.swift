@@ -40,10 +40,13 @@ import Testing
     for entity in ["Person", "Department", "Task"] {
       for object in try context.fetch(FetchRequest<ManagedObject>(entityName: entity)) {
         for property in object.entity.properties {
-          guard case .relationship(let relationship) = property, let inverse = relationship.inverseName else { continue }
+          guard case .relationship(let relationship) = property, let inverse = relationship.inverseName else {
+            continue
+          }
           for other in try object.objects(forRelationshipNamed: relationship.name) {
             if try !other.objects(forRelationshipNamed: inverse).contains(object) {
-              problems.append("\(object.objectID).\(relationship.name) has \(other.objectID), which knows nothing of it")
+              problems.append(
+                "\(object.objectID).\(relationship.name) has \(other.objectID), which knows nothing of it")
             }
           }
         }
@@ -69,7 +72,9 @@ import Testing
       let contexts = Bool.random(using: &dice) ? [stack.context, there] : [there, stack.context]
       for context in contexts {
         context.mergePolicy = policy
-        for _ in 0..<Int.random(in: 0..<5, using: &dice) { try edit(context, &dice, deletes: script.deletes && round % 3 == 0) }
+        for _ in 0..<Int.random(in: 0..<5, using: &dice) {
+          try edit(context, &dice, deletes: script.deletes && round % 3 == 0)
+        }
       }
       for context in contexts {
         let error = graphError { try context.save() }

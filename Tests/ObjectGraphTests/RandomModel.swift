@@ -38,7 +38,9 @@ enum RandomModel {
     func one<Element>(_ list: [Element], _ other: Element) -> Element { list.randomElement(using: &random) ?? other }
     func double() -> Double { one([0, -0.0, 0.1, 1e300, -123.456, .infinity, .nan, .leastNonzeroMagnitude], 0) }
     switch type {
-    case .undefined: return value(one([.integer64, .double, .float, .decimal, .string, .boolean, .date, .binaryData, .uuid], .string), &random)
+    case .undefined:
+      return value(
+        one([.integer64, .double, .float, .decimal, .string, .boolean, .date, .binaryData, .uuid], .string), &random)
     case .integer16: return .integer(one([Int64(Int16.min), Int64(Int16.max), 0, 7], 0))
     case .integer32: return .integer(one([Int64(Int32.min), Int64(Int32.max), 0, 7], 0))
     case .integer64: return .integer(one([Int64.min, Int64.max, 0, .random(in: 0..<1000, using: &random)], 0))

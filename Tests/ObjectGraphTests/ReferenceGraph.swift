@@ -30,7 +30,8 @@ struct ReferenceGraph: Equatable {
     Relationship(
       owner: "Department", name: "rooms", destination: "Room", inverse: "department", isToMany: true, rule: .cascade),
     Relationship(
-      owner: "Department", name: "contracts", destination: "Contract", inverse: "department", isToMany: true, rule: .deny),
+      owner: "Department", name: "contracts", destination: "Contract", inverse: "department", isToMany: true,
+      rule: .deny),
     Relationship(
       owner: "Department", name: "visitors", destination: "Visitor", inverse: "host", isToMany: true, rule: .noAction),
     Relationship(owner: "Person", name: "department", destination: "Department", inverse: "employees", isToMany: false),
@@ -38,7 +39,8 @@ struct ReferenceGraph: Equatable {
     Relationship(owner: "Person", name: "cousins", destination: "Person", inverse: "cousins", isToMany: true),
     Relationship(owner: "Person", name: "managers", destination: "Person", inverse: "reports", isToMany: true),
     Relationship(owner: "Person", name: "reports", destination: "Person", inverse: "managers", isToMany: true),
-    Relationship(owner: "Person", name: "tasks", destination: "Task", inverse: "people", isToMany: true, isOrdered: true),
+    Relationship(
+      owner: "Person", name: "tasks", destination: "Task", inverse: "people", isToMany: true, isOrdered: true),
     Relationship(owner: "Person", name: "badge", destination: "Badge", inverse: "owner", isToMany: false),
     Relationship(owner: "Task", name: "people", destination: "Person", inverse: "tasks", isToMany: true),
     Relationship(owner: "Badge", name: "owner", destination: "Person", inverse: "badge", isToMany: false),
@@ -47,9 +49,11 @@ struct ReferenceGraph: Equatable {
       owner: "Contract", name: "department", destination: "Department", inverse: "contracts", isToMany: false,
       mayLeadNowhere: true),
     Relationship(
-      owner: "Visitor", name: "host", destination: "Department", inverse: "visitors", isToMany: false, mayLeadNowhere: true),
+      owner: "Visitor", name: "host", destination: "Department", inverse: "visitors", isToMany: false,
+      mayLeadNowhere: true),
     Relationship(
-      owner: "Visitor", name: "room", destination: "Room", inverse: "", isToMany: false, rule: .deny, mayLeadNowhere: true),
+      owner: "Visitor", name: "room", destination: "Room", inverse: "", isToMany: false, rule: .deny,
+      mayLeadNowhere: true),
   ]
   static let entities = [
     "Badge", "Contract", "Department", "Employee", "Manager", "Person", "Room", "Task", "Value", "Visitor",
@@ -99,7 +103,9 @@ struct ReferenceGraph: Equatable {
   mutating func relate(_ key: Int, _ end: Relationship, _ other: Int, at place: Int? = nil) {
     if ends(key, end.name).contains(other) { return }
     if !end.isToMany { for old in records[key]?.ends[end.name] ?? [] { unrelate(key, end, old) } }
-    if let back = Self.relationships.first(where: { $0.owner == end.destination && $0.name == end.inverse }), !back.isToMany {
+    if let back = Self.relationships.first(where: { $0.owner == end.destination && $0.name == end.inverse }),
+      !back.isToMany
+    {
       for old in records[other]?.ends[back.name] ?? [] { unrelate(other, back, old) }
     }
     put(key, end.name, other, at: place)
@@ -130,7 +136,9 @@ struct ReferenceGraph: Equatable {
     var after = self
     after.delete(key)
     return keys.contains { gone in
-      guard after.records[gone] == nil, base.map({ $0.records[gone] != nil }) ?? true, let record = records[gone] else { return false }
+      guard after.records[gone] == nil, base.map({ $0.records[gone] != nil }) ?? true, let record = records[gone] else {
+        return false
+      }
       return Self.relationships(of: record.entity).contains { end in
         end.rule == .deny && (record.ends[end.name] ?? []).contains { after.records[$0] != nil }
       }

@@ -73,7 +73,8 @@ import Testing
     let ada = try stack.insert("Person", ["name": "Ada", "department": sales])
     try stack.context.save()
     try ada.setValue(lab, forKey: "department")
-    // Refreshing the employee, the department it came from or that it went to takes the transfer back; anything else does not.
+    // Refreshing the employee, the department it came from or that it went to takes the transfer back; anything else
+    // does not.
     let bystander = try stack.insert("Department")
     stack.context.refresh([ada, sales, lab, bystander][which], mergeChanges: false)
     if which == 3 {
@@ -160,7 +161,9 @@ import Testing
     for entity in ["Person", "Department", "Task"] {
       for object in try stack.fetch(entity) {
         for property in object.entity.properties {
-          guard case .relationship(let relationship) = property, let inverse = relationship.inverseName else { continue }
+          guard case .relationship(let relationship) = property, let inverse = relationship.inverseName else {
+            continue
+          }
           for other in try object.objects(forRelationshipNamed: relationship.name) {
             #expect(try other.objects(forRelationshipNamed: inverse).contains(object), "\(entity).\(relationship.name)")
           }

@@ -30,7 +30,8 @@ import Testing
     #expect(stack.context.registeredObject(for: id) == nil)
   }
 
-  @Test("a fault for a reference that a new object is given later gives way to it", arguments: Stack.types, [true, false])
+  @Test(
+    "a fault for a reference that a new object is given later gives way to it", arguments: Stack.types, [true, false])
   func guessedReference(_ type: String, _ obtains: Bool) throws {
     let stack = try Stack(type)
     let id = ManagedObjectID(storeIdentifier: stack.store.identifier, entityName: "Employee", reference: .integer(1))
@@ -105,7 +106,9 @@ import Testing
     #expect(context.object(with: before.objectID)["name"] as? String == "Ada")
   }
 
-  @Test("objects deleted together are let go when the undo history that could bring them back is", arguments: ["trimmed", "emptied", "redo"])
+  @Test(
+    "objects deleted together are let go when the undo history that could bring them back is",
+    arguments: ["trimmed", "emptied", "redo"])
   func cyclesInHistory(_ way: String) throws {
     let stack = try Stack("XML")
     let undo = UndoHistory()

@@ -4,7 +4,9 @@ import Foundation
 import Testing
 
 @Suite("Relationships that two contexts change") struct RelationshipConflictTests {
-  @Test("an object that somebody else deleted meanwhile is never written as a destination", arguments: Stack.types, [true, false])
+  @Test(
+    "an object that somebody else deleted meanwhile is never written as a destination", arguments: Stack.types,
+    [true, false])
   func deletedDestination(_ type: String, _ isNew: Bool) throws {
     let stack = try Stack(type)
     let room = try stack.insert("Room", ["number": 1])
@@ -72,7 +74,9 @@ import Testing
     #expect(bob["department"] == nil)
   }
 
-  @Test("two contexts that each take the same partner: the second conflicts, and no end is left alone", arguments: MergePolicy.allCases)
+  @Test(
+    "two contexts that each take the same partner: the second conflicts, and no end is left alone",
+    arguments: MergePolicy.allCases)
   func partners(_ policy: MergePolicy) throws {
     let stack = try Stack()
     let people = try ["A", "B", "C"].map { try stack.insert("Person", ["name": $0]) }
@@ -94,7 +98,9 @@ import Testing
     }
   }
 
-  @Test("two contexts that change different members of one set: property merges keep both ends alike", arguments: MergePolicy.allCases)
+  @Test(
+    "two contexts that change different members of one set: property merges keep both ends alike",
+    arguments: MergePolicy.allCases)
   func sets(_ policy: MergePolicy) throws {
     let stack = try Stack()
     let sales = try stack.insert("Department", ["name": "Sales"])
@@ -124,7 +130,8 @@ import Testing
     }
   }
 
-  @Test("relationships changed in a child context are its parent's after its save, at both ends", arguments: Stack.types)
+  @Test(
+    "relationships changed in a child context are its parent's after its save, at both ends", arguments: Stack.types)
   func child(_ type: String) throws {
     let stack = try Stack(type)
     let sales = try stack.insert("Department", ["name": "Sales"])

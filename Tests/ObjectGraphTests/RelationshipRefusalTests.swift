@@ -32,7 +32,8 @@ func graphError(_ body: () throws -> Void) -> ManagedObjectError? {
               properties: [
                 .attribute(AttributeDescription(name: "name", type: .string)),
                 .relationship(
-                  RelationshipDescription(name: "pets", destinationEntityName: "Pet", inverseName: "owner", maximumCount: 0)),
+                  RelationshipDescription(
+                    name: "pets", destinationEntityName: "Pet", inverseName: "owner", maximumCount: 0)),
                 .relationship(
                   RelationshipDescription(name: "friend", destinationEntityName: "Person", inverseName: "friend")),
                 .relationship(
@@ -42,7 +43,8 @@ func graphError(_ body: () throws -> Void) -> ManagedObjectError? {
               name: "Pet",
               properties: [
                 .attribute(AttributeDescription(name: "name", type: .string)),
-                .relationship(RelationshipDescription(name: "owner", destinationEntityName: "Person", inverseName: "pets")),
+                .relationship(
+                  RelationshipDescription(name: "owner", destinationEntityName: "Person", inverseName: "pets")),
               ]),
           ],
           configurations: [
@@ -65,7 +67,8 @@ func graphError(_ body: () throws -> Void) -> ManagedObjectError? {
     let ada = try stores.context.insertNewObject(forEntityName: "Person")
     let cat = try stores.context.insertNewObject(forEntityName: "Pet")
     for attempt in [
-      { try cat.setValue(ada, forKey: "owner") }, { try ada.add(cat, to: "pets") }, { try ada.setValue([cat], forKey: "pets") },
+      { try cat.setValue(ada, forKey: "owner") }, { try ada.add(cat, to: "pets") },
+      { try ada.setValue([cat], forKey: "pets") },
     ] {
       let error = try #require(graphError(attempt))
       #expect(error.code == .managedObjectExternalRelationship)

@@ -17,7 +17,9 @@ enum EndState: String, CaseIterable, CustomTestStringConvertible {
 }
 
 @Suite("Relationships keep both ends") struct RelationshipTests {
-  @Test("setting an employee's department is all it takes: both departments' employees follow", arguments: EndState.allCases)
+  @Test(
+    "setting an employee's department is all it takes: both departments' employees follow", arguments: EndState.allCases
+  )
   func transfer(_ state: EndState) throws {
     let stack = try Stack()
     let sales = try stack.insert("Department", ["name": "Sales"])
@@ -48,7 +50,9 @@ enum EndState: String, CaseIterable, CustomTestStringConvertible {
     #expect(try lab.count(forRelationshipNamed: "employees") == 0)
   }
 
-  @Test("assigning a set of employees takes them from their old department and releases the others", arguments: EndState.allCases)
+  @Test(
+    "assigning a set of employees takes them from their old department and releases the others",
+    arguments: EndState.allCases)
   func assignSet(_ state: EndState) throws {
     let stack = try Stack()
     let sales = try stack.insert("Department", ["name": "Sales"])

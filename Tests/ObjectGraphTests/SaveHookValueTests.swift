@@ -9,7 +9,9 @@ import Testing
   final class Box { let number = 1 }
   struct Loose { let run: @Sendable () -> Void }
 
-  @Test("a transient value that cannot be compared does not keep an object from being saved", arguments: ["class", "struct"])
+  @Test(
+    "a transient value that cannot be compared does not keep an object from being saved",
+    arguments: ["class", "struct"])
   func incomparable(_ kind: String) throws {
     let stack = try Stack("XML", classes: ["Employee": Plain.self])
     let ada = try stack.insert("Employee", ["name": "Ada"])
@@ -99,7 +101,8 @@ import Testing
     let theirs = try there.existingObject(with: ada.objectID)
     try theirs.setValue("Eve", forKey: "name")
     let carl = try there.insertNewObject(forEntityName: "Employee")
-    try stack.coordinator.migratePersistentStore(stack.store, to: stack.folder.file("new-" + Stack.fileName(type)), type: type)
+    try stack.coordinator.migratePersistentStore(
+      stack.store, to: stack.folder.file("new-" + Stack.fileName(type)), type: type)
     try there.save()
     try stack.context.save()
     #expect(bob.objectID == id)

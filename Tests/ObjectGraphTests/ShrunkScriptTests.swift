@@ -3,9 +3,12 @@ import AtomicStoreSPI
 import BuiltInStoreFormats
 import Testing
 
-/// The four shortest sequences of two contexts that left a file in disagreement with version 0.1.0, each found by a random run.
-@Suite("Two contexts, and the shortest sequences that once left a file whose two ends disagreed") struct ShrunkScriptTests {
-  /// What a context does in one step. Objects have the names of the audit: P0, P1 own and have tags, T0 and T1 are owned and are tags.
+/// The four shortest sequences of two contexts that left a file in disagreement with version 0.1.0, each found by a
+/// random run.
+@Suite("Two contexts, and the shortest sequences that once left a file whose two ends disagreed")
+struct ShrunkScriptTests {
+  /// What a context does in one step. Objects have the names of the audit: P0, P1 own and have tags, T0 and T1 are
+  /// owned and are tags.
   enum Step: Sendable {
     case toggle(Int, person: Int, tag: Int)
     case own(Int, tag: Int, person: Int?)
@@ -15,7 +18,8 @@ import Testing
 
     var context: Int {
       switch self {
-      case .toggle(let context, _, _), .own(let context, _, _), .refresh(let context, _, _), .delete(let context, _), .save(let context):
+      case .toggle(let context, _, _), .own(let context, _, _), .refresh(let context, _, _), .delete(let context, _),
+        .save(let context):
         context
       }
     }
@@ -62,20 +66,23 @@ import Testing
     func relationship(_ name: String, _ destination: String, _ inverse: String, toMany: Bool) -> PropertyDescription {
       .relationship(
         RelationshipDescription(
-          name: name, destinationEntityName: destination, inverseName: inverse, maximumCount: toMany ? 0 : 1, deleteRule: .nullify))
+          name: name, destinationEntityName: destination, inverseName: inverse, maximumCount: toMany ? 0 : 1,
+          deleteRule: .nullify))
     }
     return try ManagedObjectModel(
       ModelDescription(entities: [
         EntityDescription(
           name: "P",
           properties: [
-            .attribute(AttributeDescription(name: "name", type: .string)), relationship("tags", "T", "ps", toMany: true),
+            .attribute(AttributeDescription(name: "name", type: .string)),
+            relationship("tags", "T", "ps", toMany: true),
             relationship("owned", "T", "owner", toMany: true),
           ]),
         EntityDescription(
           name: "T",
           properties: [
-            .attribute(AttributeDescription(name: "name", type: .string)), relationship("ps", "P", "tags", toMany: true),
+            .attribute(AttributeDescription(name: "name", type: .string)),
+            relationship("ps", "P", "tags", toMany: true),
             relationship("owner", "P", "owned", toMany: false),
           ]),
       ]))
@@ -106,7 +113,9 @@ import Testing
       context.mergePolicy = policy
       context.retainsRegisteredObjects = true
       for object in people + tags {
-        for slot in object.entity.slots { _ = try context.existingObject(with: object.objectID).value(forKey: slot.name) }
+        for slot in object.entity.slots {
+          _ = try context.existingObject(with: object.objectID).value(forKey: slot.name)
+        }
       }
     }
     var saves = 0

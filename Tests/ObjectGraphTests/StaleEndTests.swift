@@ -48,7 +48,9 @@ import Testing
     }
   }
 
-  @Test("an employee met for the first time is taken from the department that did not know of her", arguments: Stack.types, MergePolicy.allCases)
+  @Test(
+    "an employee met for the first time is taken from the department that did not know of her", arguments: Stack.types,
+    MergePolicy.allCases)
   func moved(_ type: String, _ policy: MergePolicy) throws {
     let two = try Two(type, policy)
     let sales = try two.stack.insert("Department", ["name": "Sales"])
@@ -118,7 +120,9 @@ import Testing
     let sales = try two.stack.insert("Department", ["name": "Sales"])
     try two.here.save()
     let other = two.fresh()
-    let (theirAda, theirTask) = (try other.existingObject(with: ada.objectID), try other.existingObject(with: task.objectID))
+    let (theirAda, theirTask) = (
+      try other.existingObject(with: ada.objectID), try other.existingObject(with: task.objectID)
+    )
     try theirAda.add(theirTask, to: "tasks")
     room["department"] = sales
     try ada.add(task, to: "tasks")
@@ -137,7 +141,9 @@ import Testing
     let contract = try two.stack.insert("Contract", ["title": "c"])
     try two.here.save()
     let other = two.fresh()
-    let (dept, theirRoom) = (try other.existingObject(with: sales.objectID), try other.existingObject(with: room.objectID))
+    let (dept, theirRoom) = (
+      try other.existingObject(with: sales.objectID), try other.existingObject(with: room.objectID)
+    )
     theirRoom["department"] = dept
     contract["department"] = sales
     try other.save()
@@ -165,7 +171,8 @@ import Testing
     try two.expectAgreement()
   }
 
-  @Test("an object deleted by one and saved again by the other leaves no edge at one end", arguments: MergePolicy.allCases)
+  @Test(
+    "an object deleted by one and saved again by the other leaves no edge at one end", arguments: MergePolicy.allCases)
   func deletedBetween(_ policy: MergePolicy) throws {
     let two = try Two("BinaryPropertyList", policy)
     two.there.mergePolicy = policy
@@ -178,7 +185,9 @@ import Testing
     try two.here.save()
     if graphError({ try two.there.save() }) != nil { two.there.rollback() }
     try two.expectAgreement()
-    if let again = try? two.theirs(task), let person = try two.there.fetch(FetchRequest<ManagedObject>(entityName: "Person")).first {
+    if let again = try? two.theirs(task),
+      let person = try two.there.fetch(FetchRequest<ManagedObject>(entityName: "Person")).first
+    {
       try again.add(person, to: "people")
       try two.there.save()
     }
@@ -202,7 +211,8 @@ import Testing
     try tasks[3].add(people[1], to: "people")
     try sales.setValue(2, forKey: "floor")
     let other = two.fresh()
-    try other.existingObject(with: people[0].objectID).add(try other.existingObject(with: tasks[3].objectID), to: "tasks")
+    try other.existingObject(with: people[0].objectID).add(
+      try other.existingObject(with: tasks[3].objectID), to: "tasks")
     #expect(two.here.conflicts().isEmpty)
     try two.here.save()
     try other.save()
@@ -212,7 +222,9 @@ import Testing
     #expect(try sorted(try #require(try reader.first("Task", "t3", "title")), "people") == ["A", "B"])
   }
 
-  @Test("a cascade takes a child along that was read before it had its owner; by the policy error that is a conflict", arguments: MergePolicy.allCases)
+  @Test(
+    "a cascade takes a child along that was read before it had its owner; by the policy error that is a conflict",
+    arguments: MergePolicy.allCases)
   func cascade(_ policy: MergePolicy) throws {
     let two = try Two("BinaryPropertyList", policy)
     let room = try two.stack.insert("Room", ["number": 1])
@@ -270,7 +282,9 @@ import Testing
     #expect(two.stack.store.nodes.count == 0)
   }
 
-  @Test("a partner that follows by an older version is a conflict, which the policies settle", arguments: MergePolicy.allCases)
+  @Test(
+    "a partner that follows by an older version is a conflict, which the policies settle",
+    arguments: MergePolicy.allCases)
   func stalePartner(_ policy: MergePolicy) throws {
     let two = try Two("BinaryPropertyList", policy)
     let people = try ["A", "B", "C"].map { try two.stack.insert("Person", ["name": $0]) }
@@ -296,7 +310,9 @@ import Testing
     #expect(try two.stored("Person", "C", "spouse") == [isOurs ? "B" : "A"])
   }
 
-  @Test("an object that comes back takes nothing from those who have it now", arguments: [MergePolicy.overwrite, .mergeByPropertyObjectTrump])
+  @Test(
+    "an object that comes back takes nothing from those who have it now",
+    arguments: [MergePolicy.overwrite, .mergeByPropertyObjectTrump])
   func comesBack(_ policy: MergePolicy) throws {
     let two = try Two("BinaryPropertyList", policy)
     let badge = try two.stack.insert("Badge", ["number": 1])
@@ -370,7 +386,9 @@ func inverseProblems(in nodes: NodeTable) -> [String] {
         for other in references(nodes.value(forKey: relationship.name, of: node)) {
           let back = nodes.handle(for: other).map { references(nodes.value(forKey: inverse, of: $0)) } ?? []
           if !back.contains(where: { nodes.handle(for: $0) == node }) {
-            problems.append("\(nodes.objectReference(of: node)).\(relationship.name) names \(other), whose \(inverse) does not name it")
+            problems.append(
+              "\(nodes.objectReference(of: node)).\(relationship.name) names \(other), whose \(inverse) does not name it"
+            )
           }
         }
       }

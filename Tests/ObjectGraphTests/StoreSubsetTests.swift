@@ -5,7 +5,8 @@ import Foundation
 import Testing
 
 @Suite("Subsets of a store") struct StoreSubsetTests {
-  /// Ada and Bob are a couple in Sales, Cyd is Ada's cousin in Ops and reports to both; the three share tasks in an order.
+  /// Ada and Bob are a couple in Sales, Cyd is Ada's cousin in Ops and reports to both; the three share tasks in an
+  /// order.
   func stack(_ type: String = "BinaryPropertyList") throws -> Stack {
     let stack = try Stack(type)
     let sales = try stack.insert("Department", ["name": "Sales"])
@@ -27,7 +28,9 @@ import Testing
     return stack
   }
 
-  func write(_ stack: Stack, _ subset: StoreSubset, as type: String = "BinaryPropertyList") throws -> (StoreConverter.Report, Stack) {
+  func write(_ stack: Stack, _ subset: StoreSubset, as type: String = "BinaryPropertyList") throws -> (
+    StoreConverter.Report, Stack
+  ) {
     var converter = StoreConverter(registry: .builtIn)
     converter.model = stack.store.model
     converter.targetType = type
@@ -37,7 +40,9 @@ import Testing
     let report = try converter.convert(from: stack.store.path, to: path)
     let coordinator = PersistentStoreCoordinator(managedObjectModel: stack.store.model, registry: .builtIn)
     let store = try coordinator.addPersistentStore(type: type, at: path)
-    return (report, Stack(folder: folder, coordinator: coordinator, store: store, context: ManagedObjectContext(coordinator)))
+    return (
+      report, Stack(folder: folder, coordinator: coordinator, store: store, context: ManagedObjectContext(coordinator))
+    )
   }
 
   func subset(_ entities: String..., format: String? = nil, related: StoreSubset.RelatedObjects) throws -> StoreSubset {
@@ -45,10 +50,14 @@ import Testing
   }
 
   func all(_ stack: Stack) -> [ObjectReference] {
-    stack.store.model.entities.flatMap { stack.store.nodes.handles(of: $0.index) }.map { stack.store.nodes.objectReference(of: $0) }
+    stack.store.model.entities.flatMap { stack.store.nodes.handles(of: $0.index) }.map {
+      stack.store.nodes.objectReference(of: $0)
+    }
   }
 
-  @Test("cutting keeps references and values, cuts both sides, and keeps the order of what remains", arguments: Stack.types, Stack.types)
+  @Test(
+    "cutting keeps references and values, cuts both sides, and keeps the order of what remains", arguments: Stack.types,
+    Stack.types)
   func nullify(_ from: String, _ to: String) throws {
     let whole = try stack(from)
     let (report, part) = try write(
@@ -113,7 +122,10 @@ import Testing
 
   @Test(
     "a relationship that leads out is an error that names object, relationship and what it leads to",
-    arguments: [("Task", "people", "Task"), ("Badge", "owner", "Badge"), ("Visitor", "room", "Visitor"), ("Department", "employees", "Department")])
+    arguments: [
+      ("Task", "people", "Task"), ("Badge", "owner", "Badge"), ("Visitor", "room", "Visitor"),
+      ("Department", "employees", "Department"),
+    ])
   func failing(_ entity: String, _ property: String, _ owner: String) throws {
     let whole = try stack()
     let error = try #require(throws: PersistentStoreError.self) { try write(whole, subset(entity, related: .fail)) }
@@ -151,10 +163,16 @@ import Testing
     let whole = try stack()
     let unknown = try #require(throws: ManagedObjectError.self) { try write(whole, subset("Persn", related: .closure)) }
     #expect(unknown.code == .invalidFetch && unknown.message.contains("did you mean 'Person'"))
-    let key = try #require(throws: ManagedObjectError.self) { try write(whole, subset("Person", format: "nmae == 1", related: .closure)) }
+    let key = try #require(throws: ManagedObjectError.self) {
+      try write(whole, subset("Person", format: "nmae == 1", related: .closure))
+    }
     #expect(key.message.contains("did you mean 'name'"))
-    #expect(throws: ManagedObjectError.self) { try write(whole, subset("Person", format: "tasks == 1", related: .closure)) }
-    #expect(throws: ManagedObjectError.self) { try write(whole, subset("Person", format: "age == $AGE", related: .closure)) }
+    #expect(throws: ManagedObjectError.self) {
+      try write(whole, subset("Person", format: "tasks == 1", related: .closure))
+    }
+    #expect(throws: ManagedObjectError.self) {
+      try write(whole, subset("Person", format: "age == $AGE", related: .closure))
+    }
   }
 
   @Test("an open store is written in part as it was saved, and stays open")
@@ -177,14 +195,19 @@ import Testing
     EntityDescription(
       name: "Order",
       properties: [
-        .relationship(RelationshipDescription(name: "customer", destinationEntityName: "Customer", inverseName: "orders", isOptional: false)),
         .relationship(
-          RelationshipDescription(name: "lines", destinationEntityName: "Line", inverseName: "order", minimumCount: 2, maximumCount: 0)),
+          RelationshipDescription(
+            name: "customer", destinationEntityName: "Customer", inverseName: "orders", isOptional: false)),
+        .relationship(
+          RelationshipDescription(
+            name: "lines", destinationEntityName: "Line", inverseName: "order", minimumCount: 2, maximumCount: 0)),
       ]),
     EntityDescription(
       name: "Customer",
       properties: [
-        .relationship(RelationshipDescription(name: "orders", destinationEntityName: "Order", inverseName: "customer", maximumCount: 0))
+        .relationship(
+          RelationshipDescription(
+            name: "orders", destinationEntityName: "Order", inverseName: "customer", maximumCount: 0))
       ]),
     EntityDescription(
       name: "Line",
@@ -203,9 +226,13 @@ import Testing
       for number in 0..<3 { _ = try stack.insert("Line", ["number": number, "order": order]) }
     }
     try stack.context.save()
-    let emptied = try #require(throws: PersistentStoreError.self) { try write(stack, subset("Order", related: .nullify)) }
+    let emptied = try #require(throws: PersistentStoreError.self) {
+      try write(stack, subset("Order", related: .nullify))
+    }
     #expect(emptied.code == .invalidValue)
-    #expect(emptied.location.entity == "Order" && emptied.location.property == "customer" && emptied.location.reference != nil)
+    #expect(
+      emptied.location.entity == "Order" && emptied.location.property == "customer" && emptied.location.reference != nil
+    )
     #expect(emptied.message.contains("Customer/") && emptied.message.contains("so with 1 more"))
     // Two of three lines are enough, one is not.
     var chosen = try subset("Order", "Customer", "Line", related: .nullify)

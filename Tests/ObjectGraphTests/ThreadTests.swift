@@ -4,8 +4,8 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Contexts that each stay with one thread, on a coordinator that all share. What they meet in, ThreadSanitizer sees here:
-/// versions of nodes, indexes, saves, observers, and what is parsed once for all.
+/// Contexts that each stay with one thread, on a coordinator that all share. What they meet in, ThreadSanitizer sees
+/// here: versions of nodes, indexes, saves, observers, and what is parsed once for all.
 @Suite("Contexts of several threads") struct ThreadTests {
   static let threads = 4
   static let rounds = 12
@@ -46,7 +46,8 @@ import Testing
         try context.save()
         let reader = ManagedObjectContext(coordinator)
         let request = FetchRequest<ManagedObject>(
-          entityName: "Person", predicate: try FetchPredicate(format: "badge.number == \(round) AND name BEGINSWITH '\(number) '"))
+          entityName: "Person",
+          predicate: try FetchPredicate(format: "badge.number == \(round) AND name BEGINSWITH '\(number) '"))
         let found = try reader.fetch(request)
         #expect(found.map { $0["name"] as? String } == ["\(number) \(round)"])
         #expect(try reader.existingObject(with: department)["name"] as? String == "Marketing")
@@ -55,7 +56,8 @@ import Testing
     #expect(try stack.reread("Employee").count == Self.threads * Self.rounds)
   }
 
-  @Test("of changes to one object none is lost: every addition counts, or is refused as a conflict", arguments: Stack.types)
+  @Test(
+    "of changes to one object none is lost: every addition counts, or is refused as a conflict", arguments: Stack.types)
   func additions(_ type: String) throws {
     let stack = try Stack(type)
     let ada = try stack.insert("Person", ["name": "Ada", "age": 0])
@@ -77,7 +79,9 @@ import Testing
     #expect(try stack.reread("Person").map { $0["age"] as? Int } == [added.withLock { $0 }])
   }
 
-  @Test("no save fails because others are quicker, and relationships that all add to keep every addition", arguments: Stack.types)
+  @Test(
+    "no save fails because others are quicker, and relationships that all add to keep every addition",
+    arguments: Stack.types)
   func contention(_ type: String) throws {
     let stack = try Stack(type)
     let sales = try stack.insert("Department", ["name": "Sales"])
@@ -110,7 +114,9 @@ import Testing
         let context = ManagedObjectContext(coordinator)
         context.mergePolicy = .mergeByPropertyObjectTrump
         // Enough that quick saves come between.
-        for round in 0..<300 { try context.insertNewObject(forEntityName: "Person").setValue("slow \(round)", forKey: "name") }
+        for round in 0..<300 {
+          try context.insertNewObject(forEntityName: "Person").setValue("slow \(round)", forKey: "name")
+        }
         try context.save()
       } else {
         let context = ManagedObjectContext(coordinator)
@@ -177,7 +183,9 @@ import Testing
 /// An object whose first save saves another context, on another thread, and waits for that.
 private final class Waiting: ManagedObject {
   override func willSave() {
-    guard let coordinator = managedObjectContext?.persistentStoreCoordinator, self["name"] as? String == "slow 0" else { return }
+    guard let coordinator = managedObjectContext?.persistentStoreCoordinator, self["name"] as? String == "slow 0" else {
+      return
+    }
     let done = DispatchSemaphore(value: 0)
     Thread.detachNewThread {
       let context = ManagedObjectContext(coordinator)

@@ -35,7 +35,8 @@ import Testing
         if let made { context?.delete(made) }
         try context?.save()
       case .notInStore:
-        let id = ManagedObjectID(storeIdentifier: stack.store.identifier, entityName: "Employee", reference: .integer(99))
+        let id = ManagedObjectID(
+          storeIdentifier: stack.store.identifier, entityName: "Employee", reference: .integer(99))
         made = context?.object(with: id)
       case .storeRemoved:
         made = context?.object(with: saved.objectID)
@@ -55,7 +56,8 @@ import Testing
       }
       self.context = context
       object = try #require(made as? Employee)
-      id = reason == .deletedHere || reason == .storeRemoved || reason == .contextReset || reason == .contextGone
+      id =
+        reason == .deletedHere || reason == .storeRemoved || reason == .contextReset || reason == .contextGone
         ? saved.objectID : object.objectID
     }
   }
@@ -64,7 +66,8 @@ import Testing
     (.deletedHere, "Employee/1 was deleted"), (.notInStore, "Employee/99 is not in its store"),
     (.storeRemoved, "Employee/1 is in a store that is not open"),
     (.neverSaved, "Employee/new was never saved, and its insertion was taken back"),
-    (.contextReset, "Employee/1 belongs to a context that was reset"), (.contextGone, "Employee/1 outlived its context"),
+    (.contextReset, "Employee/1 belongs to a context that was reset"),
+    (.contextGone, "Employee/1 outlived its context"),
   ]
 
   @Test("asking by key throws an error that says which object and why", arguments: reasons)
@@ -72,7 +75,8 @@ import Testing
     let gone = try Gone(reason)
     for attempt in [
       { _ = try gone.object.value(forKey: "name") }, { _ = try gone.object.value(forKeyPath: "department.name") },
-      { _ = try gone.object.objects(forRelationshipNamed: "tasks") }, { try gone.object.setValue("Bob", forKey: "name") },
+      { _ = try gone.object.objects(forRelationshipNamed: "tasks") },
+      { try gone.object.setValue("Bob", forKey: "name") },
       { try gone.object.setPrimitiveValue("Bob", forKey: "name") },
       { _ = try gone.object.count(forRelationshipNamed: "tasks") },
     ] {
@@ -104,7 +108,9 @@ import Testing
     #expect(object.objectID == gone.id)
   }
 
-  @Test("whatever a context is asked to do with an object that is gone, it does nothing and stays whole", arguments: reasons)
+  @Test(
+    "whatever a context is asked to do with an object that is gone, it does nothing and stays whole", arguments: reasons
+  )
   func contextOperations(_ reason: ManagedObjectError.UnavailableReason, _ message: String) throws {
     let gone = try Gone(reason)
     let context = gone.context ?? ManagedObjectContext(gone.stack.coordinator)

@@ -224,10 +224,13 @@ import Testing
   }
 
   static func boxes(_ rule: DeleteRule, toMany: Bool) throws -> ManagedObjectModel {
-    func end(_ name: String, _ destination: String, _ inverse: String, _ toMany: Bool, _ rule: DeleteRule) -> PropertyDescription {
+    func end(_ name: String, _ destination: String, _ inverse: String, _ toMany: Bool, _ rule: DeleteRule)
+      -> PropertyDescription
+    {
       .relationship(
         RelationshipDescription(
-          name: name, destinationEntityName: destination, inverseName: inverse, maximumCount: toMany ? 0 : 1, deleteRule: rule))
+          name: name, destinationEntityName: destination, inverseName: inverse, maximumCount: toMany ? 0 : 1,
+          deleteRule: rule))
     }
     let name = PropertyDescription.attribute(AttributeDescription(name: "name", type: .string))
     return try ManagedObjectModel(
@@ -269,7 +272,8 @@ import Testing
     try stack.context.save()
     // Another context, so that this one's history still ends with the deletion.
     let other = ManagedObjectContext(stack.coordinator)
-    try other.existingObject(with: labels[0].objectID).setValue(try other.existingObject(with: new.objectID), forKey: "boxes")
+    try other.existingObject(with: labels[0].objectID).setValue(
+      try other.existingObject(with: new.objectID), forKey: "boxes")
     try other.save()
     stack.context.refreshAllObjects()
     stack.context.undo()
@@ -280,7 +284,9 @@ import Testing
     #expect(try names(try #require(try reopened.first("Box", "old")), "labels") == ["l1"])
   }
 
-  @Test("undo after a refresh adds nothing that is there again, and takes out nothing that is gone", arguments: [true, false])
+  @Test(
+    "undo after a refresh adds nothing that is there again, and takes out nothing that is gone",
+    arguments: [true, false])
   func undoAfterRefresh(_ toMany: Bool) throws {
     let stack = try Stack(model: try Self.boxes(.nullify, toMany: toMany))
     stack.context.undoManager = UndoHistory()
@@ -289,7 +295,11 @@ import Testing
     try first.setValue(Set([label]), forKey: "labels")
     try stack.context.save()
     stack.context.undoManager?.removeAllActions()
-    if toMany { try label.setValue(Set([second]), forKey: "boxes") } else { try label.setValue(second, forKey: "boxes") }
+    if toMany {
+      try label.setValue(Set([second]), forKey: "boxes")
+    } else {
+      try label.setValue(second, forKey: "boxes")
+    }
     stack.context.refresh(first, mergeChanges: false)
     stack.context.undo()
     #expect(try names(first, "labels") == ["l"] && names(second, "labels") == [])

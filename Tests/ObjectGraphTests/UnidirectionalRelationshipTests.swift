@@ -31,7 +31,9 @@ import Testing
     }
   }
 
-  @Test("the destination's deletion is saved, though the relationship is mandatory: the employee is not marked as changed", arguments: Stack.types)
+  @Test(
+    "the destination's deletion is saved, though the relationship is mandatory: the employee is not marked as changed",
+    arguments: Stack.types)
   func saves(_ type: String) throws {
     let firm = try Firm(type)
     firm.stack.context.delete(firm.department)
@@ -118,10 +120,12 @@ import Testing
     var description = Self.description
     description.entities[0].properties.append(
       .relationship(
-        RelationshipDescription(name: "staff", destinationEntityName: "Employee", inverseName: "department", maximumCount: 0)))
+        RelationshipDescription(
+          name: "staff", destinationEntityName: "Employee", inverseName: "department", maximumCount: 0)))
     description.entities[1].properties[1] = .relationship(
       RelationshipDescription(
-        name: "department", destinationEntityName: "Department", inverseName: "staff", isOptional: false, deleteRule: .deny))
+        name: "department", destinationEntityName: "Department", inverseName: "staff", isOptional: false,
+        deleteRule: .deny))
     let stack = try Stack(model: try ManagedObjectModel(description))
     let department = try stack.insert("Department", ["name": "Sales"])
     let employee = try stack.insert("Employee", ["name": "Ada", "department": department])

@@ -16,7 +16,9 @@ import Testing
       properties: [
         .attribute(AttributeDescription(name: "code", type: .integer32)),
         .attribute(AttributeDescription(name: "name", type: .string)),
-        .relationship(RelationshipDescription(name: "notes", destinationEntityName: "Note", inverseName: "code", maximumCount: 0, deleteRule: .deny)),
+        .relationship(
+          RelationshipDescription(
+            name: "notes", destinationEntityName: "Note", inverseName: "code", maximumCount: 0, deleteRule: .deny)),
       ], uniquenessConstraints: [["code"]]),
     EntityDescription(
       name: "Note",
@@ -97,7 +99,8 @@ import Testing
 
   /// The names that are left, by policy.
   static let policies: [(MergePolicy, [String])] = [
-    (.mergeByPropertyObjectTrump, ["third"]), (.overwrite, ["third"]), (.mergeByPropertyStoreTrump, ["old"]), (.rollback, ["old"]),
+    (.mergeByPropertyObjectTrump, ["third"]), (.overwrite, ["third"]), (.mergeByPropertyStoreTrump, ["old"]),
+    (.rollback, ["old"]),
   ]
 
   @Test("of many objects with one unique value one stays", arguments: policies, [true, false])

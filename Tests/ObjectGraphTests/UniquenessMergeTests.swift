@@ -5,8 +5,12 @@ import Foundation
 import Testing
 
 @Suite("Objects with the same unique values become one") struct UniquenessMergeTests {
-  static let resolving: [MergePolicy] = [.mergeByPropertyStoreTrump, .mergeByPropertyObjectTrump, .overwrite, .rollback]
-  static func isContextWinning(_ policy: MergePolicy) -> Bool { policy == .mergeByPropertyObjectTrump || policy == .overwrite }
+  static let resolving: [MergePolicy] = [
+    .mergeByPropertyStoreTrump, .mergeByPropertyObjectTrump, .overwrite, .rollback,
+  ]
+  static func isContextWinning(_ policy: MergePolicy) -> Bool {
+    policy == .mergeByPropertyObjectTrump || policy == .overwrite
+  }
 
   /// Accounts by number and by mail address, with every kind of relationship.
   static func description(_ rule: DeleteRule = .cascade) -> ModelDescription {
@@ -47,16 +51,20 @@ import Testing
       EntityDescription(
         name: "Tag",
         properties: [
-          .attribute(AttributeDescription(name: "name", type: .string)), relationship("accounts", "Account", "tags", isToMany: true),
+          .attribute(AttributeDescription(name: "name", type: .string)),
+          relationship("accounts", "Account", "tags", isToMany: true),
         ]),
       EntityDescription(
         name: "Person",
         properties: [
-          .attribute(AttributeDescription(name: "name", type: .string)), relationship("accounts", "Account", "owner", isToMany: true),
+          .attribute(AttributeDescription(name: "name", type: .string)),
+          relationship("accounts", "Account", "owner", isToMany: true),
         ]),
       EntityDescription(
         name: "Card",
-        properties: [.attribute(AttributeDescription(name: "name", type: .string)), relationship("account", "Account", "card")]),
+        properties: [
+          .attribute(AttributeDescription(name: "name", type: .string)), relationship("account", "Account", "card"),
+        ]),
       EntityDescription(
         name: "Visit",
         properties: [
@@ -73,7 +81,9 @@ import Testing
   }
 
   func stack(_ rule: DeleteRule = .cascade, _ type: String = "XML") throws -> Stack {
-    try Stack(type, model: try ManagedObjectModel(Self.description(rule)), classes: ["Account": Account.self, "Premium": Account.self])
+    try Stack(
+      type, model: try ManagedObjectModel(Self.description(rule)),
+      classes: ["Account": Account.self, "Premium": Account.self])
   }
 
   /// A line for each relationship of each object in the file.
@@ -84,7 +94,9 @@ import Testing
       for object in try other.fetch(entity.name) where object.entity.name == entity.name {
         for slot in entity.slots where slot.relationship != nil {
           let ends = try names(object, slot.name)
-          if !ends.isEmpty { lines.append("\(object["name"] as? String ?? "").\(slot.name) = \(ends.joined(separator: " "))") }
+          if !ends.isEmpty {
+            lines.append("\(object["name"] as? String ?? "").\(slot.name) = \(ends.joined(separator: " "))")
+          }
         }
       }
     }
@@ -117,10 +129,13 @@ import Testing
       #expect(old["city"] as? String == (Self.isContextWinning(policy) ? nil : "Ulm"))
       #expect(try names(old, "steps") == ["old0", "old1", "new0"])
       #expect(try stack.fetch("Trace").isEmpty)
-      #expect(try file(stack) == [
-        "\(name).items = old0 old1 new0", "\(name).steps = old0 old1 new0", "new0.account = \(name)", "new0.plan = \(name)",
-        "old0.account = \(name)", "old0.plan = \(name)", "old1.account = \(name)", "old1.plan = \(name)",
-      ].sorted(), "\(type)")
+      #expect(
+        try file(stack)
+          == [
+            "\(name).items = old0 old1 new0", "\(name).steps = old0 old1 new0", "new0.account = \(name)",
+            "new0.plan = \(name)",
+            "old0.account = \(name)", "old0.plan = \(name)", "old1.account = \(name)", "old1.plan = \(name)",
+          ].sorted(), "\(type)")
     }
   }
 
@@ -142,10 +157,12 @@ import Testing
     #expect(old["owner"] as? ManagedObject === (isNew ? bob : ada))
     #expect(bare["owner"] as? ManagedObject === bob)
     #expect((card["account"] == nil) == isNew)
-    #expect(try file(stack) == ((isNew
-      ? ["Bob.accounts = a b", "a.owner = Bob", "a.card = card1", "card1.account = a"]
-      : ["Ada.accounts = a", "Bob.accounts = b", "a.owner = Ada", "a.card = card0", "card0.account = a"])
-      + ["b.owner = Bob", "a.tags = t u", "t.accounts = a", "u.accounts = a"]).sorted())
+    #expect(
+      try file(stack)
+        == ((isNew
+        ? ["Bob.accounts = a b", "a.owner = Bob", "a.card = card1", "card1.account = a"]
+        : ["Ada.accounts = a", "Bob.accounts = b", "a.owner = Ada", "a.card = card0", "card0.account = a"])
+        + ["b.owner = Bob", "a.tags = t u", "t.accounts = a", "u.accounts = a"]).sorted())
   }
 
   @Test("new objects with the same values become one", arguments: resolving)
@@ -187,17 +204,20 @@ import Testing
     let isNew = Self.isContextWinning(policy)
     #expect(new.unavailableReason == .merged)
     #expect(new.managedObjectContext == nil)
-    #expect(graphError { _ = try new.value(forKey: "name") }?.message.contains("was merged into another object") == true)
+    #expect(
+      graphError { _ = try new.value(forKey: "name") }?.message.contains("was merged into another object") == true)
     #expect(saved?.inserted.isEmpty == true)
     // Where the store wins its two rows are unique without the new object.
     #expect(saved?.updated == (isNew ? [oldID] : []))
     #expect(saved?.deleted == (isNew ? [twinID] : []))
     #expect(twin.unavailableReason == (isNew ? .merged : nil))
     #expect(deleted == (isNew ? [twin, new] : [new]))
-    #expect(try stack.reread("Account").map { "\($0["number"] ?? "")\($0["mail"] ?? "")" } == (isNew ? ["1b"] : ["1a", "2b"]))
+    #expect(
+      try stack.reread("Account").map { "\($0["number"] ?? "")\($0["mail"] ?? "")" } == (isNew ? ["1b"] : ["1a", "2b"]))
   }
 
-  @Test("two saved rows that are set to one value are merged into the lower one, or keep their own", arguments: resolving)
+  @Test(
+    "two saved rows that are set to one value are merged into the lower one, or keep their own", arguments: resolving)
   func changed(_ policy: MergePolicy) throws {
     let stack = try stack()
     let one = try stack.insert("Account", ["number": 1, "name": "one"])
@@ -210,15 +230,18 @@ import Testing
     try two.setValue("TWO", forKey: "name")
     try stack.context.save()
     switch policy {
-    case .mergeByPropertyObjectTrump, .overwrite: #expect(try file(stack) == ["TWO.items = i j", "i.account = TWO", "j.account = TWO"])
+    case .mergeByPropertyObjectTrump, .overwrite:
+      #expect(try file(stack) == ["TWO.items = i j", "i.account = TWO", "j.account = TWO"])
     // By property the name that was set is saved, the number is the store's.
-    case .mergeByPropertyStoreTrump: #expect(try file(stack) == ["TWO.items = j", "i.account = one", "j.account = TWO", "one.items = i"])
+    case .mergeByPropertyStoreTrump:
+      #expect(try file(stack) == ["TWO.items = j", "i.account = one", "j.account = TWO", "one.items = i"])
     default: #expect(try file(stack) == ["i.account = one", "j.account = two", "one.items = i", "two.items = j"])
     }
     #expect(two.unavailableReason == (Self.isContextWinning(policy) ? .merged : nil))
   }
 
-  @Test("relationships without an inverse lead to the survivor, from rows that nobody fetched too", arguments: resolving)
+  @Test(
+    "relationships without an inverse lead to the survivor, from rows that nobody fetched too", arguments: resolving)
   func withoutInverse(_ policy: MergePolicy) throws {
     let stack = try stack(.deny)
     let one = try stack.insert("Account", ["number": 1, "mail": "a", "name": "one"])
@@ -229,17 +252,24 @@ import Testing
     let context = ManagedObjectContext(stack.coordinator)
     context.mergePolicy = policy
     let new = try context.insertNewObject(forEntityName: "Account")
-    for (key, value) in ["number": 1, "mail": "b", "name": "one"] as [String: Any] { try new.setValue(value, forKey: key) }
+    for (key, value) in ["number": 1, "mail": "b", "name": "one"] as [String: Any] {
+      try new.setValue(value, forKey: key)
+    }
     let visit = try context.insertNewObject(forEntityName: "Visit")
-    for (key, value) in ["name": "w", "account": new, "seen": [new]] as [String: Any] { try visit.setValue(value, forKey: key) }
+    for (key, value) in ["name": "w", "account": new, "seen": [new]] as [String: Any] {
+      try visit.setValue(value, forKey: key)
+    }
     try context.save()
     let isNew = Self.isContextWinning(policy)
-    #expect(try file(stack) == [
-      "v.account = \(isNew ? "one" : "two")", "v.seen = three \(isNew ? "one" : "two one")", "w.account = one", "w.seen = one",
-    ])
+    #expect(
+      try file(stack) == [
+        "v.account = \(isNew ? "one" : "two")", "v.seen = three \(isNew ? "one" : "two one")", "w.account = one",
+        "w.seen = one",
+      ])
   }
 
-  @Test("relationships within the entity lead to the survivor, and not from it to itself by merging", arguments: resolving)
+  @Test(
+    "relationships within the entity lead to the survivor, and not from it to itself by merging", arguments: resolving)
   func within(_ policy: MergePolicy) throws {
     let stack = try stack()
     let old = try stack.insert("Account", ["number": 1, "name": "a"])
@@ -250,12 +280,15 @@ import Testing
     try new.setValue(old, forKey: "parent")
     _ = try stack.insert("Account", ["number": 3, "name": "c", "parent": new, "friends": Set([new])])
     try stack.context.save()
-    #expect(try file(stack) == [
-      "a.children = f c", "a.friends = f c", "c.friends = a", "c.parent = a", "f.friends = a", "f.parent = a",
-    ])
+    #expect(
+      try file(stack) == [
+        "a.children = f c", "a.friends = f c", "c.friends = a", "c.parent = a", "f.friends = a", "f.parent = a",
+      ])
   }
 
-  @Test("objects of different entities are not merged: the error names both, by every policy", arguments: MergePolicy.allCases)
+  @Test(
+    "objects of different entities are not merged: the error names both, by every policy",
+    arguments: MergePolicy.allCases)
   func differentEntities(_ policy: MergePolicy) throws {
     let stack = try stack()
     _ = try stack.insert("Premium", ["number": 1])
@@ -336,17 +369,22 @@ import Testing
     #expect((two["account"] as? ManagedObject)?.objectID == first.objectID)
   }
 
-  @Test("a number is one value however it is written", arguments: [
-    (AttributeType.decimal, "1.10", "1.1"), (.decimal, "1E+2", "100"), (.double, "-0.0", "0.0"), (.float, "-0.0", "0.0"),
-  ])
+  @Test(
+    "a number is one value however it is written",
+    arguments: [
+      (AttributeType.decimal, "1.10", "1.1"), (.decimal, "1E+2", "100"), (.double, "-0.0", "0.0"),
+      (.float, "-0.0", "0.0"),
+    ])
   func spelling(_ type: AttributeType, _ one: String, _ other: String) throws {
     let model = try ManagedObjectModel(
       ModelDescription(entities: [
         EntityDescription(
-          name: "Rate", properties: [.attribute(AttributeDescription(name: "value", type: type))], uniquenessConstraints: [["value"]])
+          name: "Rate", properties: [.attribute(AttributeDescription(name: "value", type: type))],
+          uniquenessConstraints: [["value"]])
       ]))
     func value(_ text: String) throws -> Any {
-      type == .decimal ? try #require(DecimalNumber(text)) : type == .double ? try #require(Double(text)) : try #require(Float(text))
+      type == .decimal
+        ? try #require(DecimalNumber(text)) : type == .double ? try #require(Double(text)) : try #require(Float(text))
     }
     let stack = try Stack(model: model)
     _ = try stack.insert("Rate", ["value": try value(one)])

@@ -24,7 +24,8 @@ import Testing
         if dice.roll(2) == 0 { try account.setValue("m\(dice.roll(6))", forKey: "mail") }
         _ = try stack.insert("Item", ["name": "i", "account": account, "plan": some() ?? account])
         let tags = try stack.fetch("Tag")
-        let tag = tags.isEmpty || dice.roll(2) == 0 ? try stack.insert("Tag", ["name": "t"]) : tags[dice.roll(tags.count)]
+        let tag =
+          tags.isEmpty || dice.roll(2) == 0 ? try stack.insert("Tag", ["name": "t"]) : tags[dice.roll(tags.count)]
         try account.setValue(Set([tag]), forKey: "tags")
       case 2: try some()?.setValue(dice.roll(6), forKey: "number")
       case 3: try some()?.setValue("m\(dice.roll(6))", forKey: "mail")
@@ -67,7 +68,8 @@ import Testing
     "after a save keys are unique, both ends of each relationship agree, and nothing that was related is lost",
     arguments: UniquenessMergeTests.resolving, 1...25)
   func saves(_ policy: MergePolicy, _ seed: Int) throws {
-    let stack = try Stack(model: try ManagedObjectModel(UniquenessMergeTests.description(seed % 2 == 0 ? .cascade : .deny)))
+    let stack = try Stack(
+      model: try ManagedObjectModel(UniquenessMergeTests.description(seed % 2 == 0 ? .cascade : .deny)))
     var dice = Dice(state: UInt64(seed))
     if seed % 3 == 0 { stack.context.undoManager = UndoHistory() }
     stack.context.mergePolicy = policy

@@ -29,7 +29,8 @@ import Testing
   @Test(
     "of a stored and a new object with the same value one stays, by the policy",
     arguments: [
-      (.error, ["old"]), (.mergeByPropertyStoreTrump, ["old"]), (.mergeByPropertyObjectTrump, ["new"]), (.overwrite, ["new"]),
+      (.error, ["old"]), (.mergeByPropertyStoreTrump, ["old"]), (.mergeByPropertyObjectTrump, ["new"]),
+      (.overwrite, ["new"]),
       (.rollback, ["old"]),
     ] as [(MergePolicy, [String])])
   func storedAndNew(_ policy: MergePolicy, _ result: [String]) throws {

@@ -33,7 +33,8 @@ private final class Account: ManagedObject {
     EntityDescription(
       name: "Account",
       properties: [
-        .attribute(AttributeDescription(name: "title", type: .string, isOptional: false, minimumLength: 2, maximumLength: 4)),
+        .attribute(
+          AttributeDescription(name: "title", type: .string, isOptional: false, minimumLength: 2, maximumLength: 4)),
         .attribute(AttributeDescription(name: "note", type: .string)),
         .attribute(AttributeDescription(name: "count", type: .integer32, minimum: .integer(1), maximum: .integer(9))),
         .attribute(AttributeDescription(name: "ratio", type: .double, minimum: .double(0.5), maximum: .double(1.5))),
@@ -98,11 +99,14 @@ private final class Account: ManagedObject {
       // Lengths count scalars: a letter and its accent are two.
       Case("title", .string("e\u{301}"), nil), Case("title", .string("e\u{301}e\u{301}e"), .validationStringTooLong),
       Case("count", .integer(0), .validationNumberTooSmall), Case("count", .integer(1), nil),
-      Case("count", .integer(9), nil), Case("count", .integer(10), .validationNumberTooLarge), Case("count", .null, nil),
+      Case("count", .integer(9), nil), Case("count", .integer(10), .validationNumberTooLarge),
+      Case("count", .null, nil),
       Case("ratio", .double(0.49), .validationNumberTooSmall), Case("ratio", .double(0.5), nil),
       Case("ratio", .double(1.5), nil), Case("ratio", .double(1.51), .validationNumberTooLarge),
-      Case("amount", .decimal(decimal("0.09")), .validationNumberTooSmall), Case("amount", .decimal(decimal("0.1")), nil),
-      Case("amount", .decimal(decimal("0.3")), nil), Case("amount", .decimal(decimal("0.31")), .validationNumberTooLarge),
+      Case("amount", .decimal(decimal("0.09")), .validationNumberTooSmall),
+      Case("amount", .decimal(decimal("0.1")), nil),
+      Case("amount", .decimal(decimal("0.3")), nil),
+      Case("amount", .decimal(decimal("0.31")), .validationNumberTooLarge),
       Case("opened", date(99), .validationDateTooSoon), Case("opened", date(100), nil), Case("opened", date(200), nil),
       Case("opened", date(201), .validationDateTooLate),
     ])
@@ -168,7 +172,8 @@ private final class Account: ManagedObject {
     #expect(Set(error.detailedErrors.compactMap(\.objectID)) == [one.objectID, two.objectID])
     #expect(
       Set(error.detailedErrors.map(\.code)) == [
-        .validationMissingMandatoryProperty, .validationNumberTooSmall, .validationNumberTooLarge, .validationStringTooLong,
+        .validationMissingMandatoryProperty, .validationNumberTooSmall, .validationNumberTooLarge,
+        .validationStringTooLong,
       ])
   }
 

@@ -1,8 +1,8 @@
 import ContextScripts
 import Foundation
 
-// Carries out scripts of several contexts on one store, and prints the shortest ones that leave a file in disagreement or
-// break what a merge policy promises: random-contexts [COUNT] [SEED] [TYPE]
+// Carries out scripts of several contexts on one store, and prints the shortest ones that leave a file in disagreement
+// or break what a merge policy promises: random-contexts [COUNT] [SEED] [TYPE]
 let arguments = CommandLine.arguments.dropFirst().map { $0 }
 let count = arguments.first.flatMap { Int($0) } ?? 1000
 let seed = arguments.dropFirst().first.flatMap { UInt64($0) } ?? 1
@@ -17,7 +17,9 @@ for index in 0..<count {
     print("seed \(seed &+ UInt64(index)), \(short.setup)\n\(short.failure() ?? "it fails no more; before: " + first)\n")
     if failures >= 10 { break }
   }
-  if (index + 1) % 10_000 == 0 { FileHandle.standardError.write(Data("\(index + 1) scripts, \(failures) failures\n".utf8)) }
+  if (index + 1) % 10_000 == 0 {
+    FileHandle.standardError.write(Data("\(index + 1) scripts, \(failures) failures\n".utf8))
+  }
 }
 print("\(count) scripts of 20 operations from seed \(seed), \(type): \(failures) failures")
 exit(failures == 0 ? 0 : 1)

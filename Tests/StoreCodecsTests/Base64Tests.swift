@@ -30,13 +30,16 @@ import Testing
     }
   }
 
-  @Test("Apple's stores break the line after 76 characters, and a text of exactly 76 not at all", arguments: [0, 1, 54, 55, 56, 57, 58, 60, 114, 1000])
+  @Test(
+    "Apple's stores break the line after 76 characters, and a text of exactly 76 not at all",
+    arguments: [0, 1, 54, 55, 56, 57, 58, 60, 114, 1000])
   func appleWrapping(_ count: Int) {
     let bytes = bytes(count)
     let text = written { Base64.encode(bytes.span, to: $0, wrapping: .coreData) }
     let whole = Data(bytes).base64EncodedString()
     let expected =
-      whole.isEmpty || whole.count == 76 ? whole : whole.count < 76 ? whole + "\n" : "\(whole.prefix(76))\n\(whole.dropFirst(76))\n"
+      whole.isEmpty || whole.count == 76
+      ? whole : whole.count < 76 ? whole + "\n" : "\(whole.prefix(76))\n\(whole.dropFirst(76))\n"
     #expect(text == expected)
     #expect(decode(text) == .bytes(bytes))
   }

@@ -70,7 +70,8 @@ struct BinaryPropertyListTests {
   @Test(
     "what no honest file holds is refused",
     arguments: [
-      ("cycle", file([[0xA1, 0]]), .malformed), ("long cycle", file([[0xA1, 1], [0xD1, 2, 0], [0x51, 0x61]]), .malformed),
+      ("cycle", file([[0xA1, 0]]), .malformed),
+      ("long cycle", file([[0xA1, 1], [0xD1, 2, 0], [0x51, 0x61]]), .malformed),
       ("key not a string", file([[0xD1, 1, 1], [0x10, 1]]), .malformed),
       ("duplicate key", file([[0xD2, 1, 2, 1, 1], [0x51, 0x61], [0x51, 0x61]]), .malformed),
       ("reference beyond", file([[0xA1, 9]]), .malformed), ("null", file([[0x00]]), .notSupported),
@@ -83,7 +84,8 @@ struct BinaryPropertyListTests {
       ("count not an integer", file([[0x4F, 0x51]]), .malformed), ("top beyond", file([[0x08]], top: 1), .malformed),
       ("date not a number", file([[0x33, 0x7F, 0xF8, 0, 0, 0, 0, 0, 0]]), .malformed),
       ("infinite date", file([[0x33, 0xFF, 0xF0, 0, 0, 0, 0, 0, 0]]), .malformed),
-      ("no references", file([[0x08]], referenceSize: 0), .malformed), ("UID of 9 bytes", file([[0x88] + Array(repeating: 0, count: 9)]), .malformed),
+      ("no references", file([[0x08]], referenceSize: 0), .malformed),
+      ("UID of 9 bytes", file([[0x88] + Array(repeating: 0, count: 9)]), .malformed),
       ("empty", [], .foreignFormat), ("header only", Array("bplist00".utf8), .malformed),
       ("other version", Array("bplist15".utf8) + Array(repeating: 0, count: 40), .unsupportedVersion),
       ("all ones", Array("bplist00".utf8) + Array(repeating: 0xFF, count: 40), .malformed),
@@ -152,7 +154,8 @@ struct BinaryPropertyListTests {
   @Test("what was not read is refused, wherever it lies, and never taken for zero")
   func gaps() throws {
     let value: PropertyListValue = [
-      "column": .data(Data(repeating: 9, count: 40)), "count": 3, "list": ["x", "é", true, .real(0.5)], "number": 1_000_000,
+      "column": .data(Data(repeating: 9, count: 40)), "count": 3, "list": ["x", "é", true, .real(0.5)],
+      "number": 1_000_000,
     ]
     let bytes = try PropertyList.encodeBinary(value)
     var refused = 0
@@ -175,7 +178,8 @@ struct BinaryPropertyListTests {
     #expect(refused > bytes.count)
   }
 
-  @Test("a data object in pieces is the same as one in whole, small or large", arguments: [0, 1, 14, 15, 300, 1_000_000])
+  @Test(
+    "a data object in pieces is the same as one in whole, small or large", arguments: [0, 1, 14, 15, 300, 1_000_000])
   func streams(_ count: Int) throws {
     let content = (0..<count).map { UInt8(truncatingIfNeeded: $0) }
     var output: [UInt8] = []

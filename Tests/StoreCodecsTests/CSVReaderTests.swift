@@ -71,7 +71,8 @@ struct CSVReaderTests {
     arguments: [
       ([0x61, 0x2C, 0xFF], 1, 3), ([0x61, 0x0A, 0x62, 0xC3], 2, 2), ([0x22, 0x0A, 0xC0, 0x80, 0x22], 2, 1),
       ([0xED, 0xA0, 0x80], 1, 1), ([0xF4, 0x90, 0x80, 0x80], 1, 1), ([0xE0, 0x80, 0x80], 1, 1),
-      ([0x41, 0x80], 1, 2), ([0xF0, 0x9F, 0x98, 0x2C], 1, 1), ([0xFE, 0xFF, 0x00, 0x41], 1, 1), ([0xFF, 0xFE, 0x41, 0], 1, 1),
+      ([0x41, 0x80], 1, 2), ([0xF0, 0x9F, 0x98, 0x2C], 1, 1), ([0xFE, 0xFF, 0x00, 0x41], 1, 1),
+      ([0xFF, 0xFE, 0x41, 0], 1, 1),
     ] as [([UInt8], Int, Int)])
   func refusesBytes(_ bytes: [UInt8], _ line: Int, _ column: Int) throws {
     let error = try #require(throws: PersistentStoreError.self) { try read(bytes) }
@@ -80,7 +81,8 @@ struct CSVReaderTests {
     #expect(error.location.column == column)
   }
 
-  @Test("a delimiter that cannot be told from content is refused", arguments: [0x22, 0x0A, 0x0D, 0x00, 0x80] as [UInt8])
+  @Test(
+    "a delimiter that cannot be told from content is refused", arguments: [0x22, 0x0A, 0x0D, 0x00, 0x80] as [UInt8])
   func refusesDelimiter(_ byte: UInt8) throws {
     #expect(throws: PersistentStoreError.self) { try read("a", CSVDialect(delimiter: byte)) }
   }
@@ -129,8 +131,11 @@ struct CSVCorpusTests {
     }
   }
 
-  @Test("the spectrum's files have the values its JSON says", arguments: corpusFiles.filter {
-    $0.lastPathComponent.contains("csv-spectrum__csvs") })
+  @Test(
+    "the spectrum's files have the values its JSON says",
+    arguments: corpusFiles.filter {
+      $0.lastPathComponent.contains("csv-spectrum__csvs")
+    })
   func spectrum(_ file: URL) throws {
     let json = file.lastPathComponent.replacingOccurrences(of: "__csvs~", with: "__json~")
       .replacingOccurrences(of: ".csv", with: ".json")
@@ -142,7 +147,8 @@ struct CSVCorpusTests {
     let records = try read([UInt8](try Data(contentsOf: file)))
     let header = try #require(records.first).map { $0 ?? "" }
     let rows = records.dropFirst().map { record in
-      Dictionary(uniqueKeysWithValues: zip(header, record.map { ($0 ?? "").replacingOccurrences(of: "\r\n", with: "\n") }))
+      Dictionary(
+        uniqueKeysWithValues: zip(header, record.map { ($0 ?? "").replacingOccurrences(of: "\r\n", with: "\n") }))
     }
     #expect(Array(rows) == expected)
   }

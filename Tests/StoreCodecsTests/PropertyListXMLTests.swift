@@ -10,7 +10,9 @@ private final class Driver: NSObject, XMLParserDelegate {
   var builder = PropertyListXMLBuilder()
   var failure: PersistentStoreError?
 
-  private func feed(_ parser: XMLParser, _ step: (inout PropertyListXMLBuilder, Int) throws(PersistentStoreError) -> Void) {
+  private func feed(
+    _ parser: XMLParser, _ step: (inout PropertyListXMLBuilder, Int) throws(PersistentStoreError) -> Void
+  ) {
     guard failure == nil else { return }
     do throws(PersistentStoreError) { try step(&builder, parser.lineNumber) } catch {
       failure = error
@@ -75,11 +77,16 @@ private func run(_ script: String, _ arguments: [String], _ input: [UInt8]) thro
 }
 
 private let sample: PropertyListValue = [
-  "text": "a < b & c > d \"e\" 'f'\r\n\tg", "wide": "日本\u{1F600}é", "empty": "", "yes": true, "no": false, "é": 1, "e\u{301}": 2,
+  "text": "a < b & c > d \"e\" 'f'\r\n\tg", "wide": "日本\u{1F600}é", "empty": "", "yes": true, "no": false, "é": 1,
+  "e\u{301}": 2,
   "integers": .array([.integer(0), .integer(-1), .integer(Int128(Int64.min)), .integer(Int128(UInt64.max))]),
-  "reals": .array([.real(0.1), .real(-0.0), .real(12), .real(.leastNonzeroMagnitude), .real(.greatestFiniteMagnitude), .real(.infinity), .real(-.infinity)]),
+  "reals": .array([
+    .real(0.1), .real(-0.0), .real(12), .real(.leastNonzeroMagnitude), .real(.greatestFiniteMagnitude),
+    .real(.infinity), .real(-.infinity),
+  ]),
   "date": .date(Date(timeIntervalSinceReferenceDate: 388_411_200)), "data": .data(Data((0..<200).map { UInt8($0) })),
-  "no data": .data(Data()), "none": .array([]), "nothing": .dictionary([:]), "nested": ["a": ["b": .array([["c": "d"]])]],
+  "no data": .data(Data()), "none": .array([]), "nothing": .dictionary([:]),
+  "nested": ["a": ["b": .array([["c": "d"]])]],
 ]
 
 @Suite("XML property list")
@@ -98,7 +105,8 @@ struct PropertyListXMLTests {
   func embeddedLayout() throws {
     var bytes: [UInt8] = []
     try PropertyList.appendXML(
-      ["NSStoreModelVersionHashes": ["Tag": .data(Data([1, 2, 3]))], "Version": 186, "Identifiers": .array([])], layout: .embedded(depth: 3), to: &bytes)
+      ["NSStoreModelVersionHashes": ["Tag": .data(Data([1, 2, 3]))], "Version": 186, "Identifiers": .array([])],
+      layout: .embedded(depth: 3), to: &bytes)
     let expected = """
                   <plist version="1.0">
                       <dict>
@@ -122,7 +130,10 @@ struct PropertyListXMLTests {
 
   @Test(
     "dates are read back to the bit",
-    arguments: [0, 0.5, -0.25, 388_411_200, 123456.789, 0.1 + 0.2, 782_943_211.123456, -63_113_904_000, 252_423_993_599, 1e-9, -86_400.75])
+    arguments: [
+      0, 0.5, -0.25, 388_411_200, 123456.789, 0.1 + 0.2, 782_943_211.123456, -63_113_904_000, 252_423_993_599, 1e-9,
+      -86_400.75,
+    ])
   func dates(_ interval: Double) throws {
     let value = PropertyListValue.date(Date(timeIntervalSinceReferenceDate: interval))
     #expect(try decode(try PropertyList.encodeXML(value)) == value)
@@ -130,14 +141,16 @@ struct PropertyListXMLTests {
 
   @Test("a whole second is written without a fraction")
   func wholeSeconds() throws {
-    let text = String(decoding: try PropertyList.encodeXML(.date(Date(timeIntervalSinceReferenceDate: 388_411_200))), as: UTF8.self)
+    let text = String(
+      decoding: try PropertyList.encodeXML(.date(Date(timeIntervalSinceReferenceDate: 388_411_200))), as: UTF8.self)
     #expect(text.contains("<date>2013-04-23T12:00:00Z</date>"))
   }
 
   @Test(
     "what XML cannot hold is refused with its key path",
     arguments: [
-      (["a": ["b": "x\0"]], "a/b"), (["a": .array(["\u{1}"])], "a/0"), (["a": "\u{FFFE}"], "a"), (["a": "\u{FFFF}"], "a"),
+      (["a": ["b": "x\0"]], "a/b"), (["a": .array(["\u{1}"])], "a/0"), (["a": "\u{FFFE}"], "a"),
+      (["a": "\u{FFFF}"], "a"),
       (["a": .integer(Int128(UInt64.max) + 1)], "a"), (["a": ["CF$UID": 3]], "a"),
     ] as [(PropertyListValue, String)])
   func refusesToWrite(_ value: PropertyListValue, _ path: String) throws {
@@ -146,7 +159,9 @@ struct PropertyListXMLTests {
     #expect(error.location.property == path)
   }
 
-  @Test("a date without a text is refused", arguments: [.nan, .infinity, 1e15, -63_113_904_001, 252_423_993_600, -1e-20] as [Double])
+  @Test(
+    "a date without a text is refused",
+    arguments: [.nan, .infinity, 1e15, -63_113_904_001, 252_423_993_600, -1e-20] as [Double])
   func refusesDates(_ interval: Double) throws {
     // Not an argument itself: Foundation's description of a date traps on a not-a-number.
     let value: PropertyListValue = ["a": .date(Date(timeIntervalSinceReferenceDate: interval))]
@@ -158,9 +173,12 @@ struct PropertyListXMLTests {
   @Test(
     "each form of a value is read",
     arguments: [
-      ("<string/>", ""), ("<string>a<![CDATA[<b>]]>&amp;<!-- c -->d</string>", "a<b>&d"), ("<integer> 0x1F </integer>", 31),
-      ("<integer>-0x1</integer>", -1), ("<integer>+7</integer>", 7), ("<real>-4.5e-11</real>", -4.5e-11), ("<true />", true),
-      ("<real>nan</real>", .real(.nan)), ("<data> AQ\n ID </data>", .data(Data([1, 2, 3]))), ("<dict></dict>", .dictionary([:])),
+      ("<string/>", ""), ("<string>a<![CDATA[<b>]]>&amp;<!-- c -->d</string>", "a<b>&d"),
+      ("<integer> 0x1F </integer>", 31),
+      ("<integer>-0x1</integer>", -1), ("<integer>+7</integer>", 7), ("<real>-4.5e-11</real>", -4.5e-11),
+      ("<true />", true),
+      ("<real>nan</real>", .real(.nan)), ("<data> AQ\n ID </data>", .data(Data([1, 2, 3]))),
+      ("<dict></dict>", .dictionary([:])),
       ("<plist><string> a </string></plist>", " a "),
     ] as [(String, PropertyListValue)])
   func reads(_ text: String, _ expected: PropertyListValue) throws {
@@ -171,7 +189,8 @@ struct PropertyListXMLTests {
     "what is no property list is refused with its line",
     arguments: [
       "<dict>\n<key>a</key></dict>", "<dict>\n<string>a</string></dict>", "<array>\n<key>a</key></array>",
-      "<array>\n<set/></array>", "<array>\nx</array>", "<array>\n<integer>1.5</integer></array>", "<array>\n<integer/></array>",
+      "<array>\n<set/></array>", "<array>\nx</array>", "<array>\n<integer>1.5</integer></array>",
+      "<array>\n<integer/></array>",
       "<array>\n<integer>18446744073709551616</integer></array>", "<array>\n<real>1,5</real></array>",
       "<array>\n<real>0x1p3</real></array>", "<array>\n<date>2013-02-29T00:00:00Z</date></array>",
       "<array>\n<date>2013-02-28</date></array>", "<array>\n<data>A</data></array>", "<array>\n<true>x</true></array>",
@@ -255,7 +274,9 @@ private let binaryFiles = corpusFiles.filter { file in
 
 @Suite("Property-list corpus", .enabled(if: !corpusFiles.isEmpty, "the corpus is not on this machine"))
 struct PropertyListCorpusTests {
-  @Test("a binary file of the world is read or refused with a place, within a second of processor time", arguments: binaryFiles)
+  @Test(
+    "a binary file of the world is read or refused with a place, within a second of processor time",
+    arguments: binaryFiles)
   func binary(_ file: URL) throws {
     let bytes = [UInt8](try Data(contentsOf: file))
     let start = ProcessorTime.now()
@@ -269,7 +290,9 @@ struct PropertyListCorpusTests {
     #expect(ProcessorTime.now() - start < 1)
   }
 
-  @Test("a binary file that Python reads has Python's values", .enabled(if: python != nil, "python3 is not here"), arguments: binaryFiles)
+  @Test(
+    "a binary file that Python reads has Python's values", .enabled(if: python != nil, "python3 is not here"),
+    arguments: binaryFiles)
   func binaryAgainstPython(_ file: URL) throws {
     let bytes = [UInt8](try Data(contentsOf: file))
     guard let value = try? PropertyList.decodeBinary(bytes) else { return }
@@ -282,7 +305,9 @@ struct PropertyListCorpusTests {
     #expect(try PropertyList.decodeBinary(other) == value)
   }
 
-  @Test("an XML file of the world is read or refused with a line", arguments: corpusFiles.filter { !binaryFiles.contains($0) })
+  @Test(
+    "an XML file of the world is read or refused with a line",
+    arguments: corpusFiles.filter { !binaryFiles.contains($0) })
   func xml(_ file: URL) throws {
     let bytes = [UInt8](try Data(contentsOf: file))
     do {
@@ -300,12 +325,15 @@ struct PropertyListCorpusTests {
     var compared = 0
     for file in files.sorted(by: { $0.path < $1.path }) {
       let text = String(decoding: try Data(contentsOf: file), as: UTF8.self)
-      guard let start = text.range(of: "            <plist version=\"1.0\">"), let end = text.range(of: "</plist>\n") else { continue }
+      guard let start = text.range(of: "            <plist version=\"1.0\">"), let end = text.range(of: "</plist>\n")
+      else { continue }
       let subtree = Array(text[start.lowerBound..<end.upperBound].utf8)
       let value = try #require(try decode(subtree))
       var written: [UInt8] = []
       try PropertyList.appendXML(value, layout: .embedded(depth: 3), to: &written)
-      #expect(String(decoding: written, as: UTF8.self) == String(decoding: subtree, as: UTF8.self), "\(file.lastPathComponent)")
+      #expect(
+        String(decoding: written, as: UTF8.self) == String(decoding: subtree, as: UTF8.self),
+        "\(file.lastPathComponent)")
       compared += 1
     }
     #expect(compared > 0)

@@ -361,7 +361,10 @@ let specimen = """
 
   @Test(
     "what goes on for megabytes gives the same events in pieces of any size, and the same place where it is wrong",
-    arguments: [("<a>one<!--", "-->two<b x='1'/></a>"), ("<a>one<?x ", "?>two<b/></a>"), ("<a x='", "'>one<b/></a>"), ("<a>", "<b/>end</a>")])
+    arguments: [
+      ("<a>one<!--", "-->two<b x='1'/></a>"), ("<a>one<?x ", "?>two<b/></a>"), ("<a x='", "'>one<b/></a>"),
+      ("<a>", "<b/>end</a>"),
+    ])
   func longPieces(_ around: (String, String)) throws {
     let long = [UInt8](repeating: UInt8(ascii: "x"), count: 5_000_000)
     let bytes = Array(around.0.utf8) + long + Array(around.1.utf8)

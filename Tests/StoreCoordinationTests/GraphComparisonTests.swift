@@ -12,10 +12,14 @@ struct Plant: Sendable, CustomTestStringConvertible {
   var testDescription: String { name }
 }
 
-private func thing(_ number: Int64) -> ObjectReference { ObjectReference(entityName: "Thing", reference: .integer(number)) }
+private func thing(_ number: Int64) -> ObjectReference {
+  ObjectReference(entityName: "Thing", reference: .integer(number))
+}
 private func sub(_ number: Int64) -> ObjectReference { ObjectReference(entityName: "Sub", reference: .integer(number)) }
 
-private func set(_ key: String, _ value: StoredValue, of number: Int64 = 1) -> @Sendable (inout StoreSnapshot) throws -> Void {
+private func set(_ key: String, _ value: StoredValue, of number: Int64 = 1)
+  -> @Sendable (inout StoreSnapshot) throws -> Void
+{
   { snapshot in
     let node = try #require(snapshot.nodes.handle(for: thing(number)))
     try snapshot.nodes.setValue(value, forKey: key, of: node)
@@ -41,9 +45,11 @@ private let fixed = UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1
     properties.append(.attribute(AttributeDescription(name: "nan", type: .double)))
     properties.append(.relationship(RelationshipDescription(name: "one", destinationEntityName: "Thing")))
     properties.append(.relationship(RelationshipDescription(name: "none", destinationEntityName: "Thing")))
-    properties.append(.relationship(RelationshipDescription(name: "many", destinationEntityName: "Thing", maximumCount: 0)))
     properties.append(
-      .relationship(RelationshipDescription(name: "list", destinationEntityName: "Thing", maximumCount: 0, isOrdered: true)))
+      .relationship(RelationshipDescription(name: "many", destinationEntityName: "Thing", maximumCount: 0)))
+    properties.append(
+      .relationship(
+        RelationshipDescription(name: "list", destinationEntityName: "Thing", maximumCount: 0, isOrdered: true)))
     let model = try ManagedObjectModel(
       ModelDescription(entities: [
         EntityDescription(name: "Thing", properties: properties, subentities: [EntityDescription(name: "Sub")])
@@ -53,9 +59,11 @@ private let fixed = UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1
     try builder.beginNode(entity: entity.index, reference: 1)
     for (name, value) in [
       ("undefined", StoredValue.integer(1)), ("integer16", .integer(16)), ("integer32", .integer(32)),
-      ("integer64", .integer(64)), ("decimal", .decimal(DecimalNumber(mantissa: 150, exponent: -2))), ("double", .double(0)),
+      ("integer64", .integer(64)), ("decimal", .decimal(DecimalNumber(mantissa: 150, exponent: -2))),
+      ("double", .double(0)),
       ("float", .float(0.5)), ("string", .string("é")), ("boolean", .boolean(true)),
-      ("date", .date(Date(timeIntervalSinceReferenceDate: 1000.1))), ("binaryData", .data(Data([1, 2, 3]))), ("uuid", .uuid(fixed)),
+      ("date", .date(Date(timeIntervalSinceReferenceDate: 1000.1))), ("binaryData", .data(Data([1, 2, 3]))),
+      ("uuid", .uuid(fixed)),
       ("uri", .uri("http://example.com/a")), ("transformable", .data(Data([9]))), ("empty", .string("")),
       ("emptyData", .data(Data())), ("nan", .double(.nan)), ("one", .toOne(thing(2))),
       ("many", .toMany([thing(2), sub(4)])), ("list", .toMany([thing(3), thing(2)])),
@@ -74,10 +82,14 @@ private let fixed = UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1
     Plant(name: "zero to negative zero", kind: .changed, key: "double", apply: set("double", .double(-0.0))),
     Plant(name: "double to nil", kind: .changed, key: "double", apply: set("double", .null)),
     Plant(name: "double to infinity", kind: .changed, key: "double", apply: set("double", .double(.infinity))),
-    Plant(name: "a not-a-number's payload", kind: .changed, key: "nan", apply: set("nan", .double(Double(bitPattern: 0x7FF8_0000_0000_0001)))),
+    Plant(
+      name: "a not-a-number's payload", kind: .changed, key: "nan",
+      apply: set("nan", .double(Double(bitPattern: 0x7FF8_0000_0000_0001)))),
     Plant(name: "a not-a-number to a number", kind: .changed, key: "nan", apply: set("nan", .double(1))),
     Plant(name: "one ulp of a float", kind: .changed, key: "float", apply: set("float", .float(Float(0.5).nextUp))),
-    Plant(name: "one ulp of a date", kind: .changed, key: "date", apply: set("date", .date(Date(timeIntervalSinceReferenceDate: (1000.1).nextUp)))),
+    Plant(
+      name: "one ulp of a date", kind: .changed, key: "date",
+      apply: set("date", .date(Date(timeIntervalSinceReferenceDate: (1000.1).nextUp)))),
     Plant(name: "é in two scalars", kind: .changed, key: "string", apply: set("string", .string("e\u{301}"))),
     Plant(name: "a blank at the end", kind: .changed, key: "string", apply: set("string", .string("é "))),
     Plant(name: "a NUL at the end", kind: .changed, key: "string", apply: set("string", .string("é\0"))),
@@ -86,17 +98,28 @@ private let fixed = UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1
     Plant(name: "nil to empty", kind: .changed, key: "missing", apply: set("missing", .string(""))),
     Plant(name: "empty data to nil", kind: .changed, key: "emptyData", apply: set("emptyData", .null)),
     Plant(name: "empty data to a byte", kind: .changed, key: "emptyData", apply: set("emptyData", .data(Data([0])))),
-    Plant(name: "one bit of data", kind: .changed, key: "binaryData", apply: set("binaryData", .data(Data([1, 2, 2])))),
+    Plant(
+      name: "one bit of data", kind: .changed, key: "binaryData", apply: set("binaryData", .data(Data([1, 2, 2])))),
     Plant(name: "one byte fewer", kind: .changed, key: "binaryData", apply: set("binaryData", .data(Data([1, 2])))),
-    Plant(name: "a transformable's byte", kind: .changed, key: "transformable", apply: set("transformable", .data(Data([8])))),
+    Plant(
+      name: "a transformable's byte", kind: .changed, key: "transformable",
+      apply: set("transformable", .data(Data([8])))),
     Plant(name: "an Integer 16", kind: .changed, key: "integer16", apply: set("integer16", .integer(17))),
     Plant(name: "an Integer 32", kind: .changed, key: "integer32", apply: set("integer32", .integer(-32))),
-    Plant(name: "an Integer 64 by its highest bit", kind: .changed, key: "integer64", apply: set("integer64", .integer(64 | .min))),
-    Plant(name: "1.50 to 1.5", kind: .changed, key: "decimal", apply: set("decimal", .decimal(DecimalNumber(mantissa: 15, exponent: -1)))),
-    Plant(name: "a decimal's sign", kind: .changed, key: "decimal", apply: set("decimal", .decimal(DecimalNumber(mantissa: 150, exponent: -2, isNegative: true)))),
+    Plant(
+      name: "an Integer 64 by its highest bit", kind: .changed, key: "integer64",
+      apply: set("integer64", .integer(64 | .min))),
+    Plant(
+      name: "1.50 to 1.5", kind: .changed, key: "decimal",
+      apply: set("decimal", .decimal(DecimalNumber(mantissa: 15, exponent: -1)))),
+    Plant(
+      name: "a decimal's sign", kind: .changed, key: "decimal",
+      apply: set("decimal", .decimal(DecimalNumber(mantissa: 150, exponent: -2, isNegative: true)))),
     Plant(name: "true to false", kind: .changed, key: "boolean", apply: set("boolean", .boolean(false))),
     Plant(name: "true to nil", kind: .changed, key: "boolean", apply: set("boolean", .null)),
-    Plant(name: "one bit of a UUID", kind: .changed, key: "uuid", apply: set("uuid", .uuid(UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 17))))),
+    Plant(
+      name: "one bit of a UUID", kind: .changed, key: "uuid",
+      apply: set("uuid", .uuid(UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 17))))),
     Plant(name: "a URI's letter case", kind: .changed, key: "uri", apply: set("uri", .uri("http://Example.com/a"))),
     Plant(name: "undefined: 1 to 1.0", kind: .changed, key: "undefined", apply: set("undefined", .double(1))),
     Plant(name: "undefined: 1 to true", kind: .changed, key: "undefined", apply: set("undefined", .boolean(true))),
@@ -106,12 +129,19 @@ private let fixed = UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1
     Plant(name: "a to-one gone", kind: .changed, key: "one", apply: set("one", .null)),
     Plant(name: "a to-one come", kind: .changed, key: "none", apply: set("none", .toOne(thing(1)))),
     Plant(name: "a to-many with one fewer", kind: .changed, key: "many", apply: set("many", .toMany([thing(2)]))),
-    Plant(name: "a to-many with one more", kind: .changed, key: "many", apply: set("many", .toMany([thing(1), thing(2), sub(4)]))),
-    Plant(name: "a to-many with another", kind: .changed, key: "many", apply: set("many", .toMany([thing(3), sub(4)]))),
+    Plant(
+      name: "a to-many with one more", kind: .changed, key: "many",
+      apply: set("many", .toMany([thing(1), thing(2), sub(4)]))),
+    Plant(
+      name: "a to-many with another", kind: .changed, key: "many", apply: set("many", .toMany([thing(3), sub(4)]))),
     Plant(name: "a to-many emptied", kind: .changed, key: "many", apply: set("many", .toMany([]))),
     Plant(name: "an order", kind: .changed, key: "list", apply: set("list", .toMany([thing(2), thing(3)]))),
-    Plant(name: "an object more", kind: .inserted, apply: { _ = try $0.nodes.addCacheNode(entity: 1, reference: .integer(9)) }),
-    Plant(name: "a sub-entity's object more", kind: .inserted, apply: { _ = try $0.nodes.addCacheNode(entity: 0, reference: .string("9")) }),
+    Plant(
+      name: "an object more", kind: .inserted,
+      apply: { _ = try $0.nodes.addCacheNode(entity: 1, reference: .integer(9)) }),
+    Plant(
+      name: "a sub-entity's object more", kind: .inserted,
+      apply: { _ = try $0.nodes.addCacheNode(entity: 0, reference: .string("9")) }),
     Plant(
       name: "an object fewer", kind: .deleted,
       apply: {
@@ -163,7 +193,8 @@ private let fixed = UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1
     let original = try Self.make()
     var changed = original
     let node = try #require(changed.nodes.handle(for: thing(3)))
-    try changed.nodes.setValue(.toMany([thing(2)]), forKey: "list", of: try #require(changed.nodes.handle(for: thing(1))))
+    try changed.nodes.setValue(
+      .toMany([thing(2)]), forKey: "list", of: try #require(changed.nodes.handle(for: thing(1))))
     changed.nodes.remove(node)
     _ = try changed.nodes.addCacheNode(entity: 0, reference: .integer(3))
     let kinds = GraphComparison.differences(original, changed).map(\.kind)

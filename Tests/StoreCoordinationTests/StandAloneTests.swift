@@ -4,7 +4,8 @@ import StoreCoordination
 import TestSupport
 import Testing
 
-/// Stores are opened, converted, compared and restricted by this target alone, which knows neither managed objects nor predicates.
+/// Stores are opened, converted, compared and restricted by this target alone, which knows neither managed objects nor
+/// predicates.
 @Suite("Stores without the object graph") struct StandAloneTests {
   static func model() throws -> ManagedObjectModel {
     try ManagedObjectModel(
@@ -28,7 +29,10 @@ import Testing
     for number in 1...3 {
       var object = ManagedObjectSnapshot(entity: entity.index, reference: .integer(Int64(number)))
       object.values[try slot("name")] = .string("thing \(number)")
-      if number < 3 { object.values[try slot("next")] = .toOne(ObjectReference(entityName: "Thing", reference: .integer(Int64(number + 1)))) }
+      if number < 3 {
+        object.values[try slot("next")] = .toOne(
+          ObjectReference(entityName: "Thing", reference: .integer(Int64(number + 1))))
+      }
       inserted.append(object)
     }
     try coordinator.save(store, changes: StoreChanges(inserted: inserted))
@@ -50,7 +54,8 @@ import Testing
     let copy = try PersistentStoreCoordinator(registry: .builtIn).addPersistentStore(at: target, isReadOnly: true)
     let original = try #require(coordinator.persistentStores.first)
     let differences = GraphComparison.differences(
-      StoreSnapshot(nodes: original.nodes, metadata: original.metadata), StoreSnapshot(nodes: copy.nodes, metadata: copy.metadata))
+      StoreSnapshot(nodes: original.nodes, metadata: original.metadata),
+      StoreSnapshot(nodes: copy.nodes, metadata: copy.metadata))
     #expect(differences.isEmpty, "\(differences)")
   }
 

@@ -6,14 +6,19 @@ import Testing
 @testable import StoreFiles
 
 private func write(_ text: String, to path: String) throws { try Data(text.utf8).write(to: URL(filePath: path)) }
-private func read(_ path: String) throws -> String { String(decoding: try Data(contentsOf: URL(filePath: path)), as: UTF8.self) }
+private func read(_ path: String) throws -> String {
+  String(decoding: try Data(contentsOf: URL(filePath: path)), as: UTF8.self)
+}
 
 @Suite("What lies in a store's folder and is not the store's") struct BystanderTests {
   private static func stage(
-    _ path: String, _ members: [String: String], _ policy: StagedStore.Policy = .replaceAny, _ layout: StoreLayout = .folder
+    _ path: String, _ members: [String: String], _ policy: StagedStore.Policy = .replaceAny,
+    _ layout: StoreLayout = .folder
   ) throws -> StagedStore {
     let staged = try StagedStore(target: path, layout: layout, policy: policy)
-    for (name, text) in members { try (layout == .file ? staged.files.file() : staged.files.member(name)).write(Array(text.utf8)) }
+    for (name, text) in members {
+      try (layout == .file ? staged.files.file() : staged.files.member(name)).write(Array(text.utf8))
+    }
     try staged.finish()
     return staged
   }
@@ -34,7 +39,9 @@ private func read(_ path: String) throws -> String { String(decoding: try Data(c
   }
 
   private static func expectBystanders(_ path: String) throws {
-    #expect(try read(path + "/.git/objects/00/1") == "object" && read(path + "/.hidden") == "hidden" && read(path + "/notes/one") == "note")
+    #expect(
+      try read(path + "/.git/objects/00/1") == "object" && read(path + "/.hidden") == "hidden"
+        && read(path + "/notes/one") == "note")
     let status = try #require(try SystemCall.status(path + "/.git/objects", followLinks: false))
     let object = try #require(try SystemCall.status(path + "/.git/objects/00/1", followLinks: false))
     #expect(status.st_mode & 0o7777 == 0o750 && object.st_mode & 0o7777 == 0o444)
@@ -180,7 +187,9 @@ private func read(_ path: String) throws -> String { String(decoding: try Data(c
 
   // MARK: Stale files
 
-  @Test("what is staged is held until it is in place, and what it replaced until it goes", arguments: [StoreLayout.file, .folder])
+  @Test(
+    "what is staged is held until it is in place, and what it replaced until it goes",
+    arguments: [StoreLayout.file, .folder])
   func holds(_ layout: StoreLayout) throws {
     let folder = try Folder()
     let path = folder("store")

@@ -1,15 +1,17 @@
-@testable import StoreFiles
 import CStoreFiles
 import Foundation
 import Glibc
 import Synchronization
 import Testing
 
+@testable import StoreFiles
+
 /// What a failing commit leaves: the old store, or both, with their names; and another program's version in any case.
 @Suite("Failures after the exchange") struct CommitFailureTests {
   typealias Call = FaultPlan.Call
   private static func stage(
-    _ path: String, _ text: String, _ layout: StoreLayout, _ policy: StagedStore.Policy = .replaceAny, _ faults: FaultPlan? = nil
+    _ path: String, _ text: String, _ layout: StoreLayout, _ policy: StagedStore.Policy = .replaceAny,
+    _ faults: FaultPlan? = nil
   ) throws -> StagedStore {
     let staged = try StagedStore(target: path, layout: layout, policy: policy, faults: faults)
     try (layout == .file ? staged.files.file() : staged.files.member("a")).write(Array(text.utf8))
@@ -32,7 +34,8 @@ import Testing
   }
 
   @Test(
-    "the look at what came out, or the sync, fails: the old store is back, and nothing is left", arguments: [StoreLayout.file, .folder],
+    "the look at what came out, or the sync, fails: the old store is back, and nothing is left",
+    arguments: [StoreLayout.file, .folder],
     [Call.look, .sync])
   func putBack(_ layout: StoreLayout, _ failing: Call) throws {
     let folder = try Folder()
@@ -62,7 +65,8 @@ import Testing
     let path = folder("store")
     try Self.stage(path, "old", layout).commit()
     let identity = try StorePlace.inspect(path).identity
-    let plan = FaultPlan(error: EIO, willCall: { if $0 == .exchange { Self.replace(path, "theirs", layout) } }) { _, call in
+    let plan = FaultPlan(error: EIO, willCall: { if $0 == .exchange { Self.replace(path, "theirs", layout) } }) {
+      _, call in
       isLookFailing && call == .look
     }
     let staged = try Self.stage(path, "mine", layout, .replaceOnlyIf(identity), plan)
@@ -96,7 +100,9 @@ import Testing
     #expect(try Self.read(folder(kept), layout) == (hasOtherWriter ? "theirs" : "old"))
   }
 
-  @Test("another program saves over a commit that is to be undone: its version stays", arguments: [StoreLayout.file, .folder])
+  @Test(
+    "another program saves over a commit that is to be undone: its version stays",
+    arguments: [StoreLayout.file, .folder])
   func overwritten(_ layout: StoreLayout) throws {
     let folder = try Folder()
     let path = folder("store")
@@ -110,7 +116,12 @@ import Testing
       let plan = FaultPlan(
         error: EIO,
         willCall: { call in
-          guard call == .sync, seen.withLock({ $0 += 1; return $0 > syncs }) else { return }
+          guard call == .sync,
+            seen.withLock({
+              $0 += 1
+              return $0 > syncs
+            })
+          else { return }
           Self.replace(path, "theirs", layout)
         }
       ) { _, call in call == .sync && seen.withLock { $0 > syncs } }
@@ -130,7 +141,8 @@ import Testing
     let identity = try StorePlace.inspect(path).identity
     // What the handler of a signal does would end other tests' work: what it would remove is looked at.
     let pending = Mutex<Set<String>>([])
-    let plan = FaultPlan(error: 0, willCall: { call in if call == .look { pending.withLock { $0 = StagedItems.all } } }) { _, _ in false }
+    let plan = FaultPlan(error: 0, willCall: { call in if call == .look { pending.withLock { $0 = StagedItems.all } } })
+    { _, _ in false }
     try Self.stage(path, "new", layout, .replaceOnlyIf(identity), plan).commit()
     #expect(plan.calls.contains(.look))
     #expect(pending.withLock { $0.filter { $0.hasPrefix(folder.path) } }.isEmpty)

@@ -1,8 +1,9 @@
-@testable import StoreFiles
 import Foundation
 import Glibc
 import Synchronization
 import Testing
+
+@testable import StoreFiles
 
 @Suite("Writers of one store at the same time") struct CommitRaceTests {
   private static func number(_ path: String, _ layout: StoreLayout) throws -> Int? {
@@ -11,7 +12,9 @@ import Testing
     return Int(String(decoding: bytes, as: UTF8.self))
   }
 
-  private static func stage(_ number: Int, _ path: String, _ layout: StoreLayout, _ policy: StagedStore.Policy) throws -> StagedStore {
+  private static func stage(_ number: Int, _ path: String, _ layout: StoreLayout, _ policy: StagedStore.Policy) throws
+    -> StagedStore
+  {
     let staged = try StagedStore(target: path, layout: layout, policy: policy)
     try (layout == .file ? staged.files.file() : staged.files.member("n")).write(Array("\(number)".utf8))
     try staged.finish()
@@ -23,15 +26,20 @@ import Testing
     while true {
       do {
         let before = try StorePlace.inspect(path)
-        guard let identity = before.identity, let number = try number(path, layout), try StorePlace.inspect(path).identity == identity
+        guard let identity = before.identity, let number = try number(path, layout),
+          try StorePlace.inspect(path).identity == identity
         else { continue }
         try stage(number + 1, path, layout, .replaceOnlyIf(identity)).commit()
         return
-      } catch let error as PersistentStoreError where [.changedOnDisk, .notFound, .inputOutput].contains(error.code) { continue }
+      } catch let error as PersistentStoreError where [.changedOnDisk, .notFound, .inputOutput].contains(error.code) {
+        continue
+      }
     }
   }
 
-  @Test("none overwrites what another one wrote since it read: every addition counts", arguments: [StoreLayout.file, .folder])
+  @Test(
+    "none overwrites what another one wrote since it read: every addition counts",
+    arguments: [StoreLayout.file, .folder])
   func additions(_ layout: StoreLayout) async throws {
     let folder = try Folder()
     let path = folder("counter")

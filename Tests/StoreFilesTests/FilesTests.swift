@@ -1,6 +1,7 @@
-@testable import StoreFiles
 import Foundation
 import Testing
+
+@testable import StoreFiles
 
 /// A folder of its own for each test, gone afterwards.
 struct Folder: ~Copyable {
@@ -15,7 +16,9 @@ struct Folder: ~Copyable {
 }
 
 private func write(_ text: String, to path: String) throws { try Data(text.utf8).write(to: URL(filePath: path)) }
-private func read(_ path: String) throws -> String { String(decoding: try Data(contentsOf: URL(filePath: path)), as: UTF8.self) }
+private func read(_ path: String) throws -> String {
+  String(decoding: try Data(contentsOf: URL(filePath: path)), as: UTF8.self)
+}
 
 /// What a commit throws; nil where it succeeds.
 func commitError(_ staged: consuming StagedStore, patience: Int = 30_000) -> PersistentStoreError? {
@@ -42,7 +45,8 @@ private func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
 
 @Suite("Writing a store") struct StagingTests {
   private func stage(
-    _ path: String, _ text: String, folder: Bool = false, policy: StagedStore.Policy = .replaceAny, faults: FaultPlan? = nil
+    _ path: String, _ text: String, folder: Bool = false, policy: StagedStore.Policy = .replaceAny,
+    faults: FaultPlan? = nil
   ) throws -> StagedStore {
     let staged = try StagedStore(target: path, layout: folder ? .folder : .file, policy: policy, faults: faults)
     if folder {
@@ -232,7 +236,8 @@ private func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     }
     try write("x", to: folder("full/member"))
     for (name, kind) in [
-      ("none", StorePlace.Kind.nothing), ("zero", .zeroLength), ("file", .file), ("empty", .emptyFolder), ("full", .folder),
+      ("none", StorePlace.Kind.nothing), ("zero", .zeroLength), ("file", .file), ("empty", .emptyFolder),
+      ("full", .folder),
     ] {
       #expect(try StorePlace.inspect(folder(name)).kind == kind, "\(name)")
       try FileManager.default.createSymbolicLink(atPath: folder("to-" + name), withDestinationPath: name)

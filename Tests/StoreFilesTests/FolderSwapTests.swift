@@ -1,7 +1,8 @@
-@testable import StoreFiles
 import Foundation
 import Glibc
 import Testing
+
+@testable import StoreFiles
 
 /// Saves where the file system cannot exchange: EXDEV as an overlay says it, EINVAL as one that does not know the call.
 @Suite("Saves without an exchange") struct FolderSwapTests {
@@ -18,8 +19,12 @@ import Testing
     try staged.finish()
     return staged
   }
-  private static func write(_ text: String, to path: String) throws { try Data(text.utf8).write(to: URL(filePath: path)) }
-  private static func read(_ path: String) throws -> String { String(decoding: try Data(contentsOf: URL(filePath: path)), as: UTF8.self) }
+  private static func write(_ text: String, to path: String) throws {
+    try Data(text.utf8).write(to: URL(filePath: path))
+  }
+  private static func read(_ path: String) throws -> String {
+    String(decoding: try Data(contentsOf: URL(filePath: path)), as: UTF8.self)
+  }
   /// As the kit reads it.
   private static func content(_ path: String) throws -> [String: String] {
     let source = try StoreSource(opening: StorePlace.inspect(path))
@@ -32,7 +37,8 @@ import Testing
   private static let old = ["a": "old a", "b": "old b", "gone": "old"]
   private static let new = ["a": "new a", "b": "new b", "more": "new"]
 
-  @Test("a directory's members are replaced, and what else is in it stays where it is", arguments: [EXDEV, EINVAL, ENOSYS])
+  @Test(
+    "a directory's members are replaced, and what else is in it stays where it is", arguments: [EXDEV, EINVAL, ENOSYS])
   func members(_ error: Int32) throws {
     let folder = try Folder()
     let path = folder("s")
@@ -46,7 +52,8 @@ import Testing
       let identity = try StorePlace.inspect(path).identity
       var members = Self.new
       members["a"] = "\(round)"
-      let committed = try Self.stage(path, members, .replaceOnlyIf(identity), error: error, keeping: ["note.txt"]).commit()
+      let committed = try Self.stage(path, members, .replaceOnlyIf(identity), error: error, keeping: ["note.txt"])
+        .commit()
       members["note.txt"] = "note"
       #expect(try Self.content(path) == members)
       #expect(try StorePlace.inspect(path).identity == committed)
@@ -72,7 +79,9 @@ import Testing
     #expect(try StorePlace.inspect(path).identity == identity)
     #expect(old.isEmpty ? folder.names.isEmpty : try Self.content(path) == old)
     #expect(folder.names == (old.isEmpty ? [] : ["s"]))
-    if old.count > 1 { #expect(try FileManager.default.contentsOfDirectory(atPath: path).sorted() == old.keys.sorted()) }
+    if old.count > 1 {
+      #expect(try FileManager.default.contentsOfDirectory(atPath: path).sorted() == old.keys.sorted())
+    }
   }
 
   @Test("a file or a directory takes the place of an empty one of the other kind, and of no other")
@@ -89,7 +98,9 @@ import Testing
       #expect(try StorePlace.inspect(path).kind == (isFolder ? .zeroLength : .emptyFolder))
       try Self.stage(path, new).commit()
       #expect(try Self.content(path) == new)
-      let error = #expect(throws: PersistentStoreError.self) { try Self.stage(path, isFolder ? ["": "new"] : Self.new).commit() }
+      let error = #expect(throws: PersistentStoreError.self) {
+        try Self.stage(path, isFolder ? ["": "new"] : Self.new).commit()
+      }
       #expect(error?.code == .cannotCreate)
       #expect(try Self.content(path) == new)
     }
@@ -118,7 +129,8 @@ import Testing
     let identity = try StorePlace.inspect(path).identity
     let steps: [() -> Void] = [
       { rename(path + "/a", folder("out-a")) }, { rename(path + "/.atomicstore-commit/a", path + "/a") },
-      { rename(path + "/.atomicstore-commit/b", path + "/b") }, { rename(path + "/.atomicstore-commit/more", path + "/more") },
+      { rename(path + "/.atomicstore-commit/b", path + "/b") },
+      { rename(path + "/.atomicstore-commit/more", path + "/more") },
       { unlink(path + "/gone") },
     ]
     for step in steps.prefix(moves) { step() }
@@ -179,7 +191,10 @@ import Testing
 
   @Test(
     "a list that is not whole, or leads elsewhere, is refused; a directory without a list is nothing",
-    arguments: ["", "x", "atomicstore-commit 1\0+a", "atomicstore-commit 1\0+../a\0", "atomicstore-commit 1\0+.git\0", "atomicstore-commit 2\0+a\0"])
+    arguments: [
+      "", "x", "atomicstore-commit 1\0+a", "atomicstore-commit 1\0+../a\0", "atomicstore-commit 1\0+.git\0",
+      "atomicstore-commit 2\0+a\0",
+    ])
   func lists(_ text: String) throws {
     let folder = try Folder()
     let path = folder("s")
@@ -202,7 +217,8 @@ import Testing
     mkdir(folder("outside"), 0o755)
     try Self.write("secret", to: folder("outside/a"))
     try Self.write("atomicstore-commit 1\0+a\0", to: folder("outside/.members"))
-    try FileManager.default.createSymbolicLink(atPath: path + "/.atomicstore-commit", withDestinationPath: folder("outside"))
+    try FileManager.default.createSymbolicLink(
+      atPath: path + "/.atomicstore-commit", withDestinationPath: folder("outside"))
     #expect(try Self.content(path) == ["a": "old"])
     try Self.stage(path, ["a": "new"]).commit()
     #expect(try Self.content(path) == ["a": "new"] && Self.read(folder("outside/a")) == "secret")
@@ -229,7 +245,8 @@ import Testing
       return file
     }
     let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").filter {
-      (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)"))?.hasPrefix(folder.path) == true
+      (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)"))?.hasPrefix(folder.path)
+        == true
     }
     #expect(open.count < 50)
     // A format may go back to one that it left.

@@ -1,11 +1,13 @@
-@testable import StoreFiles
 import CConformance
 import CStoreFiles
 import Foundation
 import Glibc
 import Testing
 
-/// A user without an account here, in groups without a name. Saves as one need a process: the test's own keeps its rights.
+@testable import StoreFiles
+
+/// A user without an account here, in groups without a name. Saves as one need a process: the test's own keeps its
+/// rights.
 private struct User {
   var uid: uid_t
   var groups: [gid_t]
@@ -23,18 +25,26 @@ private struct User {
     return set("system.posix_acl_access", list(users: [5002: 6]), of: path)
   }()
 
-  private static func stage(_ path: String, _ members: [String: String], ceiling: PermissionCeiling? = nil) throws -> StagedStore {
-    let staged = try StagedStore(target: path, layout: members[""] == nil ? .folder : .file, policy: .replaceAny, ceiling: ceiling)
-    for (name, text) in members { try (name.isEmpty ? staged.files.file() : staged.files.member(name)).write(Array(text.utf8)) }
+  private static func stage(_ path: String, _ members: [String: String], ceiling: PermissionCeiling? = nil) throws
+    -> StagedStore
+  {
+    let staged = try StagedStore(
+      target: path, layout: members[""] == nil ? .folder : .file, policy: .replaceAny, ceiling: ceiling)
+    for (name, text) in members {
+      try (name.isEmpty ? staged.files.file() : staged.files.member(name)).write(Array(text.utf8))
+    }
     try staged.finish()
     return staged
   }
-  private static func status(_ path: String) throws -> stat { try #require(try SystemCall.status(path, followLinks: false)) }
+  private static func status(_ path: String) throws -> stat {
+    try #require(try SystemCall.status(path, followLinks: false))
+  }
   private static func mode(_ path: String) throws -> mode_t { try status(path).st_mode & 0o7777 }
 
   /// The value of an access control list, as the system keeps it.
   private static func list(
-    owner: UInt16 = 6, group: UInt16 = 4, mask: UInt16 = 7, other: UInt16 = 0, users: [UInt32: UInt16] = [:], groups: [UInt32: UInt16] = [:]
+    owner: UInt16 = 6, group: UInt16 = 4, mask: UInt16 = 7, other: UInt16 = 0, users: [UInt32: UInt16] = [:],
+    groups: [UInt32: UInt16] = [:]
   ) -> [UInt8] {
     var bytes: [UInt8] = [2, 0, 0, 0]
     func add(_ tag: UInt16, _ permissions: UInt16, _ id: UInt32) {
@@ -64,7 +74,9 @@ private struct User {
     let outcome = Outcome()
     let ended = DispatchSemaphore(value: 0)
     Thread.detachNewThread {
-      if csf_become(user.uid, user.groups, Int64(user.groups.count)) != 0 { outcome.error = POSIXError(.EPERM) } else {
+      if csf_become(user.uid, user.groups, Int64(user.groups.count)) != 0 {
+        outcome.error = POSIXError(.EPERM)
+      } else {
         do { try body() } catch { outcome.error = error }
       }
       ended.signal()
@@ -75,7 +87,8 @@ private struct User {
 
   /// A store in a directory that a group shares, of a given owner and mode.
   private static func shared(
-    _ folder: borrowing Folder, _ members: [String: String], owner: User = .owner, group: gid_t = 6000, file: mode_t, folderMode: mode_t
+    _ folder: borrowing Folder, _ members: [String: String], owner: User = .owner, group: gid_t = 6000, file: mode_t,
+    folderMode: mode_t
   ) throws -> String {
     chown(folder.path, 0, 6000)
     chmod(folder.path, 0o2777)
@@ -110,9 +123,11 @@ private struct User {
   }
 
   @Test(
-    "a save that would lock somebody out is refused, and nothing is changed", .enabled(if: isRoot, "only root can be other users"),
+    "a save that would lock somebody out is refused, and nothing is changed",
+    .enabled(if: isRoot, "only root can be other users"),
     arguments: [
-      // The group's members could write, and others cannot: a stranger who may write by a list cannot give the file to the group.
+      // The group's members could write, and others cannot: a stranger who may write by a list cannot give the file to
+      // the group.
       (gid_t(6000), [UInt32(5003): UInt16(6)], UInt16(6), UInt16(0)),
       // The owner may write, the group and others may not.
       (gid_t(5003), [UInt32(5003): UInt16(6)], UInt16(4), UInt16(4)),
@@ -123,10 +138,14 @@ private struct User {
     let path = try Self.shared(folder, ["": "old"], group: group, file: 0o600, folderMode: 0)
     // New files here get their maker's group.
     chmod(folder.path, 0o777)
-    #expect(Self.set("system.posix_acl_access", Self.list(group: groupPermissions, mask: 6, other: other, users: users), of: path))
+    #expect(
+      Self.set(
+        "system.posix_acl_access", Self.list(group: groupPermissions, mask: 6, other: other, users: users), of: path))
     let before = try Self.status(path)
     let error = Self.asUser(.stranger) { try Self.stage(path, ["": "new"]).commit() } as? PersistentStoreError
-    #expect(error?.code == .permissionDenied && error?.location.file == path && error?.message.contains("lose access") == true)
+    #expect(
+      error?.code == .permissionDenied && error?.location.file == path && error?.message.contains("lose access") == true
+    )
     #expect(try Self.status(path).st_ino == before.st_ino)
     #expect(folder.names == ["store"])
   }
@@ -136,7 +155,9 @@ private struct User {
     let folder = try Folder()
     let path = try Self.shared(folder, ["a": "old"], owner: .stranger, group: 5003, file: 0o600, folderMode: 0o700)
     try Self.stage(path, ["a": "new", "b": "new"]).commit()
-    #expect(try Self.status(path).st_uid == 5003 && Self.status(path + "/a").st_uid == 5003 && Self.mode(path + "/a") == 0o600)
+    #expect(
+      try Self.status(path).st_uid == 5003 && Self.status(path + "/a").st_uid == 5003 && Self.mode(path + "/a") == 0o600
+    )
     // A member that is new is its maker's, as any new file in a directory without the set-group-ID bit.
     #expect(try Self.status(path + "/b").st_uid == 0)
   }
@@ -150,7 +171,9 @@ private struct User {
     try Self.stage(folder("file"), ["": "old"]).commit()
     try Self.stage(folder("s"), ["a": "old", "plain": "old"]).commit()
     chmod(folder("s/plain"), 0o640)
-    #expect(Self.set("system.posix_acl_access", access, of: folder("file")) && Self.set("system.posix_acl_access", access, of: folder("s/a")))
+    #expect(
+      Self.set("system.posix_acl_access", access, of: folder("file"))
+        && Self.set("system.posix_acl_access", access, of: folder("s/a")))
     #expect(Self.set("system.posix_acl_default", inherited, of: folder("s")))
     #expect(Self.set("system.posix_acl_default", inherited, of: folder.path))
     try Self.stage(folder("file"), ["": "new"]).commit()
@@ -162,11 +185,15 @@ private struct User {
     #expect(try Self.mode(folder("s/plain")) == 0o640)
     // A new member, and a new store, get what any new file gets.
     try Data().write(to: URL(filePath: folder("s/probe")))
-    #expect(Self.get("system.posix_acl_access", of: folder("s/more")) == Self.get("system.posix_acl_access", of: folder("s/probe")))
+    #expect(
+      Self.get("system.posix_acl_access", of: folder("s/more"))
+        == Self.get("system.posix_acl_access", of: folder("s/probe")))
     try Self.stage(folder("new"), ["": "new"]).commit()
     let descriptor = open(folder("touched"), O_WRONLY | O_CREAT, 0o666)
     close(descriptor)
-    #expect(Self.get("system.posix_acl_access", of: folder("new")) == Self.get("system.posix_acl_access", of: folder("touched")))
+    #expect(
+      Self.get("system.posix_acl_access", of: folder("new"))
+        == Self.get("system.posix_acl_access", of: folder("touched")))
     #expect(try Self.mode(folder("new")) == Self.mode(folder("touched")))
   }
 
@@ -204,15 +231,20 @@ private struct User {
     root.removeLast(3)
     let sources = root.joined(separator: "/") + "/Sources"
     let names = try #require(FileManager.default.enumerator(atPath: sources)?.compactMap { $0 as? String })
-    return try names.filter { $0.hasSuffix(".swift") }.map { ($0, try String(contentsOfFile: sources + "/" + $0, encoding: .utf8)) }
-      .map { ($0, $1.replacingOccurrences(of: "asf_umask(", with: "")) }
+    return try names.filter { $0.hasSuffix(".swift") }.map {
+      ($0, try String(contentsOfFile: sources + "/" + $0, encoding: .utf8))
+    }
+    .map { ($0, $1.replacingOccurrences(of: "asf_umask(", with: "")) }
   }
 
-  @Test("nothing but the file layer removes files: no other part of the libraries calls FileManager.removeItem, unlink or rmdir")
+  @Test(
+    "nothing but the file layer removes files: no other part of the libraries calls FileManager.removeItem, unlink or rmdir"
+  )
   func removals() throws {
     // The command's own temporary files, the harness, and the judge of hostile inputs have directories of their own.
     let others = try Self.swiftSources().filter {
-      !$0.path.hasPrefix("StoreFiles/") && !$0.path.hasPrefix("AtomicStoreConformance/") && !$0.path.hasPrefix("StoreMutation/")
+      !$0.path.hasPrefix("StoreFiles/") && !$0.path.hasPrefix("AtomicStoreConformance/")
+        && !$0.path.hasPrefix("StoreMutation/")
     }
     for (path, text) in others {
       let isCommand = path.hasPrefix("AtomicStoreCommand/") || path.hasPrefix("CommandSupport/")
@@ -232,7 +264,8 @@ private struct User {
   @Test(
     "a copy grants others no more than its source does",
     arguments: [
-      (mode_t(0o600), mode_t(0o600)), (0o640, 0o640), (0o644, 0o644), (0o444, 0o644), (0o400, 0o600), (0o666, 0o644), (0o604, 0o604),
+      (mode_t(0o600), mode_t(0o600)), (0o640, 0o640), (0o644, 0o644), (0o444, 0o644), (0o400, 0o600), (0o666, 0o644),
+      (0o604, 0o604),
     ])
   func ceiling(_ source: mode_t, _ copy: mode_t) throws {
     try #require(asf_umask() == 0o022, "this is about the mask 022")
@@ -252,7 +285,9 @@ private struct User {
     #expect(try Self.mode(folder("copy")) == 0o664)
   }
 
-  @Test("of a directory only its owner may search, nobody else can read the files; nor can another group, or a list's mask widen it")
+  @Test(
+    "of a directory only its owner may search, nobody else can read the files; nor can another group, or a list's mask widen it"
+  )
   func folderCeiling() throws {
     try #require(asf_umask() == 0o022, "this is about the mask 022")
     let folder = try Folder()
@@ -268,13 +303,16 @@ private struct User {
     if Self.isRoot {
       chown(folder("f"), uid_t.max, 6000)
       chmod(folder("f"), 0o640)
-      try Self.stage(folder("other group"), ["": "x"], ceiling: try PermissionCeiling(of: StorePlace.inspect(folder("f")))).commit()
+      try Self.stage(
+        folder("other group"), ["": "x"], ceiling: try PermissionCeiling(of: StorePlace.inspect(folder("f")))
+      ).commit()
       #expect(try Self.mode(folder("other group")) == 0o600)
       chown(folder("f"), uid_t.max, getegid())
     }
     guard Self.hasLists else { return }
     #expect(Self.set("system.posix_acl_access", Self.list(group: 0, mask: 6, users: [5002: 6]), of: folder("f")))
-    try Self.stage(folder("list"), ["": "x"], ceiling: try PermissionCeiling(of: StorePlace.inspect(folder("f")))).commit()
+    try Self.stage(folder("list"), ["": "x"], ceiling: try PermissionCeiling(of: StorePlace.inspect(folder("f"))))
+      .commit()
     #expect(try Self.mode(folder("list")) == 0o600)
   }
 

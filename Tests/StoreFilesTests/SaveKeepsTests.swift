@@ -1,18 +1,24 @@
-@testable import StoreFiles
 import CConformance
 import Foundation
 import Glibc
 import Testing
 
+@testable import StoreFiles
+
 /// What a save must leave as it was, and what it must not leave.
 @Suite("A save changes nothing but the content") struct SaveKeepsTests {
   private func write(_ text: String, to path: String) throws { try Data(text.utf8).write(to: URL(filePath: path)) }
-  private func read(_ path: String) throws -> String { String(decoding: try Data(contentsOf: URL(filePath: path)), as: UTF8.self) }
+  private func read(_ path: String) throws -> String {
+    String(decoding: try Data(contentsOf: URL(filePath: path)), as: UTF8.self)
+  }
 
-  private func mode(_ path: String) throws -> mode_t { try #require(try SystemCall.status(path, followLinks: false)).st_mode & 0o7777 }
+  private func mode(_ path: String) throws -> mode_t {
+    try #require(try SystemCall.status(path, followLinks: false)).st_mode & 0o7777
+  }
 
   private func stage(_ path: String, _ members: [String: String], faults: FaultPlan? = nil) throws -> StagedStore {
-    let staged = try StagedStore(target: path, layout: members[""] == nil ? .folder : .file, policy: .replaceAny, faults: faults)
+    let staged = try StagedStore(
+      target: path, layout: members[""] == nil ? .folder : .file, policy: .replaceAny, faults: faults)
     for (name, text) in members.sorted(by: { $0.key < $1.key }) {
       try (name.isEmpty ? staged.files.file() : staged.files.member(name)).write(Array(text.utf8))
     }
@@ -27,8 +33,12 @@ import Testing
     return csf_set_attribute(path, "user.probe", "x") == 0
   }()
 
-  private func set(_ name: String, _ value: String, of path: String) { #expect(csf_set_attribute(path, name, value) == 0) }
-  private func has(_ name: String, _ value: String, _ path: String) -> Bool { csf_has_attribute(path, name, value) != 0 }
+  private func set(_ name: String, _ value: String, of path: String) {
+    #expect(csf_set_attribute(path, name, value) == 0)
+  }
+  private func has(_ name: String, _ value: String, _ path: String) -> Bool {
+    csf_has_attribute(path, name, value) != 0
+  }
 
   @Test("a file keeps its extended attributes", .enabled(if: hasAttributes, "this file system has none"))
   func fileAttributes() throws {
@@ -39,7 +49,8 @@ import Testing
     set("user.ü", "ü", of: folder("a"))
     try stage(folder("a"), ["": "new"]).commit()
     #expect(try read(folder("a")) == "new")
-    #expect(has("user.tag", "red", folder("a")) && has("user.empty", "", folder("a")) && has("user.ü", "ü", folder("a")))
+    #expect(
+      has("user.tag", "red", folder("a")) && has("user.empty", "", folder("a")) && has("user.ü", "ü", folder("a")))
     #expect(!has("user.other", "", folder("a")))
   }
 
@@ -52,7 +63,9 @@ import Testing
     try stage(folder("s"), ["a": "new", "b": "new", "c": "new"]).commit()
     #expect(has("user.tag", "of the folder", folder("s")))
     #expect(has("user.tag", "of a", folder("s/a")))
-    for name in ["s/b", "s/c"] { #expect(!has("user.tag", "of a", folder(name)) && !has("user.tag", "of the folder", folder(name))) }
+    for name in ["s/b", "s/c"] {
+      #expect(!has("user.tag", "of a", folder(name)) && !has("user.tag", "of the folder", folder(name)))
+    }
   }
 
   @Test("each member of a folder keeps its mode, and a new one gets what new files get")
@@ -124,7 +137,9 @@ import Testing
   @Test("a folder that cannot be synced is told under the name of the store")
   func folderSync() throws {
     let folder = try Folder()
-    let missing = #expect(throws: PersistentStoreError.self) { try SystemCall.syncFolder(folder("gone"), of: folder("store")) }
+    let missing = #expect(throws: PersistentStoreError.self) {
+      try SystemCall.syncFolder(folder("gone"), of: folder("store"))
+    }
     #expect(missing?.location.file == folder("store"))
     #expect(missing.map { "\($0)".contains("gone") } == false)
     try SystemCall.syncFolder(folder.path, of: folder("store"))

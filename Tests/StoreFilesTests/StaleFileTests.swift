@@ -1,7 +1,8 @@
-@testable import StoreFiles
 import Foundation
 import Glibc
 import Testing
+
+@testable import StoreFiles
 
 @Suite("What killed processes leave") struct StaleFileTests {
   private static func stage(_ path: String, _ text: String = "x") throws -> StagedStore {
@@ -19,14 +20,17 @@ import Testing
     change(&process)
     return process
   }
-  private static func name(_ target: String, _ process: ProcessIdentity) -> String { ".\(target).atomicstore-\(process.text)-1zz.tmp" }
+  private static func name(_ target: String, _ process: ProcessIdentity) -> String {
+    ".\(target).atomicstore-\(process.text)-1zz.tmp"
+  }
 
   @Test("working names say which process made them, cannot be foreseen, and fit")
   func names() throws {
     for target in ["/f/store", "/f/" + String(repeating: "é", count: 127), "/f/" + String(repeating: "x", count: 255)] {
       let names = (0..<200).map { _ in HiddenName.staged(beside: target) }
       #expect(Set(names).count == names.count)
-      #expect(names.allSatisfy { FilePathText.name($0).utf8.count <= 255 && $0.hasPrefix("/f/.") && $0.hasSuffix(".tmp") })
+      #expect(
+        names.allSatisfy { FilePathText.name($0).utf8.count <= 255 && $0.hasPrefix("/f/.") && $0.hasSuffix(".tmp") })
       #expect(names.allSatisfy { $0.contains(".atomicstore-\(ProcessIdentity.current.text)-") })
       // Not a counter: what differs is longer than a number of a few digits.
       let tails = names.compactMap { $0.split(separator: "-").last?.dropLast(4) }
@@ -45,20 +49,28 @@ import Testing
     #expect(Self.process { $0.start = nil }.state == .running)
     #expect(Self.process { $0.boot = "000000000000" }.state == .unknown)
     #expect(Self.process { $0.namespace = "other" }.state == .unknown)
-    for text in ["", "a-b-c-d", "a-b-0-x", "a-b--1-x", "a-b-1", "a-b-1-x-y"] { #expect(ProcessIdentity(text) == nil, "\(text)") }
+    for text in ["", "a-b-c-d", "a-b-0-x", "a-b--1-x", "a-b-1", "a-b-1-x-y"] {
+      #expect(ProcessIdentity(text) == nil, "\(text)")
+    }
   }
 
   @Test("goes with the next save into the directory, of whatever store; what living processes stage stays")
   func removed() throws {
     let folder = try Folder()
     let gone = [
-      Self.name("a", Self.process { $0.number = Self.noNumber }), Self.name("other", Self.process { $0.number = Self.noNumber }),
+      Self.name("a", Self.process { $0.number = Self.noNumber }),
+      Self.name("other", Self.process { $0.number = Self.noNumber }),
       // Of an earlier process with our number.
       Self.name("a", Self.process { $0.start = 1 }), Self.name("a", Self.process { _ in }),
       ".b" + StoreLock.suffix,
     ]
     let staying = [
-      Self.name("a", Self.process { $0.number = getppid(); $0.start = nil }), Self.name("a", Self.process { $0.boot = "000000000000" }),
+      Self.name(
+        "a",
+        Self.process {
+          $0.number = getppid()
+          $0.start = nil
+        }), Self.name("a", Self.process { $0.boot = "000000000000" }),
       Self.name("a", Self.process { $0.namespace = "other" }), ".a.atomicstore-\(Self.noNumber)-0.tmp",
       ".a.atomicstore-x-0.tmp", ".a.atomicstore-0-0.tmp", "a.tmp", ".atomicstore-lock.txt", "c" + StoreLock.suffix,
     ]
@@ -74,7 +86,9 @@ import Testing
     #expect(folder.names == (staying + ["a", "z"]).sorted())
   }
 
-  @Test("of another host, or of another container, goes when it is old, and not while it is locked", arguments: [true, false])
+  @Test(
+    "of another host, or of another container, goes when it is old, and not while it is locked",
+    arguments: [true, false])
   func old(_ isOtherHost: Bool) throws {
     let folder = try Folder()
     let other = Self.process { if isOtherHost { $0.boot = "000000000000" } else { $0.namespace = "other" } }

@@ -1,8 +1,9 @@
-@testable import StoreFiles
 import CStoreFiles
 import Foundation
 import Glibc
 import Testing
+
+@testable import StoreFiles
 
 /// Holds a store's lock as another process would: the descriptor, to be closed; nil where it cannot be had.
 func holdLock(of target: String, by process: ProcessIdentity = .current) -> Int32? {
@@ -19,8 +20,12 @@ func holdLock(of target: String, by process: ProcessIdentity = .current) -> Int3
     try staged.finish()
     return staged
   }
-  private static func read(_ path: String) throws -> String { String(decoding: try Data(contentsOf: URL(filePath: path)), as: UTF8.self) }
-  private static func mode(_ path: String) throws -> mode_t { try #require(try SystemCall.status(path, followLinks: false)).st_mode & 0o7777 }
+  private static func read(_ path: String) throws -> String {
+    String(decoding: try Data(contentsOf: URL(filePath: path)), as: UTF8.self)
+  }
+  private static func mode(_ path: String) throws -> mode_t {
+    try #require(try SystemCall.status(path, followLinks: false)).st_mode & 0o7777
+  }
 
   private static func code(_ body: () throws -> Void) -> PersistentStoreError? {
     do {
@@ -62,7 +67,8 @@ func holdLock(of target: String, by process: ProcessIdentity = .current) -> Int3
   func leftBehind(_ saysWho: Bool) throws {
     let folder = try Folder()
     let path = folder("store")
-    try Data((saysWho ? ProcessIdentity.current.text + "\n" : "").utf8).write(to: URL(filePath: StoreLock.path(for: path)))
+    try Data((saysWho ? ProcessIdentity.current.text + "\n" : "").utf8).write(
+      to: URL(filePath: StoreLock.path(for: path)))
     try Self.stage(path, "new").commit(patience: 0)
     #expect(folder.names == ["store"])
   }
@@ -84,7 +90,9 @@ func holdLock(of target: String, by process: ProcessIdentity = .current) -> Int3
     #expect(folder.names == ["store"])
   }
 
-  @Test("a link, a directory or a pipe in the place of the lock file is not followed, and is no lock", arguments: ["link", "folder", "pipe"])
+  @Test(
+    "a link, a directory or a pipe in the place of the lock file is not followed, and is no lock",
+    arguments: ["link", "folder", "pipe"])
   func otherKinds(_ kind: String) throws {
     let folder = try Folder()
     let path = folder("store")

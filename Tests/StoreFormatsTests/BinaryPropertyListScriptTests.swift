@@ -48,7 +48,8 @@ private let python = ["/usr/bin/python3", "/usr/local/bin/python3", "/root/.pyen
         case .double(let number):
           #expect(number.isNaN ? given as? String == "NaN" : given as? Double == number, place)
         case .float(let number):
-          #expect(number.isInfinite ? given as? String == "Infinity" : (given as? Double).map { Float($0) } == number, place)
+          #expect(
+            number.isInfinite ? given as? String == "Infinity" : (given as? Double).map { Float($0) } == number, place)
         case .date(let date): #expect(given as? Double == date.timeIntervalSinceReferenceDate, place)
         case .string(let string):
           if slot.attributeType != .undefined {
@@ -57,7 +58,8 @@ private let python = ["/usr/bin/python3", "/usr/local/bin/python3", "/root/.pyen
             #expect(given as? String == value.typedText, place)
           }
         case .uri(let string): #expect(given as? String == string, place)
-        case .decimal(let number): #expect(given as? String == (slot.attributeType == .undefined ? value.typedText : number.description), place)
+        case .decimal(let number):
+          #expect(given as? String == (slot.attributeType == .undefined ? value.typedText : number.description), place)
         case .data(let data): #expect(given as? String == data.base64EncodedString(), place)
         case .uuid(let uuid):
           #expect(given as? String == (slot.attributeType == .undefined ? value.typedText : uuid.uuidString), place)

@@ -6,8 +6,10 @@ import Testing
 /// Files that other projects test their CSV readers with.
 @Suite("Real CSV files") struct CSVCorpusTests {
   static let corpus = XMLSupport.corpus.deletingLastPathComponent().appendingPathComponent("csv").path
-  static let files: [String] = ((try? FileManager.default.contentsOfDirectory(atPath: corpus)) ?? []).filter { $0.hasSuffix(".csv") }
-    .sorted()
+  static let files: [String] = ((try? FileManager.default.contentsOfDirectory(atPath: corpus)) ?? []).filter {
+    $0.hasSuffix(".csv")
+  }
+  .sorted()
   /// What is wrong with those that are no CSV as RFC 4180 has it, and where.
   static let refused: [(name: String, line: Int)] = [
     ("BurntSushi__rust-csv__examples~data~strange.csv", 1),
@@ -22,7 +24,8 @@ import Testing
   ]
   /// Without one whose JSON tells of another file, and one whose carriage returns its repository lost.
   static let spectrumFiles = files.filter {
-    $0.hasPrefix("max-mapper__csv-spectrum__csvs~") && !$0.contains("location_coordinates") && !$0.contains("newlines_crlf")
+    $0.hasPrefix("max-mapper__csv-spectrum__csvs~") && !$0.contains("location_coordinates")
+      && !$0.contains("newlines_crlf")
   }
 
   @Test(
@@ -61,7 +64,8 @@ import Testing
   }
 
   @Test(
-    "the files of csv-spectrum hold what their JSON says", .enabled(if: !spectrumFiles.isEmpty, "needs ../shared/corpus"),
+    "the files of csv-spectrum hold what their JSON says",
+    .enabled(if: !spectrumFiles.isEmpty, "needs ../shared/corpus"),
     arguments: spectrumFiles)
   func holds(_ name: String) throws {
     let json = name.replacingOccurrences(of: "__csvs~", with: "__json~").replacingOccurrences(of: ".csv", with: ".json")

@@ -31,10 +31,14 @@ import Testing
 
   @Test(
     "is in its header, so that the file may have any name, and is read back alone",
-    arguments: ["Person", "dec", "with blank", "a,b", "x;y", "q\"uote", "Zoë", "100%", "(defused)", "a (defused)", "a:b->c", "tab\there"])
+    arguments: [
+      "Person", "dec", "with blank", "a,b", "x;y", "q\"uote", "Zoë", "100%", "(defused)", "a (defused)", "a:b->c",
+      "tab\there",
+    ])
   func named(_ entity: String) throws {
     let path = try source(entity)
-    for (name, options) in [("other.csv", [:]), ("plain", ["layout": "file"]), ("defused.csv", ["formulas": "defuse"])] {
+    for (name, options) in [("other.csv", [:]), ("plain", ["layout": "file"]), ("defused.csv", ["formulas": "defuse"])]
+    {
       var converter = StoreConverter(registry: .builtIn)
       converter.targetType = "CSV"
       converter.writeOptions = options
@@ -96,7 +100,8 @@ import Testing
   @Test("a folder store is replaced with what it holds for others, and only where all its files are known")
   func replaced() throws {
     try convert(company, "s.csvstore")
-    try FileManager.default.createDirectory(atPath: folder.path + "/s.csvstore/.git", withIntermediateDirectories: false)
+    try FileManager.default.createDirectory(
+      atPath: folder.path + "/s.csvstore/.git", withIntermediateDirectories: false)
     try folder.write("ref", to: "s.csvstore/.git/HEAD")
     try convert(SampleStores.folder + "/FriendInfo/FriendInfo.xml", "s.csvstore")
     #expect(try folder.text("s.csvstore/.git/HEAD") == "ref")
@@ -117,14 +122,19 @@ import Testing
       try open.coordinator.save(open.store)
       #expect(try folder.text("s.csvstore/README.txt") == text)
     }
-    #expect(try OpenCSV(folder.path + "/s.csvstore", ["edited": "accept"]).store.metadata.entries["note"] == .string("mine still"))
+    #expect(
+      try OpenCSV(folder.path + "/s.csvstore", ["edited": "accept"]).store.metadata.entries["note"]
+        == .string("mine still"))
   }
 
-  @Test("a source in the folder that it would replace is refused, and so is a target in its source's, or in any store's, folder")
+  @Test(
+    "a source in the folder that it would replace is refused, and so is a target in its source's, or in any store's, folder"
+  )
   func nested() throws {
     try convert(company, "s.csvstore")
     try convert(company, "s.csvstore.plist")
-    try FileManager.default.createDirectory(atPath: folder.path + "/s.csvstore/.kept", withIntermediateDirectories: false)
+    try FileManager.default.createDirectory(
+      atPath: folder.path + "/s.csvstore/.kept", withIntermediateDirectories: false)
     try FileManager.default.moveItem(
       atPath: folder.path + "/s.csvstore.plist", toPath: folder.path + "/s.csvstore/.kept/only.plist")
     #expect(try refusal(folder.path + "/s.csvstore/.kept/only.plist", "s.csvstore") == .cannotCreate)

@@ -34,7 +34,8 @@ import Testing
     #expect(try OpenCSV(store, ["edited": "accept"], isReadOnly: true).store.nodes.count > 0)
   }
 
-  @Test("a member that is missing is refused by its name, accepted edits or not", arguments: [[:], ["edited": "accept"]])
+  @Test(
+    "a member that is missing is refused by its name, accepted edits or not", arguments: [[:], ["edited": "accept"]])
   func missingMember(_ options: StoreOptions) throws {
     try FileManager.default.removeItem(atPath: store + "/Project.csv")
     let error = try OpenCSV.failure(store, options)
@@ -75,9 +76,11 @@ import Testing
     #expect(try OpenCSV(store, isReadOnly: true).value("name", of: first, in: "Department") == .string("Saved"))
   }
 
-  @Test("an accepted edit must still make sense", arguments: [
-    ("id:Reference", "id:Refer"), (":String", ":Strong"), ("name:String", "nome:String"),
-  ])
+  @Test(
+    "an accepted edit must still make sense",
+    arguments: [
+      ("id:Reference", "id:Refer"), (":String", ":Strong"), ("name:String", "nome:String"),
+    ])
   func nonsense(_ old: String, _ new: String) throws {
     try edit("Department.csv", old, new)
     let error = try OpenCSV.failure(store, ["edited": "accept"])
@@ -88,7 +91,8 @@ import Testing
   @Test(
     "metadata that is not what it should be is refused with its file",
     arguments: [
-      ("<string>AtomicStore CSV</string>", "<string>AtomicStore TSV</string>"), ("<integer>1</integer>", "<integer>2</integer>"),
+      ("<string>AtomicStore CSV</string>", "<string>AtomicStore TSV</string>"),
+      ("<integer>1</integer>", "<integer>2</integer>"),
       ("<key>UUID</key>", "<key>UUJD</key>"), ("<key>model</key>", "<key>modal</key>"),
       ("<key>lastReference</key>", "<key>lost</key>"), ("<key>digest</key>", "<key>digust</key>"), ("</plist>", ""),
       ("<key>version</key>", "<key>vision</key>"),

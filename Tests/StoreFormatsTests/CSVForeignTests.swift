@@ -16,7 +16,8 @@ import Testing
     func lines(_ records: [[String]]) -> String {
       records.map { $0.joined(separator: delimiter) + lineEnd }.joined()
     }
-    let path = try folder.write("\u{FEFF}" + lines([["name", "town"], ["Ada", "London"], ["Bob", "\"a\(delimiter)b\""]]))
+    let path = try folder.write(
+      "\u{FEFF}" + lines([["name", "town"], ["Ada", "London"], ["Bob", "\"a\(delimiter)b\""]]))
     let open = try OpenCSV(path)
     #expect(open.references == [.integer(1), .integer(2)])
     #expect(try open.value("name", of: .integer(1)) == .string("Ada"))
@@ -28,7 +29,9 @@ import Testing
 
   @Test("a saved file has the delimiter that it had, whatever its names and first values hold")
   func foundAgain() throws {
-    for (text, options) in [("\"abc;123\"\nx;y\n", [:]), ("a,\"b;c|d;e\"\n1,2\n", [:]), ("\"a;b\"\n\"c;d\"\n", ["header": "no"])] as [(String, StoreOptions)] {
+    for (text, options) in [
+      ("\"abc;123\"\nx;y\n", [:]), ("a,\"b;c|d;e\"\n1,2\n", [:]), ("\"a;b\"\n\"c;d\"\n", ["header": "no"]),
+    ] as [(String, StoreOptions)] {
       let path = try folder.write(text)
       let open = try OpenCSV(path, options)
       let name = open.entity.slots[0].name
@@ -41,7 +44,9 @@ import Testing
     }
   }
 
-  @Test("a typed file with another delimiter is saved with that, or with what the option says, and read so again", arguments: [nil, "tab", "comma", "bar"])
+  @Test(
+    "a typed file with another delimiter is saved with that, or with what the option says, and read so again",
+    arguments: [nil, "tab", "comma", "bar"])
   func typedWithTabs(_ option: String?) throws {
     let path = try folder.write("id:Reference\tname:String\tage:Integer 16\n1\tAnn\t20\n")
     let delimiter = option.flatMap { ["comma": ",", "bar": "|"][$0] } ?? "\t"
@@ -50,7 +55,8 @@ import Testing
       #expect(open.entity.slots.map(\.name) == ["name", "age"])
       #expect(try open.value("name", of: .integer(1)) == .string("Ann"))
       try open.set("age", .integer(21), of: .integer(1))
-      #expect(try folder.text() == "id:Reference,name:String,age:Integer 16\n1,Ann,21\n".replacing(",", with: delimiter))
+      #expect(
+        try folder.text() == "id:Reference,name:String,age:Integer 16\n1,Ann,21\n".replacing(",", with: delimiter))
     }
   }
 
@@ -58,14 +64,16 @@ import Testing
     "a new file called .tsv has tabs, any other commas; what it holds is read back, and saved the same way",
     arguments: [
       ("new.tsv", [:], "\t"), ("NEW.TSV", [:], "\t"), ("new.csv", [:], ","), ("new.tsv", ["delimiter": "comma"], ","),
-      ("new.tsv", ["delimiter": "semicolon"], ";"), ("new.tsv", ["delimiter": "bar"], "|"), ("new.tsv", ["formulas": "defuse"], "\t"),
+      ("new.tsv", ["delimiter": "semicolon"], ";"), ("new.tsv", ["delimiter": "bar"], "|"),
+      ("new.tsv", ["formulas": "defuse"], "\t"),
     ] as [(String, StoreOptions, String)])
   func newFiles(_ name: String, _ options: StoreOptions, _ delimiter: String) throws {
     let model = ModelDescription(entities: [
       EntityDescription(
         name: "Person",
         properties: [
-          .attribute(AttributeDescription(name: "name", type: .string)), .attribute(AttributeDescription(name: "a\tb", type: .string)),
+          .attribute(AttributeDescription(name: "name", type: .string)),
+          .attribute(AttributeDescription(name: "a\tb", type: .string)),
           .relationship(RelationshipDescription(name: "friend", destinationEntityName: "Person")),
         ])
     ])

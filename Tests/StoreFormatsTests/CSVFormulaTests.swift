@@ -6,7 +6,8 @@ import Testing
 /// Texts that a spreadsheet would run: kept as they are, or made harmless where that is asked for.
 @Suite("CSV files and formulas") struct CSVFormulaTests {
   static let texts = [
-    "=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "'", "''", "'=1", "''=1", "' =1", "=cmd|' /C calc'!A0", "=\"a\",b", "", "plain", "a=1", "é=",
+    "=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "'", "''", "'=1", "''=1", "' =1", "=cmd|' /C calc'!A0",
+    "=\"a\",b", "", "plain", "a=1", "é=",
   ]
   let folder: CSVFolder
   init() throws { folder = try CSVFolder() }
@@ -17,7 +18,8 @@ import Testing
         EntityDescription(
           name: "Person",
           properties: [
-            .attribute(AttributeDescription(name: "=name", type: .string)), .attribute(AttributeDescription(name: "photo", type: .binaryData)),
+            .attribute(AttributeDescription(name: "=name", type: .string)),
+            .attribute(AttributeDescription(name: "photo", type: .binaryData)),
             .attribute(AttributeDescription(name: "debt", type: .integer64)),
           ])
       ]))
@@ -43,14 +45,17 @@ import Testing
     return try open.references.map { try open.value("=name", of: $0) }
   }
 
-  @Test("defused texts are harmless in the file, and read as what they were", arguments: ["Store.csvstore", "Person.csv"])
+  @Test(
+    "defused texts are harmless in the file, and read as what they were", arguments: ["Store.csvstore", "Person.csv"])
   func defused(_ name: String) throws {
     let path = try write(name, ["formulas": "defuse"])
     let text = try folder.text(name.hasSuffix("store") ? name + "/Person.csv" : name)
     let first = name.hasSuffix("store") ? "id:Reference (defused)" : "id:Reference Person (defused)"
     #expect(text.hasPrefix(first + ",\"'=name:String\""))
     // No cell of text begins as a formula does; numbers keep their sign.
-    for start in ["\"=", "\"+", "\"@", "\"\t", "\"\r", "\"\n=", ",=", ",+", ",@"] { #expect(!text.contains(start), "\(start.debugDescription)") }
+    for start in ["\"=", "\"+", "\"@", "\"\t", "\"\r", "\"\n=", ",=", ",+", ",@"] {
+      #expect(!text.contains(start), "\(start.debugDescription)")
+    }
     #expect(text.contains(",-5\n"))
     #expect(try texts(path) == Self.texts.map { .string($0) })
     let open = try OpenCSV(path)
@@ -61,7 +66,9 @@ import Testing
     #expect(try texts(path) == Self.texts.map { .string($0) })
   }
 
-  @Test("without the option texts are kept exactly, and the option takes the apostrophes away again", arguments: ["Store.csvstore", "Person.csv"])
+  @Test(
+    "without the option texts are kept exactly, and the option takes the apostrophes away again",
+    arguments: ["Store.csvstore", "Person.csv"])
   func kept(_ name: String) throws {
     let file = name.hasSuffix("store") ? name + "/Person.csv" : name
     let path = try write(name, [:])

@@ -31,16 +31,20 @@ import Testing
     #expect(try open.value("bytes", of: .integer(3)) == .data(Data([0, 1, 2])))
   }
 
-  @Test("a number's empty cell in quotes is no number", arguments: ["Integer 16", "Double", "Date", "Boolean", "UUID", "Decimal"])
+  @Test(
+    "a number's empty cell in quotes is no number",
+    arguments: ["Integer 16", "Double", "Date", "Boolean", "UUID", "Decimal"])
   func quotedNothing(_ type: String) throws {
     let error = try OpenCSV.failure(try folder.write("id:Reference,x:\(type)\n1,\"\"\n"))
     #expect(error.code == .invalidValue, "\(error)")
     #expect(error.location.line == 2 && error.location.column == 3 && error.location.property == "x", "\(error)")
   }
 
-  @Test("line breaks, quotes, delimiters, blanks at the ends and NUL come back", arguments: [
-    "a\nb", "a\r\nb", "\r", "\"", "\"\"", ",", " a", "a ", "\t", "\0", "\u{FEFF}a", ";|", "'", "\\n",
-  ])
+  @Test(
+    "line breaks, quotes, delimiters, blanks at the ends and NUL come back",
+    arguments: [
+      "a\nb", "a\r\nb", "\r", "\"", "\"\"", ",", " a", "a ", "\t", "\0", "\u{FEFF}a", ";|", "'", "\\n",
+    ])
   func exactText(_ text: String) throws {
     let open = try OpenCSV(try folder.write("name,other\nx,1\n"))
     try open.set("name", .string(text), of: .integer(1))
@@ -75,10 +79,12 @@ import Testing
     for (key, value) in second { #expect(try open.value(key, of: .integer(2)) == value, "\(key)") }
   }
 
-  @Test("a date format reads and writes its form, and nothing else", arguments: [
-    ("dd.MM.yyyy HH:mm", "24.12.2026 18:30", 819_829_800.0), ("d/M/yyyy", "1/2/2001", 2_678_400.0),
-    ("yyyyMMdd", "20010101", 0.0), ("yyyy-MM-ddTHH:mm:ssZ", "2001-01-01T00:00:01Z", 1.0),
-  ])
+  @Test(
+    "a date format reads and writes its form, and nothing else",
+    arguments: [
+      ("dd.MM.yyyy HH:mm", "24.12.2026 18:30", 819_829_800.0), ("d/M/yyyy", "1/2/2001", 2_678_400.0),
+      ("yyyyMMdd", "20010101", 0.0), ("yyyy-MM-ddTHH:mm:ssZ", "2001-01-01T00:00:01Z", 1.0),
+    ])
   func dateFormat(_ format: String, _ text: String, _ seconds: Double) throws {
     let options: StoreOptions = ["types": "when=Date", "dateFormat": format]
     let path = try folder.write("name,when\nx,\(text)\n")
@@ -90,10 +96,12 @@ import Testing
     #expect(error.code == .invalidValue && error.location.column == 3, "\(error)")
   }
 
-  @Test("a date that the format cannot hold is refused on saving, whatever its text would be", arguments: [
-    0.5, 1, -63_113_904_001, 252_423_993_600, -1e17, -1_234_567_890_123_456, -1.2345678901234e20, 1.23456789012345e20,
-    -1.234567890123e-20, .nan, .infinity,
-  ])
+  @Test(
+    "a date that the format cannot hold is refused on saving, whatever its text would be",
+    arguments: [
+      0.5, 1, -63_113_904_001, 252_423_993_600, -1e17, -1_234_567_890_123_456, -1.2345678901234e20, 1.23456789012345e20,
+      -1.234567890123e-20, .nan, .infinity,
+    ])
   func unfitDates(_ seconds: Double) throws {
     let text = "name,when\nx,01.01.2001 00:00\n"
     let open = try OpenCSV(
@@ -144,7 +152,9 @@ import Testing
     #expect(error.location.property == "value")
   }
 
-  @Test("in a file of somebody else's the same is refused in the same place", arguments: refusals.filter { $0.type != "Undefined" })
+  @Test(
+    "in a file of somebody else's the same is refused in the same place",
+    arguments: refusals.filter { $0.type != "Undefined" })
   func refusedInForeign(_ refusal: Refusal) throws {
     let path = try folder.write("name;value\n\"two\nlines\";\nx;\(refusal.cell)\n")
     let error = try OpenCSV.failure(path, ["types": "value=\(refusal.type)"])

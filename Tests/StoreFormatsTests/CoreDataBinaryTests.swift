@@ -19,7 +19,9 @@ import Testing
 
   // MARK: Real files
 
-  @Test("a store that Core Data wrote is read without its model", .enabled(if: !corpus.isEmpty, CoreDataSQLiteCorpusTests.needed), arguments: corpus)
+  @Test(
+    "a store that Core Data wrote is read without its model",
+    .enabled(if: !corpus.isEmpty, CoreDataSQLiteCorpusTests.needed), arguments: corpus)
   func rawView(_ path: String) throws {
     let store = try PersistentStoreCoordinator(registry: .builtIn).addPersistentStore(at: path, isReadOnly: true)
     #expect(store.type == "CoreDataBinary" && store.model.description.isInferred)
@@ -29,12 +31,16 @@ import Testing
     #expect(store.metadata.entries["NSStoreType"] == nil && store.metadata.entries["NSStoreUUID"] == nil)
   }
 
-  @Test("what was read converts to another type and compares equal", .enabled(if: !corpus.isEmpty, CoreDataSQLiteCorpusTests.needed), arguments: corpus)
+  @Test(
+    "what was read converts to another type and compares equal",
+    .enabled(if: !corpus.isEmpty, CoreDataSQLiteCorpusTests.needed), arguments: corpus)
   func conversion(_ path: String) throws {
     #expect(try convert(path, "copy.xml").losses.isEmpty)
   }
 
-  @Test("every known file has the header that is written", .enabled(if: !corpus.isEmpty, CoreDataSQLiteCorpusTests.needed), arguments: corpus)
+  @Test(
+    "every known file has the header that is written", .enabled(if: !corpus.isEmpty, CoreDataSQLiteCorpusTests.needed),
+    arguments: corpus)
   func header(_ path: String) throws {
     _ = try convert(Self.samples + "/FriendInfo/FriendInfo.xml", "f.binary")
     let known = try Data(contentsOf: URL(filePath: path)).prefix(64)
@@ -74,30 +80,63 @@ import Testing
     let types: [(AttributeType, [StoredValue])] = [
       (.boolean, [.boolean(true), .boolean(false)]), (.integer16, [.integer(-32768), .integer(32767)]),
       (.integer64, [.integer(.min), .integer(.max), .integer(0)]),
-      (.double, [.double(-0.0), .double(.infinity), .double(1), .double(Double(bitPattern: 0x7FF8_0000_0000_1234)), .double(0.1)]),
-      (.float, [.float(-0.0), .float(.nan), .float(Float(bitPattern: 0x7F80_0001)), .float(Float(bitPattern: 0xFFC0_0123)), .float(1), .float(.leastNonzeroMagnitude)]),
-      (.decimal, ["0", "1.50", "-12", "NaN", "1E+20", "0.00", "340282366920938463463374607431768211455", "1E-100"].compactMap { DecimalNumber($0).map { .decimal($0) } }),
+      (
+        .double,
+        [
+          .double(-0.0), .double(.infinity), .double(1), .double(Double(bitPattern: 0x7FF8_0000_0000_1234)),
+          .double(0.1),
+        ]
+      ),
+      (
+        .float,
+        [
+          .float(-0.0), .float(.nan), .float(Float(bitPattern: 0x7F80_0001)), .float(Float(bitPattern: 0xFFC0_0123)),
+          .float(1), .float(.leastNonzeroMagnitude),
+        ]
+      ),
+      (
+        .decimal,
+        ["0", "1.50", "-12", "NaN", "1E+20", "0.00", "340282366920938463463374607431768211455", "1E-100"].compactMap {
+          DecimalNumber($0).map { .decimal($0) }
+        }
+      ),
       (.string, [.string(""), .string("$null"), .string("Zoë 李\u{0}x")]), (.uri, [.uri("http://a/b%20c"), .uri("")]),
       (.uuid, [.uuid(UUID())]), (.binaryData, [.data(Data()), .data(Data([0, 255]))]),
-      (.date, [.date(Date(timeIntervalSinceReferenceDate: -0.0)), .date(Date(timeIntervalSinceReferenceDate: 1e300)), .date(Date(timeIntervalSinceReferenceDate: 12.25))]),
+      (
+        .date,
+        [
+          .date(Date(timeIntervalSinceReferenceDate: -0.0)), .date(Date(timeIntervalSinceReferenceDate: 1e300)),
+          .date(Date(timeIntervalSinceReferenceDate: 12.25)),
+        ]
+      ),
     ]
-    let model = try ManagedObjectModel(ModelDescription(entities: [
-      EntityDescription(name: "All", properties: types.enumerated().map { .attribute(AttributeDescription(name: "a\($0.offset)", type: $0.element.0)) })
-    ]))
+    let model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(
+          name: "All",
+          properties: types.enumerated().map {
+            .attribute(AttributeDescription(name: "a\($0.offset)", type: $0.element.0))
+          })
+      ]))
     let builder = NodeTableBuilder(model: model)
     let slots = types.indices.map { model.entity(at: 0).slot(named: "a\($0)") ?? 0 }
     for row in 0..<9 {
       try builder.beginNode(entity: 0, reference: Int64(row + 1))
-      for (index, type) in types.enumerated() where row < type.1.count { try builder.set(type.1[row], slot: slots[index]) }
+      for (index, type) in types.enumerated() where row < type.1.count {
+        try builder.set(type.1[row], slot: slots[index])
+      }
     }
     let snapshot = StoreSnapshot(
-      nodes: try builder.finish().canonical(), metadata: StoreMetadata(storeType: "CoreDataBinary", lastReference: 9, model: model.description))
-    var format = try StoreRegistry.builtIn.storeType(named: "CoreDataBinary").init(StoreConfiguration(path: folder.path + "/v.binary"))
+      nodes: try builder.finish().canonical(),
+      metadata: StoreMetadata(storeType: "CoreDataBinary", lastReference: 9, model: model.description))
+    var format = try StoreRegistry.builtIn.storeType(named: "CoreDataBinary").init(
+      StoreConfiguration(path: folder.path + "/v.binary"))
     let staged = try StagedStore(target: folder.path + "/v.binary", layout: .file, policy: .createNew)
     try format.save(snapshot, to: staged.files)
     try staged.finish()
     try staged.commit()
-    let store = try PersistentStoreCoordinator(registry: .builtIn).addPersistentStore(at: folder.path + "/v.binary", isReadOnly: true)
+    let store = try PersistentStoreCoordinator(registry: .builtIn).addPersistentStore(
+      at: folder.path + "/v.binary", isReadOnly: true)
     for row in 0..<9 {
       for (index, type) in types.enumerated() {
         let value = store.nodes.value(slot: slots[index], of: NodeHandle(entity: 0, row: row))
@@ -108,20 +147,28 @@ import Testing
 
   @Test("what archives do not hold is listed as a loss, and keys that two hierarchies share are refused")
   func losses() throws {
-    let error = try #require(throws: StoreConverter.LossError.self) { try convert(Self.samples + "/Company/Company.xml", "c.binary") }
+    let error = try #require(throws: StoreConverter.LossError.self) {
+      try convert(Self.samples + "/Company/Company.xml", "c.binary")
+    }
     #expect(error.losses.allSatisfy { $0.kind == .typeUnsupported }, "\(error)")
-    let model = try ManagedObjectModel(ModelDescription(entities: ["A", "B"].map {
-      EntityDescription(name: $0, properties: [.attribute(AttributeDescription(name: "x", type: .string))])
-    }))
+    let model = try ManagedObjectModel(
+      ModelDescription(
+        entities: ["A", "B"].map {
+          EntityDescription(name: $0, properties: [.attribute(AttributeDescription(name: "x", type: .string))])
+        }))
     let builder = NodeTableBuilder(model: model)
     for entity in 0...1 { try builder.beginNode(entity: entity, reference: 5) }
-    let snapshot = StoreSnapshot(nodes: try builder.finish().canonical(), metadata: StoreMetadata(storeType: "CoreDataBinary"))
-    var format = try StoreRegistry.builtIn.storeType(named: "CoreDataBinary").init(StoreConfiguration(path: folder.path + "/k.binary"))
+    let snapshot = StoreSnapshot(
+      nodes: try builder.finish().canonical(), metadata: StoreMetadata(storeType: "CoreDataBinary"))
+    var format = try StoreRegistry.builtIn.storeType(named: "CoreDataBinary").init(
+      StoreConfiguration(path: folder.path + "/k.binary"))
     let staged = try StagedStore(target: folder.path + "/k.binary", layout: .file, policy: .createNew)
     let files = staged.files
     let refusal = #expect(throws: PersistentStoreError.self) { try format.save(snapshot, to: files) }
     staged.discard()
-    #expect(refusal?.code == .unsupportedByFormat && refusal?.message.contains("A/5") == true && refusal?.location.entity == "B", "\(String(describing: refusal))")
+    #expect(
+      refusal?.code == .unsupportedByFormat && refusal?.message.contains("A/5") == true
+        && refusal?.location.entity == "B", "\(String(describing: refusal))")
   }
 
   // MARK: Damage
@@ -133,17 +180,22 @@ import Testing
 
   private func load(_ bytes: [UInt8], _ model: ManagedObjectModel? = nil) throws(PersistentStoreError) {
     let source = StoreSource(bytes: bytes, name: "store.binary")
-    var format = try StoreRegistry.builtIn.storeType(named: "CoreDataBinary").init(StoreConfiguration(path: "store.binary"))
+    var format = try StoreRegistry.builtIn.storeType(named: "CoreDataBinary").init(
+      StoreConfiguration(path: "store.binary"))
     let own = try format.metadata(in: source).model
     let description = if let own { own } else { try format.inferModel(from: source) }
     let frozen: ManagedObjectModel
-    do { frozen = try model ?? ManagedObjectModel(description) } catch { throw PersistentStoreError(.invalidModel, "\(error)") }
+    do { frozen = try model ?? ManagedObjectModel(description) } catch {
+      throw PersistentStoreError(.invalidModel, "\(error)")
+    }
     let builder = NodeTableBuilder(model: frozen, file: "store.binary")
     try format.load(source, into: builder)
     _ = try builder.finish()
   }
 
-  @Test("offsets and lengths that leave the file, or overlap, are refused", arguments: [16, 24, 32, 40], [0, 1, 63, 1 << 40, UInt64.max] as [UInt64])
+  @Test(
+    "offsets and lengths that leave the file, or overlap, are refused", arguments: [16, 24, 32, 40],
+    [0, 1, 63, 1 << 40, UInt64.max] as [UInt64])
   func header(_ offset: Int, _ number: UInt64) throws {
     var bytes = try sample()
     withUnsafeBytes(of: number.bigEndian) { bytes.replaceSubrange(offset..<offset + 8, with: $0) }
@@ -166,7 +218,9 @@ import Testing
     changed.entities[0].properties.append(.attribute(AttributeDescription(name: "aaa", type: .string)))
     let model = try ManagedObjectModel(changed)
     let error = try #require(throws: PersistentStoreError.self) { try load(bytes, model) }
-    #expect(error.code == .modelMismatch && error.message.contains("values") || error.message.contains("does not have"), "\(error)")
+    #expect(
+      error.code == .modelMismatch && error.message.contains("values") || error.message.contains("does not have"),
+      "\(error)")
   }
 
   @Test("any changed byte gives a store or a typed error that names the file", arguments: 0..<6)
@@ -176,7 +230,11 @@ import Testing
       var bytes = original
       bytes[offset] = offset % 2 == 0 ? ~bytes[offset] : bytes[offset] &+ 1
       do throws(PersistentStoreError) { try load(bytes) } catch {
-        #expect([.malformed, .limitExceeded, .invalidValue, .danglingReference, .duplicateReference, .modelMismatch, .unsupportedVersion, .invalidModel].contains(error.code), "byte \(offset): \(error)")
+        #expect(
+          [
+            .malformed, .limitExceeded, .invalidValue, .danglingReference, .duplicateReference, .modelMismatch,
+            .unsupportedVersion, .invalidModel,
+          ].contains(error.code), "byte \(offset): \(error)")
       }
     }
   }

@@ -22,7 +22,9 @@ import Testing
 
   private static func options(_ path: String) -> StoreOptions { path.hasSuffix(damaged) ? ["rows": "skip"] : [:] }
 
-  @Test("a store that Core Data wrote converts and compares equal, and is not touched", .enabled(if: !all.isEmpty, needed), arguments: all)
+  @Test(
+    "a store that Core Data wrote converts and compares equal, and is not touched", .enabled(if: !all.isEmpty, needed),
+    arguments: all)
   func converts(_ path: String) throws {
     let folder = try CoreDataSQLiteWritingTests.Scratch()
     let before = try Data(contentsOf: URL(filePath: path))
@@ -35,7 +37,9 @@ import Testing
     #expect(try Data(contentsOf: URL(filePath: path)) == before)
   }
 
-  @Test("the damaged one is refused with table and key", .enabled(if: !all.isEmpty, needed), arguments: all.filter { $0.hasSuffix(damaged) })
+  @Test(
+    "the damaged one is refused with table and key", .enabled(if: !all.isEmpty, needed),
+    arguments: all.filter { $0.hasSuffix(damaged) })
   func damage(_ path: String) throws {
     let error = try #require(throws: PersistentStoreError.self) {
       try PersistentStoreCoordinator(registry: .builtIn).addPersistentStore(at: path, isReadOnly: true)
@@ -54,7 +58,8 @@ import Testing
   }
 
   @Test(
-    "tables are created with the text that Core Data used", .enabled(if: !all.isEmpty && SQLiteSamples.program != nil, needed), arguments: all)
+    "tables are created with the text that Core Data used",
+    .enabled(if: !all.isEmpty && SQLiteSamples.program != nil, needed), arguments: all)
   func statements(_ path: String) throws {
     let coordinator = PersistentStoreCoordinator(registry: .builtIn)
     let store = try coordinator.addPersistentStore(at: path, options: Self.options(path), isReadOnly: true)

@@ -13,26 +13,37 @@ struct CoreDataSQLiteDamageTests {
     "a value of another kind is refused with its object and property",
     arguments: zip(
       [
-        "ZAGE = 'old'", "ZAGE = 70000", "ZACTIVE = 2", "ZACTIVE = 'yes'", "ZNAME = X'00'", "ZIDENT = X'0011'", "ZIDENT = 'text'",
-        "ZJOINED = 'today'", "ZSALARY = 'many'", "ZBLOB = 'text'", "ZPHOTO = X'05'", "ZPHOTO = X''", "ZTEAM = 'first'", "ZSCORE = X'00'",
+        "ZAGE = 'old'", "ZAGE = 70000", "ZACTIVE = 2", "ZACTIVE = 'yes'", "ZNAME = X'00'", "ZIDENT = X'0011'",
+        "ZIDENT = 'text'",
+        "ZJOINED = 'today'", "ZSALARY = 'many'", "ZBLOB = 'text'", "ZPHOTO = X'05'", "ZPHOTO = X''", "ZTEAM = 'first'",
+        "ZSCORE = X'00'",
         "ZNAME = CAST(X'C328' AS TEXT)",
       ],
-      ["age", "age", "active", "active", "name", "ident", "ident", "joined", "salary", "blob", "photo", "photo", "team", "score", "name"]))
+      [
+        "age", "age", "active", "active", "name", "ident", "ident", "joined", "salary", "blob", "photo", "photo",
+        "team", "score", "name",
+      ]))
   func wrongKind(_ change: String, _ property: String) throws {
     try samples.edit("Plain.sqlite", "UPDATE ZPERSON SET \(change) WHERE Z_PK = 2")
     let error = try samples.failure("Plain.sqlite")
     #expect(error.code == .invalidValue || error.code == .malformed, "\(error)")
-    #expect(error.location.entity == "Employee" && error.location.reference == "2" && error.location.property == property, "\(error)")
+    #expect(
+      error.location.entity == "Employee" && error.location.reference == "2" && error.location.property == property,
+      "\(error)")
     #expect(error.location.file == samples.path("Plain.sqlite"))
   }
 
   @Test(
     "a row that belongs to no object is refused with its key, or left out and reported",
-    arguments: zip(["99", "4", "NULL", "0"], ["the entity number 99", "of Tag, whose objects are in another table", "no entity number", "the entity number 0"]))
+    arguments: zip(
+      ["99", "4", "NULL", "0"],
+      ["the entity number 99", "of Tag, whose objects are in another table", "no entity number", "the entity number 0"])
+  )
   func strayRow(_ number: String, _ words: String) throws {
     try samples.edit("Plain.sqlite", "INSERT INTO ZPERSON (Z_PK, Z_ENT, ZNAME) VALUES (20, \(number), 'stray')")
     let error = try samples.failure("Plain.sqlite")
-    #expect(error.code == .modelMismatch && error.message.contains(words) && error.message.contains("rows=skip"), "\(error)")
+    #expect(
+      error.code == .modelMismatch && error.message.contains(words) && error.message.contains("rows=skip"), "\(error)")
     #expect(error.location.reference == "20")
     let opened = try samples.open("Plain.sqlite", options: ["rows": "skip"])
     #expect(opened.nodes.count == 7)
@@ -52,7 +63,10 @@ struct CoreDataSQLiteDamageTests {
   @Test(
     "a reference to an object that is not there is refused with both ends",
     arguments: zip(
-      ["UPDATE ZPERSON SET ZTEAM = 77 WHERE Z_PK = 2", "INSERT INTO Z_1TAGS VALUES (1, 55, 1)", "INSERT INTO Z_1TAGS VALUES (66, 1, 1)", "INSERT INTO Z_1TAGS VALUES (66, 55, 1)"],
+      [
+        "UPDATE ZPERSON SET ZTEAM = 77 WHERE Z_PK = 2", "INSERT INTO Z_1TAGS VALUES (1, 55, 1)",
+        "INSERT INTO Z_1TAGS VALUES (66, 1, 1)", "INSERT INTO Z_1TAGS VALUES (66, 55, 1)",
+      ],
       ["Team/77", "Tag/55", "Person/66", "Person/66 and Tag/55"]))
   func dangling(_ sql: String, _ words: String) throws {
     try samples.edit("Plain.sqlite", sql)
@@ -64,9 +78,13 @@ struct CoreDataSQLiteDamageTests {
   @Test(
     "a store whose tables do not fit the model is refused by table and column",
     arguments: zip(
-      ["ALTER TABLE ZPERSON DROP COLUMN ZSCORE", "DROP TABLE ZTEAM", "DROP TABLE Z_1TAGS", "DROP TABLE Z_PRIMARYKEY", "DELETE FROM Z_METADATA",
-        "UPDATE Z_METADATA SET Z_UUID = 'x'", "UPDATE Z_METADATA SET Z_PLIST = X'00'", "INSERT INTO Z_METADATA VALUES (2, 'x', NULL)",
-        "INSERT INTO Z_PRIMARYKEY VALUES (9, 'Team', 0, 0)"],
+      [
+        "ALTER TABLE ZPERSON DROP COLUMN ZSCORE", "DROP TABLE ZTEAM", "DROP TABLE Z_1TAGS", "DROP TABLE Z_PRIMARYKEY",
+        "DELETE FROM Z_METADATA",
+        "UPDATE Z_METADATA SET Z_UUID = 'x'", "UPDATE Z_METADATA SET Z_PLIST = X'00'",
+        "INSERT INTO Z_METADATA VALUES (2, 'x', NULL)",
+        "INSERT INTO Z_PRIMARYKEY VALUES (9, 'Team', 0, 0)",
+      ],
       ["ZSCORE", "ZTEAM", "Z_1TAGS", "Z_PRIMARYKEY", "Z_METADATA", "Z_UUID", "Z_PLIST", "more than one row", "twice"]))
   func schema(_ sql: String, _ words: String) throws {
     try samples.edit("Plain.sqlite", sql)
@@ -93,7 +111,8 @@ struct CoreDataSQLiteDamageTests {
   func sharedPages() throws {
     try samples.edit(
       "Plain.sqlite",
-      "WITH RECURSIVE n(i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) INSERT INTO ZTAG SELECT i, 4, 1, hex(randomblob(40)) FROM n")
+      "WITH RECURSIVE n(i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) INSERT INTO ZTAG SELECT i, 4, 1, hex(randomblob(40)) FROM n"
+    )
     let path = samples.path("Plain.sqlite")
     var bytes = [UInt8](try #require(FileManager.default.contents(atPath: path)))
     // The root of a table that takes several pages: each cell's first four bytes name a page; all get the first one's.
@@ -138,12 +157,16 @@ struct CoreDataSQLiteDamageTests {
       } catch {
         let place = error.location
         #expect(place.offset != nil || place.entity != nil || place.property != nil, "byte \(offset): \(error)")
-        #expect([.malformed, .limitExceeded, .invalidValue, .danglingReference, .duplicateReference, .modelMismatch].contains(error.code), "byte \(offset): \(error)")
+        #expect(
+          [.malformed, .limitExceeded, .invalidValue, .danglingReference, .duplicateReference, .modelMismatch].contains(
+            error.code), "byte \(offset): \(error)")
       }
     }
   }
 
-  @Test("limits hold: objects, bytes of a value, bytes of the file", arguments: ["maximumObjects": "3", "maximumValueBytes": "2", "maximumBytes": "2000"].sorted { $0.key < $1.key })
+  @Test(
+    "limits hold: objects, bytes of a value, bytes of the file",
+    arguments: ["maximumObjects": "3", "maximumValueBytes": "2", "maximumBytes": "2000"].sorted { $0.key < $1.key })
   func limits(_ name: String, _ value: String) throws {
     let error = try samples.failure("Plain.sqlite", options: [name: value])
     #expect(error.code == .limitExceeded && error.message.contains(name), "\(error)")

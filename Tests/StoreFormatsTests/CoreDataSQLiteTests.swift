@@ -24,7 +24,9 @@ struct CoreDataSQLiteTests {
     #expect(try opened.value("Employee", 2, "salary") == .decimal(try #require(DecimalNumber("3.25"))))
     #expect(try opened.value("Guest", 4, "salary") == .decimal(.nan))
     #expect(try opened.value("Person", 1, "site") == .uri("http://example.com/a%20b"))
-    #expect(try opened.value("Person", 1, "ident") == .uuid(try #require(UUID(uuidString: "00112233-4455-6677-8899-AABBCCDDEEFF"))))
+    #expect(
+      try opened.value("Person", 1, "ident")
+        == .uuid(try #require(UUID(uuidString: "00112233-4455-6677-8899-AABBCCDDEEFF"))))
     #expect(try opened.value("Person", 1, "blob") == .data(Data([0, 0xFF])))
     #expect(try opened.value("Employee", 2, "blob") == .data(Data()))
     #expect(try opened.value("Guest", 4, "name") == .string(""))
@@ -52,7 +54,9 @@ struct CoreDataSQLiteTests {
   @Test("relationships have both ends, ordered ones their order")
   func relationships() throws {
     let opened = try samples.open("Plain.sqlite")
-    #expect(try opened.value("Employee", 2, "manager") == .toOne(ObjectReference(entityName: "Person", reference: .integer(1))))
+    #expect(
+      try opened.value("Employee", 2, "manager")
+        == .toOne(ObjectReference(entityName: "Person", reference: .integer(1))))
     #expect(try opened.members("Person", 1, "reports") == ["Employee/2"])
     #expect(try opened.members("Employee", 2, "reports") == ["Guest/4"])
     #expect(try opened.members("Team", 1, "members") == ["Employee/2", "Person/1", "Guest/4"])
@@ -70,7 +74,8 @@ struct CoreDataSQLiteTests {
     #expect(store.loadNotes.isEmpty)
   }
 
-  @Test("a store is known by its content, whatever its name", arguments: ["Plain.moody", "Plain", "Plain.xml", "Plain.csv"])
+  @Test(
+    "a store is known by its content, whatever its name", arguments: ["Plain.moody", "Plain", "Plain.xml", "Plain.csv"])
   func names(_ name: String) throws {
     try FileManager.default.copyItem(atPath: samples.path("Plain.sqlite"), toPath: samples.path(name))
     #expect(try samples.open(name).store.type == "CoreDataSQLite")
@@ -102,8 +107,12 @@ struct CoreDataSQLiteTests {
     let report = try converter.convert(from: samples.path("Plain.sqlite"), to: samples.path("Copy." + type))
     #expect(report.counts.reduce(0) { $0 + $1.count } == 7 && report.losses.isEmpty)
     let differences = GraphComparison.differences(
-      StoreSnapshot(nodes: try samples.open("Plain.sqlite").nodes.canonical(), metadata: try samples.open("Plain.sqlite").store.metadata),
-      StoreSnapshot(nodes: try samples.open("Copy." + type).nodes.canonical(), metadata: try samples.open("Copy." + type).store.metadata),
+      StoreSnapshot(
+        nodes: try samples.open("Plain.sqlite").nodes.canonical(),
+        metadata: try samples.open("Plain.sqlite").store.metadata),
+      StoreSnapshot(
+        nodes: try samples.open("Copy." + type).nodes.canonical(),
+        metadata: try samples.open("Copy." + type).store.metadata),
       options: .init(limit: 10))
     #expect(differences.isEmpty, "\(differences)")
   }
@@ -120,7 +129,9 @@ struct CoreDataSQLiteTests {
     #expect(try opened.value("Employee", 2, "SALARY") == .decimal(try #require(DecimalNumber("3.25"))))
     #expect(try opened.value("Guest", 4, "NOTE1") == .integer(77))
     // The table says of this one that it leads to a Person; of the team there is only a number.
-    #expect(try opened.value("Employee", 2, "MANAGER") == .toOne(ObjectReference(entityName: "Person", reference: .integer(1))))
+    #expect(
+      try opened.value("Employee", 2, "MANAGER")
+        == .toOne(ObjectReference(entityName: "Person", reference: .integer(1))))
     #expect(try opened.value("Employee", 2, "TEAM") == .integer(1))
     #expect(try opened.members("Person", 1, "TAGS") == ["Tag/2", "Tag/1"])
     #expect(try opened.members("Tag", 2, "PEOPLE") == ["Person/1", "Employee/2"])

@@ -17,14 +17,17 @@ import Testing
   let folder: Scratch
   init() throws { folder = try Scratch() }
 
-  private func convert(_ source: String, _ name: String, model: ManagedObjectModel? = nil, allowsLoss: Bool = false) throws -> StoreConverter.Report {
+  private func convert(_ source: String, _ name: String, model: ManagedObjectModel? = nil, allowsLoss: Bool = false)
+    throws -> StoreConverter.Report
+  {
     var converter = StoreConverter(registry: .builtIn)
     converter.model = model
     converter.allowsLoss = allowsLoss
     return try converter.convert(from: source, to: folder.path + "/" + name)
   }
 
-  private func differences(_ one: String, _ other: String, model: ManagedObjectModel? = nil) throws -> [GraphDifference] {
+  private func differences(_ one: String, _ other: String, model: ManagedObjectModel? = nil) throws -> [GraphDifference]
+  {
     func snapshot(_ path: String) throws -> StoreSnapshot {
       let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: .builtIn)
       let store = try coordinator.addPersistentStore(at: path, isReadOnly: true)
@@ -52,7 +55,9 @@ import Testing
     let source = Self.samples + "/FriendInfo/FriendInfo.xml"
     _ = try convert(source, "one.sqlite")
     _ = try convert(source, "two.sqlite")
-    #expect(try Data(contentsOf: URL(filePath: folder.path + "/one.sqlite")) == Data(contentsOf: URL(filePath: folder.path + "/two.sqlite")))
+    #expect(
+      try Data(contentsOf: URL(filePath: folder.path + "/one.sqlite"))
+        == Data(contentsOf: URL(filePath: folder.path + "/two.sqlite")))
   }
 
   @Test("what columns lose is listed and refused: special floats, digits of decimals, values without a type")
@@ -65,10 +70,14 @@ import Testing
     #expect(try convert(source, "c.sqlite", allowsLoss: true).counts.count > 0)
   }
 
-  @Test("an existing store is not replaced by a save, and a log that was left beside the target is not applied to the new one")
+  @Test(
+    "an existing store is not replaced by a save, and a log that was left beside the target is not applied to the new one"
+  )
   func leftOverLog() throws {
     try Data(repeating: 1, count: 40).write(to: URL(filePath: folder.path + "/f.sqlite-wal"))
-    let error = try #require(throws: PersistentStoreError.self) { try convert(Self.samples + "/FriendInfo/FriendInfo.xml", "f.sqlite") }
+    let error = try #require(throws: PersistentStoreError.self) {
+      try convert(Self.samples + "/FriendInfo/FriendInfo.xml", "f.sqlite")
+    }
     #expect(error.code == .alreadyExists && error.location.file?.hasSuffix("f.sqlite-wal") == true, "\(error)")
   }
 
@@ -97,24 +106,33 @@ import Testing
         "1|1|1||3072|01CAFE", "2|2|1|1|2048|", "4|3|1|2|4096|01", "9|1|1|||",
       ])
     #expect(try query("p.sqlite", "SELECT * FROM Z_1TAGS ORDER BY 1, 3") == ["1|2|2048", "1|1|3072", "2|2|2048"])
-    #expect(try query("p.sqlite", "SELECT Z_VERSION, Z_UUID FROM Z_METADATA") == ["1|3F0A7B6E-52C4-4E0B-9C7A-0D8C1B7A9E11"])
+    #expect(
+      try query("p.sqlite", "SELECT Z_VERSION, Z_UUID FROM Z_METADATA") == ["1|3F0A7B6E-52C4-4E0B-9C7A-0D8C1B7A9E11"])
     #expect(
       try query("p.sqlite", "SELECT sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL") == [
-        "CREATE INDEX ZPERSON_ZMANAGER_INDEX ON ZPERSON (ZMANAGER)", "CREATE INDEX ZPERSON_ZTEAM_INDEX ON ZPERSON (ZTEAM)",
-        "CREATE INDEX ZPERSON_Z_ENT_INDEX ON ZPERSON (Z_ENT)", "CREATE INDEX Z_1TAGS_Z_4TAGS_INDEX ON Z_1TAGS (Z_4TAGS, Z_1PEOPLE)",
+        "CREATE INDEX ZPERSON_ZMANAGER_INDEX ON ZPERSON (ZMANAGER)",
+        "CREATE INDEX ZPERSON_ZTEAM_INDEX ON ZPERSON (ZTEAM)",
+        "CREATE INDEX ZPERSON_Z_ENT_INDEX ON ZPERSON (Z_ENT)",
+        "CREATE INDEX Z_1TAGS_Z_4TAGS_INDEX ON Z_1TAGS (Z_4TAGS, Z_1PEOPLE)",
       ])
   }
 
   // MARK: Odd models
 
-  private func model(_ entities: [EntityDescription]) throws -> ManagedObjectModel { try ManagedObjectModel(ModelDescription(entities: entities)) }
+  private func model(_ entities: [EntityDescription]) throws -> ManagedObjectModel {
+    try ManagedObjectModel(ModelDescription(entities: entities))
+  }
 
-  private func save(_ model: ManagedObjectModel, _ name: String, _ fill: (NodeTableBuilder) throws -> Void) throws -> StoreSnapshot {
+  private func save(_ model: ManagedObjectModel, _ name: String, _ fill: (NodeTableBuilder) throws -> Void) throws
+    -> StoreSnapshot
+  {
     let builder = NodeTableBuilder(model: model)
     try fill(builder)
     let snapshot = StoreSnapshot(
-      nodes: try builder.finish().canonical(), metadata: StoreMetadata(storeType: "CoreDataSQLite", lastReference: 0, model: model.description))
-    var format = try StoreRegistry.builtIn.storeType(named: "CoreDataSQLite").init(StoreConfiguration(path: folder.path + "/" + name))
+      nodes: try builder.finish().canonical(),
+      metadata: StoreMetadata(storeType: "CoreDataSQLite", lastReference: 0, model: model.description))
+    var format = try StoreRegistry.builtIn.storeType(named: "CoreDataSQLite").init(
+      StoreConfiguration(path: folder.path + "/" + name))
     let staged = try StagedStore(target: folder.path + "/" + name, layout: .file, policy: .createNew)
     try format.save(snapshot, to: staged.files)
     try staged.finish()
@@ -130,26 +148,37 @@ import Testing
       options: .init(comparesIdentity: true, comparesMetadata: true, limit: 10))
   }
 
-  private func relationship(_ name: String, to entity: String, inverse: String?, many: Bool = true, ordered: Bool = false) -> PropertyDescription {
+  private func relationship(
+    _ name: String, to entity: String, inverse: String?, many: Bool = true, ordered: Bool = false
+  ) -> PropertyDescription {
     .relationship(
-      RelationshipDescription(name: name, destinationEntityName: entity, inverseName: inverse, maximumCount: many ? 0 : 1, isOrdered: ordered))
+      RelationshipDescription(
+        name: name, destinationEntityName: entity, inverseName: inverse, maximumCount: many ? 0 : 1, isOrdered: ordered)
+    )
   }
 
   @Test("a relationship that is its own inverse, and two between the same entities, keep their members")
   func reflexive() throws {
     let model = try model([
-      EntityDescription(name: "Person", properties: [
-        relationship("friends", to: "Person", inverse: "friends"), relationship("children", to: "Person", inverse: "parents", ordered: true),
-        relationship("parents", to: "Person", inverse: "children"),
-      ])
+      EntityDescription(
+        name: "Person",
+        properties: [
+          relationship("friends", to: "Person", inverse: "friends"),
+          relationship("children", to: "Person", inverse: "parents", ordered: true),
+          relationship("parents", to: "Person", inverse: "children"),
+        ])
     ])
     let entity = try #require(model.entity(named: "Person"))
     let snapshot = try save(model, "r.sqlite") { builder in
       for key in 1...4 {
         try builder.beginNode(entity: 0, reference: Int64(key))
         let friends = [1: [2, 3], 2: [1, 2], 3: [1]][key] ?? []
-        for friend in friends { try builder.append(toMany: Int64(friend), slot: try #require(entity.slot(named: "friends"))) }
-        for child in key == 1 ? [4, 2, 3] : [] { try builder.append(toMany: Int64(child), slot: try #require(entity.slot(named: "children"))) }
+        for friend in friends {
+          try builder.append(toMany: Int64(friend), slot: try #require(entity.slot(named: "friends")))
+        }
+        for child in key == 1 ? [4, 2, 3] : [] {
+          try builder.append(toMany: Int64(child), slot: try #require(entity.slot(named: "children")))
+        }
         if key > 1 { try builder.append(toMany: 1, slot: try #require(entity.slot(named: "parents"))) }
       }
     }
@@ -180,7 +209,9 @@ import Testing
 
   @Test("keys that a store cannot have are refused", arguments: [0, -3] as [Int64])
   func keys(_ key: Int64) throws {
-    let model = try model([EntityDescription(name: "Item", properties: [.attribute(AttributeDescription(name: "name", type: .string))])])
+    let model = try model([
+      EntityDescription(name: "Item", properties: [.attribute(AttributeDescription(name: "name", type: .string))])
+    ])
     let error = try #require(throws: PersistentStoreError.self) {
       try save(model, "k.sqlite") { try $0.beginNode(entity: 0, reference: key) }
     }
@@ -193,8 +224,10 @@ import Testing
       EntityDescription(
         name: "Größe",
         properties: [
-          .attribute(AttributeDescription(name: "önly", type: .string)), .attribute(AttributeDescription(name: "only", type: .string)),
-          .attribute(AttributeDescription(name: "Only", type: .string)), .attribute(AttributeDescription(name: "only1", type: .string)),
+          .attribute(AttributeDescription(name: "önly", type: .string)),
+          .attribute(AttributeDescription(name: "only", type: .string)),
+          .attribute(AttributeDescription(name: "Only", type: .string)),
+          .attribute(AttributeDescription(name: "only1", type: .string)),
         ])
     ])
     let snapshot = try save(model, "n.sqlite") { builder in
@@ -204,9 +237,16 @@ import Testing
     #expect(try reread("n.sqlite", as: snapshot).isEmpty)
   }
 
-  @Test("a decimal survives or is forecast as a loss, never changed unseen", arguments: ["0", "12", "-7", "3.25", "0.1", "9223372036854775807", "1E+20", "NaN", "1.50", "0.00", "1E+5", "0.1000000000000000055511151231257827", "123456789012345678901234567890", "3.3333333332999993"])
+  @Test(
+    "a decimal survives or is forecast as a loss, never changed unseen",
+    arguments: [
+      "0", "12", "-7", "3.25", "0.1", "9223372036854775807", "1E+20", "NaN", "1.50", "0.00", "1E+5",
+      "0.1000000000000000055511151231257827", "123456789012345678901234567890", "3.3333333332999993",
+    ])
   func decimals(_ text: String) throws {
-    let model = try model([EntityDescription(name: "Item", properties: [.attribute(AttributeDescription(name: "price", type: .decimal))])])
+    let model = try model([
+      EntityDescription(name: "Item", properties: [.attribute(AttributeDescription(name: "price", type: .decimal))])
+    ])
     let number = try #require(DecimalNumber(text))
     let snapshot = try save(model, "d.sqlite") { builder in
       try builder.beginNode(entity: 0, reference: 1)

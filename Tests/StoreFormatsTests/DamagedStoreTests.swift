@@ -17,7 +17,9 @@ struct Damage: Sendable, CustomTestStringConvertible {
   static let all: [Damage] = [
     Damage(file: "truncated.xml", code: .malformed, line: nil, words: ["not well-formed"]),
     Damage(file: "dangling.xml", code: .danglingReference, line: nil, words: ["77 does not exist", "FriendInfo/"]),
-    Damage(file: "duplicate-id.xml", code: .duplicateReference, line: 213, words: ["two objects have the id z1", "in line 208", "(Person/z1)"]),
+    Damage(
+      file: "duplicate-id.xml", code: .duplicateReference, line: 213,
+      words: ["two objects have the id z1", "in line 208", "(Person/z1)"]),
     Damage(file: "unknown-property.xml", code: .modelMismatch, line: nil, words: ["rankling"]),
     Damage(file: "bad-number.xml", code: .invalidValue, line: nil, words: ["70000", "ranking"]),
     Damage(file: "bad-escape.xml", code: .malformed, line: nil, words: ["\\"]),
@@ -25,14 +27,16 @@ struct Damage: Sendable, CustomTestStringConvertible {
     Damage(file: "not-a-store.xml", code: .unrecognizedFormat, line: nil, words: ["no store"]),
     Damage(file: "truncated.plist", code: .malformed, line: nil, words: ["truncated.plist"]),
     Damage(file: "not-utf8.plist", code: .malformed, line: nil, words: ["Person.name", "not UTF-8"]),
-    Damage(file: "bad-number.csv", code: .invalidValue, line: 3, words: ["'abc' is not an Integer 16", ":3:7", "2.age"]),
+    Damage(
+      file: "bad-number.csv", code: .invalidValue, line: 3, words: ["'abc' is not an Integer 16", ":3:7", "2.age"]),
     Damage(file: "out-of-range.csv", code: .invalidValue, line: 2, words: ["70000 does not fit Integer 16", ":2:7"]),
     Damage(file: "unterminated.csv", code: .malformed, line: 2, words: ["quote"]),
     Damage(file: "ragged.csv", code: .malformed, line: 3, words: ["2 fields", "3"]),
     Damage(file: "bad-utf8.csv", code: .malformed, line: 2, words: ["0xE4 is not UTF-8"]),
     Damage(file: "dangling.csv", code: .danglingReference, line: 2, words: ["9 does not exist", "1.friend"]),
     Damage(file: "circle.xml", code: .malformed, line: nil, words: ["A is below B, and that below it", "(A)"]),
-    Damage(file: "spare-object.plist", code: .malformed, offset: 1290, words: ["1 objects", "in none of its containers"]),
+    Damage(
+      file: "spare-object.plist", code: .malformed, offset: 1290, words: ["1 objects", "in none of its containers"]),
     Damage(file: "newer-model.plist", code: .unsupportedVersion, offset: 820, words: ["xroperties"]),
     Damage(file: "only-a-mark.csv", code: .malformed, line: 1, words: ["empty"]),
     Damage(file: "truncated.sqlite", code: .malformed, words: ["truncated.sqlite", "malformed"]),
@@ -83,7 +87,8 @@ struct Damage: Sendable, CustomTestStringConvertible {
     let options = GraphComparison.Options(comparesIdentity: false)
     #expect(
       GraphComparison.differences(
-        StoreSnapshot(nodes: original.nodes, metadata: original.metadata), StoreSnapshot(nodes: again.nodes, metadata: again.metadata),
+        StoreSnapshot(nodes: original.nodes, metadata: original.metadata),
+        StoreSnapshot(nodes: again.nodes, metadata: again.metadata),
         options: options
       ).isEmpty)
   }

@@ -5,7 +5,9 @@ import Foundation
 import Testing
 
 @Suite("Models at their bounds") struct DeepModelTests {
-  @Test("the deepest model is carried by every format", arguments: [("XML", "xml"), ("BinaryPropertyList", "plist"), ("CSV", "csvstore")])
+  @Test(
+    "the deepest model is carried by every format",
+    arguments: [("XML", "xml"), ("BinaryPropertyList", "plist"), ("CSV", "csvstore")])
   func deepest(_ type: String, _ fileExtension: String) throws {
     let depth = ModelDescription.maximumInheritanceDepth
     var entity = EntityDescription(

@@ -31,7 +31,7 @@ import Testing
     return result
   }
 
-  @Test("a random graph goes through all formats in turn and comes back to the bit", arguments: Array<UInt64>(1...40))
+  @Test("a random graph goes through all formats in turn and comes back to the bit", arguments: [UInt64](1...40))
   func roundTrip(_ seed: UInt64) throws {
     let folder = NSTemporaryDirectory() + "interchange-\(UUID().uuidString)"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -55,7 +55,7 @@ import Testing
     }
   }
 
-  @Test("equal graphs are equal bytes, whatever order they were made in", arguments: Array<UInt64>(1...10))
+  @Test("equal graphs are equal bytes, whatever order they were made in", arguments: [UInt64](1...10))
   func deterministic(_ seed: UInt64) throws {
     let folder = NSTemporaryDirectory() + "deterministic-\(UUID().uuidString)"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

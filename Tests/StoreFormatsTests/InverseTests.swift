@@ -10,8 +10,10 @@ import Testing
       name: "Person",
       properties: [
         relationship("team", to: "Team", inverse: "members"), relationship("queue", to: "Team", inverse: "waiting"),
-        relationship("desk", to: "Desk", inverse: "owner"), relationship("tags", to: "Tag", inverse: "tagged", isToMany: true),
-        relationship("friends", to: "Person", inverse: "friends", isToMany: true), relationship("spouse", to: "Person", inverse: "spouse"),
+        relationship("desk", to: "Desk", inverse: "owner"),
+        relationship("tags", to: "Tag", inverse: "tagged", isToMany: true),
+        relationship("friends", to: "Person", inverse: "friends", isToMany: true),
+        relationship("spouse", to: "Person", inverse: "spouse"),
       ], subentities: [EntityDescription(name: "Manager")]),
     EntityDescription(
       name: "Team",
@@ -28,19 +30,24 @@ import Testing
   ) -> PropertyDescription {
     .relationship(
       RelationshipDescription(
-        name: name, destinationEntityName: destination, inverseName: inverse, maximumCount: isToMany ? 0 : 1, isOrdered: isOrdered))
+        name: name, destinationEntityName: destination, inverseName: inverse, maximumCount: isToMany ? 0 : 1,
+        isOrdered: isOrdered))
   }
 
   /// `Person`, of which 3 is a manager, 1 to 3; `Team` 4 and 5; `Desk` 6; `Tag` 7.
   static let sound: [String: [Int: [Int]]] = [
-    "team": [1: [4], 2: [4], 3: [5]], "members": [4: [1, 2], 5: [3]], "queue": [1: [5], 3: [5]], "waiting": [5: [3, 1]],
-    "desk": [2: [6]], "owner": [6: [2]], "tags": [1: [7], 3: [7]], "tagged": [7: [1, 3]], "friends": [1: [2], 2: [1], 3: [3]],
+    "team": [1: [4], 2: [4], 3: [5]], "members": [4: [1, 2], 5: [3]], "queue": [1: [5], 3: [5]],
+    "waiting": [5: [3, 1]],
+    "desk": [2: [6]], "owner": [6: [2]], "tags": [1: [7], 3: [7]], "tagged": [7: [1, 3]],
+    "friends": [1: [2], 2: [1], 3: [3]],
     "spouse": [1: [3], 3: [1]],
   ]
   static let entityNames = [1: "Person", 2: "Person", 3: "Manager", 4: "Team", 5: "Team", 6: "Desk", 7: "Tag"]
 
   /// Writes a store of a type as it stands, whether its ends agree or not.
-  static func write(_ links: [String: [Int: [Int]]], _ type: String, in folder: UnknownOrderTests.Folder) throws -> String {
+  static func write(_ links: [String: [Int: [Int]]], _ type: String, in folder: UnknownOrderTests.Folder) throws
+    -> String
+  {
     let path = "\(folder.path)/store.\(try StoreRegistry.builtIn.storeType(named: type).traits.fileExtensions[0])"
     // Of references that lead nowhere a table can hold none: objects that are there while it is made stand for them.
     let model = try ManagedObjectModel(model)
@@ -83,7 +90,8 @@ import Testing
           let owner = try number(store.nodes.objectReference(of: node))
           switch store.nodes.value(slot: slot.index, of: node) {
           case .toOne(let target): result[slot.name, default: [:]][owner] = [try number(target)]
-          case .toMany(let list) where !list.isEmpty: result[slot.name, default: [:]][owner] = try list.map { try number($0) }
+          case .toMany(let list) where !list.isEmpty:
+            result[slot.name, default: [:]][owner] = try list.map { try number($0) }
           default: break
           }
         }
@@ -117,12 +125,16 @@ import Testing
     ("desk", 2, nil, "Desk/6.owner", "Person/2.desk"), ("desk", 1, [6], "Person/1.desk", "Desk/6.owner"),
     ("owner", 6, [3], "Desk/6.owner", "Manager/3.desk"), ("tags", 2, [7], "Person/2.tags", "Tag/7.tagged"),
     ("tagged", 7, [1], "Manager/3.tags", "Tag/7.tagged"), ("tagged", 7, [1, 2], "Manager/3.tags", "Tag/7.tagged"),
-    ("friends", 1, [2, 3], "Person/1.friends", "Manager/3.friends"), ("friends", 1, [3], "Person/1.friends", "Manager/3.friends"),
-    ("spouse", 3, nil, "Person/1.spouse", "Manager/3.spouse"), ("spouse", 3, [2], "Manager/3.spouse", "Person/2.spouse"),
+    ("friends", 1, [2, 3], "Person/1.friends", "Manager/3.friends"),
+    ("friends", 1, [3], "Person/1.friends", "Manager/3.friends"),
+    ("spouse", 3, nil, "Person/1.spouse", "Manager/3.spouse"),
+    ("spouse", 3, [2], "Manager/3.spouse", "Person/2.spouse"),
   ]
 
   @Test("ends that contradict each other are refused, with both places", arguments: types, contradictions)
-  func contradicting(_ type: String, _ change: (property: String, owner: Int, targets: [Int]?, here: String, there: String)) throws {
+  func contradicting(
+    _ type: String, _ change: (property: String, owner: Int, targets: [Int]?, here: String, there: String)
+  ) throws {
     let folder = try UnknownOrderTests.Folder()
     let path = try Self.write(Self.changed(change.property, change.owner, change.targets), type, in: folder)
     let error = try XMLSupport.failure { _ = try Self.open(path) }
@@ -164,7 +176,8 @@ import Testing
 
   @Test(
     "where both ends are of one kind, or an object is in two lists, no option tells which is right",
-    arguments: types, [("tags", 2, [7]), ("spouse", 3, [2]), ("desk", 2, nil), ("friends", 1, [3])] as [(String, Int, [Int]?)])
+    arguments: types,
+    [("tags", 2, [7]), ("spouse", 3, [2]), ("desk", 2, nil), ("friends", 1, [3])] as [(String, Int, [Int]?)])
   func undecidable(_ type: String, _ change: (String, Int, [Int]?)) throws {
     let folder = try UnknownOrderTests.Folder()
     let path = try Self.write(Self.changed(change.0, change.1, change.2), type, in: folder)
@@ -180,19 +193,25 @@ import Testing
   func oneWay() throws {
     var description = Self.model
     let desk = try #require(description.entities.firstIndex { $0.name == "Desk" })
-    description.entities[desk].properties.append(Self.relationship("heirs", to: "Person", inverse: "desk", isToMany: true))
+    description.entities[desk].properties.append(
+      Self.relationship("heirs", to: "Person", inverse: "desk", isToMany: true))
     let pairs = ManagedObjectModel(unchecked: description).inversePairs.map { "\($0.first.name)-\($0.second.name)" }
-    #expect(pairs == ["owner-desk", "team-members", "queue-waiting", "tags-tagged", "friends-friends", "spouse-spouse"])
+    #expect(
+      pairs == ["owner-desk", "team-members", "queue-waiting", "tags-tagged", "friends-friends", "spouse-spouse"])
   }
 
   // MARK: Ends that the file leaves out
 
   /// A CSV folder without some columns, of all files.
-  static func csv(leavingOut columns: Set<String>, _ links: [String: [Int: [Int]]] = sound, in folder: UnknownOrderTests.Folder) throws -> String {
+  static func csv(
+    leavingOut columns: Set<String>, _ links: [String: [Int: [Int]]] = sound, in folder: UnknownOrderTests.Folder
+  ) throws -> String {
     let path = try write(links, "CSV", in: folder)
     for name in try FileManager.default.contentsOfDirectory(atPath: path) where name.hasSuffix(".csv") {
       let file = URL(filePath: path + "/" + name)
-      let records = try String(contentsOf: file, encoding: .utf8).split(separator: "\n").map { $0.split(separator: ",", omittingEmptySubsequences: false) }
+      let records = try String(contentsOf: file, encoding: .utf8).split(separator: "\n").map {
+        $0.split(separator: ",", omittingEmptySubsequences: false)
+      }
       let kept = records[0].indices.filter { place in !columns.contains { records[0][place].hasPrefix($0 + "-") } }
       let text = records.map { record in kept.map { String(record[$0]) }.joined(separator: ",") + "\n" }.joined()
       try text.write(to: file, atomically: false, encoding: .utf8)
@@ -208,7 +227,9 @@ import Testing
     let store = try Self.open(try Self.csv(leavingOut: [property], in: folder), ["edited": "accept"])
     #expect(try Self.links(store) == Self.sound)
     #expect(!store.readNotes.isEmpty)
-    #expect(store.readNotes.allSatisfy { $0.subject.hasSuffix("." + property) && $0.text.contains("the store leaves it out") })
+    #expect(
+      store.readNotes.allSatisfy { $0.subject.hasSuffix("." + property) && $0.text.contains("the store leaves it out") }
+    )
   }
 
   @Test("an ordered end without a column ascends: its order is not to be had")
@@ -235,7 +256,8 @@ import Testing
     let path = try Self.csv(leavingOut: ["team"], Self.changed("members", 5, [2, 3]), in: folder)
     let error = try XMLSupport.failure { _ = try Self.open(path, ["edited": "accept"]) }
     #expect(error.code == .inverseMismatch)
-    #expect(error.message.contains("Person/2 is named here and at") && error.message.contains("Team/5.members"), "\(error)")
+    #expect(
+      error.message.contains("Person/2 is named here and at") && error.message.contains("Team/5.members"), "\(error)")
   }
 
   @Test("XML without any element of a relationship, and a property list without its column, derive it")
@@ -244,7 +266,9 @@ import Testing
     let path = try Self.write(Self.sound, "XML", in: folder)
     let text = try String(contentsOfFile: path, encoding: .utf8)
     for property in ["members", "team", "tags"] {
-      let without = text.split(separator: "\n", omittingEmptySubsequences: false).filter { !$0.contains("<relationship name=\"\(property)\"") }
+      let without = text.split(separator: "\n", omittingEmptySubsequences: false).filter {
+        !$0.contains("<relationship name=\"\(property)\"")
+      }
       try without.joined(separator: "\n").write(toFile: path, atomically: false, encoding: .utf8)
       #expect(try Self.links(try Self.open(path)) == Self.sound, "\(property)")
       #expect(try Self.links(try Self.open(path, ["parser": "libxml2"])) == Self.sound, "\(property)")
@@ -307,12 +331,15 @@ import Testing
     converter.readOptions = ["edited": "accept"]
     let error = try XMLSupport.failure { _ = try converter.convert(from: path, to: target) }
     #expect(error.code == .inverseMismatch && !FileManager.default.fileExists(atPath: target))
-    #expect(error.description.contains("Employee.csv:") && error.message.contains("Department.csv:2 (Department/1.employees)"), "\(error)")
+    #expect(
+      error.description.contains("Employee.csv:")
+        && error.message.contains("Department.csv:2 (Department/1.employees)"), "\(error)")
     converter.readOptions["inverses"] = "from-to-one"
     let report = try converter.convert(from: path, to: target)
     #expect(report.selections.map { "\($0)" } == ["Department.employees: changed to agree with 'department' (2)"])
     let store = try Self.open(target)
-    let department = try #require(store.nodes.handle(for: ObjectReference(entityName: "Department", reference: .integer(1))))
+    let department = try #require(
+      store.nodes.handle(for: ObjectReference(entityName: "Department", reference: .integer(1))))
     guard case .toMany(let employees)? = store.nodes.value(forKey: "employees", of: department) else { return }
     #expect(employees.map(\.reference.description) == ["3", "4", "5", "6", "8"])
   }
@@ -324,7 +351,8 @@ import Testing
     let path = try write(sound, type, in: folder)
     if type == "CSV" {
       let file = URL(filePath: path + "/Tag.csv")
-      try String(contentsOf: file, encoding: .utf8).replacing("7,1 3", with: "7,1 99 3 s:x").write(to: file, atomically: false, encoding: .utf8)
+      try String(contentsOf: file, encoding: .utf8).replacing("7,1 3", with: "7,1 99 3 s:x").write(
+        to: file, atomically: false, encoding: .utf8)
     } else {
       try String(contentsOfFile: path, encoding: .utf8).replacing("idrefs=\"z1 z3\"", with: "idrefs=\"z1 z99 z3 sx\"")
         .write(toFile: path, atomically: false, encoding: .utf8)
@@ -350,7 +378,9 @@ import Testing
     var converter = StoreConverter(registry: .builtIn)
     converter.readOptions = options.merging(["dangling": "keep-as-text"]) { $1 }
     _ = try converter.convert(from: path, to: folder.path + "/copy.plist")
-    #expect(try Self.open(folder.path + "/copy.plist", ["dangling": "keep-as-text"]).metadata.entries[RelationshipRules.danglingReferencesKey] == texts)
+    #expect(
+      try Self.open(folder.path + "/copy.plist", ["dangling": "keep-as-text"]).metadata.entries[
+        RelationshipRules.danglingReferencesKey] == texts)
   }
 
   @Test("what was left out or mended is written with the next save, a change of metadata too")

@@ -5,14 +5,17 @@ import StoreCodecs
 import Testing
 
 @Suite("Changing metadata changes nothing else") struct MetadataAloneTests {
-  static func set(_ path: String, options: StoreOptions = [:], _ change: (inout PropertyListDictionary) -> Void) throws {
+  static func set(_ path: String, options: StoreOptions = [:], _ change: (inout PropertyListDictionary) -> Void) throws
+  {
     try PersistentStoreCoordinator.updateMetadata(at: path, options: options, registry: .builtIn) { change(&$0) }
   }
 
   /// What is before and behind the metadata's text.
   static func rest(_ document: String) throws -> [String] {
     let start = try #require(document.range(of: "<metadata"))
-    let end = document.range(of: "</metadata>", options: .backwards)?.upperBound ?? document.range(of: "<metadata/>")?.upperBound
+    let end =
+      document.range(of: "</metadata>", options: .backwards)?.upperBound
+      ?? document.range(of: "<metadata/>")?.upperBound
     return [String(document[..<start.lowerBound]), String(document[try #require(end)...])]
   }
 
@@ -41,7 +44,8 @@ import Testing
     ])
   func otherShapes(_ metadata: String) throws {
     let folder = try UnknownOrderTests.Folder()
-    let objects = "  <object   id='z2' type='A'>\t<relationship name='r' type='0/0' destination='A' idrefs='z2  z1'/></object><object type=\"A\" id=\"z1\"/>"
+    let objects =
+      "  <object   id='z2' type='A'>\t<relationship name='r' type='0/0' destination='A' idrefs='z2  z1'/></object><object type=\"A\" id=\"z1\"/>"
     let document = XMLSupport.document(objects + "<!-- end -->", metadata: metadata)
     let path = try folder.write(document, to: "store.xml")
     let before = try UnknownOrderTests.open(path)
@@ -59,7 +63,9 @@ import Testing
     let folder = try UnknownOrderTests.Folder()
     let path = folder.path + "/store.xml"
     var bytes: [UInt8] = [0xFF, 0xFE]
-    for unit in UnknownOrderTests.document.utf16 { bytes += [UInt8(truncatingIfNeeded: unit), UInt8(truncatingIfNeeded: unit >> 8)] }
+    for unit in UnknownOrderTests.document.utf16 {
+      bytes += [UInt8(truncatingIfNeeded: unit), UInt8(truncatingIfNeeded: unit >> 8)]
+    }
     try Data(bytes).write(to: URL(filePath: path))
     try Self.set(path) { $0["Key"] = "value" }
     #expect(try UnknownOrderTests.items(try UnknownOrderTests.open(path)) == [4, 2, 3])
@@ -76,7 +82,8 @@ import Testing
       path = folder.path + "/carrying.xml"
     }
     let before = try String(contentsOfFile: path, encoding: .utf8)
-    let coordinator = PersistentStoreCoordinator(managedObjectModel: try UnknownOrderTests.model(isOrdered: false), registry: .builtIn)
+    let coordinator = PersistentStoreCoordinator(
+      managedObjectModel: try UnknownOrderTests.model(isOrdered: false), registry: .builtIn)
     let store = try coordinator.addPersistentStore(at: path)
     try store.setMetadata(["Key": "value"])
     try coordinator.save(store)
@@ -86,7 +93,8 @@ import Testing
     // And once more, since what the coordinator knows must be what is there.
     try store.setMetadata(["Key": "other"])
     try coordinator.save(store)
-    #expect(try String(contentsOfFile: path, encoding: .utf8) == after.replacing("<string>value<", with: "<string>other<"))
+    #expect(
+      try String(contentsOfFile: path, encoding: .utf8) == after.replacing("<string>value<", with: "<string>other<"))
   }
 
   @Test("a reference that was handed out meanwhile is not forgotten: then all is written")
@@ -108,7 +116,8 @@ import Testing
     try FileManager.default.copyItem(atPath: SampleStores.folder + "/Company/Company.csvstore", toPath: path)
     if isEdited {
       let table = URL(filePath: path + "/Project.csv")
-      try String(contentsOf: table, encoding: .utf8).replacing("\n", with: "\r\n").write(to: table, atomically: false, encoding: .utf8)
+      try String(contentsOf: table, encoding: .utf8).replacing("\n", with: "\r\n").write(
+        to: table, atomically: false, encoding: .utf8)
     }
     func tables() throws -> [String: Data] {
       var result: [String: Data] = [:]
@@ -133,7 +142,9 @@ import Testing
     let path = folder.path + "/Company.plist"
     try FileManager.default.copyItem(atPath: SampleStores.folder + "/Company/Company.plist", toPath: path)
     func entities() throws -> PropertyListValue? {
-      guard case .dictionary(let top) = try PropertyList.decodeBinary([UInt8](try Data(contentsOf: URL(filePath: path)))) else { return nil }
+      guard
+        case .dictionary(let top) = try PropertyList.decodeBinary([UInt8](try Data(contentsOf: URL(filePath: path))))
+      else { return nil }
       return top["entities"]
     }
     let before = try #require(try entities())

@@ -23,28 +23,37 @@ import Testing
   func writeOptionOnReading(_ name: String, _ option: String, _ value: String) throws {
     let path = SampleStores.folder + "/FriendInfo/" + name
     let error = try XMLSupport.failure {
-      _ = try PersistentStoreCoordinator(registry: .builtIn).addPersistentStore(at: path, options: [option: value], isReadOnly: true)
+      _ = try PersistentStoreCoordinator(registry: .builtIn).addPersistentStore(
+        at: path, options: [option: value], isReadOnly: true)
     }
-    #expect(error.code == .invalidOption && error.message.contains("'\(option)'") && error.message.contains("for writing"), "\(error)")
+    #expect(
+      error.code == .invalidOption && error.message.contains("'\(option)'") && error.message.contains("for writing"),
+      "\(error)")
     let metadata = try XMLSupport.failure {
-      _ = try PersistentStoreCoordinator.metadataForPersistentStore(at: path, options: [option: value], registry: .builtIn)
+      _ = try PersistentStoreCoordinator.metadataForPersistentStore(
+        at: path, options: [option: value], registry: .builtIn)
     }
     #expect(metadata.code == .invalidOption)
     let copy = folder.path + "/" + name
     try FileManager.default.copyItem(atPath: path, toPath: copy)
-    let setting = try XMLSupport.failure { try MetadataAloneTests.set(copy, options: [option: value]) { $0["Key"] = "value" } }
+    let setting = try XMLSupport.failure {
+      try MetadataAloneTests.set(copy, options: [option: value]) { $0["Key"] = "value" }
+    }
     #expect(setting.code == .invalidOption)
   }
 
   @Test(
     "an option for reading is refused on writing, and the message says so",
     arguments: [
-      ("x.csvstore", "dateFormat", "dd.MM.yyyy"), ("x.csvstore", "columns", "name=n"), ("x.csvstore", "header", "no"), ("x.csvstore", "edited", "accept"),
+      ("x.csvstore", "dateFormat", "dd.MM.yyyy"), ("x.csvstore", "columns", "name=n"), ("x.csvstore", "header", "no"),
+      ("x.csvstore", "edited", "accept"),
       ("x.xml", "parser", "libxml2"), ("x.xml", "maximumBytes", "1"), ("x.plist", "inverses", "refuse"),
     ])
   func readOptionOnWriting(_ name: String, _ option: String, _ value: String) throws {
     let error = try XMLSupport.failure { _ = try convert(name, [option: value]) }
-    #expect(error.code == .invalidOption && error.message.contains("'\(option)'") && error.message.contains("for reading"), "\(error)")
+    #expect(
+      error.code == .invalidOption && error.message.contains("'\(option)'") && error.message.contains("for reading"),
+      "\(error)")
     #expect(!FileManager.default.fileExists(atPath: folder.path + "/" + name))
   }
 
@@ -58,19 +67,23 @@ import Testing
 
   @Test(
     "the delimiter is what the option says, in a file and in a folder's files, and is read back without it",
-    arguments: [("one.csv", ["entity": "Person"]), ("one.tsv", ["entity": "Person"]), ("all.csvstore", [:])] as [(String, StoreOptions)],
+    arguments: [("one.csv", ["entity": "Person"]), ("one.tsv", ["entity": "Person"]), ("all.csvstore", [:])]
+      as [(String, StoreOptions)],
     [("comma", ","), ("semicolon", ";"), ("tab", "\t"), ("bar", "|")])
   func delimiter(_ target: (String, StoreOptions), _ delimiter: (String, String)) throws {
     let path = try convert(target.0, target.1.merging(["delimiter": delimiter.0]) { $1 })
     let table = target.1.isEmpty ? path + "/Person.csv" : path
     let header = try #require(try String(contentsOfFile: table, encoding: .utf8).split(separator: "\n").first)
-    #expect(header.hasPrefix("id:Reference" + (target.1.isEmpty ? "" : " Person") + delimiter.1 + "name:String"), "\(header)")
+    #expect(
+      header.hasPrefix("id:Reference" + (target.1.isEmpty ? "" : " Person") + delimiter.1 + "name:String"), "\(header)")
     let coordinator = PersistentStoreCoordinator(registry: .builtIn)
     let store = try coordinator.addPersistentStore(at: path)
     #expect(store.nodes.count == (target.1.isEmpty ? 6 : 3))
     // A save keeps what there is.
     let person = try #require(store.model.entity(named: "Person"))
-    let change = ManagedObjectSnapshot(entity: person.index, reference: .integer(1), values: [try #require(person.slot(named: "name")): .string("a,b;c\td|e")])
+    let change = ManagedObjectSnapshot(
+      entity: person.index, reference: .integer(1),
+      values: [try #require(person.slot(named: "name")): .string("a,b;c\td|e")])
     try coordinator.save(store, changes: StoreChanges(updated: [change]))
     #expect(try String(contentsOfFile: table, encoding: .utf8).hasPrefix(header + "\n"))
     let again = try PersistentStoreCoordinator(registry: .builtIn).addPersistentStore(at: path, isReadOnly: true)

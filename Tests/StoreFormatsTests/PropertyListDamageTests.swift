@@ -127,7 +127,8 @@ import Testing
     } catch { #expect(error.code == .limitExceeded) }
   }
 
-  @Test("a hundred thousand keys that are one long string cost no hundred thousand comparisons", .timeLimit(.minutes(10)))
+  @Test(
+    "a hundred thousand keys that are one long string cost no hundred thousand comparisons", .timeLimit(.minutes(10)))
   func sharedKeys() throws {
     var list = CraftedList()
     let key = list.add([0x5F, 0x12] + list.big(1_000_000, 4) + [UInt8](repeating: 0x61, count: 1_000_000))
@@ -193,7 +194,8 @@ import Testing
     #expect(error.code == .malformed && error.message.contains("'friends' twice"), "\(error)")
   }
 
-  @Test("a key that the format does not have is refused, in a column too", arguments: ["presencf", "cell", "Cells", ""])
+  @Test(
+    "a key that the format does not have is refused, in a column too", arguments: ["presencf", "cell", "Cells", ""])
   func unknownKeys(_ key: String) throws {
     let inColumn = try PropertyListSupport.store { writer throws(PersistentStoreError) in
       let column = try writer.entries([
@@ -211,7 +213,8 @@ import Testing
     }
   }
 
-  @Test("a decimal written another way becomes the one way that there is", arguments: ["1e5", "+1.5", "007", "-0", "1."])
+  @Test(
+    "a decimal written another way becomes the one way that there is", arguments: ["1e5", "+1.5", "007", "-0", "1."])
   func decimals(_ text: String) throws {
     let bytes = try PropertyListSupport.store { writer throws(PersistentStoreError) in
       let column = try writer.entries([

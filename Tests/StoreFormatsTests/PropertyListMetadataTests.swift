@@ -46,7 +46,8 @@ import Testing
     #expect(throws: PersistentStoreError.self) { try Self.opened(path) }
   }
 
-  @Test("entries of any size are the same alone and with the objects", arguments: [0, 200_000, 262_000, 300_000, 1_000_000])
+  @Test(
+    "entries of any size are the same alone and with the objects", arguments: [0, 200_000, 262_000, 300_000, 1_000_000])
   func large(_ count: Int) throws {
     let folder = try CSVFolder()
     let path = try Self.store(in: folder, entryBytes: count)
@@ -62,7 +63,8 @@ import Testing
     let path = try Self.store(in: folder)
     let before = try Self.metadata(path)
     // Keys in the order of their bytes: metadata and model come after the entities.
-    guard case .dictionary(let top) = try PropertyList.decodeBinary([UInt8](try Data(contentsOf: URL(filePath: path)))) else {
+    guard case .dictionary(let top) = try PropertyList.decodeBinary([UInt8](try Data(contentsOf: URL(filePath: path))))
+    else {
       Issue.record("no dictionary")
       return
     }
@@ -90,7 +92,9 @@ import Testing
     let folder = try CSVFolder()
     let path = try Self.store(in: folder)
     let bytes = [UInt8](try Data(contentsOf: URL(filePath: path)))
-    for length in [64, 1_000, 262_143, 262_144, 262_145, bytes.count / 2, bytes.count - 300_000, bytes.count - 33, bytes.count - 1] {
+    for length in [
+      64, 1_000, 262_143, 262_144, 262_145, bytes.count / 2, bytes.count - 300_000, bytes.count - 33, bytes.count - 1,
+    ] {
       _ = try folder.write(Array(bytes[..<length]), to: "large.plist")
       #expect(throws: PersistentStoreError.self, "cut at \(length)") { try Self.metadata(path) }
     }

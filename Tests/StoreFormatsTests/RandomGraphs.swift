@@ -40,14 +40,16 @@ enum RandomGraphs {
           name: "Thing", isAbstract: true, properties: [attribute(.string)],
           subentities: [
             EntityDescription(
-              name: "Alpha", properties: types.filter { $0 != .string }.map { attribute($0) } + [
+              name: "Alpha",
+              properties: types.filter { $0 != .string }.map { attribute($0) } + [
                 .attribute(AttributeDescription(name: "place", type: .composite("Place"))),
                 relationship("boss", "Alpha", "staff"), relationship("staff", "Alpha", "boss", many: true),
                 relationship("twin", "Alpha", "twin"), relationship("list", "Thing", nil, many: true, ordered: true),
                 relationship("tags", "Tag", "things", many: true), relationship("any", "Thing", nil),
               ],
               subentities: [
-                EntityDescription(name: "Älpha2", properties: [.attribute(AttributeDescription(name: "extra", type: .double))])
+                EntityDescription(
+                  name: "Älpha2", properties: [.attribute(AttributeDescription(name: "extra", type: .double))])
               ]),
             EntityDescription(name: "Beta", properties: [relationship("one", "Alpha", nil)]),
           ]),
@@ -68,9 +70,12 @@ enum RandomGraphs {
   }()
 
   static let texts = [
-    "", " ", "a", "é", "e\u{301}", "\u{0}", "a\u{0}b", "\r", "\n", "\r\n", "a\rb\nc\r\nd", "\t", "\u{1}\u{1F}\u{7F}\u{85}",
-    "\u{2028}\u{2029}", "\u{FEFF}", "\u{FEFF}bom", "\u{FFFE}", "\u{FFFF}", "\u{FFFD}", "😀", "👩‍👩‍👧", "\u{10FFFF}", "\"", "\"\"", "a,b", "a;b|c",
-    "\\", "\\u3c00", "\\\\n", "<&>'\"]]>", "&amp;", " lead", "trail ", "  ", "=1+1", "@x", "#", "%20", "nan", "NULL", "id:Reference", "s:x",
+    "", " ", "a", "é", "e\u{301}", "\u{0}", "a\u{0}b", "\r", "\n", "\r\n", "a\rb\nc\r\nd", "\t",
+    "\u{1}\u{1F}\u{7F}\u{85}",
+    "\u{2028}\u{2029}", "\u{FEFF}", "\u{FEFF}bom", "\u{FFFE}", "\u{FFFF}", "\u{FFFD}", "😀", "👩‍👩‍👧", "\u{10FFFF}", "\"",
+    "\"\"", "a,b", "a;b|c",
+    "\\", "\\u3c00", "\\\\n", "<&>'\"]]>", "&amp;", " lead", "trail ", "  ", "=1+1", "@x", "#", "%20", "nan", "NULL",
+    "id:Reference", "s:x",
     "x-coredata://", "０", String(repeating: "long ", count: 500),
   ]
 
@@ -99,9 +104,15 @@ enum RandomGraphs {
     if Int.random(in: 0...3, using: &random) == 0 { return .null }
     switch type {
     case .undefined: return value(types.dropFirst().randomElement(using: &random) ?? .string, &random)
-    case .integer16: return .integer(Int64([Int16.min, .max, 0, -1, .random(in: .min ... .max, using: &random)].randomElement(using: &random) ?? 0))
-    case .integer32: return .integer(Int64([Int32.min, .max, 0, -1, .random(in: .min ... .max, using: &random)].randomElement(using: &random) ?? 0))
-    case .integer64: return .integer([Int64.min, .max, 0, -1, .random(in: .min ... .max, using: &random)].randomElement(using: &random) ?? 0)
+    case .integer16:
+      return .integer(
+        Int64([Int16.min, .max, 0, -1, .random(in: .min ... .max, using: &random)].randomElement(using: &random) ?? 0))
+    case .integer32:
+      return .integer(
+        Int64([Int32.min, .max, 0, -1, .random(in: .min ... .max, using: &random)].randomElement(using: &random) ?? 0))
+    case .integer64:
+      return .integer(
+        [Int64.min, .max, 0, -1, .random(in: .min ... .max, using: &random)].randomElement(using: &random) ?? 0)
     case .decimal:
       if Int.random(in: 0...9, using: &random) == 0 { return .decimal(.nan) }
       let mantissa = UInt128(random.next()) << UInt128(Int.random(in: 0...63, using: &random))
@@ -114,14 +125,19 @@ enum RandomGraphs {
     case .float:
       let value = Float(bitPattern: UInt32(truncatingIfNeeded: random.next()))
       let special: [Float] = [0, -0.0, .infinity, .nan, Float(bitPattern: 0x7FC0_0001), .leastNonzeroMagnitude, 0.1]
-      return .float(Bool.random(using: &random) ? special.randomElement(using: &random) ?? 0 : value.isSignalingNaN ? 1.5 : value)
+      return .float(
+        Bool.random(using: &random) ? special.randomElement(using: &random) ?? 0 : value.isSignalingNaN ? 1.5 : value)
     case .string: return .string(text(&random))
     case .boolean: return .boolean(Bool.random(using: &random))
     case .date: return .date(Date(timeIntervalSinceReferenceDate: double(&random)))
     case .binaryData, .transformable:
       let count = [0, 1, 2, 3, 56, 57, 58, 200].randomElement(using: &random) ?? 0
       return .data(Data((0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }))
-    case .uuid: return .uuid(UUID(uuid: (UInt8(random.next() & 255), 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, UInt8(random.next() & 255))))
+    case .uuid:
+      return .uuid(
+        UUID(
+          uuid: (UInt8(random.next() & 255), 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, UInt8(random.next() & 255))
+        ))
     case .uri: return .uri(text(&random))
     case .composite: return .null
     }
@@ -171,15 +187,21 @@ enum RandomGraphs {
         let value: StoredValue
         switch slot.kind {
         case .toOne where slot.name == "twin":
-          value = twins[index].map { .toOne(ObjectReference(entityName: objects[$0].entity.name, reference: objects[$0].reference)) } ?? .null
+          value =
+            twins[index].map {
+              .toOne(ObjectReference(entityName: objects[$0].entity.name, reference: objects[$0].reference))
+            } ?? .null
         case .attribute(let type): value = self.value(type, &random)
         case .toOne:
-          value = Bool.random(using: &random)
+          value =
+            Bool.random(using: &random)
             ? some(slot.relationship?.destinationEntityName ?? "", &random).map { .toOne($0) } ?? .null : .null
         case .toMany:
           var list: [ObjectReference] = []
           for _ in 0..<Int.random(in: 0...4, using: &random) {
-            if let one = some(slot.relationship?.destinationEntityName ?? "", &random), !list.contains(one) { list.append(one) }
+            if let one = some(slot.relationship?.destinationEntityName ?? "", &random), !list.contains(one) {
+              list.append(one)
+            }
           }
           value = .toMany(list)
         }
@@ -189,7 +211,9 @@ enum RandomGraphs {
     let builder = NodeTableBuilder(model: model)
     builder.inverseHandling = .enforce
     for entity in model.entities {
-      for slot in entity.slots where ["staff", "things"].contains(slot.name) { builder.markAbsent(slot: slot.index, entity: entity.index) }
+      for slot in entity.slots where ["staff", "things"].contains(slot.name) {
+        builder.markAbsent(slot: slot.index, entity: entity.index)
+      }
     }
     var order = Array(objects.indices)
     if shuffled {

@@ -7,9 +7,12 @@ import Testing
 
 /// Core Data stores made with the sqlite3 program in a folder of their own, which goes with the value.
 final class SQLiteSamples {
-  static let program: String? = ["/usr/bin/sqlite3", "/usr/local/bin/sqlite3"].first { FileManager.default.isExecutableFile(atPath: $0) }
+  static let program: String? = ["/usr/bin/sqlite3", "/usr/local/bin/sqlite3"].first {
+    FileManager.default.isExecutableFile(atPath: $0)
+  }
   static let needed: Comment = "needs the sqlite3 program"
-  static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().path
+  static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().path
 
   let folder: String
   let model: ManagedObjectModel
@@ -91,7 +94,9 @@ final class SQLiteSamples {
   /// Bytes of all files in the folder, hidden ones too, by name.
   func contents() throws -> [String: Data] {
     var result: [String: Data] = [:]
-    for name in try FileManager.default.subpathsOfDirectory(atPath: folder) { result[name] = FileManager.default.contents(atPath: path(name)) }
+    for name in try FileManager.default.subpathsOfDirectory(atPath: folder) {
+      result[name] = FileManager.default.contents(atPath: path(name))
+    }
     return result
   }
 }

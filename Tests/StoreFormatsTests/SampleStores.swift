@@ -54,7 +54,8 @@ enum SampleStores {
     try filler.add(
       "Department", 2,
       [
-        "name": .string("営業部"), "budget": .decimal(try DecimalNumber("99999999999999999999999999999999999999").orThrow("decimal")),
+        "name": .string("営業部"),
+        "budget": .decimal(try DecimalNumber("99999999999999999999999999999999999999").orThrow("decimal")),
         "floor": .integer(-2), "headcount": .integer(2), "createdAt": .date(Date(timeIntervalSinceReferenceDate: 0.1)),
         "uuid": .uuid(uuid(2)), "employees": .toMany([to("Employee", 6), to("Manager", 7)]),
       ])
@@ -65,7 +66,8 @@ enum SampleStores {
         "address.street": .string("12, rue de l'Été\nBâtiment C"), "address.city": .string("Genève"),
         "address.postcode": .string("01200"), "email": .string("zoe@example.com"),
         "extra": .decimal(DecimalNumber(mantissa: 150, exponent: -2)), "hired": try day("2015-06-15T08:30:00Z"),
-        "height": .float(1.68), "nickname": .string(""), "photo": .data(Data([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])),
+        "height": .float(1.68), "nickname": .string(""),
+        "photo": .data(Data([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])),
         "preferences": .data(Data("bplist00\u{1}\u{2}".utf8)), "rating": .double(4.75),
         "salary": .decimal(DecimalNumber(mantissa: 650_000, exponent: -1)), "serial": .integer(.max),
         "token": .uuid(uuid(3)), "department": .toOne(to("Department", 1)), "manager": .toOne(to("Manager", 8)),
@@ -86,7 +88,8 @@ enum SampleStores {
     try filler.add(
       "Employee", 5,
       [
-        "name": .string("e\u{301} and é"), "badge": .integer(2_147_483_647), "nickname": .string("tab\tCR\rLF\nCRLF\r\nNUL\0end"),
+        "name": .string("e\u{301} and é"), "badge": .integer(2_147_483_647),
+        "nickname": .string("tab\tCR\rLF\nCRLF\r\nNUL\0end"),
         "rating": .double(Double(bitPattern: 10121)), "extra": .boolean(true), "height": .float(.infinity),
         "preferences": .data(Data()), "department": .toOne(to("Department", 1)),
       ])
@@ -116,7 +119,8 @@ enum SampleStores {
     try filler.add(
       "Project", 9,
       [
-        "title": .string("Apollo"), "notes": .string("line one\nline two"), "createdAt": try day("1969-07-16T13:32:00Z"),
+        "title": .string("Apollo"), "notes": .string("line one\nline two"),
+        "createdAt": try day("1969-07-16T13:32:00Z"),
         "uuid": .uuid(uuid(9)), "members": .toMany([to("Employee", 3), to("Employee", 6)]),
         // Not in the order of their references.
         "milestones": .toMany([to("Project", 12), to("Project", 11)]), "related": .toMany([to("Project", 10)]),
@@ -124,7 +128,8 @@ enum SampleStores {
     try filler.add(
       "Project", 10,
       [
-        "title": .string(" Blank at both ends "), "notes": .string(""), "members": .toMany([to("Employee", 3), to("Employee", 4)]),
+        "title": .string(" Blank at both ends "), "notes": .string(""),
+        "members": .toMany([to("Employee", 3), to("Employee", 4)]),
         "related": .toMany([to("Project", 9), to("Project", 10)]),
       ])
     try filler.add("Project", 11, ["title": .string("Landing"), "partOf": .toOne(to("Project", 9))])
@@ -144,23 +149,34 @@ enum SampleStores {
   static func friendInfo() throws -> StoreSnapshot {
     let model = try model("FriendInfo")
     let filler = Filler(builder: NodeTableBuilder(model: model))
-    try filler.add("Person", 1, ["name": .string("Shelly"), "friends": .toMany([to("FriendInfo", 4), to("FriendInfo", 5)])])
+    try filler.add(
+      "Person", 1, ["name": .string("Shelly"), "friends": .toMany([to("FriendInfo", 4), to("FriendInfo", 5)])])
     try filler.add(
       "Person", 2,
-      ["name": .string("Jane"), "friends": .toMany([to("FriendInfo", 6)]), "befriendedBy": .toMany([to("FriendInfo", 4)])])
+      [
+        "name": .string("Jane"), "friends": .toMany([to("FriendInfo", 6)]),
+        "befriendedBy": .toMany([to("FriendInfo", 4)]),
+      ])
     try filler.add(
       "Person", 3,
       ["name": .string("José"), "befriendedBy": .toMany([to("FriendInfo", 5), to("FriendInfo", 6)])])
     try filler.add(
       "FriendInfo", 4,
-      ["ranking": .integer(1), "comment": .string("since school"), "source": .toOne(to("Person", 1)), "friend": .toOne(to("Person", 2))])
+      [
+        "ranking": .integer(1), "comment": .string("since school"), "source": .toOne(to("Person", 1)),
+        "friend": .toOne(to("Person", 2)),
+      ])
     try filler.add(
       "FriendInfo", 5, ["ranking": .integer(2), "source": .toOne(to("Person", 1)), "friend": .toOne(to("Person", 3))])
     try filler.add(
       "FriendInfo", 6,
-      ["ranking": .integer(1), "comment": .string(""), "source": .toOne(to("Person", 2)), "friend": .toOne(to("Person", 3))])
+      [
+        "ranking": .integer(1), "comment": .string(""), "source": .toOne(to("Person", 2)),
+        "friend": .toOne(to("Person", 3)),
+      ])
     let metadata = StoreMetadata(
-      storeType: "", uuid: try UUID(uuidString: "0F7D2C1A-6A31-4D0B-8E57-F21E2D1F0A11").orThrow("uuid"), lastReference: 6,
+      storeType: "", uuid: try UUID(uuidString: "0F7D2C1A-6A31-4D0B-8E57-F21E2D1F0A11").orThrow("uuid"),
+      lastReference: 6,
       model: model.description)
     return StoreSnapshot(nodes: try filler.builder.finish(), metadata: metadata)
   }

@@ -71,7 +71,9 @@ import Testing
           continue
         }
         let error = #expect(throws: PersistentStoreError.self) { try open(path, ["maximumObjects": "\(limit)"]) }
-        #expect(error?.code == .limitExceeded && error?.message.contains("more than \(limit) objects") == true, "\(count): \(String(describing: error))")
+        #expect(
+          error?.code == .limitExceeded && error?.message.contains("more than \(limit) objects") == true,
+          "\(count): \(String(describing: error))")
       }
     }
   }
@@ -82,7 +84,9 @@ import Testing
     let path = try store(type, in: folder)
     try open(path, ["maximumValueBytes": "1000"])
     let error = #expect(throws: PersistentStoreError.self) { try open(path, ["maximumValueBytes": "999"]) }
-    #expect(error?.code == .limitExceeded && error?.message.contains("1000 bytes: more than the limit 'maximumValueBytes' of 999") == true)
+    #expect(
+      error?.code == .limitExceeded
+        && error?.message.contains("1000 bytes: more than the limit 'maximumValueBytes' of 999") == true)
     #expect(error?.location.entity == "Note" && error?.location.property == "text")
   }
 
@@ -105,10 +109,13 @@ import Testing
     #expect(error?.code == .limitExceeded && error?.message.contains("'maximumDepth'") == true)
   }
 
-  @Test("what is no number, or is more than can be, is refused as an option", arguments: [
-    ("maximumBytes", "many"), ("maximumObjects", "-1"), ("maximumObjects", "2147483648"), ("maximumValueBytes", ""), ("maximumDepth", "513"),
-    ("maximumDepth", "1.5"),
-  ])
+  @Test(
+    "what is no number, or is more than can be, is refused as an option",
+    arguments: [
+      ("maximumBytes", "many"), ("maximumObjects", "-1"), ("maximumObjects", "2147483648"), ("maximumValueBytes", ""),
+      ("maximumDepth", "513"),
+      ("maximumDepth", "1.5"),
+    ])
   func options(_ name: String, _ value: String) throws {
     let folder = try Folder()
     let path = try store("XML", in: folder)

@@ -17,7 +17,9 @@ import Testing
     parts.removeLast(3)
     return parts.joined(separator: "/") + "/SampleStores"
   }()
-  private static func write(_ text: String, to path: String) throws { try Data(text.utf8).write(to: URL(filePath: path)) }
+  private static func write(_ text: String, to path: String) throws {
+    try Data(text.utf8).write(to: URL(filePath: path))
+  }
   private static func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     do {
       try body()
@@ -42,10 +44,15 @@ import Testing
     let path = try Self.convert(place, to: "Company.csvstore")
     try Self.addUnrelated(to: path)
     try PersistentStoreCoordinator(registry: .builtIn).destroyPersistentStore(at: path)
-    #expect(try FileManager.default.subpathsOfDirectory(atPath: path).sorted() == [".git", ".git/objects", ".git/objects/1", "notes", "notes/a.txt"])
+    #expect(
+      try FileManager.default.subpathsOfDirectory(atPath: path).sorted() == [
+        ".git", ".git/objects", ".git/objects/1", "notes", "notes/a.txt",
+      ])
     #expect(place.names == ["Company.csvstore"])
     // And nothing is there any more that a store could be opened from.
-    #expect(Self.code { try PersistentStoreCoordinator(registry: .builtIn).destroyPersistentStore(at: path) } == .unrecognizedFormat)
+    #expect(
+      Self.code { try PersistentStoreCoordinator(registry: .builtIn).destroyPersistentStore(at: path) }
+        == .unrecognizedFormat)
   }
 
   @Test("a directory with nothing else goes; a link to it stays")
@@ -100,7 +107,8 @@ import Testing
     let store = try coordinator.addPersistentStore(at: path)
     #expect(Self.code { try coordinator.destroyPersistentStore(at: path) } == .storeAlreadyAdded)
     try coordinator.remove(store)
-    #expect(place.names == ["Company.csvstore", "folder"] && FileManager.default.fileExists(atPath: place("folder/file.txt")))
+    #expect(
+      place.names == ["Company.csvstore", "folder"] && FileManager.default.fileExists(atPath: place("folder/file.txt")))
   }
 
   @Test("replacing a store that is a directory, and converting over one, keep what else is in it")
@@ -109,10 +117,13 @@ import Testing
     let path = try Self.convert(place, to: "Company.csvstore")
     try Self.addUnrelated(to: path)
     let coordinator = PersistentStoreCoordinator(registry: .builtIn)
-    try coordinator.replacePersistentStore(at: path, withPersistentStoreFrom: Self.samples + "/FriendInfo/FriendInfo.plist")
+    try coordinator.replacePersistentStore(
+      at: path, withPersistentStoreFrom: Self.samples + "/FriendInfo/FriendInfo.plist")
     #expect(try String(contentsOfFile: path + "/.git/objects/1", encoding: .utf8) == "object")
     #expect(try String(contentsOfFile: path + "/notes/a.txt", encoding: .utf8) == "a note")
-    #expect(FileManager.default.fileExists(atPath: path + "/FriendInfo.csv") && !FileManager.default.fileExists(atPath: path + "/Employee.csv"))
+    #expect(
+      FileManager.default.fileExists(atPath: path + "/FriendInfo.csv")
+        && !FileManager.default.fileExists(atPath: path + "/Employee.csv"))
   }
 
   // MARK: A removed store
@@ -133,13 +144,17 @@ import Testing
     return lstat(path, &status) == 0 ? status.st_mode & 0o777 : 0
   }
 
-  @Test("Save As and convert give no permissions that the source does not give, unless asked to", arguments: ["b.xml", "b.plist", "b.csvstore"])
+  @Test(
+    "Save As and convert give no permissions that the source does not give, unless asked to",
+    arguments: ["b.xml", "b.plist", "b.csvstore"])
   func permissions(_ name: String) throws {
     let place = try Place()
     let source = try Self.convert(place, to: "a.xml")
     chmod(source, 0o600)
     _ = try StoreConverter(registry: .builtIn).convert(from: source, to: place(name))
-    let files = name.hasSuffix("csvstore") ? try FileManager.default.contentsOfDirectory(atPath: place(name)).map { place(name) + "/" + $0 } : [place(name)]
+    let files =
+      name.hasSuffix("csvstore")
+      ? try FileManager.default.contentsOfDirectory(atPath: place(name)).map { place(name) + "/" + $0 } : [place(name)]
     #expect(!files.isEmpty && files.allSatisfy { Self.mode($0) == 0o600 })
     if name.hasSuffix("csvstore") { #expect(Self.mode(place(name)) == 0o700) }
     // And from there.

@@ -46,13 +46,17 @@ import Testing
         EntityDescription(
           name: "LIST",
           properties: [
-            .relationship(RelationshipDescription(name: "items", destinationEntityName: "ITEM", maximumCount: 0, isOrdered: isOrdered)),
+            .relationship(
+              RelationshipDescription(
+                name: "items", destinationEntityName: "ITEM", maximumCount: 0, isOrdered: isOrdered)),
             .relationship(RelationshipDescription(name: "others", destinationEntityName: "ITEM", maximumCount: 0)),
           ]),
       ]))
   }
 
-  @Test("it is kept through every format and back, to the byte", arguments: [["plist"], ["csvstore"], ["plist", "csvstore", "storedata"], ["storedata"]])
+  @Test(
+    "it is kept through every format and back, to the byte",
+    arguments: [["plist"], ["csvstore"], ["plist", "csvstore", "storedata"], ["storedata"]])
   func throughFormats(_ extensions: [String]) throws {
     let folder = try Folder()
     var path = try folder.write(Self.document, to: "source.xml")
@@ -86,13 +90,16 @@ import Testing
         """), to: "nodes.xml")
     let target = folder.path + "/nodes.csv"
     _ = try StoreConverter(registry: .builtIn).convert(from: path, to: target)
-    #expect(try String(contentsOfFile: target, encoding: .utf8) == "id:Reference NODE,next->>NODE (order unknown)\n1,3 1 2\n2,\n3,\n")
+    #expect(
+      try String(contentsOfFile: target, encoding: .utf8)
+        == "id:Reference NODE,next->>NODE (order unknown)\n1,3 1 2\n2,\n3,\n")
     let back = folder.path + "/back.csv"
     _ = try StoreConverter(registry: .builtIn).convert(from: target, to: back)
     #expect(try Data(contentsOf: URL(filePath: back)) == Data(contentsOf: URL(filePath: target)))
   }
 
-  @Test("a model decides: an ordered relationship keeps its sequence, an unordered one ascends", arguments: [true, false])
+  @Test(
+    "a model decides: an ordered relationship keeps its sequence, an unordered one ascends", arguments: [true, false])
   func withModel(_ isOrdered: Bool) throws {
     let folder = try Folder()
     let path = try folder.write(Self.document, to: "source.xml")
@@ -100,16 +107,20 @@ import Testing
     #expect(try Self.items(read) == (isOrdered ? [4, 2, 3] : [2, 3, 4]))
   }
 
-  @Test("members are compared as sets, and as sequences where a model on either side says ordered or a copy is verified")
+  @Test(
+    "members are compared as sets, and as sequences where a model on either side says ordered or a copy is verified")
   func comparison() throws {
     let folder = try Folder()
     let one = try folder.write(Self.document, to: "one.xml")
     let other = try folder.write(Self.document.replacing("z4 z2 z3", with: "z3 z4 z2"), to: "other.xml")
     #expect(GraphComparison.differences(try Self.open(one), try Self.open(other)).isEmpty)
     let ordered = try Self.model(isOrdered: true)
-    #expect(GraphComparison.differences(try Self.open(one, model: ordered), try Self.open(other)).map(\.key) == ["items"])
-    #expect(GraphComparison.differences(try Self.open(one), try Self.open(other, model: ordered)).map(\.key) == ["items"])
-    let strict = GraphComparison.differences(try Self.open(one), try Self.open(other), options: .init(comparesUnknownOrder: true))
+    #expect(
+      GraphComparison.differences(try Self.open(one, model: ordered), try Self.open(other)).map(\.key) == ["items"])
+    #expect(
+      GraphComparison.differences(try Self.open(one), try Self.open(other, model: ordered)).map(\.key) == ["items"])
+    let strict = GraphComparison.differences(
+      try Self.open(one), try Self.open(other), options: .init(comparesUnknownOrder: true))
     #expect(strict.map(\.key) == ["items"])
   }
 

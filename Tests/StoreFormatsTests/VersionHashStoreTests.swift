@@ -30,7 +30,8 @@ import Testing
   private static let types = [("XML", "xml"), ("BinaryPropertyList", "plist"), ("CSV", "csvstore")]
 
   private static func make(
-    _ path: String, _ type: String, model: ModelDescription = people, configuration: String? = nil, entries: PropertyListDictionary = [:]
+    _ path: String, _ type: String, model: ModelDescription = people, configuration: String? = nil,
+    entries: PropertyListDictionary = [:]
   ) throws -> StoreMetadata {
     let coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(model), registry: .builtIn)
     let store = try coordinator.addPersistentStore(type: type, configurationName: configuration, at: path)
@@ -44,8 +45,11 @@ import Testing
   private static func metadata(_ path: String) throws -> StoreMetadata {
     try PersistentStoreCoordinator.metadataForPersistentStore(at: path, registry: .builtIn)
   }
-  private static func open(_ path: String, _ model: ModelDescription?, _ options: StoreOptions = [:], configuration: String? = nil) throws {
-    let coordinator = PersistentStoreCoordinator(managedObjectModel: try model.map { try ManagedObjectModel($0) }, registry: .builtIn)
+  private static func open(
+    _ path: String, _ model: ModelDescription?, _ options: StoreOptions = [:], configuration: String? = nil
+  ) throws {
+    let coordinator = PersistentStoreCoordinator(
+      managedObjectModel: try model.map { try ManagedObjectModel($0) }, registry: .builtIn)
     try coordinator.addPersistentStore(configurationName: configuration, at: path, options: options, isReadOnly: true)
   }
   private static func error(_ body: () throws -> Void) throws -> PersistentStoreError {
@@ -62,16 +66,19 @@ import Testing
     #expect(VersionHashes(metadata: read.entries) == model.versionHashes)
     #expect(read.entries[VersionHashes.versionMetadataKey] == 3)
     #expect(read.entries[VersionHashes.identifiersMetadataKey] == ["1.0"])
-    #expect(read.entries[VersionHashes.digestMetadataKey] == nil && read.entries[VersionHashes.checksumMetadataKey] == nil)
+    #expect(
+      read.entries[VersionHashes.digestMetadataKey] == nil && read.entries[VersionHashes.checksumMetadataKey] == nil)
     #expect(saved.entries == read.entries)
   }
 
-  @Test("digest and checksum are kept true where a store has them, and identifiers that came with the same hashes are kept")
+  @Test(
+    "digest and checksum are kept true where a store has them, and identifiers that came with the same hashes are kept")
   func kept() throws {
     let scratch = try Scratch()
     let model = try ManagedObjectModel(Self.people)
     let entries: PropertyListDictionary = [
-      VersionHashes.digestMetadataKey: "old", VersionHashes.checksumMetadataKey: "old", VersionHashes.identifiersMetadataKey: ["mine"],
+      VersionHashes.digestMetadataKey: "old", VersionHashes.checksumMetadataKey: "old",
+      VersionHashes.identifiersMetadataKey: ["mine"],
       VersionHashes.metadataKey: model.versionHashes.propertyList,
     ]
     let read = try Self.make(scratch("a.xml"), "XML", entries: entries)
@@ -94,7 +101,9 @@ import Testing
     try Self.open(scratch("a.xml"), Self.people)
   }
 
-  @Test("a store is refused with a model of other hashes, with the property that differs, unless they are to be ignored", arguments: types)
+  @Test(
+    "a store is refused with a model of other hashes, with the property that differs, unless they are to be ignored",
+    arguments: types)
   func refused(_ type: String, _ fileExtension: String) throws {
     let scratch = try Scratch()
     let path = scratch("a." + fileExtension)
@@ -106,7 +115,8 @@ import Testing
     try Self.open(path, nil)
     try Self.open(path, Self.stricter, ["ignoreVersionHashes": "yes"])
     #expect(try Self.error { try Self.open(path, Self.stricter, ["ignoreVersionHashes": "no"]) }.code == .modelMismatch)
-    #expect(try Self.error { try Self.open(path, Self.stricter, ["ignoreVersionHashes": "perhaps"]) }.code == .invalidOption)
+    #expect(
+      try Self.error { try Self.open(path, Self.stricter, ["ignoreVersionHashes": "perhaps"]) }.code == .invalidOption)
   }
 
   @Test("without the model of the store only the entity is named")
@@ -120,7 +130,9 @@ import Testing
     #expect(error.code == .modelMismatch && error.message.contains("PERSON: the hash differs"), "\(error)")
     var other = model
     other.entities[0].name = "HUMAN"
-    #expect(try Self.error { try Self.open(scratch("a.xml"), other) }.message.contains("HUMAN: only in the model; PERSON: only in the store"))
+    #expect(
+      try Self.error { try Self.open(scratch("a.xml"), other) }.message.contains(
+        "HUMAN: only in the model; PERSON: only in the store"))
   }
 
   /// A store as Core Data writes it: no model, and hashes of a model that is not there.
@@ -169,7 +181,9 @@ import Testing
     }
   }
 
-  @Test("a conversion with a given model writes its hashes, though the source had others that were ignored", arguments: types)
+  @Test(
+    "a conversion with a given model writes its hashes, though the source had others that were ignored",
+    arguments: types)
   func converted(_ type: String, _ fileExtension: String) throws {
     let scratch = try Scratch()
     try Self.file(hashes: ["PERSON": Data(repeating: 7, count: 32)]).write(to: URL(filePath: scratch("a.xml")))
@@ -207,7 +221,10 @@ import Testing
     let model = try ManagedObjectModel(Self.people)
     let nodes = NodeTable(model: model)
     func snapshot(_ entries: PropertyListDictionary) -> StoreSnapshot {
-      StoreSnapshot(nodes: nodes, metadata: StoreMetadata(storeType: "XML", uuid: UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1)), entries: entries))
+      StoreSnapshot(
+        nodes: nodes,
+        metadata: StoreMetadata(
+          storeType: "XML", uuid: UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1)), entries: entries))
     }
     let mine = snapshot([VersionHashes.metadataKey: model.versionHashes.propertyList])
     let other = snapshot([VersionHashes.metadataKey: try ManagedObjectModel(Self.stricter).versionHashes.propertyList])

@@ -38,7 +38,9 @@ import Testing
     let plain = outcome(bytes, model, "libxml2")
     if quick == plain { return }
     // Not by #expect, which would print all values: Foundation ends the process at dates far away.
-    Issue.record("\(what()): \(summary(quick)) is not libxml2's \(summary(plain)): \(String(decoding: bytes.suffix(4000), as: UTF8.self))")
+    Issue.record(
+      "\(what()): \(summary(quick)) is not libxml2's \(summary(plain)): \(String(decoding: bytes.suffix(4000), as: UTF8.self))"
+    )
   }
 
   private static func summary(_ outcome: Outcome) -> String {
@@ -73,11 +75,14 @@ import Testing
     var snapshot = try RandomGraphs.make(seed: seed)
     snapshot.metadata.storeType = "XML"
     var store = try XMLSupport.store(["schema": schema])
-    let bytes = try XMLSupport.bytes(of: &store, StoreSnapshot(nodes: try snapshot.nodes.canonical(), metadata: snapshot.metadata))
+    let bytes = try XMLSupport.bytes(
+      of: &store, StoreSnapshot(nodes: try snapshot.nodes.canonical(), metadata: snapshot.metadata))
     return (bytes, snapshot.nodes.model)
   }
 
-  @Test("it takes what this format writes: every type, edge values, strings for references", arguments: 1...40 as ClosedRange<UInt64>)
+  @Test(
+    "it takes what this format writes: every type, edge values, strings for references",
+    arguments: 1...40 as ClosedRange<UInt64>)
   func ownFiles(_ seed: UInt64) throws {
     let (bytes, model) = try Self.written(seed, schema: seed % 2 == 0 ? "embed" : "omit")
     #expect(try Self.isTaken(bytes, model))
@@ -85,7 +90,8 @@ import Testing
     Self.expectSame(bytes, nil)
   }
 
-  @Test("an element may be cut anywhere between two pieces of the file", arguments: [1, 2, 3, 7, 13, 64, 65, 100, 1000])
+  @Test(
+    "an element may be cut anywhere between two pieces of the file", arguments: [1, 2, 3, 7, 13, 64, 65, 100, 1000])
   func pieces(_ size: Int) throws {
     let (bytes, model) = try Self.written(5, schema: "omit")
     let builder = NodeTableBuilder(model: model)
@@ -104,7 +110,8 @@ import Testing
   @Test("a long text over many pieces is taken", arguments: [100_000, 3_000_000])
   func longText(_ count: Int) throws {
     let text = String(repeating: "Grüße, 世界\n", count: count / 14)
-    let bytes = Array(XMLSupport.document(Self.object(#"<attribute name="title" type="string">\#(text)</attribute>"#)).utf8)
+    let bytes = Array(
+      XMLSupport.document(Self.object(#"<attribute name="title" type="string">\#(text)</attribute>"#)).utf8)
     #expect(try Self.isTaken(bytes, Self.model()))
     Self.expectSame(bytes, try Self.model())
   }
@@ -128,7 +135,9 @@ import Testing
   static func object(_ properties: String) -> String {
     "    <object type=\"ITEM\" id=\"z102\">\n        \(properties)\n    </object>"
   }
-  static func title(_ text: String) -> String { object("<attribute name=\"title\" type=\"string\">\(text)</attribute>") }
+  static func title(_ text: String) -> String {
+    object("<attribute name=\"title\" type=\"string\">\(text)</attribute>")
+  }
 
   /// Well-formed documents, and others, of another shape.
   static let unusual: [(name: String, objects: String)] = [
@@ -138,7 +147,8 @@ import Testing
     ("a greater-than", title("a > b")), ("the end of CDATA", title("a ]]> b")), ("a carriage return", title("a\r\nb")),
     ("a carriage return between elements", title("a").replacingOccurrences(of: "\n", with: "\r\n")),
     ("a control", title("a\u{1}b")), ("no character of XML", title("a\u{FFFE}b")), ("a zero", title("a\0b")),
-    ("an element in the text", title("a<b/>")), ("a self-closing tag", object(#"<attribute name="title" type="string"/>"#)),
+    ("an element in the text", title("a<b/>")),
+    ("a self-closing tag", object(#"<attribute name="title" type="string"/>"#)),
     ("single quotes", object(#"<attribute name='title' type="string">a</attribute>"#)),
     ("another order", object(#"<attribute type="string" name="title">a</attribute>"#)),
     ("an attribute twice", object(#"<attribute name="title" name="title" type="string">a</attribute>"#)),
@@ -150,22 +160,32 @@ import Testing
     ("a blank in an end tag", object(#"<attribute name="title" type="string">a</attribute >"#)),
     ("text between elements", object(#"<attribute name="title" type="string">a</attribute>b"#)),
     ("text in a relationship", object(#"<relationship name="next" type="0/1" destination="ITEM"> </relationship>"#)),
-    ("a type where there must be none", object(#"<attribute name="title" type="string" valuetype="string">a</attribute>"#)),
-    ("an unknown element", object(#"<other name="title"></other>"#)), ("a second head", "<databaseInfo></databaseInfo>"),
+    (
+      "a type where there must be none",
+      object(#"<attribute name="title" type="string" valuetype="string">a</attribute>"#)
+    ),
+    ("an unknown element", object(#"<other name="title"></other>"#)),
+    ("a second head", "<databaseInfo></databaseInfo>"),
     ("an unknown property", object(#"<attribute name="color" type="string">a</attribute>"#)),
-    ("a property twice", object(#"<attribute name="title" type="string">a</attribute><attribute name="title" type="string">a</attribute>"#)),
+    (
+      "a property twice",
+      object(#"<attribute name="title" type="string">a</attribute><attribute name="title" type="string">a</attribute>"#)
+    ),
     ("a number that does not fit", object(#"<attribute name="number" type="int16">70000</attribute>"#)),
-    ("a bad escape", title(#"a\b"#)), ("an unknown entity of the model", title("a").replacingOccurrences(of: "ITEM", with: "THING")),
+    ("a bad escape", title(#"a\b"#)),
+    ("an unknown entity of the model", title("a").replacingOccurrences(of: "ITEM", with: "THING")),
     ("an id twice", title("a") + "\n" + title("b")), ("an element that never ends", #"<object type="ITEM" id="z1">"#),
     ("a namespace", title("a").replacingOccurrences(of: "<object", with: "<object xmlns=\"x\"")),
     ("a prefix", title("a").replacingOccurrences(of: "object", with: "p:object")),
-    ("a document after the document", "</database><database>"), ("a malformed id", title("a").replacingOccurrences(of: "z102", with: "102")),
+    ("a document after the document", "</database><database>"),
+    ("a malformed id", title("a").replacingOccurrences(of: "z102", with: "102")),
   ]
 
   @Test("it leaves other documents to libxml2, and nothing of its own stays behind", arguments: unusual.indices)
   func leftToTheOther(_ index: Int) throws {
     // An object before it, so that there is something to forget.
-    let before = "    <object type=\"ITEM\" id=\"z101\">\n        <attribute name=\"title\" type=\"string\">first\nline</attribute>\n    </object>\n"
+    let before =
+      "    <object type=\"ITEM\" id=\"z101\">\n        <attribute name=\"title\" type=\"string\">first\nline</attribute>\n    </object>\n"
     let bytes = Array(XMLSupport.document(before + Self.unusual[index].objects).utf8)
     #expect(try !Self.isTaken(bytes, Self.model()))
     Self.expectSame(bytes, try Self.model())
@@ -173,8 +193,10 @@ import Testing
   }
 
   static let badUTF8: [[UInt8]] = [
-    [0x80], [0xC3], [0xC0, 0x80], [0xC1, 0xBF], [0xE0, 0x9F, 0xBF], [0xED, 0xA0, 0x80], [0xEF, 0xBF, 0xBE], [0xEF, 0xBF, 0xBF],
-    [0xF0, 0x8F, 0xBF, 0xBF], [0xF4, 0x90, 0x80, 0x80], [0xF5, 0x80, 0x80, 0x80], [0xFF], [0xE2, 0x82], [0xF0, 0x9F, 0x98],
+    [0x80], [0xC3], [0xC0, 0x80], [0xC1, 0xBF], [0xE0, 0x9F, 0xBF], [0xED, 0xA0, 0x80], [0xEF, 0xBF, 0xBE],
+    [0xEF, 0xBF, 0xBF],
+    [0xF0, 0x8F, 0xBF, 0xBF], [0xF4, 0x90, 0x80, 0x80], [0xF5, 0x80, 0x80, 0x80], [0xFF], [0xE2, 0x82],
+    [0xF0, 0x9F, 0x98],
   ]
 
   @Test("bytes that are no UTF-8 are for libxml2 to refuse", arguments: badUTF8)
@@ -187,8 +209,10 @@ import Testing
 
   static let beginnings: [(isTaken: Bool, text: String)] = [
     (true, #"<?xml version="1.0"?>"#), (true, #"<?xml version="1.0" standalone="no"?>"#),
-    (true, #"<?xml version="1.0" encoding="UTF-8" standalone="yes"?>"#), (false, #"<?xml version="1.0" encoding="ISO-8859-1"?>"#),
-    (false, #"<?xml version='1.0'?>"#), (false, "\u{FEFF}<?xml version=\"1.0\"?>"), (false, "<?xml version=\"1.0\"?>\n<!-- a -->"),
+    (true, #"<?xml version="1.0" encoding="UTF-8" standalone="yes"?>"#),
+    (false, #"<?xml version="1.0" encoding="ISO-8859-1"?>"#),
+    (false, #"<?xml version='1.0'?>"#), (false, "\u{FEFF}<?xml version=\"1.0\"?>"),
+    (false, "<?xml version=\"1.0\"?>\n<!-- a -->"),
     (false, #"<?xml version="1.1"?>"#), (false, ""), (false, " <?xml version=\"1.0\"?>"),
   ]
 
@@ -199,7 +223,9 @@ import Testing
     Self.expectSame(bytes, try Self.model())
   }
 
-  @Test("what comes after the document is blank, or for libxml2", arguments: ["\n", " \t\n", "\r\n", "x", "<!-- a -->", "\0"])
+  @Test(
+    "what comes after the document is blank, or for libxml2",
+    arguments: ["\n", " \t\n", "\r\n", "x", "<!-- a -->", "\0"])
   func after(_ tail: String) throws {
     let bytes = Array((XMLSupport.document(Self.title("a")) + tail).utf8)
     #expect(try Self.isTaken(bytes, Self.model()) == (tail.allSatisfy { $0 == "\n" || $0 == " " || $0 == "\t" }))
@@ -209,7 +235,9 @@ import Testing
   @Test("places of errors found after the reading are the same")
   func laterErrors() throws {
     let text = "two\nlines\n\nand é 世界\n"
-    let objects = Self.title(text) + "\n\n" + Self.object(#"<relationship name="next" type="0/1" destination="ITEM" idrefs="z7"></relationship>"#)
+    let objects =
+      Self.title(text) + "\n\n"
+      + Self.object(#"<relationship name="next" type="0/1" destination="ITEM" idrefs="z7"></relationship>"#)
       .replacingOccurrences(of: "z102", with: "z103")
     let bytes = Array(XMLSupport.document(objects).utf8)
     #expect(try Self.isTaken(bytes, Self.model()))
@@ -222,19 +250,24 @@ import Testing
 
   static let snippets: [[UInt8]] =
     [
-      "&amp;", "&#13;", "&#xD;", "&lt;", "&x;", "<!-- x -->", "<![CDATA[x]]>", "]]>", "<?p?>", "\r", "\r\n", "\n", "\t", " ", "'", "\"", "<", ">",
-      "/>", "\\", "\\u3c00", "\\u3dd8\\u00de", "\\u3dd8", "\0", "\u{1}", "\u{7F}", "\u{85}", "\u{FEFF}", "\u{FFFD}", "\u{1F600}", "é", "z", "0", "-",
-      "</attribute>", "</object>", "</database>", "</relationship>", "<object type=\"TAG\" id=\"z900\">\n    </object>", " idrefs=\"z1\"",
-      " valuetype=\"string\"", "<attribute name=\"title\" type=\"string\">x</attribute>", "999999999999999999999", ".", "e5", "nan", "  ",
+      "&amp;", "&#13;", "&#xD;", "&lt;", "&x;", "<!-- x -->", "<![CDATA[x]]>", "]]>", "<?p?>", "\r", "\r\n", "\n", "\t",
+      " ", "'", "\"", "<", ">",
+      "/>", "\\", "\\u3c00", "\\u3dd8\\u00de", "\\u3dd8", "\0", "\u{1}", "\u{7F}", "\u{85}", "\u{FEFF}", "\u{FFFD}",
+      "\u{1F600}", "é", "z", "0", "-",
+      "</attribute>", "</object>", "</database>", "</relationship>", "<object type=\"TAG\" id=\"z900\">\n    </object>",
+      " idrefs=\"z1\"",
+      " valuetype=\"string\"", "<attribute name=\"title\" type=\"string\">x</attribute>", "999999999999999999999", ".",
+      "e5", "nan", "  ",
       "<database>", "</databaseInfo>", "<databaseInfo>", "xmlns=\"a\" ", "x:",
     ].map { Array($0.utf8) } + badUTF8
 
   static func mutated(_ bytes: [UInt8], _ random: inout Random) -> [UInt8] {
     var bytes = bytes
     // The head is libxml2's in any case: mostly behind it.
-    let head = String(decoding: bytes, as: UTF8.self).range(of: "</databaseInfo>").map {
-      String(decoding: bytes, as: UTF8.self)[..<$0.lowerBound].utf8.count
-    } ?? 0
+    let head =
+      String(decoding: bytes, as: UTF8.self).range(of: "</databaseInfo>").map {
+        String(decoding: bytes, as: UTF8.self)[..<$0.lowerBound].utf8.count
+      } ?? 0
     for _ in 0..<Int.random(in: 1...3, using: &random) {
       let least = Int.random(in: 0..<8, using: &random) == 0 ? 0 : min(head, bytes.count - 1)
       guard bytes.count > least + 1 else { return bytes }

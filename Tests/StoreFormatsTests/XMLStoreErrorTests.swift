@@ -6,23 +6,24 @@ import XMLStoreFormat
 @Suite("What an XML store refuses")
 struct XMLStoreErrorTests {
   static func model() throws -> ManagedObjectModel {
-    try ManagedObjectModel(ModelDescription(entities: [
-      EntityDescription(
-        name: "Item",
-        properties: [
-          .attribute(AttributeDescription(name: "flag", type: .boolean)),
-          .attribute(AttributeDescription(name: "small", type: .integer16)),
-          .attribute(AttributeDescription(name: "price", type: .decimal)),
-          .attribute(AttributeDescription(name: "ratio", type: .float)),
-          .attribute(AttributeDescription(name: "when", type: .date)),
-          .attribute(AttributeDescription(name: "blob", type: .binaryData)),
-          .attribute(AttributeDescription(name: "key", type: .uuid)),
-          .attribute(AttributeDescription(name: "text", type: .string)),
-          .attribute(AttributeDescription(name: "any", type: .undefined)),
-          .relationship(RelationshipDescription(name: "one", destinationEntityName: "Item")),
-          .relationship(RelationshipDescription(name: "many", destinationEntityName: "Item", maximumCount: 0)),
-        ])
-    ]))
+    try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(
+          name: "Item",
+          properties: [
+            .attribute(AttributeDescription(name: "flag", type: .boolean)),
+            .attribute(AttributeDescription(name: "small", type: .integer16)),
+            .attribute(AttributeDescription(name: "price", type: .decimal)),
+            .attribute(AttributeDescription(name: "ratio", type: .float)),
+            .attribute(AttributeDescription(name: "when", type: .date)),
+            .attribute(AttributeDescription(name: "blob", type: .binaryData)),
+            .attribute(AttributeDescription(name: "key", type: .uuid)),
+            .attribute(AttributeDescription(name: "text", type: .string)),
+            .attribute(AttributeDescription(name: "any", type: .undefined)),
+            .relationship(RelationshipDescription(name: "one", destinationEntityName: "Item")),
+            .relationship(RelationshipDescription(name: "many", destinationEntityName: "Item", maximumCount: 0)),
+          ])
+      ]))
   }
 
   /// The line of the property in the documents below.
@@ -38,16 +39,18 @@ struct XMLStoreErrorTests {
     return try XMLSupport.failure { _ = try XMLSupport.open(document, model: try model()) }
   }
 
-  @Test("a wrong value names line, column, object and property", arguments: [
-    ("flag", "bool", "2"), ("flag", "bool", "YES"), ("flag", "bool", ""), ("small", "int16", "70000"),
-    ("small", "int16", "-32769"), ("small", "int16", "1.0"), ("small", "int16", "abc"), ("small", "int16", ""),
-    ("small", "int16", " 1"), ("price", "decimal", "1,5"), ("price", "decimal", "1e999"),
-    ("ratio", "float", "fast"), ("ratio", "float", "0x1p3"), ("when", "date", "yesterday"),
-    ("when", "date", "12.0000000000000000000x"), ("blob", "binary", "AAE"), ("blob", "binary", "*"),
-    ("blob", "binary", "AB=="), ("key", "uuid", "no"), ("text", "string", #"\x"#), ("text", "string", #"end\"#),
-    ("text", "string", #"\u3c0"#), ("text", "string", #"\u3dd8"#), ("text", "string", #"\u00de"#),
-    ("text", "string", #"\u3dd8\u3c00"#), ("text", "string", #"\u00g0"#),
-  ])
+  @Test(
+    "a wrong value names line, column, object and property",
+    arguments: [
+      ("flag", "bool", "2"), ("flag", "bool", "YES"), ("flag", "bool", ""), ("small", "int16", "70000"),
+      ("small", "int16", "-32769"), ("small", "int16", "1.0"), ("small", "int16", "abc"), ("small", "int16", ""),
+      ("small", "int16", " 1"), ("price", "decimal", "1,5"), ("price", "decimal", "1e999"),
+      ("ratio", "float", "fast"), ("ratio", "float", "0x1p3"), ("when", "date", "yesterday"),
+      ("when", "date", "12.0000000000000000000x"), ("blob", "binary", "AAE"), ("blob", "binary", "*"),
+      ("blob", "binary", "AB=="), ("key", "uuid", "no"), ("text", "string", #"\x"#), ("text", "string", #"end\"#),
+      ("text", "string", #"\u3c0"#), ("text", "string", #"\u3dd8"#), ("text", "string", #"\u00de"#),
+      ("text", "string", #"\u3dd8\u3c00"#), ("text", "string", #"\u00g0"#),
+    ])
   func wrongValue(_ name: String, _ type: String, _ text: String) throws {
     let error = try Self.failure(#"<attribute name="\#(name)" type="\#(type)">\#(text)</attribute>"#)
     #expect(error.code == .invalidValue || error.code == .malformed)
@@ -59,13 +62,15 @@ struct XMLStoreErrorTests {
     #expect(error.location.property == name)
   }
 
-  @Test("nothing is skipped that the model does not know", arguments: [
-    #"<attribute name="colour" type="string">red</attribute>"#,
-    #"<relationship name="colour" type="0/1" destination="ITEM"></relationship>"#,
-    #"<attribute name="one" type="string">red</attribute>"#,
-    #"<relationship name="text" type="0/1" destination="ITEM"></relationship>"#,
-    #"<relationship name="one" type="0/1" destination="OTHER"></relationship>"#,
-  ])
+  @Test(
+    "nothing is skipped that the model does not know",
+    arguments: [
+      #"<attribute name="colour" type="string">red</attribute>"#,
+      #"<relationship name="colour" type="0/1" destination="ITEM"></relationship>"#,
+      #"<attribute name="one" type="string">red</attribute>"#,
+      #"<relationship name="text" type="0/1" destination="ITEM"></relationship>"#,
+      #"<relationship name="one" type="0/1" destination="OTHER"></relationship>"#,
+    ])
   func mismatch(_ property: String) throws {
     let error = try Self.failure(property)
     #expect(error.code == .modelMismatch)
@@ -73,25 +78,27 @@ struct XMLStoreErrorTests {
     #expect(error.location.entity == "Item")
   }
 
-  @Test("what no store has is refused with its place", arguments: [
-    #"<attribute name="text" type="string">a</attribute><attribute name="text" type="string">b</attribute>"#,
-    #"<attribute name="TEXT" type="string">a</attribute><attribute name="text" type="string">b</attribute>"#,
-    #"<relationship name="one" type="0/1" destination="ITEM"></relationship><relationship name="one" type="0/1" destination="ITEM"></relationship>"#,
-    #"<relationship name="one" type="0/1" destination="ITEM" idrefs="z7 z7"></relationship>"#,
-    #"<relationship name="one" type="0/1" destination="ITEM" idrefs="7"></relationship>"#,
-    #"<relationship name="one" type="0/1" destination="ITEM" idrefs="z007"></relationship>"#,
-    #"<relationship name="one" type="0/1" destination="ITEM" idrefs="z7.OTHER"></relationship>"#,
-    #"<attribute type="string">a</attribute>"#, #"<attribute name="text">a</attribute>"#,
-    #"<attribute name="text" type="string" size="3">a</attribute>"#,
-    #"<attribute name="text" type="string" valuetype="string">a</attribute>"#,
-    #"<attribute name="any" type="undefined">a</attribute>"#,
-    #"<attribute name="any" type="undefined" valuetype="thing">a</attribute>"#,
-    #"<attribute name="any" type="undefined" valuetype="int64">a</attribute>"#,
-    #"<attribute name="text" type="string"><b>a</b></attribute>"#, "<value/>", "words<a/>",
-    #"<object type="ITEM" id="z8"></object>"#, #"<relationship name="one" type="0/1"></relationship>"#,
-    #"<attribute name="text" type="string">&other;</attribute>"#,
-    #"<attribute name="text" type="string">a</relationship>"#,
-  ])
+  @Test(
+    "what no store has is refused with its place",
+    arguments: [
+      #"<attribute name="text" type="string">a</attribute><attribute name="text" type="string">b</attribute>"#,
+      #"<attribute name="TEXT" type="string">a</attribute><attribute name="text" type="string">b</attribute>"#,
+      #"<relationship name="one" type="0/1" destination="ITEM"></relationship><relationship name="one" type="0/1" destination="ITEM"></relationship>"#,
+      #"<relationship name="one" type="0/1" destination="ITEM" idrefs="z7 z7"></relationship>"#,
+      #"<relationship name="one" type="0/1" destination="ITEM" idrefs="7"></relationship>"#,
+      #"<relationship name="one" type="0/1" destination="ITEM" idrefs="z007"></relationship>"#,
+      #"<relationship name="one" type="0/1" destination="ITEM" idrefs="z7.OTHER"></relationship>"#,
+      #"<attribute type="string">a</attribute>"#, #"<attribute name="text">a</attribute>"#,
+      #"<attribute name="text" type="string" size="3">a</attribute>"#,
+      #"<attribute name="text" type="string" valuetype="string">a</attribute>"#,
+      #"<attribute name="any" type="undefined">a</attribute>"#,
+      #"<attribute name="any" type="undefined" valuetype="thing">a</attribute>"#,
+      #"<attribute name="any" type="undefined" valuetype="int64">a</attribute>"#,
+      #"<attribute name="text" type="string"><b>a</b></attribute>"#, "<value/>", "words<a/>",
+      #"<object type="ITEM" id="z8"></object>"#, #"<relationship name="one" type="0/1"></relationship>"#,
+      #"<attribute name="text" type="string">&other;</attribute>"#,
+      #"<attribute name="text" type="string">a</relationship>"#,
+    ])
   func wrongStructure(_ property: String) throws {
     let error = try Self.failure(property)
     #expect(error.code == .malformed || error.code == .invalidValue)
@@ -101,7 +108,8 @@ struct XMLStoreErrorTests {
 
   @Test("a reference to nothing and an id that comes twice are errors")
   func references() throws {
-    let dangling = try Self.failure(#"<relationship name="one" type="0/1" destination="ITEM" idrefs="z8"></relationship>"#)
+    let dangling = try Self.failure(
+      #"<relationship name="one" type="0/1" destination="ITEM" idrefs="z8"></relationship>"#)
     #expect(dangling.code == .danglingReference)
     #expect(dangling.location.property == "one")
     let twice = XMLSupport.document(#"<object type="ITEM" id="z7"></object><object type="ITEM" id="z7"></object>"#)
@@ -128,7 +136,9 @@ struct XMLStoreErrorTests {
         """)
       let error = try XMLSupport.failure { _ = try XMLSupport.open(Array(document.utf8), options: ["parser": parser]) }
       #expect(error.code == .duplicateReference)
-      #expect(error.location == StoreLocation(file: "test.xml", line: Self.line + 2, entity: second, reference: id), "\(error)")
+      #expect(
+        error.location == StoreLocation(file: "test.xml", line: Self.line + 2, entity: second, reference: id),
+        "\(error)")
       #expect(error.message == "two objects have the id \(id): the first one is in line \(Self.line)")
     }
   }
@@ -142,20 +152,28 @@ struct XMLStoreErrorTests {
     #expect(error.location.line == 11)
   }
 
-  @Test("a head that lacks something, or has it twice, is refused", arguments: [
-    ("<version>134481920</version>", ""), ("<version>134481920</version>", "<version>x</version>"),
-    ("<UUID>B4FC79D0-E654-43EF-9020-A5273B3F104A</UUID>", ""),
-    ("<UUID>B4FC79D0-E654-43EF-9020-A5273B3F104A</UUID>", "<UUID>none</UUID>"),
-    ("<nextObjectID>200</nextObjectID>", ""), ("<nextObjectID>200</nextObjectID>", "<nextObjectID>-1</nextObjectID>"),
-    ("<nextObjectID>200</nextObjectID>", "<nextObjectID>1</nextObjectID><nextObjectID>1</nextObjectID>"),
-    ("<metadata></metadata>", "<metadata></metadata><metadata></metadata>"),
-    ("<metadata></metadata>", "<metadata>&lt;plist&gt;</metadata>"),
-    ("<metadata></metadata>", "<metadata><plist><array></array></plist></metadata>"),
-    ("<metadata></metadata>", "<metadata><plist><dict><key>a</key></dict></plist></metadata>"),
-    ("<metadata></metadata>", "<metadata><plist><dict><key>AtomicStoreModel</key><string>x</string></dict></plist></metadata>"),
-    ("<metadata></metadata>", "<metadata><plist><dict><key>AtomicStoreExactEntries</key><data>AAEC</data></dict></plist></metadata>"),
-    ("<metadata></metadata>", "<extra></extra>"),
-  ])
+  @Test(
+    "a head that lacks something, or has it twice, is refused",
+    arguments: [
+      ("<version>134481920</version>", ""), ("<version>134481920</version>", "<version>x</version>"),
+      ("<UUID>B4FC79D0-E654-43EF-9020-A5273B3F104A</UUID>", ""),
+      ("<UUID>B4FC79D0-E654-43EF-9020-A5273B3F104A</UUID>", "<UUID>none</UUID>"),
+      ("<nextObjectID>200</nextObjectID>", ""), ("<nextObjectID>200</nextObjectID>", "<nextObjectID>-1</nextObjectID>"),
+      ("<nextObjectID>200</nextObjectID>", "<nextObjectID>1</nextObjectID><nextObjectID>1</nextObjectID>"),
+      ("<metadata></metadata>", "<metadata></metadata><metadata></metadata>"),
+      ("<metadata></metadata>", "<metadata>&lt;plist&gt;</metadata>"),
+      ("<metadata></metadata>", "<metadata><plist><array></array></plist></metadata>"),
+      ("<metadata></metadata>", "<metadata><plist><dict><key>a</key></dict></plist></metadata>"),
+      (
+        "<metadata></metadata>",
+        "<metadata><plist><dict><key>AtomicStoreModel</key><string>x</string></dict></plist></metadata>"
+      ),
+      (
+        "<metadata></metadata>",
+        "<metadata><plist><dict><key>AtomicStoreExactEntries</key><data>AAEC</data></dict></plist></metadata>"
+      ),
+      ("<metadata></metadata>", "<extra></extra>"),
+    ])
   func wrongHead(_ found: String, _ put: String) throws {
     let text = XMLSupport.document("").replacingOccurrences(of: found, with: put)
     let error = try XMLSupport.failure { _ = try XMLSupport.open(text) }

@@ -36,7 +36,10 @@ struct XMLStoreExtensionTests {
   {
     var store = try XMLSupport.store(options)
     let bytes = try XMLSupport.bytes(of: &store, StoreSnapshot(nodes: try nodes.canonical(), metadata: metadata))
-    return (try XMLSupport.open(bytes, model: options["schema"] == "omit" ? nodes.model : nil), String(decoding: bytes, as: UTF8.self))
+    return (
+      try XMLSupport.open(bytes, model: options["schema"] == "omit" ? nodes.model : nil),
+      String(decoding: bytes, as: UTF8.self)
+    )
   }
 
   static func metadata(_ nodes: NodeTable) -> StoreMetadata {
@@ -46,7 +49,10 @@ struct XMLStoreExtensionTests {
   // MARK: Values
 
   static let values: [(String, StoredValue)] =
-    [0, 1, -1, 0.1, .nan, .infinity, -.infinity, -0.0, .leastNonzeroMagnitude, 1e-300, 2.2250738585072014e-308, 1e300, 1e-5, 0x1p-11]
+    [
+      0, 1, -1, 0.1, .nan, .infinity, -.infinity, -0.0, .leastNonzeroMagnitude, 1e-300, 2.2250738585072014e-308, 1e300,
+      1e-5, 0x1p-11,
+    ]
     .flatMap { number -> [(String, StoredValue)] in
       [
         ("aDouble", .double(number)), ("aDate", .date(Date(timeIntervalSinceReferenceDate: number))),
@@ -91,7 +97,8 @@ struct XMLStoreExtensionTests {
     for entity in 0..<2 {
       for number in 0..<Int.random(in: 1...30, using: &random) {
         let reference: ReferenceObject =
-          seed % 3 == 2 && number % 4 == 0 ? .string(Self.text(&random) + "\(number)") : .integer(Int64(number * 3 - (seed % 4)))
+          seed % 3 == 2 && number % 4 == 0
+          ? .string(Self.text(&random) + "\(number)") : .integer(Int64(number * 3 - (seed % 4)))
         references[entity].append(reference)
         _ = try nodes.addCacheNode(entity: entity, reference: reference)
       }
@@ -119,7 +126,10 @@ struct XMLStoreExtensionTests {
   }
 
   static func text(_ random: inout SeededGenerator) -> String {
-    let pool: [UInt32] = [0, 9, 10, 13, 0x20, 0x26, 0x3C, 0x3E, 0x5C, 0x75, 0x61, 0xE9, 0x301, 0xFEFE, 0xFEFF, 0xFFFF, 0x1F600, 0x10FFFF, 0x25, 0x2E]
+    let pool: [UInt32] = [
+      0, 9, 10, 13, 0x20, 0x26, 0x3C, 0x3E, 0x5C, 0x75, 0x61, 0xE9, 0x301, 0xFEFE, 0xFEFF, 0xFFFF, 0x1F600, 0x10FFFF,
+      0x25, 0x2E,
+    ]
     var text = ""
     for _ in 0..<Int.random(in: 0...12, using: &random) {
       if let scalar = Unicode.Scalar(pool[Int.random(in: 0..<pool.count, using: &random)]) {
@@ -168,7 +178,8 @@ struct XMLStoreExtensionTests {
       let digits = (0..<20).map { _ in String(Int.random(in: 0...9, using: &random)) }.joined()
       let text = "\(seed % 2 == 0 ? "" : "-")\(whole).\(digits)"
       let opened = try XMLSupport.open(
-        XMLSupport.document("<object type=\"A\" id=\"z1\"><attribute name=\"d\" type=\"date\">\(text)</attribute></object>"))
+        XMLSupport.document(
+          "<object type=\"A\" id=\"z1\"><attribute name=\"d\" type=\"date\">\(text)</attribute></object>"))
       let value = opened.nodes.value(slot: 0, of: NodeHandle(entity: 0, row: 0))
       #expect(value == .date(Date(timeIntervalSinceReferenceDate: try #require(Double(text)))))
     }
@@ -218,15 +229,16 @@ struct XMLStoreExtensionTests {
   @Test("names that differ only in case are told apart by the schema, and refused without")
   func foldedNames() throws {
     let model = try ManagedObjectModel(
-      ModelDescription(entities: ["Item", "ITEM", "Other"].map {
-        EntityDescription(
-          name: $0,
-          properties: [
-            .attribute(AttributeDescription(name: "value", type: .string)),
-            .attribute(AttributeDescription(name: "Value", type: .string)),
-            .relationship(RelationshipDescription(name: "r", destinationEntityName: "Item")),
-          ])
-      }))
+      ModelDescription(
+        entities: ["Item", "ITEM", "Other"].map {
+          EntityDescription(
+            name: $0,
+            properties: [
+              .attribute(AttributeDescription(name: "value", type: .string)),
+              .attribute(AttributeDescription(name: "Value", type: .string)),
+              .relationship(RelationshipDescription(name: "r", destinationEntityName: "Item")),
+            ])
+        }))
     var nodes = NodeTable(model: model)
     for entity in 0..<3 {
       let node = try nodes.addCacheNode(entity: entity, reference: .integer(Int64(entity + 1)))
@@ -262,7 +274,8 @@ struct XMLStoreExtensionTests {
     #expect(opened.metadata.model == nodes.model.description)
     #expect(!(try Self.again(nodes, Self.metadata(nodes), ["schema": "omit"]).text.contains("AtomicStoreModel")))
 
-    let inferred = try XMLSupport.open(XMLSupport.document(XMLStoreFormatTests.library, metadata: XMLStoreFormatTests.metadata))
+    let inferred = try XMLSupport.open(
+      XMLSupport.document(XMLStoreFormatTests.library, metadata: XMLStoreFormatTests.metadata))
     #expect(!(try XMLSupport.text(of: inferred).contains("AtomicStoreModel")))
     #expect(try Self.again(inferred.nodes, inferred.metadata, ["schema": "embed"]).text.contains("AtomicStoreModel"))
     // Without its objects the file would no longer tell.
@@ -284,7 +297,8 @@ struct XMLStoreExtensionTests {
     metadata.entries = [
       "plain": .string("a<b>&c\n"), "control": .string("\0\r"), "key\u{1}": .boolean(true), "nan": .real(.nan),
       "minus": .real(-0.0), "third": .real(1.0 / 3), "large": .integer(Int128(UInt64.max)),
-      "date": .date(Date(timeIntervalSinceReferenceDate: 1)), "fraction": .date(Date(timeIntervalSinceReferenceDate: 0.1)),
+      "date": .date(Date(timeIntervalSinceReferenceDate: 1)),
+      "fraction": .date(Date(timeIntervalSinceReferenceDate: 0.1)),
       "nested": .dictionary(["a": .array([.boolean(false), .data(Data(repeating: 7, count: 100)), .dictionary([:])])]),
       "uid": .uid(5), "likeUID": .dictionary(["CF$UID": .integer(5)]), "empty": .array([]), "nothing": .data(Data()),
     ]
@@ -295,7 +309,9 @@ struct XMLStoreExtensionTests {
     #expect(try XMLSupport.text(of: opened) == text)
   }
 
-  @Test("a metadata key of the format's own is not the user's to set", arguments: ["AtomicStoreModel", "AtomicStoreExactEntries"])
+  @Test(
+    "a metadata key of the format's own is not the user's to set",
+    arguments: ["AtomicStoreModel", "AtomicStoreExactEntries"])
   func ownKeys(_ key: String) throws {
     let nodes = NodeTable(model: try Self.model())
     var metadata = Self.metadata(nodes)

@@ -103,9 +103,11 @@ struct XMLStoreFormatTests {
         == .toMany([104, 103].map { ObjectReference(entityName: "Person", reference: .integer($0)) }))
   }
 
-  @Test("a file is written back as it was, but for the order of properties", arguments: [
-    #"<?xml version="1.0"?>"#, #"<?xml version="1.0" standalone="no"?>"#, #"<?xml version="1.0" standalone="yes"?>"#,
-  ])
+  @Test(
+    "a file is written back as it was, but for the order of properties",
+    arguments: [
+      #"<?xml version="1.0"?>"#, #"<?xml version="1.0" standalone="no"?>"#, #"<?xml version="1.0" standalone="yes"?>"#,
+    ])
   func writesBack(_ declaration: String) throws {
     let document = XMLSupport.document(Self.library, metadata: Self.metadata, declaration: declaration)
     let written = try XMLSupport.text(of: try XMLSupport.open(document))
@@ -144,14 +146,17 @@ struct XMLStoreFormatTests {
 
   // MARK: Text
 
-  @Test("text is escaped unit by unit, the low byte first", arguments: [
-    ("a\\b", #"a\\b"#), ("<>&", #"\u3c00\u3e00\u2600"#), ("\u{FF01}", #"\u01ff"#), ("\u{FF0C}", #"\u0cff"#),
-    ("\u{FEFF}", #"\ufffe"#), ("\u{FFFF}", #"\uffff"#), ("\u{FFFE}", #"\ufeff"#), ("\r", #"\u0d00"#),
-    ("\r\n", "\\u0d00\n"), ("\0", #"\u0000"#), ("\u{1F}", #"\u1f00"#), ("\u{1F600}", #"\u3dd8\u00de"#),
-    ("\u{10FFFF}", #"\uffdb\uffdf"#), (#"\u3c00"#, #"\\u3c00"#), (#"\/"#, #"\\/"#),
-    ("\t\n\"'", "\t\n\"'"), ("é e\u{301} ÿ Ω か 漢 \u{2B50}\u{FE0F} \u{FEFE}", "é e\u{301} ÿ Ω か 漢 \u{2B50}\u{FE0F} \u{FEFE}"),
-    ("\u{7F}\u{85}\u{2028}", "\u{7F}\u{85}\u{2028}"), (" a ", " a "), ("]]>", #"]]\u3e00"#),
-  ])
+  @Test(
+    "text is escaped unit by unit, the low byte first",
+    arguments: [
+      ("a\\b", #"a\\b"#), ("<>&", #"\u3c00\u3e00\u2600"#), ("\u{FF01}", #"\u01ff"#), ("\u{FF0C}", #"\u0cff"#),
+      ("\u{FEFF}", #"\ufffe"#), ("\u{FFFF}", #"\uffff"#), ("\u{FFFE}", #"\ufeff"#), ("\r", #"\u0d00"#),
+      ("\r\n", "\\u0d00\n"), ("\0", #"\u0000"#), ("\u{1F}", #"\u1f00"#), ("\u{1F600}", #"\u3dd8\u00de"#),
+      ("\u{10FFFF}", #"\uffdb\uffdf"#), (#"\u3c00"#, #"\\u3c00"#), (#"\/"#, #"\\/"#),
+      ("\t\n\"'", "\t\n\"'"),
+      ("é e\u{301} ÿ Ω か 漢 \u{2B50}\u{FE0F} \u{FEFE}", "é e\u{301} ÿ Ω か 漢 \u{2B50}\u{FE0F} \u{FEFE}"),
+      ("\u{7F}\u{85}\u{2028}", "\u{7F}\u{85}\u{2028}"), (" a ", " a "), ("]]>", #"]]\u3e00"#),
+    ])
   func escapes(_ value: String, _ text: String) throws {
     let document = XMLSupport.document(
       """
@@ -171,7 +176,9 @@ struct XMLStoreFormatTests {
     #expect(Self.value(try XMLSupport.open(document).nodes, "A/1", "t") == .string("<"))
   }
 
-  @Test("binary data are broken once, after 76 characters, but not where there are just 76", arguments: [0, 1, 3, 54, 55, 56, 57, 58, 114, 1000])
+  @Test(
+    "binary data are broken once, after 76 characters, but not where there are just 76",
+    arguments: [0, 1, 3, 54, 55, 56, 57, 58, 114, 1000])
   func wrapsBinary(_ count: Int) throws {
     let data = Data((0..<count).map { UInt8(truncatingIfNeeded: $0 * 7) })
     let base64 = data.base64EncodedString()
@@ -217,15 +224,18 @@ struct XMLStoreFormatTests {
 
   // MARK: Recognition
 
-  @Test("a store is known by its content", arguments: [
-    (#"<?xml version="1.0"?><database><databaseInfo>"#, Recognition.yes),
-    ("\u{FEFF}<?xml version=\"1.0\"?>\n<!-- c -->\n<database>\n  <databaseInfo>", .yes),
-    (#"<!DOCTYPE database SYSTEM "file:///System/Library/DTDs/CoreData.dtd">"#, .yes),
-    (#"<!DOCTYPE database SYSTEM "file:///System/Library/DTDs/CoreData.dtd"> <database><oops/>"#, .yes),
-    ("<database>", .unsure), ("<database/>", .unsure), ("<?xml version=\"1.0\"?>", .unsure),
-    ("<database><table/>", .no), ("<databases><databaseInfo>", .no), ("<plist><dict/></plist>", .no), ("{}", .no), ("a,b", .no),
-    ("", .no),
-  ])
+  @Test(
+    "a store is known by its content",
+    arguments: [
+      (#"<?xml version="1.0"?><database><databaseInfo>"#, Recognition.yes),
+      ("\u{FEFF}<?xml version=\"1.0\"?>\n<!-- c -->\n<database>\n  <databaseInfo>", .yes),
+      (#"<!DOCTYPE database SYSTEM "file:///System/Library/DTDs/CoreData.dtd">"#, .yes),
+      (#"<!DOCTYPE database SYSTEM "file:///System/Library/DTDs/CoreData.dtd"> <database><oops/>"#, .yes),
+      ("<database>", .unsure), ("<database/>", .unsure), ("<?xml version=\"1.0\"?>", .unsure),
+      ("<database><table/>", .no), ("<databases><databaseInfo>", .no), ("<plist><dict/></plist>", .no), ("{}", .no),
+      ("a,b", .no),
+      ("", .no),
+    ])
   func recognizes(_ text: String, _ answer: Recognition) {
     #expect(XMLStore.recognize(StoreProbe(name: "x", prefix: Array(text.utf8), size: text.utf8.count)) == answer)
   }

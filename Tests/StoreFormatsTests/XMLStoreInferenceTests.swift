@@ -9,7 +9,8 @@ struct XMLStoreInferenceTests {
     var metadata = "<metadata><plist version=\"1.0\"><dict><key>NSStoreModelVersionHashes</key><dict>"
     for name in names { metadata += "<key>\(name)</key><data>AAEC</data>" }
     metadata += "</dict></dict></plist></metadata>"
-    return try XMLSupport.open(XMLSupport.document(objects, metadata: names.isEmpty ? "<metadata/>" : metadata)).nodes.model
+    return try XMLSupport.open(XMLSupport.document(objects, metadata: names.isEmpty ? "<metadata/>" : metadata)).nodes
+      .model
   }
 
   static func object(_ type: String, _ id: Int, _ relationships: [(String, String, String)] = []) -> String {
@@ -32,10 +33,13 @@ struct XMLStoreInferenceTests {
   @Test("a destination that has no objects and gets others' is their abstract parent, with what they share")
   func abstractParent() throws {
     let model = try Self.infer(
-      Self.object("OWNER", 1, [("things", "THING", "z2 z3")]) + Self.object("TOGO", 2, [("tags", "TAG", ""), ("due", "TAG", "")])
+      Self.object("OWNER", 1, [("things", "THING", "z2 z3")])
+        + Self.object("TOGO", 2, [("tags", "TAG", ""), ("due", "TAG", "")])
         + Self.object("NOTE", 3, [("tags", "TAG", "")]), names: ["Thing", "ToGo", "Owner"])
     #expect(
-      Self.outline(model) == ["NOTE: Thing ()", "Owner (things)", "TAG ()", "abstract Thing (tags)", "ToGo: Thing (due)"])
+      Self.outline(model) == [
+        "NOTE: Thing ()", "Owner (things)", "TAG ()", "abstract Thing (tags)", "ToGo: Thing (due)",
+      ])
   }
 
   @Test("a parent with objects of its own hands down its properties")
@@ -52,7 +56,9 @@ struct XMLStoreInferenceTests {
       Self.object("A", 1, [("things", "THING", "z2 z3"), ("notes", "NOTE", "z2")]) + Self.object("TOGO", 2)
         + Self.object("TAG", 3))
     #expect(
-      Self.outline(model) == ["A (notes,things)", "abstract NOTE: THING ()", "TAG: THING ()", "abstract THING ()", "TOGO: NOTE ()"])
+      Self.outline(model) == [
+        "A (notes,things)", "abstract NOTE: THING ()", "TAG: THING ()", "abstract THING ()", "TOGO: NOTE ()",
+      ])
   }
 
   @Test("of two parents with objects the one with fewer relationships is above, whatever its name")
@@ -84,7 +90,8 @@ struct XMLStoreInferenceTests {
   func mixedTypes() throws {
     let opened = try XMLSupport.open(
       XMLSupport.document(
-        #"<object type="A" id="z1"><attribute name="v" type="int16">5</attribute></object><object type="A" id="z2"><attribute name="v" type="string">five</attribute></object>"#))
+        #"<object type="A" id="z1"><attribute name="v" type="int16">5</attribute></object><object type="A" id="z2"><attribute name="v" type="string">five</attribute></object>"#
+      ))
     #expect(opened.nodes.model.entity(at: 0).slots.map(\.kind) == [.attribute(.undefined)])
     let values = XMLSupport.values(opened.nodes)
     #expect(values["A/1.v"] == .integer(5))
@@ -93,30 +100,47 @@ struct XMLStoreInferenceTests {
     #expect(XMLSupport.exact(again.nodes) == XMLSupport.exact(opened.nodes))
   }
 
-  @Test("what objects disagree about in kind or destination needs a model", arguments: [
-    (#"<attribute name="v" type="int16">5</attribute>"#, #"<relationship name="v" type="0/1" destination="A"></relationship>"#),
-    (#"<relationship name="v" type="0/1" destination="B"></relationship>"#, #"<relationship name="v" type="0/1" destination="A"></relationship>"#),
-    (#"<relationship name="v" type="0/0" destination="A"></relationship>"#, #"<relationship name="v" type="0/1" destination="A"></relationship>"#),
-  ])
+  @Test(
+    "what objects disagree about in kind or destination needs a model",
+    arguments: [
+      (
+        #"<attribute name="v" type="int16">5</attribute>"#,
+        #"<relationship name="v" type="0/1" destination="A"></relationship>"#
+      ),
+      (
+        #"<relationship name="v" type="0/1" destination="B"></relationship>"#,
+        #"<relationship name="v" type="0/1" destination="A"></relationship>"#
+      ),
+      (
+        #"<relationship name="v" type="0/0" destination="A"></relationship>"#,
+        #"<relationship name="v" type="0/1" destination="A"></relationship>"#
+      ),
+    ])
   func contradiction(_ one: String, _ other: String) throws {
-    let text = XMLSupport.document("<object type=\"A\" id=\"z1\">\(one)</object><object type=\"A\" id=\"z2\">\(other)</object>")
+    let text = XMLSupport.document(
+      "<object type=\"A\" id=\"z1\">\(one)</object><object type=\"A\" id=\"z2\">\(other)</object>")
     let error = try XMLSupport.failure { _ = try XMLSupport.open(text) }
     #expect(error.location.property == "v")
   }
 
-  @Test("types that no file of Core Data's was seen to have are read all the same", arguments: [
-    ("double", "1.5", StoredValue.double(1.5)), ("decimal", "1.50", .decimal(DecimalNumber(mantissa: 150, exponent: -2))),
-    ("uri", #"http://a/?b\u2600c"#, .uri("http://a/?b&c")), ("transformable", "AAEC", .data(Data([0, 1, 2]))),
-  ])
+  @Test(
+    "types that no file of Core Data's was seen to have are read all the same",
+    arguments: [
+      ("double", "1.5", StoredValue.double(1.5)),
+      ("decimal", "1.50", .decimal(DecimalNumber(mantissa: 150, exponent: -2))),
+      ("uri", #"http://a/?b\u2600c"#, .uri("http://a/?b&c")), ("transformable", "AAEC", .data(Data([0, 1, 2]))),
+    ])
   func unverifiedTypes(_ name: String, _ text: String, _ value: StoredValue) throws {
     let opened = try XMLSupport.open(
-      XMLSupport.document("<object type=\"A\" id=\"z1\"><attribute name=\"v\" type=\"\(name)\">\(text)</attribute></object>"))
+      XMLSupport.document(
+        "<object type=\"A\" id=\"z1\"><attribute name=\"v\" type=\"\(name)\">\(text)</attribute></object>"))
     #expect(XMLSupport.values(opened.nodes)["A/1.v"] == value)
   }
 
   @Test("a type of attribute that nobody knows is refused")
   func unknownType() throws {
-    let text = XMLSupport.document(#"<object type="A" id="z1"><attribute name="v" type="bin">AA==</attribute></object>"#)
+    let text = XMLSupport.document(
+      #"<object type="A" id="z1"><attribute name="v" type="bin">AA==</attribute></object>"#)
     #expect(try XMLSupport.failure { _ = try XMLSupport.open(text) }.message.contains("bin"))
   }
 

@@ -56,7 +56,8 @@ import XMLStoreFormat
     // Few objects, long names: eleven megabytes of identifiers.
     let names = (0..<1100).map { "s\($0)" + String(repeating: "a", count: 10_000) }
     let kids = names.map { "<object type=\"NODE\" id=\"\($0)\"></object>" }.joined(separator: "\n")
-    let root = "<object type=\"NODE\" id=\"sroot\"><relationship name=\"kids\" type=\"0/0\" destination=\"NODE\" idrefs=\""
+    let root =
+      "<object type=\"NODE\" id=\"sroot\"><relationship name=\"kids\" type=\"0/0\" destination=\"NODE\" idrefs=\""
       + names.joined(separator: " ") + "\"></relationship></object>\n"
     let opened = try XMLSupport.open(XMLSupport.document(root + kids))
     let node = try #require(opened.nodes.handle(for: .string("root"), entity: 0))

@@ -5,7 +5,9 @@ import Testing
 @testable import StorePredicates
 
 @Suite("Collections against collections") struct CollectionEqualityTests {
-  private func isEqual(_ one: [PredicateValue], _ other: [PredicateValue], _ options: FetchPredicate.Options = []) -> Bool {
+  private func isEqual(_ one: [PredicateValue], _ other: [PredicateValue], _ options: FetchPredicate.Options = [])
+    -> Bool
+  {
     PredicateEvaluator.isEqual(.list(one), .list(other), options)
   }
   private func numbers(_ list: [Int64]) -> [PredicateValue] { list.map { .value(.integer($0)) } }
@@ -13,7 +15,8 @@ import Testing
   @Test(
     "two are equal when each value stands in both as often, in any order",
     arguments: [
-      ([], [], true), ([1], [1], true), ([1, 1], [1, 2], false), ([1, 2], [1, 1], false), ([1, 2], [2, 1], true), ([1, 2, 2], [2, 1, 2], true),
+      ([], [], true), ([1], [1], true), ([1, 1], [1, 2], false), ([1, 2], [1, 1], false), ([1, 2], [2, 1], true),
+      ([1, 2, 2], [2, 1, 2], true),
       ([1, 2, 2], [1, 1, 2], false), ([1], [1, 1], false),
     ] as [([Int64], [Int64], Bool)])
   func multisets(_ one: [Int64], _ other: [Int64], _ expected: Bool) {
@@ -26,10 +29,14 @@ import Testing
     var random = SeededGenerator(seed: 11)
     for _ in 0..<4000 {
       let one = (0..<Int.random(in: 0...5, using: &random)).map { _ in Int64.random(in: 0...2, using: &random) }
-      let other = Bool.random(using: &random) ? one.shuffled(using: &random) : one.map { _ in Int64.random(in: 0...2, using: &random) }
+      let other =
+        Bool.random(using: &random)
+        ? one.shuffled(using: &random) : one.map { _ in Int64.random(in: 0...2, using: &random) }
       // The same numbers, some of another kind.
       let mixed: [PredicateValue] = other.map {
-        .value([StoredValue.integer($0), .double(Double($0)), .decimal(DecimalNumber($0))][Int.random(in: 0...2, using: &random)])
+        .value(
+          [StoredValue.integer($0), .double(Double($0)), .decimal(DecimalNumber($0))][
+            Int.random(in: 0...2, using: &random)])
       }
       let expected = one.sorted() == other.sorted()
       #expect(isEqual(numbers(one), mixed) == expected, "\(one) \(other)")

@@ -15,13 +15,18 @@ import Testing
               .attribute(AttributeDescription(name: "address", type: .composite("Address"))),
               .attribute(AttributeDescription(name: "draft", type: .composite("Address"), isTransient: true)),
               .relationship(RelationshipDescription(name: "friends", destinationEntityName: "Person", maximumCount: 0)),
-              .fetchedProperty(FetchedPropertyDescription(name: "peers", fetchRequest: FetchRequestDescription(name: "", entityName: "Person"))),
+              .fetchedProperty(
+                FetchedPropertyDescription(
+                  name: "peers", fetchRequest: FetchRequestDescription(name: "", entityName: "Person"))),
             ])
         ],
         composites: [
           CompositeDescription(
             name: "Address",
-            attributes: [AttributeDescription(name: "city", type: .string), AttributeDescription(name: "at", type: .composite("Place"))]),
+            attributes: [
+              AttributeDescription(name: "city", type: .string),
+              AttributeDescription(name: "at", type: .composite("Place")),
+            ]),
           CompositeDescription(name: "Place", attributes: [AttributeDescription(name: "north", type: .double)]),
         ]))
     return try #require(model.entity(named: "Person"))
@@ -30,14 +35,17 @@ import Testing
   @Test(
     "stored, transient and fetched properties, and parts of composites, are found",
     arguments: [
-      "name == 'Ada'", "mood == 'glad'", "address.city == 'Rome'", "address.at.north > 41.5", "address == nil", "draft.city == 'Rome'",
+      "name == 'Ada'", "mood == 'glad'", "address.city == 'Rome'", "address.at.north > 41.5", "address == nil",
+      "draft.city == 'Rome'",
       "ANY friends.address.city == 'Rome'", "peers.@count > 1", "friends.@count == 2", "entity == 'Person'",
     ])
   func found(_ text: String) throws {
     #expect(throws: Never.self) { try FetchPredicate(format: text).check(against: Self.person()) }
   }
 
-  @Test("a part that is written as one key is found too, stored or not", arguments: ["address.city", "draft.city", "draft.at.north", "address.at"])
+  @Test(
+    "a part that is written as one key is found too, stored or not",
+    arguments: ["address.city", "draft.city", "draft.at.north", "address.at"])
   func dotted(_ key: String) throws {
     let predicate = FetchPredicate.comparison(.init(.keyPath([key]), .notEqual, .constant(.null)))
     #expect(throws: Never.self) { try predicate.check(against: Self.person()) }
@@ -46,11 +54,15 @@ import Testing
   @Test(
     "what an entity does not have, and what cannot be compared, is refused with what would be right",
     arguments: [
-      ("nmae == 1", "did you mean 'name'"), ("address.ctiy == 'x'", "address.city"), ("address == 'Rome'", "address.city, address.at.north"),
-      ("address.at == 1", "address.at.north"), ("friends.name == 'x'", "ANY"), ("name == 1", "write a text in quotes"), ("draft.nothing == 1", "draft"),
+      ("nmae == 1", "did you mean 'name'"), ("address.ctiy == 'x'", "address.city"),
+      ("address == 'Rome'", "address.city, address.at.north"),
+      ("address.at == 1", "address.at.north"), ("friends.name == 'x'", "ANY"), ("name == 1", "write a text in quotes"),
+      ("draft.nothing == 1", "draft"),
     ])
   func refused(_ text: String, _ words: String) throws {
-    let error = try #require(throws: PredicateFormatError.self) { try FetchPredicate(format: text).check(against: Self.person()) }
+    let error = try #require(throws: PredicateFormatError.self) {
+      try FetchPredicate(format: text).check(against: Self.person())
+    }
     #expect(error.description.contains(words), "\(error)")
   }
 }

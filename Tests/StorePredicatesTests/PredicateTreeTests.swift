@@ -3,8 +3,10 @@ import Testing
 
 @Suite("Trees of predicates") struct PredicateTreeTests {
   static let texts = [
-    "TRUEPREDICATE", "NOT (a == 1)", "a == 1 AND (b > 2 OR c IN {1, 2, x})", "ANY list.name LIKE[cd] 'x*'", "list[FIRST] == list[i]",
-    "FUNCTION(a, 'f', b) == uppercase:(c)", "SUBQUERY(list, $x, $x.a == b).@count > 0", "a UNION b == CAST(c, 'NSDate')",
+    "TRUEPREDICATE", "NOT (a == 1)", "a == 1 AND (b > 2 OR c IN {1, 2, x})", "ANY list.name LIKE[cd] 'x*'",
+    "list[FIRST] == list[i]",
+    "FUNCTION(a, 'f', b) == uppercase:(c)", "SUBQUERY(list, $x, $x.a == b).@count > 0",
+    "a UNION b == CAST(c, 'NSDate')",
     "TERNARY(a > 1, b, c) == $V", "(a + b * 2).c == nil",
   ]
 
@@ -16,8 +18,12 @@ import Testing
 
   @Test("putting back the same parts gives the same tree", arguments: texts)
   func same(_ text: String) throws {
-    func rebuilt(_ expression: FetchExpression) -> FetchExpression { expression.mapParts(predicates: rebuilt, expressions: rebuilt) }
-    func rebuilt(_ predicate: FetchPredicate) -> FetchPredicate { predicate.mapParts(predicates: rebuilt, expressions: rebuilt) }
+    func rebuilt(_ expression: FetchExpression) -> FetchExpression {
+      expression.mapParts(predicates: rebuilt, expressions: rebuilt)
+    }
+    func rebuilt(_ predicate: FetchPredicate) -> FetchPredicate {
+      predicate.mapParts(predicates: rebuilt, expressions: rebuilt)
+    }
     let predicate = try FetchPredicate(format: text)
     #expect(rebuilt(predicate) == predicate)
   }
@@ -28,14 +34,19 @@ import Testing
       if case .keyPath(let path) = expression { return .keyPath(path.map { $0 + "2" }) }
       return expression.mapParts(predicates: renamed, expressions: renamed)
     }
-    func renamed(_ predicate: FetchPredicate) -> FetchPredicate { predicate.mapParts(predicates: renamed, expressions: renamed) }
+    func renamed(_ predicate: FetchPredicate) -> FetchPredicate {
+      predicate.mapParts(predicates: renamed, expressions: renamed)
+    }
     let predicate = try FetchPredicate(format: text)
     let before = keys(.predicate(predicate))
-    #expect(keys(.predicate(renamed(predicate))) == before.map { $0.split(separator: ".").map { $0 + "2" }.joined(separator: ".") })
+    #expect(
+      keys(.predicate(renamed(predicate)))
+        == before.map { $0.split(separator: ".").map { $0 + "2" }.joined(separator: ".") })
     #expect(text == "TRUEPREDICATE" || !before.isEmpty)
   }
 
-  @Test("a predicate can be taken apart with nothing but the tree: what a store that is asked for part of its objects does")
+  @Test(
+    "a predicate can be taken apart with nothing but the tree: what a store that is asked for part of its objects does")
   func pushedDown() throws {
     let predicate = try FetchPredicate(format: "number >= 3 AND number < 10 AND name == 'x'")
     guard case .and(let parts) = predicate else {

@@ -79,8 +79,11 @@ import Testing
 
   @Test("a sum is the same in any order, and rounded once")
   func orders() throws {
-    var numbers = try ["1E+60", "0.1", "-1E+60", "340282366920938463463374607431768211455", "0.2", "-340282366920938463463374607431768211455"]
-      .map(Self.number)
+    var numbers = try [
+      "1E+60", "0.1", "-1E+60", "340282366920938463463374607431768211455", "0.2",
+      "-340282366920938463463374607431768211455",
+    ]
+    .map(Self.number)
     for _ in 0..<50 {
       numbers.shuffle()
       #expect(try #require(DecimalNumber.sum(numbers)).isNumericallyEqual(to: Self.number("0.3")), "\(numbers)")
@@ -113,13 +116,16 @@ import Testing
   @Test(
     "rounding to a whole number follows its rule",
     arguments: [
-      ("2.5", "2", "3", "2", "3", "2"), ("-2.5", "-3", "-2", "-2", "-3", "-2"), ("3.5", "3", "4", "3", "4", "4"), ("0.49", "0", "1", "0", "0", "0"),
-      ("1E-100", "0", "1", "0", "0", "0"), ("-1E-100", "-1", "0", "0", "0", "0"), ("7", "7", "7", "7", "7", "7"), ("1E+5", "100000", "100000", "100000", "100000", "100000"),
+      ("2.5", "2", "3", "2", "3", "2"), ("-2.5", "-3", "-2", "-2", "-3", "-2"), ("3.5", "3", "4", "3", "4", "4"),
+      ("0.49", "0", "1", "0", "0", "0"),
+      ("1E-100", "0", "1", "0", "0", "0"), ("-1E-100", "-1", "0", "0", "0", "0"), ("7", "7", "7", "7", "7", "7"),
+      ("1E+5", "100000", "100000", "100000", "100000", "100000"),
     ])
   func rounding(_ text: String, _ down: String, _ up: String, _ zero: String, _ away: String, _ even: String) throws {
     let number = try Self.number(text)
     for (rule, expected) in [
-      (FloatingPointRoundingRule.down, down), (.up, up), (.towardZero, zero), (.toNearestOrAwayFromZero, away), (.toNearestOrEven, even),
+      (FloatingPointRoundingRule.down, down), (.up, up), (.towardZero, zero), (.toNearestOrAwayFromZero, away),
+      (.toNearestOrEven, even),
     ] {
       #expect(try number.rounded(rule).isNumericallyEqual(to: Self.number(expected)), "\(rule)")
     }
@@ -128,7 +134,8 @@ import Testing
   @Test(
     "a whole number that fits is an integer, nothing else is",
     arguments: [
-      ("9223372036854775807", Int64.max), ("-9223372036854775808", .min), ("1E+2", 100), ("5.00", 5), ("9223372036854775808", nil), ("0.5", nil),
+      ("9223372036854775807", Int64.max), ("-9223372036854775808", .min), ("1E+2", 100), ("5.00", 5),
+      ("9223372036854775808", nil), ("0.5", nil),
       ("NaN", nil), ("1E+50", nil),
     ] as [(String, Int64?)])
   func integer(_ text: String, _ expected: Int64?) throws { #expect(try Self.number(text).integer == expected) }

@@ -4,8 +4,9 @@ import BuiltInStoreFormats
 import CAllocationCount
 import Foundation
 
-// How often memory is asked for, for each object, when stores are saved, loaded and fetched from. Counts and not seconds: they are the
-// same on every machine, so that a test can hold them to a bound. What comes once for each store is taken out by measuring two sizes.
+// How often memory is asked for, for each object, when stores are saved, loaded and fetched from. Counts and not
+// seconds: they are the same on every machine, so that a test can hold them to a bound. What comes once for each store
+// is taken out by measuring two sizes.
 
 let model = try ManagedObjectModel(
   ModelDescription(entities: [
@@ -14,7 +15,8 @@ let model = try ManagedObjectModel(
       properties: [
         .attribute(AttributeDescription(name: "name", type: .string)),
         .relationship(
-          RelationshipDescription(name: "employees", destinationEntityName: "Employee", inverseName: "department", maximumCount: 0)),
+          RelationshipDescription(
+            name: "employees", destinationEntityName: "Employee", inverseName: "department", maximumCount: 0)),
       ]),
     EntityDescription(
       name: "Employee",
@@ -24,7 +26,8 @@ let model = try ManagedObjectModel(
         .attribute(AttributeDescription(name: "name", type: .string)),
         .attribute(AttributeDescription(name: "salary", type: .decimal)),
         .attribute(AttributeDescription(name: "token", type: .binaryData)),
-        .relationship(RelationshipDescription(name: "department", destinationEntityName: "Department", inverseName: "employees")),
+        .relationship(
+          RelationshipDescription(name: "department", destinationEntityName: "Department", inverseName: "employees")),
       ]),
   ]))
 

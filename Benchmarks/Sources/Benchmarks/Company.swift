@@ -44,7 +44,9 @@ enum Company {
       ]),
   ])
 
-  private static let first = ["Anna", "Björn", "Chloé", "Dmitri", "Émile", "Fatima", "George", "Håkon", "Ines", "Jürgen", "Kenji", "李明"]
+  private static let first = [
+    "Anna", "Björn", "Chloé", "Dmitri", "Émile", "Fatima", "George", "Håkon", "Ines", "Jürgen", "Kenji", "李明",
+  ]
   private static let last = ["Garcia", "Müller", "O'Neill", "Smith", "Żółć", "Tanaka", "Brown & Co", "Silva, Jr."]
   private static let titles = ["Engineer", "Senior Engineer", "Director, Sales", "Analyst", "Clerk", "Head of Quality"]
 
@@ -69,9 +71,15 @@ enum Company {
       return slot
     }
     // Who belongs where follows from the numbers, so both sides can be made in one pass each.
-    func members(_ project: Int) -> [Int] { (0..<5).map { (project * 7 + $0 * 131) % max(employees, 1) }.reduce(into: []) { if !$0.contains($1) { $0.append($1) } } }
+    func members(_ project: Int) -> [Int] {
+      (0..<5).map { (project * 7 + $0 * 131) % max(employees, 1) }.reduce(into: []) {
+        if !$0.contains($1) { $0.append($1) }
+      }
+    }
     var projectsOf = [[Int64]](repeating: [], count: employees)
-    for project in 0..<projects { for member in members(project) { projectsOf[member].append(Int64(projectBase + project + 1)) } }
+    for project in 0..<projects {
+      for member in members(project) { projectsOf[member].append(Int64(projectBase + project + 1)) }
+    }
     let departmentName = try slot("Department", "name")
     let staff = try slot("Department", "employees")
     for number in 0..<departments {
@@ -81,7 +89,10 @@ enum Company {
         try builder.append(toMany: Int64(base + employee + 1), slot: staff)
       }
     }
-    let slots = try ["active", "badge", "hired", "name", "rating", "salary", "title", "token", "department", "manager", "projects", "reports"].map { try slot("Employee", $0) }
+    let slots = try [
+      "active", "badge", "hired", "name", "rating", "salary", "title", "token", "department", "manager", "projects",
+      "reports",
+    ].map { try slot("Employee", $0) }
     for number in 0..<employees {
       let random = mix(number, 1)
       try builder.beginNode(entity: 1, reference: Int64(base + number + 1))

@@ -46,7 +46,9 @@ struct CompanyRows: Codable {
     func named<Row>(_ entity: Int, _ make: (Int64, String, [Int64]) -> Row) -> [Row] {
       let reader = nodes.reader(of: entity)
       return (0..<reader.count).map { row in
-        make(reader.integerReference(row: row) ?? 0, reader.string(slot: 0, row: row), numbers(reader.toMany(slot: 1, row: row)))
+        make(
+          reader.integerReference(row: row) ?? 0, reader.string(slot: 0, row: row),
+          numbers(reader.toMany(slot: 1, row: row)))
       }
     }
     departments = named(0) { Department(id: $0, name: $1, employees: $2) }
@@ -60,7 +62,8 @@ struct CompanyRows: Codable {
         name: reader.string(slot: 3, row: row), rating: reader.double(slot: 4, row: row),
         salary: reader.string(slot: 5, row: row), title: reader.string(slot: 6, row: row),
         token: reader.bytes(slot: 7, row: row).withUnsafeBytes { Data($0) },
-        department: reader.toOne(slot: 8, row: row).map(number) ?? 0, manager: reader.toOne(slot: 9, row: row).map(number),
+        department: reader.toOne(slot: 8, row: row).map(number) ?? 0,
+        manager: reader.toOne(slot: 9, row: row).map(number),
         projects: numbers(reader.toMany(slot: 10, row: row)), reports: numbers(reader.toMany(slot: 11, row: row)))
     }
   }
@@ -82,7 +85,8 @@ struct CompanyRows: Codable {
       "employees": employees.map {
         var row: [String: Any] = [
           "id": $0.id, "active": $0.active, "badge": $0.badge, "hired": $0.hired, "name": $0.name, "rating": $0.rating,
-          "salary": $0.salary, "title": $0.title, "token": $0.token, "department": $0.department, "projects": $0.projects,
+          "salary": $0.salary, "title": $0.title, "token": $0.token, "department": $0.department,
+          "projects": $0.projects,
           "reports": $0.reports,
         ]
         if let manager = $0.manager { row["manager"] = manager }

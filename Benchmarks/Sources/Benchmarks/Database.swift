@@ -70,7 +70,9 @@ enum Database {
     var project: Int64
     var employee: Int64
     init(row: Row) { (project, employee) = (row[0], row[1]) }
-    func encode(to container: inout PersistenceContainer) { (container["project"], container["employee"]) = (project, employee) }
+    func encode(to container: inout PersistenceContainer) {
+      (container["project"], container["employee"]) = (project, employee)
+    }
   }
 
   private struct All {
@@ -109,7 +111,8 @@ enum Database {
         try database.create(table: "employee") {
           $0.primaryKey("id", .integer)
           for (name, type) in [
-            ("name", .text), ("title", .text), ("badge", .integer), ("rating", .double), ("salary", .text), ("hired", .double),
+            ("name", .text), ("title", .text), ("badge", .integer), ("rating", .double), ("salary", .text),
+            ("hired", .double),
             ("active", .boolean), ("token", .blob), ("department", .integer), ("manager", .integer),
           ] as [(String, GRDB.Database.ColumnType)] { $0.column(name, type) }
         }

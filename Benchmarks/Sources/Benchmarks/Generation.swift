@@ -1,5 +1,5 @@
-import CFloors
 import AtomicStoreKit
+import CFloors
 import Foundation
 
 /// Makes all files that are measured: the stores, and the same data for the floors and the others.
@@ -22,7 +22,8 @@ private func makeDatabase(_ rows: CompanyRows, _ path: String) throws {
   for row in rows.employees {
     row.token.withUnsafeBytes { token in
       _ = sqlite_employee(
-        database, row.id, row.name, Int32(row.name.utf8.count), row.title, Int32(row.title.utf8.count), row.badge, row.rating,
+        database, row.id, row.name, Int32(row.name.utf8.count), row.title, Int32(row.title.utf8.count), row.badge,
+        row.rating,
         row.salary, Int32(row.salary.utf8.count), row.hired.timeIntervalSinceReferenceDate, row.active ? 1 : 0,
         token.baseAddress, Int32(token.count), row.department, row.manager ?? 0)
     }

@@ -39,14 +39,17 @@ extension StoreChanges {
         for slot in entity.slots where !reader.isNull(slot: slot.index, row: row) {
           values[slot.index] = reader.value(slot: slot.index, row: row)
         }
-        inserted.append(ManagedObjectSnapshot(entity: entity.index, reference: reader.reference(row: row), values: values))
+        inserted.append(
+          ManagedObjectSnapshot(entity: entity.index, reference: reader.reference(row: row), values: values))
       }
     }
   }
 }
 
 enum Kit {
-  static func load(_ path: String, _ options: StoreOptions = [:]) throws -> (PersistentStoreCoordinator, PersistentStore) {
+  static func load(_ path: String, _ options: StoreOptions = [:]) throws -> (
+    PersistentStoreCoordinator, PersistentStore
+  ) {
     let coordinator = PersistentStoreCoordinator(registry: .builtIn)
     return (coordinator, try coordinator.addPersistentStore(at: path, options: options, isReadOnly: true))
   }
@@ -117,11 +120,13 @@ enum Kit {
     var converter = StoreConverter(registry: .builtIn)
     converter.targetType = Format.propertyList.rawValue
     converter.replacesTarget = true
-    return try timed { _ = try converter.convert(from: folder + "/" + Format.xml.file, to: folder + "/converted.plist") }
+    return try timed {
+      _ = try converter.convert(from: folder + "/" + Format.xml.file, to: folder + "/converted.plist")
+    }
   }
 
-  /// The quickest of twenty starts of the command: Foundation's Process looks only every few hundredths of a second whether
-  /// one has ended. Its memory is another process's, which the system does not tell apart from this one's.
+  /// The quickest of twenty starts of the command: Foundation's Process looks only every few hundredths of a second
+  /// whether one has ended. Its memory is another process's, which the system does not tell apart from this one's.
   static func measureCommand(_ arguments: [String]) throws -> Measured {
     guard let command = Options.command else { return .missing("the command was not built beside the benchmarks") }
     let texts = ([command] + arguments).map { strdup($0) }

@@ -40,7 +40,9 @@ private func processorTime() -> Double {
   for who in [RUSAGE_SELF.rawValue, RUSAGE_CHILDREN.rawValue] {
     var usage = rusage()
     getrusage(__rusage_who_t(who), &usage)
-    total += Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6
+    total +=
+      Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec)
+      * 1e-6
   }
   return total
 }

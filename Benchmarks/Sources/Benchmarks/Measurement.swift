@@ -32,7 +32,8 @@ struct Measurement: Sendable {
       _ body: @escaping @Sendable (String) throws -> Measured
     ) {
       list.append(
-        Measurement(name: name, kind: .kit, section: section, against: against, aim: aim, aimSeconds: seconds, body: body))
+        Measurement(
+          name: name, kind: .kit, section: section, against: against, aim: aim, aimSeconds: seconds, body: body))
     }
     func other(_ name: String, _ against: String, aim: Double? = nil, limit: (Int, String)? = nil) {
       list.append(
@@ -55,7 +56,9 @@ struct Measurement: Sendable {
 
     section = "property list"
     floor("floor-sqlite-load") { try CompanyFloors.databaseLoad($0) }
-    kit("load-BinaryPropertyList", "floor-sqlite-load", aim: 0.35) { try Kit.measureLoad(.propertyList, $0, parser: nil) }
+    kit("load-BinaryPropertyList", "floor-sqlite-load", aim: 0.35) {
+      try Kit.measureLoad(.propertyList, $0, parser: nil)
+    }
     kit("inverses", "load-BinaryPropertyList", aim: 0.1) { try Kit.measureInverses($0) }
     other("GRDB-load", "load-BinaryPropertyList")
     other("JSONDecoder-load", "load-BinaryPropertyList")
@@ -66,7 +69,9 @@ struct Measurement: Sendable {
     kit("save-BinaryPropertyList", "floor-sqlite-insert", aim: 0.3) {
       try Kit.measureSave(.propertyList, $0, withoutDisk: false)
     }
-    kit("encode-BinaryPropertyList", "floor-sqlite-insert") { try Kit.measureSave(.propertyList, $0, withoutDisk: true) }
+    kit("encode-BinaryPropertyList", "floor-sqlite-insert") {
+      try Kit.measureSave(.propertyList, $0, withoutDisk: true)
+    }
     kit("change-one-BinaryPropertyList", "save-BinaryPropertyList") { try Kit.measureChange(.propertyList, $0) }
     other("GRDB-save", "save-BinaryPropertyList")
     other("JSONEncoder-save", "save-BinaryPropertyList")
@@ -110,7 +115,9 @@ private enum CompanyFloors {
     return try floor { pointers.withUnsafeBufferPointer { floor_csv($0.baseAddress) } }
   }
 
-  static func databaseLoad(_ folder: String) throws -> Measured { try floor { floor_sqlite_load(folder + "/company.sqlite") } }
+  static func databaseLoad(_ folder: String) throws -> Measured {
+    try floor { floor_sqlite_load(folder + "/company.sqlite") }
+  }
 
   static func databaseInsert(_ folder: String) throws -> Measured {
     try floor { floor_sqlite_insert(folder + "/company.sqlite", folder + "/insert.sqlite") }

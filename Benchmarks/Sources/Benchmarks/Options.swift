@@ -28,5 +28,7 @@ enum Options {
     return folders.lazy.compactMap { existing("\($0)/python3") }.first
   }()
 
-  private static func existing(_ path: String) -> String? { FileManager.default.isExecutableFile(atPath: path) ? path : nil }
+  private static func existing(_ path: String) -> String? {
+    FileManager.default.isExecutableFile(atPath: path) ? path : nil
+  }
 }

@@ -12,9 +12,12 @@ enum Others {
     case "PropertyListSerialization-load":
       var list: Any?
       let measured = try timed {
-        list = try PropertyListSerialization.propertyList(from: Data(contentsOf: URL(filePath: folder + rows)), format: nil)
+        list = try PropertyListSerialization.propertyList(
+          from: Data(contentsOf: URL(filePath: folder + rows)), format: nil)
       }
-      guard let tables = list as? [String: Any], tables.count == 3 else { throw Failure(message: "the rows are not there") }
+      guard let tables = list as? [String: Any], tables.count == 3 else {
+        throw Failure(message: "the rows are not there")
+      }
       return measured
     case "PropertyListSerialization-save":
       let dictionaries = try CompanyRows.read(folder).dictionaries
@@ -46,7 +49,9 @@ enum Others {
     case "SwiftCSV-load":
       var tables: [EnumeratedCSV] = []
       let measured = try timed {
-        for path in csvPaths(folder) { tables.append(try EnumeratedCSV(url: URL(filePath: path), delimiter: .comma, loadColumns: false)) }
+        for path in csvPaths(folder) {
+          tables.append(try EnumeratedCSV(url: URL(filePath: path), delimiter: .comma, loadColumns: false))
+        }
       }
       guard tables.allSatisfy({ !$0.rows.isEmpty }) else { throw Failure(message: "no rows") }
       return measured
@@ -58,7 +63,8 @@ enum Others {
     }
   }
 
-  /// What the rows' own readers read. Foundation's encoder writes it, since the serialization takes minutes for a million.
+  /// What the rows' own readers read. Foundation's encoder writes it, since the serialization takes minutes for a
+  /// million.
   static func generate(_ rows: CompanyRows, _ folder: String) throws {
     try JSONEncoder().encode(rows).write(to: URL(filePath: folder + json))
     let encoder = PropertyListEncoder()

@@ -95,7 +95,8 @@ struct Rounds {
     return row
   }
 
-  /// The bytes of a store's file that are in memory for as long as it is loaded. XML is read in pieces, CSV file by file.
+  /// The bytes of a store's file that are in memory for as long as it is loaded. XML is read in pieces, CSV file by
+  /// file.
   private func mapped(_ load: String) -> Int64 {
     if load.hasPrefix("load-XML") { return 0 }
     if load == "load-CSV" { return csvPaths(folder).map(size).max() ?? 0 }

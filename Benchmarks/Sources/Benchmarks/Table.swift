@@ -73,9 +73,12 @@ struct Table {
       let verdict = row.objects < 100_000 ? "" : bytes <= TableRow.bytesAim ? " (≤ 250 met)" : " (≤ 250 NOT)"
       remarks.append("\(number(bytes, 0)) bytes an object" + verdict)
     }
-    if row.rounds == 1, rows.contains(where: { $0.rounds > 1 && $0.objects == row.objects }) { remarks.append("measured once") }
+    if row.rounds == 1, rows.contains(where: { $0.rounds > 1 && $0.objects == row.objects }) {
+      remarks.append("measured once")
+    }
     return line([
-      "    " + row.what, seconds(row.median), seconds(row.minimum), megabytes(row.peak), row.ratio.map { ratio($0) } ?? "",
+      "    " + row.what, seconds(row.median), seconds(row.minimum), megabytes(row.peak),
+      row.ratio.map { ratio($0) } ?? "",
       row.processorRatio.map { ratio($0) } ?? "", aim, row.isMet.map { $0 ? "met" : "NOT" } ?? "",
       remarks.joined(separator: "; "),
     ])
@@ -93,7 +96,8 @@ struct Table {
     Measurement.all.filter { $0.kind == .kit }.map(\.name).compactMap { what in
       guard what.hasPrefix("load-") || what.hasPrefix("save-") else { return nil }
       let points = rows.filter { $0.what == what }
-      guard let small = points.first, let large = points.last, small.objects < large.objects, let before = small.minimum,
+      guard let small = points.first, let large = points.last, small.objects < large.objects,
+        let before = small.minimum,
         let after = large.minimum
       else { return nil }
       let growth = (after / Double(large.objects)) / (before / Double(small.objects))
@@ -123,15 +127,20 @@ struct Table {
       let aim = measurement.aim.map { "≤ " + plain($0) } ?? measurement.aimSeconds.map { "≤ \(plain($0)) s" } ?? ""
       var cells = ["`\(measurement.name)`", against, aim]
       for objects in sizes {
-        guard let row = own.first(where: { $0.objects == objects }), row.note == nil, let median = row.median, let least = row.minimum
+        guard let row = own.first(where: { $0.objects == objects }), row.note == nil, let median = row.median,
+          let least = row.minimum
         else {
-          if let note = own.first(where: { $0.objects == objects })?.note { notes.append("`\(measurement.name)`, \(grouped(objects)): \(note).") }
+          if let note = own.first(where: { $0.objects == objects })?.note {
+            notes.append("`\(measurement.name)`, \(grouped(objects)): \(note).")
+          }
           cells += ["–", "", ""]
           continue
         }
         let isOnce = row.rounds == 1
         cells.append(seconds(median) + (isOnce ? "¹" : " (\(seconds(least)))"))
-        cells.append(row.ratio.map { row.isMet == nil ? ratio($0) : row.isMet == true ? "**\(ratio($0))**" : "*\(ratio($0))*" } ?? "")
+        cells.append(
+          row.ratio.map { row.isMet == nil ? ratio($0) : row.isMet == true ? "**\(ratio($0))**" : "*\(ratio($0))*" }
+            ?? "")
         var memory = megabytes(row.peak)
         if let bytes = row.bytesPerObject, objects >= 100_000 { memory += " (\(number(bytes, 0)) B)" }
         cells.append(memory)
@@ -156,7 +165,9 @@ struct Table {
   private func number(_ value: Double, _ digits: Int) -> String { String(format: "%.\(digits)f", value) }
   /// Without zeros at the end.
   private func plain(_ value: Double) -> String { String(format: "%g", value) }
-  private func pad(_ text: String, _ width: Int) -> String { text + String(repeating: " ", count: max(0, width - text.count)) }
+  private func pad(_ text: String, _ width: Int) -> String {
+    text + String(repeating: " ", count: max(0, width - text.count))
+  }
 
   private func grouped(_ value: Int) -> String {
     var digits = String(value)

@@ -21,7 +21,9 @@ func runChild(_ what: String, _ folder: String) throws {
   if what == "generate" {
     measured = try timed { try generate(Int(Options.value("--objects") ?? "") ?? 0, folder) }
   } else if let measurement = Measurement.named(what) {
-    do { measured = try measurement.body(folder) } catch where measurement.kind == .other { measured = .missing("failed: \(error)") }
+    do { measured = try measurement.body(folder) } catch  where measurement.kind == .other {
+      measured = .missing("failed: \(error)")
+    }
   } else {
     throw Failure(message: "nobody knows \(what)")
   }

@@ -68,15 +68,20 @@ func runDatabase(_ count: Int, _ path: String, isWriting: Bool) throws {
     try queue.read { database in
       var walked = 0
       for department in try DepartmentRecord.fetchAll(database) {
-        for person in try PersonRecord.filter(Column("departmentId") == department.id).fetchAll(database) { walked += person.age }
+        for person in try PersonRecord.filter(Column("departmentId") == department.id).fetchAll(database) {
+          walked += person.age
+        }
       }
       return walked
     }
   }
-  for (query, condition) in zip(queries, [
-    "age > 40 AND name LIKE '%9%'", "salary BETWEEN 1000 AND 20000 AND age <> 7",
-    "departmentId IN (SELECT id FROM department WHERE name = 'Department 7')",
-  ]) {
+  for (query, condition) in zip(
+    queries,
+    [
+      "age > 40 AND name LIKE '%9%'", "salary BETWEEN 1000 AND 20000 AND age <> 7",
+      "departmentId IN (SELECT id FROM department WHERE name = 'Department 7')",
+    ])
+  {
     let found = try measure("count " + query.name) {
       try queue.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM person WHERE " + condition) ?? 0 }
     }
@@ -86,7 +91,10 @@ func runDatabase(_ count: Int, _ path: String, isWriting: Bool) throws {
     try queue.read { try PersonRecord.order(Column("name")).fetchAll($0) }.count
   }
   _ = try measure("first 50 by salary, filtered") {
-    try queue.read { try PersonRecord.fetchAll($0, sql: "SELECT * FROM person WHERE age > 40 AND name LIKE '%9%' ORDER BY salary DESC LIMIT 50") }.count
+    try queue.read {
+      try PersonRecord.fetchAll(
+        $0, sql: "SELECT * FROM person WHERE age > 40 AND name LIKE '%9%' ORDER BY salary DESC LIMIT 50")
+    }.count
   }
   try measure("update 10 %, save") {
     try queue.write { database in

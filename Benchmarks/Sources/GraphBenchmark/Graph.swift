@@ -1,6 +1,6 @@
-import BuiltInStoreFormats
 import AtomicStoreKit
 import AtomicStoreSPI
+import BuiltInStoreFormats
 import Foundation
 
 final class Person: ManagedObject {
@@ -40,7 +40,8 @@ let graphModel = ModelDescription(entities: [
 func runGraph(_ count: Int, type: String, _ folder: String, isWriting: Bool) throws {
   let path = folder + (type == "XML" ? "/people.xml" : type == "CSV" ? "/people.csvstore" : "/people.plist")
   func open() throws -> ManagedObjectContext {
-    let coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(graphModel), registry: .builtIn)
+    let coordinator = PersistentStoreCoordinator(
+      managedObjectModel: try ManagedObjectModel(graphModel), registry: .builtIn)
     coordinator.setManagedObjectClass(Person.self, forEntityName: "Person")
     coordinator.setManagedObjectClass(Department.self, forEntityName: "Department")
     try coordinator.addPersistentStore(type: type, at: path)
@@ -107,7 +108,8 @@ func runGraph(_ count: Int, type: String, _ folder: String, isWriting: Bool) thr
   }
   _ = try measure("first 50 by salary, filtered") {
     var page = FetchRequest<Person>(
-      entityName: "Person", predicate: try FetchPredicate(format: queries[0].text), sortKeys: [SortKey("salary", isAscending: false)])
+      entityName: "Person", predicate: try FetchPredicate(format: queries[0].text),
+      sortKeys: [SortKey("salary", isAscending: false)])
     page.fetchLimit = 50
     return try fresh.fetch(page).count
   }
@@ -120,5 +122,7 @@ func runGraph(_ count: Int, type: String, _ folder: String, isWriting: Bool) thr
     try context.save()
   }
   let left = try context.count(for: request)
-  guard sum > 0, walked > 0, left == count - (count + 9) / 10 else { throw Failure(message: "the graph is wrong: \(left)") }
+  guard sum > 0, walked > 0, left == count - (count + 9) / 10 else {
+    throw Failure(message: "the graph is wrong: \(left)")
+  }
 }

@@ -4,8 +4,8 @@ import BuiltInStoreFormats
 import Foundation
 import GRDB
 
-// The import loop of many programs: fetch each object by its key, insert it where there is none, change it, save at the end.
-// The second time all are there.
+// The import loop of many programs: fetch each object by its key, insert it where there is none, change it, save at the
+// end. The second time all are there.
 
 let articleModel = ModelDescription(entities: [
   EntityDescription(
@@ -20,7 +20,8 @@ let articleModel = ModelDescription(entities: [
 func importGraph(_ count: Int, type: String, _ folder: String) throws {
   let path = folder + (type == "XML" ? "/articles.xml" : type == "CSV" ? "/articles.csvstore" : "/articles.plist")
   for (round, name) in ["import", "import again"].enumerated() {
-    let coordinator = PersistentStoreCoordinator(managedObjectModel: try ManagedObjectModel(articleModel), registry: .builtIn)
+    let coordinator = PersistentStoreCoordinator(
+      managedObjectModel: try ManagedObjectModel(articleModel), registry: .builtIn)
     try coordinator.addPersistentStore(type: type, at: path)
     let context = ManagedObjectContext(coordinator)
     try measure(name) {

@@ -39,7 +39,11 @@ if !side.isEmpty {
   let folder = value("--folder", "/tmp")
   let isWriting = value("--phase", "write") == "write"
   if isWriting {
-    if side == "grdb" { try importDatabase(count, folder + "/articles.sqlite") } else { try importGraph(count, type: side, folder) }
+    if side == "grdb" {
+      try importDatabase(count, folder + "/articles.sqlite")
+    } else {
+      try importGraph(count, type: side, folder)
+    }
   }
   if side == "grdb" {
     try runDatabase(count, folder + "/people.sqlite", isWriting: isWriting)
@@ -70,7 +74,9 @@ if !side.isEmpty {
           line += pad("-")
           continue
         }
-        var cell = step.contains("bytes") || step.contains("found") ? "\(Int(median(times)))" : String(format: "%.4f", median(times))
+        var cell =
+          step.contains("bytes") || step.contains("found")
+          ? "\(Int(median(times)))" : String(format: "%.4f", median(times))
         if side != "grdb", let base = all[step]?["grdb"], base.count == times.count {
           cell += String(format: " (%.2f)", median(zip(times, base).map { $0 / $1 }))
         }
@@ -101,7 +107,9 @@ func runPhase(_ phase: String, _ side: String, _ size: Int, _ folder: String) th
   try process.run()
   let data = pipe.fileHandleForReading.readDataToEndOfFile()
   process.waitUntilExit()
-  guard process.terminationStatus == 0 else { throw Failure(message: "\(side) ended with \(process.terminationStatus)") }
+  guard process.terminationStatus == 0 else {
+    throw Failure(message: "\(side) ended with \(process.terminationStatus)")
+  }
   return String(decoding: data, as: UTF8.self).split(separator: "\n").compactMap { line in
     let fields = line.split(separator: "\t")
     return fields.count == 2 ? Double(fields[1]).map { (String(fields[0]), $0) } : nil

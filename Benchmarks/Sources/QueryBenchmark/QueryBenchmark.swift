@@ -42,7 +42,8 @@ struct Ranked {
 
 func makeQueries() -> [Query] {
   func counted(
-    _ name: String, _ format: String, _ sql: String, _ predicate: Predicate<Employee>, _ closure: @escaping ([Employee]) -> Int
+    _ name: String, _ format: String, _ sql: String, _ predicate: Predicate<Employee>,
+    _ closure: @escaping ([Employee]) -> Int
   ) -> Query {
     Query(
       name: name, format: format, sql: sql, closure: { .count(closure($0)) },
@@ -54,7 +55,8 @@ func makeQueries() -> [Query] {
   }
   func sorted(
     _ name: String, _ format: String?, _ sort: [SortKey], _ sql: String, _ predicate: Predicate<Employee>?,
-    _ descriptors: [SortDescriptor<Ranked>], where test: @escaping (Employee) -> Bool, by before: @escaping (Ranked, Ranked) -> Bool
+    _ descriptors: [SortDescriptor<Ranked>], where test: @escaping (Employee) -> Bool,
+    by before: @escaping (Ranked, Ranked) -> Bool
   ) -> Query {
     Query(
       name: name, format: format, sort: sort, sql: sql,
@@ -89,7 +91,8 @@ func makeQueries() -> [Query] {
       "WHERE badge BETWEEN 100000 AND 700000 AND rating <= 4 AND active = 0", ranges
     ) { $0.count { $0.badge >= 100_000 && $0.badge <= 700_000 && $0.rating <= 4 && !$0.active } },
     counted(
-      "count: CONTAINS and a number", "name CONTAINS 'Garcia 1' AND rating > 2.5", "WHERE instr(name, 'Garcia 1') > 0 AND rating > 2.5",
+      "count: CONTAINS and a number", "name CONTAINS 'Garcia 1' AND rating > 2.5",
+      "WHERE instr(name, 'Garcia 1') > 0 AND rating > 2.5",
       #Predicate<Employee> { $0.name.contains("Garcia 1") && $0.rating > 2.5 }
     ) { $0.count { $0.name.contains("Garcia 1") && $0.rating > 2.5 } },
     counted(
@@ -113,12 +116,15 @@ func makeQueries() -> [Query] {
     sorted(
       "filtered, by rating down, then name", "badge BETWEEN {100000, 700000} AND rating <= 4 AND active == NO",
       [SortKey("rating", isAscending: false), SortKey("name")],
-      "WHERE badge BETWEEN 100000 AND 700000 AND rating <= 4 AND active = 0 ORDER BY rating DESC, name", ranges, byRating,
+      "WHERE badge BETWEEN 100000 AND 700000 AND rating <= 4 AND active = 0 ORDER BY rating DESC, name", ranges,
+      byRating,
       where: { $0.badge >= 100_000 && $0.badge <= 700_000 && $0.rating <= 4 && !$0.active }, by: ratingThenName),
     sorted(
-      "all, sorted by name", nil, [SortKey("name")], "ORDER BY name", nil, byName, where: { _ in true }, by: { $0.name < $1.name }),
+      "all, sorted by name", nil, [SortKey("name")], "ORDER BY name", nil, byName, where: { _ in true },
+      by: { $0.name < $1.name }),
     sorted(
-      "all, by rating down, then name", nil, [SortKey("rating", isAscending: false), SortKey("name")], "ORDER BY rating DESC, name",
+      "all, by rating down, then name", nil, [SortKey("rating", isAscending: false), SortKey("name")],
+      "ORDER BY rating DESC, name",
       nil, byRating, where: { _ in true }, by: ratingThenName),
   ]
 }
@@ -145,7 +151,8 @@ enum QueryBenchmark {
     // `--only TEXT` for the queries whose name has it, `--side kit` for one side: to look at with a profiler.
     let only = value("--only")
     let chosen = value("--side")
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("query-benchmark-\(UUID().uuidString)").path
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("query-benchmark-\(UUID().uuidString)")
+      .path
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: folder) }
     let staff = Staff.make(count)
@@ -173,16 +180,21 @@ enum QueryBenchmark {
           }
           let (first, answer) = try run()
           var time = first
-          // What takes a few milliseconds is at the mercy of what else the machine does: the best of several tries counts.
+          // What takes a few milliseconds is at the mercy of what else the machine does: the best of several tries
+          // counts.
           if time < 0.05 { for _ in 0..<9 { time = min(time, try run().seconds) } }
           seconds[place][side, default: []].append(time)
           answers[side] = answer
         }
-        guard Set(answers.values.map { "\($0)" }).count == 1 else { throw Failure(message: "\(query.name): \(answers)") }
+        guard Set(answers.values.map { "\($0)" }).count == 1 else {
+          throw Failure(message: "\(query.name): \(answers)")
+        }
       }
     }
 
-    print("\(count) objects, \(rounds) rounds: median (minimum) in ms; ratios of the kit to the others, median over the rounds\n")
+    print(
+      "\(count) objects, \(rounds) rounds: median (minimum) in ms; ratios of the kit to the others, median over the rounds\n"
+    )
     print("| | kit | SQLite | closure | Foundation | kit : SQLite | kit : closure | Foundation : kit |")
     print("|---|---|---|---|---|---|---|---|")
     for (query, times) in zip(asked, seconds) {
@@ -216,8 +228,12 @@ enum QueryBenchmark {
   }
 
   static func sqlite(_ query: Query, _ database: Database) throws -> Answer {
-    if query.sort.isEmpty { return .count(Int(try database.integers("SELECT COUNT(*) FROM employee " + query.sql).first ?? -1)) }
+    if query.sort.isEmpty {
+      return .count(Int(try database.integers("SELECT COUNT(*) FROM employee " + query.sql).first ?? -1))
+    }
     return Answer(
-      ordered: try database.integers("SELECT id FROM employee " + query.sql).lazy.map { Int($0) - Staff.departments - 1 })
+      ordered: try database.integers("SELECT id FROM employee " + query.sql).lazy.map {
+        Int($0) - Staff.departments - 1
+      })
   }
 }

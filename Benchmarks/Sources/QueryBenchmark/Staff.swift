@@ -24,7 +24,9 @@ struct Failure: Error { var message: String }
 
 enum Staff {
   static let departments = 1000
-  private static let first = ["Anna", "Björn", "Chloé", "Dmitri", "Émile", "Fatima", "George", "Håkon", "Ines", "Jürgen", "Kenji", "李明"]
+  private static let first = [
+    "Anna", "Björn", "Chloé", "Dmitri", "Émile", "Fatima", "George", "Håkon", "Ines", "Jürgen", "Kenji", "李明",
+  ]
   private static let last = ["Garcia", "Müller", "O'Neill", "Smith", "Żółć", "Tanaka", "Brown & Co", "Silva, Jr."]
   private static let titles = ["Engineer", "Senior Engineer", "Director, Sales", "Analyst", "Clerk", "Head of Quality"]
 
@@ -56,21 +58,26 @@ enum Staff {
 
   private static func model(isIndexed: Bool) -> ModelDescription {
     let indexed = isIndexed ? ["badge", "name"] : []
-    let department = RelationshipDescription(name: "department", destinationEntityName: "Department", inverseName: "employees")
+    let department = RelationshipDescription(
+      name: "department", destinationEntityName: "Department", inverseName: "employees")
     let employees = RelationshipDescription(
       name: "employees", destinationEntityName: "Employee", inverseName: "department", maximumCount: 0)
     return ModelDescription(entities: [
       EntityDescription(
-        name: "Department", properties: [.attribute(AttributeDescription(name: "name", type: .string)), .relationship(employees)]),
+        name: "Department",
+        properties: [.attribute(AttributeDescription(name: "name", type: .string)), .relationship(employees)]),
       EntityDescription(
         name: "Employee",
-        properties: columns.map { .attribute(AttributeDescription(name: $0.key, type: $0.value)) } + [.relationship(department)],
+        properties: columns.map { .attribute(AttributeDescription(name: $0.key, type: $0.value)) } + [
+          .relationship(department)
+        ],
         fetchIndexes: indexed.map { FetchIndexDescription(name: $0, elements: [.init(propertyName: $0)]) }),
     ])
   }
 
   /// Written with the people's numbers as references, then opened as anybody would.
-  static func makeContext(_ staff: [Employee], _ folder: String, isIndexed: Bool = false) throws -> ManagedObjectContext {
+  static func makeContext(_ staff: [Employee], _ folder: String, isIndexed: Bool = false) throws -> ManagedObjectContext
+  {
     let path = folder + "/staff.plist"
     let managed = try ManagedObjectModel(model(isIndexed: isIndexed))
     let builder = NodeTableBuilder(model: managed)
@@ -78,14 +85,17 @@ enum Staff {
       guard let slot = managed.entity(named: entity)?.slot(named: name) else { throw Failure(message: "no \(name)") }
       return slot
     }
-    guard let departmentEntity = managed.entity(named: "Department")?.index, let employeeEntity = managed.entity(named: "Employee")?.index
+    guard let departmentEntity = managed.entity(named: "Department")?.index,
+      let employeeEntity = managed.entity(named: "Employee")?.index
     else { throw Failure(message: "no entity") }
     let base = Int64(departments)
     let name = try slot("Department", "name")
     let members = try slot("Department", "employees")
     var numbers: [String: Int64] = [:]
     var people: [String: [Int64]] = [:]
-    for (number, employee) in staff.enumerated() { people[employee.office, default: []].append(base + Int64(number) + 1) }
+    for (number, employee) in staff.enumerated() {
+      people[employee.office, default: []].append(base + Int64(number) + 1)
+    }
     for number in 0..<departments {
       let text = "Department \(number)"
       numbers[text] = Int64(number) + 1
@@ -93,7 +103,9 @@ enum Staff {
       try builder.set(.string(text), slot: name)
       for person in people[text] ?? [] { try builder.append(toMany: person, slot: members) }
     }
-    let slots = try ["name", "title", "office", "badge", "rating", "active", "department"].map { try slot("Employee", $0) }
+    let slots = try ["name", "title", "office", "badge", "rating", "active", "department"].map {
+      try slot("Employee", $0)
+    }
     for (number, employee) in staff.enumerated() {
       try builder.beginNode(entity: employeeEntity, reference: base + Int64(number) + 1)
       try builder.set(.string(employee.name), slot: slots[0])
@@ -106,7 +118,8 @@ enum Staff {
     }
     let nodes = try builder.finish()
     let maker = PersistentStoreCoordinator(managedObjectModel: managed, registry: .builtIn)
-    try maker.save(try maker.addPersistentStore(type: "BinaryPropertyList", at: path), changes: StoreChanges(inserting: nodes))
+    try maker.save(
+      try maker.addPersistentStore(type: "BinaryPropertyList", at: path), changes: StoreChanges(inserting: nodes))
     let coordinator = PersistentStoreCoordinator(managedObjectModel: managed, registry: .builtIn)
     try coordinator.addPersistentStore(at: path, isReadOnly: !isIndexed)
     return ManagedObjectContext(coordinator)
@@ -124,7 +137,8 @@ extension StoreChanges {
         for slot in entity.slots where !reader.isNull(slot: slot.index, row: row) {
           values[slot.index] = reader.value(slot: slot.index, row: row)
         }
-        inserted.append(ManagedObjectSnapshot(entity: entity.index, reference: reader.reference(row: row), values: values))
+        inserted.append(
+          ManagedObjectSnapshot(entity: entity.index, reference: reader.reference(row: row), values: values))
       }
     }
   }
@@ -135,7 +149,9 @@ final class Database {
   private var handle: OpaquePointer?
 
   init(_ staff: [Employee], _ folder: String) throws {
-    guard sqlite3_open(folder + "/staff.sqlite", &handle) == SQLITE_OK else { throw Failure(message: "cannot open the database") }
+    guard sqlite3_open(folder + "/staff.sqlite", &handle) == SQLITE_OK else {
+      throw Failure(message: "cannot open the database")
+    }
     try run("PRAGMA cache_size = -800000; PRAGMA temp_store = MEMORY; PRAGMA synchronous = OFF; BEGIN")
     try run("CREATE TABLE department (id INTEGER PRIMARY KEY, name TEXT)")
     try run(
@@ -144,7 +160,9 @@ final class Database {
         id INTEGER PRIMARY KEY, name TEXT, title TEXT, office TEXT, badge INTEGER, rating REAL, active INTEGER,
         department INTEGER REFERENCES department)
       """)
-    for number in 0..<Staff.departments { try run("INSERT INTO department VALUES (\(number + 1), 'Department \(number)')") }
+    for number in 0..<Staff.departments {
+      try run("INSERT INTO department VALUES (\(number + 1), 'Department \(number)')")
+    }
     let insert = try prepare("INSERT INTO employee VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, (SELECT 1 + substr(?4, 12)))")
     defer { sqlite3_finalize(insert) }
     let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
@@ -165,7 +183,9 @@ final class Database {
   deinit { sqlite3_close(handle) }
 
   private func run(_ text: String) throws {
-    guard sqlite3_exec(handle, text, nil, nil, nil) == SQLITE_OK else { throw Failure(message: String(cString: sqlite3_errmsg(handle))) }
+    guard sqlite3_exec(handle, text, nil, nil, nil) == SQLITE_OK else {
+      throw Failure(message: String(cString: sqlite3_errmsg(handle)))
+    }
   }
 
   private func prepare(_ text: String) throws -> OpaquePointer? {

@@ -5,8 +5,11 @@ import StoreMutation
 // fuzz READER SAMPLES [CORPUS] -- LIBFUZZER-ARGUMENTS. libFuzzer calls the functions below, from one thread.
 
 let usage = "usage: fuzz READER SAMPLES [CORPUS] [--write-seeds FOLDER] -- LIBFUZZER-ARGUMENTS"
-guard let divider = CommandLine.arguments.firstIndex(of: "--"), divider >= 3, let reader = HostileReader(rawValue: CommandLine.arguments[1]) else {
-  FileHandle.standardError.write(Data("\(usage)\nreaders: \(HostileReader.allCases.map(\.rawValue).joined(separator: ", "))\n".utf8))
+guard let divider = CommandLine.arguments.firstIndex(of: "--"), divider >= 3,
+  let reader = HostileReader(rawValue: CommandLine.arguments[1])
+else {
+  FileHandle.standardError.write(
+    Data("\(usage)\nreaders: \(HostileReader.allCases.map(\.rawValue).joined(separator: ", "))\n".utf8))
   exit(64)
 }
 let words = Array(CommandLine.arguments[2..<divider])
@@ -16,7 +19,8 @@ let corpus = words.count > 1 && words[1] != "--write-seeds" ? words[1] : nil
 struct Session {
   let trial: HostileTrial
   let mutator: Mutator
-  /// What one input may take beyond what the process has: a floor for buffers of a fixed size, and so many times its own.
+  /// What one input may take beyond what the process has: a floor for buffers of a fixed size, and so many times its
+  /// own.
   static let memoryFloor = 64 << 20
   static let memoryMultiple = 64
 
@@ -40,16 +44,19 @@ public func mutate(_ data: UnsafeMutablePointer<UInt8>, _ size: Int, _ maximum: 
   var random = MutationRandom(seed: UInt64(seed))
   // libFuzzer's own changes know what comparisons failed on; ours know the format.
   if random.next() % 3 == 0 { return LLVMFuzzerMutate(data, size, maximum) }
-  return give(session.mutator.mutated(Array(UnsafeBufferPointer(start: data, count: size)), &random, limit: maximum), data)
+  return give(
+    session.mutator.mutated(Array(UnsafeBufferPointer(start: data, count: size)), &random, limit: maximum), data)
 }
 
 @_cdecl("LLVMFuzzerCustomCrossOver")
 public func cross(
-  _ one: UnsafePointer<UInt8>, _ oneSize: Int, _ other: UnsafePointer<UInt8>, _ otherSize: Int, _ result: UnsafeMutablePointer<UInt8>, _ maximum: Int,
+  _ one: UnsafePointer<UInt8>, _ oneSize: Int, _ other: UnsafePointer<UInt8>, _ otherSize: Int,
+  _ result: UnsafeMutablePointer<UInt8>, _ maximum: Int,
   _ seed: UInt32
 ) -> Int {
   var random = MutationRandom(seed: UInt64(seed))
-  let mutator = Mutator(reader: session.mutator.reader, seeds: [Array(UnsafeBufferPointer(start: other, count: otherSize))])
+  let mutator = Mutator(
+    reader: session.mutator.reader, seeds: [Array(UnsafeBufferPointer(start: other, count: otherSize))])
   return give(mutator.mutated(Array(UnsafeBufferPointer(start: one, count: oneSize)), &random, limit: maximum), result)
 }
 

@@ -5,8 +5,8 @@ import ModelFiles
 
 // Friends, the guide's example of a relationship that is an object: `swift run friendinfo`, from the package's folder.
 //
-// You are your cousin's cousin, whether they like it or not; you are not always your friend's friend. So a friendship is
-// an object of its own, from one person to another, with a ranking.
+// You are your cousin's cousin, whether they like it or not; you are not always your friend's friend. So a friendship
+// is an object of its own, from one person to another, with a ranking.
 
 let model = try ManagedObjectModel(ModelFile.read(at: "SampleStores/FriendInfo/FriendInfo.xcdatamodeld").description)
 let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: .builtIn)

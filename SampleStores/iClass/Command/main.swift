@@ -25,7 +25,9 @@ do {
   let turing = try school.hireTeacher(named: "Turing")
   let logic = school.addCourse(titled: "Logic")
   let engines = school.addCourse(titled: "Engines")
-  say("Hired and enrolled, each with a number of its own: \(turing.name) \(turing.personID), \(ada.name) \(ada.personID), \(grace.name) \(grace.personID).")
+  say(
+    "Hired and enrolled, each with a number of its own: \(turing.name) \(turing.personID), \(ada.name) \(ada.personID), \(grace.name) \(grace.personID)."
+  )
   say("Saved after every change, in calls put off until the change was noticed: \(school.saveCount) saves so far.")
 
   ada.courses = [logic, engines]
@@ -48,13 +50,16 @@ do {
   say("\nOpened again: the relationships come back from the URIs that were stored.")
   for student in try school.students() { say("  \(student.name) takes \(list(student.courses.map(\.title)))") }
   for course in try school.courses() {
-    say("  \(course.title): taught by \(course.teacher?.name ?? "nobody"), taken by \(list(course.students.map(\.name)))")
+    say(
+      "  \(course.title): taught by \(course.teacher?.name ?? "nobody"), taken by \(list(course.students.map(\.name)))")
   }
   let turing = try school.teachers()[0]
   let logic = try school.courses().first { $0.title == "Logic" }
   school.context.delete(turing)
   school.endEvent()
-  say("Turing is deleted. Logic watched for that and cleaned up: taught by \(logic?.teacher?.name ?? "nobody"), URI \(logic?.teacherURI ?? "none").")
+  say(
+    "Turing is deleted. Logic watched for that and cleaned up: taught by \(logic?.teacher?.name ?? "nobody"), URI \(logic?.teacherURI ?? "none")."
+  )
   guard school.saveErrors.isEmpty else { throw school.saveErrors[0] }
 }
 
@@ -72,7 +77,8 @@ do {
   try school.enroll(ada, in: logic)
   try school.context.save()
   try school.unmountPublicStore()
-  say("Courses are not mounted. Ada still takes \(list(ada.courseProxies.map(\.title))); Grace takes it too, meanwhile.")
+  say(
+    "Courses are not mounted. Ada still takes \(list(ada.courseProxies.map(\.title))); Grace takes it too, meanwhile.")
   if let proxy = try school.courseProxies().first { try school.enroll(grace, in: proxy) }
   try school.context.save()
   try school.mountPublicStore()
@@ -83,4 +89,5 @@ do {
   say("Mended (\(mended)): \(list(again.flatMap { $0.studentProxies.map(\.name) })).")
 }
 
-say("\nLook at the stores:\n  atomicstore inspect \(folder)/People.xml\n  atomicstore inspect \(folder)/Courses.csvstore")
+say(
+  "\nLook at the stores:\n  atomicstore inspect \(folder)/People.xml\n  atomicstore inspect \(folder)/Courses.csvstore")

@@ -73,7 +73,8 @@ public enum IClassModel {
             properties: [
               .relationship(
                 RelationshipDescription(
-                  name: "courseProxies", destinationEntityName: "CourseProxy", inverseName: "students", maximumCount: 0))
+                  name: "courseProxies", destinationEntityName: "CourseProxy", inverseName: "students", maximumCount: 0)
+              )
             ]),
           EntityDescription(
             name: "Teacher", managedObjectClassName: "ProxiedTeacher",

@@ -85,7 +85,9 @@ extension ManagedObject {
   func restoreObjects(of relationship: String, from attribute: String) {
     guard let context = managedObjectContext, let text = self[attribute] as? String else { return }
     let objects = text.split(separator: "\n").compactMap { uri in
-      context.persistentStoreCoordinator.managedObjectID(forURIRepresentation: String(uri)).map { context.object(with: $0) }
+      context.persistentStoreCoordinator.managedObjectID(forURIRepresentation: String(uri)).map {
+        context.object(with: $0)
+      }
     }
     try? setPrimitiveValue(objects, forKey: relationship)
   }

@@ -53,7 +53,9 @@ public final class School {
   public func endEvent() { context.processPendingChanges() }
 
   private func generator() throws -> IDGenerator {
-    if let generator = try context.fetch(FetchRequest<IDGenerator>(entityName: "IDGenerator")).first { return generator }
+    if let generator = try context.fetch(FetchRequest<IDGenerator>(entityName: "IDGenerator")).first {
+      return generator
+    }
     return IDGenerator(context: context)
   }
 

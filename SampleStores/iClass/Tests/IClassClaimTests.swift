@@ -20,7 +20,8 @@ import Testing
     }
     try coordinator.addPersistentStore(type: "XML", configurationName: "private", at: folder.path + "/People.xml")
     if isPublicToo {
-      try coordinator.addPersistentStore(type: "CSV", configurationName: "public", at: folder.path + "/Courses.csvstore")
+      try coordinator.addPersistentStore(
+        type: "CSV", configurationName: "public", at: folder.path + "/Courses.csvstore")
     }
     return coordinator
   }
@@ -33,7 +34,9 @@ import Testing
   func configurations() throws {
     let model = try ManagedObjectModel(IClassModel.first)
     #expect(
-      model.entities(forConfiguration: "private")?.map(\.name).sorted() == ["IDGenerator", "Person", "Student", "Teacher"])
+      model.entities(forConfiguration: "private")?.map(\.name).sorted() == [
+        "IDGenerator", "Person", "Student", "Teacher",
+      ])
     #expect(model.entities(forConfiguration: "public")?.map(\.name) == ["Course"])
   }
 

@@ -311,7 +311,9 @@ final class SchoolFolder {
   func modelFiles(_ name: String, _ isFirst: Bool) throws {
     let model = isFirst ? IClassModel.first : IClassModel.second
     let path = Self.modelFolder + "/\(name).xcdatamodel"
-    if ProcessInfo.processInfo.environment["ATOMICSTORE_REGENERATE"] == "1" { try ModelFile.write(model, to: path, overwrite: true) }
+    if ProcessInfo.processInfo.environment["ATOMICSTORE_REGENERATE"] == "1" {
+      try ModelFile.write(model, to: path, overwrite: true)
+    }
     let file = try ModelFile.read(at: path)
     #expect(try ManagedObjectModel(file.description).differences(from: model).isEmpty)
   }

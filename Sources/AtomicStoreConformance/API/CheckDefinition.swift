@@ -28,8 +28,10 @@ struct CheckDefinition: Sendable {
 
   init(
     _ id: String, _ title: String, level: ConformanceCheck.Level = .must, profile: ConformanceCheck.Profile = .core,
-    from source: String, by procedure: String, causes: [String] = [], catches: [String] = [], timeLimit: Int = 30, needsWriting: Bool = true,
-    demand: @escaping @Sendable (StoreTraits) -> Demand = { _ in .applies }, _ body: @escaping @Sendable (CheckContext) throws -> Void
+    from source: String, by procedure: String, causes: [String] = [], catches: [String] = [], timeLimit: Int = 30,
+    needsWriting: Bool = true,
+    demand: @escaping @Sendable (StoreTraits) -> Demand = { _ in .applies },
+    _ body: @escaping @Sendable (CheckContext) throws -> Void
   ) {
     self.id = id
     self.level = level

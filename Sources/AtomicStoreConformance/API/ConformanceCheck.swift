@@ -1,8 +1,8 @@
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// One rule that a store format must keep, and how to find out whether it does. A value: it can be listed, filtered, shown
-/// and run.
+/// One rule that a store format must keep, and how to find out whether it does. A value: it can be listed, filtered,
+/// shown and run.
 public struct ConformanceCheck: Sendable, Identifiable, CustomStringConvertible {
   /// How much hangs on it.
   public enum Level: String, Sendable, Codable, CaseIterable {

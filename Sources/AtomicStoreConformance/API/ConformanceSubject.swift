@@ -36,9 +36,11 @@ public struct ConformanceSubject: Sendable {
 
   /// As a shell takes it for one word.
   static func quoted(_ text: String) -> String {
-    let isPlain = !text.isEmpty && text.utf8.allSatisfy { byte in
-      byte >= 0x30 && byte <= 0x39 || byte | 0x20 >= 0x61 && byte | 0x20 <= 0x7A || "-_./+,:@".utf8.contains(byte)
-    }
+    let isPlain =
+      !text.isEmpty
+      && text.utf8.allSatisfy { byte in
+        byte >= 0x30 && byte <= 0x39 || byte | 0x20 >= 0x61 && byte | 0x20 <= 0x7A || "-_./+,:@".utf8.contains(byte)
+      }
     return isPlain ? text : "'" + text.replacing("'", with: "'\\''") + "'"
   }
 }

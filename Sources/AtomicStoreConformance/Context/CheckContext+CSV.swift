@@ -16,7 +16,8 @@ extension CheckContext {
 
   /// Says that files were meant to be changed, to a store that asks.
   var editedOptions: StoreOptions {
-    traits.readOptions.contains { $0.name == "edited" && $0.values?.contains("accept") == true } ? ["edited": "accept"] : [:]
+    traits.readOptions.contains { $0.name == "edited" && $0.values?.contains("accept") == true }
+      ? ["edited": "accept"] : [:]
   }
 
   static let sampleModel = Models.attributes([("alpha", .string), ("beta", .string), ("gamma", .integer32)])
@@ -27,7 +28,9 @@ extension CheckContext {
       graph.objects.append(
         .init(
           label: "\(row)", entity: "Sample",
-          values: ["alpha": .string("needle \(row)"), "beta": .string("thread \(row)"), "gamma": .integer(Int64(100 + row))]))
+          values: [
+            "alpha": .string("needle \(row)"), "beta": .string("thread \(row)"), "gamma": .integer(Int64(100 + row)),
+          ]))
     }
     return graph
   }
@@ -38,15 +41,20 @@ extension CheckContext {
     guard let files = Files.content(path) else { throw NotApplicable(reason: "the store writes no file") }
     let suffixes = [".csv", ".tsv"]
     let name = files.keys.sorted().first { name in
-      suffixes.contains { (name.isEmpty ? path : name).hasSuffix($0) } && CSVRecords(files[name] ?? []).place(of: needle) != nil
+      suffixes.contains { (name.isEmpty ? path : name).hasSuffix($0) }
+        && CSVRecords(files[name] ?? []).place(of: needle) != nil
     }
-    guard let name, let bytes = files[name] else { throw NotApplicable(reason: "the store is no comma-separated values") }
+    guard let name, let bytes = files[name] else {
+      throw NotApplicable(reason: "the store is no comma-separated values")
+    }
     let records = CSVRecords(bytes)
     guard records.bytes == bytes, let place = records.place(of: needle) else {
-      throw ExpectationFailure(expected: "the store's records can be taken apart and put together", actual: "they come out otherwise")
+      throw ExpectationFailure(
+        expected: "the store's records can be taken apart and put together", actual: "they come out otherwise")
     }
     return CSVSubject(
-      graph: graph, references: references, text: try graph.text(references), files: files, member: name, records: records, needle: place)
+      graph: graph, references: references, text: try graph.text(references), files: files, member: name,
+      records: records, needle: place)
   }
 
   /// A store as another with one file's bytes changed.
@@ -55,7 +63,9 @@ extension CheckContext {
     if !store.member.isEmpty { Files.makeFolder(path) }
     for (name, old) in store.files {
       let bytes = name == store.member ? bytes : old
-      guard Files.write(bytes, to: name.isEmpty ? path : path + "/" + name) else { throw Skipped(reason: "\(path) cannot be written") }
+      guard Files.write(bytes, to: name.isEmpty ? path : path + "/" + name) else {
+        throw Skipped(reason: "\(path) cannot be written")
+      }
     }
     return path
   }
@@ -69,18 +79,23 @@ extension CheckContext {
     return end
   }
 
-  @discardableResult func expectRefused(_ bytes: [UInt8], in store: CSVSubject, _ what: String, line: Int? = nil) throws -> PhaseError? {
+  @discardableResult func expectRefused(_ bytes: [UInt8], in store: CSVSubject, _ what: String, line: Int? = nil) throws
+    -> PhaseError?
+  {
     let end = try read(bytes, in: store, what)
     guard case .refused(let error) = end else {
       if case .value(let text) = end {
-        throw ExpectationFailure(expected: "records \(what): refused, with an error", actual: "they were read, as \(text.count) objects")
+        throw ExpectationFailure(
+          expected: "records \(what): refused, with an error", actual: "they were read, as \(text.count) objects")
       }
       try settle(end, "read records \(what)")
       return nil
     }
     try expectProper(error, "records \(what)", needsPlace: line != nil)
     if let line {
-      try expect(error.line == line, "records \(what): the error says line \(line)", "\(error.line.map { "line \($0)" } ?? "no line"): \(error.text)")
+      try expect(
+        error.line == line, "records \(what): the error says line \(line)",
+        "\(error.line.map { "line \($0)" } ?? "no line"): \(error.text)")
     }
     return error
   }
@@ -94,6 +109,7 @@ extension CheckContext {
   func expectRefusedOrSame(_ bytes: [UInt8], in store: CSVSubject, _ what: String, _ text: GraphText? = nil) throws {
     let end = try read(bytes, in: store, what)
     if case .refused(let error) = end { return try expectProper(error, "records \(what)", needsPlace: false) }
-    try expectSame(try settle(end, "read records \(what)"), text ?? store.text, "records \(what), if they are read at all")
+    try expectSame(
+      try settle(end, "read records \(what)"), text ?? store.text, "records \(what), if they are read at all")
   }
 }

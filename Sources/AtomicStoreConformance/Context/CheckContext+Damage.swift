@@ -30,8 +30,8 @@ extension CheckContext {
     case untyped(String)
   }
 
-  /// Opens a store once for each damage that is done to it. Ends the check where one makes the process crash, hang, or throw
-  /// what is no store error.
+  /// Opens a store once for each damage that is done to it. Ends the check where one makes the process crash, hang, or
+  /// throw what is no store error.
   func open(_ path: String, _ graph: Graph, _ text: GraphText, damaged all: [Damage]) throws -> [(Damage, DamageEnd)] {
     let intact = Files.content(path) ?? [:]
     defer { Files.put(intact, at: path) }
@@ -41,12 +41,20 @@ extension CheckContext {
       return try attempt(what, seconds: seconds) { session in
         part.map { damage in
           Files.write(damage.bytes, to: damage.member.isEmpty ? path : path + "/" + damage.member)
-          defer { if !damage.member.isEmpty, let old = intact[damage.member] { Files.write(old, to: path + "/" + damage.member) } }
+          defer {
+            if !damage.member.isEmpty, let old = intact[damage.member] {
+              Files.write(old, to: path + "/" + damage.member)
+            }
+          }
           do {
             let read = try session.read(path, graph.model)
             let differences = text.differences(from: read)
-            return differences.first.map { .other(objects: read.count, difference: "\($0.expected); it has: \($0.actual)") } ?? .same
-          } catch let error as PersistentStoreError { return .refused(error.code.description) } catch { return .untyped("\(error)") }
+            return differences.first.map {
+              .other(objects: read.count, difference: "\($0.expected); it has: \($0.actual)")
+            } ?? .same
+          } catch let error as PersistentStoreError { return .refused(error.code.description) } catch {
+            return .untyped("\(error)")
+          }
         }
       }
     }
@@ -60,7 +68,8 @@ extension CheckContext {
           if case .value = end { continue }
           try expect(false, "\(all[place].label): opened or refused", "the process crashed or hung: \(end)")
         }
-        throw PhaseFailure(expected: "the files are opened or refused, one after the other", actual: "the process ended", isCrash: true)
+        throw PhaseFailure(
+          expected: "the files are opened or refused, one after the other", actual: "the process ended", isCrash: true)
       }
       for (damage, end) in zip(part, seen) {
         if case .untyped(let error) = end {
@@ -79,7 +88,9 @@ extension CheckContext {
     for (damage, end) in try open(path, graph, text, damaged: all) {
       if case .same = end { same += 1 }
       if case .other(let objects, let difference) = end {
-        try expect(false, "\(damage.label): refused, or the same graph", "\(objects) objects of \(text.count) were loaded: \(difference)")
+        try expect(
+          false, "\(damage.label): refused, or the same graph",
+          "\(objects) objects of \(text.count) were loaded: \(difference)")
       }
     }
     note("\(all.count) files: \(all.count - same) refused, \(same) give the same graph")
@@ -96,10 +107,16 @@ extension CheckContext {
     var ends: [String] = []
     func run(_ part: ArraySlice<Damage>, seconds: Int) throws -> PhaseEnd<[String]> {
       defer { Files.put(intact, at: path) }
-      return try attempt("open \(part.count) changed files, from \(part.first?.label ?? "")", seconds: seconds, memory: 3 << 30) { session in
+      return try attempt(
+        "open \(part.count) changed files, from \(part.first?.label ?? "")", seconds: seconds, memory: 3 << 30
+      ) { session in
         part.enumerated().map { place, damage in
           Files.write(damage.bytes, to: damage.member.isEmpty ? path : path + "/" + damage.member)
-          defer { if !damage.member.isEmpty, let old = intact[damage.member] { Files.write(old, to: path + "/" + damage.member) } }
+          defer {
+            if !damage.member.isEmpty, let old = intact[damage.member] {
+              Files.write(old, to: path + "/" + damage.member)
+            }
+          }
           do {
             _ = try session.read(path, place % 2 == 0 ? model : nil, options: place % 4 < 2 ? options : [:])
             return "opened"
@@ -114,9 +131,11 @@ extension CheckContext {
           let end = try run(all[place...place], seconds: 5)
           if case .value = end { continue }
           Files.put([all[place].member: all[place].bytes], at: folder + "/culprit")
-          throw ExpectationFailure(expected: "\(all[place].label): opened, or refused with a store error", actual: "\(end)")
+          throw ExpectationFailure(
+            expected: "\(all[place].label): opened, or refused with a store error", actual: "\(end)")
         }
-        throw ExpectationFailure(expected: "\(part.count) files are opened or refused within 20 s", actual: "they are not, in one process")
+        throw ExpectationFailure(
+          expected: "\(part.count) files are opened or refused within 20 s", actual: "they are not, in one process")
       }
       for (damage, end) in zip(part, seen) {
         try expect(!end.hasPrefix("!"), "\(damage.label): opened, or refused with a store error", end)

@@ -14,7 +14,8 @@ extension CheckContext {
       for (name, bytes) in planted { Files.write(bytes, to: path + "/" + name) }
       let options = handmade
       let end = try attempt("destroy the store\(isVisible ? ", with a file beside its own" : "")") { session in
-        try session.coordinator(graph.model).destroyPersistentStore(at: path, type: session.subject.type.storeType, options: options)
+        try session.coordinator(graph.model).destroyPersistentStore(
+          at: path, type: session.subject.type.storeType, options: options)
         return true
       }
       let left = Files.content(path) ?? [:]
@@ -22,7 +23,9 @@ extension CheckContext {
       case .value: try expectEqual(left.keys.sorted(), planted.keys.sorted(), "what is in the directory afterwards")
       case .refused(let error) where isVisible && error.code != nil:
         note("a file that is not the format's is refused: \(error.text)")
-        try expect(own.allSatisfy { Files.exists(path + "/" + $0) }, "after a refusal the store is there", "files of it are gone")
+        try expect(
+          own.allSatisfy { Files.exists(path + "/" + $0) }, "after a refusal the store is there", "files of it are gone"
+        )
       default: throw ExpectationFailure(expected: "the store is destroyed", actual: "\(end)")
       }
       for (name, bytes) in planted { try expectEqual(left[name], bytes, "\(name), which is not the store's") }

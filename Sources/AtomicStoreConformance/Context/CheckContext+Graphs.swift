@@ -4,11 +4,13 @@ import FoundationEssentials
 import Glibc
 
 extension CheckContext {
-  /// Writes a graph in one process, reads it in another, and compares what came back with what was asked for. "Kept" in every
-  /// rule means this.
+  /// Writes a graph in one process, reads it in another, and compares what came back with what was asked for. "Kept" in
+  /// every rule means this.
   func expectKept(_ graph: Graph, _ what: String, path: String? = nil, seconds: Int = 20) throws {
     let path = path ?? self.path()
-    let references = try process("save \(graph.objects.count) objects", seconds: seconds) { try $0.write(graph, to: path) }
+    let references = try process("save \(graph.objects.count) objects", seconds: seconds) {
+      try $0.write(graph, to: path)
+    }
     let expected = try graph.text(references)
     let actual = try process("read them in another process", seconds: seconds) { try $0.read(path, graph.model) }
     try expectSame(actual, expected, what)
@@ -46,7 +48,8 @@ extension CheckContext {
 }
 
 extension CheckContext {
-  /// Brings a store from one graph to the next, each change in a process of its own, and reads it after each in another.
+  /// Brings a store from one graph to the next, each change in a process of its own, and reads it after each in
+  /// another.
   ///
   /// - Returns: What the objects that are left are called.
   @discardableResult func expectSteps(
@@ -57,7 +60,8 @@ extension CheckContext {
     var names = try process("save \(first.objects.count) objects") { try $0.write(first, to: path) }
     var last = first
     try expectSame(
-      try process("read them in another process") { try $0.read(path, first.model) }, try first.text(names), "\(what), at first")
+      try process("read them in another process") { try $0.read(path, first.model) }, try first.text(names),
+      "\(what), at first")
     for (place, graph) in graphs.enumerated().dropFirst() {
       let known = names
       let from = last
@@ -65,7 +69,8 @@ extension CheckContext {
       for (label, name) in now {
         if let old = known[label] {
           try expect(
-            old.utf8.elementsEqual(name.utf8), "\(what), after change \(place): '\(label)' keeps the reference \(old)", "it is \(name)")
+            old.utf8.elementsEqual(name.utf8), "\(what), after change \(place): '\(label)' keeps the reference \(old)",
+            "it is \(name)")
         }
       }
       names = now

@@ -34,12 +34,18 @@ extension CheckContext {
     metadata["other"] = .array([.string("one"), .integer(2)])
     guard traits.keepsMetadata
     else { throw NotApplicable(reason: "keepsMetadata is false: there is no place for an object of another's making") }
-    let references = try process("save a store of \(graph.objects.count) objects") { try $0.write(graph, to: path, metadata: metadata) }
+    let references = try process("save a store of \(graph.objects.count) objects") {
+      try $0.write(graph, to: path, metadata: metadata)
+    }
     guard !Files.isFolder(path), let bytes = Files.read(path), bytes.starts(with: "bplist00".utf8) else {
       throw NotApplicable(reason: "the store is no binary property list")
     }
-    guard let craft = PropertyListCraft(bytes), let place = craft.items.indices.first(where: { craft.text($0) == "CRAFT-HERE" }) else {
-      throw ExpectationFailure(expected: "the store's property list can be taken apart, and holds the metadata entry", actual: "it cannot, or does not")
+    guard let craft = PropertyListCraft(bytes),
+      let place = craft.items.indices.first(where: { craft.text($0) == "CRAFT-HERE" })
+    else {
+      throw ExpectationFailure(
+        expected: "the store's property list can be taken apart, and holds the metadata entry",
+        actual: "it cannot, or does not")
     }
     let subject = ListSubject(graph: graph, text: try graph.text(references), bytes: bytes, craft: craft, place: place)
     // What is changed afterwards must not be refused for how it was put together.
@@ -49,7 +55,8 @@ extension CheckContext {
 
   func read(_ bytes: [UInt8], _ what: String, in store: ListSubject) throws -> PhaseEnd<ListReading> {
     let path = try lay(bytes)
-    let end = try attempt("read a property list \(what)", seconds: 15, memory: 3 << 30, cpuSeconds: 15) { session -> ListReading in
+    let end = try attempt("read a property list \(what)", seconds: 15, memory: 3 << 30, cpuSeconds: 15) {
+      session -> ListReading in
       let open = try session.open(path, store.graph.model, isReadOnly: true)
       let entry = open.store.metadata.entries["craft"]
       return ListReading(text: try GraphText(open.store), value: entry.map { Self.shape($0) } ?? "nothing")
@@ -58,9 +65,13 @@ extension CheckContext {
   }
 
   /// Where it is read it must hold the graph and this entry.
-  func expectValue(_ bytes: [UInt8], _ what: String, in store: ListSubject, _ value: String, mayBeRefused: Bool = false) throws {
+  func expectValue(_ bytes: [UInt8], _ what: String, in store: ListSubject, _ value: String, mayBeRefused: Bool = false)
+    throws
+  {
     let end = try read(bytes, what, in: store)
-    if mayBeRefused, case .refused(let error) = end { return try expectProper(error, "a property list \(what)", needsPlace: false) }
+    if mayBeRefused, case .refused(let error) = end {
+      return try expectProper(error, "a property list \(what)", needsPlace: false)
+    }
     let reading = try settle(end, "read a property list \(what)")
     try expectSame(reading.text, store.text, "a property list \(what) has the same objects")
     try expect(reading.value == value, "a property list \(what): the entry is \(value)", reading.value)
@@ -70,7 +81,9 @@ extension CheckContext {
     let end = try read(bytes, what, in: store)
     guard case .refused(let error) = end else {
       if case .value(let reading) = end {
-        throw ExpectationFailure(expected: "a property list \(what): refused, with an error", actual: "it was read; the entry is \(reading.value)")
+        throw ExpectationFailure(
+          expected: "a property list \(what): refused, with an error",
+          actual: "it was read; the entry is \(reading.value)")
       }
       try settle(end, "read a property list \(what)")
       return

@@ -45,14 +45,20 @@ extension CheckContext {
   }
 
   func expectFolderSynced(_ calls: [FaultPlan.Call], _ path: String, _ home: String, _ what: String) throws {
-    guard let place = calls.lastIndex(where: { ($0.what == "rename" || $0.what == "exchange") && ($0.other == path || $0.path == path) }) else {
-      throw ExpectationFailure(expected: "\(what): the store gets its name by a rename", actual: calls.map(\.what).joined(separator: ", "))
+    guard
+      let place = calls.lastIndex(where: {
+        ($0.what == "rename" || $0.what == "exchange") && ($0.other == path || $0.path == path)
+      })
+    else {
+      throw ExpectationFailure(
+        expected: "\(what): the store gets its name by a rename", actual: calls.map(\.what).joined(separator: ", "))
     }
     let rest = calls[(place + 1)...]
     let sync = rest.firstIndex { $0.what == "sync folder" && $0.path == home }
     let removal = rest.firstIndex { $0.what == "unlink" || $0.what == "remove folder" }
     try expect(
-      sync.map { $0 < removal ?? .max } ?? false, "\(what): the folder is synced after the rename, and before anything goes",
+      sync.map { $0 < removal ?? .max } ?? false,
+      "\(what): the folder is synced after the rename, and before anything goes",
       rest.isEmpty ? "nothing follows the rename" : rest.map(\.what).joined(separator: ", "))
   }
 
@@ -62,23 +68,29 @@ extension CheckContext {
     for process in 1...2 {
       let plan = try FaultPlan(CSF_COUNT)
       saving.reset()
-      guard case .value(let number) = try attempt("save in process \(process)", faults: plan,
-        { session in try saving.save(session) ? Int(getpid()) : 0 })
+      guard
+        case .value(let number) = try attempt(
+          "save in process \(process)", faults: plan,
+          { session in try saving.save(session) ? Int(getpid()) : 0 })
       else { throw ExpectationFailure(expected: "the save succeeds", actual: "it does not") }
       var made: [String] = []
-      for call in plan.changes where ["create", "truncate", "open or create", "open to write", "make folder"].contains(call.what) {
+      for call in plan.changes
+      where ["create", "truncate", "open or create", "open to write", "make folder"].contains(call.what) {
         try expect(
           call.what == "create" || call.what == "make folder", "each file that is written is a new one",
-            "\(call.what) \(shortened(call.path, saving))")
+          "\(call.what) \(shortened(call.path, saving))")
         let folder = call.path.split(separator: "/").dropLast().reduce("") { $0 + "/" + $1 }
-        if folder == saving.home { made.append(call.path) } else {
+        if folder == saving.home {
+          made.append(call.path)
+        } else {
           try expect(made.contains(folder), "each file that is written lies beside the store", call.path)
         }
       }
       shapes.append(made.map { Self.without(number, in: $0) })
     }
     if !shapes[0].isEmpty {
-      try expect(shapes[0] != shapes[1], "two processes take names that neither can foresee", shapes[0].joined(separator: ", "))
+      try expect(
+        shapes[0] != shapes[1], "two processes take names that neither can foresee", shapes[0].joined(separator: ", "))
     }
     // A store for its owner's eyes.
     let count = try calls(of: saving).calls
@@ -88,7 +100,8 @@ extension CheckContext {
       _ = try attempt("be killed at call \(place)", faults: try FaultPlan(CSF_KILL, at: place)) { try saving.save($0) }
       for name in saving.litter {
         let mode = (Files.status(saving.home + "/" + name)?.st_mode ?? 0) & 0o777
-        try expect(mode & 0o077 == 0, "a working file of a store with mode 0600 is its owner's alone",
+        try expect(
+          mode & 0o077 == 0, "a working file of a store with mode 0600 is its owner's alone",
           "\(name) has mode 0\(String(mode, radix: 8))")
       }
     }
@@ -96,13 +109,15 @@ extension CheckContext {
       let plan = try FaultPlan(CSF_FAIL, at: place, error: ENOSPC)
       let end = try save(saving, "a full disk at call \(place)", plan)
       guard case .refused = end else { continue }
-      try expect(saving.litter.isEmpty, "nothing lies beside the store after an error at call \(place)",
+      try expect(
+        saving.litter.isEmpty, "nothing lies beside the store after an error at call \(place)",
         saving.litter.joined(separator: ", "))
     }
   }
 
   private static func without(_ number: Int, in path: String) -> String {
-    path.split(separator: "-", omittingEmptySubsequences: false).map { $0 == "\(number)" ? "PID" : String($0) }.joined(separator: "-")
+    path.split(separator: "-", omittingEmptySubsequences: false).map { $0 == "\(number)" ? "PID" : String($0) }.joined(
+      separator: "-")
   }
 
   private func protect(_ path: String, folder: mode_t, file: mode_t) {
@@ -130,11 +145,15 @@ extension CheckContext {
         let wanted = Files.isFolder(path) ? directory : file
         let mode = (Files.status(path)?.st_mode ?? 0) & 0o7777
         try expect(
-          mode == wanted, "\(shortened(path, saving)) keeps mode 0\(String(wanted, radix: 8))", "it has 0\(String(mode, radix: 8))")
+          mode == wanted, "\(shortened(path, saving)) keeps mode 0\(String(wanted, radix: 8))",
+          "it has 0\(String(mode, radix: 8))")
       }
-      try expect(Files.status(saving.path)?.st_uid == owner, "the owner stays", "it is \(Files.status(saving.path)?.st_uid ?? 0)")
+      try expect(
+        Files.status(saving.path)?.st_uid == owner, "the owner stays", "it is \(Files.status(saving.path)?.st_uid ?? 0)"
+      )
       if hasAttributes {
-        try expect(csf_has_attribute(saving.path, attribute, "kept") != 0, "the attribute \(attribute) stays", "it is gone")
+        try expect(
+          csf_has_attribute(saving.path, attribute, "kept") != 0, "the attribute \(attribute) stays", "it is gone")
       }
     }
   }
@@ -144,11 +163,14 @@ extension CheckContext {
     _ = try process("change it, save, change it back, save") { session in
       let open = try session.open(path, model)
       return try withExtendedLifetime(open) {
-        guard let entity = open.store.model.entities.first(where: { entity in
-          !entity.isAbstract && open.store.nodes.count(of: entity.index) > 0 && entity.slots.contains { $0.name == "name" }
-        }), let node = open.store.nodes.handles(of: entity.index).first
+        guard
+          let entity = open.store.model.entities.first(where: { entity in
+            !entity.isAbstract && open.store.nodes.count(of: entity.index) > 0
+              && entity.slots.contains { $0.name == "name" }
+          }), let node = open.store.nodes.handles(of: entity.index).first
         else { return false }
-        let object = try open.context.existingObject(with: open.store.objectID(for: open.store.nodes.objectReference(of: node)))
+        let object = try open.context.existingObject(
+          with: open.store.objectID(for: open.store.nodes.objectReference(of: node)))
         let before: Any? = try object.value(forKey: "name")
         try object.setValue("something else", forKey: "name")
         try open.context.save()
@@ -159,8 +181,8 @@ extension CheckContext {
     }
   }
 
-  /// How many bytes lie in pieces of the second that are not, in that order, in the first. Pieces end where the content says so:
-  /// an insertion changes those round it alone.
+  /// How many bytes lie in pieces of the second that are not, in that order, in the first. Pieces end where the content
+  /// says so: an insertion changes those round it alone.
   static func changedBytes(_ one: [UInt8], _ other: [UInt8]) -> Int {
     func pieces(_ bytes: [UInt8]) -> [ArraySlice<UInt8>] {
       var all: [ArraySlice<UInt8>] = []
@@ -181,7 +203,8 @@ extension CheckContext {
     }
   }
 
-  /// Runs a part of this check in a program that was started anew, with a hash seed of its own. Gives back what it noted.
+  /// Runs a part of this check in a program that was started anew, with a hash seed of its own. Gives back what it
+  /// noted.
   func elsewhere(_ id: String) throws -> [String] {
     record.did("run \(id) in a program that is started anew")
     return try runElsewhere(id)

@@ -18,7 +18,9 @@ extension CheckContext {
     let path = home + "/store" + suffix
     let keeps = traits.keepsMetadata
     var after = old
-    if let new { after = new } else {
+    if let new {
+      after = new
+    } else {
       after.set("node 1", "name", .string("another name, and a longer one than before"))
       after.set("node 2", "number", .integer(-77))
       after.set("node 3", "flag", nil)
@@ -33,7 +35,8 @@ extension CheckContext {
       throw ExpectationFailure(expected: "a store lies at \(path)", actual: "nothing does")
     }
     return SaveCase(
-      home: home, path: path, old: old, new: after, names: names, oldText: try old.text(names), newText: try after.text(names),
+      home: home, path: path, old: old, new: after, names: names, oldText: try old.text(names),
+      newText: try after.text(names),
       oldFiles: files, keepsMetadata: keeps)
   }
 
@@ -75,20 +78,23 @@ extension CheckContext {
   func calls(of saving: SaveCase, mistakes: Int32 = 0) throws -> FaultPlan {
     let plan = try FaultPlan(CSF_COUNT, mistakes: mistakes)
     let end = try save(saving, "save the change, and count the calls that change something", plan)
-    guard case .value = end else { throw PhaseFailure(expected: "the save succeeds when nothing is in its way", actual: "\(end)") }
+    guard case .value = end else {
+      throw PhaseFailure(expected: "the save succeeds when nothing is in its way", actual: "\(end)")
+    }
     let verdict = try verdict(saving)
     try expect(verdict == .new, "after a save the new store is there", verdict.text)
     return plan
   }
 
-  /// Saves once for each call that a save is made of, with that call failing or the process killed in its place; looks at each
-  /// result from another process; saves again.
+  /// Saves once for each call that a save is made of, with that call failing or the process killed in its place; looks
+  /// at each result from another process; saves again.
   ///
   /// - Parameters:
   ///   - savesAgain: Whether the next save is tried too.
   ///   - mistakes: What the calls do of themselves, as bits of `csf_mistake`.
   func sweep(
-    _ saving: SaveCase, _ mode: csf_mode, error number: Int32 = 0, _ what: String, savesAgain: Bool = true, mistakes: Int32 = 0
+    _ saving: SaveCase, _ mode: csf_mode, error number: Int32 = 0, _ what: String, savesAgain: Bool = true,
+    mistakes: Int32 = 0
   ) throws {
     let counted = try calls(of: saving, mistakes: mistakes)
     let trace = counted.changes
@@ -98,12 +104,15 @@ extension CheckContext {
     var errors: Set<String> = []
     for place in 1...counted.calls {
       let call = place <= trace.count ? trace[place - 1] : nil
-      let label = "\(what) at call \(place) of \(counted.calls)" + (call.map { " (\($0.what) \(shortened($0.path, saving)))" } ?? "")
+      let label =
+        "\(what) at call \(place) of \(counted.calls)"
+        + (call.map { " (\($0.what) \(shortened($0.path, saving)))" } ?? "")
       let plan = try FaultPlan(mode, at: place, error: number, mistakes: mistakes)
       let end = try save(saving, label, plan)
       // The same save makes the same calls: a fault that did not happen proves nothing.
       guard plan.wasReached else {
-        throw ExpectationFailure(expected: "\(label): the call is made again", actual: "the save ends before it: \(end)")
+        throw ExpectationFailure(
+          expected: "\(label): the call is made again", actual: "the save ends before it: \(end)")
       }
       let found = try verdict(saving)
       record.mark(found.word)
@@ -111,27 +120,45 @@ extension CheckContext {
       for name in litter { left[shape(name), default: 0] += 1 }
       switch (end, mode) {
       case (.crashed(SIGKILL), CSF_KILL):
-        if case .other = found { problems.append(.init(expected: "\(label): the old store or the new one", actual: "it is \(found.text)")) }
-      case (_, CSF_KILL): problems.append(.init(expected: "\(label): the process is gone", actual: "it ended otherwise: \(end)"))
+        if case .other = found {
+          problems.append(.init(expected: "\(label): the old store or the new one", actual: "it is \(found.text)"))
+        }
+      case (_, CSF_KILL):
+        problems.append(.init(expected: "\(label): the process is gone", actual: "it ended otherwise: \(end)"))
       case (.value, _):
-        if found != .new { problems.append(.init(expected: "\(label): the save succeeds, and the new store is there",
-          actual: "it succeeds, and there is \(found.text)")) }
+        if found != .new {
+          problems.append(
+            .init(
+              expected: "\(label): the save succeeds, and the new store is there",
+              actual: "it succeeds, and there is \(found.text)"))
+        }
       case (.refused(let error), _):
         errors.insert(error.text)
         if error.code == nil { problems.append(.init(expected: "\(label): a store error", actual: error.text)) }
-        if found != .old { problems.append(.init(expected: "\(label): the save fails, and the old store is there",
-          actual: "it fails, and there is \(found.text)")) }
+        if found != .old {
+          problems.append(
+            .init(
+              expected: "\(label): the save fails, and the old store is there",
+              actual: "it fails, and there is \(found.text)"))
+        }
         // What cannot be taken away because just that call fails is not held against it.
         if !litter.isEmpty, call?.what != "unlink", call?.what != "remove folder" {
-          problems.append(.init(expected: "\(label): nothing lies beside the store", actual: litter.joined(separator: ", ")))
+          problems.append(
+            .init(expected: "\(label): nothing lies beside the store", actual: litter.joined(separator: ", ")))
         }
       default: problems.append(.init(expected: "\(label): the save succeeds or throws", actual: "\(end)"))
       }
       if savesAgain, problems.isEmpty {
-        switch try attempt("save again after that", faults: mistakes == 0 ? nil : FaultPlan(mistakes: mistakes), { try saving.saveAgain($0) }) {
+        switch try attempt(
+          "save again after that", faults: mistakes == 0 ? nil : FaultPlan(mistakes: mistakes),
+          { try saving.saveAgain($0) })
+        {
         case .value(true):
           let read = try attempt("read it", { try $0.read(saving.path, saving.new.model) })
-          if case .value(let text) = read, text.objects.values.contains(where: { $0.values.contains { $0.contains("saved again") } }) {} else {
+          if case .value(let text) = read,
+            text.objects.values.contains(where: { $0.values.contains { $0.contains("saved again") } })
+          {
+          } else {
             problems.append(.init(expected: "\(label): the next save is there", actual: "\(read)"))
           }
         case let other: problems.append(.init(expected: "\(label): the next save works", actual: "\(other)"))
@@ -144,7 +171,8 @@ extension CheckContext {
     guard let first = problems.first else { return record.expected() }
     throw ExpectationFailure(
       expected: first.expected,
-      actual: first.actual + (problems.count > 1 ? "; \(problems.count - 1) more of \(counted.calls) calls go wrong" : ""))
+      actual: first.actual
+        + (problems.count > 1 ? "; \(problems.count - 1) more of \(counted.calls) calls go wrong" : ""))
   }
 
   func shortened(_ path: String, _ saving: SaveCase) -> String {

@@ -16,11 +16,17 @@ extension CheckContext {
     let graph = Models.golden()
     let path = self.path("golden")
     let metadata: PropertyListDictionary? = traits.keepsMetadata ? Self.nestedMetadata : nil
-    let references = try process("save a store of \(graph.objects.count) objects") { try $0.write(graph, to: path, metadata: metadata) }
-    guard !Files.isFolder(path), let bytes = Files.read(path), bytes.starts(with: "<".utf8), let pieces = XMLPieces(bytes) else {
+    let references = try process("save a store of \(graph.objects.count) objects") {
+      try $0.write(graph, to: path, metadata: metadata)
+    }
+    guard !Files.isFolder(path), let bytes = Files.read(path), bytes.starts(with: "<".utf8),
+      let pieces = XMLPieces(bytes)
+    else {
       throw NotApplicable(reason: "the store is no XML document")
     }
-    guard let leaf = pieces.leaf(with: Self.needle) else { throw NotApplicable(reason: "texts do not stand in elements of their own") }
+    guard let leaf = pieces.leaf(with: Self.needle) else {
+      throw NotApplicable(reason: "texts do not stand in elements of their own")
+    }
     return XMLSubject(graph: graph, text: try graph.text(references), pieces: pieces, leaf: leaf)
   }
 
@@ -31,16 +37,20 @@ extension CheckContext {
     return metadata
   }
 
-  /// Lays bytes down as a store, and expects that reading them is refused with a store error that names the file, and a place in it.
+  /// Lays bytes down as a store, and expects that reading them is refused with a store error that names the file, and a
+  /// place in it.
   func expectRefused(
     _ bytes: [UInt8], _ what: String, model: ModelDescription?, codes: Set<String> = [], needsPlace: Bool = true,
     faults: FaultPlan? = nil
   ) throws {
     let path = try lay(bytes)
-    let end = try attempt("read a store \(what)", seconds: 15, faults: faults, memory: 3 << 30, cpuSeconds: 15) { try $0.read(path, model) }
+    let end = try attempt("read a store \(what)", seconds: 15, faults: faults, memory: 3 << 30, cpuSeconds: 15) {
+      try $0.read(path, model)
+    }
     guard case .refused(let error) = end else {
       if case .value(let text) = end {
-        throw ExpectationFailure(expected: "a store \(what): refused, with an error", actual: "it was read, as \(text.count) objects")
+        throw ExpectationFailure(
+          expected: "a store \(what): refused, with an error", actual: "it was read, as \(text.count) objects")
       }
       _ = try settle(end, "read a store \(what)")
       return
@@ -52,7 +62,8 @@ extension CheckContext {
   func expectProper(_ error: PhaseError, _ what: String, codes: Set<String> = [], needsPlace: Bool = true) throws {
     try expect(error.code != nil, "\(what): refused with a store error", "an error of another type: \(error.text)")
     try expect(
-      codes.isEmpty || codes.contains(error.code ?? ""), "\(what): refused as \(codes.sorted().joined(separator: " or "))",
+      codes.isEmpty || codes.contains(error.code ?? ""),
+      "\(what): refused as \(codes.sorted().joined(separator: " or "))",
       "\(error.code ?? ""): \(error.text)")
     try expect(error.hasFile, "\(what): the error names the file", error.text)
     // What is no store of this kind at all has no place in it.
@@ -73,8 +84,12 @@ extension CheckContext {
     switch end {
     case .value(let value): return value
     case .refused(let error): throw PhaseFailure(expected: "\(what): it succeeds", actual: error.text)
-    case .crashed(let signal): throw PhaseFailure(expected: "\(what): it ends", actual: "the process crashed with signal \(signal)", isCrash: true)
-    case .exited(let code): throw PhaseFailure(expected: "\(what): it ends", actual: "the process ended by itself, with \(code)", isCrash: true)
+    case .crashed(let signal):
+      throw PhaseFailure(
+        expected: "\(what): it ends", actual: "the process crashed with signal \(signal)", isCrash: true)
+    case .exited(let code):
+      throw PhaseFailure(
+        expected: "\(what): it ends", actual: "the process ended by itself, with \(code)", isCrash: true)
     case .timedOut: throw PhaseFailure(expected: "\(what): it ends", actual: "it was stopped", isTimeOut: true)
     }
   }

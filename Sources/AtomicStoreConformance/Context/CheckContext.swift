@@ -7,8 +7,8 @@ import Synchronization
 
 /// Where a check is carried out: a folder of its own, processes of its own, and a record of what was done.
 ///
-/// The check's own code never touches the store. It says what is to be done in a process (``process(_:_:)``), gets back what was
-/// seen there as a value, and compares.
+/// The check's own code never touches the store. It says what is to be done in a process (``process(_:_:)``), gets back
+/// what was seen there as a value, and compares.
 struct CheckContext: Sendable {
   let subject: TestedStore
   let folder: String
@@ -67,8 +67,8 @@ struct CheckContext: Sendable {
 
   // MARK: Processes
   //
-  // Three hundred closures are run by these three functions, with dozens of types of values. Compiled for each type they took two
-  // fifths of a release build, for code that waits for processes: so they are compiled once.
+  // Three hundred closures are run by these three functions, with dozens of types of values. Compiled for each type
+  // they took two fifths of a release build, for code that waits for processes: so they are compiled once.
 
   /// Runs a closure in a process that has not touched the store before, and gives back what it returns.
   ///
@@ -80,9 +80,15 @@ struct CheckContext: Sendable {
     switch try attempt(what, seconds: seconds, body) {
     case .value(let value): return value
     case .refused(let error): throw PhaseFailure(expected: "\(what): it succeeds", actual: error.text)
-    case .crashed(let signal): throw PhaseFailure(expected: "\(what): it ends", actual: Self.crash(signal), isCrash: true)
-    case .exited(let code): throw PhaseFailure(expected: "\(what): it ends", actual: "the process ended by itself, with \(code)", isCrash: true)
-    case .timedOut: throw PhaseFailure(expected: "\(what): it ends", actual: "it was stopped after \(limit(seconds)) s \(CheckContext.limitWords)", isTimeOut: true)
+    case .crashed(let signal):
+      throw PhaseFailure(expected: "\(what): it ends", actual: Self.crash(signal), isCrash: true)
+    case .exited(let code):
+      throw PhaseFailure(
+        expected: "\(what): it ends", actual: "the process ended by itself, with \(code)", isCrash: true)
+    case .timedOut:
+      throw PhaseFailure(
+        expected: "\(what): it ends", actual: "it was stopped after \(limit(seconds)) s \(CheckContext.limitWords)",
+        isTimeOut: true)
     }
   }
 
@@ -93,22 +99,28 @@ struct CheckContext: Sendable {
   ) throws -> PhaseError {
     switch try attempt(what, seconds: seconds, body) {
     case .value(let value):
-      throw ExpectationFailure(expected: "\(what): refused, with an error", actual: "no error was thrown\(Self.short(value))")
+      throw ExpectationFailure(
+        expected: "\(what): refused, with an error", actual: "no error was thrown\(Self.short(value))")
     case .refused(let error):
       record.expected()
       guard let code = error.code else {
-        throw ExpectationFailure(expected: "\(what): refused with a store error", actual: "an error of another type: \(error.text)")
+        throw ExpectationFailure(
+          expected: "\(what): refused with a store error", actual: "an error of another type: \(error.text)")
       }
       if !codes.isEmpty, !codes.contains(code) {
         throw ExpectationFailure(
           expected: "\(what): refused as \(codes.sorted().joined(separator: " or "))", actual: "\(code): \(error.text)")
       }
       return error
-    case .crashed(let signal): throw PhaseFailure(expected: "\(what): refused, with an error", actual: Self.crash(signal), isCrash: true)
+    case .crashed(let signal):
+      throw PhaseFailure(expected: "\(what): refused, with an error", actual: Self.crash(signal), isCrash: true)
     case .exited(let code):
-      throw PhaseFailure(expected: "\(what): refused, with an error", actual: "the process ended by itself, with \(code)", isCrash: true)
+      throw PhaseFailure(
+        expected: "\(what): refused, with an error", actual: "the process ended by itself, with \(code)", isCrash: true)
     case .timedOut:
-      throw PhaseFailure(expected: "\(what): refused, with an error", actual: "it was stopped after \(limit(seconds)) s \(CheckContext.limitWords)", isTimeOut: true)
+      throw PhaseFailure(
+        expected: "\(what): refused, with an error",
+        actual: "it was stopped after \(limit(seconds)) s \(CheckContext.limitWords)", isTimeOut: true)
     }
   }
 
@@ -125,7 +137,8 @@ struct CheckContext: Sendable {
   }
 
   private func run(
-    _ what: String, seconds: Int, faults: FaultPlan?, memory: Int64, cpuSeconds: Int64, _ body: (StoreSession) throws -> Data?
+    _ what: String, seconds: Int, faults: FaultPlan?, memory: Int64, cpuSeconds: Int64,
+    _ body: (StoreSession) throws -> Data?
   ) throws -> PhaseEnd<Data> {
     record.did(what)
     let session = StoreSession(subject: subject, folder: folder)
@@ -200,7 +213,8 @@ struct CheckContext: Sendable {
       let label = name.isEmpty ? "the file" : name
       guard let now = other[name] else { return "\(label) is gone" }
       if now != bytes {
-        let place = zip(now, bytes).enumerated().first { $0.element.0 != $0.element.1 }?.offset ?? min(now.count, bytes.count)
+        let place =
+          zip(now, bytes).enumerated().first { $0.element.0 != $0.element.1 }?.offset ?? min(now.count, bytes.count)
         return "\(label) differs at byte \(place), and has \(now.count) bytes instead of \(bytes.count)"
       }
     }

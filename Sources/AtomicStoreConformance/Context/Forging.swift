@@ -1,8 +1,8 @@
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// Files that no program should have written, made without knowing the format: its own `save` is given rows that follow one
-/// model and metadata that claim another, or rows that break the rules of their model.
+/// Files that no program should have written, made without knowing the format: its own `save` is given rows that follow
+/// one model and metadata that claim another, or rows that break the rules of their model.
 extension StoreSession {
   /// References that are 1, 2, 3 in the graph's order.
   static func counting(_ place: Int) -> ReferenceObject { .integer(Int64(place) + 1) }
@@ -24,7 +24,8 @@ extension StoreSession {
     var made: [String: NodeHandle] = [:]
     for (place, object) in graph.objects.enumerated() {
       guard let entity = model.entity(named: object.entity) else {
-        throw ExpectationFailure(expected: "the check's own graph is sound", actual: "there is no entity \(object.entity)")
+        throw ExpectationFailure(
+          expected: "the check's own graph is sound", actual: "there is no entity \(object.entity)")
       }
       let node = try nodes.addCacheNode(entity: entity.index, reference: references(place))
       for (name, value) in object.values { try nodes.setValue(value, forKey: name, of: node) }
@@ -35,7 +36,8 @@ extension StoreSession {
       for (name, labels) in object.links {
         let targets = labels.compactMap { made[$0] }.map { nodes.objectReference(of: $0) }
         let isToMany = model.entity(at: node.entity).slots.first { $0.name == name }?.isToMany ?? false
-        try nodes.setValue(isToMany ? .toMany(targets) : targets.first.map { .toOne($0) } ?? .null, forKey: name, of: node)
+        try nodes.setValue(
+          isToMany ? .toMany(targets) : targets.first.map { .toOne($0) } ?? .null, forKey: name, of: node)
       }
     }
     var format = try subject.type.init(StoreConfiguration(path: path, options: options)) as any AtomicStore
@@ -56,7 +58,8 @@ extension StoreSession {
 extension CheckContext {
   /// What makes the format take files that were changed by hand, where it has an option for that.
   var handmade: StoreOptions {
-    traits.readOptions.contains { $0.name == "edited" && $0.values?.contains("accept") ?? false } ? ["edited": "accept"] : [:]
+    traits.readOptions.contains { $0.name == "edited" && $0.values?.contains("accept") ?? false }
+      ? ["edited": "accept"] : [:]
   }
 
   /// A file whose rows do not fit the model that it claims must be refused, naming the place.
@@ -65,7 +68,9 @@ extension CheckContext {
     references: @escaping @Sendable (Int) -> ReferenceObject = { StoreSession.counting($0) }
   ) throws {
     let path = self.path("forged\(record.nextFile())")
-    _ = try process("write \(what)") { session in try session.forge(graph, to: path, claims: claims, references: references) }
+    _ = try process("write \(what)") { session in
+      try session.forge(graph, to: path, claims: claims, references: references)
+    }
     let before = Files.content(path)
     let error = try refusal(of: "open \(what)") { session in try session.read(path, claims, options: handmade) }
     for word in words {
@@ -79,7 +84,8 @@ extension CheckContext {
   func places(of text: String, at path: String) -> [(file: String, offset: Int)] {
     var found: [(file: String, offset: Int)] = []
     let wanted = Array(text.utf8)
-    for (file, bytes) in (Files.content(path) ?? [:]).sorted(by: { $0.key < $1.key }) where bytes.count >= wanted.count {
+    for (file, bytes) in (Files.content(path) ?? [:]).sorted(by: { $0.key < $1.key }) where bytes.count >= wanted.count
+    {
       var offset = 0
       while offset + wanted.count <= bytes.count {
         if bytes[offset] == wanted[0], bytes[offset..<offset + wanted.count].elementsEqual(wanted) {
@@ -94,7 +100,9 @@ extension CheckContext {
   }
 
   /// Writes a copy of a store in which some bytes are others.
-  func copy(_ path: String, to other: String, replacing text: String, at place: (file: String, offset: Int), with new: String) {
+  func copy(
+    _ path: String, to other: String, replacing text: String, at place: (file: String, offset: Int), with new: String
+  ) {
     Files.remove(other)
     Files.copy(path, to: other)
     let file = place.file.isEmpty ? other : other + "/" + place.file

@@ -23,7 +23,8 @@ extension StoreSession {
     for entity in open.store.model.entities where !entity.isAbstract {
       for node in open.store.nodes.handles(of: entity.index) {
         let reference = open.store.nodes.objectReference(of: node)
-        all[GraphText.Key(GraphText.name(reference.entityName, reference.reference))] = try open.context.existingObject(with: open.store.objectID(for: reference))
+        all[GraphText.Key(GraphText.name(reference.entityName, reference.reference))] = try open.context.existingObject(
+          with: open.store.objectID(for: reference))
       }
     }
     return all

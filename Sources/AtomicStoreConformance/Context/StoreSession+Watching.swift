@@ -4,8 +4,8 @@ import FoundationEssentials
 import Glibc
 
 extension StoreSession {
-  /// The same session with a format that can be looked into: for the rest of this process. What a planted fault does at a step
-  /// stays, where the hook calls the one before it.
+  /// The same session with a format that can be looked into: for the rest of this process. What a planted fault does at
+  /// a step stays, where the hook calls the one before it.
   func watched(_ set: (inout FaultHooks) -> Void) -> StoreSession {
     set(&FaultHooks.current)
     guard subject.fault == nil else { return self }
@@ -14,7 +14,9 @@ extension StoreSession {
   }
 
   /// The file descriptors of this process.
-  static func descriptors() -> [String] { Files.names(in: "/proc/self/fd").filter { Files.exists("/proc/self/fd/" + $0) } }
+  static func descriptors() -> [String] {
+    Files.names(in: "/proc/self/fd").filter { Files.exists("/proc/self/fd/" + $0) }
+  }
 
   func all(_ open: Open, _ entity: String) throws -> [ManagedObject] {
     try open.context.fetch(FetchRequest<ManagedObject>(entityName: entity))

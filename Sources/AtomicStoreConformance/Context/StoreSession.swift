@@ -26,11 +26,13 @@ struct StoreSession {
   }
 
   func open(
-    _ path: String, _ model: ModelDescription?, isReadOnly: Bool = false, options: StoreOptions = [:], configuration: String? = nil
+    _ path: String, _ model: ModelDescription?, isReadOnly: Bool = false, options: StoreOptions = [:],
+    configuration: String? = nil
   ) throws -> Open {
     let coordinator = try coordinator(model)
     let store = try coordinator.addPersistentStore(
-      type: subject.type.storeType, configurationName: configuration, at: path, options: options, isReadOnly: isReadOnly)
+      type: subject.type.storeType, configurationName: configuration, at: path, options: options, isReadOnly: isReadOnly
+    )
     return Open(coordinator: coordinator, store: store, context: ManagedObjectContext(coordinator))
   }
 
@@ -46,7 +48,9 @@ struct StoreSession {
       guard let owner = made[object.label] else { continue }
       for (name, labels) in object.links.sorted(by: { $0.key < $1.key }) {
         let targets = labels.compactMap { made[$0] }
-        let isToMany = owner.entity.slots.first { $0.name == name }.map { if case .toMany = $0.kind { true } else { false } } ?? false
+        let isToMany =
+          owner.entity.slots.first { $0.name == name }.map { if case .toMany = $0.kind { true } else { false } }
+          ?? false
         try owner.setValue(isToMany ? targets as Any : targets.first as Any?, forKey: name)
       }
     }

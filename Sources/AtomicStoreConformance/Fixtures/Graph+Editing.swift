@@ -14,22 +14,29 @@ extension Graph {
   }
 
   /// Nil takes a value away.
-  mutating func set(_ label: String, _ name: String, _ value: StoredValue?) { change(label) { $0.values[name] = value } }
+  mutating func set(_ label: String, _ name: String, _ value: StoredValue?) {
+    change(label) { $0.values[name] = value }
+  }
 
   /// Makes a relationship lead to these objects, and the other ends agree, as a context does.
   mutating func relate(_ label: String, _ name: String, to targets: [String]) throws {
     let frozen = try Models.frozen(model)
-    let relationship = self[label].flatMap { frozen.entity(named: $0.entity) }?.slots.first { $0.name == name }?.relationship
+    let relationship = self[label].flatMap { frozen.entity(named: $0.entity) }?.slots.first { $0.name == name }?
+      .relationship
     let old = self[label]?.links[name] ?? []
     change(label) { $0.links[name] = targets }
     guard let relationship, let inverse = relationship.inverseName else { return }
-    for target in old where !targets.contains(target) { change(target) { $0.links[inverse]?.removeAll { $0 == label } } }
+    for target in old where !targets.contains(target) {
+      change(target) { $0.links[inverse]?.removeAll { $0 == label } }
+    }
     let fresh = Set(old)
     for target in targets where !fresh.contains(target) {
       guard let other = self[target] else { continue }
       let isToMany = frozen.entity(named: other.entity)?.slots.first { $0.name == inverse }?.isToMany ?? false
       if isToMany {
-        if !(other.links[inverse] ?? []).contains(label) { change(target) { $0.links[inverse, default: []].append(label) } }
+        if !(other.links[inverse] ?? []).contains(label) {
+          change(target) { $0.links[inverse, default: []].append(label) }
+        }
       } else {
         for previous in other.links[inverse] ?? [] where previous != label {
           change(previous) { $0.links[name]?.removeAll { $0 == target } }

@@ -30,7 +30,8 @@ struct Graph: Sendable {
   static func values(_ type: AttributeType, _ values: [StoredValue], name: String = "value") -> Graph {
     var graph = Graph(Models.attributes([(name, type)]))
     for (place, value) in values.enumerated() {
-      graph.objects.append(Object(label: "object \(place)", entity: "Sample", values: value.isNull ? [:] : [name: value]))
+      graph.objects.append(
+        Object(label: "object \(place)", entity: "Sample", values: value.isNull ? [:] : [name: value]))
     }
     return graph
   }
@@ -54,7 +55,9 @@ struct Graph: Sendable {
           }
           let list = slot.isOrdered ? targets : targets.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
           values[GraphText.Key(slot.name)] = "→ " + list.joined(separator: " | ")
-        } else if let value = object.value(slot.name) ?? slot.attribute?.defaultValue, let shown = GraphText.value(value) {
+        } else if let value = object.value(slot.name) ?? slot.attribute?.defaultValue,
+          let shown = GraphText.value(value)
+        {
           values[GraphText.Key(slot.name)] = shown
         }
       }

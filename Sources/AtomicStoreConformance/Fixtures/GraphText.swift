@@ -39,7 +39,8 @@ struct GraphText: Codable, Sendable {
         guard !one.utf8.elementsEqual(two.utf8) else { continue }
         found.append(
           Difference(
-            expected: "\(object.text).\(name.text) = \(Self.shown(one))", actual: "\(object.text).\(name.text) = \(Self.shown(two))"))
+            expected: "\(object.text).\(name.text) = \(Self.shown(one))",
+            actual: "\(object.text).\(name.text) = \(Self.shown(two))"))
       }
     }
     for object in other.objects.keys.sorted() where objects[object] == nil {
@@ -53,7 +54,9 @@ struct GraphText: Codable, Sendable {
     if text.isEmpty { return "nil" }
     var result = ""
     for scalar in text.unicodeScalars.prefix(80) {
-      if scalar.value >= 0x20, scalar.value < 0x7F { result.unicodeScalars.append(scalar) } else {
+      if scalar.value >= 0x20, scalar.value < 0x7F {
+        result.unicodeScalars.append(scalar)
+      } else {
         result += "\\u{\(String(scalar.value, radix: 16))}"
       }
     }
@@ -79,7 +82,8 @@ struct GraphText: Codable, Sendable {
     // Numbers that are equal may be other data: the text has the bits, and of a decimal the spelling.
     case .double(let number): "double:\(number) bits \(String(number.bitPattern, radix: 16))"
     case .float(let number): "float:\(number) bits \(String(number.bitPattern, radix: 16))"
-    case .date(let date): "date:\(date.timeIntervalSinceReferenceDate) bits \(String(date.timeIntervalSinceReferenceDate.bitPattern, radix: 16))"
+    case .date(let date):
+      "date:\(date.timeIntervalSinceReferenceDate) bits \(String(date.timeIntervalSinceReferenceDate.bitPattern, radix: 16))"
     default: value.typedText
     }
   }

@@ -23,7 +23,9 @@ extension Models {
         name: "Item",
         properties: [
           .attribute(AttributeDescription(name: "name", type: .string)),
-          .relationship(RelationshipDescription(name: "list", destinationEntityName: "Item", maximumCount: 0, hasUnknownOrder: true)),
+          .relationship(
+            RelationshipDescription(name: "list", destinationEntityName: "Item", maximumCount: 0, hasUnknownOrder: true)
+          ),
         ])
     ], isInferred: true)
 }

@@ -38,7 +38,8 @@ extension Models {
       properties: [
         .attribute(AttributeDescription(name: "name", type: .string)),
         .relationship(
-          RelationshipDescription(name: "some", destinationEntityName: "Node", isOptional: false, minimumCount: 2, maximumCount: 3)),
+          RelationshipDescription(
+            name: "some", destinationEntityName: "Node", isOptional: false, minimumCount: 2, maximumCount: 3)),
       ])
   ])
 
@@ -49,20 +50,25 @@ extension Models {
       properties: [
         .attribute(AttributeDescription(name: "name", type: .string)),
         .relationship(
-          RelationshipDescription(name: "nullified", destinationEntityName: "Thing", inverseName: "nullifier", maximumCount: 0)),
+          RelationshipDescription(
+            name: "nullified", destinationEntityName: "Thing", inverseName: "nullifier", maximumCount: 0)),
         .relationship(
           RelationshipDescription(
-            name: "cascaded", destinationEntityName: "Thing", inverseName: "cascader", maximumCount: 0, deleteRule: .cascade)),
+            name: "cascaded", destinationEntityName: "Thing", inverseName: "cascader", maximumCount: 0,
+            deleteRule: .cascade)),
         .relationship(
-          RelationshipDescription(name: "denied", destinationEntityName: "Thing", inverseName: "denier", maximumCount: 0, deleteRule: .deny)),
+          RelationshipDescription(
+            name: "denied", destinationEntityName: "Thing", inverseName: "denier", maximumCount: 0, deleteRule: .deny)),
         .relationship(RelationshipDescription(name: "watched", destinationEntityName: "Thing", maximumCount: 0)),
       ]),
     EntityDescription(
       name: "Thing",
       properties: [
         .attribute(AttributeDescription(name: "name", type: .string)),
-        .relationship(RelationshipDescription(name: "nullifier", destinationEntityName: "Owner", inverseName: "nullified")),
-        .relationship(RelationshipDescription(name: "cascader", destinationEntityName: "Owner", inverseName: "cascaded")),
+        .relationship(
+          RelationshipDescription(name: "nullifier", destinationEntityName: "Owner", inverseName: "nullified")),
+        .relationship(
+          RelationshipDescription(name: "cascader", destinationEntityName: "Owner", inverseName: "cascaded")),
         .relationship(RelationshipDescription(name: "denier", destinationEntityName: "Owner", inverseName: "denied")),
       ]),
   ])

@@ -4,11 +4,16 @@ import FoundationEssentials
 
 extension Models {
   static let two = ModelDescription(
-    entities: ["Sample", "Other"].map { EntityDescription(name: $0, properties: [.attribute(AttributeDescription(name: "name", type: .string))]) })
+    entities: ["Sample", "Other"].map {
+      EntityDescription(name: $0, properties: [.attribute(AttributeDescription(name: "name", type: .string))])
+    })
 
   static let configured = ModelDescription(
-    entities: ["Left", "Right"].map { EntityDescription(name: $0, properties: [.attribute(AttributeDescription(name: "name", type: .string))]) },
+    entities: ["Left", "Right"].map {
+      EntityDescription(name: $0, properties: [.attribute(AttributeDescription(name: "name", type: .string))])
+    },
     configurations: [
-      ConfigurationDescription(name: "left", entityNames: ["Left"]), ConfigurationDescription(name: "right", entityNames: ["Right"]),
+      ConfigurationDescription(name: "left", entityNames: ["Left"]),
+      ConfigurationDescription(name: "right", entityNames: ["Right"]),
     ])
 }

@@ -9,7 +9,8 @@ extension Models {
       name: "Item",
       properties: [
         .attribute(AttributeDescription(name: "name", type: .string)),
-        .relationship(RelationshipDescription(name: "list", destinationEntityName: "Item", maximumCount: 0, isOrdered: true)),
+        .relationship(
+          RelationshipDescription(name: "list", destinationEntityName: "Item", maximumCount: 0, isOrdered: true)),
       ])
   ])
 
@@ -17,7 +18,8 @@ extension Models {
   static func manyEntities(_ count: Int) -> Graph {
     let model = ModelDescription(
       entities: (0..<count).map { place in
-        EntityDescription(name: "Kind\(place)", properties: [.attribute(AttributeDescription(name: "name", type: .string))])
+        EntityDescription(
+          name: "Kind\(place)", properties: [.attribute(AttributeDescription(name: "name", type: .string))])
       })
     return Graph(
       model, (0..<count).map { .init(label: "\($0)", entity: "Kind\($0)", values: ["name": .string("object \($0)")]) })

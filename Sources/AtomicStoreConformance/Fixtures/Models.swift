@@ -28,7 +28,8 @@ enum Models {
         .relationship(RelationshipDescription(name: "team", destinationEntityName: "Team", inverseName: "members")),
         .relationship(RelationshipDescription(name: "spouse", destinationEntityName: "Person", inverseName: "spouse")),
         .relationship(
-          RelationshipDescription(name: "friends", destinationEntityName: "Person", inverseName: "friends", maximumCount: 0)),
+          RelationshipDescription(
+            name: "friends", destinationEntityName: "Person", inverseName: "friends", maximumCount: 0)),
         .relationship(
           RelationshipDescription(name: "tags", destinationEntityName: "Team", inverseName: "tagged", maximumCount: 0)),
         .relationship(
@@ -37,11 +38,13 @@ enum Models {
         .relationship(RelationshipDescription(name: "idol", destinationEntityName: "Person")),
         .relationship(RelationshipDescription(name: "fans", destinationEntityName: "Person", maximumCount: 0)),
         .relationship(RelationshipDescription(name: "desk", destinationEntityName: "Desk", inverseName: "owner")),
-      ], subentities: [
+      ],
+      subentities: [
         EntityDescription(
           name: "Employee", properties: [.attribute(AttributeDescription(name: "salary", type: .double))],
           subentities: [
-            EntityDescription(name: "Manager", properties: [.attribute(AttributeDescription(name: "title", type: .string))])
+            EntityDescription(
+              name: "Manager", properties: [.attribute(AttributeDescription(name: "title", type: .string))])
           ])
       ]),
     EntityDescription(
@@ -49,9 +52,11 @@ enum Models {
       properties: [
         .attribute(AttributeDescription(name: "name", type: .string)),
         .relationship(
-          RelationshipDescription(name: "members", destinationEntityName: "Person", inverseName: "team", maximumCount: 0)),
+          RelationshipDescription(
+            name: "members", destinationEntityName: "Person", inverseName: "team", maximumCount: 0)),
         .relationship(
-          RelationshipDescription(name: "tagged", destinationEntityName: "Person", inverseName: "tags", maximumCount: 0)),
+          RelationshipDescription(name: "tagged", destinationEntityName: "Person", inverseName: "tags", maximumCount: 0)
+        ),
         .relationship(
           RelationshipDescription(
             name: "queued", destinationEntityName: "Person", inverseName: "queue", maximumCount: 0, isOrdered: true)),
@@ -76,7 +81,8 @@ enum Models {
         .relationship(RelationshipDescription(name: "next", destinationEntityName: "Node", inverseName: "previous")),
         .relationship(RelationshipDescription(name: "previous", destinationEntityName: "Node", inverseName: "next")),
         .relationship(
-          RelationshipDescription(name: "children", destinationEntityName: "Node", inverseName: "parent", maximumCount: 0)),
+          RelationshipDescription(
+            name: "children", destinationEntityName: "Node", inverseName: "parent", maximumCount: 0)),
         .relationship(RelationshipDescription(name: "parent", destinationEntityName: "Node", inverseName: "children")),
       ])
   ])

@@ -4,9 +4,13 @@ import FoundationEssentials
 
 /// Models and graphs that dice make.
 enum RandomGraphs {
-  static func make(_ dice: inout SeededRandom, entities most: Int, isOrdered: Bool, _ traits: StoreTraits) throws -> [Graph] {
-    let types: [AttributeType] = [.string, .string, .integer32, .integer16, .integer64, .double, .boolean, .date, .decimal, .binaryData, .uuid]
-      .filter { !traits.unsupportedTypes.contains($0.modelName) }
+  static func make(_ dice: inout SeededRandom, entities most: Int, isOrdered: Bool, _ traits: StoreTraits) throws
+    -> [Graph]
+  {
+    let types: [AttributeType] = [
+      .string, .string, .integer32, .integer16, .integer64, .double, .boolean, .date, .decimal, .binaryData, .uuid,
+    ]
+    .filter { !traits.unsupportedTypes.contains($0.modelName) }
     var names: [String] = []
     for place in 0..<(1 + dice.below(min(most, 4))) { names.append("Entity\(place)") }
     var roots: [EntityDescription] = names.map { name in
@@ -23,19 +27,24 @@ enum RandomGraphs {
       let there = "i\(place)"
       let one = RelationshipDescription(
         name: here, destinationEntityName: names[to], inverseName: there, maximumCount: dice.below(2), isOrdered: false)
-      var other = RelationshipDescription(name: there, destinationEntityName: names[from], inverseName: here, maximumCount: dice.below(2))
+      var other = RelationshipDescription(
+        name: there, destinationEntityName: names[from], inverseName: here, maximumCount: dice.below(2))
       if isOrdered, other.isToMany, dice.below(3) == 0 { other.isOrdered = true }
       roots[from].properties.append(.relationship(one))
       roots[to].properties.append(.relationship(other))
     }
     // Some have a sub-entity, which inherits all of it.
     if most > names.count, dice.below(2) == 0 {
-      roots[0].subentities = [EntityDescription(name: "Sub", properties: [.attribute(AttributeDescription(name: "own", type: .string))])]
+      roots[0].subentities = [
+        EntityDescription(name: "Sub", properties: [.attribute(AttributeDescription(name: "own", type: .string))])
+      ]
       names.append("Sub")
     }
     let model = ModelDescription(entities: roots)
     var graph = Graph(model)
-    for place in 0..<(4 + dice.below(11)) { graph.objects.append(.init(label: "o\(place)", entity: names[dice.below(names.count)])) }
+    for place in 0..<(4 + dice.below(11)) {
+      graph.objects.append(.init(label: "o\(place)", entity: names[dice.below(names.count)]))
+    }
     try change(&graph, &dice, all: true)
     var graphs = [graph]
     for edit in 0..<2 {
@@ -56,8 +65,11 @@ enum RandomGraphs {
           graph.set(object.label, slot.name, dice.below(5) == 0 ? nil : value(type, &dice))
           continue
         }
-        guard let wanted = slot.relationship.flatMap({ frozen.entity(named: $0.destinationEntityName) }) else { continue }
-        let candidates = graph.objects.filter { frozen.entity(named: $0.entity)?.isKindOf(entity: wanted) ?? false }.map(\.label)
+        guard let wanted = slot.relationship.flatMap({ frozen.entity(named: $0.destinationEntityName) }) else {
+          continue
+        }
+        let candidates = graph.objects.filter { frozen.entity(named: $0.entity)?.isKindOf(entity: wanted) ?? false }
+          .map(\.label)
         guard !candidates.isEmpty else { continue }
         let count = slot.isToMany ? dice.below(min(candidates.count, 5) + 1) : dice.below(2)
         try graph.relate(object.label, slot.name, to: Array(candidates.shuffled(using: &dice).prefix(count)))
@@ -79,7 +91,8 @@ enum RandomGraphs {
     case .date: return .date(Date(timeIntervalSinceReferenceDate: Double(Int64(truncatingIfNeeded: word >> 30)) / 7))
     case .decimal:
       return .decimal(
-        DecimalNumber(mantissa: UInt128(word), exponent: Int8(truncatingIfNeeded: Int(word % 40)) - 20, isNegative: word & 2 == 0))
+        DecimalNumber(
+          mantissa: UInt128(word), exponent: Int8(truncatingIfNeeded: Int(word % 40)) - 20, isNegative: word & 2 == 0))
     case .binaryData: return .data(Data((0..<(1 + dice.below(9))).map { UInt8(truncatingIfNeeded: word >> ($0 * 7)) }))
     case .uuid:
       let byte = UInt8(truncatingIfNeeded: word)

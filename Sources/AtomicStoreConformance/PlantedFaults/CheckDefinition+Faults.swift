@@ -1,5 +1,6 @@
 extension CheckDefinition {
-  /// What is most often wrong if the check fails. Unless the check names causes: what the stores do that it is there to find.
+  /// What is most often wrong if the check fails. Unless the check names causes: what the stores do that it is there to
+  /// find.
   ///
   /// - Parameter subject: May have faults of its own.
   func likelyCauses(in subject: ConformanceSubject) -> [String] {

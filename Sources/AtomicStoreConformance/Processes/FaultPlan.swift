@@ -18,13 +18,15 @@ final class FaultPlan {
     state.pointee.kinds = kinds
     state.pointee.mistakes = mistakes
   }
-  /// Two calls that come to nothing are seen here, and the second is failed: what looks for calls that are not made, or fails
-  /// some, would pass where none can be seen.
+  /// Two calls that come to nothing are seen here, and the second is failed: what looks for calls that are not made, or
+  /// fails some, would pass where none can be seen.
   private static func expectInForce() throws {
     guard csf_has_replaced_calls() != 0 else {
       throw ExpectationFailure(
         expected: "the harness sees the calls of its processes, and can fail them",
-        actual: "this program does not define them: add the product AtomicStoreConformanceFaults to the dependencies of the target that runs checks")
+        actual:
+          "this program does not define them: add the product AtomicStoreConformanceFaults to the dependencies of the target that runs checks"
+      )
     }
     guard let state = csf_shared() else { throw Skipped(reason: "no memory can be shared between processes") }
     defer { munmap(state, MemoryLayout<csf_state>.size) }

@@ -3,7 +3,8 @@ import AtomicStoreSPI
 import FoundationEssentials
 import Glibc
 
-/// What checks of a store's life need: files of every kind, looks into the steps between two calls, and files that were damaged.
+/// What checks of a store's life need: files of every kind, looks into the steps between two calls, and files that were
+/// damaged.
 extension Files {
   /// Puts what ``content(_:)`` gave at a path, in the place of all that lies there.
   static func put(_ content: [String: [UInt8]], at path: String) {

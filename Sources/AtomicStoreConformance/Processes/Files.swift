@@ -49,7 +49,9 @@ enum Files {
     var info = stat()
     return (followsLinks ? stat(path, &info) : lstat(path, &info)) == 0 ? info : nil
   }
-  static func isFolder(_ path: String) -> Bool { status(path, followsLinks: true).map { $0.st_mode & S_IFMT == S_IFDIR } ?? false }
+  static func isFolder(_ path: String) -> Bool {
+    status(path, followsLinks: true).map { $0.st_mode & S_IFMT == S_IFDIR } ?? false
+  }
   static func exists(_ path: String) -> Bool { status(path) != nil }
 
   static func makeFolder(_ path: String) { mkdir(path, 0o755) }

@@ -16,7 +16,9 @@ enum Memory {
 
   /// How much more than before was in use at a time while this ran.
   static func growth(_ body: () throws -> Void) throws -> Int {
-    guard Files.write(Array("5".utf8), to: "/proc/self/clear_refs") else { throw Skipped(reason: "this system does not tell how much memory is used") }
+    guard Files.write(Array("5".utf8), to: "/proc/self/clear_refs") else {
+      throw Skipped(reason: "this system does not tell how much memory is used")
+    }
     let before = status("VmRSS")
     try body()
     return max(0, status("VmHWM") - before)

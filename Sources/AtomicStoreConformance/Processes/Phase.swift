@@ -39,7 +39,9 @@ enum Phase {
   ) throws -> PhaseEnd<Data> {
     fflush(nil)
     var pipe: [Int32] = [-1, -1]
-    guard csf_output(&pipe) == 0 else { throw Skipped(reason: "no pipe can be made: \(String(cString: strerror(errno)))") }
+    guard csf_output(&pipe) == 0 else {
+      throw Skipped(reason: "no pipe can be made: \(String(cString: strerror(errno)))")
+    }
     var said = PhaseOutput()
     defer {
       said.bytes = Int(csf_waiting(pipe[0]))
@@ -60,7 +62,8 @@ enum Phase {
         envelope.error = PhaseError(error)
       } catch let error as ManagedObjectError {
         // The stack's error has the store's below it, where it is one of a store.
-        envelope.error = (error.underlying as? PersistentStoreError).map { PhaseError($0) } ?? PhaseError(code: nil, text: "\(error)")
+        envelope.error =
+          (error.underlying as? PersistentStoreError).map { PhaseError($0) } ?? PhaseError(code: nil, text: "\(error)")
       } catch {
         envelope.error = PhaseError(code: nil, text: "\(error)")
       }

@@ -85,7 +85,9 @@ public struct ConformanceReport: Sendable {
 
   /// A failure's whole story.
   public static func text(of result: ConformanceResult) -> String {
-    guard let story = result.explanation else { return "\(result.id): \(result.outcome.rawValue) \(result.reason ?? "")" }
+    guard let story = result.explanation else {
+      return "\(result.id): \(result.outcome.rawValue) \(result.reason ?? "")"
+    }
     func block(_ title: String, _ lines: [String]) -> String {
       let margin = "  " + title + String(repeating: " ", count: max(1, 12 - title.count))
       return margin + lines.joined(separator: "\n").replacing("\n", with: "\n              ") + "\n"
@@ -118,7 +120,8 @@ public struct ConformanceReport: Sendable {
   /// How many checks came to which outcome, and the claim for each profile.
   public var summary: String {
     var text = "\(storeType): "
-    text += ConformanceResult.Outcome.allCases.filter { count($0) > 0 }.map { "\(count($0)) \($0.rawValue)" }.joined(separator: ", ")
+    text += ConformanceResult.Outcome.allCases.filter { count($0) > 0 }.map { "\(count($0)) \($0.rawValue)" }.joined(
+      separator: ", ")
     text += "\n"
     for profile in ConformanceCheck.Profile.allCases {
       let claim = claim(profile)
@@ -172,7 +175,9 @@ public struct ConformanceReport: Sendable {
           (profile.rawValue, .init(run: checks.count { $0.profile == profile }, of: totals[profile] ?? 0))
         }),
       checks: zip(checks, results).map {
-        .init(id: $0.id, level: $0.level.rawValue, profile: $0.profile.rawValue, title: $0.title, source: $0.source, result: $1)
+        .init(
+          id: $0.id, level: $0.level.rawValue, profile: $0.profile.rawValue, title: $0.title, source: $0.source,
+          result: $1)
       })
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
@@ -260,14 +265,19 @@ public struct ConformanceReport: Sendable {
     for (check, result) in zip(checks, results) {
       let milliseconds = Int(result.seconds * 1000)
       let seconds = "\(milliseconds / 1000)." + String(String(milliseconds % 1000 + 1000).dropFirst())
-      text += "  <testcase classname=\"\(check.profile.rawValue)\" name=\"\(Self.escaped("\(check.id) \(check.title)"))\" time=\"\(seconds)\""
+      text +=
+        "  <testcase classname=\"\(check.profile.rawValue)\" name=\"\(Self.escaped("\(check.id) \(check.title)"))\" time=\"\(seconds)\""
       switch result.outcome {
       case .passed, .refusalVerified: text += "/>\n"
       case .gap, .notApplicable, .blocked:
-        text += ">\n    <skipped message=\"\(Self.escaped("\(result.outcome.rawValue): \(result.reason ?? "")"))\"/>\n  </testcase>\n"
-      case .failed: text += ">\n    <failure message=\"\(Self.escaped(result.explanation?.actual ?? ""))\">\(Self.escaped(Self.text(of: result)))</failure>\n  </testcase>\n"
+        text +=
+          ">\n    <skipped message=\"\(Self.escaped("\(result.outcome.rawValue): \(result.reason ?? "")"))\"/>\n  </testcase>\n"
+      case .failed:
+        text +=
+          ">\n    <failure message=\"\(Self.escaped(result.explanation?.actual ?? ""))\">\(Self.escaped(Self.text(of: result)))</failure>\n  </testcase>\n"
       case .crashed, .timedOut:
-        text += ">\n    <error message=\"\(result.outcome.rawValue)\">\(Self.escaped(Self.text(of: result)))</error>\n  </testcase>\n"
+        text +=
+          ">\n    <error message=\"\(result.outcome.rawValue)\">\(Self.escaped(Self.text(of: result)))</error>\n  </testcase>\n"
       }
     }
     return text + "</testsuite>\n"
@@ -282,21 +292,26 @@ public struct ConformanceReport: Sendable {
     for profile in ConformanceCheck.Profile.allCases {
       let own = zip(checks, results).filter { $0.0.profile == profile }
       guard !own.isEmpty else { continue }
-      rows += "<tr class=\"profile\"><th colspan=\"4\">\(profile.rawValue): \(Self.escaped(claim(profile).text))</th></tr>\n"
+      rows +=
+        "<tr class=\"profile\"><th colspan=\"4\">\(profile.rawValue): \(Self.escaped(claim(profile).text))</th></tr>\n"
       for (check, result) in own {
         let colour = colours[result.outcome] ?? "#757575"
         var detail = Self.escaped(check.title)
         if let reason = result.reason { detail += " <small>\(Self.escaped(reason))</small>" }
         if !result.strip.isEmpty {
-          detail += "<div class=\"strip\">" + result.strip.map { word in
-            "<span class=\"\(Self.escaped(word.lowercased()))\" title=\"\(Self.escaped(word))\"></span>"
-          }.joined() + "</div>"
+          detail +=
+            "<div class=\"strip\">"
+            + result.strip.map { word in
+              "<span class=\"\(Self.escaped(word.lowercased()))\" title=\"\(Self.escaped(word))\"></span>"
+            }.joined() + "</div>"
         }
         if result.explanation != nil {
-          detail += "<details open><summary>\(result.outcome.rawValue)</summary><pre>\(Self.escaped(Self.text(of: result)))</pre></details>"
+          detail +=
+            "<details open><summary>\(result.outcome.rawValue)</summary><pre>\(Self.escaped(Self.text(of: result)))</pre></details>"
         }
         if !result.notes.isEmpty {
-          detail += "<details><summary>\(result.notes.count) note\(result.notes.count == 1 ? "" : "s")</summary><pre>\(Self.escaped(result.notes.joined(separator: "\n")))</pre></details>"
+          detail +=
+            "<details><summary>\(result.notes.count) note\(result.notes.count == 1 ? "" : "s")</summary><pre>\(Self.escaped(result.notes.joined(separator: "\n")))</pre></details>"
         }
         rows +=
           "<tr id=\"\(check.id)\"><td>\(check.id)</td><td>\(check.level.rawValue)</td><td style=\"color:\(colour)\">\(result.outcome.rawValue)</td><td>\(detail)</td></tr>\n"

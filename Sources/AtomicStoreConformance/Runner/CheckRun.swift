@@ -20,7 +20,8 @@ struct CheckRun {
     var result = ConformanceResult(id: definition.id, outcome: .passed)
     result.seed = seed
     var tested = TestedStore(
-      type: subject.type, others: subject.others, crafted: subject.crafted, fault: subject.fault, timeLimit: subject.timeLimit)
+      type: subject.type, others: subject.others, crafted: subject.crafted, fault: subject.fault,
+      timeLimit: subject.timeLimit)
     if let name = subject.fault {
       guard let fault = Faults.named(name, in: subject) else {
         result.outcome = .blocked
@@ -55,7 +56,8 @@ struct CheckRun {
       result.outcome = isRefusal ? .refusalVerified : .passed
       if check.record.expectations == 0 {
         result.outcome = .failed
-        result.explanation = explanation(check, ExpectationFailure(expected: "something is looked at", actual: "the check looked at nothing"))
+        result.explanation = explanation(
+          check, ExpectationFailure(expected: "something is looked at", actual: "the check looked at nothing"))
       }
     } catch let error as ExpectationFailure {
       result.outcome = .failed
@@ -80,19 +82,24 @@ struct CheckRun {
 
   /// Runs a part of the check in a program that is started anew; returns what it noted.
   private func runElsewhere(_ id: String) throws -> [String] {
-    guard let part = Checks.parts.first(where: { $0.id == id }) else { throw Skipped(reason: "there is no part '\(id)' of a check") }
+    guard let part = Checks.parts.first(where: { $0.id == id }) else {
+      throw Skipped(reason: "there is no part '\(id)' of a check")
+    }
     let pool = WorkerPool(.again, WorkerServer.name(of: subject.type))
     let result = pool.run(part, subject, seed: seed)
     pool.conclude()
     guard result.outcome == .passed else {
-      throw ExpectationFailure(expected: "\(id) comes to its end", actual: result.explanation?.actual ?? result.reason ?? result.outcome.rawValue)
+      throw ExpectationFailure(
+        expected: "\(id) comes to its end",
+        actual: result.explanation?.actual ?? result.reason ?? result.outcome.rawValue)
     }
     return result.notes
   }
 
   private func explanation(_ check: CheckContext, _ error: ExpectationFailure) -> ConformanceResult.Explanation {
     ConformanceResult.Explanation(
-      rule: definition.title, source: definition.source, done: check.record.done, expected: error.expected, actual: error.actual,
+      rule: definition.title, source: definition.source, done: check.record.done, expected: error.expected,
+      actual: error.actual,
       causes: definition.likelyCauses(in: subject), files: folder, command: subject.again(definition.id, seed: seed))
   }
 }

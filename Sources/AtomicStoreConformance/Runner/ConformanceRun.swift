@@ -23,7 +23,9 @@ public struct ConformanceRun: Sendable {
   ///
   /// - Parameter progress: Told after each check: how many are done, and the last one. From any thread.
   /// - Returns: A result for each, in the order of the checks.
-  public func results(progress: @escaping @Sendable (Int, ConformanceResult) -> Void = { _, _ in }) -> [ConformanceResult] {
+  public func results(progress: @escaping @Sendable (Int, ConformanceResult) -> Void = { _, _ in })
+    -> [ConformanceResult]
+  {
     let board = Board(count: checks.count)
     var threads: [pthread_t] = []
     for _ in 0..<min(width, checks.count) {
@@ -41,7 +43,9 @@ public struct ConformanceRun: Sendable {
     if threads.isEmpty { Work(run: self, board: board, progress: progress).go() }
     for thread in threads { pthread_join(thread, nil) }
     for pool in Set(checks.map { ObjectIdentifier(WorkerPool.shared(for: $0.subject)) }) {
-      checks.first { ObjectIdentifier(WorkerPool.shared(for: $0.subject)) == pool }.map { WorkerPool.shared(for: $0.subject).conclude() }
+      checks.first { ObjectIdentifier(WorkerPool.shared(for: $0.subject)) == pool }.map {
+        WorkerPool.shared(for: $0.subject).conclude()
+      }
     }
     return board.results()
   }
@@ -49,8 +53,8 @@ public struct ConformanceRun: Sendable {
   /// Whether this process is one that checks run in, started by another that hands them out.
   package static var isWorker: Bool { getenv(WorkerServer.variable) != nil }
 
-  /// Ends all processes that checks run in, and removes what they wrote: for a program that was told to stop. No check of this
-  /// process comes to its end afterwards.
+  /// Ends all processes that checks run in, and removes what they wrote: for a program that was told to stop. No check
+  /// of this process comes to its end afterwards.
   package static func abandonAll() { WorkerPool.abandonAll() }
 
   private final class Board: Sendable {

@@ -33,7 +33,9 @@ public struct ConformanceSelfTest: Sendable {
   public var unknownFaults: [String]
 
   /// Whether each fault was caught as it should be, each check caught a fault, and each fault that checks name exists.
-  public var isSuccess: Bool { !findings.isEmpty && findings.allSatisfy(\.isSound) && deadChecks.isEmpty && unknownFaults.isEmpty }
+  public var isSuccess: Bool {
+    !findings.isEmpty && findings.allSatisfy(\.isSound) && deadChecks.isEmpty && unknownFaults.isEmpty
+  }
   /// How many faults were caught as they should be.
   public var caught: Int { findings.filter(\.isSound).count }
 
@@ -50,13 +52,15 @@ public struct ConformanceSelfTest: Sendable {
     progress: @escaping @Sendable (Int, Int) -> Void = { _, _ in }
   ) -> ConformanceSelfTest {
     let definitions = Checks.all.filter { checks.isEmpty || checks.contains($0.id) }
-    let faults = Faults.all.filter { fault in checks.isEmpty || definitions.contains { $0.catches.contains(fault.name) } }
+    let faults = Faults.all.filter { fault in checks.isEmpty || definitions.contains { $0.catches.contains(fault.name) }
+    }
     return run(in: subjects, definitions, faults, width: width, faults: names, progress: progress)
   }
 
   /// The same with other checks and faults: what judges the harness is tested too.
   static func run(
-    in subjects: [ConformanceSubject], _ definitions: [CheckDefinition], _ all: [Fault], width: Int = 2, faults names: [String] = [],
+    in subjects: [ConformanceSubject], _ definitions: [CheckDefinition], _ all: [Fault], width: Int = 2,
+    faults names: [String] = [],
     progress: @escaping @Sendable (Int, Int) -> Void = { _, _ in }
   ) -> ConformanceSelfTest {
     let faults = all.filter { names.isEmpty || names.contains($0.name) }
@@ -64,7 +68,8 @@ public struct ConformanceSelfTest: Sendable {
     for fault in faults {
       let own = definitions.filter { $0.catches.contains(fault.name) }
       for definition in own { plans.append((fault, definition, true)) }
-      for definition in definitions where unrelatedIDs.contains(definition.id) && !definition.catches.contains(fault.name) {
+      for definition in definitions
+      where unrelatedIDs.contains(definition.id) && !definition.catches.contains(fault.name) {
         plans.append((fault, definition, false))
       }
     }
@@ -91,7 +96,8 @@ public struct ConformanceSelfTest: Sendable {
     for result in results { if let files = result.explanation?.files { Files.remove(files) } }
     var findings: [Finding] = []
     for fault in faults {
-      var finding = Finding(fault: fault.name, text: fault.text, caughtBy: [], missedBy: [], brokenIn: [], unrelated: [], tried: 0)
+      var finding = Finding(
+        fault: fault.name, text: fault.text, caughtBy: [], missedBy: [], brokenIn: [], unrelated: [], tried: 0)
       for (plan, result) in zip(plans, results) where plan.fault.name == fault.name {
         if plan.isNamed {
           switch result.outcome {
@@ -114,5 +120,7 @@ public struct ConformanceSelfTest: Sendable {
   }
 
   /// Checks far apart from each other: a fault that fails most of them is more than one.
-  static let unrelatedIDs: Set<String> = ["REG-02", "INI-02", "MET-03", "LOD-01", "VAL-01", "VAL-29", "REL-01", "REF-04", "CHG-10", "REM-01"]
+  static let unrelatedIDs: Set<String> = [
+    "REG-02", "INI-02", "MET-03", "LOD-01", "VAL-01", "VAL-29", "REL-01", "REF-04", "CHG-10", "REM-01",
+  ]
 }

@@ -19,6 +19,7 @@ extension ConformanceSubject {
 
   private static let isTest: Bool = {
     guard let path = CommandLine.arguments.first else { return false }
-    return path.hasSuffix(".xctest") || path.hasSuffix("/swiftpm-testing-helper") || CommandLine.arguments.contains("--testing-library")
+    return path.hasSuffix(".xctest") || path.hasSuffix("/swiftpm-testing-helper")
+      || CommandLine.arguments.contains("--testing-library")
   }()
 }

@@ -71,8 +71,8 @@ final class WorkerPool: Sendable {
     rmdir(root)
   }
 
-  /// Removes the directories of all pools when the process ends: those that are empty, since the files of a check that failed are for
-  /// whoever looks into it.
+  /// Removes the directories of all pools when the process ends: those that are empty, since the files of a check that
+  /// failed are for whoever looks into it.
   private static let removesDirectories: Bool = {
     atexit { for pool in WorkerPool.pools.withLock({ Array($0.values) }) { rmdir(pool.root) } }
     return true
@@ -140,7 +140,8 @@ final class WorkerPool: Sendable {
         return result
       }
       let line = [
-        "RUN", definition.id, "\(seed)", folder, subject.fault ?? "", "\(limit * 1000)", subject.timeLimit.map { "\($0)" } ?? "",
+        "RUN", definition.id, "\(seed)", folder, subject.fault ?? "", "\(limit * 1000)",
+        subject.timeLimit.map { "\($0)" } ?? "",
         subject.isBlind ? "1" : "0",
       ].joined(separator: "\t")
       guard send(line, to: worker), let answer = receive(from: worker, milliseconds: limit * 10_000 + 20_000) else {
@@ -172,9 +173,11 @@ final class WorkerPool: Sendable {
       let what =
         result.outcome == .timedOut
         ? "it was stopped after \(limit) seconds \(CheckContext.limitWords)"
-        : parts.first == "CRASHED" ? "its process was ended by signal \(parts.last ?? "?")" : "its process ended by itself (\(answer))"
+        : parts.first == "CRASHED"
+          ? "its process was ended by signal \(parts.last ?? "?")" : "its process ended by itself (\(answer))"
       result.explanation = .init(
-        rule: definition.title, source: definition.source, done: [], expected: "the check comes to its end", actual: what,
+        rule: definition.title, source: definition.source, done: [], expected: "the check comes to its end",
+        actual: what,
         causes: definition.likelyCauses(in: subject), files: folder, command: subject.again(definition.id, seed: seed))
       return result
     }
@@ -187,7 +190,9 @@ final class WorkerPool: Sendable {
     if let worker = state.withLock({ state in
       Self.waitForTheEnd(state)
       return state.idle.popLast()
-    }) { return worker }
+    }) {
+      return worker
+    }
     var pair: [Int32] = [0, 0]
     guard csf_socketpair(&pair) == 0 else { return nil }
     defer { close(pair[1]) }
@@ -203,7 +208,8 @@ final class WorkerPool: Sendable {
     // The program itself, not the shell's idea of it.
     var path = [CChar](repeating: 0, count: 4096)
     let length = readlink(launch.path, &path, path.count - 1)
-    let program = length > 0 ? String(decoding: path[0..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self) : launch.path
+    let program =
+      length > 0 ? String(decoding: path[0..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self) : launch.path
     let process = csf_spawn(program, arguments, variables, pair[1])
     guard process > 0 else {
       close(pair[0])
@@ -234,7 +240,8 @@ final class WorkerPool: Sendable {
 
   private func send(_ line: String, to worker: Worker) -> Bool {
     let bytes = Array((line + "\n").utf8)
-    return bytes.withUnsafeBytes { Glibc.send(worker.control, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) } == bytes.count
+    return bytes.withUnsafeBytes { Glibc.send(worker.control, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+      == bytes.count
   }
 
   private func receive(from worker: Worker, milliseconds: Int) -> String? {

@@ -3,7 +3,8 @@ import CConformance
 import FoundationEssentials
 import Glibc
 
-/// The process that checks run from. It does nothing but make copies of itself: each check runs in one that has touched no store.
+/// The process that checks run from. It does nothing but make copies of itself: each check runs in one that has touched
+/// no store.
 enum WorkerServer {
   static let variable = "ATOMICSTORE_CONFORMANCE_WORKER"
   private static let control: Int32 = 3

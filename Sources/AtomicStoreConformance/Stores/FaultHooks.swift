@@ -20,8 +20,12 @@ struct FaultHooks: Sendable {
   /// What else is put into the table when the format has loaded.
   var afterLoad: (@Sendable (StoreSource, NodeTableBuilder) throws(PersistentStoreError) -> Void)?
   /// Puts what the format loaded, or failed to load, into the table that the kit gets.
-  var loaded: (@Sendable (Result<NodeTable, PersistentStoreError>, NodeTableBuilder) throws(PersistentStoreError) -> Void)?
-  var newReference: (@Sendable (ManagedObjectSnapshot, NodeTable, inout StoreMetadata) throws(PersistentStoreError) -> ReferenceObject?)?
+  var loaded:
+    (@Sendable (Result<NodeTable, PersistentStoreError>, NodeTableBuilder) throws(PersistentStoreError) -> Void)?
+  var newReference:
+    (
+      @Sendable (ManagedObjectSnapshot, NodeTable, inout StoreMetadata) throws(PersistentStoreError) -> ReferenceObject?
+    )?
   var newObject: (@Sendable (ManagedObjectSnapshot, ManagedObjectModel) -> ManagedObjectSnapshot)?
   /// What else happens when a node was made.
   var newNode: (@Sendable (ManagedObjectSnapshot, NodeHandle, inout NodeTable) throws(PersistentStoreError) -> Void)?
@@ -49,11 +53,12 @@ struct FaultHooks: Sendable {
   var loadFailed: (@Sendable (PersistentStoreError) -> Void)?
 
   var isAboutSaving: Bool {
-    savedValue != nil || saved != nil || savedAt != nil || beforeSave != nil || afterSave != nil || saveError != nil || bytes != nil
+    savedValue != nil || saved != nil || savedAt != nil || beforeSave != nil || afterSave != nil || saveError != nil
+      || bytes != nil
   }
 
-  // Set once, by the process that runs one check, before anything of the store is touched; that process has one thread that
-  // looks at it.
+  // Set once, by the process that runs one check, before anything of the store is touched; that process has one thread
+  // that looks at it.
   nonisolated(unsafe) static var current = FaultHooks()
 }
 

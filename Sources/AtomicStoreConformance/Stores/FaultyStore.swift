@@ -26,7 +26,9 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
 
   mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
     let read: StoreMetadata
-    do throws(PersistentStoreError) { read = try base.metadata(in: try FaultHooks.current.source?(source) ?? source) } catch {
+    do throws(PersistentStoreError) {
+      read = try base.metadata(in: try FaultHooks.current.source?(source) ?? source)
+    } catch {
       guard FaultHooks.current.forgives.contains(error.code) else { throw error }
       return StoreMetadata(storeType: Base.storeType)
     }
@@ -119,7 +121,9 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
       let bytes = try beside.sourceForVerification(name: "faulty").bytes().withUnsafeBytes { Array($0) }
       try staged.file().write(change(bytes))
     } else {
-      do throws(PersistentStoreError) { try base.save(snapshot, to: staged) } catch { throw hooks.saveError?(error) ?? error }
+      do throws(PersistentStoreError) { try base.save(snapshot, to: staged) } catch {
+        throw hooks.saveError?(error) ?? error
+      }
     }
     try hooks.afterSave?(snapshot, configuration)
   }

@@ -75,19 +75,24 @@ struct SpyStore<Base: AtomicStore>: AtomicStore {
   ) throws(PersistentStoreError) {
     let name = nodes.objectReference(of: node).description
     let isSame = nodes.reference(of: node) == object.reference && node.entity == object.entity
-    Spy.note(.update, [name], isSame ? nil : "the object is \(object.reference.map(\.description) ?? "without a reference")")
+    Spy.note(
+      .update, [name], isSame ? nil : "the object is \(object.reference.map(\.description) ?? "without a reference")")
     try base.updateCacheNode(node, from: object, in: &nodes)
   }
   mutating func willRemoveCacheNodes(_ removed: [NodeHandle], from nodes: inout NodeTable) {
     var problem: String?
     for node in removed {
       if !nodes.contains(node) { problem = "a node was gone already" }
-      for slot in nodes.model.entity(at: node.entity).slots where nodes.contains(node) { _ = nodes.value(slot: slot.index, of: node) }
+      for slot in nodes.model.entity(at: node.entity).slots where nodes.contains(node) {
+        _ = nodes.value(slot: slot.index, of: node)
+      }
     }
     Spy.note(.willRemove, removed.map { nodes.objectReference(of: $0).description }.sorted(), problem)
     base.willRemoveCacheNodes(removed, from: &nodes)
   }
-  func selection(from snapshot: StoreSnapshot) throws(PersistentStoreError) -> StoreSelection? { try base.selection(from: snapshot) }
+  func selection(from snapshot: StoreSnapshot) throws(PersistentStoreError) -> StoreSelection? {
+    try base.selection(from: snapshot)
+  }
   mutating func save(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {
     Spy.note(.save)
     try base.save(snapshot, to: staged)
@@ -115,7 +120,9 @@ enum Spy {
     let calls = heard.withLock { $0 }
     return FaultHooks.current.calls?(calls) ?? calls
   }
-  static func remember(_ payload: SpyPayload, for name: String) { payloads.withLock { $0[name] = WeakPayload(payload: payload) } }
+  static func remember(_ payload: SpyPayload, for name: String) {
+    payloads.withLock { $0[name] = WeakPayload(payload: payload) }
+  }
   /// The nodes whose payload is still held by somebody.
   static var living: Set<String> { payloads.withLock { Set($0.filter { $0.value.payload != nil }.keys) } }
 }

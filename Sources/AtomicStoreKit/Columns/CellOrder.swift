@@ -41,7 +41,9 @@ struct CellOrder {
       : column.cells.load(fromByteOffset: row &* 8, as: Double.self)
   }
   func uuid(_ row: Int) -> UUIDBits { UUIDBits(column, row) }
-  func bytes(_ row: Int) -> UnsafeBufferPointer<UInt8> { column.bytes(row) ?? UnsafeBufferPointer(start: nil, count: 0) }
+  func bytes(_ row: Int) -> UnsafeBufferPointer<UInt8> {
+    column.bytes(row) ?? UnsafeBufferPointer(start: nil, count: 0)
+  }
 
   func prefix(_ row: Int) -> UInt64 {
     switch kind {

@@ -13,8 +13,8 @@ final class RowIndexes: NodeVersionAttachment {
   }
   private let state = Mutex(State())
 
-  /// Columns are looked through this often before an index is made of them: making one costs about as much, so whoever asks
-  /// once does not pay for an order, and nobody ever pays more than twice the lesser.
+  /// Columns are looked through this often before an index is made of them: making one costs about as much, so whoever
+  /// asks once does not pay for an order, and nobody ever pays more than twice the lesser.
   static let patience = 8
   /// The same for an attribute that the model does not have indexed, when it is asked for single values.
   static let greaterPatience = 64
@@ -29,7 +29,9 @@ final class RowIndexes: NodeVersionAttachment {
   }
 
   /// The index of a column, once it has been asked for often enough.
-  func index(_ version: NodeVersion, entity: Int, slot: Int, _ type: AttributeType, isDeclared: Bool = true) -> RowIndex? {
+  func index(_ version: NodeVersion, entity: Int, slot: Int, _ type: AttributeType, isDeclared: Bool = true)
+    -> RowIndex?
+  {
     let key = Key(entity: entity, slot: slot)
     let (found, isDue) = state.withLock { state -> (RowIndex?, Bool) in
       if let index = state.indexes[key] { return (index, false) }

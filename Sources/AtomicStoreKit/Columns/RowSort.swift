@@ -30,9 +30,11 @@ struct RowSort {
         } else if path.count == 2, let p = entity.property(named: path[0]), entity.properties[p].kind == .toOne,
           entity.properties[p].slot >= 0
         {
-          for destination in plan.entities[entity.properties[p].destination].entity.hierarchy where !destination.isAbstract {
+          for destination in plan.entities[entity.properties[p].destination].entity.hierarchy
+          where !destination.isAbstract {
             let plan = plan.entities[destination.index]
-            guard let q = plan.property(named: path[1]), plan.properties[q].slot >= 0, case .attribute(let type) = plan.properties[q].kind,
+            guard let q = plan.property(named: path[1]), plan.properties[q].slot >= 0,
+              case .attribute(let type) = plan.properties[q].kind,
               !version.hasDeferredValues(entity: destination.index, slot: plan.properties[q].slot)
             else { return nil }
             if key == nil { key = Key(isAscending: sortKey.isAscending, options: sortKey.options, type: type) }
@@ -63,7 +65,8 @@ struct RowSort {
     var node: NodeHandle
   }
 
-  /// Entries that are alike in everything looked at so far, and what to look at next: the piece of that number of a key.
+  /// Entries that are alike in everything looked at so far, and what to look at next: the piece of that number of a
+  /// key.
   private struct Group {
     var start: Int
     var end: Int
@@ -71,12 +74,12 @@ struct RowSort {
     var piece: Int
   }
 
-  /// The nodes in order; what is equal stays as it was. With a limit only so many at the beginning are sure to be in their
-  /// place.
+  /// The nodes in order; what is equal stays as it was. With a limit only so many at the beginning are sure to be in
+  /// their place.
   ///
   /// Keys are numbers in the order of their values, a text's one for each seven bytes: what is alike in one of them is
-  /// ordered by the next. So each text is read once for each of its pieces that decides something, and the rest is sorting
-  /// numbers.
+  /// ordered by the next. So each text is read once for each of its pieces that decides something, and the rest is
+  /// sorting numbers.
   func sorted(_ nodes: [NodeHandle], limit: Int = .max) -> [NodeHandle] {
     guard !keys.isEmpty, nodes.count > 1 else { return nodes }
     let entries = UnsafeMutableBufferPointer<Entry>.allocate(capacity: nodes.count)
@@ -121,7 +124,9 @@ struct RowSort {
     let key = keys[group.key]
     let flip: UInt64 = key.isAscending ? 0 : .max
     // Most often all rows are of one entity, and the key is in it.
-    if key.through.isEmpty, key.own.count == 1, let (entity, column) = key.own.first, entries[group.start].node.entity == entity {
+    if key.through.isEmpty, key.own.count == 1, let (entity, column) = key.own.first,
+      entries[group.start].node.entity == entity
+    {
       for place in group.start..<group.end {
         entries[place].key = Self.number(key.type, column, entries[place].node.row, group.piece) ^ flip
       }
@@ -145,7 +150,9 @@ struct RowSort {
   private static let goesOn: UInt64 = 9
 
   /// Numbers in the order of their values; null is 0.
-  @inline(__always) private static func number(_ type: AttributeType, _ column: ColumnView, _ row: Int, _ piece: Int) -> UInt64 {
+  @inline(__always) private static func number(_ type: AttributeType, _ column: ColumnView, _ row: Int, _ piece: Int)
+    -> UInt64
+  {
     if case .string = type {
       guard let bytes = column.bytes(row) else { return 0 }
       let start = piece &* 7
@@ -178,8 +185,8 @@ struct RowSort {
     return bits >> 63 == 1 ? ~bits : bits | 1 << 63
   }
 
-  /// By their keys, stably: a few by insertion, some by comparing, many byte by byte from the last one on, bytes in which all are
-  /// alike left out.
+  /// By their keys, stably: a few by insertion, some by comparing, many byte by byte from the last one on, bytes in
+  /// which all are alike left out.
   private static func sort(_ entries: UnsafeMutableBufferPointer<Entry>, _ scratch: UnsafeMutableBufferPointer<Entry>) {
     let count = entries.count
     if count <= 24 {
@@ -227,7 +234,9 @@ struct RowSort {
   }
 
   /// Runs of two, of four, of eight and so on, put together.
-  private static func mergeSort(_ entries: UnsafeMutableBufferPointer<Entry>, _ scratch: UnsafeMutableBufferPointer<Entry>) {
+  private static func mergeSort(
+    _ entries: UnsafeMutableBufferPointer<Entry>, _ scratch: UnsafeMutableBufferPointer<Entry>
+  ) {
     let count = entries.count
     var from = entries
     var to = UnsafeMutableBufferPointer(rebasing: scratch[..<count])

@@ -1,8 +1,8 @@
 import AtomicStoreSPI
 
 extension RowTest {
-  /// The rows that the test holds for, ascending. Where the entity has an index that narrows them down, only those that it
-  /// leaves are looked at.
+  /// The rows that the test holds for, ascending. Where the entity has an index that narrows them down, only those that
+  /// it leaves are looked at.
   func rows(_ version: NodeVersion, _ plan: EntityPlan, _ body: (Int) -> Void) {
     if let rows = withExtendedLifetime(version, { narrowed(version, plan) }) { return rows.forEach(body) }
     run(version, entity: plan.index).withUnsafeBufferPointer { mask in
@@ -22,7 +22,8 @@ extension RowTest {
   private var indexableSlot: Int? {
     switch self {
     case .integers(let slot, _, _, isOutside: false, null: false), .integerSet(let slot, _, null: false),
-      .doubles(let slot, _, _, null: false), .text(let slot, _, null: false), .uuid(let slot, _, isOther: false, null: false):
+      .doubles(let slot, _, _, null: false), .text(let slot, _, null: false),
+      .uuid(let slot, _, isOther: false, null: false):
       slot
     default: nil
     }
@@ -41,7 +42,10 @@ extension RowTest {
       guard isDeclared || part.soughtValue(plan) != nil,
         let type = plan.properties[plan.propertyOfSlot[slot]].attributeType
       else { continue }
-      guard let index = indexes[slot] ?? RowIndexes.of(version).index(version, entity: plan.index, slot: slot, type, isDeclared: isDeclared) else { continue }
+      guard
+        let index = indexes[slot]
+          ?? RowIndexes.of(version).index(version, entity: plan.index, slot: slot, type, isDeclared: isDeclared)
+      else { continue }
       indexes[slot] = index
       guard let ranges = index.places(for: part, version.column(entity: plan.index, slot: slot), type) else { continue }
       if let known = bySlot[slot] {

@@ -1,6 +1,6 @@
 import AtomicStoreSPI
-import StorePredicates
 import FoundationEssentials
+import StorePredicates
 
 /// A predicate compiled against the slots of one entity: run over columns, without making an object.
 ///
@@ -58,7 +58,8 @@ indirect enum RowTest {
     }
   }
 
-  /// Takes out the rows for which the test does not hold. Rows that are out already are not looked at where a look costs.
+  /// Takes out the rows for which the test does not hold. Rows that are out already are not looked at where a look
+  /// costs.
   private func narrow(_ mask: UnsafeMutableBufferPointer<UInt8>, _ version: NodeVersion, _ entity: Int) {
     switch self {
     case .constant(let flag):
@@ -143,7 +144,9 @@ indirect enum RowTest {
     case .doubles(let slot, let order, let bound, let null):
       let column = column(slot)
       if column.layout == .float {
-        Self.compare(mask, column, order, bound, null) { Double(column.cells.load(fromByteOffset: $0 &* 4, as: Float.self)) }
+        Self.compare(mask, column, order, bound, null) {
+          Double(column.cells.load(fromByteOffset: $0 &* 4, as: Float.self))
+        }
       } else {
         Self.compare(mask, column, order, bound, null) { column.cells.load(fromByteOffset: $0 &* 8, as: Double.self) }
       }

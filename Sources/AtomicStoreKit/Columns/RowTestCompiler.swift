@@ -1,8 +1,8 @@
 import AtomicStoreSPI
+import FoundationEssentials
 import StoreCodecs
 import StoreCoordination
 import StorePredicates
-import FoundationEssentials
 
 /// Compiles predicates against slots. Nil for what must be run on objects: functions, transient properties, subqueries,
 /// comparisons of two keys, and everything that is an error, so that the error is the evaluator's.
@@ -10,7 +10,8 @@ struct RowTestCompiler {
   let plan: ModelPlan
   let version: NodeVersion
   let store: UUID
-  /// Counts the tests that are made for one comparison: a path through entities with sub-entities doubles them at each key.
+  /// Counts the tests that are made for one comparison: a path through entities with sub-entities doubles them at each
+  /// key.
   private final class Room { var left = 0 }
   private let room = Room()
   private static let testsPerComparison = 500
@@ -46,7 +47,8 @@ struct RowTestCompiler {
   private func compile(_ comparison: FetchPredicate.Comparison, _ entity: EntityPlan) -> RowTest? {
     guard !comparison.options.contains(.localeSensitive) else { return nil }
     var comparison = comparison
-    if case .keyPath = comparison.right, comparison.modifier == .direct, let turned = Self.turned(comparison.comparator) {
+    if case .keyPath = comparison.right, comparison.modifier == .direct, let turned = Self.turned(comparison.comparator)
+    {
       comparison = .init(comparison.right, turned, comparison.left, options: comparison.options)
     }
     guard case .keyPath(let path) = comparison.left, path.count <= Self.keysPerPath else { return nil }
@@ -71,7 +73,8 @@ struct RowTestCompiler {
     room.left -= 1
     guard room.left >= 0, let key = path.first else { return nil }
     // A composite's part is one property.
-    if path.count > 1, let part = entity.property(named: path.joined(separator: ".")), entity.properties[part].slot >= 0 {
+    if path.count > 1, let part = entity.property(named: path.joined(separator: ".")), entity.properties[part].slot >= 0
+    {
       return comparison.modifier == .direct ? leaf(entity.properties[part], comparison) : nil
     }
     if let whole = entity.property(named: path.joined(separator: ".")), entity.properties[whole].kind == .composite {
@@ -93,7 +96,9 @@ struct RowTestCompiler {
       guard let (tests, _) = destinations(property, rest, inner, elementsOf: comparison.modifier) else { return nil }
       return comparison.modifier == .any ? .some(slot: property.slot, tests) : .every(slot: property.slot, tests)
     }
-    guard property.kind == .toOne, let (tests, null) = destinations(property, rest, comparison, elementsOf: nil) else { return nil }
+    guard property.kind == .toOne, let (tests, null) = destinations(property, rest, comparison, elementsOf: nil) else {
+      return nil
+    }
     return .through(slot: property.slot, tests, null: null)
   }
 
@@ -108,7 +113,9 @@ struct RowTestCompiler {
       guard var test = compile(rest, comparison, plan.entities[entity.index]) else { return nil }
       // What is null at the end of a path through a to-many is no element of it.
       if let modifier {
-        guard rest.count == 1, let key = rest.first, let p = plan.entities[entity.index].property(named: key) else { return nil }
+        guard rest.count == 1, let key = rest.first, let p = plan.entities[entity.index].property(named: key) else {
+          return nil
+        }
         let slot = plan.entities[entity.index].properties[p].slot
         guard slot >= 0 else { return nil }
         test = modifier == .any ? .and([.null(slot: slot, false), test]) : .or([.null(slot: slot, true), test])
@@ -128,8 +135,12 @@ struct RowTestCompiler {
   }
 
   /// A composite is nil if all its parts are.
-  private func composite(_ property: PropertyPlan, _ comparison: FetchPredicate.Comparison, _ entity: EntityPlan) -> RowTest? {
-    guard case .constant(.null) = comparison.right, comparison.comparator == .equal || comparison.comparator == .notEqual else { return nil }
+  private func composite(_ property: PropertyPlan, _ comparison: FetchPredicate.Comparison, _ entity: EntityPlan)
+    -> RowTest?
+  {
+    guard case .constant(.null) = comparison.right,
+      comparison.comparator == .equal || comparison.comparator == .notEqual
+    else { return nil }
     var tests: [RowTest] = []
     for part in property.parts where entity.properties[part].kind != .composite {
       guard entity.properties[part].slot >= 0 else { return nil }
@@ -170,7 +181,8 @@ struct RowTestCompiler {
     }
     switch property.kind {
     case .toOne:
-      guard case .objectID(let id) = comparison.right, comparison.comparator == .equal || comparison.comparator == .notEqual,
+      guard case .objectID(let id) = comparison.right,
+        comparison.comparator == .equal || comparison.comparator == .notEqual,
         case .permanent(let identifier, let reference) = id.form, identifier == store,
         let entity = version.nodes.model.entity(named: id.entityName)
       else { return nil }
@@ -201,13 +213,16 @@ struct RowTestCompiler {
     case (.integer16, .integer(let number)), (.integer32, .integer(let number)), (.integer64, .integer(let number)):
       guard let (low, high, isOutside) = Self.bounds(comparison.comparator, number) else { return nil }
       return .integers(slot: slot, low: low, high: high, isOutside: isOutside, null: null)
-    case (.double, .double(let number)), (.float, .double(let number)): return doubles(slot, comparison.comparator, number, null)
+    case (.double, .double(let number)), (.float, .double(let number)):
+      return doubles(slot, comparison.comparator, number, null)
     case (.double, .integer(let number)), (.float, .integer(let number)):
       guard let exact = Double(exactly: number) else { return nil }
       return doubles(slot, comparison.comparator, exact, null)
     case (.uuid, .uuid(let uuid)): return self.uuid(uuid, slot, comparison.comparator)
-    case (.uuid, .string(let text)): return UUID(uuidString: text).flatMap { self.uuid($0, slot, comparison.comparator) }
-    case (.date, .date(let date)): return doubles(slot, comparison.comparator, date.timeIntervalSinceReferenceDate, null)
+    case (.uuid, .string(let text)):
+      return UUID(uuidString: text).flatMap { self.uuid($0, slot, comparison.comparator) }
+    case (.date, .date(let date)):
+      return doubles(slot, comparison.comparator, date.timeIntervalSinceReferenceDate, null)
     case (.date, .string(let text)):
       guard let date = DateText.date(text) else { return nil }
       return doubles(slot, comparison.comparator, date.timeIntervalSinceReferenceDate, null)
@@ -229,7 +244,8 @@ struct RowTestCompiler {
     }
   }
 
-  private func doubles(_ slot: Int, _ comparator: FetchPredicate.Comparator, _ number: Double, _ null: Bool) -> RowTest? {
+  private func doubles(_ slot: Int, _ comparator: FetchPredicate.Comparator, _ number: Double, _ null: Bool) -> RowTest?
+  {
     switch comparator {
     case .equal: .doubles(slot: slot, .equal, number, null: null)
     case .notEqual: .doubles(slot: slot, .notEqual, number, null: null)

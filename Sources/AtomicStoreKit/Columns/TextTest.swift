@@ -38,7 +38,8 @@ struct TextTest {
 
   /// Whether it asks for the same bytes, or for others, and nothing else.
   var isSameness: Bool {
-    (comparator == .equal || comparator == .notEqual) && options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive])
+    (comparator == .equal || comparator == .notEqual)
+      && options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive])
   }
 
   /// Roughly what one row costs, beside the comparison of a number.
@@ -51,12 +52,17 @@ struct TextTest {
   }
 
   /// The same bytes: eight at a time.
-  @inline(__always) static func isSame(_ bytes: UnsafeBufferPointer<UInt8>, _ other: UnsafeBufferPointer<UInt8>) -> Bool {
+  @inline(__always) static func isSame(_ bytes: UnsafeBufferPointer<UInt8>, _ other: UnsafeBufferPointer<UInt8>) -> Bool
+  {
     guard bytes.count == other.count else { return false }
-    guard let one = UnsafeRawPointer(bytes.baseAddress), let two = UnsafeRawPointer(other.baseAddress) else { return true }
+    guard let one = UnsafeRawPointer(bytes.baseAddress), let two = UnsafeRawPointer(other.baseAddress) else {
+      return true
+    }
     var place = 0
     while place &+ 8 <= bytes.count {
-      guard one.loadUnaligned(fromByteOffset: place, as: UInt64.self) == two.loadUnaligned(fromByteOffset: place, as: UInt64.self)
+      guard
+        one.loadUnaligned(fromByteOffset: place, as: UInt64.self)
+          == two.loadUnaligned(fromByteOffset: place, as: UInt64.self)
       else { return false }
       place &+= 8
     }

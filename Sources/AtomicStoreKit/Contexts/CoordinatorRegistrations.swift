@@ -40,7 +40,9 @@ extension PersistentStoreCoordinator {
   /// - Parameters:
   ///   - function: The function. It replaces an earlier one of that name; nil removes that one.
   ///   - name: The name as predicates write it, colons included.
-  public func setFunction(_ function: (@Sendable (_ target: Any?, _ arguments: [Any?]) throws -> Any?)?, forName name: String) {
+  public func setFunction(
+    _ function: (@Sendable (_ target: Any?, _ arguments: [Any?]) throws -> Any?)?, forName name: String
+  ) {
     registrations.functions.set(function, named: name)
   }
 }

@@ -1,6 +1,6 @@
 import AtomicStoreSPI
-import StoreCoordination
 import FoundationEssentials
+import StoreCoordination
 
 /// Inserting, deleting, assigning to stores, and the processing of pending changes.
 extension ManagedObjectContext {
@@ -110,11 +110,13 @@ extension ManagedObjectContext {
     // Objects of a child context name the homes that the topmost one has.
     let home = topmost.home(of: store)
     for p in object.plan.relationships where !object.plan.properties[p].isTransient {
-      let others = object.plan.properties[p].kind == .toOne ? [object.toOneObject(p)].compactMap { $0 } : object.toManyObjects(p)
+      let others =
+        object.plan.properties[p].kind == .toOne ? [object.toOneObject(p)].compactMap { $0 } : object.toManyObjects(p)
       for other in others where other !== object && (homeForCheck(other) ?? home) !== home {
         throw refused(
           .managedObjectExternalRelationship,
-          "its \(object.plan.properties[p].name) leads to an object of \(homeForCheck(other)?.store.path ?? "another store")")
+          "its \(object.plan.properties[p].name) leads to an object of \(homeForCheck(other)?.store.path ?? "another store")"
+        )
       }
     }
     object.home = home
@@ -154,7 +156,8 @@ extension ManagedObjectContext {
       if home.currentVersion() != nil { return home }
       guard !object.flags.contains(.permanent) else {
         throw ManagedObjectError(
-          .storeAssignment, "\(object.plan.name)/\(object.reference.map(\.description) ?? "new") has an ID in \(home.store.path), "
+          .storeAssignment,
+          "\(object.plan.name)/\(object.reference.map(\.description) ?? "new") has an ID in \(home.store.path), "
             + "which is not open any more", objectID: object.objectID, entityName: object.plan.name)
       }
     }
@@ -176,7 +179,9 @@ extension ManagedObjectContext {
   /// Deletes an object with the next save. Its delete rules are applied when pending changes are processed, or at once
   /// where ``propagatesDeletesAtEndOfEvent`` is false. A new object is simply taken back.
   public func delete(_ object: ManagedObject) {
-    guard object.context === self, object.flags.isDisjoint(with: [.deleted, .deleting]), object.isReachable else { return }
+    guard object.context === self, object.flags.isDisjoint(with: [.deleted, .deleting]), object.isReachable else {
+      return
+    }
     if type(of: object) != ManagedObject.self {
       // The hook may delete others whose hooks delete this one.
       object.flags.insert(.deleting)
@@ -272,8 +277,8 @@ extension ManagedObjectContext {
     unpropagated = []
   }
 
-  /// Whether an object that a relationship of another one leads to is there still. Of two that read different versions of
-  /// the store the later one knows whether it was moved away; a change made here is later than both.
+  /// Whether an object that a relationship of another one leads to is there still. Of two that read different versions
+  /// of the store the later one knows whether it was moved away; a change made here is later than both.
   private func isStillEnd(_ other: ManagedObject, of object: ManagedObject, _ p: Int) -> Bool {
     let q = object.plan.properties[p].inverse
     guard q >= 0, let one = object.base, let two = other.base, one !== two else { return true }
@@ -324,7 +329,9 @@ extension ManagedObjectContext {
       guard let p = step.object.plan.property(named: step.key) else { return false }
       let property = step.object.plan.properties[p]
       guard property.relationship?.isOptional == false else { return false }
-      if allowsEmptyNonOptionalToMany, property.isToMany, (property.relationship?.minimumCount ?? 0) <= 0 { return false }
+      if allowsEmptyNonOptionalToMany, property.isToMany, (property.relationship?.minimumCount ?? 0) <= 0 {
+        return false
+      }
       return property.kind == .toOne || step.object.toManyCount(p) <= losses[LostEnd(step), default: 0]
     }
     return plan

@@ -34,22 +34,25 @@ extension ManagedObjectContext {
   ///
   /// A row that was written again with the same values does not differ: values are compared, not version numbers.
   func difference(of object: ManagedObject) -> MergeConflict? {
-    guard let version = object.home?.currentVersion(), let changed = changedSlots(of: object, in: version), !changed.isEmpty
+    guard let version = object.home?.currentVersion(), let changed = changedSlots(of: object, in: version),
+      !changed.isEmpty
     else { return nil }
     return snapshot(of: object, in: version, changed, nowhere: [])
   }
 
   /// The conflict of an object, if somebody changed it in its store since it was fetched.
   ///
-  /// A conflict is a matter of values: attributes, to-ones, and relationships changed here that lead to what the store no
-  /// longer holds. To-many relationships merge. For an object deleted here they count as well, since its delete rules
-  /// have yet to be applied to what the store added to them.
+  /// A conflict is a matter of values: attributes, to-ones, and relationships changed here that lead to what the store
+  /// no longer holds. To-many relationships merge. For an object deleted here they count as well, since its delete
+  /// rules have yet to be applied to what the store added to them.
   func conflict(of object: ManagedObject, in version: NodeVersion?) -> MergeConflict? {
     guard let home = object.home, home.isMixed, let version = version ?? home.currentVersion() else { return nil }
     let nowhere = object.flags.contains(.deleted) ? [] : relationshipsLeadingNowhere(object, version)
     let changed = changedSlots(of: object, in: version) ?? []
     let isGone = !object.flags.contains(.inserted) && node(of: object, in: version) == nil
-    guard !nowhere.isEmpty || isGone && !changed.isEmpty || changed.contains(where: { !$0.isToMany || object.flags.contains(.deleted) })
+    guard
+      !nowhere.isEmpty || isGone && !changed.isEmpty
+        || changed.contains(where: { !$0.isToMany || object.flags.contains(.deleted) })
     else { return nil }
     return snapshot(of: object, in: version, changed, nowhere: nowhere)
   }
@@ -57,7 +60,9 @@ extension ManagedObjectContext {
   /// The slots in which a version differs from the one that the object's changes are based on; all of them where the
   /// object is gone. Nil where that is no question.
   private func changedSlots(of object: ManagedObject, in version: NodeVersion) -> [Slot]? {
-    guard let base = object.base, !object.flags.contains(.inserted), base !== version, object.reference != nil else { return nil }
+    guard let base = object.base, !object.flags.contains(.inserted), base !== version, object.reference != nil else {
+      return nil
+    }
     guard let node = node(of: object, in: version) else {
       // Deleted on both sides is no conflict.
       return object.flags.contains(.deleted) ? nil : object.plan.entity.slots
@@ -76,7 +81,8 @@ extension ManagedObjectContext {
 
   /// Whether another object of the context is one that its store no longer holds.
   private func isGone(_ object: ManagedObject, _ version: NodeVersion) -> Bool {
-    object.context === self && object.flags.isDisjoint(with: [.inserted, .deleted]) && node(of: object, in: version) == nil
+    object.context === self && object.flags.isDisjoint(with: [.inserted, .deleted])
+      && node(of: object, in: version) == nil
   }
 
   /// The relationships that were changed here and lead to objects that the store no longer holds.
@@ -110,7 +116,9 @@ extension ManagedObjectContext {
       return values
     }
     let here = object.edits.map { edits in
-      edits.indices.filter { edits[$0] != nil && object.plan.properties[$0].slot >= 0 }.map { object.plan.properties[$0].name }
+      edits.indices.filter { edits[$0] != nil && object.plan.properties[$0].slot >= 0 }.map {
+        object.plan.properties[$0].name
+      }
     }
     var current: [String: StoredValue] = [:]
     if !object.flags.contains(.deleted) {
@@ -122,7 +130,8 @@ extension ManagedObjectContext {
       objectID: object.objectID, objectSnapshot: current,
       cachedSnapshot: isInserted ? [:] : object.base.map { values($0, object.node) } ?? [:],
       persistedSnapshot: isInserted ? nil : node(of: object, in: version).map { values(version, $0) },
-      keysChangedInStore: changed.map(\.name), keysChangedHere: here ?? [], isDeletedHere: object.flags.contains(.deleted),
+      keysChangedInStore: changed.map(\.name), keysChangedHere: here ?? [],
+      isDeletedHere: object.flags.contains(.deleted),
       keysLeadingNowhere: nowhere.map { object.plan.properties[$0].name })
   }
 
@@ -138,7 +147,8 @@ extension ManagedObjectContext {
   /// Brings all changed objects to the present versions of their stores, conflicts resolved by the merge policy.
   ///
   /// - Returns: What was left as the stores have it.
-  func resolveConflicts(_ versions: [(home: StoreHome, version: NodeVersion)]) throws(ManagedObjectError) -> DecidedEnds {
+  func resolveConflicts(_ versions: [(home: StoreHome, version: NodeVersion)]) throws(ManagedObjectError) -> DecidedEnds
+  {
     var decided = DecidedEnds()
     guard parent == nil, homes.contains(where: \.isMixed) else { return decided }
     func version(of object: ManagedObject) -> NodeVersion? {
@@ -149,7 +159,11 @@ extension ManagedObjectContext {
     var agreeing: [ManagedObject] = []
     for list in [inserted, updated, deleted] {
       for object in list {
-        if let conflict = conflict(of: object, in: version(of: object)) { found.append((object, conflict)) } else { agreeing.append(object) }
+        if let conflict = conflict(of: object, in: version(of: object)) {
+          found.append((object, conflict))
+        } else {
+          agreeing.append(object)
+        }
       }
     }
     if mergePolicy == .error, !found.isEmpty { throw conflictError(found) }
@@ -166,7 +180,9 @@ extension ManagedObjectContext {
         unpropagated.append(object)
         continue
       }
-      guard let version = version(of: object), object.base !== version, node(of: object, in: version) != nil else { continue }
+      guard let version = version(of: object), object.base !== version, node(of: object, in: version) != nil else {
+        continue
+      }
       // Only to-many relationships can have changed in the store, and both sides' changes to them hold.
       let hasMerged = changedSlots(of: object, in: version).map { !$0.isEmpty } ?? false
       if hasMerged { keepRestorePoint() }
@@ -225,13 +241,15 @@ extension ManagedObjectContext {
       other.flags.contains(.realized), other.flags.isDisjoint(with: [.inserted, .deleted]), other.base !== version,
       other.layered(q) == nil, other.toOneObject(q) === object, let node = node(of: other, in: version)
     else { return false }
-    return version.toOne(slot: other.plan.properties[q].slot, of: node).map { version.reference(of: $0) } != object.reference
+    return version.toOne(slot: other.plan.properties[q].slot, of: node).map { version.reference(of: $0) }
+      != object.reference
   }
 
   private var isHereWinning: Bool { mergePolicy == .mergeByPropertyObjectTrump || mergePolicy == .overwrite }
 
   private func isComingBack(_ object: ManagedObject, _ conflict: MergeConflict) -> Bool {
-    isHereWinning && conflict.persistedSnapshot == nil && !object.flags.contains(.inserted) && !object.flags.contains(.deleted)
+    isHereWinning && conflict.persistedSnapshot == nil && !object.flags.contains(.inserted)
+      && !object.flags.contains(.deleted)
   }
 
   /// Makes an object that is gone from the store a new one, as it is here, under the reference that it had.
@@ -251,10 +269,12 @@ extension ManagedObjectContext {
   private func giveWay(_ object: ManagedObject, _ changed: Set<Int>, _ version: NodeVersion) {
     for p in object.plan.relationships where object.plan.properties[p].slot >= 0 {
       let q = object.plan.properties[p].inverse
-      let others = object.plan.properties[p].isToMany ? object.toManyObjects(p) : object.toOneObject(p).map { [$0] } ?? []
+      let others =
+        object.plan.properties[p].isToMany ? object.toManyObjects(p) : object.toOneObject(p).map { [$0] } ?? []
       for other in others where other !== object {
         var isTaken = isGone(other, version) || other.context !== self || other.flags.contains(.deleted)
-        if !isTaken, !changed.contains(p), q >= 0, !other.plan.properties[q].isToMany, !other.flags.contains(.inserted) {
+        if !isTaken, !changed.contains(p), q >= 0, !other.plan.properties[q].isToMany, !other.flags.contains(.inserted)
+        {
           if case .object(let partner)? = other.edits?[q] {
             isTaken = partner !== object
           } else if let node = node(of: other, in: version), other.plan.properties[q].slot >= 0 {
@@ -328,10 +348,12 @@ extension ManagedObjectContext {
     return conflict.keysChangedInStore.allSatisfy { name in
       guard let p = object.plan.property(named: name), object.plan.properties[p].isRelationship else { return false }
       let slot = object.plan.properties[p].slot
-      let handles = object.plan.properties[p].isToMany
+      let handles =
+        object.plan.properties[p].isToMany
         ? version.withToMany(slot: slot, of: node) { $0.map { NodeHandle(rawBits: $0) } }
         : version.toOne(slot: slot, of: node).map { [$0] } ?? []
-      return !handles.isEmpty && handles.allSatisfy { self.object(at: $0, in: version, of: home).flags.contains(.deleted) }
+      return !handles.isEmpty
+        && handles.allSatisfy { self.object(at: $0, in: version, of: home).flags.contains(.deleted) }
     }
   }
 

@@ -5,13 +5,17 @@ extension ManagedObjectContext {
   /// Makes both ends agree for the objects that were in conflict. Of a to-one and a to-many the to-one tells; otherwise
   /// the object that the policy decided about.
   func mendInverses(_ resolved: [(object: ManagedObject, conflict: MergeConflict)]) {
-    let decided = resolved.filter { $0.object.context === self && !$0.object.flags.contains(.deleted) && $0.object.isReachable }
+    let decided = resolved.filter {
+      $0.object.context === self && !$0.object.flags.contains(.deleted) && $0.object.isReachable
+    }
     let objects = ObjectList(decided.lazy.map(\.object))
     // Changes made here to others may lead to what is no longer so.
     for other in inserted.elements + updated.elements where !objects.contains(other) {
       guard let edits = other.edits else { continue }
       for q in other.plan.relationships where edits[q] != nil && other.plan.properties[q].inverse >= 0 {
-        for object in ends(other, q) where objects.contains(object) { mend(object, other.plan.properties[q].inverse, q, other) }
+        for object in ends(other, q) where objects.contains(object) {
+          mend(object, other.plan.properties[q].inverse, q, other)
+        }
       }
     }
     for (object, conflict) in decided {
@@ -27,14 +31,16 @@ extension ManagedObjectContext {
 
   /// Makes the other ends of an object that undo brought back after a save lead to it.
   ///
-  /// Its own deletion recorded what the delete rules changed. What the save changed beside that, such as the other end of a
-  /// relationship with the rule No Action, was not recorded. A to-one that leads to another object by now stays as it is.
+  /// Its own deletion recorded what the delete rules changed. What the save changed beside that, such as the other end
+  /// of a relationship with the rule No Action, was not recorded. A to-one that leads to another object by now stays as
+  /// it is.
   func joinOtherEnds(of object: ManagedObject) {
     guard object.context === self, object.flags.contains(.inserted), !object.flags.contains(.deleted) else { return }
     for p in object.plan.relationships {
       let q = object.plan.properties[p].inverse
       guard q >= 0 else { continue }
-      for other in ends(object, p) where other.context === self && !other.flags.contains(.deleted) && other.isReachable {
+      for other in ends(object, p) where other.context === self && !other.flags.contains(.deleted) && other.isReachable
+      {
         if isEnd(other, q, object) { continue }
         if !other.plan.properties[q].isToMany, let present = other.toOneObject(q), present.context === self,
           !present.flags.contains(.deleted), present.isReachable
@@ -74,7 +80,8 @@ extension ManagedObjectContext {
     if object.plan.properties[p].isToMany, !other.plan.properties[q].isToMany {
       if leadsBack { join(object, p, other) } else { separate(object, p, other) }
     } else if leads {
-      if !other.plan.properties[q].isToMany, let previous = other.toOneObject(q), previous.plan.shares(p, with: object.plan),
+      if !other.plan.properties[q].isToMany, let previous = other.toOneObject(q),
+        previous.plan.shares(p, with: object.plan),
         isThere(previous)
       {
         separate(previous, p, other)

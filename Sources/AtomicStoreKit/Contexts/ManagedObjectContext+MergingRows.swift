@@ -118,13 +118,14 @@ extension ManagedObjectContext {
     return nil
   }
 
-  /// What an object's relationship leads to, as far as it can be led to. What leads back to the object itself leads to the
-  /// survivor; what leads from one merged object to another is dropped, since nothing is related to itself by having
-  /// been there twice.
+  /// What an object's relationship leads to, as far as it can be led to. What leads back to the object itself leads to
+  /// the survivor; what leads from one merged object to another is dropped, since nothing is related to itself by
+  /// having been there twice.
   private func destinations(
     _ p: Int, of object: ManagedObject, in merge: RowMerge, _ members: Set<ObjectIdentifier>
   ) -> [ManagedObject] {
-    let found = object.plan.properties[p].kind == .toOne ? object.toOneObject(p).map { [$0] } ?? [] : object.toManyObjects(p)
+    let found =
+      object.plan.properties[p].kind == .toOne ? object.toOneObject(p).map { [$0] } ?? [] : object.toManyObjects(p)
     var result: [ManagedObject] = []
     for other in found {
       if other === object {

@@ -29,7 +29,8 @@ extension ManagedObjectContext {
     return stream
   }
 
-  /// What each save wrote, as IDs: what ``mergeChanges(fromDidSave:)`` of another context takes. It ends with the context.
+  /// What each save wrote, as IDs: what ``mergeChanges(fromDidSave:)`` of another context takes. It ends with the
+  /// context.
   public func saves() -> AsyncStream<ObjectIDChanges> {
     let (stream, continuation) = AsyncStream.makeStream(of: ObjectIDChanges.self)
     streams.append((isSaves: true, continuation))

@@ -88,7 +88,8 @@ extension ManagedObjectContext {
         !parentObject.flags.contains(.deleted) || object.flags.contains(.deleted)
       else {
         throw ManagedObjectError(
-          .managedObjectMerge, "\(object.plan.name)/\(object.reference.map(\.description) ?? "new") is gone from the parent context",
+          .managedObjectMerge,
+          "\(object.plan.name)/\(object.reference.map(\.description) ?? "new") is gone from the parent context",
           objectID: object.objectID, entityName: object.plan.name, reason: .notInStore)
       }
     }
@@ -107,7 +108,9 @@ extension ManagedObjectContext {
     }
     for object in changes.deleted + changes.inserted + changes.updated { handOver(object, to: parent) }
     for object in changes.deleted {
-      if let parentObject = object.extras?.parentObject, !parentObject.flags.contains(.deleted) { parent.delete(parentObject) }
+      if let parentObject = object.extras?.parentObject, !parentObject.flags.contains(.deleted) {
+        parent.delete(parentObject)
+      }
     }
     parent.processPendingChanges()
     inserted.removeAll()
@@ -123,7 +126,9 @@ extension ManagedObjectContext {
       object.edits = nil
       if let parentObject = object.extras?.parentObject { takeValues(object, parentObject) }
     }
-    for object in changes.inserted + changes.updated where type(of: object) != ManagedObject.self { callout { object.didSave() } }
+    for object in changes.inserted + changes.updated where type(of: object) != ManagedObject.self {
+      callout { object.didSave() }
+    }
     post(.didSave(changes))
     processPendingChanges()
   }
@@ -149,14 +154,17 @@ extension ManagedObjectContext {
             .managedObjectMerge,
             "\(object.plan.name).\(object.plan.properties[p].name) leads to \(other.plan.name)/"
               + "\(other.reference.map(\.description) ?? "new"), which is gone from the parent context",
-            objectID: object.objectID, entityName: object.plan.name, key: object.plan.properties[p].name, reason: .notInStore)
+            objectID: object.objectID, entityName: object.plan.name, key: object.plan.properties[p].name,
+            reason: .notInStore)
         }
       }
     }
   }
 
   private func handOver(_ object: ManagedObject, to parent: ManagedObjectContext) {
-    guard let target = object.extras?.parentObject, !target.flags.contains(.deleted), let edits = object.edits else { return }
+    guard let target = object.extras?.parentObject, !target.flags.contains(.deleted), let edits = object.edits else {
+      return
+    }
     func above(_ other: ManagedObject) -> ManagedObject? { other.extras?.parentObject }
     for p in edits.indices {
       guard let edit = edits[p] else { continue }

@@ -4,10 +4,10 @@ extension ManagedObjectContext {
   /// Makes both ends agree of every relationship that the context changed, over what the store holds now.
   ///
   /// Objects that were read at different times may stand beside each other in a context, so that the object at a
-  /// relationship's other end, which follows each change at once, may follow by an older version: what it should lose it
-  /// never had. Therefore changes are taken for what they mean, edges added and removed, whichever end they were made at,
-  /// and put into effect at both ends over the present version. Whatever object that takes is changed with them, also one
-  /// that this context has not changed or not even read.
+  /// relationship's other end, which follows each change at once, may follow by an older version: what it should lose
+  /// it never had. Therefore changes are taken for what they mean, edges added and removed, whichever end they were
+  /// made at, and put into effect at both ends over the present version. Whatever object that takes is changed with
+  /// them, also one that this context has not changed or not even read.
   ///
   /// - A to-one that leads somewhere new no longer leads where the store says, and is taken from there.
   /// - Of a to-one and a to-many the to-one tells. A to-one without a change of its own follows the to-many.
@@ -64,7 +64,9 @@ final class RelationshipReconciliation {
   func collect() {
     for object in context.inserted.elements + context.updated.elements where object.home === home {
       guard let edits = object.edits else { continue }
-      for p in object.plan.relationships where edits[p] != nil { if let q = inverse(object.plan, p) { collect(object, p, q) } }
+      for p in object.plan.relationships where edits[p] != nil {
+        if let q = inverse(object.plan, p) { collect(object, p, q) }
+      }
     }
     for object in context.deleted.elements where object.home === home { collectDeleted(object) }
   }
@@ -259,14 +261,17 @@ final class RelationshipReconciliation {
     var pairs: [RelationshipEnd: ManagedObject] = [:]
     /// What an end's own change asks for; nil for no change, or one that is dropped.
     func wish(_ object: ManagedObject, _ p: Int) -> ManagedObject?? {
-      guard stays(object), !dropped.contains(RelationshipEnd(object, p)), case .object(let wanted)? = object.edits?[p] else { return nil }
+      guard stays(object), !dropped.contains(RelationshipEnd(object, p)), case .object(let wanted)? = object.edits?[p]
+      else { return nil }
       return .some(wanted.flatMap { stays($0) ? $0 : nil })
     }
     for needsBoth in [true, false] {
       for (object, p) in partners {
         guard let wanted = wish(object, p) ?? nil, let q = inverse(object.plan, p) else { continue }
         let (end, other) = (RelationshipEnd(object, p), RelationshipEnd(wanted, q))
-        guard pairs[end] == nil, pairs[other] == nil, !needsBoth || (wish(wanted, q) ?? nil) === object else { continue }
+        guard pairs[end] == nil, pairs[other] == nil, !needsBoth || (wish(wanted, q) ?? nil) === object else {
+          continue
+        }
         pairs[end] = wanted
         pairs[other] = object
         note(partner: wanted, q)
@@ -299,8 +304,8 @@ final class RelationshipReconciliation {
     }
   }
 
-  /// Finds the changes that would change what a merge policy decided, or lead to what is gone. One that is dropped leaves
-  /// the partner that the store says, whose own change is dropped with it.
+  /// Finds the changes that would change what a merge policy decided, or lead to what is gone. One that is dropped
+  /// leaves the partner that the store says, whose own change is dropped with it.
   private func findDropped(_ dropped: inout Set<RelationshipEnd>) {
     func isFixed(_ object: ManagedObject, _ q: Int) -> Bool {
       decided.contains(object, q) || dropped.contains(RelationshipEnd(object, q))
@@ -312,7 +317,9 @@ final class RelationshipReconciliation {
         guard case .object(let wanted)? = object.edits?[p], let q = inverse(object.plan, p) else { continue }
         let before = storedOne(object, p)
         if wanted === before { continue }
-        var drops = decided.contains(object, p) || wanted == nil && isRevived(before) || before.map { stays($0) && isFixed($0, q) } ?? false
+        var drops =
+          decided.contains(object, p) || wanted == nil && isRevived(before)
+          || before.map { stays($0) && isFixed($0, q) } ?? false
         if let wanted, !drops {
           drops = !wanted.flags.contains(.deleted) && !stays(wanted) || stays(wanted) && isFixed(wanted, q)
         }

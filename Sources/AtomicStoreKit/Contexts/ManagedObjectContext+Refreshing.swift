@@ -7,8 +7,9 @@ extension ManagedObjectContext {
   ///
   /// - Parameters:
   ///   - object: An object of this context. One that was inserted or deleted here keeps its state.
-  ///   - mergeChanges: Whether its changes are kept and applied to the new values. Otherwise they are dropped, transient
-  ///     values included, and the object turns into a fault; its changes to relationships are undone at both ends.
+  ///   - mergeChanges: Whether its changes are kept and applied to the new values. Otherwise they are dropped,
+  ///     transient values included, and the object turns into a fault; its changes to relationships are undone at both
+  ///     ends.
   public func refresh(_ object: ManagedObject, mergeChanges: Bool) {
     guard object.context === self, !object.flags.contains(.inserted) else { return }
     if mergeChanges { return mergeNewer(into: [object]) }
@@ -17,8 +18,8 @@ extension ManagedObjectContext {
     notice.refreshed.append(object)
   }
 
-  /// Lays the objects' changes over the newer values of their stores. Where a relationship was changed on both sides the
-  /// change made here holds, at both ends.
+  /// Lays the objects' changes over the newer values of their stores. Where a relationship was changed on both sides
+  /// the change made here holds, at both ends.
   private func mergeNewer(into objects: [ManagedObject]) {
     var found: [(object: ManagedObject, conflict: MergeConflict)] = []
     var deletedBefore: [ManagedObject] = []
@@ -32,7 +33,9 @@ extension ManagedObjectContext {
         } else if object.flags.contains(.deleted), let conflict {
           // Its delete rules hold for what it leads to now, in the store.
           for name in conflict.keysChangedInStore {
-            if let p = object.plan.property(named: name), object.plan.properties[p].isRelationship { object.setEdit(p, nil) }
+            if let p = object.plan.property(named: name), object.plan.properties[p].isRelationship {
+              object.setEdit(p, nil)
+            }
           }
           if object.flags.contains(.propagated) { deletedBefore.append(object) }
         }
@@ -238,8 +241,8 @@ extension ManagedObjectContext {
   }
 
   /// Takes over what another context on the same stores saved: changed objects are refreshed, changes of this context
-  /// kept; new ones are known; deleted ones are deleted here, so that what leads to them is mended. Undo takes back none
-  /// of it.
+  /// kept; new ones are known; deleted ones are deleted here, so that what leads to them is mended. Undo takes back
+  /// none of it.
   public func mergeChanges(fromDidSave changes: ObjectIDChanges) {
     for id in changes.inserted {
       let object = object(with: id)
@@ -248,7 +251,8 @@ extension ManagedObjectContext {
     // What is deleted here leads to more now, perhaps, that must let go of it.
     let behind = deleted.filter { $0.base !== $0.home?.currentVersion() }
     mergeNewer(
-      into: ObjectList(changes.updated.compactMap { registeredObject(for: $0) } + cutOff(by: changes.deleted) + behind).elements)
+      into: ObjectList(changes.updated.compactMap { registeredObject(for: $0) } + cutOff(by: changes.deleted) + behind)
+        .elements)
     propagateDeletes()
     undoManager?.disableUndoRegistration()
     for id in changes.deleted {
@@ -264,13 +268,15 @@ extension ManagedObjectContext {
     processPendingChanges()
   }
 
-  /// Objects with changes here, in which the store itself cut relationships to the deleted ones, for want of an inverse:
-  /// no save names them as updated.
+  /// Objects with changes here, in which the store itself cut relationships to the deleted ones, for want of an
+  /// inverse: no save names them as updated.
   private func cutOff(by deletedIDs: [ManagedObjectID]) -> [ManagedObject] {
     guard !deletedIDs.isEmpty else { return [] }
     let gone = Set(deletedIDs)
     return (updated.elements + deleted.elements).filter { object in
-      guard let conflict = difference(of: object), let after = conflict.persistedSnapshot, let home = object.home else { return false }
+      guard let conflict = difference(of: object), let after = conflict.persistedSnapshot, let home = object.home else {
+        return false
+      }
       func isGone(_ reference: ObjectReference) -> Bool { gone.contains(home.store.objectID(for: reference)) }
       return conflict.keysChangedInStore.allSatisfy { name in
         switch (conflict.cachedSnapshot[name], after[name]) {

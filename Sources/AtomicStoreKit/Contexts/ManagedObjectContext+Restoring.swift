@@ -29,7 +29,8 @@ extension ManagedObjectContext {
 
   func restore(_ point: RestorePoint) {
     let known = Set(point.states.lazy.map { ObjectIdentifier($0.object) })
-    for object in inserted.elements + updated.elements + deleted.elements where !known.contains(ObjectIdentifier(object)) {
+    for object in inserted.elements + updated.elements + deleted.elements
+    where !known.contains(ObjectIdentifier(object)) {
       // Unknown before, it had no changes.
       object.flags.subtract([.updated, .deleted, .propagated, .realized])
       object.edits = nil

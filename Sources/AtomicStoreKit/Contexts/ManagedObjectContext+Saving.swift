@@ -1,6 +1,6 @@
 import AtomicStoreSPI
-import StoreCoordination
 import FoundationEssentials
+import StoreCoordination
 
 /// A save: prepare, check, stage, write, publish. Whatever fails on the way, files, nodes and context are as before.
 extension ManagedObjectContext {
@@ -128,7 +128,8 @@ extension ManagedObjectContext {
       for object in objects where object.context === self {
         guard let parentObject = object.extras?.parentObject else {
           throw ManagedObjectError(
-            .persistentStoreOperation, "a child context gives no permanent IDs to objects it has not saved to its parent",
+            .persistentStoreOperation,
+            "a child context gives no permanent IDs to objects it has not saved to its parent",
             objectID: object.objectID, entityName: object.plan.name)
         }
         parents.append(parentObject)
@@ -136,7 +137,8 @@ extension ManagedObjectContext {
       return try parent.obtainPermanentIDs(for: parents)
     }
     let new = objects.filter {
-      $0.context === self && $0.flags.contains(.inserted) && !$0.flags.contains(.permanent) && !$0.flags.contains(.deleted)
+      $0.context === self && $0.flags.contains(.inserted) && !$0.flags.contains(.permanent)
+        && !$0.flags.contains(.deleted)
     }
     // All or none: stores are found first.
     for object in new { _ = try assignedHome(object) }
@@ -145,7 +147,8 @@ extension ManagedObjectContext {
       guard let home = object.home, let reference = object.reference, isTaken(reference, object, home) else { continue }
       for other in new { other.reference = nil }
       throw ManagedObjectError(
-        .persistentStoreOperation, "the store gave \(object.plan.name) the reference \(reference), which another object has",
+        .persistentStoreOperation,
+        "the store gave \(object.plan.name) the reference \(reference), which another object has",
         entityName: object.plan.name)
     }
     for object in new {
@@ -231,7 +234,9 @@ extension ManagedObjectContext {
     _ work: [(store: PersistentStore, changes: StoreChanges)], _ versions: [NodeVersion]
   ) throws(ManagedObjectError) -> [NodeVersion]? {
     do throws(PersistentStoreError) { return try persistentStoreCoordinator.save(work, expecting: versions) } catch {
-      let what = error.code == .notRolledBack ? "the save failed, and could not be undone" : "the save failed, nothing was changed"
+      let what =
+        error.code == .notRolledBack
+        ? "the save failed, and could not be undone" : "the save failed, nothing was changed"
       throw ManagedObjectError(.persistentStoreSave, what, underlying: error)
     }
   }
@@ -254,8 +259,9 @@ extension ManagedObjectContext {
     return versions
   }
 
-  /// Makes the changes fit what the stores hold now: conflicts are resolved, both ends of relationships agree, and hooks,
-  /// validation and uniqueness constraints have had their say about what that changed, again while anything does.
+  /// Makes the changes fit what the stores hold now: conflicts are resolved, both ends of relationships agree, and
+  /// hooks, validation and uniqueness constraints have had their say about what that changed, again while anything
+  /// does.
   private func settle(
     _ versions: [(home: StoreHome, version: NodeVersion)], _ mustReconcile: Bool
   ) throws(ManagedObjectError) {
@@ -330,7 +336,9 @@ extension ManagedObjectContext {
     let version = home.currentVersion()
     for object in deleted where object.home === home {
       // What somebody else deleted as well is gone already.
-      guard let reference = object.reference, version?.handle(for: reference, root: object.plan.root) != nil else { continue }
+      guard let reference = object.reference, version?.handle(for: reference, root: object.plan.root) != nil else {
+        continue
+      }
       changes.deleted.append(ObjectReference(entityName: object.plan.name, reference: reference))
     }
     return changes
@@ -420,7 +428,9 @@ extension ManagedObjectContext {
 
   /// Whether a to-one may still lead to an object after its deletion was carried around.
   private func leads(_ property: PropertyPlan, to destination: EntityPlan) -> Bool {
-    guard property.kind == .toOne, property.slot >= 0, destination.isKind(of: property.destination) else { return false }
+    guard property.kind == .toOne, property.slot >= 0, destination.isKind(of: property.destination) else {
+      return false
+    }
     guard property.inverse >= 0 else { return true }
     return destination.properties[property.inverse].deleteRule == .noAction
   }
@@ -463,11 +473,13 @@ extension ManagedObject {
     return snapshot
   }
 
-  /// A relationship's value by reference; nil for none. What is being deleted or gone is left out: a store names nothing
-  /// that it does not hold.
+  /// A relationship's value by reference; nil for none. What is being deleted or gone is left out: a store names
+  /// nothing that it does not hold.
   private final func relationshipValue(_ p: Int) -> StoredValue? {
     func reference(_ object: ManagedObject) -> ObjectReference? {
-      guard let reference = object.reference, object.context != nil, !object.flags.contains(.deleted) else { return nil }
+      guard let reference = object.reference, object.context != nil, !object.flags.contains(.deleted) else {
+        return nil
+      }
       return ObjectReference(entityName: object.plan.name, reference: reference)
     }
     if plan.properties[p].kind == .toOne { return toOneObject(p).flatMap(reference).map { .toOne($0) } }

@@ -73,7 +73,8 @@ extension ManagedObjectContext {
   /// whose unique values were set. Of several with one key the context takes the last one's values.
   private func constrainedObjects(in home: StoreHome) -> [ManagedObject] {
     func isConcerned(_ object: ManagedObject) -> Bool {
-      object.home === home && !object.plan.constraints.isEmpty && object.context === self && !object.flags.contains(.deleted)
+      object.home === home && !object.plan.constraints.isEmpty && object.context === self
+        && !object.flags.contains(.deleted)
     }
     func keepsKeys(_ object: ManagedObject) -> Bool {
       guard let edits = object.edits else { return true }
@@ -171,7 +172,8 @@ extension ManagedObjectContext {
   private func takeBackChanges(that shared: [SharedKey]) -> Bool {
     var isTaken = false
     for key in shared {
-      let set = key.members.filter { !$0.flags.contains(.inserted) && !key.isAsStored($0) }.sorted(by: ManagedObject.precedes)
+      let set = key.members.filter { !$0.flags.contains(.inserted) && !key.isAsStored($0) }.sorted(
+        by: ManagedObject.precedes)
       let isInStore = key.members.first.map(key.isAsStored) ?? false
       for object in set.dropFirst(isInStore ? 0 : 1) {
         isTaken = true
@@ -231,7 +233,8 @@ extension ManagedObjectContext {
         merges[place].others.append(target.new)
       } else {
         places[ObjectIdentifier(target.stored)] = merges.count
-        merges.append(RowMerge(survivor: target.stored, winner: target.stored, others: [target.new], names: target.names))
+        merges.append(
+          RowMerge(survivor: target.stored, winner: target.stored, others: [target.new], names: target.names))
       }
     }
     // New objects that only meet each other wait for the next pass: some of those they meet may be gone then.

@@ -1,9 +1,10 @@
 extension OrderedObjectList {
-  /// A list that was changed here, over one that was changed elsewhere as well: what either side added or took away is so.
+  /// A list that was changed here, over one that was changed elsewhere as well: what either side added or took away is
+  /// so.
   ///
-  /// Where objects were moved here, their order here holds, and what the other side added comes after what stands before
-  /// it there. Where none was moved here, the other side's order holds, and what was added here comes before what follows
-  /// it here, or at the end.
+  /// Where objects were moved here, their order here holds, and what the other side added comes after what stands
+  /// before it there. Where none was moved here, the other side's order holds, and what was added here comes before
+  /// what follows it here, or at the end.
   ///
   /// - Parameter base: What both lists were made from.
   func merged(over other: [ManagedObject], from base: [ManagedObject]) -> OrderedObjectList {

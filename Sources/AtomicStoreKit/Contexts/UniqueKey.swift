@@ -1,6 +1,6 @@
 import AtomicStoreSPI
-import StoreCoordination
 import FoundationEssentials
+import StoreCoordination
 
 /// The values of a uniqueness constraint: numbers compare by value, texts by Unicode scalars, objects by identity.
 struct UniqueKey: Hashable {
@@ -59,7 +59,9 @@ struct UniqueKey: Hashable {
       }
       guard case .attribute(let type) = property.kind else { return nil }
       let value: StoredValue
-      if version.hasDeferredValues(entity: node.entity, slot: property.slot), version.nodes.isDeferred(slot: property.slot, of: node) {
+      if version.hasDeferredValues(entity: node.entity, slot: property.slot),
+        version.nodes.isDeferred(slot: property.slot, of: node)
+      {
         // A value that cannot be read is reported by whatever reads it next: the save itself.
         value = (try? home.store.value(slot: property.slot, of: node)) ?? .null
       } else {

@@ -1,6 +1,6 @@
 public import AtomicStoreSPI
-import StoreCoordination
 import FoundationEssentials
+import StoreCoordination
 
 /// A document: one store, a context to edit it, undo, and the commands that a File menu has.
 ///

@@ -10,15 +10,20 @@ extension ManagedObjectError {
   init(_ error: PredicateEvaluationError) {
     switch error.kind {
     case .subjectFailed:
-      self = error.underlying as? ManagedObjectError ?? ManagedObjectError(.invalidFetch, error.message, underlying: error.underlying)
+      self =
+        error.underlying as? ManagedObjectError
+        ?? ManagedObjectError(.invalidFetch, error.message, underlying: error.underlying)
     case .invalid:
-      self.init(.invalidFetch, error.message, entityName: error.entityName, key: error.key, underlying: error.underlying)
+      self.init(
+        .invalidFetch, error.message, entityName: error.entityName, key: error.key, underlying: error.underlying)
     case .stepLimitExceeded: self.init(.stepLimitExceeded, error.message)
     }
   }
 
   /// Runs an evaluation, and reports its error as fetches do.
-  static func reporting<Result>(_ evaluate: () throws(PredicateEvaluationError) -> Result) throws(ManagedObjectError) -> Result {
+  static func reporting<Result>(_ evaluate: () throws(PredicateEvaluationError) -> Result) throws(ManagedObjectError)
+    -> Result
+  {
     do throws(PredicateEvaluationError) { return try evaluate() } catch { throw ManagedObjectError(error) }
   }
 }

@@ -58,7 +58,8 @@ public struct ManagedObjectError: Error, Sendable {
 }
 
 extension ManagedObjectError {
-  /// A kind of failure; ``rawValue`` is the number in Apple's `CoreDataErrors.h`, or below 0 for kinds it does not have.
+  /// A kind of failure; ``rawValue`` is the number in Apple's `CoreDataErrors.h`, or below 0 for kinds it does not
+  /// have.
   public struct Code: Hashable, Sendable, RawRepresentable, CustomStringConvertible {
     public let rawValue: Int
     public init(rawValue: Int) { self.rawValue = rawValue }

@@ -22,10 +22,12 @@ public struct MergeConflict: Sendable, CustomStringConvertible {
   public var description: String {
     let here = isDeletedHere ? "deleted here" : "changed here (\(keysChangedHere.joined(separator: ", ")))"
     if !keysLeadingNowhere.isEmpty, keysChangedInStore.isEmpty {
-      return "\(objectID): \(here), leads to what is gone from the store (\(keysLeadingNowhere.joined(separator: ", ")))"
+      return
+        "\(objectID): \(here), leads to what is gone from the store (\(keysLeadingNowhere.joined(separator: ", ")))"
     }
     let there =
-      persistedSnapshot == nil ? "gone from the store" : "changed in the store (\(keysChangedInStore.joined(separator: ", ")))"
+      persistedSnapshot == nil
+      ? "gone from the store" : "changed in the store (\(keysChangedInStore.joined(separator: ", ")))"
     return "\(objectID): \(here), \(there)"
   }
 }

@@ -30,7 +30,8 @@ extension FetchExpression {
   var addsUp: Bool {
     switch self {
     case .function(let name, let arguments):
-      ["sum:", "count:", "average:", "min:", "max:", "median:", "mode:", "stddev:"].contains(name) && arguments.count == 1
+      ["sum:", "count:", "average:", "min:", "max:", "median:", "mode:", "stddev:"].contains(name)
+        && arguments.count == 1
         || !arguments.isEmpty && arguments.contains { $0.addsUp }
     case .keyPath(let path): path.first?.hasPrefix("@") ?? false
     case .cast(let inner, _): inner.addsUp

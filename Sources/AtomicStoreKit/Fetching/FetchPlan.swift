@@ -92,7 +92,8 @@ extension FetchPlan.Reason {
     case .objectsDifferFromStore: "objects in memory read an older version of the store"
     case .predicate(let predicate, let name): "no columns of \(name) answer '\(predicate)'"
     case .deferredValues(let name): "the predicate reads values of \(name) that the format supplies later"
-    case .changesBehindRelationship(let name): "the predicate of \(name) looks at objects with unsaved changes through a relationship"
+    case .changesBehindRelationship(let name):
+      "the predicate of \(name) looks at objects with unsaved changes through a relationship"
     case .sortKeys(let keys): "no columns have the order by \(keys.map { "'\($0.keyPath)'" }.joined(separator: ", "))"
     }
   }

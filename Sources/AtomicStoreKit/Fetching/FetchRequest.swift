@@ -1,7 +1,7 @@
 public import AtomicStoreSPI
+import FoundationEssentials
 import StoreCoordination
 import StorePredicates
-import FoundationEssentials
 
 /// What a context is asked for: the objects of an entity, and which of them.
 ///
@@ -20,8 +20,8 @@ public struct FetchRequest<Result: ManagedObject> {
   public var fetchLimit = 0
   /// How many of those found are left out at the beginning.
   public var fetchOffset = 0
-  /// How many objects ``ManagedObjectContext/fetchBatches(_:)`` gives at a time; 0 for all at once. A plain fetch is not changed by it:
-  /// its objects are faults that cost little, and their values are in memory in any case.
+  /// How many objects ``ManagedObjectContext/fetchBatches(_:)`` gives at a time; 0 for all at once. A plain fetch is
+  /// not changed by it: its objects are faults that cost little, and their values are in memory in any case.
   public var fetchBatchSize = 0
   /// The stores that are asked; nil for all.
   public var affectedStores: [PersistentStore]?
@@ -33,16 +33,19 @@ public struct FetchRequest<Result: ManagedObject> {
   public var sortKeys: [SortKey] = []
   /// For ``ManagedObjectContext/fetchRows(_:)``: the columns; empty for all attributes of the entity.
   public var propertiesToFetch: [FetchColumn] = []
-  /// For ``ManagedObjectContext/fetchRows(_:)``: key paths whose values make the groups, a row for each; empty for a row for each object.
+  /// For ``ManagedObjectContext/fetchRows(_:)``: key paths whose values make the groups, a row for each; empty for a
+  /// row for each object.
   public var propertiesToGroupBy: [String] = []
-  /// Which groups: asked of each group as a list, so `sum:(salary) > 100` or `@count > 2`; a key grouped by is its value.
+  /// Which groups: asked of each group as a list, so `sum:(salary) > 100` or `@count > 2`; a key grouped by is its
+  /// value.
   public var havingPredicate: FetchPredicate?
   /// For ``ManagedObjectContext/fetchRows(_:)``: whether rows that are equal are given once.
   public var returnsDistinctResults = false
-  /// The most steps that the fetch may take on objects: one for each comparison, and for each value that a path, a `SUBQUERY` or a
-  /// function looks at; predicates, sort keys and columns together, with the fetches of fetched properties inside. The standard
-  /// limit, 50 million, is about ten seconds of processor time; what runs over columns takes no steps. A list of values may have
-  /// a fifth of it. A fetch that takes more fails with ``ManagedObjectError/Code/stepLimitExceeded``.
+  /// The most steps that the fetch may take on objects: one for each comparison, and for each value that a path, a
+  /// `SUBQUERY` or a function looks at; predicates, sort keys and columns together, with the fetches of fetched
+  /// properties inside. The standard limit, 50 million, is about ten seconds of processor time; what runs over columns
+  /// takes no steps. A list of values may have a fifth of it. A fetch that takes more fails with
+  /// ``ManagedObjectError/Code/stepLimitExceeded``.
   public var stepLimit = StepBudget.standardLimit
 
   /// Creates a request. By default all objects of the entity and its sub-entities are fetched, in the stores' order.

@@ -1,6 +1,6 @@
 import AtomicStoreSPI
-import StorePredicates
 import FoundationEssentials
+import StorePredicates
 
 /// Properties whose value is a fetch.
 extension ManagedObject {
@@ -40,7 +40,9 @@ extension ManagedObject {
       request.filter = { object in
         var evaluator = PredicateEvaluator(object, variables: variables)
         evaluator.fetchedProperty = description
-        do throws(PredicateEvaluationError) { return try evaluator.evaluate(template) } catch { throw ManagedObjectError(error) }
+        do throws(PredicateEvaluationError) { return try evaluator.evaluate(template) } catch {
+          throw ManagedObjectError(error)
+        }
       }
     }
     do {

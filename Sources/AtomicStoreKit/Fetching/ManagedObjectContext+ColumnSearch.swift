@@ -1,19 +1,20 @@
 import AtomicStoreSPI
+import FoundationEssentials
 import StoreCoordination
 import StorePredicates
-import FoundationEssentials
 
 /// Fetches that run over the columns of stores, with unsaved changes laid over them.
 extension ManagedObjectContext {
-  /// What a request finds: nodes of each store, and behind them the objects that have no node, or that stand in an order which
-  /// columns do not know.
+  /// What a request finds: nodes of each store, and behind them the objects that have no node, or that stand in an
+  /// order which columns do not know.
   struct FoundRows {
     var parts: [(home: StoreHome, version: NodeVersion, nodes: ArraySlice<NodeHandle>)] = []
     var objects: [ManagedObject] = []
     var count: Int { parts.reduce(objects.count) { $0 + $1.nodes.count } }
   }
 
-  /// What a request finds by a plan that runs over columns. Nil where an object must be asked after all: an object that is new here may be a row as well.
+  /// What a request finds by a plan that runs over columns. Nil where an object must be asked after all: an object that
+  /// is new here may be a row as well.
   func rows<Result>(of request: FetchRequest<Result>, by plan: FetchPlan) throws(ManagedObjectError) -> FoundRows? {
     switch plan {
     case .columns(let searches): rows(of: request, searches)
@@ -51,8 +52,8 @@ extension ManagedObjectContext {
 
   // MARK: With unsaved changes
 
-  /// The same where there are unsaved changes: rows whose objects have changed count by what the objects say, and new objects
-  /// come behind them.
+  /// The same where there are unsaved changes: rows whose objects have changed count by what the objects say, and new
+  /// objects come behind them.
   private func rowsWithChanges<Result>(
     of request: FetchRequest<Result>, _ searches: [ColumnSearch]
   ) throws(ManagedObjectError) -> FoundRows? {
@@ -70,7 +71,11 @@ extension ManagedObjectContext {
       var nodes: [NodeHandle] = []
       for (plan, test) in search.entities {
         var rows: [Int] = []
-        if let test { test.rows(search.version, plan) { rows.append($0) } } else { rows = Array(0..<search.version.rowCount(of: plan.index)) }
+        if let test {
+          test.rows(search.version, plan) { rows.append($0) }
+        } else {
+          rows = Array(0..<search.version.rowCount(of: plan.index))
+        }
         if !updated.isEmpty || !deleted.isEmpty {
           rows.removeAll { hasChanges(NodeHandle(entity: plan.index, row: $0), search) }
         }
@@ -89,13 +94,15 @@ extension ManagedObjectContext {
 
   /// Whether the object of a row is changed or deleted here.
   private func hasChanges(_ node: NodeHandle, _ search: ColumnSearch) -> Bool {
-    guard let object = search.home.object(root: search.home.plan.entities[node.entity].root, search.version.reference(of: node))
+    guard
+      let object = search.home.object(
+        root: search.home.plan.entities[node.entity].root, search.version.reference(of: node))
     else { return false }
     return !object.flags.isDisjoint(with: [.updated, .deleted])
   }
 
-  /// The new objects that a request finds, in the order they were inserted. Nil where one is a row of its store as well: one that came
-  /// back after a conflict.
+  /// The new objects that a request finds, in the order they were inserted. Nil where one is a row of its store as
+  /// well: one that came back after a conflict.
   private func newObjects<Result>(
     _ request: FetchRequest<Result>, _ searches: [ColumnSearch], _ candidates: [ManagedObject]?, now: Date
   ) throws(ManagedObjectError) -> [ManagedObject]? {
@@ -134,7 +141,9 @@ extension ManagedObjectContext {
   }
 
   /// What is left of the objects found by order, offset and limit.
-  private func part<Result>(of found: FoundRows, _ request: FetchRequest<Result>) throws(ManagedObjectError) -> FoundRows {
+  private func part<Result>(of found: FoundRows, _ request: FetchRequest<Result>) throws(ManagedObjectError)
+    -> FoundRows
+  {
     let offset = max(0, request.fetchOffset)
     guard !request.sortKeys.isEmpty else {
       var skipped = offset
@@ -150,7 +159,9 @@ extension ManagedObjectContext {
       return part
     }
     var objects: [ManagedObject] = []
-    for (home, version, nodes) in found.parts { for node in nodes { objects.append(object(at: node, in: version, of: home)) } }
+    for (home, version, nodes) in found.parts {
+      for node in nodes { objects.append(object(at: node, in: version, of: home)) }
+    }
     objects = try SortKey.sort(objects + found.objects, by: request.sortKeys)
     let rest = objects.dropFirst(offset)
     return FoundRows(objects: Array(request.fetchLimit > 0 ? rest.prefix(request.fetchLimit) : rest))
@@ -164,6 +175,7 @@ extension ManagedObjectContext {
     else { return nil }
     let values = pendingValues as? PendingValues ?? PendingValues()
     pendingValues = values
-    return values.objects(with: value, plan.propertyOfSlot[slot], root: search.home.plan.entities[plan.root], self, search.version)
+    return values.objects(
+      with: value, plan.propertyOfSlot[slot], root: search.home.plan.entities[plan.root], self, search.version)
   }
 }

@@ -1,6 +1,6 @@
 import AtomicStoreSPI
-import StorePredicates
 import FoundationEssentials
+import StorePredicates
 
 /// Attributes that are computed when they are saved.
 extension ManagedObjectContext {
@@ -12,7 +12,9 @@ extension ManagedObjectContext {
     var isChanged = false
     for p in object.plan.derived {
       let property = object.plan.properties[p]
-      guard case .attribute(let type) = property.kind, let text = property.attribute?.derivationExpression else { continue }
+      guard case .attribute(let type) = property.kind, let text = property.attribute?.derivationExpression else {
+        continue
+      }
       func failure(_ message: String, _ cause: (any Error)?) -> ManagedObjectError {
         ManagedObjectError(
           .managedObjectValidation, "the derived attribute \(object.plan.name).\(property.name) \(message)",
@@ -80,8 +82,8 @@ extension ManagedObjectContext {
     return type.accepts(converted) ? converted : nil
   }
 
-  /// Computes derived attributes of objects that did not change themselves, but are derived from objects that did. Those
-  /// whose values change are changed objects from then on.
+  /// Computes derived attributes of objects that did not change themselves, but are derived from objects that did.
+  /// Those whose values change are changed objects from then on.
   func computeDerived(from changed: [ManagedObject]) throws(ManagedObjectError) {
     var owners = ObjectList()
     var known: [ObjectIdentifier: [[DerivationSource]]] = [:]
@@ -90,7 +92,9 @@ extension ManagedObjectContext {
       let plan = object.plan
       let sources = known[plan.modelID] ?? ModelPlan.plan(of: plan.entity.model).derivationSources
       known[plan.modelID] = sources
-      for source in sources[plan.index] where edits[source.property] != nil { collect(&owners, from: object, source.way[...]) }
+      for source in sources[plan.index] where edits[source.property] != nil {
+        collect(&owners, from: object, source.way[...])
+      }
     }
     for owner in owners where owner.context === self && !owner.flags.contains(.deleted) && owner.isReachable {
       if try computeDerived(owner) { noteChange(of: owner) }
@@ -103,7 +107,8 @@ extension ManagedObjectContext {
       return
     }
     guard object.isReachable, p < object.plan.properties.count, object.plan.properties[p].isRelationship else { return }
-    let next = object.plan.properties[p].kind == .toOne ? object.toOneObject(p).map { [$0] } ?? [] : object.toManyObjects(p)
+    let next =
+      object.plan.properties[p].kind == .toOne ? object.toOneObject(p).map { [$0] } ?? [] : object.toManyObjects(p)
     for other in next { collect(&owners, from: other, way.dropFirst()) }
   }
 }

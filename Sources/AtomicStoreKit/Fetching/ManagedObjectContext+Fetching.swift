@@ -6,10 +6,11 @@ import StorePredicates
 extension ManagedObjectContext {
   /// The objects that a request asks for. Pending changes are processed first.
   ///
-  /// Without a sort order of its own: store by store, entity by entity, by reference; then those inserted and not saved,
-  /// as they were inserted. The same request gives the same order.
+  /// Without a sort order of its own: store by store, entity by entity, by reference; then those inserted and not
+  /// saved, as they were inserted. The same request gives the same order.
   ///
-  /// - Throws: `.invalidFetch` for an entity that the model does not have; `.stepLimitExceeded`; what the filter throws.
+  /// - Throws: `.invalidFetch` for an entity that the model does not have; `.stepLimitExceeded`; what the filter
+  ///   throws.
   public func fetch<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [Result] {
     try withStepBudget(of: request) { try fetchWithinBudget(request) }
   }
@@ -24,7 +25,11 @@ extension ManagedObjectContext {
   func objects<Result: ManagedObject>(of request: FetchRequest<Result>, by plan: FetchPlan) throws -> [Result] {
     if case .withoutChanges = plan { return try fetchStored(request) }
     let results: [Result]
-    if let found = try rows(of: request, by: plan) { results = try objects(of: found) } else { results = try evaluatedObjects(request) }
+    if let found = try rows(of: request, by: plan) {
+      results = try objects(of: found)
+    } else {
+      results = try evaluatedObjects(request)
+    }
     if !request.returnsObjectsAsFaults { for object in results { _ = object.isReachable } }
     return results
   }
@@ -55,13 +60,17 @@ extension ManagedObjectContext {
     if let predicate = request.predicate {
       objectsAskedByFetches += found.count
       found = try found.filter { object in
-        do throws(PredicateEvaluationError) { return try PredicateEvaluator(object, now: now).evaluate(predicate) } catch {
+        do throws(PredicateEvaluationError) {
+          return try PredicateEvaluator(object, now: now).evaluate(predicate)
+        } catch {
           throw ManagedObjectError(error)
         }
       }
     }
     if !request.sortKeys.isEmpty { found = try SortKey.sort(found, by: request.sortKeys) }
-    if request.filter == nil, request.fetchLimit == 0, request.fetchOffset <= 0, let all = found as? [Result] { return all }
+    if request.filter == nil, request.fetchLimit == 0, request.fetchOffset <= 0, let all = found as? [Result] {
+      return all
+    }
     for object in found {
       guard let typed = object as? Result else { throw wrongClass(object, Result.self) }
       if let filter = request.filter, try !filter(typed) { continue }
@@ -75,8 +84,8 @@ extension ManagedObjectContext {
     return results
   }
 
-  /// What the stores hold, whatever has been changed here: found by a context that knows of no changes, and given as this
-  /// context's objects, with their changes.
+  /// What the stores hold, whatever has been changed here: found by a context that knows of no changes, and given as
+  /// this context's objects, with their changes.
   private func fetchStored<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [Result] {
     guard request.filter == nil else {
       throw ManagedObjectError(
@@ -95,8 +104,9 @@ extension ManagedObjectContext {
 
   /// Says what is wrong with a request before anything is looked at: what an empty store would not show.
   func check<Result>(_ request: FetchRequest<Result>) throws(ManagedObjectError) {
-    guard request.predicate != nil || !request.sortKeys.isEmpty || !request.propertiesToGroupBy.isEmpty
-      || !request.propertiesToFetch.isEmpty
+    guard
+      request.predicate != nil || !request.sortKeys.isEmpty || !request.propertiesToGroupBy.isEmpty
+        || !request.propertiesToFetch.isEmpty
     else { return }
     for entity in try entities(of: request) where entity.name.utf8.elementsEqual(request.entityName.utf8) {
       do throws(PredicateFormatError) {
@@ -109,7 +119,8 @@ extension ManagedObjectContext {
       for expression in keys + request.propertiesToFetch.map(\.expression) {
         do throws(PredicateFormatError) { try expression.check(entity) } catch {
           let suggestion = error.suggestion.map { "; \($0)" } ?? ""
-          throw ManagedObjectError(.invalidFetch, "'\(expression)': \(error.message)\(suggestion)", entityName: entity.name)
+          throw ManagedObjectError(
+            .invalidFetch, "'\(expression)': \(error.message)\(suggestion)", entityName: entity.name)
         }
       }
     }
@@ -122,13 +133,15 @@ extension ManagedObjectContext {
       entityName: object.plan.name)
   }
 
-  /// The IDs of the objects that a request asks for, without making the objects where the stores' columns suffice. Objects
-  /// inserted and not saved have temporary ones.
+  /// The IDs of the objects that a request asks for, without making the objects where the stores' columns suffice.
+  /// Objects inserted and not saved have temporary ones.
   public func fetchObjectIDs<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [ManagedObjectID] {
     try withStepBudget(of: request) { try fetchObjectIDsWithinBudget(request) }
   }
 
-  private func fetchObjectIDsWithinBudget<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [ManagedObjectID] {
+  private func fetchObjectIDsWithinBudget<Result: ManagedObject>(_ request: FetchRequest<Result>) throws
+    -> [ManagedObjectID]
+  {
     processPendingChanges()
     try check(request)
     let plan = try plan(request, for: .ids)
@@ -139,15 +152,16 @@ extension ManagedObjectContext {
       for node in nodes {
         ids.append(
           ManagedObjectID(
-            storeIdentifier: home.identifier, entityName: home.plan.entities[node.entity].name, reference: version.reference(of: node)))
+            storeIdentifier: home.identifier, entityName: home.plan.entities[node.entity].name,
+            reference: version.reference(of: node)))
       }
     }
     ids += found.objects.map(\.objectID)
     return ids
   }
 
-  /// The objects that a request asks for, some at a time: which ones is settled at once, each batch is made when it is asked for. Whoever
-  /// goes through many and keeps none holds no more than a batch.
+  /// The objects that a request asks for, some at a time: which ones is settled at once, each batch is made when it is
+  /// asked for. Whoever goes through many and keeps none holds no more than a batch.
   ///
   /// An object that has been deleted since is left out.
   public func fetchBatches<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> AnySequence<[Result]> {
@@ -212,7 +226,9 @@ extension ManagedObjectContext {
 
   func homesAsked<Result>(_ request: FetchRequest<Result>) -> [StoreHome] {
     let stores = persistentStoreCoordinator.persistentStores
-    return stores.filter { store in request.affectedStores?.contains { $0.latest === store } ?? true }.map { home(of: $0) }
+    return stores.filter { store in request.affectedStores?.contains { $0.latest === store } ?? true }.map {
+      home(of: $0)
+    }
   }
 
   /// All objects of the request's entities, in order.
@@ -250,7 +266,9 @@ extension ManagedObjectContext {
           guard let home = homeForCheck(object), stores.contains(where: { $0 === home.store }) else { continue }
         }
         // One that came back after a conflict is in both lists.
-        if object.flags.contains(.permanent), object.base != nil, objects.contains(where: { $0 === object }) { continue }
+        if object.flags.contains(.permanent), object.base != nil, objects.contains(where: { $0 === object }) {
+          continue
+        }
         objects.append(object)
       }
     }

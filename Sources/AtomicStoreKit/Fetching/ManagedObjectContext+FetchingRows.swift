@@ -3,10 +3,12 @@ import FoundationEssentials
 import StorePredicates
 
 extension ManagedObjectContext {
-  /// What a request finds as rows: columns, grouped and chosen by what the groups come to, as `propertiesToFetch`, `propertiesToGroupBy`,
-  /// `havingPredicate` and `returnsDistinctResults` of the request say. Limit and offset count rows.
+  /// What a request finds as rows: columns, grouped and chosen by what the groups come to, as `propertiesToFetch`,
+  /// `propertiesToGroupBy`, `havingPredicate` and `returnsDistinctResults` of the request say. Limit and offset count
+  /// rows.
   ///
-  /// Groups stand in the order of their first object. Without groups, a column that adds up (`sum:(salary)`, `@count`) makes one row of all.
+  /// Groups stand in the order of their first object. Without groups, a column that adds up (`sum:(salary)`, `@count`)
+  /// makes one row of all.
   public func fetchRows<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [FetchedRow] {
     try withStepBudget(of: request) { try fetchRowsWithinBudget(request) }
   }
@@ -24,7 +26,8 @@ extension ManagedObjectContext {
     let names = columns.map(\.name)
     let now = Date()
     var rows: [FetchedRow] = []
-    let isOneGroup = request.propertiesToGroupBy.isEmpty && !columns.isEmpty && columns.allSatisfy { $0.expression.addsUp }
+    let isOneGroup =
+      request.propertiesToGroupBy.isEmpty && !columns.isEmpty && columns.allSatisfy { $0.expression.addsUp }
     if request.propertiesToGroupBy.isEmpty, !isOneGroup {
       rows.reserveCapacity(objects.count)
       for object in objects {
@@ -73,14 +76,18 @@ extension ManagedObjectContext {
   private func attributeColumns(_ entityName: String) -> [FetchColumn] {
     guard let entity = managedObjectModel?.entity(named: entityName) else { return [] }
     let plan = ModelPlan.plan(of: entity.model).entities[entity.index]
-    return plan.attributes.filter { plan.properties[$0].slot >= 0 }.map { FetchColumn(plan.properties[$0].name, .keyPath([plan.properties[$0].name])) }
+    return plan.attributes.filter { plan.properties[$0].slot >= 0 }.map {
+      FetchColumn(plan.properties[$0].name, .keyPath([plan.properties[$0].name]))
+    }
   }
 
   private static func values(
     of columns: [FetchColumn], _ evaluator: PredicateEvaluator
   ) throws(ManagedObjectError) -> [FetchedRow.Value] {
     try ManagedObjectError.reporting { () throws(PredicateEvaluationError) in
-      try columns.map { column throws(PredicateEvaluationError) in try plain(try evaluator.value(of: column.expression), evaluator) }
+      try columns.map { column throws(PredicateEvaluationError) in
+        try plain(try evaluator.value(of: column.expression), evaluator)
+      }
     }
   }
 
@@ -96,16 +103,23 @@ extension ManagedObjectContext {
     }
   }
 
-  private static func holds(_ predicate: FetchPredicate, _ evaluator: PredicateEvaluator) throws(ManagedObjectError) -> Bool {
-    do throws(PredicateEvaluationError) { return try evaluator.evaluate(predicate) } catch { throw ManagedObjectError(error) }
+  private static func holds(_ predicate: FetchPredicate, _ evaluator: PredicateEvaluator) throws(ManagedObjectError)
+    -> Bool
+  {
+    do throws(PredicateEvaluationError) { return try evaluator.evaluate(predicate) } catch {
+      throw ManagedObjectError(error)
+    }
   }
 
-  private static func plain(_ value: PredicateValue, _ evaluator: PredicateEvaluator) throws(PredicateEvaluationError) -> FetchedRow.Value {
+  private static func plain(_ value: PredicateValue, _ evaluator: PredicateEvaluator) throws(PredicateEvaluationError)
+    -> FetchedRow.Value
+  {
     switch value {
     case .value(let value): return .value(value)
     case .object(let object): return .object(object.objectID)
     case .id(let id): return .object(id)
-    case .list(let list): return .list(try list.map { element throws(PredicateEvaluationError) in try plain(element, evaluator) })
+    case .list(let list):
+      return .list(try list.map { element throws(PredicateEvaluationError) in try plain(element, evaluator) })
     case .composite(let composite): throw evaluator.failure(composite.refusal, key: composite.name)
     }
   }

@@ -12,7 +12,9 @@ extension ManagedObjectContext {
   }
 
   /// Decides how to carry a request out that was checked. Pending changes must have been processed.
-  func plan<Result>(_ request: FetchRequest<Result>, for purpose: FetchPlan.Purpose) throws(ManagedObjectError) -> FetchPlan {
+  func plan<Result>(_ request: FetchRequest<Result>, for purpose: FetchPlan.Purpose) throws(ManagedObjectError)
+    -> FetchPlan
+  {
     if asksForAll(request, purpose) { return .all }
     if !request.includesPendingChanges, parent == nil, hasPendingChanges { return .withoutChanges }
     switch try columnSearches(request) {
@@ -29,7 +31,8 @@ extension ManagedObjectContext {
       let isWithoutChanges = !request.includesPendingChanges && parent == nil && hasPendingChanges
       return request.sortKeys.isEmpty && request.fetchLimit == 0 && !isWithoutChanges
     case .count:
-      return request.filter == nil && parent == nil && (inserted.isEmpty && deleted.isEmpty || !request.includesPendingChanges)
+      return request.filter == nil && parent == nil
+        && (inserted.isEmpty && deleted.isEmpty || !request.includesPendingChanges)
     case .ids: return false
     }
   }
@@ -39,8 +42,8 @@ extension ManagedObjectContext {
     case failure(FetchPlan.Reason)
   }
 
-  /// What to run over columns for a request, or why that cannot be: a closure, keys that are no columns, or changes in memory
-  /// that the columns do not know and the predicate may look at through a relationship.
+  /// What to run over columns for a request, or why that cannot be: a closure, keys that are no columns, or changes in
+  /// memory that the columns do not know and the predicate may look at through a relationship.
   private func columnSearches<Result>(_ request: FetchRequest<Result>) throws(ManagedObjectError) -> ColumnSearches {
     guard parent == nil else { return .failure(.isChildContext) }
     guard request.filter == nil else { return .failure(.hasClosure) }
@@ -61,9 +64,15 @@ extension ManagedObjectContext {
           asked.append((plan, nil))
           continue
         }
-        guard let test = compiler.compile(predicate, plan) else { return .failure(.predicate(predicate, entityName: plan.name)) }
-        guard !test.readsDeferredValues(version, plan.index) else { return .failure(.deferredValues(entityName: plan.name)) }
-        guard !isChanged(anyOf: test.entitiesLedTo) else { return .failure(.changesBehindRelationship(entityName: plan.name)) }
+        guard let test = compiler.compile(predicate, plan) else {
+          return .failure(.predicate(predicate, entityName: plan.name))
+        }
+        guard !test.readsDeferredValues(version, plan.index) else {
+          return .failure(.deferredValues(entityName: plan.name))
+        }
+        guard !isChanged(anyOf: test.entitiesLedTo) else {
+          return .failure(.changesBehindRelationship(entityName: plan.name))
+        }
         asked.append((plan, test))
       }
       var search = ColumnSearch(home: home, version: version, entities: asked)
@@ -79,8 +88,8 @@ extension ManagedObjectContext {
     return .success(searches)
   }
 
-  /// Whether objects without changes say what the store's present version says: none reads an older one, and nothing lies over
-  /// stored values. Found out once for each version, not at each fetch.
+  /// Whether objects without changes say what the store's present version says: none reads an older one, and nothing
+  /// lies over stored values. Found out once for each version, not at each fetch.
   private func isReadAsStored(_ home: StoreHome, _ version: NodeVersion) -> Bool {
     if home.settledVersion === version { return true }
     var isSettled = true

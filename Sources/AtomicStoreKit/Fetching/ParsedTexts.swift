@@ -14,7 +14,9 @@ enum ParsedTexts {
       if let found = known[text] { return found }
       if known.count > 1024 { known = [:] }
       let made: Result<FetchPredicate?, PredicateFormatError>
-      do throws(PredicateFormatError) { made = .success(try FetchPredicate(format: text)) } catch { made = .failure(error) }
+      do throws(PredicateFormatError) { made = .success(try FetchPredicate(format: text)) } catch {
+        made = .failure(error)
+      }
       known[text] = made
       return made
     }
@@ -25,7 +27,9 @@ enum ParsedTexts {
       if let found = known[text] { return found }
       if known.count > 1024 { known = [:] }
       let made: Result<FetchExpression, PredicateFormatError>
-      do throws(PredicateFormatError) { made = .success(try FetchExpression(format: text)) } catch { made = .failure(error) }
+      do throws(PredicateFormatError) { made = .success(try FetchExpression(format: text)) } catch {
+        made = .failure(error)
+      }
       known[text] = made
       return made
     }

@@ -3,8 +3,8 @@ import AtomicStoreSPI
 /// The values that new and changed objects have in the properties that fetches ask for by equality, so that finding one
 /// among them costs the same however many there are.
 ///
-/// It is brought up to date when it is asked: the context's lists say which objects came and went, and an object whose values
-/// are in the table (``ManagedObject/Flags/indexed``) says when one of them is set.
+/// It is brought up to date when it is asked: the context's lists say which objects came and went, and an object whose
+/// values are in the table (``ManagedObject/Flags/indexed``) says when one of them is set.
 final class PendingValues: PendingValueTable {
   private struct Key: Hashable {
     let model: ObjectIdentifier
@@ -41,7 +41,8 @@ final class PendingValues: PendingValueTable {
 
   /// The new and changed objects that have a value in a property, and perhaps others of the hierarchy.
   func objects(
-    with value: UniqueKey.Part, _ property: Int, root: EntityPlan, _ context: ManagedObjectContext, _ version: NodeVersion
+    with value: UniqueKey.Part, _ property: Int, root: EntityPlan, _ context: ManagedObjectContext,
+    _ version: NodeVersion
   ) -> [ManagedObject] {
     update(context, version)
     let key = Key(model: root.modelID, root: root.index, property: property)
@@ -71,7 +72,8 @@ final class PendingValues: PendingValueTable {
     for objects in [inserted, updated, changed] {
       for object in objects {
         context.objectsAskedByFetches += 1
-        let isPending = object.context === context && !object.flags.isDisjoint(with: [.inserted, .updated])
+        let isPending =
+          object.context === context && !object.flags.isDisjoint(with: [.inserted, .updated])
           && !object.flags.contains(.deleted)
         if isPending { object.flags.insert(.indexed) } else { object.flags.remove(.indexed) }
         for key in keys { tables[key]?.set(isPending ? currentValue(of: object, key) : nil, of: object) }

@@ -3,8 +3,8 @@ import FoundationEssentials
 
 /// Compiled predicates on objects that have unsaved changes.
 extension RowTest {
-  /// Whether the test holds for an object of the entity that it was compiled for. Nil where the object's changes must be
-  /// asked by the evaluator: those to to-many relationships, and what they lead to.
+  /// Whether the test holds for an object of the entity that it was compiled for. Nil where the object's changes must
+  /// be asked by the evaluator: those to to-many relationships, and what they lead to.
   func holds(_ object: ManagedObject, _ version: NodeVersion) -> Bool? {
     switch self {
     case .constant(let flag): return flag
@@ -32,7 +32,9 @@ extension RowTest {
     let p = object.plan.propertyOfSlot[slot]
     switch object.layered(p) {
     case nil:
-      guard object.base != nil, !object.flags.contains(.inserted) else { return holds(.null, object.plan.properties[p]) }
+      guard object.base != nil, !object.flags.contains(.inserted) else {
+        return holds(.null, object.plan.properties[p])
+      }
       return object.base === version ? holds(object.node.row, version, object.node.entity) : nil
     case .stored(let value)?: return holds(value, object.plan.properties[p])
     case .object(let other)?: return holds(other, of: object, version)
@@ -63,7 +65,8 @@ extension RowTest {
   private func holds(_ value: StoredValue, _ property: PropertyPlan) -> Bool? {
     switch (self, value) {
     case (.null(_, let wanted), _): return value.isNull == wanted
-    case (.integers(_, _, _, _, let null), .null), (.integerSet(_, _, let null), .null), (.doubles(_, _, _, let null), .null),
+    case (.integers(_, _, _, _, let null), .null), (.integerSet(_, _, let null), .null),
+      (.doubles(_, _, _, let null), .null),
       (.boolean(_, _, let null), .null), (.text(_, _, let null), .null), (.uuid(_, _, _, let null), .null),
       (.through(_, _, let null), .null):
       return null
@@ -73,7 +76,8 @@ extension RowTest {
     case (.integerSet(_, let set, _), .integer(let number)): return set.contains(number)
     case (.doubles(_, let order, let bound, _), .double(let number)): return order.holds(number, bound)
     case (.doubles(_, let order, let bound, _), .float(let number)): return order.holds(Double(number), bound)
-    case (.doubles(_, let order, let bound, _), .date(let date)): return order.holds(date.timeIntervalSinceReferenceDate, bound)
+    case (.doubles(_, let order, let bound, _), .date(let date)):
+      return order.holds(date.timeIntervalSinceReferenceDate, bound)
     case (.boolean(_, let wanted, _), .boolean(let flag)): return flag == wanted
     case (.text(_, let test, _), .string(let text)), (.text(_, let test, _), .uri(let text)):
       var text = text
@@ -118,7 +122,10 @@ extension RowTest {
       }
     case .text(let slot, let test, null: false) where test.isSameness && test.comparator == .equal:
       let text = String(decoding: test.other, as: UTF8.self)
-      return (slot, UniqueKey.Part(plan.properties[plan.propertyOfSlot[slot]].attributeType == .uri ? .uri(text) : .string(text)))
+      return (
+        slot,
+        UniqueKey.Part(plan.properties[plan.propertyOfSlot[slot]].attributeType == .uri ? .uri(text) : .string(text))
+      )
     case .uuid(let slot, let uuid, isOther: false, null: false): return (slot, UniqueKey.Part(.uuid(uuid)))
     default: return nil
     }

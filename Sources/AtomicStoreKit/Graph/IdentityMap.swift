@@ -1,7 +1,7 @@
 import AtomicStoreSPI
 
-/// The objects of one hierarchy that are alive, by what the store knows them by. It does not keep them alive: each takes
-/// itself out when it ends.
+/// The objects of one hierarchy that are alive, by what the store knows them by. It does not keep them alive: each
+/// takes itself out when it ends.
 struct IdentityMap<Object: AnyObject> {
   /// Those whose numbers are close together, as numbers handed out in turn are, from ``first`` on.
   private var dense: ContiguousArray<Unmanaged<Object>?> = []

@@ -7,8 +7,8 @@ import FoundationEssentials
 /// register the class with the coordinator for typed access (``Managed``). An object belongs to its context and stays
 /// where that is: it is not `Sendable`, its ``objectID`` is.
 ///
-/// It is a *fault* until a property is asked for, and then reads the values that its store holds at that moment. It costs
-/// about a hundred bytes until it is changed, since values stay in the store's columns.
+/// It is a *fault* until a property is asked for, and then reads the values that its store holds at that moment. It
+/// costs about a hundred bytes until it is changed, since values stay in the store's columns.
 ///
 /// **You may customise** the hooks: ``awakeFromInsert()``, ``awakeFromFetch()``, ``willSave()``, ``didSave()``,
 /// ``prepareForDeletion()``, ``willTurnIntoFault()``, ``didTurnIntoFault()``, ``validate(_:forKey:)``,
@@ -81,8 +81,8 @@ open class ManagedObject {
   /// Creates an object of the entity that this class is registered for, and inserts it.
   ///
   /// Where the class is registered for none, or for several, the object is of the first entity of that name, or of the
-  /// first one it is registered for. Where the model has no entity of that name either, it stands alone, and the context's next
-  /// save fails with the class and what to do.
+  /// first one it is registered for. Where the model has no entity of that name either, it stands alone, and the
+  /// context's next save fails with the class and what to do.
   public convenience init(context: ManagedObjectContext) {
     if let entity = context.entity(for: Self.self) {
       self.init(entity: entity, insertInto: context)
@@ -93,7 +93,8 @@ open class ManagedObject {
   }
 
   /// What objects are of that no model knows: one entity without properties, which is a valid model.
-  static let standInModel = ManagedObjectModel(unchecked: ModelDescription(entities: [EntityDescription(name: "Unknown")]))
+  static let standInModel = ManagedObjectModel(
+    unchecked: ModelDescription(entities: [EntityDescription(name: "Unknown")]))
 
   /// An object of no context and no properties, where there must be one.
   static func standIn() -> ManagedObject { ManagedObject(entity: standInModel.entity(at: 0), insertInto: nil) }
@@ -101,8 +102,8 @@ open class ManagedObject {
   deinit {
     if let context { context.forget(self) }
     guard edits != nil || overlay != nil || extras?.fetched.isEmpty == false else { return }
-    // A chain of objects that only each other holds is taken apart here, link by link: left to themselves they would end
-    // within each other, and a long chain would need more stack than there is.
+    // A chain of objects that only each other holds is taken apart here, link by link: left to themselves they would
+    // end within each other, and a long chain would need more stack than there is.
     var rest: [ManagedObject] = []
     handOverPartners(to: &rest)
     while var next = rest.popLast() {
@@ -173,7 +174,8 @@ open class ManagedObject {
 
   /// Why the object cannot be had, once it cannot.
   public final var unavailableReason: ManagedObjectError.UnavailableReason? { extras?.gone }
-  /// The last error that property access met, which it could not throw. Cleared by ``ManagedObjectContext/discardAccessErrors()``.
+  /// The last error that property access met, which it could not throw. Cleared by
+  /// ``ManagedObjectContext/discardAccessErrors()``.
   public final var accessError: ManagedObjectError? { extras?.accessError }
 
   final func needExtras() -> ObjectExtras {

@@ -1,7 +1,7 @@
 public import AtomicStoreSPI
+import FoundationEssentials
 public import StoreCoordination
 import StorePredicates
-import FoundationEssentials
 
 /// A scratch pad of objects over a coordinator's stores, or over a parent context: it fetches, keeps track of changes,
 /// and saves them whole or not at all.
@@ -33,9 +33,9 @@ public final class ManagedObjectContext {
   }
   /// Whether delete rules are applied when pending changes are processed, or at once at each delete.
   public var propagatesDeletesAtEndOfEvent = true
-  /// Whether a to-many relationship that is not optional, and has no minimum count, may be empty in an object that is saved.
-  /// By default it may not: "not optional" means that there must be an object. Set it for code and models that take the
-  /// opposite for granted, as many written for Core Data do. Child contexts begin with their parent's setting.
+  /// Whether a to-many relationship that is not optional, and has no minimum count, may be empty in an object that is
+  /// saved. By default it may not: "not optional" means that there must be an object. Set it for code and models that
+  /// take the opposite for granted, as many written for Core Data do. Child contexts begin with their parent's setting.
   public var allowsEmptyNonOptionalToMany = false
   /// How often objects may change again while they are prepared for a save before that fails.
   public var maximumSavePasses = 100
@@ -62,7 +62,9 @@ public final class ManagedObjectContext {
   /// Above 0 while a hook or observer runs.
   var calloutDepth = 0 {
     didSet {
-      if holdsTurn, (oldValue == 0) != (calloutDepth == 0) { persistentStoreCoordinator.turns.suspend(calloutDepth > 0) }
+      if holdsTurn, (oldValue == 0) != (calloutDepth == 0) {
+        persistentStoreCoordinator.turns.suspend(calloutDepth > 0)
+      }
     }
   }
   /// Whether other saves wait for the one that runs here: see ``SaveTurns``.
@@ -154,7 +156,9 @@ public final class ManagedObjectContext {
     switch id.form {
     case .temporary(let name):
       if let object = temporaries[name]?.object { return object }
-      return parent.flatMap { $0.registeredObject(for: id) }.flatMap { byParent[ObjectIdentifier($0)]?.takeUnretainedValue() }
+      return parent.flatMap { $0.registeredObject(for: id) }.flatMap {
+        byParent[ObjectIdentifier($0)]?.takeUnretainedValue()
+      }
     case .permanent(let store, let reference):
       if let parent {
         return parent.registeredObject(for: id).flatMap { byParent[ObjectIdentifier($0)]?.takeUnretainedValue() }
@@ -166,9 +170,9 @@ public final class ManagedObjectContext {
     }
   }
 
-  /// The object of that ID: the registered one, or a fault. Never nil for a permanent ID and never asks a store; whether
-  /// there is such an object shows when the fault is fired. A temporary ID that this context does not know gives an
-  /// object that says it was never saved.
+  /// The object of that ID: the registered one, or a fault. Never nil for a permanent ID and never asks a store;
+  /// whether there is such an object shows when the fault is fired. A temporary ID that this context does not know
+  /// gives an object that says it was never saved.
   public func object(with id: ManagedObjectID) -> ManagedObject {
     if let object = registeredObject(for: id) { return object }
     if let parent { return child(of: parent.object(with: id)) }
@@ -231,7 +235,9 @@ public final class ManagedObjectContext {
   }
 
   func home(of store: PersistentStore) -> StoreHome {
-    if let home = homes.first(where: { $0.identifier == store.identifier && $0.store.model === store.model }) { return home }
+    if let home = homes.first(where: { $0.identifier == store.identifier && $0.store.model === store.model }) {
+      return home
+    }
     let home = StoreHome(store, persistentStoreCoordinator)
     homes.append(home)
     return home
@@ -239,7 +245,9 @@ public final class ManagedObjectContext {
 
   /// An object that is nobody's yet, of the class registered for its entity.
   func make(_ plan: EntityPlan) -> ManagedObject {
-    guard !classes.isEmpty, let type = classes[ScalarString(plan.name)] else { return ManagedObject(entity: plan.entity, insertInto: nil) }
+    guard !classes.isEmpty, let type = classes[ScalarString(plan.name)] else {
+      return ManagedObject(entity: plan.entity, insertInto: nil)
+    }
     return type.init(entity: plan.entity, insertInto: nil)
   }
 
@@ -273,8 +281,8 @@ public final class ManagedObjectContext {
     if let name = object.extras?.temporaryName { temporaries[name] = nil }
   }
 
-  /// Keeps a temporary ID understood while its object lives. Those of objects that left the context before they ended are
-  /// swept out now and then.
+  /// Keeps a temporary ID understood while its object lives. Those of objects that left the context before they ended
+  /// are swept out now and then.
   func remember(_ object: ManagedObject, as name: UUID) {
     if temporaries.count >= temporariesLimit {
       temporaries = temporaries.filter { $0.value.object != nil }
@@ -343,9 +351,9 @@ public final class ManagedObjectContext {
 
   // MARK: Deferred work
 
-  /// Runs a block: at once, or, from inside a hook, an observer or a save, when that has ended. The way to save in answer
-  /// to a change notice. From ``ManagedObject/awakeFromFetch()`` it waits for pending changes to be processed: whoever
-  /// fired the fault may be in the middle of something.
+  /// Runs a block: at once, or, from inside a hook, an observer or a save, when that has ended. The way to save in
+  /// answer to a change notice. From ``ManagedObject/awakeFromFetch()`` it waits for pending changes to be processed:
+  /// whoever fired the fault may be in the middle of something.
   public func perform(_ block: @escaping () -> Void) {
     guard calloutDepth == 0, !isProcessing, !isSaving else {
       deferredBlocks.append(block)

@@ -27,7 +27,8 @@ struct PendingNotice {
         if insertedHere.contains(object) || object.context == nil && object.extras?.gone == .neverSaved { continue }
         if deletedHere.append(object) { changes.deleted.append(object) }
       }
-      for object in touched where !insertedHere.contains(object) && !deletedHere.contains(object) && object.context != nil {
+      for object in touched
+      where !insertedHere.contains(object) && !deletedHere.contains(object) && object.context != nil {
         changes.updated.append(object)
       }
       var seen = ObjectList()

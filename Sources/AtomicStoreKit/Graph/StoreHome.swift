@@ -1,6 +1,6 @@
 import AtomicStoreSPI
-import StoreCoordination
 import FoundationEssentials
+import StoreCoordination
 
 /// A store as one context sees it, with the objects that the context has of it.
 final class StoreHome {
@@ -31,7 +31,9 @@ final class StoreHome {
     let (version, isOpen) = store.versionIfOpen
     if isOpen { return noted(version) }
     // Moved by Save As, or taken away and come back: it is the same store while it has the same identity and model.
-    guard let again = coordinator.persistentStore(identifier: identifier), again.model === store.model else { return nil }
+    guard let again = coordinator.persistentStore(identifier: identifier), again.model === store.model else {
+      return nil
+    }
     store = again
     let (moved, isMovedOpen) = again.versionIfOpen
     return isMovedOpen ? noted(moved) : nil

@@ -69,7 +69,9 @@ public final class UndoHistory {
     open.steps.append(step)
   }
 
-  func holds(_ object: ManagedObject) -> Bool { isWorking || !open.steps.isEmpty || !undoGroups.isEmpty || !redoGroups.isEmpty }
+  func holds(_ object: ManagedObject) -> Bool {
+    isWorking || !open.steps.isEmpty || !undoGroups.isEmpty || !redoGroups.isEmpty
+  }
 
   /// Stops recording until the same number of ``enableUndoRegistration()``.
   public func disableUndoRegistration() { disabled += 1 }
@@ -94,7 +96,11 @@ public final class UndoHistory {
 
   /// Names the group that is open, or the last one.
   public func setActionName(_ name: String) {
-    if open.steps.isEmpty, depth == 0, let last = undoGroups.indices.last { undoGroups[last].name = name } else { open.name = name }
+    if open.steps.isEmpty, depth == 0, let last = undoGroups.indices.last {
+      undoGroups[last].name = name
+    } else {
+      open.name = name
+    }
   }
   /// The name of what ``undo()`` would take back; nil where it has none, or there is nothing.
   public var undoActionName: String? { open.steps.isEmpty ? undoGroups.last?.name : open.name }
@@ -205,7 +211,11 @@ public final class UndoHistory {
       guard isChangeable(object) else { return nil }
       var now: Any?
       if case .transient(let before)? = object.layered(p) { now = before }
-      if value == nil, object.overlayIsEmpty(at: p) { object.setEdit(p, nil) } else { object.setEdit(p, .transient(value)) }
+      if value == nil, object.overlayIsEmpty(at: p) {
+        object.setEdit(p, nil)
+      } else {
+        object.setEdit(p, .transient(value))
+      }
       note(object, context)
       return .transient(object, p, now)
     case .toOne(let object, let p, let value):
@@ -234,10 +244,12 @@ public final class UndoHistory {
     }
   }
 
-  /// Whether an object's values are at hand. One that was deleted and saved keeps them for the undo that brings it back.
+  /// Whether an object's values are at hand. One that was deleted and saved keeps them for the undo that brings it
+  /// back.
   private func isChangeable(_ object: ManagedObject) -> Bool {
     let gone = object.extras?.gone
-    return object.context == nil && (gone == .deletedHere || gone == .neverSaved || gone == .merged) || object.isReachable
+    return object.context == nil && (gone == .deletedHere || gone == .neverSaved || gone == .merged)
+      || object.isReachable
   }
   private func note(_ object: ManagedObject, _ context: ManagedObjectContext) {
     if object.context === context { context.noteChange(of: object) }

@@ -1,8 +1,8 @@
 import AtomicStoreSPI
 
 extension DerivationSource {
-  /// For each entity, its sources. A path is followed as far as its relationships have inverses: beyond that the owners of a
-  /// changed object cannot be known.
+  /// For each entity, its sources. A path is followed as far as its relationships have inverses: beyond that the owners
+  /// of a changed object cannot be known.
   static func all(in entities: [EntityPlan]) -> [[DerivationSource]] {
     var found = [Set<DerivationSource>](repeating: [], count: entities.count)
     var lists = [[DerivationSource]](repeating: [], count: entities.count)
@@ -29,7 +29,8 @@ extension DerivationSource {
     for (place, key) in path.enumerated() where !key.hasPrefix("@") {
       // A composite's parts are properties with a dot in their names.
       let whole = plan.property(named: key).map { plan.properties[$0] }
-      let part = whole?.kind == .composite && place + 1 < path.count ? plan.property(named: "\(key).\(path[place + 1])") : nil
+      let part =
+        whole?.kind == .composite && place + 1 < path.count ? plan.property(named: "\(key).\(path[place + 1])") : nil
       guard let property = part.map({ plan.properties[$0] }) ?? whole else { return result }
       if !way.isEmpty { result.append((plan.index, DerivationSource(property: property.index, way: way))) }
       guard property.isRelationship, property.inverse >= 0, property.destination >= 0 else { return result }

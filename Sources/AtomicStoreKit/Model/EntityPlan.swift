@@ -30,7 +30,8 @@ final class EntityPlan: Sendable {
     root = entity.root.index
     properties = Self.extended(above?.properties, by: own)
     relationships = Self.extended(above?.relationships, by: own.filter { $0.relationship != nil }.map(\.index))
-    attributes = Self.extended(above?.attributes, by: own.filter { $0.attribute != nil && $0.kind != .composite }.map(\.index))
+    attributes = Self.extended(
+      above?.attributes, by: own.filter { $0.attribute != nil && $0.kind != .composite }.map(\.index))
     fetched = Self.extended(above?.fetched, by: own.filter { $0.fetched != nil }.map(\.index))
     derived = Self.extended(above?.derived, by: own.filter { $0.attribute?.derivationExpression != nil }.map(\.index))
     // Slots are numbered in the order of the properties.
@@ -38,7 +39,9 @@ final class EntityPlan: Sendable {
     defaults = Self.extended(
       above?.defaults,
       by: own.compactMap { property in
-        guard property.kind != .composite, let value = property.attribute?.defaultValue, !value.isNull else { return nil }
+        guard property.kind != .composite, let value = property.attribute?.defaultValue, !value.isNull else {
+          return nil
+        }
         return (property.index, value)
       })
     if let above, own.isEmpty { names = above.names } else { names = NameTable(properties.map(\.nameBytes)) }
@@ -50,7 +53,9 @@ final class EntityPlan: Sendable {
     var indexed = Set(declared.uniquenessConstraints.flatMap { $0 })
     for property in own where property.attribute?.isIndexed ?? false { indexed.insert(property.name) }
     for index in declared.fetchIndexes {
-      if let first = index.elements.first, first.collationType != "RTree", let name = first.propertyName { indexed.insert(name) }
+      if let first = index.elements.first, first.collationType != "RTree", let name = first.propertyName {
+        indexed.insert(name)
+      }
     }
     for names in declared.compoundIndexes { if let name = names.first { indexed.insert(name) } }
     let slots = indexed.compactMap { names[$0] }.filter { properties[$0].slot >= 0 && properties[$0].attribute != nil }
@@ -76,7 +81,8 @@ final class EntityPlan: Sendable {
     guard p < properties.count, p < other.properties.count else { return false }
     let mine = properties[p]
     let its = other.properties[p]
-    return mine.isRelationship && mine.destination == its.destination && mine.inverse == its.inverse && mine.name == its.name
+    return mine.isRelationship && mine.destination == its.destination && mine.inverse == its.inverse
+      && mine.name == its.name
   }
 
   /// The number of the property of that name, or nil.

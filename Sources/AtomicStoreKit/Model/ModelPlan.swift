@@ -17,7 +17,9 @@ final class ModelPlan: Sendable {
       let inherited = entity.superentity.map { counts[$0.index] } ?? 0
       own[index] = PropertyPlan.Draft.ownList(of: entity, after: inherited)
       counts[index] = inherited + own[index].count
-      for draft in own[index] where names[index][ScalarString(draft.name)] == nil { names[index][ScalarString(draft.name)] = draft.index }
+      for draft in own[index] where names[index][ScalarString(draft.name)] == nil {
+        names[index][ScalarString(draft.name)] = draft.index
+      }
     }
     var plans = [EntityPlan?](repeating: nil, count: model.entityCount)
     for index in model.preorder {
@@ -46,7 +48,8 @@ final class ModelPlan: Sendable {
     while let here = level {
       if let number = names[here.index][ScalarString(name)], let first = own[here.index].first?.index {
         guard let other = own[here.index][number - first].relationship, other.isInverse(of: relationship),
-          let back = owner.model.entity(named: other.destinationEntityName), owner.isKindOf(entity: back) || back.isKindOf(entity: owner)
+          let back = owner.model.entity(named: other.destinationEntityName),
+          owner.isKindOf(entity: back) || back.isKindOf(entity: owner)
         else { return nil }
         return number
       }

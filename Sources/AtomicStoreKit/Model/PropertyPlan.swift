@@ -19,8 +19,12 @@ final class PropertyPlan: Sendable {
   let slot: Int
   private let description: PropertyDescription
   var attribute: AttributeDescription? { if case .attribute(let attribute) = description { attribute } else { nil } }
-  var relationship: RelationshipDescription? { if case .relationship(let relationship) = description { relationship } else { nil } }
-  var fetched: FetchedPropertyDescription? { if case .fetchedProperty(let fetched) = description { fetched } else { nil } }
+  var relationship: RelationshipDescription? {
+    if case .relationship(let relationship) = description { relationship } else { nil }
+  }
+  var fetched: FetchedPropertyDescription? {
+    if case .fetchedProperty(let fetched) = description { fetched } else { nil }
+  }
   /// What the model demands of its values; nil for nothing.
   let rule: ValidationRule?
   /// The number of the destination entity, or -1.
@@ -70,7 +74,9 @@ final class PropertyPlan: Sendable {
     var parts: Range<Int> = 0..<0
 
     var attribute: AttributeDescription? { if case .attribute(let attribute) = property { attribute } else { nil } }
-    var relationship: RelationshipDescription? { if case .relationship(let relationship) = property { relationship } else { nil } }
+    var relationship: RelationshipDescription? {
+      if case .relationship(let relationship) = property { relationship } else { nil }
+    }
 
     /// The properties that an entity itself declares, which follow the given number of inherited ones.
     static func ownList(of entity: Entity, after inherited: Int) -> [Draft] {
@@ -103,13 +109,15 @@ final class PropertyPlan: Sendable {
         switch property {
         case .attribute(let attribute): add(property, name: attribute.name, isTransient: false, depth: 0)
         case .relationship(let relationship):
-          let kind: PropertyPlan.Kind = !relationship.isToMany ? .toOne : relationship.isOrdered ? .orderedToMany : .toMany
+          let kind: PropertyPlan.Kind =
+            !relationship.isToMany ? .toOne : relationship.isOrdered ? .orderedToMany : .toMany
           list.append(
             Draft(
               index: inherited + list.count, name: relationship.name, kind: kind,
               slot: relationship.isTransient ? -1 : entity.slot(named: relationship.name) ?? -1, property: property))
         case .fetchedProperty(let fetched):
-          list.append(Draft(index: inherited + list.count, name: fetched.name, kind: .fetched, slot: -1, property: property))
+          list.append(
+            Draft(index: inherited + list.count, name: fetched.name, kind: .fetched, slot: -1, property: property))
         }
       }
       return list

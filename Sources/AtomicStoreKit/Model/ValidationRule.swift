@@ -1,6 +1,6 @@
 import AtomicStoreSPI
-import StorePredicates
 import FoundationEssentials
+import StorePredicates
 
 /// What a model demands of one property's values.
 struct ValidationRule: Sendable {
@@ -31,8 +31,9 @@ struct ValidationRule: Sendable {
     minimumLength = attribute.minimumLength
     maximumLength = attribute.maximumLength
     pattern = attribute.regularExpression
-    guard isMandatory || minimum != nil || maximum != nil || minimumLength != nil || maximumLength != nil || pattern != nil
-      || mayNameObjects
+    guard
+      isMandatory || minimum != nil || maximum != nil || minimumLength != nil || maximumLength != nil || pattern != nil
+        || mayNameObjects
     else { return nil }
   }
 
@@ -59,7 +60,8 @@ struct ValidationRule: Sendable {
     }
     switch value {
     case .string(let text), .uri(let text):
-      if text.utf8.starts(with: "x-coredata:///".utf8), ManagedObjectID(uriRepresentation: text)?.isTemporaryID == true {
+      if text.utf8.starts(with: "x-coredata:///".utf8), ManagedObjectID(uriRepresentation: text)?.isTemporaryID == true
+      {
         broken.append((.validationInvalidURI, "a permanent ID: a temporary one means nothing once it is stored"))
       }
     default: break
@@ -78,7 +80,8 @@ struct ValidationRule: Sendable {
       switch PatternCache.matches(text, pattern) {
       case true?: break
       case false?: broken.append((.validationStringPatternMatching, "the pattern \(pattern)"))
-      case nil: broken.append((.validationStringPatternMatching, "the pattern \(pattern), which is no regular expression"))
+      case nil:
+        broken.append((.validationStringPatternMatching, "the pattern \(pattern), which is no regular expression"))
       }
     }
     return broken

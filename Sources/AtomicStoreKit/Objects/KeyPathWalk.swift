@@ -1,11 +1,12 @@
 import AtomicStoreSPI
-import StorePredicates
 import FoundationEssentials
+import StorePredicates
 
 /// Follows a path of keys from an object without recursion.
 ///
-/// First forwards: at each key the objects that are met there, each once, and where the path leads from each. Then backwards: what
-/// the rest of the path comes to for each of them. So an object that many paths lead to is asked once for each key.
+/// First forwards: at each key the objects that are met there, each once, and where the path leads from each. Then
+/// backwards: what the rest of the path comes to for each of them. So an object that many paths lead to is asked once
+/// for each key.
 struct KeyPathWalk {
   private enum Step {
     /// The path ends here.
@@ -48,7 +49,9 @@ struct KeyPathWalk {
         entityName: root.plan.name)
     }
     let walk = KeyPathWalk(root, path)
-    guard walk.keys.count > 2, let name = walk.keys.last, FetchExpression.endOperators.contains(name) else { return try walk.value() }
+    guard walk.keys.count > 2, let name = walk.keys.last, FetchExpression.endOperators.contains(name) else {
+      return try walk.value()
+    }
     return try walk.aggregate(name, of: String(path.dropLast(name.count + 1)))
   }
 
@@ -80,7 +83,9 @@ struct KeyPathWalk {
           }
         guard next < keys.count else { continue }
         try budget.spend(objects.count)
-        for object in objects where known[next].insert(ObjectIdentifier(object)).inserted { waiting[next].append(object) }
+        for object in objects where known[next].insert(ObjectIdentifier(object)).inserted {
+          waiting[next].append(object)
+        }
       }
       waiting[place] = []
     }
@@ -112,10 +117,12 @@ struct KeyPathWalk {
     let afterOperator = keys[next] == "@count" ? keys.count : next + 1
     if let set = value as? Set<ManagedObject> {
       let objects = set.sorted(by: ManagedObject.precedes)
-      return isOperator ? .operation(keys[next], objects, next: afterOperator) : .collection(objects, isSet: true, next: next)
+      return isOperator
+        ? .operation(keys[next], objects, next: afterOperator) : .collection(objects, isSet: true, next: next)
     }
     if let objects = value as? [ManagedObject] {
-      return isOperator ? .operation(keys[next], objects, next: afterOperator) : .collection(objects, isSet: false, next: next)
+      return isOperator
+        ? .operation(keys[next], objects, next: afterOperator) : .collection(objects, isSet: false, next: next)
     }
     if let list = value as? [Any], isOperator {
       guard afterOperator < keys.count, let first = list.first else {
@@ -132,8 +139,8 @@ struct KeyPathWalk {
       objectID: root.objectID, entityName: root.plan.name, key: rests[place])
   }
 
-  /// The set of all objects at the end of a path that leads through sets to objects alone: it does not matter how often or in which
-  /// order they were met. Nil for any other path.
+  /// The set of all objects at the end of a path that leads through sets to objects alone: it does not matter how often
+  /// or in which order they were met. Nil for any other path.
   private func objectsAtTheEnd(_ visits: [[Visit]]) -> Set<ManagedObject>? {
     var found: Set<ManagedObject> = []
     var isSet: Bool?
@@ -186,7 +193,9 @@ struct KeyPathWalk {
   }
 
   /// What the rest of a path comes to for all objects, in one list.
-  private func gather(_ objects: [ManagedObject], _ results: [ObjectIdentifier: Any]) throws(ManagedObjectError) -> [Any] {
+  private func gather(_ objects: [ManagedObject], _ results: [ObjectIdentifier: Any]) throws(ManagedObjectError)
+    -> [Any]
+  {
     var values: [Any] = []
     for object in objects {
       guard let value = results[ObjectIdentifier(object)] else { continue }
@@ -232,7 +241,8 @@ struct KeyPathWalk {
       }
       guard let order = AggregateNumber.order(stored, old) else {
         throw ManagedObjectError(
-          .invalidValue, "\(root.plan.name): \(rests[place]) compares \(stored.kindDescription) with \(old.kindDescription)",
+          .invalidValue,
+          "\(root.plan.name): \(rests[place]) compares \(stored.kindDescription) with \(old.kindDescription)",
           objectID: root.objectID, entityName: root.plan.name, key: rests[place])
       }
       if isLeast ? order < 0 : order > 0 { best = stored }
@@ -245,7 +255,8 @@ struct KeyPathWalk {
     for value in values {
       guard let number = AggregateNumber.number(value) else {
         throw ManagedObjectError(
-          .invalidValue, "\(root.plan.name): \(rests[place]) adds up numbers, not \(type(of: value))", objectID: root.objectID,
+          .invalidValue, "\(root.plan.name): \(rests[place]) adds up numbers, not \(type(of: value))",
+          objectID: root.objectID,
           entityName: root.plan.name, key: rests[place])
       }
       numbers.append(number)

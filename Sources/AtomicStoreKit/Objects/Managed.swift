@@ -26,9 +26,9 @@ public struct Managed<Value: ManagedPropertyValue> {
     count = Int32(truncatingIfNeeded: key.utf8CodeUnitCount)
   }
 
-  // Property wrappers must have this property; in subclasses of ManagedObject the static subscript below is taken in its stead, and
-  // elsewhere the attribute makes the compiler refuse every use. Whoever came here all the same would ask an object that has no
-  // such property, which reads as null and refuses what it is given.
+  // Property wrappers must have this property; in subclasses of ManagedObject the static subscript below is taken in
+  // its stead, and elsewhere the attribute makes the compiler refuse every use. Whoever came here all the same would
+  // ask an object that has no such property, which reads as null and refuses what it is given.
   @available(*, unavailable, message: "only properties of ManagedObject subclasses are managed")
   public var wrappedValue: Value {
     get { Value.read(.standIn(), ManagedKey(key: key, count: Int(count))) }
@@ -113,8 +113,12 @@ extension AttributeValue {
       object.refuse(error)
     }
   }
-  public static func read(_ object: ManagedObject, _ key: ManagedKey) -> Self { readOptional(object, key) ?? valueForNull }
-  public static func write(_ value: Self, _ object: ManagedObject, _ key: ManagedKey) { writeOptional(value, object, key) }
+  public static func read(_ object: ManagedObject, _ key: ManagedKey) -> Self {
+    readOptional(object, key) ?? valueForNull
+  }
+  public static func write(_ value: Self, _ object: ManagedObject, _ key: ManagedKey) {
+    writeOptional(value, object, key)
+  }
 }
 
 extension AttributeValue where Self: RawRepresentable, RawValue: AttributeValue {
@@ -134,7 +138,9 @@ extension Optional: ManagedPropertyValue where Wrapped: OptionalManagedPropertyV
 
 extension ManagedObject: OptionalManagedPropertyValue {
   public static func readOptional(_ object: ManagedObject, _ key: ManagedKey) -> Self? {
-    guard let p = key.property(of: object), object.isReadable(), object.plan.properties[p].kind == .toOne else { return nil }
+    guard let p = key.property(of: object), object.isReadable(), object.plan.properties[p].kind == .toOne else {
+      return nil
+    }
     return object.toOneObject(p) as? Self
   }
   public static func writeOptional(_ value: ManagedObject?, _ object: ManagedObject, _ key: ManagedKey) {
@@ -153,7 +159,9 @@ extension ManagedObject: OptionalManagedPropertyValue {
 }
 
 extension Set: ManagedPropertyValue where Element: ManagedObject {
-  public static func read(_ object: ManagedObject, _ key: ManagedKey) -> Set<Element> { Set([Element].read(object, key)) }
+  public static func read(_ object: ManagedObject, _ key: ManagedKey) -> Set<Element> {
+    Set([Element].read(object, key))
+  }
   public static func write(_ value: Set<Element>, _ object: ManagedObject, _ key: ManagedKey) {
     [Element].write(value.sorted(by: ManagedObject.precedes), object, key)
   }
@@ -174,7 +182,9 @@ extension Array: ManagedPropertyValue where Element: ManagedObject {
   }
   public static func write(_ value: [Element], _ object: ManagedObject, _ key: ManagedKey) {
     guard let p = key.property(of: object) else { return }
-    do throws(ManagedObjectError) { try object.setValue(value as [ManagedObject], at: p) } catch { object.refuse(error) }
+    do throws(ManagedObjectError) { try object.setValue(value as [ManagedObject], at: p) } catch {
+      object.refuse(error)
+    }
   }
 }
 

@@ -1,17 +1,19 @@
 import AtomicStoreSPI
-import StorePredicates
 import FoundationEssentials
+import StorePredicates
 
 extension ManagedObject {
   /// The value at the end of a path of keys: `department.name`; through to-many relationships the values of all objects
-  /// in one (`friends.friend` is a set of objects, `employees.salary` a list of values); `@count`, `@sum.key`, `@avg.key`,
-  /// `@min.key`, `@max.key`, `@distinctUnionOfObjects.key` and `@unionOfObjects.key` aggregate. `@sum`, `@avg`, `@min` and
-  /// `@max` may also be at the end, as derived attributes have them: `items.price.@sum` is `items.@sum.price`.
+  /// in one (`friends.friend` is a set of objects, `employees.salary` a list of values); `@count`, `@sum.key`,
+  /// `@avg.key`, `@min.key`, `@max.key`, `@distinctUnionOfObjects.key` and `@unionOfObjects.key` aggregate. `@sum`,
+  /// `@avg`, `@min` and `@max` may also be at the end, as derived attributes have them: `items.price.@sum` is
+  /// `items.@sum.price`.
   ///
   /// Nil on the way ends in nil. Objects reached through a to-many are a `Set` unless the relationship is ordered.
   ///
-  /// - Throws: as ``value(forKey:)``; `.undefinedKey` where a path goes on after an attribute, and for one of more than 300 keys;
-  ///   `.stepLimitExceeded` where a path through several to-many relationships multiplies its values beyond what a fetch may take.
+  /// - Throws: as ``value(forKey:)``; `.undefinedKey` where a path goes on after an attribute, and for one of more than
+  ///   300 keys; `.stepLimitExceeded` where a path through several to-many relationships multiplies its values beyond
+  ///   what a fetch may take.
   public final func value(forKeyPath path: String) throws(ManagedObjectError) -> Any? {
     if plan.property(named: path) != nil { return try value(forKey: path) }
     return try KeyPathWalk.value(of: self, path)

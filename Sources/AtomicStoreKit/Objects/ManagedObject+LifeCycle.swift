@@ -8,7 +8,9 @@ extension ManagedObject {
   final func abandon(_ reason: ManagedObjectError.UnavailableReason) {
     let extras = needExtras()
     // It goes on being known by what it was known by.
-    if extras.parentObject != nil || reference != nil && home != nil && (!flags.contains(.inserted) || flags.contains(.permanent)) {
+    if extras.parentObject != nil
+      || reference != nil && home != nil && (!flags.contains(.inserted) || flags.contains(.permanent))
+    {
       extras.lastID = objectID
     }
     home?.unregister(self)

@@ -78,7 +78,8 @@ extension ManagedObject {
 
   /// Whether a relationship's objects have not been made yet. Asking makes none, and fires no fault.
   public final func hasFault(forRelationshipNamed key: String) -> Bool {
-    guard let p = plan.property(named: key), plan.properties[p].isRelationship || plan.properties[p].kind == .fetched else {
+    guard let p = plan.property(named: key), plan.properties[p].isRelationship || plan.properties[p].kind == .fetched
+    else {
       return false
     }
     guard flags.contains(.realized) else { return true }
@@ -101,7 +102,8 @@ extension ManagedObject {
     let p = try number(of: key)
     guard plan.properties[p].isToMany else {
       throw ManagedObjectError(
-        .undefinedKey, "\(plan.name).\(key) is no to-many relationship", objectID: objectID, entityName: plan.name, key: key)
+        .undefinedKey, "\(plan.name).\(key) is no to-many relationship", objectID: objectID, entityName: plan.name,
+        key: key)
     }
     return p
   }
@@ -220,7 +222,8 @@ extension ManagedObject {
     let property = plan.properties[p]
     func refused(_ code: ManagedObjectError.Code, _ message: String) -> ManagedObjectError {
       ManagedObjectError(
-        code, "\(plan.name).\(property.name): \(message)", objectID: objectID, entityName: plan.name, key: property.name,
+        code, "\(plan.name).\(property.name): \(message)", objectID: objectID, entityName: plan.name,
+        key: property.name,
         value: object.objectID.uriRepresentation)
     }
     guard object.plan.entity.model === plan.entity.model, object.plan.isKind(of: property.destination) else {
@@ -233,7 +236,8 @@ extension ManagedObject {
       guard plan.isKind(of: back.destination) else {
         throw refused(
           .invalidValue,
-          "\(plan.name) is not \(back.relationship?.destinationEntityName ?? "the inverse's entity"), to which \(object.plan.name).\(back.name) leads back")
+          "\(plan.name) is not \(back.relationship?.destinationEntityName ?? "the inverse's entity"), to which \(object.plan.name).\(back.name) leads back"
+        )
       }
     }
     guard let context else {
@@ -243,7 +247,8 @@ extension ManagedObject {
       throw refused(.invalidValue, "the objects are in different contexts; take it by its ID from this one")
     }
     guard !object.flags.contains(.deleted) else {
-      throw refused(.invalidValue, "\(object.plan.name)/\(object.reference.map(\.description) ?? "new") is being deleted")
+      throw refused(
+        .invalidValue, "\(object.plan.name)/\(object.reference.map(\.description) ?? "new") is being deleted")
     }
     try object.realize()
     if property.isTransient { return }

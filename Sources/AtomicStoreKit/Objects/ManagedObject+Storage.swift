@@ -1,6 +1,6 @@
 import AtomicStoreSPI
-import StoreCoordination
 import FoundationEssentials
+import StoreCoordination
 
 /// Reading and writing by property number: the layers that make up an object's values.
 ///
@@ -143,7 +143,8 @@ extension ManagedObject {
     if isOverParent {
       if case .stored(let under)? = overlay?[p] { isBack = under.isIdentical(to: value) } else { isBack = value.isNull }
     } else {
-      isBack = base != nil && !flags.contains(.inserted) && overlayIsEmpty(at: p)
+      isBack =
+        base != nil && !flags.contains(.inserted) && overlayIsEmpty(at: p)
         && committedStoredValue(p).isIdentical(to: value)
     }
     setEdit(p, isBack ? nil : .stored(value))
@@ -290,7 +291,11 @@ extension ManagedObject {
     if let base, !flags.contains(.inserted), slot >= 0, overlayIsEmpty(at: p) {
       let stored = base.toOne(slot: slot, of: node)
       let isBack: Bool
-      if let object { isBack = stored != nil && baseBits(of: object) == stored?.rawBits } else { isBack = stored == nil }
+      if let object {
+        isBack = stored != nil && baseBits(of: object) == stored?.rawBits
+      } else {
+        isBack = stored == nil
+      }
       if isBack { return setEdit(p, nil) }
     }
     setEdit(p, .object(object))

@@ -21,8 +21,8 @@ extension ManagedObject {
   }
 
   /// As ``value(forKey:)`` and ``setValue(_:forKey:)``, for places that cannot throw: an object that is gone reads as
-  /// nil, and the error is kept in ``accessError`` and ``ManagedObjectContext/accessErrors``. A refused assignment makes
-  /// the next save fail, so that it cannot go unnoticed.
+  /// nil, and the error is kept in ``accessError`` and ``ManagedObjectContext/accessErrors``. A refused assignment
+  /// makes the next save fail, so that it cannot go unnoticed.
   public final subscript(key: String) -> Any? {
     get {
       do throws(ManagedObjectError) { return try value(forKey: key) } catch {
@@ -66,7 +66,11 @@ extension ManagedObject {
       extras?.transformed[p] = nil
     case .toOne:
       let object = try destination(value, property)
-      if flags.contains(.awakening) || property.isTransient { setOverlay(p, .object(object)) } else { applyToOne(p, object) }
+      if flags.contains(.awakening) || property.isTransient {
+        setOverlay(p, .object(object))
+      } else {
+        applyToOne(p, object)
+      }
     case .toMany, .orderedToMany:
       let objects = try destinations(value, property)
       if flags.contains(.awakening) || property.isTransient {
@@ -88,7 +92,8 @@ extension ManagedObject {
   final func number(of key: String) throws(ManagedObjectError) -> Int {
     if let p = plan.property(named: key) { return p }
     throw ManagedObjectError(
-      .undefinedKey, "\(plan.name) has no property '\(key)'\(Suggestion.text(for: key, among: plan.properties.map(\.name)))",
+      .undefinedKey,
+      "\(plan.name) has no property '\(key)'\(Suggestion.text(for: key, among: plan.properties.map(\.name)))",
       objectID: objectID, entityName: plan.name, key: key)
   }
 
@@ -138,7 +143,8 @@ extension ManagedObject {
       guard let parts = parts as? [String: Any] else { throw refusal(value, property, "a dictionary of its parts") }
       for key in parts.keys.sorted() { _ = try number(of: "\(property.name).\(key)") }
       for part in property.parts where plan.properties[part].kind != .composite {
-        let name = String(decoding: plan.properties[part].name.utf8.dropFirst(property.name.utf8.count + 1), as: UTF8.self)
+        let name = String(
+          decoding: plan.properties[part].name.utf8.dropFirst(property.name.utf8.count + 1), as: UTF8.self)
         try setValue(parts[name], at: part)
       }
     case .toOne: try setToOne(p, try destination(value, property))
@@ -167,7 +173,9 @@ extension ManagedObject {
     let changes = ToManyChanges()
     let wanted = ObjectList(objects)
     if plan.properties[p].slot >= 0 {
-      for object in toManyObjects(p) where !wanted.contains(object) { changes.remove(object, base: baseBits(of: object)) }
+      for object in toManyObjects(p) where !wanted.contains(object) {
+        changes.remove(object, base: baseBits(of: object))
+      }
     }
     for object in objects {
       let bits = baseBits(of: object)

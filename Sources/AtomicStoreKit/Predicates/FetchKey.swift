@@ -14,7 +14,8 @@ import FoundationEssentials
 ///   predicate: Keys.age >= 18 && Keys.name.begins(with: "a", .caseInsensitive) && Keys.friends.any(Keys.age < 10))
 /// ```
 ///
-/// What is built is a ``/AtomicStoreSPI/FetchPredicate`` like any other: it prints as text, and can be checked against an entity.
+/// What is built is a ``/AtomicStoreSPI/FetchPredicate`` like any other: it prints as text, and can be checked against
+/// an entity.
 public struct FetchKey<Value>: Sendable {
   /// What the key reads from an object: a key path, or another expression.
   public let expression: FetchExpression
@@ -57,8 +58,12 @@ extension FetchExpression {
 }
 
 extension FetchKey where Value: AttributeValue {
-  public static func == (key: FetchKey, value: Value?) -> FetchPredicate { key.compare(.equal, .constant(value?.stored ?? .null)) }
-  public static func != (key: FetchKey, value: Value?) -> FetchPredicate { key.compare(.notEqual, .constant(value?.stored ?? .null)) }
+  public static func == (key: FetchKey, value: Value?) -> FetchPredicate {
+    key.compare(.equal, .constant(value?.stored ?? .null))
+  }
+  public static func != (key: FetchKey, value: Value?) -> FetchPredicate {
+    key.compare(.notEqual, .constant(value?.stored ?? .null))
+  }
   public static func == (key: FetchKey, other: FetchKey) -> FetchPredicate { key.compare(.equal, other.expression) }
   public static func != (key: FetchKey, other: FetchKey) -> FetchPredicate { key.compare(.notEqual, other.expression) }
 
@@ -70,13 +75,23 @@ extension FetchKey where Value: AttributeValue {
 
 extension FetchKey where Value: AttributeValue & Comparable {
   public static func < (key: FetchKey, value: Value) -> FetchPredicate { key.compare(.less, .constant(value.stored)) }
-  public static func <= (key: FetchKey, value: Value) -> FetchPredicate { key.compare(.lessOrEqual, .constant(value.stored)) }
-  public static func > (key: FetchKey, value: Value) -> FetchPredicate { key.compare(.greater, .constant(value.stored)) }
-  public static func >= (key: FetchKey, value: Value) -> FetchPredicate { key.compare(.greaterOrEqual, .constant(value.stored)) }
+  public static func <= (key: FetchKey, value: Value) -> FetchPredicate {
+    key.compare(.lessOrEqual, .constant(value.stored))
+  }
+  public static func > (key: FetchKey, value: Value) -> FetchPredicate {
+    key.compare(.greater, .constant(value.stored))
+  }
+  public static func >= (key: FetchKey, value: Value) -> FetchPredicate {
+    key.compare(.greaterOrEqual, .constant(value.stored))
+  }
   public static func < (key: FetchKey, other: FetchKey) -> FetchPredicate { key.compare(.less, other.expression) }
-  public static func <= (key: FetchKey, other: FetchKey) -> FetchPredicate { key.compare(.lessOrEqual, other.expression) }
+  public static func <= (key: FetchKey, other: FetchKey) -> FetchPredicate {
+    key.compare(.lessOrEqual, other.expression)
+  }
   public static func > (key: FetchKey, other: FetchKey) -> FetchPredicate { key.compare(.greater, other.expression) }
-  public static func >= (key: FetchKey, other: FetchKey) -> FetchPredicate { key.compare(.greaterOrEqual, other.expression) }
+  public static func >= (key: FetchKey, other: FetchKey) -> FetchPredicate {
+    key.compare(.greaterOrEqual, other.expression)
+  }
 
   /// Whether the value is within a range, bounds included.
   public func isBetween(_ range: ClosedRange<Value>) -> FetchPredicate {
@@ -155,7 +170,8 @@ extension FetchKey where Value: Collection, Value.Element: ManagedObject {
     FetchKey<Int>(.member(.subquery(expression, variable: "element", predicate.asked(of: "element")), ["@count"]))
   }
   private func matching(_ predicate: FetchPredicate) -> Matching {
-    if case .comparison(let comparison) = predicate, case .keyPath(let path) = comparison.left, comparison.modifier == .direct,
+    if case .comparison(let comparison) = predicate, case .keyPath(let path) = comparison.left,
+      comparison.modifier == .direct,
       comparison.right.isFixed, case .keyPath(let above) = expression
     {
       var all = comparison
@@ -185,7 +201,11 @@ extension FetchExpression {
 extension FetchPredicate {
   /// The predicate with its keys asked of a variable rather than of the object.
   fileprivate func asked(of variable: String) -> FetchPredicate {
-    mapParts { $0.asked(of: variable) } expressions: { $0.asked(of: variable) }
+    mapParts {
+      $0.asked(of: variable)
+    } expressions: {
+      $0.asked(of: variable)
+    }
   }
 }
 
@@ -200,7 +220,12 @@ extension FetchExpression {
       return .subquery(
         list.asked(of: variable), variable: other,
         predicate.substituting([inner: .variable(other)]).asked(of: variable))
-    default: return mapParts { $0.asked(of: variable) } expressions: { $0.asked(of: variable) }
+    default:
+      return mapParts {
+        $0.asked(of: variable)
+      } expressions: {
+        $0.asked(of: variable)
+      }
     }
   }
 }

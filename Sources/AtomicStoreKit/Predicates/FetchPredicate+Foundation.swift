@@ -1,6 +1,6 @@
 import AtomicStoreSPI
-import StorePredicates
 public import FoundationEssentials
+import StorePredicates
 
 extension FetchPredicate {
   /// A condition written as `#Predicate`, as far as it can be run here.
@@ -10,18 +10,19 @@ extension FetchPredicate {
   /// let request = FetchRequest<Person>(entityName: "Person", predicate: try FetchPredicate(grown))
   /// ```
   ///
-  /// Properties are recognised where they are ``Managed``. Collections (`contains(where:)`, `allSatisfy`, `filter`, `count`,
-  /// `isEmpty`), optional chains, ranges, arithmetic, `min()` and `max()`, `??`, the conditional operator, and comparisons
-  /// of texts are converted; casts, regular expressions and nested predicates are refused.
+  /// Properties are recognised where they are ``Managed``. Collections (`contains(where:)`, `allSatisfy`, `filter`,
+  /// `count`, `isEmpty`), optional chains, ranges, arithmetic, `min()` and `max()`, `??`, the conditional operator, and
+  /// comparisons of texts are converted; casts, regular expressions and nested predicates are refused.
   ///
   /// - Throws: ``PredicateConversionError`` that names what cannot be converted.
-  public init<Object: ManagedObject>(_ predicate: FoundationEssentials.Predicate<Object>) throws(PredicateConversionError) {
+  public init<Object: ManagedObject>(_ predicate: FoundationEssentials.Predicate<Object>)
+    throws(PredicateConversionError)
+  {
     var converter = PredicateConverter()
     converter.variables[predicate.variable.key] = .evaluatedObject
     self = try converter.predicate(predicate.expression)
   }
 }
-
 
 /// Why a `#Predicate` cannot be run here.
 public struct PredicateConversionError: Error, Sendable, CustomStringConvertible {
@@ -92,7 +93,8 @@ struct PredicateConverter {
     // A property of the program's own that is made of others reads them, and is none of them. One that is inherited has
     // another root, so there being writable has to do.
     guard let probed = object.extras?.probed,
-      probed == keyPath || Swift.type(of: probed).rootType != Root.self && keyPath is ReferenceWritableKeyPath<Root, Value>
+      probed == keyPath
+        || Swift.type(of: probed).rootType != Root.self && keyPath is ReferenceWritableKeyPath<Root, Value>
     else { return nil }
     return object.accessError?.key
   }
@@ -104,7 +106,9 @@ protocol ConvertiblePredicateNode {
 
 extension PredicateExpressions.Variable: ConvertiblePredicateNode {
   func part(_ converter: inout PredicateConverter) throws(PredicateConversionError) -> PredicateConverter.Part {
-    guard let expression = converter.variables[key] else { throw PredicateConversionError(message: "a variable from elsewhere stands in the predicate") }
+    guard let expression = converter.variables[key] else {
+      throw PredicateConversionError(message: "a variable from elsewhere stands in the predicate")
+    }
     return .expression(expression)
   }
 }
@@ -138,14 +142,18 @@ extension PredicateExpressions.KeyPath: ConvertiblePredicateNode {
       return .expression(PredicateConverter.member(base, "@count"))
     case .collectionIsEmpty?:
       let count =
-        Root.Output.self == String.self ? FetchExpression.function("length:", [base]) : PredicateConverter.member(base, "@count")
+        Root.Output.self == String.self
+        ? FetchExpression.function("length:", [base]) : PredicateConverter.member(base, "@count")
       return .predicate(.comparison(.init(count, .equal, .constant(.integer(0)))))
     case .collectionFirst?: return .expression(.element(base, .first))
     case .bidirectionalCollectionLast?: return .expression(.element(base, .last))
     default: break
     }
     guard let name = PredicateConverter.name(keyPath) else {
-      throw PredicateConversionError(message: "\(Root.Output.self) has a property in the predicate that is not @Managed: its name in the model is not known")
+      throw PredicateConversionError(
+        message:
+          "\(Root.Output.self) has a property in the predicate that is not @Managed: its name in the model is not known"
+      )
     }
     return .expression(PredicateConverter.member(base, name))
   }
@@ -158,7 +166,9 @@ extension PredicateConverter {
     let one = try expression(left)
     return .predicate(.comparison(.init(one, comparator, try expression(right), options: options)))
   }
-  fileprivate mutating func function(_ name: String, _ nodes: [Any]) throws(PredicateConversionError) -> PredicateConverter.Part {
+  fileprivate mutating func function(_ name: String, _ nodes: [Any]) throws(PredicateConversionError)
+    -> PredicateConverter.Part
+  {
     var arguments: [FetchExpression] = []
     for node in nodes { arguments.append(try expression(node)) }
     return .expression(.function(name, arguments))
@@ -311,7 +321,8 @@ extension PredicateExpressions.ClosedRange: ConvertiblePredicateNode {
 extension PredicateExpressions.RangeExpressionContains: ConvertiblePredicateNode {
   func part(_ converter: inout PredicateConverter) throws(PredicateConversionError) -> PredicateConverter.Part {
     guard case .range(let low, let high, let isClosed) = try converter.part(range) else {
-      throw PredicateConversionError(message: "a range that is open on one side stands in the predicate: compare with < or >= instead")
+      throw PredicateConversionError(
+        message: "a range that is open on one side stands in the predicate: compare with < or >= instead")
     }
     return PredicateConverter.within(try converter.expression(element), low, high, isClosed)
   }
@@ -335,13 +346,17 @@ extension PredicateExpressions.Filter: ConvertiblePredicateNode {
 }
 extension PredicateExpressions.SequenceStartsWith: ConvertiblePredicateNode {
   func part(_ converter: inout PredicateConverter) throws(PredicateConversionError) -> PredicateConverter.Part {
-    guard Base.Output.self == String.self else { throw PredicateConversionError(message: "starts(with:) is converted for texts alone") }
+    guard Base.Output.self == String.self else {
+      throw PredicateConversionError(message: "starts(with:) is converted for texts alone")
+    }
     return try converter.comparison(base, .beginsWith, prefix)
   }
 }
 extension PredicateExpressions.CollectionContainsCollection: ConvertiblePredicateNode {
   func part(_ converter: inout PredicateConverter) throws(PredicateConversionError) -> PredicateConverter.Part {
-    guard Base.Output.self == String.self else { throw PredicateConversionError(message: "contains of a whole list is converted for texts alone") }
+    guard Base.Output.self == String.self else {
+      throw PredicateConversionError(message: "contains of a whole list is converted for texts alone")
+    }
     return try converter.comparison(base, .contains, other)
   }
 }

@@ -9,21 +9,28 @@ extension FetchPredicate {
   ///
   /// - Parameters:
   ///   - name: What messages and the predicate's text call it.
-  ///   - block: Called with the object, and the values of the variables that are defined at this point of the predicate.
+  ///   - block: Called with the object, and the values of the variables that are defined at this point of the
+  ///     predicate.
   public init(_ name: String = "closure", block: @escaping @Sendable (ManagedObject, [String: Any]) throws -> Bool) {
     self = .block(
       FetchBlock(name) { object, variables in
-        guard let object = object as? ManagedObject else { throw PredicateEvaluationError(.invalid, "the closure '\(name)' is asked of no object") }
-        do { return try block(object, variables) } catch let error as ManagedObjectError { throw PredicateEvaluationError(error) }
+        guard let object = object as? ManagedObject else {
+          throw PredicateEvaluationError(.invalid, "the closure '\(name)' is asked of no object")
+        }
+        do { return try block(object, variables) } catch let error as ManagedObjectError {
+          throw PredicateEvaluationError(error)
+        }
       })
   }
 
   /// Whether an object fulfils the predicate, with the changes that its context holds.
   ///
-  /// - Throws: `.invalidFetch` for keys that the object does not have, variables without a value, and what else cannot be run.
+  /// - Throws: `.invalidFetch` for keys that the object does not have, variables without a value, and what else cannot
+  ///   be run.
   public func evaluate(with object: ManagedObject, variables: [String: Any?] = [:]) throws(ManagedObjectError) -> Bool {
     do throws(PredicateEvaluationError) {
-      return try PredicateEvaluator(object, variables: PredicateValue.table(variables, entityName: object.plan.name)).evaluate(self)
+      return try PredicateEvaluator(object, variables: PredicateValue.table(variables, entityName: object.plan.name))
+        .evaluate(self)
     } catch {
       throw ManagedObjectError(error)
     }
@@ -43,7 +50,8 @@ extension FetchExpression {
   /// - Throws: as ``FetchPredicate/evaluate(with:variables:)``.
   public func value(with object: ManagedObject, variables: [String: Any?] = [:]) throws(ManagedObjectError) -> Any? {
     do throws(PredicateEvaluationError) {
-      return try PredicateEvaluator(object, variables: PredicateValue.table(variables, entityName: object.plan.name)).value(of: self).any
+      return try PredicateEvaluator(object, variables: PredicateValue.table(variables, entityName: object.plan.name))
+        .value(of: self).any
     } catch {
       throw ManagedObjectError(error)
     }

@@ -23,7 +23,9 @@ extension ManagedObject: PredicateSubject {
   }
 
   package final func predicateValue(of property: PredicateProperty) throws(PredicateEvaluationError) -> PredicateValue {
-    do throws(ManagedObjectError) { return try predicateValue(property.index) } catch { throw PredicateEvaluationError(error) }
+    do throws(ManagedObjectError) { return try predicateValue(property.index) } catch {
+      throw PredicateEvaluationError(error)
+    }
   }
 
   private final func predicateValue(_ p: Int) throws(ManagedObjectError) -> PredicateValue {

@@ -15,7 +15,9 @@ extension SortKey {
       var values: [StoredValue] = []
       for (index, path) in paths.enumerated() {
         let value: PredicateValue
-        do throws(PredicateEvaluationError) { value = try evaluator.value(of: path) } catch { throw ManagedObjectError(error) }
+        do throws(PredicateEvaluationError) { value = try evaluator.value(of: path) } catch {
+          throw ManagedObjectError(error)
+        }
         switch value {
         case .value(.string(let text)):
           values.append(
@@ -23,7 +25,8 @@ extension SortKey {
               keys[index].textOrder == .scalars
                 ? StringComparison.folded(text, keys[index].options) : StringComparison.standardKey(text)))
         case .value(let value): values.append(value)
-        case .composite(let composite): throw ManagedObjectError(evaluator.failure(composite.refusal, key: keys[index].keyPath))
+        case .composite(let composite):
+          throw ManagedObjectError(evaluator.failure(composite.refusal, key: keys[index].keyPath))
         case .object, .id, .list:
           throw ManagedObjectError(
             .invalidFetch, "sorting by '\(keys[index].keyPath)': it leads to objects, which have no order",

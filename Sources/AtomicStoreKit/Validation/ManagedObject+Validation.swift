@@ -41,14 +41,22 @@ extension ManagedObject {
 
   private final func countErrors(_ p: Int, _ rule: ValidationRule, _ count: Int) -> [ManagedObjectError] {
     if count == 0 {
-      if plan.properties[p].isToMany, rule.minimumCount <= 0, context?.allowsEmptyNonOptionalToMany ?? false { return [] }
+      if plan.properties[p].isToMany, rule.minimumCount <= 0, context?.allowsEmptyNonOptionalToMany ?? false {
+        return []
+      }
       return rule.isMandatory ? [failure(p, .validationMissingMandatoryProperty, "an object is needed", "nil")] : []
     }
     if rule.minimumCount > 0, count < rule.minimumCount {
-      return [failure(p, .validationRelationshipLacksMinimumCount, "at least \(rule.minimumCount) objects", "\(count) objects")]
+      return [
+        failure(
+          p, .validationRelationshipLacksMinimumCount, "at least \(rule.minimumCount) objects", "\(count) objects")
+      ]
     }
     if rule.maximumCount > 0, count > rule.maximumCount {
-      return [failure(p, .validationRelationshipExceedsMaximumCount, "at most \(rule.maximumCount) objects", "\(count) objects")]
+      return [
+        failure(
+          p, .validationRelationshipExceedsMaximumCount, "at most \(rule.maximumCount) objects", "\(count) objects")
+      ]
     }
     return []
   }
@@ -121,15 +129,17 @@ extension ManagedObject {
       }
       return try setStoredValue(p, try converted(after, property, type))
     }
-    if property.kind == .toOne, let one = before as? ManagedObject, let two = after as? ManagedObject, one === two { return }
+    if property.kind == .toOne, let one = before as? ManagedObject, let two = after as? ManagedObject, one === two {
+      return
+    }
     if let one = before as? Set<ManagedObject>, let two = after as? Set<ManagedObject>, one == two { return }
     if property.isRelationship { return try setValue(after, at: p) }
     if isAsBefore(before, after) { return }
     try setValue(after, at: p)
   }
 
-  /// Whether a check left a value alone. What cannot be compared counts as left alone: taken for a change it would be one
-  /// at every pass, and the object would never be ready.
+  /// Whether a check left a value alone. What cannot be compared counts as left alone: taken for a change it would be
+  /// one at every pass, and the object would never be ready.
   private final func isAsBefore(_ before: Any?, _ after: Any?) -> Bool {
     switch (StoredValue.unwrapped(before), StoredValue.unwrapped(after)) {
     case (nil, nil): true
@@ -141,7 +151,8 @@ extension ManagedObject {
   final func wrapped(_ error: any Error, key: String?) -> ManagedObjectError {
     if let error = error as? ManagedObjectError { return error }
     return ManagedObjectError(
-      .managedObjectValidation, "\(plan.name)/\(reference.map(\.description) ?? "new")\(key.map { "." + $0 } ?? ""): \(error)",
+      .managedObjectValidation,
+      "\(plan.name)/\(reference.map(\.description) ?? "new")\(key.map { "." + $0 } ?? ""): \(error)",
       objectID: objectID, entityName: plan.name, key: key, underlying: error)
   }
 

@@ -1,8 +1,8 @@
-/// The expression of a derived attribute, as far as a model can be checked without running it: whether it can be read, and
-/// which paths of keys it asks for.
+/// The expression of a derived attribute, as far as a model can be checked without running it: whether it can be read,
+/// and which paths of keys it asks for.
 ///
-/// What functions there are and what they take is the evaluator's concern. Everything that it reads is read here; what is in
-/// the brackets of `SUBQUERY`, `TERNARY` and the like, which hold predicates, is only matched.
+/// What functions there are and what they take is the evaluator's concern. Everything that it reads is read here; what
+/// is in the brackets of `SUBQUERY`, `TERNARY` and the like, which hold predicates, is only matched.
 package struct DerivationExpression {
   /// The key paths that it reads, operators such as `@sum` among the keys.
   package private(set) var paths: [[String]] = []
@@ -41,7 +41,9 @@ package struct DerivationExpression {
       }
       if let bracket = brackets.last, scalar == bracket.closing {
         // A call or a list may be empty.
-        if needsValue, !(bracket.hasList && previous() == Self.opening(of: scalar)) { return "a value is expected before '\(scalar)'" }
+        if needsValue, !(bracket.hasList && previous() == Self.opening(of: scalar)) {
+          return "a value is expected before '\(scalar)'"
+        }
         brackets.removeLast()
         position += 1
         needsValue = false
@@ -88,7 +90,9 @@ package struct DerivationExpression {
     skipSpace()
     guard peek() == "(" else {
       needsValue = false
-      if keys.count > 1 || !["TRUE", "FALSE", "YES", "NO", "NIL", "NULL", "SELF"].contains(keys[0].uppercased()) { paths.append(keys) }
+      if keys.count > 1 || !["TRUE", "FALSE", "YES", "NO", "NIL", "NULL", "SELF"].contains(keys[0].uppercased()) {
+        paths.append(keys)
+      }
       return nil
     }
     position += 1
@@ -134,7 +138,9 @@ package struct DerivationExpression {
   }
 
   /// Calls whose arguments are predicates, or words of their own.
-  private static let holdsPredicates: Set<String> = ["SUBQUERY", "TERNARY", "CAST", "FUNCTION", "FETCH", "BLOCKPREDICATE"]
+  private static let holdsPredicates: Set<String> = [
+    "SUBQUERY", "TERNARY", "CAST", "FUNCTION", "FETCH", "BLOCKPREDICATE",
+  ]
   private static let wordOperators: Set<String> = ["UNION", "INTERSECT", "MINUS"]
 
   private static func opening(of closing: Unicode.Scalar) -> Unicode.Scalar {
@@ -183,7 +189,8 @@ package struct DerivationExpression {
     scalar == "_" || scalar.properties.isAlphabetic || scalar.properties.isEmojiPresentation
   }
   private func isWordPart(_ scalar: Unicode.Scalar) -> Bool {
-    Self.isWordStart(scalar) || scalar.properties.numericType != nil || scalar.properties.generalCategory == .nonspacingMark
+    Self.isWordStart(scalar) || scalar.properties.numericType != nil
+      || scalar.properties.generalCategory == .nonspacingMark
       || scalar.properties.generalCategory == .spacingMark
   }
   private func isDigit(_ scalar: Unicode.Scalar?) -> Bool { scalar.map { $0 >= "0" && $0 <= "9" } ?? false }
@@ -227,8 +234,10 @@ package struct DerivationExpression {
   }
 
   private mutating func number() {
-    while let scalar = peek(), isWordPart(scalar) || scalar == "." && (isDigit(peek(1)) || isDigit(scalars[position - 1]))
-      || (scalar == "+" || scalar == "-") && (scalars[position - 1] == "e" || scalars[position - 1] == "E") && isDigit(peek(1))
+    while let scalar = peek(),
+      isWordPart(scalar) || scalar == "." && (isDigit(peek(1)) || isDigit(scalars[position - 1]))
+        || (scalar == "+" || scalar == "-") && (scalars[position - 1] == "e" || scalars[position - 1] == "E")
+          && isDigit(peek(1))
     {
       position += 1
     }

@@ -31,7 +31,9 @@ extension ManagedObjectModel {
       for slot in records[entity].slots.dropFirst(inherited) {
         guard let end = end(slot, of: entity), let other = inverse(of: slot, declaredIn: entity) else { continue }
         guard (end.entity, end.slot) <= (other.entity, other.slot) else { continue }
-        pairs.append(end.isToMany && !other.isToMany ? InversePair(first: other, second: end) : InversePair(first: end, second: other))
+        pairs.append(
+          end.isToMany && !other.isToMany
+            ? InversePair(first: other, second: end) : InversePair(first: end, second: other))
       }
     }
     return pairs

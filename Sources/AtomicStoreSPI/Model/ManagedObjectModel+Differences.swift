@@ -27,8 +27,8 @@ extension ManagedObjectModel {
   ///
   /// - Parameters:
   ///   - stored: The model that the store was written with.
-  ///   - includingEverything: Whether what does not touch stored data counts too: optionality, defaults, bounds, inverses,
-  ///     user info, fetch requests, configurations, and the order of what is listed.
+  ///   - includingEverything: Whether what does not touch stored data counts too: optionality, defaults, bounds,
+  ///     inverses, user info, fetch requests, configurations, and the order of what is listed.
   public func differences(
     from stored: ModelDescription, includingEverything: Bool = false
   ) -> [ModelDifference] {
@@ -81,7 +81,9 @@ extension Entity {
       result.append(ModelDifference(entityName: name, propertyName: property, change: change))
     }
     let isBelowTheSame = superentity.map { ScalarString($0.name) } == theirs.superentity.map { ScalarString($0.name) }
-    if !isBelowTheSame { note(nil, "super-entity \(theirs.superentity?.name ?? "none") → \(superentity?.name ?? "none")") }
+    if !isBelowTheSame {
+      note(nil, "super-entity \(theirs.superentity?.name ?? "none") → \(superentity?.name ?? "none")")
+    }
     if isAbstract != theirs.isAbstract { note(nil, theirs.isAbstract ? "abstract → concrete" : "concrete → abstract") }
     for slotName in ManagedObjectModel.names(slots.map(\.name), theirs.slots.map(\.name)) {
       let here = slot(named: slotName).map { slots[$0] }

@@ -1,7 +1,7 @@
 /// What a model knows of one entity, compiled once.
 ///
-/// What an entity inherits it shares with its super-entity: an inherited property costs a reference to its description and one
-/// to its slot, and nothing at all in an entity that adds no properties of its own.
+/// What an entity inherits it shares with its super-entity: an inherited property costs a reference to its description
+/// and one to its slot, and nothing at all in an entity that adds no properties of its own.
 struct EntityRecord: Sendable {
   let description: EntityDescription
   let superentity: Int?
@@ -16,7 +16,8 @@ struct EntityRecord: Sendable {
   fileprivate(set) var ownSlots: [ScalarString: Int] = [:]
 }
 
-/// Makes the entity records of a description that has no errors, in time and memory linear in it and in what is inherited.
+/// Makes the entity records of a description that has no errors, in time and memory linear in it and in what is
+/// inherited.
 struct ModelCompiler {
   private struct Found {
     var description: EntityDescription
@@ -103,13 +104,16 @@ struct ModelCompiler {
       preorder[starts[position]] = numbers[position]
       let above = entry.parent.flatMap { made[numbers[$0]] }
       made[numbers[position]] = EntityRecord(
-        description: entry.description, superentity: entry.parent.map { numbers[$0] }, root: above?.root ?? numbers[position],
+        description: entry.description, superentity: entry.parent.map { numbers[$0] },
+        root: above?.root ?? numbers[position],
         below: starts[position]..<starts[position] + sizes[position],
         properties: Self.extended(above?.properties, by: entry.description.properties),
         uniquenessConstraints: Self.extended(above?.uniquenessConstraints, by: entry.description.uniquenessConstraints))
     }
     records = made.compactMap { $0 }
-    for index in records.indices { if let parent = records[index].superentity { records[parent].subentities.append(index) } }
+    for index in records.indices {
+      if let parent = records[index].superentity { records[parent].subentities.append(index) }
+    }
   }
 
   /// The inherited list itself where nothing is added to it.
@@ -125,7 +129,8 @@ struct ModelCompiler {
     var own: [Draft] = []
     for property in found[position].description.properties {
       switch property {
-      case .attribute(let attribute) where !attribute.isTransient: add(attribute, property, name: attribute.name, depth: 0, to: &own)
+      case .attribute(let attribute) where !attribute.isTransient:
+        add(attribute, property, name: attribute.name, depth: 0, to: &own)
       case .relationship(let relationship) where !relationship.isTransient:
         own.append(
           Draft(
@@ -148,7 +153,8 @@ struct ModelCompiler {
     _ attribute: AttributeDescription, _ property: PropertyDescription, name: String, depth: Int, to own: inout [Draft]
   ) {
     guard case .composite(let compositeName) = attribute.type else {
-      own.append(Draft(name: name, kind: .attribute(attribute.type), isOptional: attribute.isOptional, property: property))
+      own.append(
+        Draft(name: name, kind: .attribute(attribute.type), isOptional: attribute.isOptional, property: property))
       return
     }
     // Cycles are a model error; the bound only keeps a bad caller from looping.
@@ -165,18 +171,21 @@ struct ModelCompiler {
     let own = drafts[position].enumerated().map { offset, draft in
       guard case .relationship(let relationship) = draft.property else {
         return Slot(
-          name: draft.name, index: first + offset, kind: draft.kind, isOptional: draft.isOptional, property: draft.property)
+          name: draft.name, index: first + offset, kind: draft.kind, isOptional: draft.isOptional,
+          property: draft.property)
       }
       let inverse = inverse(of: relationship, in: numbers[position])
       return Slot(
-        name: draft.name, index: first + offset, kind: draft.kind, isOptional: draft.isOptional, property: draft.property,
+        name: draft.name, index: first + offset, kind: draft.kind, isOptional: draft.isOptional,
+        property: draft.property,
         destination: indexByName[ScalarString(relationship.destinationEntityName)] ?? -1, inverseSlot: inverse ?? -1)
     }
     let inherited = found[position].parent.map { records[numbers[$0]].slots }
     records[numbers[position]].slots = Self.extended(inherited, by: own)
   }
 
-  /// The slot at the destination of the relationship that names this one, of that entity, for its inverse as this one names it.
+  /// The slot at the destination of the relationship that names this one, of that entity, for its inverse as this one
+  /// names it.
   private func inverse(of relationship: RelationshipDescription, in owner: Int) -> Int? {
     guard let name = relationship.inverseName,
       let destination = indexByName[ScalarString(relationship.destinationEntityName)]
@@ -203,7 +212,8 @@ struct ModelCompiler {
 }
 
 extension RelationshipDescription {
-  /// Whether each of the two names the other for its inverse. Whether they lead to each other's entities is for the caller.
+  /// Whether each of the two names the other for its inverse. Whether they lead to each other's entities is for the
+  /// caller.
   package func isInverse(of other: RelationshipDescription) -> Bool {
     guard let mine = inverseName, let its = other.inverseName else { return false }
     return mine.utf8.elementsEqual(other.name.utf8) && its.utf8.elementsEqual(name.utf8)

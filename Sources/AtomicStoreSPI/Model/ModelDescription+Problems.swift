@@ -10,15 +10,16 @@ extension ModelDescription {
   static let maximumEntityCount = 65_536
   /// How many properties of its own an entity may have.
   public static let maximumPropertyCount = 65_536
-  /// How many properties all entities together may inherit, each counted in every entity that inherits it: what a model of few
-  /// bytes could make without bound.
+  /// How many properties all entities together may inherit, each counted in every entity that inherits it: what a model
+  /// of few bytes could make without bound.
   static let maximumInheritedCount = 500_000
   /// How many attributes all attributes of composite types may come to, for the same reason.
   static let maximumPartCount = 100_000
 
   /// Everything that is wrong or questionable, in the model's order. A model with errors cannot be frozen.
   ///
-  /// The rules are those of the Core Data guide on models and relationships; what real models do and live with is a warning.
+  /// The rules are those of the Core Data guide on models and relationships; what real models do and live with is a
+  /// warning.
   public func problems() -> [ModelProblem] {
     var checker = ModelChecker(model: self)
     checker.check()
@@ -141,7 +142,9 @@ private struct ModelChecker {
       }
       inherited += above
       for case .attribute(let attribute) in entry.entity.properties {
-        guard case .composite(let name) = attribute.type, let size = compositeSizes[ScalarString(name)] else { continue }
+        guard case .composite(let name) = attribute.type, let size = compositeSizes[ScalarString(name)] else {
+          continue
+        }
         own += size
         parts += size
       }
@@ -221,7 +224,8 @@ private struct ModelChecker {
       }
     }
     // Indexes speed up other stores; one on nothing harms nobody here.
-    for name in entity.compoundIndexes.joined() + entity.fetchIndexes.flatMap({ $0.elements.compactMap(\.propertyName) })
+    for name in entity.compoundIndexes.joined()
+      + entity.fetchIndexes.flatMap({ $0.elements.compactMap(\.propertyName) })
     where property(rootOf(name), of: entity.name) == nil && !["self", "entity"].contains(name) {
       warning(.unknownIndexProperty, entity.name, name, "an index names it, and it does not exist")
     }
@@ -281,7 +285,9 @@ private struct ModelChecker {
     if let expression = attribute.derivationExpression, expression.isEmpty {
       error(.missingDerivation, owner, attribute.name, "the attribute is derived from nothing")
     } else if let expression = attribute.derivationExpression, let problem = DerivationExpression(expression).problem {
-      error(.unreadableDerivation, owner, attribute.name, "the derivation '\(expression.prefix(100))' cannot be read: \(problem)")
+      error(
+        .unreadableDerivation, owner, attribute.name,
+        "the derivation '\(expression.prefix(100))' cannot be read: \(problem)")
     }
   }
 
@@ -333,7 +339,8 @@ private struct ModelChecker {
         if onTrail.contains(targets[next]) {
           warning(
             .derivationCycle, entities[derived.entity].entity.name, derived.name.string,
-            "the attribute is derived from itself, by way of \(entities[targets[next].entity].entity.name).\(targets[next].name.string): it may never settle")
+            "the attribute is derived from itself, by way of \(entities[targets[next].entity].entity.name).\(targets[next].name.string): it may never settle"
+          )
         } else if !settled.contains(targets[next]) {
           trail.append((targets[next], 0))
           onTrail.insert(targets[next])
@@ -435,8 +442,8 @@ private struct ModelChecker {
     measureComposites()
   }
 
-  /// Finds composites that contain themselves, from the innermost outwards: one is measured when all within it are. What
-  /// is left over leads in a circle. Their sizes multiply, so they are bounded before anyone spreads them out.
+  /// Finds composites that contain themselves, from the innermost outwards: one is measured when all within it are.
+  /// What is left over leads in a circle. Their sizes multiply, so they are bounded before anyone spreads them out.
   private mutating func measureComposites() {
     var measures: [ScalarString: (depth: Int, size: Int)] = [:]
     var users: [ScalarString: [ScalarString]] = [:]

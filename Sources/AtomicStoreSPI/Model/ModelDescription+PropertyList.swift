@@ -10,20 +10,24 @@ extension ModelDescription {
     list.put("formatVersion", .integer(Int128(Self.propertyListVersion)))
     list.put("versionIdentifiers", versionIdentifiers)
     list.put("entities", entities.map { Self.encode($0) })
-    list.put("composites", composites.map { composite in
-      var item = SchemaWriter()
-      item.put("name", .string(composite.name))
-      item.put("attributes", composite.attributes.map { Self.encode(.attribute($0)) })
-      item.put(extras: composite.extras)
-      return item.value
-    })
-    list.put("configurations", configurations.map { configuration in
-      var item = SchemaWriter()
-      item.put("name", .string(configuration.name))
-      item.put("entities", configuration.entityNames)
-      item.put(extras: configuration.extras)
-      return item.value
-    })
+    list.put(
+      "composites",
+      composites.map { composite in
+        var item = SchemaWriter()
+        item.put("name", .string(composite.name))
+        item.put("attributes", composite.attributes.map { Self.encode(.attribute($0)) })
+        item.put(extras: composite.extras)
+        return item.value
+      })
+    list.put(
+      "configurations",
+      configurations.map { configuration in
+        var item = SchemaWriter()
+        item.put("name", .string(configuration.name))
+        item.put("entities", configuration.entityNames)
+        item.put(extras: configuration.extras)
+        return item.value
+      })
     list.put("fetchRequests", fetchRequestTemplates.map { Self.encode($0) })
     list.put("inferred", isInferred)
     list.put(extras: extras)
@@ -38,7 +42,8 @@ extension ModelDescription {
     guard let version = try reader.integer("formatVersion") else { throw reader.bad("formatVersion", "is missing") }
     guard version <= Self.propertyListVersion else {
       throw PersistentStoreError(
-        .unsupportedVersion, "the model in the store is of form \(version), this version reads up to "
+        .unsupportedVersion,
+        "the model in the store is of form \(version), this version reads up to "
           + "\(Self.propertyListVersion)")
     }
     self.init(
@@ -82,23 +87,27 @@ extension ModelDescription {
     item.put("subentities", entity.subentities.map { encode($0) })
     item.put("uniqueness", entity.uniquenessConstraints.map { .array($0.map { .string($0) }) })
     item.put("compoundIndexes", entity.compoundIndexes.map { .array($0.map { .string($0) }) })
-    item.put("fetchIndexes", entity.fetchIndexes.map { index in
-      var item = SchemaWriter()
-      item.put("name", .string(index.name))
-      item.put("elements", index.elements.map { element in
+    item.put(
+      "fetchIndexes",
+      entity.fetchIndexes.map { index in
         var item = SchemaWriter()
-        item.put("property", element.propertyName)
-        item.put("expression", element.expression)
-        item.put("expressionType", element.expressionType)
-        if element.collationType != "Binary" { item.put("collation", .string(element.collationType)) }
-        item.put("descending", !element.isAscending)
-        item.put(extras: element.extras)
+        item.put("name", .string(index.name))
+        item.put(
+          "elements",
+          index.elements.map { element in
+            var item = SchemaWriter()
+            item.put("property", element.propertyName)
+            item.put("expression", element.expression)
+            item.put("expressionType", element.expressionType)
+            if element.collationType != "Binary" { item.put("collation", .string(element.collationType)) }
+            item.put("descending", !element.isAscending)
+            item.put(extras: element.extras)
+            return item.value
+          })
+        item.put("predicate", index.partialIndexPredicate)
+        item.put(extras: index.extras)
         return item.value
       })
-      item.put("predicate", index.partialIndexPredicate)
-      item.put(extras: index.extras)
-      return item.value
-    })
     item.put("renaming", entity.renamingIdentifier)
     item.put("hashModifier", entity.versionHashModifier)
     item.put(userInfo: entity.userInfo)
@@ -272,12 +281,14 @@ extension ModelDescription {
     item.put(flag: "includesPendingChanges", request.includesPendingChanges)
     item.put(flag: "returnsObjectsAsFaults", request.returnsObjectsAsFaults)
     item.put(flag: "returnsDistinctResults", request.returnsDistinctResults)
-    item.put("sortOrder", request.sortOrder.map { key in
-      var item = SchemaWriter()
-      item.put("key", .string(key.keyPath))
-      item.put("descending", !key.isAscending)
-      return item.value
-    })
+    item.put(
+      "sortOrder",
+      request.sortOrder.map { key in
+        var item = SchemaWriter()
+        item.put("key", .string(key.keyPath))
+        item.put("descending", !key.isAscending)
+        return item.value
+      })
     item.put(extras: request.extras)
     return item.value
   }

@@ -112,7 +112,8 @@ public struct EntityDescription: Sendable, Equatable {
 
 /// A property of an entity as it is written down.
 ///
-/// Indirect, so that a copy is one reference: an entity's properties are in its list and in those of all entities below it.
+/// Indirect, so that a copy is one reference: an entity's properties are in its list and in those of all entities below
+/// it.
 public indirect enum PropertyDescription: Sendable, Equatable {
   /// A value, or a group of values if its type is a composite.
   case attribute(AttributeDescription)
@@ -245,8 +246,8 @@ public struct RelationshipDescription: Sendable, Equatable {
   public var maximumCount: Int
   /// Whether a to-many keeps its members in a sequence of their own. Has no effect on a to-one.
   public var isOrdered: Bool
-  /// For a to-many that a format inferred from data which does not say whether it is ordered. The sequence that a store has is kept, as if
-  /// it were ordered; comparisons take the members for a set. Has no effect where ``isOrdered``.
+  /// For a to-many that a format inferred from data which does not say whether it is ordered. The sequence that a store
+  /// has is kept, as if it were ordered; comparisons take the members for a set. Has no effect where ``isOrdered``.
   public var hasUnknownOrder: Bool
   /// What happens to the objects at the other end when an object is deleted. Defaults to nullify.
   public var deleteRule: DeleteRule
@@ -271,7 +272,8 @@ public struct RelationshipDescription: Sendable, Equatable {
   public init(
     name: String, destinationEntityName: String, inverseName: String? = nil, isOptional: Bool = true,
     isTransient: Bool = false, minimumCount: Int = 0, maximumCount: Int = 1, isOrdered: Bool = false,
-    hasUnknownOrder: Bool = false, deleteRule: DeleteRule = .nullify, isIndexed: Bool = false, renamingIdentifier: String? = nil,
+    hasUnknownOrder: Bool = false, deleteRule: DeleteRule = .nullify, isIndexed: Bool = false,
+    renamingIdentifier: String? = nil,
     versionHashModifier: String? = nil, userInfo: [UserInfoEntry] = [], extras: [ModelExtra] = []
   ) {
     self.name = name

@@ -73,7 +73,9 @@ public struct ModelProblem: Sendable, Hashable, CustomStringConvertible {
     case duplicateFetchRequest
   }
   /// Whether the model is refused for its size, not for a contradiction.
-  public var isLimit: Bool { severity == .error && [.tooManyEntities, .tooManyProperties, .compositeTooLarge].contains(code) }
+  public var isLimit: Bool {
+    severity == .error && [.tooManyEntities, .tooManyProperties, .compositeTooLarge].contains(code)
+  }
   /// Whether the model is refused.
   public var severity: Severity
   /// The kind of problem, for a program.

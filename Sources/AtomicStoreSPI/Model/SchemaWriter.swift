@@ -18,12 +18,14 @@ struct SchemaWriter {
     put("userInfo", userInfo.map { PropertyListValue.array([.string($0.key), .string($0.value)]) })
   }
   mutating func put(extras: [ModelExtra]) {
-    put("extras", extras.map { extra -> PropertyListValue in
-      switch extra {
-      case .attribute(let name, let value): .array([.string(name), .string(value)])
-      case .element(let text): .string(text)
-      }
-    })
+    put(
+      "extras",
+      extras.map { extra -> PropertyListValue in
+        switch extra {
+        case .attribute(let name, let value): .array([.string(name), .string(value)])
+        case .element(let text): .string(text)
+        }
+      })
   }
 
   /// A value with its kind, as text where a property list would round it: `["double", "nan(0x7ff8000000000001)"]`.

@@ -63,8 +63,8 @@ public struct Slot: Sendable, Equatable {
   }
   /// For relationships: the number of the destination entity.
   public var destination: Int { content.destination }
-  /// For relationships: the slot of the inverse at the destination, or -1 where no relationship there names this one for its
-  /// inverse as this one names it.
+  /// For relationships: the slot of the inverse at the destination, or -1 where no relationship there names this one
+  /// for its inverse as this one names it.
   public var inverseSlot: Int { content.inverseSlot }
 
   public static func == (one: Slot, other: Slot) -> Bool {
@@ -80,8 +80,9 @@ public struct Slot: Sendable, Equatable {
   public var isToMany: Bool { if case .toMany = kind { true } else { false } }
   /// Whether the slot holds an ordered to-many relationship. See also ``keepsSequence``.
   public var isOrdered: Bool { if case .toMany(ordered: true) = kind { true } else { false } }
-  /// Whether a to-many's members stay in the sequence that they were given in, because the relationship is ordered or because nothing says
-  /// that it is not (``RelationshipDescription/hasUnknownOrder``). The members of other to-manys ascend by reference.
+  /// Whether a to-many's members stay in the sequence that they were given in, because the relationship is ordered or
+  /// because nothing says that it is not (``RelationshipDescription/hasUnknownOrder``). The members of other to-manys
+  /// ascend by reference.
   public var keepsSequence: Bool { isOrdered || relationship?.hasUnknownOrder ?? false }
   /// Nil for relationships.
   public var attributeType: AttributeType? { if case .attribute(let type) = kind { type } else { nil } }

@@ -7,7 +7,8 @@ public struct VersionHashDifference: Sendable, Hashable, CustomStringConvertible
   public var propertyName: String?
   /// `Integer 16 → Integer 32`, `only in the model`, `the hash differs`.
   public var change: String
-  /// Whether the hash of the entity rests on a rule that no file was there to confirm: see ``Entity/unverifiedVersionHashRules``.
+  /// Whether the hash of the entity rests on a rule that no file was there to confirm: see
+  /// ``Entity/unverifiedVersionHashRules``.
   public var isUnverified: Bool
 
   /// The change of an entity or property that the store or the other model does not have.
@@ -23,17 +24,19 @@ public struct VersionHashDifference: Sendable, Hashable, CustomStringConvertible
   }
 
   public var description: String {
-    (propertyName.map { "\(entityName).\($0)" } ?? entityName) + ": " + change + (isUnverified ? " (hash not verified)" : "")
+    (propertyName.map { "\(entityName).\($0)" } ?? entityName) + ": " + change
+      + (isUnverified ? " (hash not verified)" : "")
   }
 }
 
 extension ManagedObjectModel {
-  /// Why Core Data would not take the stored hashes for those of this model: by entity, in name order. Empty where it would.
+  /// Why Core Data would not take the stored hashes for those of this model: by entity, in name order. Empty where it
+  /// would.
   ///
   /// - Parameters:
   ///   - stored: The hashes in the metadata of a store.
-  ///   - configuration: That the store is opened with; nil for all entities. Without one, a store whose hashes are those of a
-  ///     configuration of the model fits too.
+  ///   - configuration: That the store is opened with; nil for all entities. Without one, a store whose hashes are
+  ///     those of a configuration of the model fits too.
   ///   - storedModel: The model that the store carries, to name the properties that differ; nil where it carries none.
   public func versionHashDifferences(
     from stored: VersionHashes, configuration: String? = nil, storedModel: ManagedObjectModel? = nil
@@ -46,7 +49,8 @@ extension ManagedObjectModel {
     // The stored model explains a hash only where it has that hash.
     let inputs = versionHashInputs()
     let storedInputs = Dictionary(
-      (storedModel?.versionHashInputs() ?? []).map { (ScalarString($0.name), $0) }, uniquingKeysWith: { first, _ in first })
+      (storedModel?.versionHashInputs() ?? []).map { (ScalarString($0.name), $0) },
+      uniquingKeysWith: { first, _ in first })
     let names = Set((mine.entries + stored.entries).map { ScalarString($0.entityName) }).sorted().map(\.string)
     return names.flatMap { name -> [VersionHashDifference] in
       let isUnverified = entity(named: name)?.unverifiedVersionHashRules.isEmpty == false
@@ -64,13 +68,14 @@ extension ManagedObjectModel {
       else { return difference("the hash differs") }
       let changes = inputs[index].changes(from: other)
       return changes.map {
-        VersionHashDifference(entityName: name, propertyName: $0.property, change: $0.change, isUnverified: isUnverified)
+        VersionHashDifference(
+          entityName: name, propertyName: $0.property, change: $0.change, isUnverified: isUnverified)
       }
     }
   }
 
-  /// In what the entities of this model differ from those of another, as far as version hashes are concerned: why Core Data would
-  /// migrate a store of the other model. Empty where it would open it as it is.
+  /// In what the entities of this model differ from those of another, as far as version hashes are concerned: why Core
+  /// Data would migrate a store of the other model. Empty where it would open it as it is.
   public func versionHashDifferences(from other: ManagedObjectModel) -> [VersionHashDifference] {
     versionHashDifferences(from: other.versionHashes, storedModel: other)
   }
@@ -83,7 +88,9 @@ extension VersionHashes {
     return names.compactMap { name in
       let (mine, theirs) = (self[name], other[name])
       guard mine != theirs else { return nil }
-      let change = mine == nil ? VersionHashDifference.onlyInStore : theirs == nil ? VersionHashDifference.onlyInModel : "the hash differs"
+      let change =
+        mine == nil
+        ? VersionHashDifference.onlyInStore : theirs == nil ? VersionHashDifference.onlyInModel : "the hash differs"
       return VersionHashDifference(entityName: name, change: change)
     }
   }
@@ -93,7 +100,9 @@ extension VersionHashInput {
   /// What differs, in words, from the other to this one. Inherited properties are named where they are declared.
   func changes(from other: VersionHashInput) -> [(property: String?, change: String)] {
     var found: [(property: String?, change: String)] = []
-    if isAbstract != other.isAbstract { found.append((nil, other.isAbstract ? "abstract → concrete" : "concrete → abstract")) }
+    if isAbstract != other.isAbstract {
+      found.append((nil, other.isAbstract ? "abstract → concrete" : "concrete → abstract"))
+    }
     if superentityName != other.superentityName {
       found.append((nil, "super-entity \(other.superentityName ?? "none") → \(superentityName ?? "none")"))
     } else if superentityHash != other.superentityHash {
@@ -101,10 +110,15 @@ extension VersionHashInput {
     }
     if modifier != other.modifier { found.append((nil, "hash modifier '\(other.modifier)' → '\(modifier)'")) }
     if constraints != other.constraints {
-      found.append((nil, "uniqueness constraints [\(other.constraints.joined(separator: ", "))] → [\(constraints.joined(separator: ", "))]"))
+      found.append(
+        (
+          nil,
+          "uniqueness constraints [\(other.constraints.joined(separator: ", "))] → [\(constraints.joined(separator: ", "))]"
+        ))
     }
     let mine = Dictionary(properties.map { (ScalarString($0.name), $0) }, uniquingKeysWith: { first, _ in first })
-    let theirs = Dictionary(other.properties.map { (ScalarString($0.name), $0) }, uniquingKeysWith: { first, _ in first })
+    let theirs = Dictionary(
+      other.properties.map { (ScalarString($0.name), $0) }, uniquingKeysWith: { first, _ in first })
     for name in Set(mine.keys).union(theirs.keys).sorted() {
       switch (mine[name], theirs[name]) {
       case (let mine?, let theirs?): found += mine.changes(from: theirs).map { (name.string, $0) }
@@ -122,10 +136,16 @@ extension VersionHashInput.Property {
     guard hash != other.hash else { return [] }
     var found: [String] = []
     switch (kind, other.kind) {
-    case (.attribute(let type, let isExternal, let isPreserved), .attribute(let oldType, let wasExternal, let wasPreserved)):
+    case (
+      .attribute(let type, let isExternal, let isPreserved), .attribute(let oldType, let wasExternal, let wasPreserved)
+    ):
       if type != oldType { found.append("\(Self.name(ofType: oldType)) → \(Self.name(ofType: type))") }
-      if isExternal != wasExternal { found.append(isExternal ? "external storage is allowed now" : "external storage is no longer allowed") }
-      if isPreserved != wasPreserved { found.append(isPreserved ? "preserved on deletion now" : "no longer preserved on deletion") }
+      if isExternal != wasExternal {
+        found.append(isExternal ? "external storage is allowed now" : "external storage is no longer allowed")
+      }
+      if isPreserved != wasPreserved {
+        found.append(isPreserved ? "preserved on deletion now" : "no longer preserved on deletion")
+      }
     case (.derived(let expression), .derived(let old)): found.append("derivation '\(old)' → '\(expression)'")
     case (
       .relationship(let destination, let inverse, let most, let least, let isOrdered),
@@ -153,7 +173,8 @@ extension VersionHashInput.Property {
 
   private static func name(ofType number: UInt32) -> String {
     let types: [AttributeType] = [
-      .undefined, .integer16, .integer32, .integer64, .decimal, .double, .float, .string, .boolean, .date, .binaryData, .uuid, .uri,
+      .undefined, .integer16, .integer32, .integer64, .decimal, .double, .float, .string, .boolean, .date, .binaryData,
+      .uuid, .uri,
       .transformable, .composite(""),
     ]
     return types.first { $0.versionHashNumber == number }?.modelName ?? String(number)

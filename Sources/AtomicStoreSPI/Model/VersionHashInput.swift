@@ -1,12 +1,14 @@
 /// What counts of one entity in its version hash: the bytes that are hashed, before they are.
 ///
-/// The rules were read off entities that Apple's software had hashed; what each rests on is in the article *Version hashes*.
+/// The rules were read off entities that Apple's software had hashed; what each rests on is in the article *Version
+/// hashes*.
 package struct VersionHashInput: Sendable, Equatable {
   package struct Property: Sendable, Equatable {
     package enum Kind: Sendable, Equatable {
       case attribute(type: UInt32, isStoredExternally: Bool, isPreservedOnDeletion: Bool)
       case derived(expression: String)
-      case relationship(destination: String, inverse: String?, maximumCount: UInt32, minimumCount: UInt32, isOrdered: Bool)
+      case relationship(
+        destination: String, inverse: String?, maximumCount: UInt32, minimumCount: UInt32, isOrdered: Bool)
     }
     package var name: String
     package var isOptional: Bool
@@ -89,7 +91,8 @@ extension VersionHashInput.Property {
     isOptional = relationship.isOptional
     modifier = relationship.versionHashModifier ?? ""
     kind = .relationship(
-      destination: relationship.destinationEntityName, inverse: relationship.isItsOwnInverse(in: entity) ? nil : relationship.inverseName,
+      destination: relationship.destinationEntityName,
+      inverse: relationship.isItsOwnInverse(in: entity) ? nil : relationship.inverseName,
       maximumCount: relationship.storedCount("maxCount", relationship.maximumCount),
       minimumCount: relationship.storedCount("minCount", relationship.minimumCount), isOrdered: relationship.isOrdered)
   }
@@ -146,7 +149,8 @@ extension AttributeType {
 }
 
 extension AttributeDescription {
-  /// Whether the history of a store keeps the value when the object is deleted (`preserveAfterDeletion` in model files).
+  /// Whether the history of a store keeps the value when the object is deleted (`preserveAfterDeletion` in model
+  /// files).
   public var preservesValueInHistoryOnDeletion: Bool { extras.value(of: "preserveAfterDeletion") == "YES" }
 
   /// What a derived attribute's aggregate is restricted to; nil for none.

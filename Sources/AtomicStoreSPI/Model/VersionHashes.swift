@@ -2,9 +2,9 @@ public import FoundationEssentials
 
 /// The version hashes of the entities of a model, as Core Data computes them and keeps them in the metadata of stores.
 ///
-/// Two models whose entities have the same hashes are one model for Core Data: it opens a store of the one with the other without
-/// migration. Names, types, optionality and relationships count; classes, defaults, validation, delete rules, indexes and user info
-/// do not. See ``ManagedObjectModel/versionHashes``.
+/// Two models whose entities have the same hashes are one model for Core Data: it opens a store of the one with the
+/// other without migration. Names, types, optionality and relationships count; classes, defaults, validation, delete
+/// rules, indexes and user info do not. See ``ManagedObjectModel/versionHashes``.
 public struct VersionHashes: Sendable, Equatable {
   /// The key of the hashes in the metadata of a store: a dictionary of entity names and 32 bytes each.
   public static let metadataKey = "NSStoreModelVersionHashes"
@@ -18,7 +18,8 @@ public struct VersionHashes: Sendable, Equatable {
   public static let digestMetadataKey = "NSStoreModelVersionHashesDigest"
   /// The key of ``checksum`` in metadata.
   public static let checksumMetadataKey = "NSStoreModelVersionChecksumKey"
-  /// The metadata keys that are derived from the model. A comparison of stores looks at one of them only where both stores have it.
+  /// The metadata keys that are derived from the model. A comparison of stores looks at one of them only where both
+  /// stores have it.
   public static let derivedMetadataKeys = [
     metadataKey, versionMetadataKey, identifiersMetadataKey, digestMetadataKey, checksumMetadataKey,
   ]
@@ -70,8 +71,8 @@ public struct VersionHashes: Sendable, Equatable {
     Data(SHA2.sha512(entries.flatMap { Array($0.entityName.utf8) + $0.hash })).base64EncodedString()
   }
 
-  /// `NSStoreModelVersionChecksumKey`, and the checksum in the `VersionInfo.plist` of a compiled model: SHA-256 over the hashes of
-  /// all entities, in base64.
+  /// `NSStoreModelVersionChecksumKey`, and the checksum in the `VersionInfo.plist` of a compiled model: SHA-256 over
+  /// the hashes of all entities, in base64.
   public var checksum: String { Data(SHA2.sha256(entries.flatMap { Array($0.hash) })).base64EncodedString() }
 
   /// The hashes as metadata has them.
@@ -91,7 +92,9 @@ extension VersionHashes {
 
 extension VersionHashes: CustomStringConvertible {
   /// One line for each entity: the hash in hexadecimal, two spaces, the name.
-  public var description: String { entries.map { "\(Self.hexadecimal($0.hash))  \($0.entityName)" }.joined(separator: "\n") }
+  public var description: String {
+    entries.map { "\(Self.hexadecimal($0.hash))  \($0.entityName)" }.joined(separator: "\n")
+  }
 
   /// Two lowercase digits for each byte.
   public static func hexadecimal(_ hash: Data) -> String {
@@ -100,14 +103,14 @@ extension VersionHashes: CustomStringConvertible {
 }
 
 extension ManagedObjectModel {
-  /// The version hashes of all entities. Computed with each call, in time linear in the size of the model with inherited properties
-  /// counted each time.
+  /// The version hashes of all entities. Computed with each call, in time linear in the size of the model with
+  /// inherited properties counted each time.
   ///
   /// ``Entity/unverifiedVersionHashRules`` tells which of them rest on rules that no file was there to confirm.
   public var versionHashes: VersionHashes { versionHashes() }
 
-  /// The version hashes of the entities of a configuration, as a store that is opened with it has them in its metadata; nil where
-  /// the model does not have the configuration.
+  /// The version hashes of the entities of a configuration, as a store that is opened with it has them in its metadata;
+  /// nil where the model does not have the configuration.
   public func versionHashes(forConfiguration name: String?) -> VersionHashes? {
     guard let entities = entities(forConfiguration: name) else { return nil }
     return versionHashes.restricted(to: entities)
@@ -116,11 +119,15 @@ extension ManagedObjectModel {
   /// - Parameter change: Changes what is hashed, for tests that break a rule.
   package func versionHashes(changing change: (Entity, inout VersionHashInput) -> Void = { _, _ in }) -> VersionHashes {
     VersionHashes(
-      zip(entities, versionHashInputs(changing: change)).map { VersionHashes.Entry(entityName: $0.name, hash: Data($1.hash)) })
+      zip(entities, versionHashInputs(changing: change)).map {
+        VersionHashes.Entry(entityName: $0.name, hash: Data($1.hash))
+      })
   }
 
   /// What is hashed of each entity, by its number.
-  package func versionHashInputs(changing change: (Entity, inout VersionHashInput) -> Void = { _, _ in }) -> [VersionHashInput] {
+  package func versionHashInputs(changing change: (Entity, inout VersionHashInput) -> Void = { _, _ in })
+    -> [VersionHashInput]
+  {
     var inputs = [VersionHashInput?](repeating: nil, count: entityCount)
     func input(_ entity: Entity) -> VersionHashInput {
       if let known = inputs[entity.index] { return known }
@@ -142,8 +149,8 @@ extension Entity {
     return Data(above.reversed().reduce([]) { hash, entity in VersionHashInput(entity, superentityHash: hash).hash })
   }
 
-  /// What the version hash rests on that no file of Apple's software was there to confirm; empty for most. In words, such as
-  /// `relationship 'parent' is its own inverse`, its super-entities' included.
+  /// What the version hash rests on that no file of Apple's software was there to confirm; empty for most. In words,
+  /// such as `relationship 'parent' is its own inverse`, its super-entities' included.
   public var unverifiedVersionHashRules: [String] {
     var found: [String] = superentity.map { $0.unverifiedVersionHashRules } ?? []
     func isPlain(_ text: String) -> Bool { text.utf8.allSatisfy { $0 < 0x80 } }
@@ -168,7 +175,9 @@ extension Entity {
           found.append("derived attribute '\(attribute.name)' has a filtering predicate")
         }
       case .relationship(let relationship):
-        if relationship.isItsOwnInverse(in: self) { found.append("relationship '\(relationship.name)' is its own inverse") }
+        if relationship.isItsOwnInverse(in: self) {
+          found.append("relationship '\(relationship.name)' is its own inverse")
+        }
       case .fetchedProperty: break
       }
     }

@@ -57,7 +57,8 @@ struct Extent {
 }
 
 /// One property's values for all rows of one entity: cells of one width, a bitmap of those present, and for values of
-/// any length a heap. Raw memory, since a load writes ten million cells: an array element in a class costs 17 ns, this 1.
+/// any length a heap. Raw memory, since a load writes ten million cells: an array element in a class costs 17 ns,
+/// this 1.
 struct ColumnHeader {
   let layout: CellLayout
   let width: Int
@@ -229,7 +230,9 @@ struct ColumnHeader {
   }
 
   /// How many bytes so many rows take.
-  static func size(_ layout: CellLayout, rows: Int) -> Int { rows * layout.width + (layout.hasPresence ? (rows + 63) / 64 * 8 : 0) }
+  static func size(_ layout: CellLayout, rows: Int) -> Int {
+    rows * layout.width + (layout.hasPresence ? (rows + 63) / 64 * 8 : 0)
+  }
 
   /// How many units of the heap a row's value takes.
   func heapLength(_ row: Int) -> Int {

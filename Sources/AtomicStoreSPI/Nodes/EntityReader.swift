@@ -2,12 +2,12 @@ public import FoundationEssentials
 
 /// Typed, cheap access to the rows of one entity: what a format's `save` loops over.
 ///
-/// In a snapshot given to `save`, rows are 0 ..< ``count``, ascending by reference, none deleted, and unordered
-/// to-many lists ascend by reference too, but where their order is unknown: writing them as they come makes equal graphs equal bytes.
-/// Ask a slot only for what its ``Slot/kind`` holds: another question is answered with zero or nothing.
+/// In a snapshot given to `save`, rows are 0 ..< ``count``, ascending by reference, none deleted, and unordered to-many
+/// lists ascend by reference too, but where their order is unknown: writing them as they come makes equal graphs equal
+/// bytes. Ask a slot only for what its ``Slot/kind`` holds: another question is answered with zero or nothing.
 public struct EntityReader: Sendable {
-  /// What is read. Behind one reference, since formats keep readers in arrays, and a copy of all that a table holds would
-  /// count a dozen.
+  /// What is read. Behind one reference, since formats keep readers in arrays, and a copy of all that a table holds
+  /// would count a dozen.
   private final class Content: Sendable {
     let table: EntityTable
     let owner: NodeTable
@@ -174,7 +174,8 @@ public struct EntityReader: Sendable {
       next += Int(extent.length)
     }
     guard next == header.pointee.heapCount else { return nil }
-    let bytes = UnsafeBufferPointer(start: UnsafePointer(header.pointee.heap.assumingMemoryBound(to: UInt8.self)), count: next)
+    let bytes = UnsafeBufferPointer(
+      start: UnsafePointer(header.pointee.heap.assumingMemoryBound(to: UInt8.self)), count: next)
     return _overrideLifetime(Span(_unsafeElements: bytes), borrowing: self)
   }
 }

@@ -34,8 +34,8 @@ struct EntityTable: Sendable {
     return .integer(referenceNumbers.header.pointee.cell(row, as: Int64.self))
   }
 
-  /// Gives the slots that have no column of their own one without values: the same for all of one layout, so that what no
-  /// row has a value of costs next to nothing.
+  /// Gives the slots that have no column of their own one without values: the same for all of one layout, so that what
+  /// no row has a value of costs next to nothing.
   mutating func fillUnused() {
     guard count > 0 else { return }
     var empty = [Column?](repeating: nil, count: CellLayout.allCases.count)

@@ -75,7 +75,8 @@ public struct NodeTable: Sendable {
       case .float: return .float(Float(bitPattern: column.pointee.cell(row, as: UInt32.self)))
       case .double: return .double(Double(bitPattern: column.pointee.cell(row, as: UInt64.self)))
       case .date:
-        return .date(Date(timeIntervalSinceReferenceDate: Double(bitPattern: column.pointee.cell(row, as: UInt64.self))))
+        return .date(
+          Date(timeIntervalSinceReferenceDate: Double(bitPattern: column.pointee.cell(row, as: UInt64.self))))
       case .uuid:
         let cell = UnsafeRawBufferPointer(start: column.pointee.cells + row * 16, count: 16)
         return .uuid(UUID(bytes: cell.assumingMemoryBound(to: UInt8.self)))
@@ -180,7 +181,9 @@ extension NodeTable {
       if Set(list).count != list.count {
         throw PersistentStoreError(.invalidValue, "an object stands twice in the relationship", at: place)
       }
-      if !description.keepsSequence { list.sort { reference(of: NodeHandle(bits: $0)) < reference(of: NodeHandle(bits: $1)) } }
+      if !description.keepsSequence {
+        list.sort { reference(of: NodeHandle(bits: $0)) < reference(of: NodeHandle(bits: $1)) }
+      }
       let header = entities[node.entity].own(slot)
       let replaced = header.pointee.heapLength(row)
       guard header.pointee.setHandles(row, list) else { throw .columnFull(place) }
@@ -286,7 +289,9 @@ extension ColumnHeader {
       setCell(row, date.timeIntervalSinceReferenceDate.bitPattern)
       markPresent(row)
     case .uuid(let uuid):
-      withUnsafeBytes(of: uuid.uuid) { (cells + row * 16).copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(cells), byteCount: 16) }
+      withUnsafeBytes(of: uuid.uuid) {
+        (cells + row * 16).copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(cells), byteCount: 16)
+      }
       markPresent(row)
     case .decimal(let number): return text(number.description, &self)
     case .string(let string): return text(string, &self)

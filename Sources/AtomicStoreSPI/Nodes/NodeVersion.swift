@@ -234,6 +234,7 @@ package struct ColumnView {
     let length = UInt32(truncatingIfNeeded: place >> 32)
     guard length != .max else { return UnsafeBufferPointer(start: nil, count: 0) }
     return UnsafeBufferPointer(
-      start: (heap + Int(UInt32(truncatingIfNeeded: place)) &* 8).assumingMemoryBound(to: UInt64.self), count: Int(length))
+      start: (heap + Int(UInt32(truncatingIfNeeded: place)) &* 8).assumingMemoryBound(to: UInt64.self),
+      count: Int(length))
   }
 }

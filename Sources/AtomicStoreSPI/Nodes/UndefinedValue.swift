@@ -49,7 +49,9 @@ extension UUID {
   /// The UUID of sixteen bytes; fewer are filled with zeros.
   init(bytes: UnsafeBufferPointer<UInt8>) {
     var value: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-    withUnsafeMutableBytes(of: &value) { $0.copyMemory(from: UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes).prefix(16))) }
+    withUnsafeMutableBytes(of: &value) {
+      $0.copyMemory(from: UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes).prefix(16)))
+    }
     self.init(uuid: value)
   }
 }

@@ -72,10 +72,12 @@ extension FetchExpression {
     case .function(let name, let arguments): .function(name, arguments.map(expressions))
     case .custom(let target, let name, let arguments): .custom(expressions(target), name, arguments.map(expressions))
     case .aggregate(let list): .aggregate(list.map(expressions))
-    case .subquery(let list, let variable, let predicate): .subquery(expressions(list), variable: variable, predicates(predicate))
+    case .subquery(let list, let variable, let predicate):
+      .subquery(expressions(list), variable: variable, predicates(predicate))
     case .set(let operation, let one, let other): .set(operation, expressions(one), expressions(other))
     case .cast(let value, let type): .cast(expressions(value), type)
-    case .conditional(let predicate, let one, let other): .conditional(predicates(predicate), expressions(one), expressions(other))
+    case .conditional(let predicate, let one, let other):
+      .conditional(predicates(predicate), expressions(one), expressions(other))
     case .fetch(let list): .fetch(list.map(expressions))
     case .assignment(let name, let value): .assignment(name, expressions(value))
     }

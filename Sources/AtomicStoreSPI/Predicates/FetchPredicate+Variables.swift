@@ -3,7 +3,11 @@ extension FetchPredicate {
   ///
   /// Variables that a `SUBQUERY` declares are its own and stay in it.
   public func substituting(_ variables: [String: FetchExpression]) -> FetchPredicate {
-    mapParts { $0.substituting(variables) } expressions: { $0.substituting(variables) }
+    mapParts {
+      $0.substituting(variables)
+    } expressions: {
+      $0.substituting(variables)
+    }
   }
 
   /// The names of the variables that are left, without those that subqueries declare, in the order they appear.
@@ -23,7 +27,12 @@ extension FetchExpression {
       var inner = variables
       inner[variable] = nil
       return .subquery(list.substituting(variables), variable: variable, predicate.substituting(inner))
-    default: return mapParts { $0.substituting(variables) } expressions: { $0.substituting(variables) }
+    default:
+      return mapParts {
+        $0.substituting(variables)
+      } expressions: {
+        $0.substituting(variables)
+      }
     }
   }
 }

@@ -1,7 +1,7 @@
 /// A condition on objects: what `NSPredicate` is elsewhere, as a value.
 ///
-/// Made from Core Data's format language (`FetchPredicate(format:)`), or case by case. Two are equal when they are the same
-/// tree; `predicateFormat` is a text that gives the same tree again.
+/// Made from Core Data's format language (`FetchPredicate(format:)`), or case by case. Two are equal when they are the
+/// same tree; `predicateFormat` is a text that gives the same tree again.
 public indirect enum FetchPredicate: Hashable, Sendable {
   /// `TRUEPREDICATE`, `FALSEPREDICATE`.
   case value(Bool)
@@ -72,7 +72,8 @@ public indirect enum FetchPredicate: Hashable, Sendable {
     case matches = "MATCHES"
   }
 
-  /// Which elements of a to-many on the left must fulfil the comparison. `NONE` is ``FetchPredicate/not(_:)`` of `.any`.
+  /// Which elements of a to-many on the left must fulfil the comparison. `NONE` is ``FetchPredicate/not(_:)`` of
+  /// `.any`.
   public enum Modifier: String, Sendable {
     /// None: the left side is one value, or a list as a whole.
     case direct = ""

@@ -17,8 +17,8 @@ public struct SortKey: Sendable, Hashable {
     /// By Unicode scalars, as the options say.
     case scalars
     /// As people expect names in a list: letters of either case and with any accent together, digits by the number that
-    /// they make (`Item 9` before `Item 10`); texts that differ in nothing else by scalars. The same everywhere: it does
-    /// not depend on a language.
+    /// they make (`Item 9` before `Item 10`); texts that differ in nothing else by scalars. The same everywhere: it
+    /// does not depend on a language.
     case localizedStandard
   }
 

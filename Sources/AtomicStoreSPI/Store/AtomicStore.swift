@@ -25,13 +25,13 @@ public import FoundationEssentials
 /// relationships, assigns references, stages what is written and renames it. A format only reads content that it
 /// recognized, never an empty file, and an error in its clean-up does not prevent the kit's.
 ///
-/// Adopt it with a `struct`. There is one value for each open store, and its methods are called one at a time, so it needs
-/// no locks.
+/// Adopt it with a `struct`. There is one value for each open store, and its methods are called one at a time, so it
+/// needs no locks.
 ///
 /// ## A whole format
 ///
-/// This one passes the conformance checks that `Conformance.smoke(for:)` selects. It keeps no metadata and no model, and
-/// says so in its traits.
+/// This one passes the conformance checks that `Conformance.smoke(for:)` selects. It keeps no metadata and no model,
+/// and says so in its traits.
 ///
 /// ```swift
 /// import AtomicStoreSPI
@@ -187,15 +187,15 @@ public protocol AtomicStore: Sendable {
   /// What the format can keep, and what it cannot.
   static var traits: StoreTraits { get }
 
-  /// Returns whether the content is this format's. Called for every file that is opened without a type, so keep it cheap: the
-  /// probe has the first bytes. Do not decide by the file name; the kit does that if no format is sure.
+  /// Returns whether the content is this format's. Called for every file that is opened without a type, so keep it
+  /// cheap: the probe has the first bytes. Do not decide by the file name; the kit does that if no format is sure.
   static func recognize(_ probe: StoreProbe) -> Recognition
 
   /// What this store can keep, where its options or its path make it differ from ``traits-type.property``, the default.
   var traits: StoreTraits { get }
 
-  /// Whether this store is written as one file or as a directory. The default is the layout of the traits; a format that
-  /// supports both decides by path and options.
+  /// Whether this store is written as one file or as a directory. The default is the layout of the traits; a format
+  /// that supports both decides by path and options.
   var layout: StoreLayout { get }
 
   /// Creates the value for a store that is opened, or created, at the configuration's path. Does not read or write.
@@ -203,40 +203,40 @@ public protocol AtomicStore: Sendable {
   /// - Throws: `.invalidOption` for option values that are not valid. Unknown options never get here.
   init(_ configuration: StoreConfiguration) throws(PersistentStoreError)
 
-  /// Reads the metadata without decoding objects. Called before every load, and alone when a caller wants only metadata: keep
-  /// it cheap. For a file that has no metadata, derive the UUID from something stable.
+  /// Reads the metadata without decoding objects. Called before every load, and alone when a caller wants only
+  /// metadata: keep it cheap. For a file that has no metadata, derive the UUID from something stable.
   mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata
 
   /// Infers the model from the data, for a file that has none (``StoreMetadata/model`` is nil) when the caller has none
   /// either. The default throws `.modelNeeded`.
   mutating func inferModel(from source: StoreSource) throws(PersistentStoreError) -> ModelDescription
 
-  /// Reads all nodes. For each: begin it with its entity and reference object, set its values, and name the destinations of
-  /// its relationships by reference. The kit resolves those afterwards and creates the object IDs.
+  /// Reads all nodes. For each: begin it with its entity and reference object, set its values, and name the
+  /// destinations of its relationships by reference. The kit resolves those afterwards and creates the object IDs.
   ///
-  /// - Throws: `.malformed`, with the location, for anything that the format does not understand: what is skipped here is lost
-  ///   with the next save.
+  /// - Throws: `.malformed`, with the location, for anything that the format does not understand: what is skipped here
+  ///   is lost with the next save.
   mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError)
 
-  /// Returns the value of a slot that `load` deferred, when it is first read. The default throws: implement it if you defer
-  /// values.
+  /// Returns the value of a slot that `load` deferred, when it is first read. The default throws: implement it if you
+  /// defer values.
   ///
   /// Find the object by its reference: saves move nodes to other rows.
   mutating func value(slot: Int, of node: NodeHandle, in nodes: NodeTable) throws(PersistentStoreError) -> StoredValue
 
-  /// Whether ``save(_:to:)`` itself writes values that are still deferred, for example by copying their bytes from the file
-  /// that it read. ``NodeTable/isDeferred(slot:of:)`` tells which those are; they stay deferred after the save. The default is
-  /// false: before a save the kit reads every deferred value, and the nodes hold them all from then on.
+  /// Whether ``save(_:to:)`` itself writes values that are still deferred, for example by copying their bytes from the
+  /// file that it read. ``NodeTable/isDeferred(slot:of:)`` tells which those are; they stay deferred after the save.
+  /// The default is false: before a save the kit reads every deferred value, and the nodes hold them all from then on.
   var writesDeferredValues: Bool { get }
 
-  /// Returns a permanent reference for a new object, unique in its hierarchy. The default is the next integer that was never
-  /// used in this store. A format may derive the reference from the object's values instead (a natural key).
+  /// Returns a permanent reference for a new object, unique in its hierarchy. The default is the next integer that was
+  /// never used in this store. A format may derive the reference from the object's values instead (a natural key).
   mutating func newReferenceObject(
     for object: ManagedObjectSnapshot, in nodes: NodeTable, metadata: inout StoreMetadata
   ) throws(PersistentStoreError) -> ReferenceObject
 
-  /// Adds the node of a new object, which has its reference. The kit sets relationships afterwards, when all new nodes exist.
-  /// The default adds the node and sets its attributes.
+  /// Adds the node of a new object, which has its reference. The kit sets relationships afterwards, when all new nodes
+  /// exist. The default adds the node and sets its attributes.
   mutating func newCacheNode(
     for object: ManagedObjectSnapshot, in nodes: inout NodeTable
   ) throws(PersistentStoreError) -> NodeHandle
@@ -246,15 +246,15 @@ public protocol AtomicStore: Sendable {
     _ node: NodeHandle, from object: ManagedObjectSnapshot, in nodes: inout NodeTable
   ) throws(PersistentStoreError)
 
-  /// Called before nodes are removed, so that the format can release payloads attached to them. The default does nothing; the
-  /// kit removes the nodes.
+  /// Called before nodes are removed, so that the format can release payloads attached to them. The default does
+  /// nothing; the kit removes the nodes.
   mutating func willRemoveCacheNodes(_ removed: [NodeHandle], from nodes: inout NodeTable)
 
   /// Returns the part of a graph that this store's options select; nil, the default, for all of it.
   func selection(from snapshot: StoreSnapshot) throws(PersistentStoreError) -> StoreSelection?
 
-  /// Writes all nodes and the metadata to staged files, and to nothing else. When this returns, the kit publishes them as the
-  /// store, in one step; when it throws, the old store stays.
+  /// Writes all nodes and the metadata to staged files, and to nothing else. When this returns, the kit publishes them
+  /// as the store, in one step; when it throws, the old store stays.
   ///
   /// - Throws: `.unsupportedByFormat` for what the format cannot keep.
   mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError)
@@ -273,8 +273,9 @@ public protocol AtomicStore: Sendable {
     _ metadata: StoreMetadata, in source: StoreSource, to files: StagedFiles
   ) throws(PersistentStoreError) -> Bool
 
-  /// Called once before the store is closed: with its coordinator when it is removed from that, with nil after a load that
-  /// failed and when the coordinator is deallocated. The default does nothing; the kit's own clean-up follows in any case.
+  /// Called once before the store is closed: with its coordinator when it is removed from that, with nil after a load
+  /// that failed and when the coordinator is deallocated. The default does nothing; the kit's own clean-up follows in
+  /// any case.
   mutating func willRemove(from coordinator: (any StoreCoordinating)?)
 }
 
@@ -305,8 +306,10 @@ extension AtomicStore {
   ) throws(PersistentStoreError) -> StoredValue {
     let entity = nodes.model.entity(at: node.entity)
     throw PersistentStoreError(
-      .internalInconsistency, "\(Self.storeType) deferred a value and does not supply it: value(slot:of:in:) is missing",
-      at: StoreLocation(entity: entity.name, reference: nodes.reference(of: node).description, property: entity.slots[slot].name))
+      .internalInconsistency,
+      "\(Self.storeType) deferred a value and does not supply it: value(slot:of:in:) is missing",
+      at: StoreLocation(
+        entity: entity.name, reference: nodes.reference(of: node).description, property: entity.slots[slot].name))
   }
 
   public var writesDeferredValues: Bool { false }

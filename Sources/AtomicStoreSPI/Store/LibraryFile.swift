@@ -1,7 +1,7 @@
 import Glibc
 
-/// The headers of a dynamic library (ELF), looked at before the system's loader is: it maps what they describe without looking at
-/// the length of the file, so that a copy that was cut short ends the program with SIGBUS.
+/// The headers of a dynamic library (ELF), looked at before the system's loader is: it maps what they describe without
+/// looking at the length of the file, so that a copy that was cut short ends the program with SIGBUS.
 struct LibraryFile {
   private let descriptor: Int32
   private let path: String
@@ -22,17 +22,21 @@ struct LibraryFile {
 
   private func check() throws(PersistentStoreError) {
     let isNot = "this is no dynamic library"
-    guard size >= 4, try bytes(0, 4) == [0x7F, UInt8(ascii: "E"), UInt8(ascii: "L"), UInt8(ascii: "F")] else { throw refused(isNot) }
+    guard size >= 4, try bytes(0, 4) == [0x7F, UInt8(ascii: "E"), UInt8(ascii: "L"), UInt8(ascii: "F")] else {
+      throw refused(isNot)
+    }
     guard size >= 64 else { throw cut(64) }
     let header = try bytes(0, 64)
     // 64 bits, least significant byte first, as all machines that the kit runs on have it; a shared object.
     guard header[4] == 2, header[5] == 1 else { throw refused("this is a library for machines of another kind") }
     guard Self.number(header, at: 16, 2) == 3 else { throw refused(isNot) }
     let programs = (
-      offset: Self.number(header, at: 32, 8), size: Self.number(header, at: 54, 2), count: Self.number(header, at: 56, 2)
+      offset: Self.number(header, at: 32, 8), size: Self.number(header, at: 54, 2),
+      count: Self.number(header, at: 56, 2)
     )
     let sections = (
-      offset: Self.number(header, at: 40, 8), size: Self.number(header, at: 58, 2), count: Self.number(header, at: 60, 2)
+      offset: Self.number(header, at: 40, 8), size: Self.number(header, at: 58, 2),
+      count: Self.number(header, at: 60, 2)
     )
     guard programs.size >= 56, sections.count == 0 || sections.size >= 64 else { throw refused(isNot) }
     try checkWithin(programs.offset, programs.size * programs.count)
@@ -44,7 +48,9 @@ struct LibraryFile {
     for index in 0..<sections.count {
       let entry = try bytes(sections.offset + index * sections.size, 64)
       // A section of zeroes (SHT_NOBITS) takes no room in the file.
-      if Self.number(entry, at: 4, 4) != 8 { try checkWithin(Self.number(entry, at: 24, 8), Self.number(entry, at: 32, 8)) }
+      if Self.number(entry, at: 4, 4) != 8 {
+        try checkWithin(Self.number(entry, at: 24, 8), Self.number(entry, at: 32, 8))
+      }
     }
   }
 

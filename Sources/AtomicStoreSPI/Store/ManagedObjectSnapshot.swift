@@ -21,7 +21,9 @@ public struct SlotValues: Sendable, ExpressibleByDictionaryLiteral, Sequence {
 
   /// Creates a value in which all slots are absent.
   public init() {}
-  public init(dictionaryLiteral elements: (Int, StoredValue)...) { for (slot, value) in elements { self[slot] = value } }
+  public init(dictionaryLiteral elements: (Int, StoredValue)...) {
+    for (slot, value) in elements { self[slot] = value }
+  }
 
   /// Makes room for that many slots.
   public init(slotCount: Int) { cells = ContiguousArray(repeating: nil, count: slotCount) }

@@ -2,11 +2,13 @@ extension RelationshipRules {
   /// The rules as options, for whoever lists those of a format.
   public static let options: [StoreOption] = [
     StoreOption(
-      name: "inverses", help: "Where the two ends of a relationship contradict each other: refuse the store, or which end is right.",
+      name: "inverses",
+      help: "Where the two ends of a relationship contradict each other: refuse the store, or which end is right.",
       values: Inverses.allCases.map(\.rawValue)),
     StoreOption(
       name: "dangling",
-      help: "References to objects that do not exist: refuse the store, leave them out, or leave them out and keep their text in the metadata.",
+      help:
+        "References to objects that do not exist: refuse the store, leave them out, or leave them out and keep their text in the metadata.",
       values: DanglingReferences.allCases.map(\.rawValue)),
   ]
 
@@ -25,7 +27,8 @@ extension RelationshipRules {
     guard let text = options.removeValue(forKey: name) else { return nil }
     guard let choice = Choice(rawValue: text) else {
       throw PersistentStoreError(
-        .invalidOption, "the option '\(name)' takes \(Choice.allCases.map(\.rawValue).joined(separator: ", ")), not '\(text)'")
+        .invalidOption,
+        "the option '\(name)' takes \(Choice.allCases.map(\.rawValue).joined(separator: ", ")), not '\(text)'")
     }
     return choice
   }

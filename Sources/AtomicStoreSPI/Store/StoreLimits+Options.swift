@@ -5,7 +5,8 @@ extension StoreLimits {
     StoreOption(name: "maximumObjects", help: "The most objects (2147483647)."),
     StoreOption(name: "maximumValueBytes", help: "The most bytes of one text or one value (4294967294)."),
     StoreOption(name: "maximumDepth", help: "The most arrays and dictionaries in each other, in metadata (512)."),
-    StoreOption(name: "maximumMemory", help: "The most bytes of memory for values (32 MB and 48 times the file's size)."),
+    StoreOption(
+      name: "maximumMemory", help: "The most bytes of memory for values (32 MB and 48 times the file's size)."),
   ]
 
   /// Takes the limits out of the options.
@@ -16,7 +17,8 @@ extension StoreLimits {
     func number(_ name: String, _ most: Int) throws(PersistentStoreError) -> Int? {
       guard let text = options.removeValue(forKey: name) else { return nil }
       guard let value = Int(text), value >= 0, value <= most else {
-        throw PersistentStoreError(.invalidOption, "the option '\(name)' takes a whole number from 0 to \(most), not '\(text)'")
+        throw PersistentStoreError(
+          .invalidOption, "the option '\(name)' takes a whole number from 0 to \(most), not '\(text)'")
       }
       return value
     }

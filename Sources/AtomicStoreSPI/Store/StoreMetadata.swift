@@ -46,7 +46,8 @@ public struct StoreConfiguration: Sendable {
   public var options: StoreOptions
   /// Whether the store will never be saved.
   public var isReadOnly: Bool
-  /// The kit holds a load to those of bytes, objects and values; a format that reads nested things holds itself to the depth.
+  /// The kit holds a load to those of bytes, objects and values; a format that reads nested things holds itself to the
+  /// depth.
   public var limits: StoreLimits
 
   /// Creates a configuration. The coordinator does so; do it yourself to test a format.

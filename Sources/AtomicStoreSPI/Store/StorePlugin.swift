@@ -28,12 +28,12 @@ public final class StorePluginSink: Sendable {
 
 /// A dynamic library with store formats that somebody else made.
 ///
-/// It must have been built with the same compiler, against the same version of the kit, and share the program's copy of the
-/// kit: link the dynamic product, and let the program export its symbols. What it says of that is plain data, read before the
-/// plug-in is asked for its formats. Whatever does not fit is refused with both sides named.
+/// It must have been built with the same compiler, against the same version of the kit, and share the program's copy of
+/// the kit: link the dynamic product, and let the program export its symbols. What it says of that is plain data, read
+/// before the plug-in is asked for its formats. Whatever does not fit is refused with both sides named.
 ///
-/// Loading a library runs its constructors (`__attribute__((constructor))`, static initializers of C++), before anything of it can be
-/// checked: load only what you would run as a program.
+/// Loading a library runs its constructors (`__attribute__((constructor))`, static initializers of C++), before
+/// anything of it can be checked: load only what you would run as a program.
 public struct StorePlugin: Sendable {
   /// The version of the kit that this program has, such as `0.2.0`.
   public static var kitVersion: String { ASP_KIT_VERSION }
@@ -63,7 +63,9 @@ public struct StorePlugin: Sendable {
     guard let library = dlopen(whole, RTLD_NOW | RTLD_LOCAL) else {
       let reason = dlerror().map { String(cString: $0) } ?? "no reason is given"
       if reason.contains("undefined symbol") {
-        throw refused("it needs something that this program does not have, so it was built against another version of the kit: \(reason)")
+        throw refused(
+          "it needs something that this program does not have, so it was built against another version of the kit: \(reason)"
+        )
       }
       throw refused("the system cannot load it: \(reason)")
     }
@@ -78,30 +80,36 @@ public struct StorePlugin: Sendable {
     let major = place.loadUnaligned(fromByteOffset: 8, as: UInt16.self)
     let minor = place.loadUnaligned(fromByteOffset: 10, as: UInt16.self)
     guard major == host.major, minor <= host.minor, size >= host.size else {
-      throw refused("it was built for plug-in interface \(major).\(minor), this program has \(host.major).\(host.minor): build it again")
+      throw refused(
+        "it was built for plug-in interface \(major).\(minor), this program has \(host.major).\(host.minor): build it again"
+      )
     }
     let plugin = place.loadUnaligned(as: asp_info.self)
     let kit = String(cString: plugin.kit)
     guard kit == String(cString: host.kit) else {
-      throw refused("it was built against version \(kit) of the kit, this program is \(String(cString: host.kit)): build it again")
+      throw refused(
+        "it was built against version \(kit) of the kit, this program is \(String(cString: host.kit)): build it again")
     }
     let compiler = String(cString: plugin.compiler)
     guard compiler == String(cString: host.compiler) else {
-      throw refused("it was built by \(compiler), this program by \(String(cString: host.compiler)): build both with one compiler")
+      throw refused(
+        "it was built by \(compiler), this program by \(String(cString: host.compiler)): build both with one compiler")
     }
     guard plugin.swiftRuntime == host.swiftRuntime else {
       throw refused("it runs on a second copy of the Swift runtime: neither may link it statically")
     }
     guard plugin.kitIdentity == host.kitIdentity else {
       throw refused(
-        "it carries its own copy of the kit: it must link the product AtomicStoreKitDynamic, and the program must export its symbols")
+        "it carries its own copy of the kit: it must link the product AtomicStoreKitDynamic, and the program must export its symbols"
+      )
     }
     guard let register = dlsym(library, "atomicstore_plugin_register_v1") else {
       throw refused("it has no atomicstore_plugin_register_v1")
     }
     let sink = StorePluginSink()
     withExtendedLifetime(sink) {
-      unsafeBitCast(register, to: (@convention(c) (UnsafeMutableRawPointer) -> Void).self)(Unmanaged.passUnretained(sink).toOpaque())
+      unsafeBitCast(register, to: (@convention(c) (UnsafeMutableRawPointer) -> Void).self)(
+        Unmanaged.passUnretained(sink).toOpaque())
     }
     guard !sink.all.isEmpty else { throw refused("it registers no format") }
     self.path = path

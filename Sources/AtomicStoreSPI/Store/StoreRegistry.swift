@@ -48,7 +48,8 @@ public struct StoreRegistry: Sendable {
   ///
   /// - Throws: `.cannotCreate`.
   package func refuseWithinStore(_ place: StorePlace) throws(PersistentStoreError) {
-    guard let folder = try? StorePlace.inspect(place.folder), folder.kind == .folder, let probe = try? folder.probe() else { return }
+    guard let folder = try? StorePlace.inspect(place.folder), folder.kind == .folder, let probe = try? folder.probe()
+    else { return }
     for type in types where type.recognize(probe) == .yes {
       throw PersistentStoreError(
         .cannotCreate, "\(folder.path) is itself a store, of type \(type.storeType): nothing else may lie in it",

@@ -54,15 +54,16 @@ public struct StoreTraits: Sendable {
   public var unsupportedTypes: [String]
   /// What reading takes. An option that is not in this list is refused where a store is only read.
   public var readOptions: [StoreOption]
-  /// What writing takes. An option that is not in this list is refused where a store is only written; one that is in both lists holds for
-  /// both.
+  /// What writing takes. An option that is not in this list is refused where a store is only written; one that is in
+  /// both lists holds for both.
   public var writeOptions: [StoreOption]
 
   /// Creates traits. By default the format is one file and keeps everything.
   public init(
     summary: String, fileExtensions: [String], layout: StoreLayout = .file, canWrite: Bool = true,
     writes: Writes? = nil, references: References = .all, keepsOrder: Bool = true, keepsNilApartFromEmpty: Bool = true,
-    keepsSpecialFloats: Bool = true, keepsDecimals: Bool = true, keepsMetadata: Bool = true, isSelfDescribing: Bool = true,
+    keepsSpecialFloats: Bool = true, keepsDecimals: Bool = true, keepsMetadata: Bool = true,
+    isSelfDescribing: Bool = true,
     maximumEntities: Int? = nil, unsupportedTypes: [String] = [], readOptions: [StoreOption] = [],
     writeOptions: [StoreOption] = []
   ) {

@@ -2,7 +2,8 @@ import FoundationEssentials
 
 extension StoredValue {
   /// The value as `value(forKey:)` gives it: `Int` for integers of any width, `String`, `Bool`, `Double`, `Float`,
-  /// `DecimalNumber`, `Date`, `Data`, `UUID`, and for a URI `URL`, or its text where Foundation would write it another way.
+  /// `DecimalNumber`, `Date`, `Data`, `UUID`, and for a URI `URL`, or its text where Foundation would write it another
+  /// way.
   package var anyValue: Any? {
     switch self {
     case .null, .toOne, .toMany: nil
@@ -41,20 +42,35 @@ extension StoredValue {
       guard let flag = value as? Bool else { return nil }
       self = .boolean(flag)
     case .double:
-      if let number = value as? Double { self = .double(number) }
-      else if let number = value as? Float { self = .double(Double(number)) }
-      else if !(value is Bool), let number = Self.integer(value), let exact = Double(exactly: number) { self = .double(exact) }
-      else { return nil }
+      if let number = value as? Double {
+        self = .double(number)
+      } else if let number = value as? Float {
+        self = .double(Double(number))
+      } else if !(value is Bool), let number = Self.integer(value), let exact = Double(exactly: number) {
+        self = .double(exact)
+      } else {
+        return nil
+      }
     case .float:
-      if let number = value as? Float { self = .float(number) }
-      else if let number = value as? Double, let exact = Self.exactFloat(number) { self = .float(exact) }
-      else if !(value is Bool), let number = Self.integer(value), let exact = Float(exactly: number) { self = .float(exact) }
-      else { return nil }
+      if let number = value as? Float {
+        self = .float(number)
+      } else if let number = value as? Double, let exact = Self.exactFloat(number) {
+        self = .float(exact)
+      } else if !(value is Bool), let number = Self.integer(value), let exact = Float(exactly: number) {
+        self = .float(exact)
+      } else {
+        return nil
+      }
     case .decimal:
-      if let number = value as? DecimalNumber { self = .decimal(number) }
-      else if let number = value as? Decimal, let exact = DecimalNumber("\(number)") { self = .decimal(exact) }
-      else if !(value is Bool), let number = Self.integer(value) { self = .decimal(DecimalNumber(number)) }
-      else { return nil }
+      if let number = value as? DecimalNumber {
+        self = .decimal(number)
+      } else if let number = value as? Decimal, let exact = DecimalNumber("\(number)") {
+        self = .decimal(exact)
+      } else if !(value is Bool), let number = Self.integer(value) {
+        self = .decimal(DecimalNumber(number))
+      } else {
+        return nil
+      }
     case .string:
       guard let text = value as? String else { return nil }
       self = .string(text)
@@ -62,16 +78,24 @@ extension StoredValue {
       guard let date = value as? Date else { return nil }
       self = .date(date)
     case .binaryData, .transformable:
-      if let data = value as? Data { self = .data(data) }
-      else if let bytes = value as? [UInt8] { self = .data(Data(bytes)) }
-      else { return nil }
+      if let data = value as? Data {
+        self = .data(data)
+      } else if let bytes = value as? [UInt8] {
+        self = .data(Data(bytes))
+      } else {
+        return nil
+      }
     case .uuid:
       guard let uuid = value as? UUID else { return nil }
       self = .uuid(uuid)
     case .uri:
-      if let url = value as? URL { self = .uri(url.absoluteString) }
-      else if let text = value as? String { self = .uri(text) }
-      else { return nil }
+      if let url = value as? URL {
+        self = .uri(url.absoluteString)
+      } else if let text = value as? String {
+        self = .uri(text)
+      } else {
+        return nil
+      }
     case .undefined:
       guard let guess = Self(guessing: value) else { return nil }
       self = guess

@@ -3,8 +3,8 @@ public import FoundationEssentials
 /// A value as stores hold it. Closed: what no case fits, no store can hold.
 ///
 /// Equality is that of values of one kind: numbers are equal by number (`1.10` equals `1.1`, -0.0 equals 0.0, and
-/// not-a-number equals itself), texts by Unicode scalars (`é` in one scalar is not `é` in two). Whether two are the same
-/// *data*, which a store must keep to the bit, ``isIdentical(to:)`` says.
+/// not-a-number equals itself), texts by Unicode scalars (`é` in one scalar is not `é` in two). Whether two are the
+/// same *data*, which a store must keep to the bit, ``isIdentical(to:)`` says.
 public enum StoredValue: Sendable {
   /// No value.
   case null

@@ -6,7 +6,8 @@ extension KeyedArchive.Value {
 
   /// A keyed archive of its own whose root is this object, with everything that it leads to.
   ///
-  /// - Throws: `.malformed` where a reference leads nowhere; `.limitExceeded` where the archive is asked for more than it can hold.
+  /// - Throws: `.malformed` where a reference leads nowhere; `.limitExceeded` where the archive is asked for more than
+  ///   it can hold.
   public func archived() throws(PersistentStoreError) -> [UInt8] {
     var numbers: Set<Int> = []
     var waiting = [value]
@@ -35,7 +36,8 @@ extension KeyedArchive.Value {
       root = UInt64(objects.count - 1)
     }
     return try PropertyList.encodeBinary([
-      "$archiver": "NSKeyedArchiver", "$version": 100_000, "$top": ["root": .uid(root ?? 0)], "$objects": .array(objects),
+      "$archiver": "NSKeyedArchiver", "$version": 100_000, "$top": ["root": .uid(root ?? 0)],
+      "$objects": .array(objects),
     ])
   }
 }

@@ -13,17 +13,23 @@ extension KeyedArchive.Value {
   /// - Throws: `.malformed` where this is a plain value, which has no keys, or a reference leads nowhere.
   public subscript(key: String) -> KeyedArchive.Value? {
     get throws(PersistentStoreError) {
-      guard case .dictionary(let fields) = value else { throw malformed("a plain value does not have the key '\(key)'") }
+      guard case .dictionary(let fields) = value else {
+        throw malformed("a plain value does not have the key '\(key)'")
+      }
       guard let found = fields[key] else { return nil }
       let result = try child(found, .key(key))
       return result.isNull ? nil : result
     }
   }
 
-  private func child(_ found: PropertyListValue, _ step: KeyedArchive.Path.Step) throws(PersistentStoreError) -> KeyedArchive.Value {
+  private func child(_ found: PropertyListValue, _ step: KeyedArchive.Path.Step) throws(PersistentStoreError)
+    -> KeyedArchive.Value
+  {
     let path = KeyedArchive.Path(parent: path, step: step)
     let result = KeyedArchive.Value(storage: storage, value: found, index: nil, path: path).resolved
-    if case .uid(let number) = result.value { throw malformed("a reference to object \(number) of \(storage.objects.count)") }
+    if case .uid(let number) = result.value {
+      throw malformed("a reference to object \(number) of \(storage.objects.count)")
+    }
     return result
   }
 
@@ -34,7 +40,8 @@ extension KeyedArchive.Value {
     return text
   }
 
-  /// This value where it is a text, or else the text under a key: for what some archives hold by name and some as an object.
+  /// This value where it is a text, or else the text under a key: for what some archives hold by name and some as an
+  /// object.
   public func stringOrName(_ key: String) throws(PersistentStoreError) -> String? {
     if let text = stringValue { return text }
     return try string(key)
@@ -74,7 +81,8 @@ extension KeyedArchive.Value {
     return try found.elements()
   }
 
-  /// The entries of a dictionary under a key, whose keys are texts, in the order of the archive; nil where there is none.
+  /// The entries of a dictionary under a key, whose keys are texts, in the order of the archive; nil where there is
+  /// none.
   public func dictionary(_ key: String) throws(PersistentStoreError) -> [(key: String, value: KeyedArchive.Value)]? {
     guard let found = try self[key] else { return nil }
     return try found.entries()
@@ -90,7 +98,9 @@ extension KeyedArchive.Value {
       budget -= count
       return true
     }
-    guard isLeft else { throw malformed("shared lists unfold to more elements than the file can hold", code: .limitExceeded) }
+    guard isLeft else {
+      throw malformed("shared lists unfold to more elements than the file can hold", code: .limitExceeded)
+    }
   }
 
   private func values(_ key: String) throws(PersistentStoreError) -> [PropertyListValue] {
@@ -150,7 +160,8 @@ extension KeyedArchive.Value {
 
   /// Of a dictionary of Core Data's own: its keys are those of a strategy, and a token stands where it has no value.
   private func knownKeysAndValues() throws(PersistentStoreError) -> ([PropertyListValue], [PropertyListValue]) {
-    guard let mapping = try self["searchMapping"], let keyList = try mapping["keys"], let valueList = try self["values"] else {
+    guard let mapping = try self["searchMapping"], let keyList = try mapping["keys"], let valueList = try self["values"]
+    else {
       throw malformed("a dictionary with known keys has no keys or no values")
     }
     let keys = try keyList.plainElements()
@@ -180,7 +191,8 @@ extension KeyedArchive.Value {
 extension KeyedArchive.Value {
   private func field(_ key: String) -> PropertyListValue? {
     guard let found = value.dictionaryValue?[key] else { return nil }
-    guard case .uid(let number) = found, let index = Int(exactly: number), storage.objects.indices.contains(index) else { return found }
+    guard case .uid(let number) = found, let index = Int(exactly: number), storage.objects.indices.contains(index)
+    else { return found }
     return storage.objects[index]
   }
 
@@ -235,7 +247,9 @@ extension KeyedArchive.Value {
 
   /// An NSUUID.
   public var uuidValue: UUID? {
-    guard classNames.contains("NSUUID"), let bytes = field("NS.uuidbytes")?.dataValue, bytes.count == 16 else { return nil }
+    guard classNames.contains("NSUUID"), let bytes = field("NS.uuidbytes")?.dataValue, bytes.count == 16 else {
+      return nil
+    }
     return bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
   }
 
@@ -244,15 +258,18 @@ extension KeyedArchive.Value {
 
   /// An NSDecimalNumber: words of 16 bits, the first of least weight, times a power of ten.
   public var decimalValue: DecimalNumber? {
-    guard classNames.contains(where: { $0 == "NSDecimalNumber" || $0 == "NSDecimalNumberPlaceholder" }) else { return nil }
+    guard classNames.contains(where: { $0 == "NSDecimalNumber" || $0 == "NSDecimalNumberPlaceholder" }) else {
+      return nil
+    }
     guard let words = field("NS.mantissa")?.dataValue, let length = field("NS.length")?.integerValue,
       let exponent = field("NS.exponent")?.integerValue, let power = Int8(exactly: exponent)
     else { return nil }
-    let isNegative = switch field("NS.negative") {
-    case .boolean(let flag)?: flag
-    case .integer(let number)?: number != 0
-    default: false
-    }
+    let isNegative =
+      switch field("NS.negative") {
+      case .boolean(let flag)?: flag
+      case .integer(let number)?: number != 0
+      default: false
+      }
     // A negative number of no words is not a number.
     if length == 0 { return isNegative ? .nan : DecimalNumber(0) }
     let byteOrder = field("NS.mantissa.bo")?.integerValue ?? 1

@@ -3,10 +3,10 @@ import Synchronization
 
 /// A keyed archive (what NSKeyedArchiver writes, as a binary or XML property list), read as data.
 ///
-/// No class is looked up by its name and nothing is instantiated: an object is a table of values, and its class a string. Objects refer
-/// to each other, in circles too; each is looked at when it is asked for, so that only a walk of the caller's can go round and round.
-/// What lists and dictionaries hand out is counted over the whole archive: a list that is shared by a million objects costs what the
-/// file costs, or is refused with `.limitExceeded`.
+/// No class is looked up by its name and nothing is instantiated: an object is a table of values, and its class a
+/// string. Objects refer to each other, in circles too; each is looked at when it is asked for, so that only a walk of
+/// the caller's can go round and round. What lists and dictionaries hand out is counted over the whole archive: a list
+/// that is shared by a million objects costs what the file costs, or is refused with `.limitExceeded`.
 ///
 /// ```swift
 /// let archive = try KeyedArchive(bytes, file: "Model.mom")
@@ -52,7 +52,9 @@ public struct KeyedArchive: Sendable {
   /// Reads an archive.
   public init(_ bytes: [UInt8], file: String? = nil) throws(PersistentStoreError) {
     let result: Result<KeyedArchive, PersistentStoreError> = bytes.withUnsafeBytes { raw in
-      do throws(PersistentStoreError) { return .success(try KeyedArchive(raw, file: file)) } catch { return .failure(error) }
+      do throws(PersistentStoreError) { return .success(try KeyedArchive(raw, file: file)) } catch {
+        return .failure(error)
+      }
     }
     self = try result.get()
   }
@@ -62,17 +64,22 @@ public struct KeyedArchive: Sendable {
     guard let dictionary = list.dictionaryValue, dictionary["$archiver"] != nil,
       case .array(let objects)? = dictionary["$objects"], case .dictionary(let top)? = dictionary["$top"]
     else { throw PersistentStoreError(.foreignFormat, "this property list is not a keyed archive", at: place) }
-    guard dictionary["$archiver"]?.stringValue == "NSKeyedArchiver", dictionary["$version"]?.integerValue == 100_000 else {
+    guard dictionary["$archiver"]?.stringValue == "NSKeyedArchiver", dictionary["$version"]?.integerValue == 100_000
+    else {
       throw PersistentStoreError(.unsupportedVersion, "only keyed archives of version 100000 are read", at: place)
     }
     guard objects.count <= Self.maximumObjectCount else {
-      throw PersistentStoreError(.limitExceeded, "an archive of more than \(Self.maximumObjectCount) objects", at: place)
+      throw PersistentStoreError(
+        .limitExceeded, "an archive of more than \(Self.maximumObjectCount) objects", at: place)
     }
     // Each reference takes a byte of the file or more: honest archives stay far below.
     let storage = Storage(objects, file: file, budget: byteCount &* 2 &+ 100_000)
     self.storage = storage
     self.top = top.map { entry in
-      (entry.key, Value(storage: storage, value: entry.value, index: nil, path: Path(parent: nil, step: .key(entry.key))).resolved)
+      (
+        entry.key,
+        Value(storage: storage, value: entry.value, index: nil, path: Path(parent: nil, step: .key(entry.key))).resolved
+      )
     }
   }
 
@@ -137,7 +144,8 @@ extension KeyedArchive {
 
     /// What a reference leads to.
     var resolved: Value {
-      guard case .uid(let number) = value, let index = Int(exactly: number), storage.objects.indices.contains(index) else { return self }
+      guard case .uid(let number) = value, let index = Int(exactly: number), storage.objects.indices.contains(index)
+      else { return self }
       return Value(storage: storage, value: storage.objects[index], index: index, path: path)
     }
 
@@ -159,7 +167,8 @@ extension KeyedArchive {
     }
 
     private var classValue: PropertyListDictionary? {
-      guard case .dictionary(let fields) = value, case .uid(let number)? = fields["$class"], let index = Int(exactly: number),
+      guard case .dictionary(let fields) = value, case .uid(let number)? = fields["$class"],
+        let index = Int(exactly: number),
         storage.objects.indices.contains(index)
       else { return nil }
       return storage.objects[index].dictionaryValue
@@ -169,7 +178,8 @@ extension KeyedArchive {
     public func malformed(_ message: String, code: PersistentStoreError.Code = .malformed) -> PersistentStoreError {
       var place = index.map { "object \($0)" } ?? "a value within an object"
       if let className { place += " (\(className))" }
-      return PersistentStoreError(code, "\(place): \(message)", at: StoreLocation(file: storage.file, property: path.text))
+      return PersistentStoreError(
+        code, "\(place): \(message)", at: StoreLocation(file: storage.file, property: path.text))
     }
 
     /// This object, if it is of one of these classes or below one.

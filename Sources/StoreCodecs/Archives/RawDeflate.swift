@@ -13,12 +13,16 @@ public enum RawDeflate {
       throw PersistentStoreError(.limitExceeded, "\(bytes.count) compressed bytes")
     }
     let result: Result<[UInt8], PersistentStoreError> = bytes.withUnsafeBufferPointer { input in
-      do throws(PersistentStoreError) { return .success(try inflate(input, maximumCount)) } catch { return .failure(error) }
+      do throws(PersistentStoreError) { return .success(try inflate(input, maximumCount)) } catch {
+        return .failure(error)
+      }
     }
     return try result.get()
   }
 
-  private static func inflate(_ input: UnsafeBufferPointer<UInt8>, _ maximumCount: Int) throws(PersistentStoreError) -> [UInt8] {
+  private static func inflate(_ input: UnsafeBufferPointer<UInt8>, _ maximumCount: Int) throws(PersistentStoreError)
+    -> [UInt8]
+  {
     var stream = z_stream()
     guard inflateRawInitialise(&stream) == Z_OK else {
       throw PersistentStoreError(.limitExceeded, "there is no memory to decompress with")
@@ -46,7 +50,8 @@ public enum RawDeflate {
     }
     guard status == Z_STREAM_END else {
       throw PersistentStoreError(
-        .malformed, status == Z_BUF_ERROR ? "the compressed bytes are cut short" : "the bytes are not compressed with DEFLATE",
+        .malformed,
+        status == Z_BUF_ERROR ? "the compressed bytes are cut short" : "the bytes are not compressed with DEFLATE",
         at: StoreLocation(offset: offset))
     }
     guard stream.avail_in == 0 else {

@@ -21,7 +21,8 @@ public struct CSVField: Sendable, Equatable {
 
   @inlinable
   init(
-    start: Int, end: Int, isQuoted: Bool, hasDoubledQuotes: Bool, isLastInRecord: Bool, index: Int, line: Int, column: Int
+    start: Int, end: Int, isQuoted: Bool, hasDoubledQuotes: Bool, isLastInRecord: Bool, index: Int, line: Int,
+    column: Int
   ) {
     self.start = start
     self.end = end
@@ -41,10 +42,10 @@ public struct CSVField: Sendable, Equatable {
 
 /// Reads CSV as RFC 4180 has it, field by field, without allocating.
 ///
-/// Wider than the RFC: LF, CR and CRLF all end a record; a quoted field may hold line breaks and NUL; a byte-order
-/// mark is skipped; the delimiter is the dialect's. Stricter than most readers: an unterminated quote, text after a
-/// closing quote, a quote or a NUL within an unquoted field, and bytes that are not UTF-8 are errors with line and column.
-/// A blank line is a record of one missing field; records of unequal length are for the caller to judge, who sees
+/// Wider than the RFC: LF, CR and CRLF all end a record; a quoted field may hold line breaks and NUL; a byte-order mark
+/// is skipped; the delimiter is the dialect's. Stricter than most readers: an unterminated quote, text after a closing
+/// quote, a quote or a NUL within an unquoted field, and bytes that are not UTF-8 are errors with line and column. A
+/// blank line is a record of one missing field; records of unequal length are for the caller to judge, who sees
 /// ``CSVField/index``.
 ///
 /// The reader does not own the bytes: they must outlive it.
@@ -83,7 +84,8 @@ public struct CSVReader {
       position = 3
       lineStart = 3
     } else if bytes.count >= 2, bytes[0] >= 0xFE, bytes[1] >= 0xFE, bytes[0] != bytes[1] {
-      throw PersistentStoreError(.malformed, "the file is UTF-16, not UTF-8", at: StoreLocation(line: 1, column: 1, offset: 0))
+      throw PersistentStoreError(
+        .malformed, "the file is UTF-16, not UTF-8", at: StoreLocation(line: 1, column: 1, offset: 0))
     }
   }
 
@@ -200,7 +202,8 @@ public struct CSVReader {
   func misplaced(_ byte: UInt8, at place: Int) -> PersistentStoreError {
     PersistentStoreError(
       .malformed,
-      byte == 0 ? "a NUL stands outside quotes: the file may be UTF-16" : "a quote stands within a field that is not quoted",
+      byte == 0
+        ? "a NUL stands outside quotes: the file may be UTF-16" : "a quote stands within a field that is not quoted",
       at: StoreLocation(line: line, column: place - lineStart + 1, offset: place))
   }
 }

@@ -3,8 +3,8 @@ public import StorePrimitives
 
 /// A lazy view of a binary property list (`bplist00`) that decodes an object when it is asked for.
 ///
-/// Made for formats that keep packed columns in `data` objects: ``dataRange(of:)`` tells where the bytes lie in the file,
-/// and nothing is copied. ``PropertyList/decodeBinary(_:)-([UInt8])`` makes values of the whole instead.
+/// Made for formats that keep packed columns in `data` objects: ``dataRange(of:)`` tells where the bytes lie in the
+/// file, and nothing is copied. ``PropertyList/decodeBinary(_:)-([UInt8])`` makes values of the whole instead.
 ///
 /// The reader does not own the bytes: they must outlive it. Whatever they hold, a call returns in time linear in the
 /// object asked for, or throws with the byte offset. A cycle is only met by a caller who walks the references;
@@ -42,8 +42,8 @@ public struct BinaryPropertyListReader {
   public let objectCount: Int
   /// The object that the file stands for.
   public let top: Object
-  /// How deep arrays and dictionaries may lie in each other where a value is made of an object; at most, and by default,
-  /// ``PropertyList/maximumDepth``.
+  /// How deep arrays and dictionaries may lie in each other where a value is made of an object; at most, and by
+  /// default, ``PropertyList/maximumDepth``.
   public var maximumDepth = PropertyList.maximumDepth {
     didSet { maximumDepth = min(maximumDepth, PropertyList.maximumDepth) }
   }
@@ -62,7 +62,8 @@ public struct BinaryPropertyListReader {
   /// The last bytes of a file, which tell where everything else is.
   public static let trailerSize = 32
 
-  /// How many bytes of a file the table of its objects takes with the trailer, by its trailer alone; all of them where it cannot be.
+  /// How many bytes of a file the table of its objects takes with the trailer, by its trailer alone; all of them where
+  /// it cannot be.
   public static func tableSize(_ bytes: UnsafeRawBufferPointer) -> Int {
     guard bytes.count >= trailerSize else { return bytes.count }
     return bytes.count - Int(min(unsigned(bytes, at: bytes.count - 8, size: 8), UInt64(bytes.count)))
@@ -85,7 +86,8 @@ public struct BinaryPropertyListReader {
     }
     guard bytes[6] == 0x30, bytes[7] == 0x30 else {
       throw PersistentStoreError(
-        .unsupportedVersion, "binary property lists of version 00 are read, this is another", at: StoreLocation(offset: 6))
+        .unsupportedVersion, "binary property lists of version 00 are read, this is another",
+        at: StoreLocation(offset: 6))
     }
     let trailer = bytes.count - Self.trailerSize
     let offsetSize = Int(bytes[trailer + 6])
@@ -101,7 +103,8 @@ public struct BinaryPropertyListReader {
     // Division, not multiplication: the count may be anything up to 2^64.
     let space = UInt64(trailer) - table
     guard count > 0, space % UInt64(offsetSize) == 0, count == space / UInt64(offsetSize) else {
-      throw malformed("the offset table has \(space) bytes, not \(offsetSize) for each of \(count) objects", trailer + 8)
+      throw malformed(
+        "the offset table has \(space) bytes, not \(offsetSize) for each of \(count) objects", trailer + 8)
     }
     guard top < count else { throw malformed("the top object is \(top) of \(count)", trailer + 16) }
     self.bytes = bytes
@@ -200,7 +203,8 @@ extension BinaryPropertyListReader {
 
   /// A date's value.
   ///
-  /// - Throws: `.malformed` also for one that is infinite or not a number: such a date stops the process when described.
+  /// - Throws: `.malformed` also for one that is infinite or not a number: such a date stops the process when
+  ///   described.
   public func date(of object: Object) throws(PersistentStoreError) -> Date {
     let offset = try expect(.date, object)
     let start = try payload(offset + 1, count: 8, unit: 1, of: offset).lowerBound
@@ -292,7 +296,8 @@ extension BinaryPropertyListReader {
   }
 
   /// The key and the value at a position of a dictionary, in the file's order.
-  public func entry(_ position: Int, of dictionary: Object) throws(PersistentStoreError) -> (key: Object, value: Object) {
+  public func entry(_ position: Int, of dictionary: Object) throws(PersistentStoreError) -> (key: Object, value: Object)
+  {
     let list = try references(of: dictionary)
     guard list.isDictionary else { throw mismatch(.dictionary, .array, at: list.offset) }
     let key = try reference(position, list)
@@ -356,7 +361,9 @@ extension BinaryPropertyListReader {
 
   private func object(at place: Int) throws(PersistentStoreError) -> Object {
     let index = Self.unsigned(bytes, at: place, size: referenceSize)
-    guard index < UInt64(objectCount) else { throw malformed("a reference to object \(index) of \(objectCount)", place) }
+    guard index < UInt64(objectCount) else {
+      throw malformed("a reference to object \(index) of \(objectCount)", place)
+    }
     return Object(index: Int(index))
   }
 
@@ -397,7 +404,9 @@ extension BinaryPropertyListReader {
     let size = 1 << Int(bytes[place] & 0x0F)
     _ = try payload(place + 1, count: size, unit: 1, of: offset)
     let count = Self.unsigned(bytes, at: place + 1, size: size)
-    guard count <= UInt64(tableOffset) else { throw malformed("a count of \(count) in a file of \(bytes.count) bytes", place) }
+    guard count <= UInt64(tableOffset) else {
+      throw malformed("a count of \(count) in a file of \(bytes.count) bytes", place)
+    }
     return try payload(place + 1 + size, count: Int(count), unit: unit, of: offset)
   }
 

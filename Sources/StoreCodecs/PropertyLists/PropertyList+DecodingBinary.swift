@@ -81,7 +81,8 @@ private struct BinaryPropertyListDecoder {
     }
     bytesLeft -= try reader.size(of: object)
     guard bytesLeft >= 0 else {
-      throw PersistentStoreError(.malformed, "objects overlap", at: StoreLocation(offset: try reader.offset(of: object)))
+      throw PersistentStoreError(
+        .malformed, "objects overlap", at: StoreLocation(offset: try reader.offset(of: object)))
     }
     states[object.index] = .open
     let decoded: Decoded
@@ -134,7 +135,8 @@ private struct BinaryPropertyListDecoder {
     var count = 1
     for position in 0..<list.count {
       let keyObject = try reader.reference(position, list)
-      guard try reader.kind(of: keyObject) == .string, case .string(let key) = try value(keyObject, depth: depth + 1).value
+      guard try reader.kind(of: keyObject) == .string,
+        case .string(let key) = try value(keyObject, depth: depth + 1).value
       else {
         throw PersistentStoreError(
           .malformed, "a dictionary's key is not a string", at: StoreLocation(offset: try reader.offset(of: keyObject)))

@@ -14,11 +14,13 @@ extension PropertyList {
     let isUTF16 = bytes.count >= 2 && (bytes[0] == 0xFE && bytes[1] == 0xFF || bytes[0] == 0xFF && bytes[1] == 0xFE)
     guard start < bytes.count, bytes[start] == 0x3C || isUTF16 else {
       throw PersistentStoreError(
-        .malformed, bytes.count == start
+        .malformed,
+        bytes.count == start
           ? "the property list is empty" : "this is no property list in XML; the old text form is not read",
         at: StoreLocation(file: file, line: 1))
     }
-    let root = try XMLElement.parse(bytes, file: file, limits: XMLLimits(depth: PropertyList.maximumDepth + 4, attributes: 16))
+    let root = try XMLElement.parse(
+      bytes, file: file, limits: XMLLimits(depth: PropertyList.maximumDepth + 4, attributes: 16))
     return try decodeXML(root, file: file, maximumDepth: maximumDepth)
   }
 

@@ -45,8 +45,8 @@ extension PropertyList {
 
   /// Appends `<plist version="1.0">` … `</plist>`, each line indented and ended.
   ///
-  /// Base64 stands between lines of tabs, as many as the value's own depth whatever the layout's unit: Core Data's files
-  /// have it so. Not-a-numbers are all written as `nan`.
+  /// Base64 stands between lines of tabs, as many as the value's own depth whatever the layout's unit: Core Data's
+  /// files have it so. Not-a-numbers are all written as `nan`.
   ///
   /// - Throws: `.invalidValue` that names the key path for what XML cannot hold: control characters, U+FFFE and
   ///   U+FFFF in a string, a date outside the years 1 to 9999, an integer outside -2^63 … 2^64 - 1, a dictionary of one
@@ -199,6 +199,7 @@ private struct PropertyListXMLWriter {
   private func invalid(_ message: String) -> PersistentStoreError {
     let place = path.joined(separator: "/")
     return PersistentStoreError(
-      .invalidValue, place.isEmpty ? message : "\(place): \(message)", at: StoreLocation(property: place.isEmpty ? nil : place))
+      .invalidValue, place.isEmpty ? message : "\(place): \(message)",
+      at: StoreLocation(property: place.isEmpty ? nil : place))
   }
 }

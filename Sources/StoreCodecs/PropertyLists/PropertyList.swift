@@ -7,7 +7,8 @@ public enum PropertyList {
 
   static func tooDeep(_ limit: Int, at location: StoreLocation = StoreLocation()) -> PersistentStoreError {
     PersistentStoreError(
-      .limitExceeded, "arrays and dictionaries lie more than \(limit) deep in each other, the limit 'maximumDepth'", at: location)
+      .limitExceeded, "arrays and dictionaries lie more than \(limit) deep in each other, the limit 'maximumDepth'",
+      at: location)
   }
 }
 

@@ -3,8 +3,8 @@ public import StorePrimitives
 
 /// Makes a property list of the events of an XML reader: of a whole file or of a subtree.
 ///
-/// Feed it the `plist` element or the value's own element, all events within, and ask for ``finish(line:)``. It keeps its
-/// own stack, so that hostile nesting costs no recursion, and knows of no XML reader.
+/// Feed it the `plist` element or the value's own element, all events within, and ask for ``finish(line:)``. It keeps
+/// its own stack, so that hostile nesting costs no recursion, and knows of no XML reader.
 ///
 /// Every method throws `.malformed` with the line for elements that no property list has, text where none belongs,
 /// values that do not parse and keys that come twice, and `.limitExceeded` beyond ``PropertyList/maximumDepth``.
@@ -28,7 +28,8 @@ public struct PropertyListXMLBuilder {
 
   private let maximumDepth: Int
 
-  /// - Parameter maximumDepth: How deep arrays and dictionaries may lie in each other: at most ``PropertyList/maximumDepth``.
+  /// - Parameter maximumDepth: How deep arrays and dictionaries may lie in each other: at most
+  ///   ``PropertyList/maximumDepth``.
   public init(maximumDepth: Int = PropertyList.maximumDepth) {
     self.maximumDepth = min(maximumDepth, PropertyList.maximumDepth)
   }
@@ -105,7 +106,9 @@ extension PropertyListXMLBuilder {
       leaf = element
       return
     }
-    guard containers.count <= maximumDepth else { throw PropertyList.tooDeep(maximumDepth, at: StoreLocation(line: line)) }
+    guard containers.count <= maximumDepth else {
+      throw PropertyList.tooDeep(maximumDepth, at: StoreLocation(line: line))
+    }
     containers.append(Container(isDictionary: element == .dictionary, line: line))
   }
 

@@ -4,8 +4,8 @@ public enum Base64 {
   public enum Wrapping: Sendable {
     /// One line without a line break.
     case none
-    /// As Core Data's XML stores have it: below 76 characters one line and a line break; exactly 76 without any; above, 76 characters, a
-    /// line break, all the rest, a line break. No bytes, no text.
+    /// As Core Data's XML stores have it: below 76 characters one line and a line break; exactly 76 without any; above,
+    /// 76 characters, a line break, all the rest, a line break. No bytes, no text.
     case coreData
   }
 
@@ -17,7 +17,9 @@ public enum Base64 {
       guard let source = bytes.baseAddress, bytes.count > 0 else { return }
       let firstLine = wrapping == .none ? bytes.count : min(bytes.count, bytesInFullLine)
       encode(source, firstLine, writer)
-      guard wrapping == .coreData, bytes.count > bytesInFullLine || (bytes.count + 2) / 3 * 3 < bytesInFullLine else { return }
+      guard wrapping == .coreData, bytes.count > bytesInFullLine || (bytes.count + 2) / 3 * 3 < bytesInFullLine else {
+        return
+      }
       writer.append(byte: 0x0A)
       guard bytes.count > firstLine else { return }
       encode(source + firstLine, bytes.count - firstLine, writer)
@@ -59,7 +61,8 @@ public enum Base64 {
   /// Reads base64 into `output`, which is emptied first. Blanks, tabs and line breaks are passed over.
   ///
   /// - Returns: Nil, or the offset of the first byte that is wrong, the count where the text ends too early: a
-  ///   character outside the alphabet, padding that is missing, misplaced or too much, left-over bits that are not zero.
+  ///   character outside the alphabet, padding that is missing, misplaced or too much, left-over bits that are not
+  ///   zero.
   public static func decode(_ text: Span<UInt8>, into output: inout [UInt8]) -> Int? {
     let room = text.count / 4 * 3 + 3
     if output.count < room { output.append(contentsOf: repeatElement(0, count: room - output.count)) }

@@ -30,8 +30,11 @@ extension ExactText {
         .map { Float(bitPattern: UInt32(truncatingIfNeeded: $0)) }
     }
     if scanned.isExact, let rounded = round(scanned.significand, exponent: scanned.exponent, bits: 24) {
-      let magnitude = rounded.mantissa == 0 ? 0 : UInt32(truncatingIfNeeded: rounded.mantissa)
-        &+ UInt32(truncatingIfNeeded: rounded.exponent + 149) << 23
+      let magnitude =
+        rounded.mantissa == 0
+        ? 0
+        : UInt32(truncatingIfNeeded: rounded.mantissa)
+          &+ UInt32(truncatingIfNeeded: rounded.exponent + 149) << 23
       // From 2^104 on the exponent does not fit: the slow way decides about the largest numbers.
       if rounded.exponent < 104 { return Float(bitPattern: scanned.isNegative ? magnitude | 1 << 31 : magnitude) }
     }

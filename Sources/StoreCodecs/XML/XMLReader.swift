@@ -114,13 +114,13 @@ public final class XMLReader {
   private let target: HandlerBox
   private let file: String?
   private var fedBytes = 0
-  /// Bytes and quotes in pieces that made nothing happen, since the last one that did: they belong to one tag, comment or
-  /// instruction.
+  /// Bytes and quotes in pieces that made nothing happen, since the last one that did: they belong to one tag, comment
+  /// or instruction.
   private var pendingBytes = 0
   private var pendingQuotes = 0
   private static let maximumPendingQuotes = 200_000
-  /// More of what is pending, kept back until there is as much again: libxml2 goes through all that is pending for each piece, so
-  /// that pieces of one size would take the square of their number.
+  /// More of what is pending, kept back until there is as much again: libxml2 goes through all that is pending for each
+  /// piece, so that pieces of one size would take the square of their number.
   private var held: [UInt8] = []
   /// What may be pending before anything is kept back.
   private static let patience = 1 << 20
@@ -155,7 +155,8 @@ public final class XMLReader {
   private static let initialize: Void = xmlInitParser()
 
   /// A reader that tells `handler`, which it keeps. `file` is for messages.
-  public init(handler: any XMLEventHandler, limits: XMLLimits = XMLLimits(), file: String? = nil) throws(PersistentStoreError)
+  public init(handler: any XMLEventHandler, limits: XMLLimits = XMLLimits(), file: String? = nil)
+    throws(PersistentStoreError)
   {
     _ = Self.initialize
     self.file = file
@@ -213,7 +214,8 @@ public final class XMLReader {
       guard let state = XMLReader.state(context) else { return }
       XMLReader.stop(state, XMLReader.refusal("entity declarations are refused", state))
     }
-    // Attributes may be given values here for elements that do not have them, any number of times: nothing that a store says.
+    // Attributes may be given values here for elements that do not have them, any number of times: nothing that a store
+    // says.
     sax.attributeDecl = { context, _, _, _, _, _, choices in
       xmlFreeEnumeration(choices)
       guard let state = XMLReader.state(context) else { return }
@@ -262,14 +264,16 @@ public final class XMLReader {
     context = made
     state.pointee.context = made
     // Without NOENT `&amp;` in an attribute value would come as `&#38;`; there are no other entities that it could
-    // bring in. With XML_PARSE_HUGE, or no relationship could name more than ten megabytes of objects. It switches off the
-    // guards against depth, which has its limit here, and against entities that multiply, of which none is declared.
+    // bring in. With XML_PARSE_HUGE, or no relationship could name more than ten megabytes of objects. It switches off
+    // the guards against depth, which has its limit here, and against entities that multiply, of which none is
+    // declared.
     xmlCtxtUseOptions(
       context, Int32(XML_PARSE_NONET.rawValue | XML_PARSE_NOENT.rawValue | XML_PARSE_HUGE.rawValue))
   }
 
   deinit {
-    // libxml2 makes a document of its own to keep a declared entity in, even where no tree is asked for, and leaves it behind.
+    // libxml2 makes a document of its own to keep a declared entity in, even where no tree is asked for, and leaves it
+    // behind.
     if let document = context.pointee.myDoc {
       xmlFreeDoc(document)
       context.pointee.myDoc = nil

@@ -13,13 +13,13 @@ public struct GraphComparison: Sendable {
     public var comparesIdentity: Bool
     /// Whether the metadata entries must be the same.
     public var comparesMetadata: Bool
-    /// Whether metadata that follows from the model (``VersionHashes/derivedMetadataKeys``) must be in both. By default an entry that
-    /// only one of them has is no difference: a conversion adds them. Two that differ always are one.
+    /// Whether metadata that follows from the model (``VersionHashes/derivedMetadataKeys``) must be in both. By default
+    /// an entry that only one of them has is no difference: a conversion adds them. Two that differ always are one.
     public var comparesMissingDerivedMetadata: Bool
     /// Entity and property names that differ only in case are the same: for a store whose format folds them.
     public var ignoresNameCase: Bool
-    /// Whether members of to-manys of unknown order are compared in their sequence: a copy must keep it. Without, they are a set unless a
-    /// model on either side says that the relationship is ordered.
+    /// Whether members of to-manys of unknown order are compared in their sequence: a copy must keep it. Without, they
+    /// are a set unless a model on either side says that the relationship is ordered.
     public var comparesUnknownOrder: Bool
     /// Stop after so many; nil for all.
     public var limit: Int?
@@ -73,7 +73,9 @@ public struct GraphComparison: Sendable {
     let keys = Set((one.keys + other.keys).map { ScalarString($0) }).sorted()
     for key in keys where one[key.string] != other[key.string] {
       let isMissing = one[key.string] == nil || other[key.string] == nil
-      if isMissing, !options.comparesMissingDerivedMetadata, VersionHashes.derivedMetadataKeys.contains(key.string) { continue }
+      if isMissing, !options.comparesMissingDerivedMetadata, VersionHashes.derivedMetadataKeys.contains(key.string) {
+        continue
+      }
       found.append(
         GraphDifference(
           kind: .metadata, key: key.string, old: one[key.string].map { Self.text($0) },
@@ -131,7 +133,8 @@ public struct GraphComparison: Sendable {
             guard !same(old, new, one, pair.one, other, pair.other) else { continue }
             found.append(
               GraphDifference(
-                kind: .changed, object: named(one, ours[here].reference), key: pair.name, old: old.map { Self.text($0) },
+                kind: .changed, object: named(one, ours[here].reference), key: pair.name,
+                old: old.map { Self.text($0) },
                 new: new.map { Self.text($0) }))
           }
         }
@@ -159,7 +162,8 @@ public struct GraphComparison: Sendable {
     case (.toMany(let a), .toMany(let b)):
       guard a.count == b.count else { return false }
       let slots = [oneSlot.flatMap { one?.slots[$0] }, otherSlot.flatMap { other?.slots[$0] }]
-      if slots.contains(where: { $0.map { $0.isOrdered || options.comparesUnknownOrder && $0.keepsSequence } ?? false }) {
+      if slots.contains(where: { $0.map { $0.isOrdered || options.comparesUnknownOrder && $0.keepsSequence } ?? false })
+      {
         return zip(a, b).allSatisfy { sameObject($0, $1) }
       }
       let left = a.sorted { Self.before($0, $1) }

@@ -26,8 +26,8 @@ public struct StoreConverter: Sendable {
   public var makesNewIdentifier = false
   /// Work everything out and write nothing.
   public var isDryRun = false
-  /// Give a new file or directory no permission to others than its owner that the source does not give them. Off: what the
-  /// system gives new files. What is replaced keeps its own permissions either way.
+  /// Give a new file or directory no permission to others than its owner that the source does not give them. Off: what
+  /// the system gives new files. What is replaced keeps its own permissions either way.
   public var limitsPermissions = true
   /// Take it for an error where the target's options or layout ask for a part of the graph only.
   public var refusesSelections = false
@@ -67,8 +67,8 @@ public struct StoreConverter: Sendable {
     public var identifier: UUID
     /// What the target could not carry, and was allowed to lose.
     public var losses: [Loss]
-    /// What was left out on request, such as objects outside a subset, other entities of a one-entity file, or references that
-    /// point outside.
+    /// What was left out on request, such as objects outside a subset, other entities of a one-entity file, or
+    /// references that point outside.
     public var selections: [StoreSelection.Note]
     /// The size of the result in bytes; 0 for a dry run.
     public var bytesWritten: Int
@@ -102,7 +102,8 @@ public struct StoreConverter: Sendable {
 
   /// Converts the store at `source` to one at `target`.
   ///
-  /// - Throws: `PersistentStoreError`, ``LossError``, ``VerificationError``; what ``subset`` throws. On any error the target is as it was.
+  /// - Throws: `PersistentStoreError`, ``LossError``, ``VerificationError``; what ``subset`` throws. On any error the
+  ///   target is as it was.
   public func convert(from source: String, to target: String) throws -> Report {
     // Before anything is read: a large source would be read in vain.
     try refuseTaken(target, source: source)
@@ -127,8 +128,8 @@ public struct StoreConverter: Sendable {
     return report
   }
 
-  /// Converts to a file without a name, its owner's alone, which ends with this process however that ends: for a result that is
-  /// copied elsewhere. Needs ``targetType``, and a format that writes one file.
+  /// Converts to a file without a name, its owner's alone, which ends with this process however that ends: for a result
+  /// that is copied elsewhere. Needs ``targetType``, and a format that writes one file.
   ///
   /// - Parameters:
   ///   - target: what errors name.
@@ -185,18 +186,21 @@ public struct StoreConverter: Sendable {
   ) throws(PersistentStoreError) -> StagedStore {
     if let folder = destination.unnamedFolder {
       guard layout == .file else {
-        throw PersistentStoreError(.cannotCreate, "the store is a directory, not one file", at: StoreLocation(file: destination.shown))
+        throw PersistentStoreError(
+          .cannotCreate, "the store is a directory, not one file", at: StoreLocation(file: destination.shown))
       }
       return StagedStore(unnamedIn: folder, shownAs: destination.shown)
     }
     if isDryRun {
       if layout == .file { return StagedStore(unnamedIn: Self.temporaryFolder, shownAs: destination.shown) }
-      return try StagedStore(target: Self.temporaryPath(for: destination.shown), layout: layout, policy: .createNew, ceiling: .ownerOnly)
+      return try StagedStore(
+        target: Self.temporaryPath(for: destination.shown), layout: layout, policy: .createNew, ceiling: .ownerOnly)
     }
     let origin = try StorePlace.inspect(store.path)
     return try StagedStore(
       target: destination.shown, layout: layout,
-      policy: replacesTarget ? .replaceAny : .replaceOnlyIf(destination.place?.identity), keeping: destination.unrelated,
+      policy: replacesTarget ? .replaceAny : .replaceOnlyIf(destination.place?.identity),
+      keeping: destination.unrelated,
       ceiling: limitsPermissions ? try PermissionCeiling(of: origin) : nil)
   }
 
@@ -224,12 +228,14 @@ public struct StoreConverter: Sendable {
     var metadata = store.metadata
     metadata.storeType = formatType.storeType
     if makesNewIdentifier { metadata.uuid = UUID() }
-    metadata.setVersionHashes(of: nodes.model, configuration: store.configurationName, isKept: format.traits.keepsMetadata)
+    metadata.setVersionHashes(
+      of: nodes.model, configuration: store.configurationName, isKept: format.traits.keepsMetadata)
     let whole = StoreSnapshot(nodes: try nodes.canonical(), metadata: metadata)
     let selection = try format.selection(from: whole)
     if refusesSelections, let selection, !selection.keepsMetadata || !selection.notes.isEmpty {
       throw PersistentStoreError(
-        .unsupportedByFormat, "the target would keep a part of the store only: "
+        .unsupportedByFormat,
+        "the target would keep a part of the store only: "
           + (selection.notes.map(\.description) + ["no UUID"]).joined(separator: "; "), at: StoreLocation(file: target))
     }
     let snapshot = selection?.snapshot ?? whole
@@ -245,7 +251,8 @@ public struct StoreConverter: Sendable {
         let count = snapshot.nodes.count(of: entity.index)
         return count > 0 ? (entity.name, count) : nil
       },
-      identifier: metadata.uuid, losses: losses, selections: store.readNotes + left + (selection?.notes ?? []), bytesWritten: 0,
+      identifier: metadata.uuid, losses: losses, selections: store.readNotes + left + (selection?.notes ?? []),
+      bytesWritten: 0,
       notes: store.loadNotes.filter { !$0.isLoss }, isDryRun: isDryRun)
 
     progress?(.writing)
@@ -265,17 +272,22 @@ public struct StoreConverter: Sendable {
     let differences = GraphComparison.differences(
       snapshot, readBack.snapshot,
       options: .init(
-        comparesIdentity: keepsMetadata, comparesMetadata: keepsMetadata, comparesMissingDerivedMetadata: true, comparesUnknownOrder: true,
+        comparesIdentity: keepsMetadata, comparesMetadata: keepsMetadata, comparesMissingDerivedMetadata: true,
+        comparesUnknownOrder: true,
         limit: losses.isEmpty ? 100 : nil))
     // Leave to lose one thing is no leave to lose another.
-    let unexplained = losses.isEmpty ? differences : differences.filter { !Self.explains(losses, $0, snapshot.nodes, readBack.snapshot.nodes) }
+    let unexplained =
+      losses.isEmpty
+      ? differences : differences.filter { !Self.explains(losses, $0, snapshot.nodes, readBack.snapshot.nodes) }
     guard unexplained.isEmpty else { throw VerificationError(differences: Array(unexplained.prefix(100))) }
 
     return StagedResult(report: report, store: staged)
   }
 
   /// Whether a difference is one of the losses that were declared.
-  private static func explains(_ losses: [Loss], _ difference: GraphDifference, _ before: NodeTable, _ after: NodeTable) -> Bool {
+  private static func explains(_ losses: [Loss], _ difference: GraphDifference, _ before: NodeTable, _ after: NodeTable)
+    -> Bool
+  {
     func value(_ nodes: NodeTable) -> StoredValue? {
       guard let object = difference.object, let node = nodes.handle(for: object), let key = difference.key,
         let slot = nodes.model.entity(at: node.entity).slot(named: key)
@@ -338,12 +350,14 @@ public struct StoreConverter: Sendable {
       return unrelated
     } catch {
       throw PersistentStoreError(
-        .alreadyExists, "a folder is there that cannot be read as a store, so that its files may be anything: \(error.message)",
+        .alreadyExists,
+        "a folder is there that cannot be read as a store, so that its files may be anything: \(error.message)",
         at: StoreLocation(file: place.path), underlying: error)
     }
   }
 
-  private func targetFormat(_ place: StorePlace?, _ target: String) throws(PersistentStoreError) -> any AtomicStore.Type {
+  private func targetFormat(_ place: StorePlace?, _ target: String) throws(PersistentStoreError) -> any AtomicStore.Type
+  {
     if let targetType { return try registry.storeType(named: targetType) }
     let fileExtension = place?.fileExtension ?? ""
     let named = registry.storeTypes(forFileExtension: fileExtension)
@@ -355,14 +369,16 @@ public struct StoreConverter: Sendable {
         + candidates.joined(separator: ", "), at: StoreLocation(file: target))
   }
 
-  /// Opens what was staged, by a value of the format that has never seen the source and knows no more than a reader may be told.
+  /// Opens what was staged, by a value of the format that has never seen the source and knows no more than a reader may
+  /// be told.
   private func readBack(
     _ staged: borrowing StagedStore, _ formatType: any AtomicStore.Type, _ target: String, _ model: ManagedObjectModel
   ) throws(PersistentStoreError) -> (snapshot: StoreSnapshot, size: Int) {
     let source = try staged.sourceForVerification(name: target)
     let known = Set(formatType.traits.readOptions.map(\.name))
     var reader = try formatType.init(
-      StoreConfiguration(path: staged.targetPath, options: writeOptions.filter { known.contains($0.key) }, isReadOnly: true))
+      StoreConfiguration(
+        path: staged.targetPath, options: writeOptions.filter { known.contains($0.key) }, isReadOnly: true))
     var metadata = try reader.metadata(in: source)
     var readModel = model
     if let own = metadata.model {

@@ -48,7 +48,9 @@ extension StoreTraits {
         first = first ?? row
       }
       guard let first else { return [] }
-      return [Loss(kind: kind, subject: subject, count: found, example: "\(entity.name)/\(reader.reference(row: first))")]
+      return [
+        Loss(kind: kind, subject: subject, count: found, example: "\(entity.name)/\(reader.reference(row: first))")
+      ]
     }
     if let type = slot.attributeType, unsupportedTypes.contains(type.modelName) {
       return count(.typeUnsupported) { !reader.isNull(slot: slot.index, row: $0) }

@@ -1,13 +1,14 @@
 package import AtomicStoreSPI
 
 extension RelatedObjectsRule {
-  /// Applies the rule to the relationships that lead out of a part of a store's objects, and leaves all other objects out.
+  /// Applies the rule to the relationships that lead out of a part of a store's objects, and leaves all other objects
+  /// out.
   ///
   /// Rows that are left out are marked as deleted, so that handles into the store's own table stay valid.
   ///
   /// - Parameter chosen: The objects that are in the part by themselves.
-  /// - Throws: `.danglingReference` where a relationship leads out of the part and may not, `.invalidValue` where the cut would
-  ///   leave one with fewer objects than the model demands.
+  /// - Throws: `.danglingReference` where a relationship leads out of the part and may not, `.invalidValue` where the
+  ///   cut would leave one with fewer objects than the model demands.
   package func restrict(
     _ store: PersistentStore, to chosen: [NodeHandle]
   ) throws(PersistentStoreError) -> (nodes: NodeTable, notes: [StoreSelection.Note]) {
@@ -26,7 +27,8 @@ extension RelatedObjectsRule {
     case .fail:
       if let leak = members.leaks(nodes, file: store.path).first {
         throw PersistentStoreError(
-          .danglingReference, "'\(leak.slot.name)' leads to \(nodes.objectReference(of: leak.outside)), which is not in the subset",
+          .danglingReference,
+          "'\(leak.slot.name)' leads to \(nodes.objectReference(of: leak.outside)), which is not in the subset",
           at: leak.location)
       }
     case .nullify:

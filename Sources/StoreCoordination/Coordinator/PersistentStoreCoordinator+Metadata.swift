@@ -24,8 +24,9 @@ extension PersistentStoreCoordinator {
     try coordinator.remove(store)
   }
 
-  /// Changes the user's entries in the metadata of the store at a path, as ``setMetadata(_:type:at:options:registry:)``, from what they
-  /// are when they are saved: what others save meanwhile is kept.
+  /// Changes the user's entries in the metadata of the store at a path, as
+  /// ``setMetadata(_:type:at:options:registry:)``, from what they are when they are saved: what others save meanwhile
+  /// is kept.
   ///
   /// - Parameters:
   ///   - type: A registered name; nil finds the type from the content.
@@ -33,7 +34,8 @@ extension PersistentStoreCoordinator {
   ///   - options: The format's options, by name.
   ///   - registry: The formats that the store may have.
   ///   - change: Changes the entries. It is called again if another process saved the store meanwhile.
-  /// - Throws: what `change` throws, and then nothing is saved; `.changedOnDisk` where other processes keep saving the store.
+  /// - Throws: what `change` throws, and then nothing is saved; `.changedOnDisk` where other processes keep saving the
+  ///   store.
   public static func updateMetadata(
     type: String? = nil, at path: String, options: StoreOptions = [:], registry: StoreRegistry,
     _ change: (inout PropertyListDictionary) throws -> Void

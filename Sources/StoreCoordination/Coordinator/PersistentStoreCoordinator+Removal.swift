@@ -1,11 +1,13 @@
 public import AtomicStoreSPI
 
 extension PersistentStoreCoordinator {
-  /// Deletes the store at a path, after looking that it is one. A store that is open in this coordinator must be removed first.
+  /// Deletes the store at a path, after looking that it is one. A store that is open in this coordinator must be
+  /// removed first.
   ///
-  /// Of a store that is a directory, the files that it consists of are deleted, as a save knows them. What else is in the
-  /// directory, such as hidden files, other directories, and files that the format passed over, stays, and the directory with it;
-  /// an empty directory goes. To know its files such a store is read whole: one that cannot be read is not deleted.
+  /// Of a store that is a directory, the files that it consists of are deleted, as a save knows them. What else is in
+  /// the directory, such as hidden files, other directories, and files that the format passed over, stays, and the
+  /// directory with it; an empty directory goes. To know its files such a store is read whole: one that cannot be read
+  /// is not deleted.
   ///
   /// Who opens the store meanwhile, or after a crash, finds all of it or nothing.
   ///
@@ -13,16 +15,18 @@ extension PersistentStoreCoordinator {
   ///   - path: The path of the store.
   ///   - type: A registered name; nil finds the type from the content.
   ///   - options: The format's options, by name: what is needed to read a store that is a directory.
-  /// - Throws: `.storeAlreadyAdded`, `.notFound`, `.unrecognizedFormat`, `.changedOnDisk` where another program saves the store
-  ///   meanwhile, and what reading it may throw.
+  /// - Throws: `.storeAlreadyAdded`, `.notFound`, `.unrecognizedFormat`, `.changedOnDisk` where another program saves
+  ///   the store meanwhile, and what reading it may throw.
   public func destroyPersistentStore(
     at path: String, type: String? = nil, options: StoreOptions = [:]
   ) throws(PersistentStoreError) {
     let opening = StoreOpening(
-      registry: registry, type: type, path: path, configurationName: nil, options: options, isReadOnly: true, model: nil)
+      registry: registry, type: type, path: path, configurationName: nil, options: options, isReadOnly: true, model: nil
+    )
     let place = try opening.inspect()
     for other in persistentStores where StorePlace.isSame(place, path: other.path) {
-      throw PersistentStoreError(.storeAlreadyAdded, "the store is open; remove it first", at: StoreLocation(file: path))
+      throw PersistentStoreError(
+        .storeAlreadyAdded, "the store is open; remove it first", at: StoreLocation(file: path))
     }
     guard place.holdsContent || place.kind == .zeroLength else {
       throw PersistentStoreError(.notFound, "there is no store", at: StoreLocation(file: path))
@@ -35,13 +39,15 @@ extension PersistentStoreCoordinator {
     }
   }
 
-  /// The files in the store's directory that are not the store's: only its format knows, and only when it has read them all.
+  /// The files in the store's directory that are not the store's: only its format knows, and only when it has read them
+  /// all.
   private func unrelatedFiles(_ opening: StoreOpening, _ place: StorePlace) throws(PersistentStoreError) -> [String] {
     var opened: OpenStore
     do throws(PersistentStoreError) { opened = try opening.open(place) } catch {
       guard error.code == .modelNeeded, let managedObjectModel else { throw error }
       opened = try StoreOpening(
-        registry: registry, type: opening.type, path: opening.path, configurationName: nil, options: opening.options, isReadOnly: true,
+        registry: registry, type: opening.type, path: opening.path, configurationName: nil, options: opening.options,
+        isReadOnly: true,
         model: managedObjectModel
       ).open(place)
     }

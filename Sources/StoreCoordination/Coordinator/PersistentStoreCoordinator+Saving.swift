@@ -73,9 +73,12 @@ extension PersistentStoreCoordinator {
       for index in pending.indices { try pending[index].save.commit() }
     } catch {
       var failures: [String] = error.code == .notRolledBack ? [error.message] : []
-      for entry in pending.reversed() { if let left = entry.save.undo() { failures.append("\(entry.save.path): \(left.message)") } }
+      for entry in pending.reversed() {
+        if let left = entry.save.undo() { failures.append("\(entry.save.path): \(left.message)") }
+      }
       guard failures.isEmpty else {
-        throw PersistentStoreError(.notRolledBack, failures.joined(separator: "; "), at: error.location, underlying: error.underlying ?? error)
+        throw PersistentStoreError(
+          .notRolledBack, failures.joined(separator: "; "), at: error.location, underlying: error.underlying ?? error)
       }
       throw error
     }

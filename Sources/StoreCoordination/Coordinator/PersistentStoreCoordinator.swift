@@ -34,7 +34,8 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
     ownsStores = true
   }
 
-  /// A coordinator over a store that another one has open: to read it with contexts of its own. The store stays the other's.
+  /// A coordinator over a store that another one has open: to read it with contexts of its own. The store stays the
+  /// other's.
   package init(viewing store: PersistentStore) {
     managedObjectModel = nil
     registry = StoreRegistry()
@@ -66,7 +67,8 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
 
   /// What a layer above keeps with the coordinator: one value for each type, made at the first call.
   ///
-  /// - Parameter make: Makes the value. It is called while the coordinator is locked, so it must not use the coordinator.
+  /// - Parameter make: Makes the value. It is called while the coordinator is locked, so it must not use the
+  ///   coordinator.
   package func attachment<Attachment: Sendable & AnyObject>(_ make: () -> Attachment) -> Attachment {
     state.withLock { state in
       let key = ObjectIdentifier(Attachment.self)
@@ -90,7 +92,8 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
   ///   - path: The path of a file or directory.
   ///   - options: The format's options, by name.
   ///   - isReadOnly: Whether the store may not be saved.
-  ///   - model: The store's model, where the coordinator has none; nil takes the one that the store carries, or infers it.
+  ///   - model: The store's model, where the coordinator has none; nil takes the one that the store carries, or infers
+  ///     it.
   /// - Throws: `PersistentStoreError`; on any error the file is as it was, and a reservation that was made is gone.
   @discardableResult
   public func addPersistentStore(
@@ -120,7 +123,8 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
   ) throws(PersistentStoreError) -> PersistentStore {
     try add(
       StoreOpening(
-        registry: registry, type: type, path: path, configurationName: nil, options: options, isReadOnly: false, model: nil,
+        registry: registry, type: type, path: path, configurationName: nil, options: options, isReadOnly: false,
+        model: nil,
         use: .reading))
   }
 
@@ -145,7 +149,9 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
         at: StoreLocation(file: path))
     }
     post(.didChange(StoreChange(added: [store])))
-    for mixed in mixedSaves where mixed.newer == identifier || mixed.older == identifier { post(.foundMixedSave(mixed)) }
+    for mixed in mixedSaves where mixed.newer == identifier || mixed.older == identifier {
+      post(.foundMixedSave(mixed))
+    }
     return store
   }
 

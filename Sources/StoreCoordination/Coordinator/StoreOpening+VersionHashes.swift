@@ -1,8 +1,8 @@
 public import AtomicStoreSPI
 
 extension PersistentStoreCoordinator {
-  /// An option of every store, `ignoreVersionHashes`: with `yes` a store is opened with the model that is given though the version
-  /// hashes in its metadata are those of another one. The next save writes those of the model.
+  /// An option of every store, `ignoreVersionHashes`: with `yes` a store is opened with the model that is given though
+  /// the version hashes in its metadata are those of another one. The next save writes those of the model.
   ///
   /// A store that carries a model with other stored properties is refused all the same: it could not be read.
   public static let ignoreVersionHashesOption = StoreOpening.ignoreVersionHashesOption
@@ -19,10 +19,11 @@ extension StoreOpening {
     return value == "yes"
   }
 
-  /// A store whose metadata has version hashes is opened with a model that has the same ones. A store without hashes, such as one
-  /// that version 0.1.0 wrote, is opened with any.
+  /// A store whose metadata has version hashes is opened with a model that has the same ones. A store without hashes,
+  /// such as one that version 0.1.0 wrote, is opened with any.
   ///
-  /// - Throws: `.modelMismatch` with the entities that differ and, where the store carries the model of its hashes, the properties.
+  /// - Throws: `.modelMismatch` with the entities that differ and, where the store carries the model of its hashes, the
+  ///   properties.
   func checkVersionHashes(of model: ManagedObjectModel, _ metadata: StoreMetadata) throws(PersistentStoreError) {
     guard !model.description.isInferred, let stored = VersionHashes(metadata: metadata.entries),
       try !ownOptions().ignoresVersionHashes
@@ -42,10 +43,12 @@ extension StoreOpening {
 extension StoreMetadata {
   /// Writes the version hashes of the model, as Core Data looks for them when it opens a store.
   ///
-  /// Only those of a model that was given or carried whole: what is inferred from data is a guess, and a store with such a model keeps
-  /// the hashes that it has. Digest and checksum, which not all versions of Core Data write, are kept true where they are there.
+  /// Only those of a model that was given or carried whole: what is inferred from data is a guess, and a store with
+  /// such a model keeps the hashes that it has. Digest and checksum, which not all versions of Core Data write, are
+  /// kept true where they are there.
   ///
-  /// - Parameter isKept: False for a format that keeps no metadata: then what follows from the model is left out, and is no loss.
+  /// - Parameter isKept: False for a format that keeps no metadata: then what follows from the model is left out, and
+  ///   is no loss.
   mutating func setVersionHashes(of model: ManagedObjectModel, configuration: String?, isKept: Bool = true) {
     guard !model.description.isInferred else { return }
     guard isKept else {
@@ -60,7 +63,11 @@ extension StoreMetadata {
     if old.map({ $0 != hashes }) ?? false || entries[VersionHashes.identifiersMetadataKey] == nil {
       entries[VersionHashes.identifiersMetadataKey] = .array(model.description.versionIdentifiers.map { .string($0) })
     }
-    if entries[VersionHashes.digestMetadataKey] != nil { entries[VersionHashes.digestMetadataKey] = .string(hashes.digest) }
-    if entries[VersionHashes.checksumMetadataKey] != nil { entries[VersionHashes.checksumMetadataKey] = .string(hashes.checksum) }
+    if entries[VersionHashes.digestMetadataKey] != nil {
+      entries[VersionHashes.digestMetadataKey] = .string(hashes.digest)
+    }
+    if entries[VersionHashes.checksumMetadataKey] != nil {
+      entries[VersionHashes.checksumMetadataKey] = .string(hashes.checksum)
+    }
   }
 }

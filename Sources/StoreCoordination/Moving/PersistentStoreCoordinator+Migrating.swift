@@ -46,7 +46,8 @@ extension PersistentStoreCoordinator {
         registry: registry, type: report.targetType, path: path, configurationName: store.configurationName,
         options: options, isReadOnly: false, model: store.model)
       let migrated = PersistentStore(
-        try opening.open(try opening.inspect()), path: path, configurationName: store.configurationName, isReadOnly: false)
+        try opening.open(try opening.inspect()), path: path, configurationName: store.configurationName,
+        isReadOnly: false)
       exchange(store, for: migrated)
       do { try finish() } catch {
         exchange(migrated, for: store)

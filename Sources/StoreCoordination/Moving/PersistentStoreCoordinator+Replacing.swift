@@ -2,13 +2,15 @@ import AtomicStoreSPI
 
 extension PersistentStoreCoordinator {
   /// Puts a copy of one store in the place of another, of the same or another type; what is there is replaced in one
-  /// step, or not at all. UUID and references are the source's. What else is in a directory that is replaced stays, as in a save.
+  /// step, or not at all. UUID and references are the source's. What else is in a directory that is replaced stays, as
+  /// in a save.
   public func replacePersistentStore(
     at path: String, type: String? = nil, withPersistentStoreFrom source: String, sourceType: String? = nil
   ) throws {
     for other in persistentStores {
       if StorePlace.isSame(try StorePlace.inspect(path), path: other.path) {
-        throw PersistentStoreError(.storeAlreadyAdded, "the store is open; remove it first", at: StoreLocation(file: path))
+        throw PersistentStoreError(
+          .storeAlreadyAdded, "the store is open; remove it first", at: StoreLocation(file: path))
       }
     }
     var converter = StoreConverter(registry: registry)

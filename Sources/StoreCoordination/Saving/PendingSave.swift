@@ -14,7 +14,8 @@ final class PendingSave {
   private var identity: FileIdentity?
 
   private init(
-    path: String, format: any AtomicStore, snapshot: StoreSnapshot, staged: consuming StagedStore, unchanged: FileIdentity?
+    path: String, format: any AtomicStore, snapshot: StoreSnapshot, staged: consuming StagedStore,
+    unchanged: FileIdentity?
   ) {
     self.path = path
     self.format = format
@@ -44,7 +45,9 @@ final class PendingSave {
       try checkInverses(changed, open.nodes, nodes)
       try supplyDeferred(&nodes, &format, open, store)
       metadata.lastReference = max(metadata.lastReference, nodes.greatestIntegerReference)
-      if format.traits.keepsMetadata { metadata.setVersionHashes(of: nodes.model, configuration: store.configurationName) }
+      if format.traits.keepsMetadata {
+        metadata.setVersionHashes(of: nodes.model, configuration: store.configurationName)
+      }
       let snapshot = StoreSnapshot(nodes: try nodes.canonical(), metadata: metadata)
       let staged = try StagedStore(
         target: store.path, layout: format.layout, policy: .replaceOnlyIf(open.fileIdentity), keeping: open.bystanders)
@@ -56,12 +59,13 @@ final class PendingSave {
     }
   }
 
-  /// Sets the deferred values that the save needs. Those of removed objects, and those that were given another value, are not
-  /// asked for; each is asked for once, even where the save fails.
+  /// Sets the deferred values that the save needs. Those of removed objects, and those that were given another value,
+  /// are not asked for; each is asked for once, even where the save fails.
   private static func supplyDeferred(
     _ nodes: inout NodeTable, _ format: inout any AtomicStore, _ open: OpenStore, _ store: PersistentStore
   ) throws(PersistentStoreError) {
-    for (key, value) in open.suppliedValues where nodes.contains(key.node) && nodes.isDeferred(slot: key.slot, of: key.node) {
+    for (key, value) in open.suppliedValues
+    where nodes.contains(key.node) && nodes.isDeferred(slot: key.slot, of: key.node) {
       try nodes.set(value, slot: key.slot, of: key.node)
     }
     guard !format.writesDeferredValues else { return }
@@ -132,9 +136,11 @@ final class PendingSave {
     return changed
   }
 
-  /// The two ends of every relationship that is written agree, whoever made the changes: a file in which they do not would
-  /// lose objects later, when a delete rule follows the wrong end.
-  private static func checkInverses(_ changed: [NodeHandle], _ old: NodeTable, _ new: NodeTable) throws(PersistentStoreError) {
+  /// The two ends of every relationship that is written agree, whoever made the changes: a file in which they do not
+  /// would lose objects later, when a delete rule follows the wrong end.
+  private static func checkInverses(_ changed: [NodeHandle], _ old: NodeTable, _ new: NodeTable)
+    throws(PersistentStoreError)
+  {
     var check = ChangedRowsInverseCheck(old: old, new: new)
     for node in changed where new.contains(node) {
       guard let found = check.disagreement(of: node) else { continue }
@@ -185,10 +191,13 @@ final class PendingSave {
 
   /// Puts everything back.
   ///
-  /// - Returns: Why the old store is not back, where it is not. What another process saved meanwhile stays, and is not such a case.
+  /// - Returns: Why the old store is not back, where it is not. What another process saved meanwhile stays, and is not
+  ///   such a case.
   func undo() -> PersistentStoreError? {
     staged.take()?.discard()
-    do throws(PersistentStoreError) { try published.take()?.rollBack() } catch { return error.code == .changedOnDisk ? nil : error }
+    do throws(PersistentStoreError) { try published.take()?.rollBack() } catch {
+      return error.code == .changedOnDisk ? nil : error
+    }
     return nil
   }
 

@@ -33,9 +33,12 @@ enum SaveSet {
     var found: [MixedSave] = []
     let metadata = stores.map(\.metadata)
     for (index, store) in stores.enumerated() {
-      guard let others = metadata[index].entries[StoreMetadata.saveSetKey]?.dictionaryValue?["others"]?.dictionaryValue else { continue }
+      guard let others = metadata[index].entries[StoreMetadata.saveSetKey]?.dictionaryValue?["others"]?.dictionaryValue
+      else { continue }
       for (other, values) in zip(stores, metadata) {
-        guard let expected = others[other.identifier.uuidString]?.integerValue, number(values) < expected else { continue }
+        guard let expected = others[other.identifier.uuidString]?.integerValue, number(values) < expected else {
+          continue
+        }
         found.append(
           MixedSave(newer: store.identifier, newerPath: store.path, older: other.identifier, olderPath: other.path))
       }

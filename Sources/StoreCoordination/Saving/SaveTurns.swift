@@ -1,15 +1,16 @@
 import Glibc
 
-/// Gives a context whose save was overtaken the next turn, so that no save of a process fails, or waits for ever, because
-/// others are quicker.
+/// Gives a context whose save was overtaken the next turn, so that no save of a process fails, or waits for ever,
+/// because others are quicker.
 ///
-/// Saves are optimistic: a context works out its changes against the stores' present versions and publishes them if those
-/// are still the present ones. One that was overtaken takes the turn; saves that begin then wait until it is done. While
-/// the holder runs hooks or observers the turn is suspended, since they may save other contexts, or wait for threads that
-/// do: nobody waits for code that is not the kit's. What the holder's own thread saves does not wait in any case.
+/// Saves are optimistic: a context works out its changes against the stores' present versions and publishes them if
+/// those are still the present ones. One that was overtaken takes the turn; saves that begin then wait until it is
+/// done. While the holder runs hooks or observers the turn is suspended, since they may save other contexts, or wait
+/// for threads that do: nobody waits for code that is not the kit's. What the holder's own thread saves does not wait
+/// in any case.
 ///
-/// `@unchecked Sendable`: `holder`, `thread` and `isSuspended` are read and written only while `mutex` is locked; the two pointers
-/// never change and are freed when nobody can call any more.
+/// `@unchecked Sendable`: `holder`, `thread` and `isSuspended` are read and written only while `mutex` is locked; the
+/// two pointers never change and are freed when nobody can call any more.
 package final class SaveTurns: @unchecked Sendable {
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
   private let changed: UnsafeMutablePointer<pthread_cond_t>

@@ -32,7 +32,9 @@ struct OpenStore: Sendable {
 
   /// Whether a save without changes to objects has nothing to write but metadata entries.
   var keepsContent: Bool {
-    guard metadataChanged, reservation == nil, fileIdentity?.isEmpty == false, metadata.lastReference == storedLastReference else {
+    guard metadataChanged, reservation == nil, fileIdentity?.isEmpty == false,
+      metadata.lastReference == storedLastReference
+    else {
       return false
     }
     // What was asked of the writing holds for all of the file; what the load mended is to be written.
@@ -74,7 +76,8 @@ struct OpenStore: Sendable {
 
 extension PersistentStoreError {
   static func changedMeanwhile(_ path: String) -> PersistentStoreError {
-    PersistentStoreError(.changedOnDisk, "the store was modified on disk since it was opened", at: StoreLocation(file: path))
+    PersistentStoreError(
+      .changedOnDisk, "the store was modified on disk since it was opened", at: StoreLocation(file: path))
   }
   static func readOnly(_ path: String) -> PersistentStoreError {
     PersistentStoreError(.readOnly, "the store is open for reading only", at: StoreLocation(file: path))

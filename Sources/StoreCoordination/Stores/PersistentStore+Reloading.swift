@@ -22,7 +22,8 @@ extension PersistentStore {
     guard opened.metadata.uuid == uuid else {
       opened.close(from: nil)
       throw PersistentStoreError(
-        .changedOnDisk, "another store lies there now, with the UUID \(opened.metadata.uuid)", at: StoreLocation(file: path))
+        .changedOnDisk, "another store lies there now, with the UUID \(opened.metadata.uuid)",
+        at: StoreLocation(file: path))
     }
     let fresh = opened
     state.withLock { open in

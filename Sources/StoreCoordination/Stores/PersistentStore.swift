@@ -82,8 +82,8 @@ public final class PersistentStore: Sendable {
   /// The metadata as it will be saved.
   public var metadata: StoreMetadata { state.withLock { $0.metadata } }
 
-  /// What the load took from the other end of a relationship, changed or left out, by the options `inverses` and `dangling`. Empty for a
-  /// store that was read as it is.
+  /// What the load took from the other end of a relationship, changed or left out, by the options `inverses` and
+  /// `dangling`. Empty for a store that was read as it is.
   public var readNotes: [StoreSelection.Note] { state.withLock { $0.readNotes } }
 
   /// Whether the metadata was set since the last save.
@@ -99,18 +99,22 @@ public final class PersistentStore: Sendable {
 
   /// Sets the user's metadata entries. They are written with the next save.
   ///
-  /// - Throws: `.invalidValue` for a key that is the kit's, `.readOnly`, `.storeNotAdded` where the store was removed: nothing
-  ///   would ever write them.
+  /// - Throws: `.invalidValue` for a key that is the kit's, `.readOnly`, `.storeNotAdded` where the store was removed:
+  ///   nothing would ever write them.
   public func setMetadata(_ entries: PropertyListDictionary) throws(PersistentStoreError) {
     for key in StoreMetadata.reservedKeys where entries[key] != nil {
       throw PersistentStoreError(.invalidValue, "the metadata key '\(key)' is the kit's", at: StoreLocation(file: path))
     }
     guard !isReadOnly else { throw .readOnly(path) }
-    guard isOpen else { throw PersistentStoreError(.storeNotAdded, "the store is not open", at: StoreLocation(file: path)) }
+    guard isOpen else {
+      throw PersistentStoreError(.storeNotAdded, "the store is not open", at: StoreLocation(file: path))
+    }
     state.withLock {
       // What common saves noted is the kit's, and stays unless the caller brings it.
       var entries = entries
-      if entries[StoreMetadata.saveSetKey] == nil { entries[StoreMetadata.saveSetKey] = $0.metadata.entries[StoreMetadata.saveSetKey] }
+      if entries[StoreMetadata.saveSetKey] == nil {
+        entries[StoreMetadata.saveSetKey] = $0.metadata.entries[StoreMetadata.saveSetKey]
+      }
       guard $0.metadata.entries != entries else { return }
       $0.metadata.entries = entries
       $0.metadataChanged = true

@@ -19,8 +19,8 @@ extension StoreOpening {
   /// - Throws: `.changedOnDisk` where somebody puts another file there again and again.
   func open(_ place: StorePlace) throws(PersistentStoreError) -> OpenStore {
     guard place.holdsContent else { return try openOnce(place) }
-    // Content, metadata and objects are read one after the other: were the file exchanged in between, they would not belong
-    // together. Then all of it is read again.
+    // Content, metadata and objects are read one after the other: were the file exchanged in between, they would not
+    // belong together. Then all of it is read again.
     var place = place
     for _ in 0..<20 {
       let result: Result<OpenStore, PersistentStoreError>
@@ -31,7 +31,8 @@ extension StoreOpening {
       guard let now, now.holdsContent else { break }
       place = now
     }
-    throw PersistentStoreError(.changedOnDisk, "the file is exchanged for others while it is opened", at: StoreLocation(file: path))
+    throw PersistentStoreError(
+      .changedOnDisk, "the file is exchanged for others while it is opened", at: StoreLocation(file: path))
   }
 
   private func openOnce(_ place: StorePlace) throws(PersistentStoreError) -> OpenStore {
@@ -137,7 +138,8 @@ extension StoreOpening {
     do {
       return try formatType.init(
         StoreConfiguration(
-          path: place.resolvedPath, configurationName: configurationName, options: own, isReadOnly: isReadOnly, limits: limits))
+          path: place.resolvedPath, configurationName: configurationName, options: own, isReadOnly: isReadOnly,
+          limits: limits))
     } catch {
       throw error.located(StoreLocation(file: path))
     }
@@ -200,7 +202,8 @@ extension StoreOpening {
     } catch {
       if let limit = error.problems.first(where: \.isLimit) {
         throw PersistentStoreError(
-          .limitExceeded, "the store's own model: \(limit.message)", at: StoreLocation(file: path, entity: limit.entityName),
+          .limitExceeded, "the store's own model: \(limit.message)",
+          at: StoreLocation(file: path, entity: limit.entityName),
           underlying: error)
       }
       throw PersistentStoreError(
@@ -221,7 +224,8 @@ extension StoreOpening {
     let numbers = Set(allowed.map(\.index))
     for entity in nodes.model.entities where nodes.count(of: entity.index) > 0 && !numbers.contains(entity.index) {
       throw PersistentStoreError(
-        .modelMismatch, "the store holds objects of \(entity.name), which is not in the configuration "
+        .modelMismatch,
+        "the store holds objects of \(entity.name), which is not in the configuration "
           + "'\(configurationName)'", at: StoreLocation(file: path, entity: entity.name))
     }
   }

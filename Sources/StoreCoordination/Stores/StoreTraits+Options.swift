@@ -16,8 +16,8 @@ extension StoreTraits {
   /// Checks the options of a format.
   ///
   /// - Parameter use: What they are given for: an option for the other direction would have no effect.
-  /// - Throws: `.invalidOption` for a name that the format does not have, for one of the other direction, and for a value that the option
-  ///   does not take.
+  /// - Throws: `.invalidOption` for a name that the format does not have, for one of the other direction, and for a
+  ///   value that the option does not take.
   public func check(
     _ options: StoreOptions, of storeType: String, for use: StoreOption.Use = .readingAndWriting
   ) throws(PersistentStoreError) {
@@ -44,10 +44,12 @@ extension StoreTraits {
     if let found { return found }
     let ofEveryFormat = StoreLimits.options + RelationshipRules.options + [StoreOpening.ignoreVersionHashesOption]
     if use == .reading, writing != nil {
-      throw PersistentStoreError(.invalidOption, "the option '\(name)' of \(storeType) stores is for writing, and has no effect on reading")
+      throw PersistentStoreError(
+        .invalidOption, "the option '\(name)' of \(storeType) stores is for writing, and has no effect on reading")
     }
     if use == .writing, reading != nil || ofEveryFormat.contains(where: { $0.name == name }) {
-      throw PersistentStoreError(.invalidOption, "the option '\(name)' of \(storeType) stores is for reading, and has no effect on writing")
+      throw PersistentStoreError(
+        .invalidOption, "the option '\(name)' of \(storeType) stores is for reading, and has no effect on writing")
     }
     let known = Set((use == .writing ? [] : readOptions) + (use == .reading ? [] : writeOptions)).map(\.name)
     let names = Set(known).sorted().joined(separator: ", ")
@@ -59,5 +61,6 @@ extension StoreTraits {
 extension StoreOpening {
   /// The coordinator's own option of that name.
   static let ignoreVersionHashesOption = StoreOption(
-    name: "ignoreVersionHashes", help: "Whether a store is read with a model of other version hashes.", values: ["yes", "no"])
+    name: "ignoreVersionHashes", help: "Whether a store is read with a model of other version hashes.",
+    values: ["yes", "no"])
 }

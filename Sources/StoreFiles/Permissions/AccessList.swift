@@ -20,11 +20,16 @@ struct AccessList: Equatable {
     other = mode & 7
   }
 
-  /// Decodes the value of an attribute `system.posix_acl_access` or `system.posix_acl_default`; nil where it is not one.
+  /// Decodes the value of an attribute `system.posix_acl_access` or `system.posix_acl_default`; nil where it is not
+  /// one.
   init?(attribute bytes: [UInt8]) {
     // A version, then eight bytes each: tag, permissions and id, all little-endian.
-    guard bytes.count >= 4, bytes.count % 8 == 4, bytes[0] == 2, bytes[1...3].allSatisfy({ $0 == 0 }) else { return nil }
-    func number(_ offset: Int, _ count: Int) -> UInt32 { (0..<count).reduce(0) { $0 | UInt32(bytes[offset + $1]) << (8 * UInt32($1)) } }
+    guard bytes.count >= 4, bytes.count % 8 == 4, bytes[0] == 2, bytes[1...3].allSatisfy({ $0 == 0 }) else {
+      return nil
+    }
+    func number(_ offset: Int, _ count: Int) -> UInt32 {
+      (0..<count).reduce(0) { $0 | UInt32(bytes[offset + $1]) << (8 * UInt32($1)) }
+    }
     self.init(mode: 0)
     for entry in stride(from: 4, to: bytes.count, by: 8) {
       let permissions = mode_t(number(entry + 2, 2)) & 7
@@ -64,7 +69,9 @@ struct AccessList: Equatable {
   private static func attribute(_ name: String, of path: String) throws(PersistentStoreError) -> AccessList? {
     // The largest value that the system keeps.
     var bytes = [UInt8](repeating: 0, count: 1 << 16)
-    let length = bytes.withUnsafeMutableBytes { raw in raw.baseAddress.map { Int(asf_get_attribute(path, name, $0, Int64(raw.count))) } ?? 0 }
+    let length = bytes.withUnsafeMutableBytes { raw in
+      raw.baseAddress.map { Int(asf_get_attribute(path, name, $0, Int64(raw.count))) } ?? 0
+    }
     guard length >= 0 else {
       if [ENODATA, EOPNOTSUPP, ENOSYS, ENOENT].contains(errno) { return nil }
       throw SystemCall.error(errno, "read the access control list", path)

@@ -12,7 +12,9 @@ enum FileOwnership {
   ///   - shown: what an error names.
   /// - Returns: The mode that the file is to have, without the set-ID bits of an owner or group that could not be kept.
   /// - Throws: `.permissionDenied` where the old owner, or the members of the old group, would lose access.
-  static func copy(from old: String, _ status: stat, to descriptor: Int32, shown: String) throws(PersistentStoreError) -> mode_t {
+  static func copy(from old: String, _ status: stat, to descriptor: Int32, shown: String) throws(PersistentStoreError)
+    -> mode_t
+  {
     if fchown(descriptor, status.st_uid, status.st_gid) != 0 { _ = fchown(descriptor, uid_t.max, status.st_gid) }
     var now = stat()
     guard fstat(descriptor, &now) == 0 else { throw SystemCall.error(errno, "look at the file", shown) }
@@ -22,7 +24,10 @@ enum FileOwnership {
       if now.st_gid != status.st_gid {
         mode &= ~S_ISGID | (status.st_mode & S_IFMT == S_IFDIR ? S_ISGID : 0)
         guard list.groupPermissions & ~list.other == 0 else {
-          throw refusal(shown, "the members of its group \(status.st_gid) would lose access: a file of user \(now.st_uid) cannot be given to it")
+          throw refusal(
+            shown,
+            "the members of its group \(status.st_gid) would lose access: a file of user \(now.st_uid) cannot be given to it"
+          )
         }
       }
       if now.st_uid != status.st_uid {
@@ -30,7 +35,9 @@ enum FileOwnership {
         try checkOwner(status, list, isGroupKept: now.st_gid == status.st_gid, newOwner: now.st_uid, shown)
       }
     }
-    guard asf_copy_access_lists(old, descriptor) == 0 else { throw SystemCall.error(errno, "keep the access control list", shown) }
+    guard asf_copy_access_lists(old, descriptor) == 0 else {
+      throw SystemCall.error(errno, "keep the access control list", shown)
+    }
     return mode
   }
 
@@ -48,17 +55,21 @@ enum FileOwnership {
       var groups = list.groups
       if isGroupKept { groups[old.st_gid] = list.group | groups[old.st_gid, default: 0] }
       // A user without an account cannot be asked about. Who gave the file to the group was in it.
-      let own = groups.filter { $0.key == old.st_gid ? asf_is_member(old.st_uid, $0.key) != 0 : asf_is_member(old.st_uid, $0.key) > 0 }
+      let own = groups.filter {
+        $0.key == old.st_gid ? asf_is_member(old.st_uid, $0.key) != 0 : asf_is_member(old.st_uid, $0.key) > 0
+      }
       granted = own.isEmpty ? list.other : own.values.reduce(0) { $0 | $1 & mask }
     }
     if old.st_mode & S_IFMT != S_IFDIR { granted |= 1 }
     guard list.owner & ~granted == 0 else {
-      throw refusal(shown, "its owner \(old.st_uid) would lose access: a file of user \(newOwner) cannot be given to them")
+      throw refusal(
+        shown, "its owner \(old.st_uid) would lose access: a file of user \(newOwner) cannot be given to them")
     }
   }
 
   private static func refusal(_ path: String, _ reason: String) -> PersistentStoreError {
     PersistentStoreError(
-      .permissionDenied, "\(reason). Save it as its owner, or widen its group's permissions", at: StoreLocation(file: path))
+      .permissionDenied, "\(reason). Save it as its owner, or widen its group's permissions",
+      at: StoreLocation(file: path))
   }
 }

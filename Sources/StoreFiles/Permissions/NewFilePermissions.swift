@@ -7,7 +7,8 @@ struct NewFilePermissions {
   private let ceiling: PermissionCeiling?
 
   init(ceiling: PermissionCeiling?) {
-    // Where the system does not say, only the owner: permissions that are too narrow can be widened, a leak cannot be undone.
+    // Where the system does not say, only the owner: permissions that are too narrow can be widened, a leak cannot be
+    // undone.
     let mask = asf_umask()
     creationMask = mask < 0 ? 0o077 : mode_t(mask)
     self.ceiling = ceiling
@@ -17,7 +18,8 @@ struct NewFilePermissions {
   func mode(isFolder: Bool, in folder: String, group: gid_t) throws(PersistentStoreError) -> mode_t {
     let most: mode_t = isFolder ? 0o777 : 0o666
     // A default access control list takes the place of the creation mask, as it does in open(2).
-    let mode = if let inherited = try AccessList.inherited(from: folder) { inherited.mode & most } else { most & ~creationMask }
+    let mode =
+      if let inherited = try AccessList.inherited(from: folder) { inherited.mode & most } else { most & ~creationMask }
     return ceiling?.limiting(mode, isFolder: isFolder, group: group) ?? mode
   }
 }
@@ -38,8 +40,8 @@ package struct PermissionCeiling: Sendable {
     self.group = group
   }
 
-  /// What the store at a path grants: of a directory store, what its files grant those who may search the directory. Nil where
-  /// there is none.
+  /// What the store at a path grants: of a directory store, what its files grant those who may search the directory.
+  /// Nil where there is none.
   package init?(of place: StorePlace) throws(PersistentStoreError) {
     guard let status = try SystemCall.status(place.resolvedPath, followLinks: true) else { return nil }
     let own = try AccessList(of: place.resolvedPath, status)
@@ -52,7 +54,9 @@ package struct PermissionCeiling: Sendable {
     for member in try FolderListing(place.resolvedPath).members {
       let list = try AccessList(of: member.path, member.status)
       // Members of another group are nobody's that the directory's group knows.
-      granted |= (member.status.st_gid == status.st_gid ? list.groupPermissions : list.groupPermissions & list.other) << 3 | list.other
+      granted |=
+        (member.status.st_gid == status.st_gid ? list.groupPermissions : list.groupPermissions & list.other) << 3
+        | list.other
     }
     if own.groupPermissions & 1 == 0 { granted &= 0o007 }
     if own.other & 1 == 0 { granted &= 0o070 }

@@ -2,8 +2,8 @@ import Glibc
 
 /// Which file it is, and which state of it: device and inode, size and time of change. For a folder: of all its files.
 ///
-/// Of a folder count the files that a store may consist of: those whose names do not begin with a point. What else lies there,
-/// and the folder's own time of change, which goes with it, are nothing to the store.
+/// Of a folder count the files that a store may consist of: those whose names do not begin with a point. What else lies
+/// there, and the folder's own time of change, which goes with it, are nothing to the store.
 package struct FileIdentity: Hashable, Sendable {
   package let device: UInt64
   package let inode: UInt64
@@ -35,7 +35,8 @@ package struct FileIdentity: Hashable, Sendable {
     for member in list.members {
       digest.add(member.name)
       for part in [
-        Int64(truncatingIfNeeded: member.status.st_dev), Int64(truncatingIfNeeded: member.status.st_ino), Int64(member.status.st_size),
+        Int64(truncatingIfNeeded: member.status.st_dev), Int64(truncatingIfNeeded: member.status.st_ino),
+        Int64(member.status.st_size),
         Int64(member.status.st_mtim.tv_sec), Int64(member.status.st_mtim.tv_nsec),
       ] { digest.add(part) }
       total += Int64(member.status.st_size)

@@ -2,8 +2,9 @@ import Glibc
 
 /// What is in a directory: the files that a store in it may consist of, and the rest.
 ///
-/// Of a store that is a directory, the members are the regular files whose names do not begin with a dot. Where a commit is
-/// under way that replaces them one by one (``FolderSwap``), they are those of the new store, wherever each is at the time.
+/// Of a store that is a directory, the members are the regular files whose names do not begin with a dot. Where a
+/// commit is under way that replaces them one by one (``FolderSwap``), they are those of the new store, wherever each
+/// is at the time.
 struct FolderListing: Sendable {
   struct Member: Sendable {
     var name: String
@@ -26,12 +27,15 @@ struct FolderListing: Sendable {
       self.others = others
       return
     }
-    throw PersistentStoreError(.changedOnDisk, "the directory is changed again and again", at: StoreLocation(file: path))
+    throw PersistentStoreError(
+      .changedOnDisk, "the directory is changed again and again", at: StoreLocation(file: path))
   }
 
   /// All names but the kit's own.
   var names: [String] {
-    others.isEmpty ? members.map(\.name) : (members.map { ScalarString($0.name) } + others.map { ScalarString($0) }).sorted().map(\.string)
+    others.isEmpty
+      ? members.map(\.name)
+      : (members.map { ScalarString($0.name) } + others.map { ScalarString($0) }).sorted().map(\.string)
   }
   /// A member by its name; nil where there is none.
   func member(named name: String) -> Member? {
@@ -77,7 +81,11 @@ struct FolderListing: Sendable {
         if name.unicodeScalars.contains("\u{FFFD}") { others.append(name) }
         continue
       }
-      if status.st_mode & S_IFMT == S_IFREG { members.append(Member(name: name, path: place, status: status)) } else { others.append(name) }
+      if status.st_mode & S_IFMT == S_IFREG {
+        members.append(Member(name: name, path: place, status: status))
+      } else {
+        others.append(name)
+      }
     }
     return (members, others)
   }

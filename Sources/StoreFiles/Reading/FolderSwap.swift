@@ -1,13 +1,13 @@
 import Glibc
 
-/// Replaces the members of a directory, where the file system cannot exchange two directories: an overlay, where one of them is in
-/// a lower layer (EXDEV); network and older file systems, which do not know the call (EINVAL).
+/// Replaces the members of a directory, where the file system cannot exchange two directories: an overlay, where one of
+/// them is in a lower layer (EXDEV); network and older file systems, which do not know the call (EINVAL).
 ///
-/// The new members, whole and synced, are in a directory beside the store, with a list of what is to be (``Manifest``). One rename
-/// puts that directory into the store's own, as `.atomicstore-commit`. **From then on the new store is the store**: the kit reads
-/// each member of the list from there, or from its final position once it was moved. Then the members are moved, each by a rename,
-/// and the list is removed. A process that is killed on the way leaves a store that reads whole, and that the next commit
-/// finishes. Before that one rename the old store is untouched.
+/// The new members, whole and synced, are in a directory beside the store, with a list of what is to be (``Manifest``).
+/// One rename puts that directory into the store's own, as `.atomicstore-commit`. **From then on the new store is the
+/// store**: the kit reads each member of the list from there, or from its final position once it was moved. Then the
+/// members are moved, each by a rename, and the list is removed. A process that is killed on the way leaves a store
+/// that reads whole, and that the next commit finishes. Before that one rename the old store is untouched.
 ///
 /// Programs that do not know the kit can see some members old and some new while a commit is under way.
 struct FolderSwap {
@@ -22,8 +22,8 @@ struct FolderSwap {
 
     private static let header = "atomicstore-commit 1"
 
-    /// `+NAME` for a member, `-NAME` for one that goes, separated by NUL, which no name holds. The last byte is a NUL: a list
-    /// that was cut short is not one.
+    /// `+NAME` for a member, `-NAME` for one that goes, separated by NUL, which no name holds. The last byte is a NUL:
+    /// a list that was cut short is not one.
     var bytes: [UInt8] {
       ([Self.header] + members.map { "+" + $0 } + removed.map { "-" + $0 }).flatMap { Array($0.utf8) + [0] }
     }
@@ -53,8 +53,10 @@ struct FolderSwap {
 
     /// The names that a reader sees where these are in the directory, in the order of their bytes.
     func names(over present: [String]) -> [String] {
-      Set(present.map { ScalarString($0) }).subtracting(removed.map { ScalarString($0) }).union(members.map { ScalarString($0) })
-        .sorted().map(\.string)
+      Set(present.map { ScalarString($0) }).subtracting(removed.map { ScalarString($0) }).union(
+        members.map { ScalarString($0) }
+      )
+      .sorted().map(\.string)
     }
   }
 
@@ -63,7 +65,9 @@ struct FolderSwap {
   /// - Throws: `.malformed` for a list that is not one.
   static func manifest(in folder: String) throws(PersistentStoreError) -> Manifest? {
     // A link could lead anywhere.
-    guard let status = try SystemCall.status(folder + "/" + name, followLinks: false), status.st_mode & S_IFMT == S_IFDIR else {
+    guard let status = try SystemCall.status(folder + "/" + name, followLinks: false),
+      status.st_mode & S_IFMT == S_IFDIR
+    else {
       return nil
     }
     let path = folder + "/" + name + "/" + manifestName
@@ -84,7 +88,8 @@ struct FolderSwap {
       bytes += piece[..<got]
     }
     guard let manifest = Manifest(bytes) else {
-      throw PersistentStoreError(.malformed, "the list of an unfinished commit is damaged", at: StoreLocation(file: path))
+      throw PersistentStoreError(
+        .malformed, "the list of an unfinished commit is damaged", at: StoreLocation(file: path))
     }
     return manifest
   }
@@ -93,14 +98,19 @@ struct FolderSwap {
   ///
   /// - Parameter store: What an error names.
   /// - Throws: where nothing was changed.
-  static func begin(_ staged: String, in folder: String, _ manifest: Manifest, of store: String) throws(PersistentStoreError) {
+  static func begin(_ staged: String, in folder: String, _ manifest: Manifest, of store: String)
+    throws(PersistentStoreError)
+  {
     let path = staged + "/" + manifestName
-    let descriptor = try SystemCall.open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600, doing: "write the list of a commit")
+    let descriptor = try SystemCall.open(
+      path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600, doing: "write the list of a commit")
     do throws(PersistentStoreError) {
       // Who can read the store must be able to read this.
       if let status = try SystemCall.status(staged, followLinks: false) {
         _ = fchown(descriptor, uid_t.max, status.st_gid)
-        guard fchmod(descriptor, status.st_mode & 0o777 & ~0o111) == 0 else { throw SystemCall.error(errno, "set the mode", store) }
+        guard fchmod(descriptor, status.st_mode & 0o777 & ~0o111) == 0 else {
+          throw SystemCall.error(errno, "set the mode", store)
+        }
       }
       try SystemCall.write(manifest.bytes, to: descriptor, path: store)
       guard fsync(descriptor) == 0 else { throw SystemCall.error(errno, "sync", store) }
@@ -135,7 +145,9 @@ struct FolderSwap {
     func takeAway(_ name: String) throws(PersistentStoreError) {
       guard try SystemCall.status(folder + "/" + name, followLinks: false) != nil else { return }
       let result = if let old { rename(folder + "/" + name, old + "/" + name) } else { unlink(folder + "/" + name) }
-      guard result == 0 || errno == ENOENT else { throw SystemCall.error(errno, "replace a file of the store", folder + "/" + name) }
+      guard result == 0 || errno == ENOENT else {
+        throw SystemCall.error(errno, "replace a file of the store", folder + "/" + name)
+      }
     }
     for name in manifest.members where try SystemCall.status(commit + "/" + name, followLinks: false) != nil {
       // A rename replaces what is there; what is wanted once more is moved out of the way first.

@@ -1,8 +1,8 @@
-/// Something worth knowing about a load that succeeded: what was read beside the store's own file, what the file holds that the
-/// graph does not, what was left out by an option.
+/// Something worth knowing about a load that succeeded: what was read beside the store's own file, what the file holds
+/// that the graph does not, what was left out by an option.
 ///
-/// A format reports it with ``StoreSource/report(_:)`` while it loads. `inspect` prints every note; a conversion treats a note that
-/// is a loss as it treats what the target cannot carry: it lists it, and refuses unless losses are allowed.
+/// A format reports it with ``StoreSource/report(_:)`` while it loads. `inspect` prints every note; a conversion treats
+/// a note that is a loss as it treats what the target cannot carry: it lists it, and refuses unless losses are allowed.
 public struct LoadNote: Sendable, Hashable, CustomStringConvertible {
   /// An entity, `Entity.property`, a table or a file.
   public var subject: String

@@ -9,7 +9,8 @@ public final class StoreBytes: @unchecked Sendable {
   /// How many bytes there are.
   public let count: Int
 
-  /// - Parameter isZeroed: where `fill` leaves parts out. They take no memory either, as the system gives it out when it is touched.
+  /// - Parameter isZeroed: where `fill` leaves parts out. They take no memory either, as the system gives it out when
+  ///   it is touched.
   init(
     capacity: Int, isZeroed: Bool = false, fill: (UnsafeMutableRawPointer) throws(PersistentStoreError) -> Int
   ) throws(PersistentStoreError) {

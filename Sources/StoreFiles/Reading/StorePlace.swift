@@ -31,7 +31,8 @@ public struct StorePlace: Sendable {
   let listing: FolderListing?
 
   private init(
-    path: String, resolvedPath: String, kind: Kind, isSymbolicLink: Bool, size: Int, identity: FileIdentity?, listing: FolderListing? = nil
+    path: String, resolvedPath: String, kind: Kind, isSymbolicLink: Bool, size: Int, identity: FileIdentity?,
+    listing: FolderListing? = nil
   ) {
     self.path = path
     self.resolvedPath = resolvedPath
@@ -50,7 +51,8 @@ public struct StorePlace: Sendable {
   /// The same under another name, for messages.
   func shown(as name: String) -> StorePlace {
     StorePlace(
-      path: name, resolvedPath: resolvedPath, kind: kind, isSymbolicLink: false, size: size, identity: identity, listing: listing)
+      path: name, resolvedPath: resolvedPath, kind: kind, isSymbolicLink: false, size: size, identity: identity,
+      listing: listing)
   }
 
   /// Whether there is something that a format could read.
@@ -148,7 +150,9 @@ public struct StorePlace: Sendable {
     if kind == .folder {
       let list = if let listing { listing } else { try FolderListing(resolvedPath) }
       // Hidden names are nobody's business here; links and directories are names, and have no content.
-      let names = list.others.allSatisfy { $0.hasPrefix(".") } ? list.members.map(\.name) : list.names.filter { !$0.hasPrefix(".") }
+      let names =
+        list.others.allSatisfy { $0.hasPrefix(".") }
+        ? list.members.map(\.name) : list.names.filter { !$0.hasPrefix(".") }
       var prefixes: [ScalarString: [UInt8]] = [:]
       for member in list.members.prefix(64) { prefixes[ScalarString(member.name)] = try StoreProbe.read(member.path) }
       var probe = StoreProbe(

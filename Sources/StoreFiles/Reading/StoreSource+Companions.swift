@@ -15,10 +15,11 @@ extension StoreSource {
     path.map { FilePathText.name($0) }
   }
 
-  /// What is beside the store under this name, for example `fileName + "-wal"`; nil where nothing is, and for a source in memory.
-  /// A name may lead into a folder: `.Store_SUPPORT/_EXTERNAL_DATA`.
+  /// What is beside the store under this name, for example `fileName + "-wal"`; nil where nothing is, and for a source
+  /// in memory. A name may lead into a folder: `.Store_SUPPORT/_EXTERNAL_DATA`.
   ///
-  /// - Throws: `.unsupportedFileKind` for a symbolic link, which could lead anywhere, and for what is neither file nor folder.
+  /// - Throws: `.unsupportedFileKind` for a symbolic link, which could lead anywhere, and for what is neither file nor
+  ///   folder.
   public func companion(named name: String) throws(PersistentStoreError) -> StoreSource? {
     guard let store = path else { return nil }
     var path = FilePathText.folder(store)
@@ -28,14 +29,15 @@ extension StoreSource {
       guard let status = try SystemCall.status(path, followLinks: false) else { return nil }
       guard status.st_mode & S_IFMT != S_IFLNK else {
         throw PersistentStoreError(
-          .unsupportedFileKind, "this belongs to the store and is a symbolic link, which is not followed", at: StoreLocation(file: path))
+          .unsupportedFileKind, "this belongs to the store and is a symbolic link, which is not followed",
+          at: StoreLocation(file: path))
       }
     }
     return try StoreSource(opening: try StorePlace.inspect(path))
   }
 
-  /// Which file or directory is there now, and in which state; nil for what is in memory. Two equal values mean that it was not changed
-  /// in between.
+  /// Which file or directory is there now, and in which state; nil for what is in memory. Two equal values mean that it
+  /// was not changed in between.
   public func currentState() throws(PersistentStoreError) -> State? {
     guard let path else { return nil }
     return try FileIdentity.of(path).map { State(identity: $0) }

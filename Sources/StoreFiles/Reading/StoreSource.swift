@@ -23,8 +23,8 @@ public final class StoreSource: Sendable {
   /// What was reported while this source was read.
   public var notes: [LoadNote] { reported.withLock { $0 } }
 
-  /// Says that a file in the store's folder is none of the store's: a save then keeps it. All others that do not begin with a point
-  /// are the format's, and what it does not write again is gone.
+  /// Says that a file in the store's folder is none of the store's: a save then keeps it. All others that do not begin
+  /// with a point are the format's, and what it does not write again is gone.
   public func passOver(member: String) { passedOver.withLock { $0.append(member) } }
   /// What formats passed over.
   package var bystanders: [String] { passedOver.withLock { $0 } }
@@ -90,8 +90,8 @@ public final class StoreSource: Sendable {
     }
   }
 
-  /// A file of which only the beginning and the end are read: as many bytes as it has, those between zero. For formats whose
-  /// metadata lie there, among gigabytes of something else.
+  /// A file of which only the beginning and the end are read: as many bytes as it has, those between zero. For formats
+  /// whose metadata lie there, among gigabytes of something else.
   ///
   /// - Parameters:
   ///   - member: The name of a file of a directory; nil where the source is one file.
@@ -203,7 +203,8 @@ public final class StoreSource: Sendable {
     case .folder(let listing):
       guard let member, let found = listing.member(named: member) else { break }
       let final = listing.path + "/" + member
-      do throws(PersistentStoreError) { return (try SystemCall.open(found.path, O_RDONLY, doing: "open"), final) } catch {
+      do throws(PersistentStoreError) { return (try SystemCall.open(found.path, O_RDONLY, doing: "open"), final) } catch
+      {
         // A commit that is under way moves members to where they belong.
         guard error.code == .notFound, found.path != final else { throw error }
         return (try SystemCall.open(final, O_RDONLY, doing: "open"), final)

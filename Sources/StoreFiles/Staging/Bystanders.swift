@@ -1,8 +1,8 @@
 import CStoreFiles
 import Glibc
 
-/// What is in a store's directory and is not one of its files: hidden files, directories, links. They belong to somebody else, a
-/// version control perhaps, and a save takes them along.
+/// What is in a store's directory and is not one of its files: hidden files, directories, links. They belong to
+/// somebody else, a version control perhaps, and a save takes them along.
 enum Bystanders {
   /// Their names; none where there is no directory.
   static func names(in folder: String) throws(PersistentStoreError) -> [String] { try FolderListing(folder).others }
@@ -15,7 +15,8 @@ enum Bystanders {
     case unsupported(PersistentStoreError)
   }
 
-  /// Hard-links them into another directory; directories are made anew, with everything in them. They keep their first names.
+  /// Hard-links them into another directory; directories are made anew, with everything in them. They keep their first
+  /// names.
   ///
   /// - Parameter store: What an error names.
   static func carry(_ names: [String], from old: String, to new: String, of store: String) throws(Failure) {
@@ -25,7 +26,9 @@ enum Bystanders {
   private static func carry(_ path: String, to target: String, shown: String) throws(Failure) {
     guard let status = try known(SystemCall.status, path) else {
       // Gone meanwhile; or its name is not UTF-8 and what stands for it names nothing.
-      guard !shown.unicodeScalars.contains("\u{FFFD}") else { throw .unsupported(refusal(shown, "its name is not UTF-8")) }
+      guard !shown.unicodeScalars.contains("\u{FFFD}") else {
+        throw .unsupported(refusal(shown, "its name is not UTF-8"))
+      }
       return
     }
     guard status.st_mode & S_IFMT == S_IFDIR else {
@@ -38,7 +41,9 @@ enum Bystanders {
     }
     guard mkdir(target, 0o700) == 0 else { throw .refused(refusal(shown)) }
     do {
-      for name in try SystemCall.names(in: path) { try carry(path + "/" + name, to: target + "/" + name, shown: shown + "/" + name) }
+      for name in try SystemCall.names(in: path) {
+        try carry(path + "/" + name, to: target + "/" + name, shown: shown + "/" + name)
+      }
       let descriptor = try SystemCall.open(target, O_RDONLY | O_DIRECTORY, doing: "open the folder")
       defer { close(descriptor) }
       asf_copy_attributes(path, descriptor)

@@ -5,12 +5,15 @@ enum HiddenName {
   static let marker = ".atomicstore-"
   private static let suffix = ".tmp"
 
-  /// `.NAME.atomicstore-BOOT-NAMESPACE-PID-START-RANDOM.tmp` beside the target, NAME cut where the whole would pass 255 bytes.
+  /// `.NAME.atomicstore-BOOT-NAMESPACE-PID-START-RANDOM.tmp` beside the target, NAME cut where the whole would pass 255
+  /// bytes.
   ///
   /// It says which process on which host made it; and it cannot be foreseen.
   static func staged(beside target: String) -> String {
     let random = String(UInt64.random(in: 0...UInt64.max), radix: 36)
-    return make(FilePathText.name(target), "\(marker)\(ProcessIdentity.current.text)-\(random)\(suffix)", in: FilePathText.folder(target))
+    return make(
+      FilePathText.name(target), "\(marker)\(ProcessIdentity.current.text)-\(random)\(suffix)",
+      in: FilePathText.folder(target))
   }
 
   /// A hidden name that begins as another one, and ends with a tail of ASCII, in at most 255 bytes.
@@ -33,7 +36,9 @@ enum HiddenName {
     guard name.hasSuffix(suffix), let range = lastMarker(in: name) else { return nil }
     let tail = name.utf8[range...].dropFirst(marker.utf8.count).dropLast(suffix.utf8.count)
     guard let dash = tail.lastIndex(of: UInt8(ascii: "-")), let text = String(tail[..<dash]) else { return nil }
-    if let number = pid_t(text), number > 0 { return ProcessIdentity(boot: "", namespace: "", number: number, start: nil) }
+    if let number = pid_t(text), number > 0 {
+      return ProcessIdentity(boot: "", namespace: "", number: number, start: nil)
+    }
     return ProcessIdentity(text)
   }
 

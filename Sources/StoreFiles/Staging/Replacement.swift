@@ -1,8 +1,8 @@
 import CStoreFiles
 import Glibc
 
-/// What a commit replaced, and how it is put back. Nothing is removed but what was staged, or what is known to be the version that it
-/// replaced.
+/// What a commit replaced, and how it is put back. Nothing is removed but what was staged, or what is known to be the
+/// version that it replaced.
 struct Replacement: Sendable {
   /// What a commit did with what was at the target.
   enum Replaced {
@@ -70,8 +70,8 @@ struct Replacement: Sendable {
   /// Puts back what a commit replaced. The store's lock is held.
   ///
   /// - Parameter cause: Why.
-  /// - Throws: `.changedOnDisk` where another process saved over the new store, which then stays; `.notRolledBack` where the old
-  ///   store is not back in its place: the error names where it is.
+  /// - Throws: `.changedOnDisk` where another process saved over the new store, which then stays; `.notRolledBack`
+  ///   where the old store is not back in its place: the error names where it is.
   func putBack(known old: FileIdentity?, after cause: PersistentStoreError) throws(PersistentStoreError) {
     defer { location.use.end() }
     // A signal must not remove what is on its way back.
@@ -93,14 +93,22 @@ struct Replacement: Sendable {
 
   private func takeBack(_ cause: PersistentStoreError) throws(PersistentStoreError) {
     // Moved first, then looked at: what is at the target could be replaced between a look and a removal.
-    guard asf_rename_exclusive(targetPath, stagedPath) == 0 || (SystemCall.isUnsupported(errno) && rename(targetPath, stagedPath) == 0) else {
+    guard
+      asf_rename_exclusive(targetPath, stagedPath) == 0
+        || (SystemCall.isUnsupported(errno) && rename(targetPath, stagedPath) == 0)
+    else {
       if errno == ENOENT { return }
-      throw notRolledBack(cause, "what was written could not be removed again (\(String(cString: strerror(errno)))): it is at \(targetPath)")
+      throw notRolledBack(
+        cause,
+        "what was written could not be removed again (\(String(cString: strerror(errno)))): it is at \(targetPath)")
     }
     if isOurs(stagedPath) { return SystemCall.removeTree(stagedPath) }
     // Not ours, or not known to be: back to where it was.
     let isKnown = ((try? FileIdentity.of(stagedPath)) ?? nil) != nil
-    guard asf_rename_exclusive(stagedPath, targetPath) == 0 || (SystemCall.isUnsupported(errno) && rename(stagedPath, targetPath) == 0) else {
+    guard
+      asf_rename_exclusive(stagedPath, targetPath) == 0
+        || (SystemCall.isUnsupported(errno) && rename(stagedPath, targetPath) == 0)
+    else {
       throw notRolledBack(cause, "what was at \(targetPath) is kept at \(keep(stagedPath))")
     }
     // Another program saved over it.
@@ -112,22 +120,29 @@ struct Replacement: Sendable {
     guard swapBack() else {
       let reason = String(cString: strerror(errno))
       throw notRolledBack(
-        cause, "the old store could not be put back (\(reason)): the new one is at \(targetPath), what it replaced at \(keep(stagedPath))")
+        cause,
+        "the old store could not be put back (\(reason)): the new one is at \(targetPath), what it replaced at \(keep(stagedPath))"
+      )
     }
     if isOurs(stagedPath) { return SystemCall.removeTree(stagedPath) }
     guard (try? FileIdentity.of(stagedPath)) ?? nil != nil else {
       // The old store is back, and what was written is perhaps another's: it stays.
-      throw notRolledBack(cause, "the old store is back at \(targetPath); what was in its place is kept at \(keep(stagedPath))")
+      throw notRolledBack(
+        cause, "the old store is back at \(targetPath); what was in its place is kept at \(keep(stagedPath))")
     }
     // Another process saved over the new store meanwhile: its version is the latest.
     guard swapBack() else {
-      throw notRolledBack(cause, "another program saved meanwhile: its version is kept at \(keep(stagedPath)), the old one is at \(targetPath)")
+      throw notRolledBack(
+        cause,
+        "another program saved meanwhile: its version is kept at \(keep(stagedPath)), the old one is at \(targetPath)")
     }
     if let old, let there = try? FileIdentity.of(stagedPath), there == old {
       SystemCall.removeTree(stagedPath)
       throw .changedOnDisk(targetPath)
     }
-    throw notRolledBack(cause, "another program saved meanwhile: its version is at \(targetPath), an older one is kept at \(keep(stagedPath))")
+    throw notRolledBack(
+      cause,
+      "another program saved meanwhile: its version is at \(targetPath), an older one is kept at \(keep(stagedPath))")
   }
 
   private func swapBack() -> Bool {
@@ -151,23 +166,32 @@ struct Replacement: Sendable {
     }
     let reason = String(cString: strerror(errno))
     throw notRolledBack(
-      cause, "the old store could not be put back (\(reason)): the new one is at \(targetPath), what it replaced at \(keep(keeper))")
+      cause,
+      "the old store could not be put back (\(reason)): the new one is at \(targetPath), what it replaced at \(keep(keeper))"
+    )
   }
 
-  private func moveBack(_ keeper: String, _ old: [String], _ new: [String], _ cause: PersistentStoreError) throws(PersistentStoreError) {
+  private func moveBack(_ keeper: String, _ old: [String], _ new: [String], _ cause: PersistentStoreError)
+    throws(PersistentStoreError)
+  {
     do throws(PersistentStoreError) {
       // Where moving failed half-way, all of the old store must be out before it can come back.
       try FolderSwap.finish(in: targetPath, movingOldTo: keeper, of: targetPath)
       let names = Set(old)
       let spare = HiddenName.staged(beside: targetPath)
-      guard mkdir(spare, 0o700) == 0 else { throw SystemCall.error(errno, "create a folder beside the store", targetPath) }
+      guard mkdir(spare, 0o700) == 0 else {
+        throw SystemCall.error(errno, "create a folder beside the store", targetPath)
+      }
       defer { SystemCall.removeTree(spare) }
       try FolderSwap.begin(
-        keeper, in: targetPath, FolderSwap.Manifest(members: old, removed: new.filter { !names.contains($0) }), of: targetPath)
+        keeper, in: targetPath, FolderSwap.Manifest(members: old, removed: new.filter { !names.contains($0) }),
+        of: targetPath)
       try FolderSwap.finish(in: targetPath, movingOldTo: spare, of: targetPath)
     } catch {
       throw notRolledBack(
-        cause, "the old store could not be put back (\(error.message)): the new one is at \(targetPath), what it replaced at \(keep(keeper))")
+        cause,
+        "the old store could not be put back (\(error.message)): the new one is at \(targetPath), what it replaced at \(keep(keeper))"
+      )
     }
   }
 
@@ -199,7 +223,8 @@ func finishInterrupted(_ path: String) throws(PersistentStoreError) {
 
 extension PersistentStoreError {
   static func changedOnDisk(_ path: String) -> PersistentStoreError {
-    PersistentStoreError(.changedOnDisk, "the store was modified on disk since it was read", at: StoreLocation(file: path))
+    PersistentStoreError(
+      .changedOnDisk, "the store was modified on disk since it was read", at: StoreLocation(file: path))
   }
 
   static func alreadyExists(_ path: String) -> PersistentStoreError {

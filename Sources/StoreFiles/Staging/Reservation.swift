@@ -13,7 +13,8 @@ package struct Reservation: Sendable {
     let path = place.resolvedPath
     let folder = FilePathText.folder(path)
     guard let status = try SystemCall.status(folder, followLinks: true) else {
-      throw PersistentStoreError(.cannotCreate, "the folder \(folder) does not exist", at: StoreLocation(file: place.path))
+      throw PersistentStoreError(
+        .cannotCreate, "the folder \(folder) does not exist", at: StoreLocation(file: place.path))
     }
     guard status.st_mode & S_IFMT == S_IFDIR else {
       throw PersistentStoreError(.cannotCreate, "\(folder) is not a folder", at: StoreLocation(file: place.path))
@@ -25,7 +26,8 @@ package struct Reservation: Sendable {
       // Another program was quicker: then it is its file.
       if error.code == .alreadyExists { return nil }
       throw error.code == .notFound
-        ? PersistentStoreError(.cannotCreate, "the folder \(folder) does not exist", at: StoreLocation(file: place.path))
+        ? PersistentStoreError(
+          .cannotCreate, "the folder \(folder) does not exist", at: StoreLocation(file: place.path))
         : error
     }
     defer { close(descriptor) }

@@ -47,8 +47,8 @@ public final class StagedFile: Sendable {
           throw SystemCall.error(errno, "write", path)
         }
         state.written += done
-        // The disk begins with what is there while the format makes the rest, and the sync at the end waits for less. Only
-        // a wish: whether it is heard does not matter.
+        // The disk begins with what is there while the format makes the rest, and the sync at the end waits for less.
+        // Only a wish: whether it is heard does not matter.
         if state.written - state.handedOver >= Self.handOver {
           asf_begin_writing(descriptor, Int64(state.handedOver), Int64(state.written - state.handedOver))
           state.handedOver = state.written
@@ -78,8 +78,8 @@ public final class StagedFile: Sendable {
     return descriptor
   }
 
-  /// Closes the file for now; it is opened again when it is written to or sealed. A store may have more members than a process may
-  /// have open files.
+  /// Closes the file for now; it is opened again when it is written to or sealed. A store may have more members than a
+  /// process may have open files.
   func park() throws(PersistentStoreError) {
     try state.withLock { state throws(PersistentStoreError) in
       guard let descriptor = state.descriptor else { return }

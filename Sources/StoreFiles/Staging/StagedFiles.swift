@@ -4,9 +4,9 @@ import Synchronization
 
 /// The new contents of a store, as a format writes them: in files that nobody sees until the kit publishes them.
 ///
-/// Given to `AtomicStore.save(_:to:)`. A format creates its files here and writes to them, and nothing else: the kit closes and
-/// syncs them afterwards and puts them in the store's place in one step, or removes them where anything fails. After the save
-/// nothing can be added.
+/// Given to `AtomicStore.save(_:to:)`. A format creates its files here and writes to them, and nothing else: the kit
+/// closes and syncs them afterwards and puts them in the store's place in one step, or removes them where anything
+/// fails. After the save nothing can be added.
 public final class StagedFiles: Sendable {
   /// One file, or a directory: what the format's `AtomicStore.layout` said.
   public let layout: StoreLayout
@@ -32,8 +32,8 @@ public final class StagedFiles: Sendable {
 
   /// Creates the file of a store that is one file. Call it once.
   ///
-  /// - Throws: `.internalInconsistency` where the store is a directory, or the save has ended; `.noSpace`, `.inputOutput`,
-  ///   `.permissionDenied`.
+  /// - Throws: `.internalInconsistency` where the store is a directory, or the save has ended; `.noSpace`,
+  ///   `.inputOutput`, `.permissionDenied`.
   public func file() throws(PersistentStoreError) -> StagedFile {
     guard layout == .file else {
       throw PersistentStoreError(.internalInconsistency, "the store is a directory: write members")
@@ -47,13 +47,16 @@ public final class StagedFiles: Sendable {
   /// Creates a file in a store that is a directory.
   ///
   /// - Parameter name: of the file, without a directory: 1 to 255 bytes, no `/`, no NUL, neither `.` nor `..`.
-  /// - Throws: `.invalidValue` for another name; `.alreadyExists` where the save has a member of that name; otherwise as ``file()``.
+  /// - Throws: `.invalidValue` for another name; `.alreadyExists` where the save has a member of that name; otherwise
+  ///   as ``file()``.
   public func member(_ name: String) throws(PersistentStoreError) -> StagedFile {
     guard layout == .folder else {
       throw PersistentStoreError(.internalInconsistency, "the store is a file: it has no members")
     }
     let bytes = name.utf8
-    guard !bytes.isEmpty, name != ".", name != "..", !bytes.contains(UInt8(ascii: "/")), !bytes.contains(0), bytes.count <= 255 else {
+    guard !bytes.isEmpty, name != ".", name != "..", !bytes.contains(UInt8(ascii: "/")), !bytes.contains(0),
+      bytes.count <= 255
+    else {
       throw PersistentStoreError(
         .invalidValue, "'\(name)' cannot name a file", at: StoreLocation(file: location.targetPath))
     }
@@ -108,14 +111,16 @@ public final class StagedFiles: Sendable {
       let path = HiddenName.staged(beside: location.stagedPath + "/store")
       do {
         descriptor = try SystemCall.open(
-          path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600, doing: "stage the result in \(location.stagedPath)")
+          path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600, doing: "stage the result in \(location.stagedPath)"
+        )
       } catch {
         throw PersistentStoreError(error.code, error.message, at: StoreLocation(file: location.targetPath))
       }
       unlink(path)
     }
     return add(
-      StagedFile(descriptor: descriptor, stagedPath: "/proc/self/fd/\(descriptor)", path: location.targetPath, faults: nil))
+      StagedFile(
+        descriptor: descriptor, stagedPath: "/proc/self/fd/\(descriptor)", path: location.targetPath, faults: nil))
   }
 
   private func add(_ file: StagedFile) -> StagedFile {
@@ -126,7 +131,8 @@ public final class StagedFiles: Sendable {
   private func checkOpen() throws(PersistentStoreError) {
     guard !isClosed else {
       throw PersistentStoreError(
-        .internalInconsistency, "the save has ended: nothing can be added", at: StoreLocation(file: location.targetPath))
+        .internalInconsistency, "the save has ended: nothing can be added", at: StoreLocation(file: location.targetPath)
+      )
     }
   }
 }

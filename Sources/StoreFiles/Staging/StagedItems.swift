@@ -11,8 +11,8 @@ enum StagedItems {
   static var all: Set<String> { pending.withLock { $0 } }
   static func removeAll() { for path in all { SystemCall.removeTree(path) } }
 
-  /// Locks what was staged as long as the descriptor is open, so that processes of other containers on the same disk, whose
-  /// numbers mean nothing here, do not take it for stale. Nil where the file system has no locks.
+  /// Locks what was staged as long as the descriptor is open, so that processes of other containers on the same disk,
+  /// whose numbers mean nothing here, do not take it for stale. Nil where the file system has no locks.
   ///
   /// - Parameter path: What was staged: a file or a directory.
   static func hold(_ path: String) -> Int32? {

@@ -21,11 +21,12 @@ extension StagedStore {
   ///
   /// - Parameter patience: How long other commits of the store are waited for, in milliseconds.
   /// - Throws: `.alreadyExists` or `.changedOnDisk` where the policy forbids to replace what is there; the old bytes
-  ///   then stay, as after any other error but `.notRolledBack`, which names where both the old store and the new one are.
-  ///   `.locked` where another process is saving the store and does not end.
+  ///   then stay, as after any other error but `.notRolledBack`, which names where both the old store and the new one
+  ///   are. `.locked` where another process is saving the store and does not end.
   package consuming func publish(patience: Int = 30_000) throws(PersistentStoreError) -> PublishedStore {
     guard files.isClosed, !files.isUnnamed else {
-      throw PersistentStoreError(.internalInconsistency, "the staged store is not finished", at: StoreLocation(file: targetPath))
+      throw PersistentStoreError(
+        .internalInconsistency, "the staged store is not finished", at: StoreLocation(file: targetPath))
     }
     // Between looking at what is there and replacing it nobody else who saves through the kit does the same.
     let lock = try StoreLock(for: targetPath, patience: patience)
@@ -40,7 +41,8 @@ extension StagedStore {
     let isCarrying = try takeBystanders()
     if let error = faults?.next(.rename) { throw SystemCall.error(error, "rename", targetPath) }
     let staged = try FileIdentity.of(stagedPath)
-    let replacement = Replacement(location: location, layout: layout, staged: staged, replaced: try exchange(old, staged, canExchange: isCarrying))
+    let replacement = Replacement(
+      location: location, layout: layout, staged: staged, replaced: try exchange(old, staged, canExchange: isCarrying))
     ownsStaged = false
     let identity: FileIdentity
     do throws(PersistentStoreError) {
@@ -65,7 +67,9 @@ extension StagedStore {
   ///
   /// - Returns: Whether it could; false where it can only stay where it is.
   private func takeBystanders() throws(PersistentStoreError) -> Bool {
-    guard let status = try SystemCall.status(targetPath, followLinks: false), status.st_mode & S_IFMT == S_IFDIR else { return true }
+    guard let status = try SystemCall.status(targetPath, followLinks: false), status.st_mode & S_IFMT == S_IFDIR else {
+      return true
+    }
     let names = try Bystanders.names(in: targetPath) + unrelated
     guard let first = names.first else { return true }
     guard layout == .folder else {
@@ -109,7 +113,9 @@ extension StagedStore {
         return .exchanged
       }
       StagedItems.add(stagedPath)
-      guard SystemCall.isUnsupported(error) else { throw SystemCall.error(error, "exchange the old store and the new", targetPath) }
+      guard SystemCall.isUnsupported(error) else {
+        throw SystemCall.error(error, "exchange the old store and the new", targetPath)
+      }
     }
     guard let status = try SystemCall.status(targetPath, followLinks: false) else { throw .changedOnDisk(targetPath) }
     switch (layout, status.st_mode & S_IFMT) {
@@ -129,7 +135,9 @@ extension StagedStore {
       return
     }
     if layout == .file, errno == EEXIST { throw .alreadyExists(targetPath) }
-    if layout == .file, try SystemCall.status(targetPath, followLinks: false) != nil { throw .alreadyExists(targetPath) }
+    if layout == .file, try SystemCall.status(targetPath, followLinks: false) != nil {
+      throw .alreadyExists(targetPath)
+    }
     guard rename(stagedPath, targetPath) == 0 else {
       if [EEXIST, ENOTEMPTY, ENOTDIR].contains(errno) { throw .alreadyExists(targetPath) }
       throw SystemCall.error(errno, "rename", targetPath)
@@ -162,28 +170,37 @@ extension StagedStore {
   }
 
   /// Without an exchange: the members one by one, in a way that can be finished by whoever comes next.
-  private mutating func publishMembers(_ status: stat, _ identity: FileIdentity?) throws(PersistentStoreError) -> Replacement.Replaced {
+  private mutating func publishMembers(_ status: stat, _ identity: FileIdentity?) throws(PersistentStoreError)
+    -> Replacement.Replaced
+  {
     let staged = Set(files.files.map { ScalarString(FilePathText.name($0.path)) })
     if let hidden = staged.first(where: { $0.string.hasPrefix(".") }) {
       throw PersistentStoreError(
-        .cannotCreate, "this file system cannot replace a store that has a hidden file", at: StoreLocation(file: targetPath + "/" + hidden.string))
+        .cannotCreate, "this file system cannot replace a store that has a hidden file",
+        at: StoreLocation(file: targetPath + "/" + hidden.string))
     }
     // What was carried along stays where it is.
-    for name in try FolderListing(stagedPath).names where !staged.contains(ScalarString(name)) { SystemCall.removeTree(stagedPath + "/" + name) }
+    for name in try FolderListing(stagedPath).names where !staged.contains(ScalarString(name)) {
+      SystemCall.removeTree(stagedPath + "/" + name)
+    }
     let listing = try FolderListing(targetPath)
     let kept = Set(unrelated.map { ScalarString($0) })
     let old = listing.members.filter { !kept.contains(ScalarString($0.name)) }.map(\.name)
     let new = try FolderListing(stagedPath).members.map(\.name)
     if let taken = Set(new).intersection(listing.others + unrelated).sorted().first,
-      try SystemCall.status(targetPath + "/" + taken, followLinks: false).map({ $0.st_mode & S_IFMT != S_IFLNK }) ?? false {
+      try SystemCall.status(targetPath + "/" + taken, followLinks: false).map({ $0.st_mode & S_IFMT != S_IFLNK })
+        ?? false
+    {
       throw PersistentStoreError(
-        .cannotCreate, "this is not one of the store's files, and a new one has its name", at: StoreLocation(file: targetPath + "/" + taken))
+        .cannotCreate, "this is not one of the store's files, and a new one has its name",
+        at: StoreLocation(file: targetPath + "/" + taken))
     }
     let keeper = try keeperDirectory(status)
     let names = Set(new)
     do throws(PersistentStoreError) {
       try FolderSwap.begin(
-        stagedPath, in: targetPath, FolderSwap.Manifest(members: new, removed: old.filter { !names.contains($0) }), of: targetPath)
+        stagedPath, in: targetPath, FolderSwap.Manifest(members: new, removed: old.filter { !names.contains($0) }),
+        of: targetPath)
     } catch {
       rmdir(keeper)
       throw error
@@ -194,18 +211,21 @@ extension StagedStore {
       try FolderSwap.finish(in: targetPath, movingOldTo: keeper, of: targetPath)
     } catch {
       ownsStaged = false
-      try Replacement(location: location, layout: layout, staged: identity, replaced: replaced).putBack(known: nil, after: error)
+      try Replacement(location: location, layout: layout, staged: identity, replaced: replaced).putBack(
+        known: nil, after: error)
       throw error
     }
     location.use.mark(keeper)
     return replaced
   }
 
-  /// A directory beside the store for what is taken out of it. It may come to be the store's again: then whoever may read the
-  /// store must be able to read it.
+  /// A directory beside the store for what is taken out of it. It may come to be the store's again: then whoever may
+  /// read the store must be able to read it.
   private func keeperDirectory(_ status: stat) throws(PersistentStoreError) -> String {
     let keeper = HiddenName.staged(beside: targetPath)
-    guard mkdir(keeper, 0o700) == 0 else { throw SystemCall.error(errno, "create a folder beside the store", targetPath) }
+    guard mkdir(keeper, 0o700) == 0 else {
+      throw SystemCall.error(errno, "create a folder beside the store", targetPath)
+    }
     let descriptor = Glibc.open(keeper, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     if descriptor >= 0 {
       _ = fchown(descriptor, uid_t.max, status.st_gid)
@@ -216,13 +236,15 @@ extension StagedStore {
     return keeper
   }
 
-  /// Without an exchange, and where a file is to take the place of a directory or the other way round: only over what is empty.
+  /// Without an exchange, and where a file is to take the place of a directory or the other way round: only over what
+  /// is empty.
   private func publishOverEmpty(_ old: FileIdentity?) throws(PersistentStoreError) -> Replacement.Replaced {
     let keeper = HiddenName.staged(beside: targetPath)
     let isEmpty = layout == .folder ? old?.isEmpty ?? true : try FolderListing(targetPath).isEmpty
     guard isEmpty else {
       throw PersistentStoreError(
-        .cannotCreate, "this file system cannot put a file in the place of a directory, or the other way round, in one step; "
+        .cannotCreate,
+        "this file system cannot put a file in the place of a directory, or the other way round, in one step; "
           + "remove what is there first", at: StoreLocation(file: targetPath))
     }
     guard rename(targetPath, keeper) == 0 else { throw SystemCall.error(errno, "rename", targetPath) }

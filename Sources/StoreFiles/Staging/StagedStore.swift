@@ -3,10 +3,11 @@ import Glibc
 
 /// A store's new contents from the first byte until they are published or discarded: the kit's side of ``StagedFiles``.
 ///
-/// Stage, fsync, rename (where something is there: exchange), fsync the directory above. Where the file system cannot exchange, a
-/// file is replaced by a rename, and a directory's members by a recoverable sequence of renames. Symbolic links stay and their
-/// target is replaced; mode, group and access control list stay, the owner where the system allows. Whatever fails leaves the old
-/// bytes and nothing beside them. A value that is neither published nor committed discards what it staged when it ends.
+/// Stage, fsync, rename (where something is there: exchange), fsync the directory above. Where the file system cannot
+/// exchange, a file is replaced by a rename, and a directory's members by a recoverable sequence of renames. Symbolic
+/// links stay and their target is replaced; mode, group and access control list stay, the owner where the system
+/// allows. Whatever fails leaves the old bytes and nothing beside them. A value that is neither published nor committed
+/// discards what it staged when it ends.
 package struct StagedStore: ~Copyable, Sendable {
   /// What may be replaced.
   package enum Policy: Sendable {
@@ -50,11 +51,14 @@ package struct StagedStore: ~Copyable, Sendable {
       throw PersistentStoreError(.cannotCreate, "the folder \(folder) does not exist", at: StoreLocation(file: path))
     }
     // A new file in its place would get by the mode that says that it is not to be changed.
-    if place.kind != .nothing, faccessat(AT_FDCWD, targetPath, W_OK, AT_EACCESS) != 0, errno == EACCES || errno == EROFS {
-      throw PersistentStoreError(.permissionDenied, "the store is protected against writing", at: StoreLocation(file: path))
+    if place.kind != .nothing, faccessat(AT_FDCWD, targetPath, W_OK, AT_EACCESS) != 0, errno == EACCES || errno == EROFS
+    {
+      throw PersistentStoreError(
+        .permissionDenied, "the store is protected against writing", at: StoreLocation(file: path))
     }
     StaleItems.remove(in: folder)
-    let location = StagingLocation(targetPath: targetPath, stagedPath: HiddenName.staged(beside: targetPath), faults: faults)
+    let location = StagingLocation(
+      targetPath: targetPath, stagedPath: HiddenName.staged(beside: targetPath), faults: faults)
     StagedItems.add(location.stagedPath)
     if layout == .folder { try Self.makeDirectory(location, shownAs: path) }
     files = StagedFiles(location, layout: layout)
@@ -63,12 +67,13 @@ package struct StagedStore: ~Copyable, Sendable {
     self.ceiling = ceiling
   }
 
-  /// Prepares a file without a name in a directory: for a result that is read and never gets a path. It is its owner's alone, and
-  /// ends with the process, however that ends.
+  /// Prepares a file without a name in a directory: for a result that is read and never gets a path. It is its owner's
+  /// alone, and ends with the process, however that ends.
   ///
   /// - Parameter shown: what errors name.
   package init(unnamedIn folder: String, shownAs shown: String) {
-    files = StagedFiles(StagingLocation(targetPath: shown, stagedPath: folder, faults: nil), layout: .file, isUnnamed: true)
+    files = StagedFiles(
+      StagingLocation(targetPath: shown, stagedPath: folder, faults: nil), layout: .file, isUnnamed: true)
     policy = .createNew
     unrelated = []
     ceiling = .ownerOnly
@@ -106,7 +111,9 @@ package struct StagedStore: ~Copyable, Sendable {
     // What cannot be kept is found out, and said, when the store is finished.
     _ = fchown(descriptor, uid_t.max, old.st_gid)
     _ = asf_copy_access_lists(target, descriptor)
-    guard fchmod(descriptor, 0o700 | old.st_mode & S_ISGID) == 0 else { throw SystemCall.error(errno, "set the mode", target) }
+    guard fchmod(descriptor, 0o700 | old.st_mode & S_ISGID) == 0 else {
+      throw SystemCall.error(errno, "set the mode", target)
+    }
   }
 
   // MARK: Finishing
@@ -116,7 +123,8 @@ package struct StagedStore: ~Copyable, Sendable {
     files.close()
     let members = files.files
     guard layout == .folder || members.count == 1 else {
-      throw PersistentStoreError(.internalInconsistency, "the format staged no file", at: StoreLocation(file: targetPath))
+      throw PersistentStoreError(
+        .internalInconsistency, "the format staged no file", at: StoreLocation(file: targetPath))
     }
     if !files.isUnnamed { try seal(members) }
   }
@@ -129,8 +137,11 @@ package struct StagedStore: ~Copyable, Sendable {
     for member in members {
       // What is replaced gives its mode, owner and attributes to what takes its place; members do so one by one.
       let path = layout == .file ? targetPath : oldIsFolder ? member.path : nil
-      let known = try path.flatMap { path throws(PersistentStoreError) in try SystemCall.status(path, followLinks: false) }
-      let replaced = known.flatMap { status in path.flatMap { status.st_mode & S_IFMT == S_IFREG ? ($0, status) : nil } }
+      let known = try path.flatMap { path throws(PersistentStoreError) in
+        try SystemCall.status(path, followLinks: false)
+      }
+      let replaced = known.flatMap { status in path.flatMap { status.st_mode & S_IFMT == S_IFREG ? ($0, status) : nil }
+      }
       try member.seal(replacing: replaced) { group throws(PersistentStoreError) in
         try permissions.mode(isFolder: false, in: folder, group: group)
       }
@@ -145,7 +156,9 @@ package struct StagedStore: ~Copyable, Sendable {
     } else {
       var own = stat()
       guard fstat(descriptor, &own) == 0 else { throw SystemCall.error(errno, "look at the folder", targetPath) }
-      mode = try permissions.mode(isFolder: true, in: FilePathText.folder(targetPath), group: own.st_gid) | own.st_mode & S_ISGID
+      mode =
+        try permissions.mode(isFolder: true, in: FilePathText.folder(targetPath), group: own.st_gid) | own.st_mode
+        & S_ISGID
     }
     guard fchmod(descriptor, mode) == 0 else { throw SystemCall.error(errno, "set the mode", targetPath) }
     if let error = faults?.next(.sync) { throw SystemCall.error(error, "sync the folder", targetPath) }
@@ -165,7 +178,8 @@ package struct StagedStore: ~Copyable, Sendable {
     guard fstat(descriptor, &status) == 0 else { throw SystemCall.error(errno, "look at the file", name) }
     // Opening this is opening the file anew: it is read from its beginning.
     let path = "/proc/self/fd/\(descriptor)"
-    return try StoreSource(opening: StorePlace(file: path, shownAs: name, size: Int(status.st_size), identity: FileIdentity(path, status)))
+    return try StoreSource(
+      opening: StorePlace(file: path, shownAs: name, size: Int(status.st_size), identity: FileIdentity(path, status)))
   }
 
   /// Removes what was staged. The target is as it was.

@@ -29,7 +29,9 @@ enum StaleItems {
     while let entry = readdir(stream) {
       withUnsafePointer(to: &entry.pointee.d_name) { pointer in
         pointer.withMemoryRebound(to: CChar.self, capacity: 256) { text in
-          if text[0] == CChar(bitPattern: UInt8(ascii: ".")), strstr(text, HiddenName.marker) != nil { names.append(String(cString: text)) }
+          if text[0] == CChar(bitPattern: UInt8(ascii: ".")), strstr(text, HiddenName.marker) != nil {
+            names.append(String(cString: text))
+          }
         }
       }
     }
@@ -44,7 +46,9 @@ enum StaleItems {
     switch owner.state {
     case .running: return false
     case .gone: return !isHeld(path)
-    case .unknown: return now - lastChange(of: path) > (owner.isOnThisHost && isLockable(path) ? neighbourAge : foreignAge) && !isHeld(path)
+    case .unknown:
+      return now - lastChange(of: path) > (owner.isOnThisHost && isLockable(path) ? neighbourAge : foreignAge)
+        && !isHeld(path)
     }
   }
 

@@ -3,16 +3,18 @@ import Glibc
 
 /// Keeps the commits of one store apart, those of other processes and hosts too.
 ///
-/// The lock is on a hidden file beside the store, `.NAME.atomicstore-lock`, which exists during a commit only and holds nothing of
-/// the store: a line that says which process made it. Those may open it who may write the store, so that a reader cannot hold it.
-/// A lock on the store itself would be lost with the rename that replaces it; one on the directory can be taken by anybody who
-/// can read it, and is, by scripts that run the command under `flock`.
+/// The lock is on a hidden file beside the store, `.NAME.atomicstore-lock`, which exists during a commit only and holds
+/// nothing of the store: a line that says which process made it. Those may open it who may write the store, so that a
+/// reader cannot hold it. A lock on the store itself would be lost with the rename that replaces it; one on the
+/// directory can be taken by anybody who can read it, and is, by scripts that run the command under `flock`.
 ///
-/// Where the file system has locks, the lock ends with its process, and a file that a killed process left is taken over at once.
-/// Where it has none, the file itself is the lock: then a file that was left has to be removed by hand, as the error says.
+/// Where the file system has locks, the lock ends with its process, and a file that a killed process left is taken over
+/// at once. Where it has none, the file itself is the lock: then a file that was left has to be removed by hand, as the
+/// error says.
 struct StoreLock: ~Copyable {
   static let suffix = ".atomicstore-lock"
-  /// How long another host's lock file is left alone though nobody seems to hold it: its locks may not be seen here. In seconds.
+  /// How long another host's lock file is left alone though nobody seems to hold it: its locks may not be seen here. In
+  /// seconds.
   private static let foreignAge = 10 * 60
 
   private let path: String
@@ -25,8 +27,8 @@ struct StoreLock: ~Copyable {
   /// Waits for other commits of the store.
   ///
   /// - Parameter patience: In milliseconds.
-  /// - Throws: `.locked` naming the lock file where another process holds it for longer; `.permissionDenied` and others where it
-  ///   cannot be made.
+  /// - Throws: `.locked` naming the lock file where another process holds it for longer; `.permissionDenied` and others
+  ///   where it cannot be made.
   init(for target: String, patience: Int = 30_000) throws(PersistentStoreError) {
     path = Self.path(for: target)
     var waited = 0
@@ -64,10 +66,13 @@ struct StoreLock: ~Copyable {
     if isNew {
       prepare(descriptor, target)
     } else {
-      guard errno == EEXIST || errno == EINTR else { throw SystemCall.error(errno, "create the store's lock file", target) }
+      guard errno == EEXIST || errno == EINTR else {
+        throw SystemCall.error(errno, "create the store's lock file", target)
+      }
       descriptor = Glibc.open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
       if descriptor < 0 {
-        return errno == ENOENT || errno == EINTR ? .again : .taken("its lock file cannot be opened: \(String(cString: strerror(errno)))")
+        return errno == ENOENT || errno == EINTR
+          ? .again : .taken("its lock file cannot be opened: \(String(cString: strerror(errno)))")
       }
     }
     let outcome = hold(descriptor, path, isNew: isNew, now: time(nil))
@@ -81,7 +86,8 @@ struct StoreLock: ~Copyable {
     if !isLocked, error == EAGAIN || error == EACCES || error == EINTR { return .taken(holder(descriptor)) }
     var own = stat()
     var there = stat()
-    guard fstat(descriptor, &own) == 0, lstat(path, &there) == 0, own.st_ino == there.st_ino, own.st_dev == there.st_dev else {
+    guard fstat(descriptor, &own) == 0, lstat(path, &there) == 0, own.st_ino == there.st_ino, own.st_dev == there.st_dev
+    else {
       return .again
     }
     guard own.st_mode & S_IFMT == S_IFREG else { return .taken("something else has the name of its lock file") }
@@ -94,7 +100,8 @@ struct StoreLock: ~Copyable {
     return .held(descriptor)
   }
 
-  /// Gives a new lock file to those who may write the store, and says who made it. Should that fail, it is the maker's alone.
+  /// Gives a new lock file to those who may write the store, and says who made it. Should that fail, it is the maker's
+  /// alone.
   private static func prepare(_ descriptor: Int32, _ target: String) {
     var status = stat()
     if lstat(target, &status) == 0 || stat(FilePathText.folder(target), &status) == 0, status.st_mode & S_ISVTX == 0 {
@@ -131,7 +138,9 @@ struct StoreLock: ~Copyable {
     // While it is held: whoever waits for this file finds that it has no name, and makes another.
     var own = stat()
     var there = stat()
-    if fstat(descriptor, &own) == 0, lstat(path, &there) == 0, own.st_ino == there.st_ino, own.st_dev == there.st_dev { unlink(path) }
+    if fstat(descriptor, &own) == 0, lstat(path, &there) == 0, own.st_ino == there.st_ino, own.st_dev == there.st_dev {
+      unlink(path)
+    }
     close(descriptor)
   }
 }

@@ -10,14 +10,16 @@ package enum StoreRemoval {
   /// - Parameters:
   ///   - place: The store, as it was looked at.
   ///   - unrelated: Files in the directory that the format passed over.
-  /// - Throws: `.changedOnDisk` where it is no longer the store that was looked at; `.permissionDenied`, `.inputOutput`.
+  /// - Throws: `.changedOnDisk` where it is no longer the store that was looked at; `.permissionDenied`,
+  ///   `.inputOutput`.
   package static func remove(_ place: StorePlace, keeping unrelated: [String]) throws(PersistentStoreError) {
     let path = place.resolvedPath
     let lock = try StoreLock(for: path)
     defer { withExtendedLifetime(lock) {} }
     if place.listing != nil { try FolderSwap.finish(in: path, movingOldTo: nil, of: path) }
     guard try FileIdentity.of(path) == place.identity else {
-      throw PersistentStoreError(.changedOnDisk, "another program changed the store meanwhile", at: StoreLocation(file: place.path))
+      throw PersistentStoreError(
+        .changedOnDisk, "another program changed the store meanwhile", at: StoreLocation(file: place.path))
     }
     guard place.listing != nil else { return try removeFile(path) }
     let listing = try FolderListing(path)
@@ -44,9 +46,11 @@ package enum StoreRemoval {
     guard let listing, listing.others.isEmpty, let now = try? FileIdentity.of(aside), now == expected else {
       guard asf_rename_exclusive(aside, path) == 0 else {
         throw PersistentStoreError(
-          .notRolledBack, "the store was changed while it was removed, and is kept at \(aside)", at: StoreLocation(file: path))
+          .notRolledBack, "the store was changed while it was removed, and is kept at \(aside)",
+          at: StoreLocation(file: path))
       }
-      throw PersistentStoreError(.changedOnDisk, "another program changed the store meanwhile", at: StoreLocation(file: path))
+      throw PersistentStoreError(
+        .changedOnDisk, "another program changed the store meanwhile", at: StoreLocation(file: path))
     }
     StagedItems.add(aside)
     try SystemCall.syncFolder(FilePathText.folder(path), of: path)

@@ -3,7 +3,8 @@ import Synchronization
 
 /// Faults to inject, for tests: calls fail, or writes are short.
 package final class FaultPlan: Sendable {
-  /// `exchange`: the new store takes the old one's place. `look`: what came out is looked at. `exchangeBack`: it is put back.
+  /// `exchange`: the new store takes the old one's place. `look`: what came out is looked at. `exchangeBack`: it is put
+  /// back.
   package enum Call: Sendable { case create, write, sync, rename, exchange, look, exchangeBack }
   private struct State {
     var seen: [Call] = []

@@ -19,7 +19,8 @@ enum FilePathText {
     guard let point = name.utf8.lastIndex(of: UInt8(ascii: ".")), point != name.startIndex else { return "" }
     return String(name[name.utf8.index(after: point)...]).lowercased()
   }
-  /// From the root: what a relative path means now, whatever the current folder will be. As it is where there is no such folder.
+  /// From the root: what a relative path means now, whatever the current folder will be. As it is where there is no
+  /// such folder.
   static func absolute(_ path: String) -> String {
     guard !path.hasPrefix("/"), let current = getcwd(nil, 0) else { return path }
     defer { free(current) }

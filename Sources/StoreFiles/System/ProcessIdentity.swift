@@ -1,13 +1,15 @@
 import Glibc
 
-/// Which process on which running system: what a file's name says of who made it, for others to know whether that one still runs.
+/// Which process on which running system: what a file's name says of who made it, for others to know whether that one
+/// still runs.
 struct ProcessIdentity: Equatable {
   /// The first digits of the system's boot identifier: the same in all containers of one running kernel.
   var boot: String
   /// The namespace in which the process number counts.
   var namespace: String
   var number: pid_t
-  /// When the process began, in clock ticks since the boot; process numbers are used again. Nil where the system does not tell.
+  /// When the process began, in clock ticks since the boot; process numbers are used again. Nil where the system does
+  /// not tell.
   var start: UInt64?
 
   static var current: ProcessIdentity {
@@ -32,10 +34,12 @@ struct ProcessIdentity: Equatable {
 
   enum State { case running, gone, unknown }
 
-  /// What is known here. Nothing of processes of another host, or of another boot of this one: which of both it is, files on a
-  /// network cannot tell.
+  /// What is known here. Nothing of processes of another host, or of another boot of this one: which of both it is,
+  /// files on a network cannot tell.
   var state: State {
-    guard boot == Self.ownBoot, boot != Self.unknown, namespace == Self.ownNamespace, namespace != Self.unknown else { return .unknown }
+    guard boot == Self.ownBoot, boot != Self.unknown, namespace == Self.ownNamespace, namespace != Self.unknown else {
+      return .unknown
+    }
     guard kill(number, 0) == 0 || errno == EPERM else { return .gone }
     guard let start, let now = Self.start(of: number) else { return .running }
     return start == now ? .running : .gone

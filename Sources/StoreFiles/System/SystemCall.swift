@@ -25,7 +25,9 @@ package enum SystemCall {
     throw error(errno, "look at the file", path)
   }
 
-  package static func open(_ path: String, _ flags: Int32, mode: mode_t = 0, doing: String) throws(PersistentStoreError) -> Int32 {
+  package static func open(_ path: String, _ flags: Int32, mode: mode_t = 0, doing: String) throws(PersistentStoreError)
+    -> Int32
+  {
     while true {
       let descriptor = Glibc.open(path, flags | O_CLOEXEC, mode)
       if descriptor >= 0 { return descriptor }
@@ -95,7 +97,8 @@ package enum SystemCall {
   ///
   /// - Throws: `.changedOnDisk` where the folder is replaced again and again while it is looked at.
   static func names(in path: String) throws(PersistentStoreError) -> [String] {
-    // A save puts another folder in the place of this one and empties this one then: what was listed meanwhile is neither.
+    // A save puts another folder in the place of this one and empties this one then: what was listed meanwhile is
+    // neither.
     for _ in 0..<20 {
       guard let folder = opendir(path) else { throw error(errno, "list the folder", path) }
       defer { closedir(folder) }

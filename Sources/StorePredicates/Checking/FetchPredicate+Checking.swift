@@ -14,8 +14,8 @@ extension FetchPredicate {
     try checker.check(self, .object(entity))
   }
 
-  /// Reads a predicate that chooses groups of an entity's objects (see ``FetchRequest/havingPredicate``), and checks it as
-  /// ``check(against:)`` does.
+  /// Reads a predicate that chooses groups of an entity's objects (see ``FetchRequest/havingPredicate``), and checks it
+  /// as ``check(against:)`` does.
   ///
   /// - Parameters:
   ///   - format: The predicate as text.
@@ -30,11 +30,11 @@ extension FetchPredicate {
     try checker.check(self, .list(subject))
   }
 
-  /// Holds the predicate to an entity: unknown keys, to-many keys without ANY, ALL or SUBQUERY, and comparisons of kinds that are
-  /// never equal.
+  /// Holds the predicate to an entity: unknown keys, to-many keys without ANY, ALL or SUBQUERY, and comparisons of
+  /// kinds that are never equal.
   ///
-  /// - Throws: ``PredicateFormatError`` for the first thing that is wrong, with its column in ``predicateFormat``, what was
-  ///   expected, and a suggestion where there is one.
+  /// - Throws: ``PredicateFormatError`` for the first thing that is wrong, with its column in ``predicateFormat``, what
+  ///   was expected, and a suggestion where there is one.
   public func check(against entity: Entity) throws(PredicateFormatError) { try check(entity, isStrict: true) }
 
   package func check(_ entity: Entity, isStrict: Bool) throws(PredicateFormatError) {
@@ -43,7 +43,9 @@ extension FetchPredicate {
     do throws(PredicateFormatError) { try quick.check(self, subject) } catch {
       // With columns: those of the text that it prints as.
       let text = predicateFormat
-      guard !FetchTree.predicate(self).holdsBlock, var parser = try? PredicateParser(text, []), let read = try? parser.predicate() else {
+      guard !FetchTree.predicate(self).holdsBlock, var parser = try? PredicateParser(text, []),
+        let read = try? parser.predicate()
+      else {
         throw PredicateFormatError(text, 1, error.message, suggestion: error.suggestion)
       }
       var checker = PredicateChecker(entity.model, isStrict: isStrict, format: text, marks: parser.marks)

@@ -68,13 +68,16 @@ struct PredicateChecker {
             "a to-many key needs ANY, ALL or SUBQUERY: ANY \(FetchPredicate.comparison(comparison).predicateFormat)")
         }
       } else if case .list = right, ![.isIn, .between].contains(comparison.comparator), !left.isUnknownOrNull {
-        throw error(column, "'\(comparison.right)' has many values", "'\(comparison.left) IN \(comparison.right)' asks whether it is one of them")
+        throw error(
+          column, "'\(comparison.right)' has many values",
+          "'\(comparison.left) IN \(comparison.right)' asks whether it is one of them")
       }
     case .any, .all:
       if case .list(let inner) = left {
         element = inner
       } else if isStrict, !left.isUnknownOrNull {
-        throw error(leftColumn, "'\(comparison.left)' has one value", "\(comparison.modifier.rawValue) is for to-many keys")
+        throw error(
+          leftColumn, "'\(comparison.left)' has one value", "\(comparison.modifier.rawValue) is for to-many keys")
       }
     }
     guard isStrict else { return }
@@ -122,11 +125,15 @@ struct PredicateChecker {
         suggestion = "\(PredicateDate.forms); CAST(\(comparison.right), \"NSDate\") is a date by its seconds since 2001"
       } else if left.group == .text, other.group == .date, case .keyPath = comparison.left {
         suggestion = "CAST(\(comparison.left), \"NSDate\") is the date that a text stands for"
-      } else if left.group == .number, other.group == .text, case .constant(.string(let text)) = comparison.right, Double(text) != nil {
+      } else if left.group == .number, other.group == .text, case .constant(.string(let text)) = comparison.right,
+        Double(text) != nil
+      {
         suggestion = "write the number without quotes"
       } else if left.group == .text, other.group == .number {
         suggestion = "write a text in quotes"
-        if case .keyPath = comparison.left { suggestion? += "; CAST(\(comparison.left), \"NSNumber\") is the number that a text stands for" }
+        if case .keyPath = comparison.left {
+          suggestion? += "; CAST(\(comparison.left), \"NSNumber\") is the number that a text stands for"
+        }
       } else if left.group == .boolean, other.group == .text {
         suggestion = "write YES or NO"
       }
@@ -157,8 +164,11 @@ struct PredicateChecker {
       switch right {
       case .list(let element):
         // A list of texts may be one of dates.
-        if left.group == .date, case .aggregate(let parts) = comparison.right, element.group == .text || element.group == .unknown,
-          let wrong = parts.first(where: { if case .constant(.string) = $0 { !PredicateDate.isDate($0) } else { false } })
+        if left.group == .date, case .aggregate(let parts) = comparison.right,
+          element.group == .text || element.group == .unknown,
+          let wrong = parts.first(where: {
+            if case .constant(.string) = $0 { !PredicateDate.isDate($0) } else { false }
+          })
         {
           throw error(column, "'\(comparison.left)' is a date, and \(wrong) is not", PredicateDate.forms)
         }
@@ -177,14 +187,20 @@ struct PredicateChecker {
       }
       // An element of a to-many that CONTAINS looks for is compared as it is.
       if comparison.comparator == .contains, comparison.modifier == .direct, left.isComparable(with: right) { return }
-      let isTextLike = [.text, .unknown, .uuid].contains(left.group) || comparison.comparator != .contains && left.group == .number
-      guard isTextLike else { throw error(column, "\(comparison.comparator.rawValue) is for texts, and '\(comparison.left)' is \(left.title)") }
+      let isTextLike =
+        [.text, .unknown, .uuid].contains(left.group) || comparison.comparator != .contains && left.group == .number
+      guard isTextLike else {
+        throw error(column, "\(comparison.comparator.rawValue) is for texts, and '\(comparison.left)' is \(left.title)")
+      }
       guard [.text, .unknown].contains(right.group) else {
-        throw error(column, "\(comparison.comparator.rawValue) takes a text, and '\(comparison.right)' is \(right.title)")
+        throw error(
+          column, "\(comparison.comparator.rawValue) takes a text, and '\(comparison.right)' is \(right.title)")
       }
       if comparison.comparator == .matches, case .constant(.string(let pattern)) = comparison.right {
         let problem = PatternCache.problem(pattern)
-        if !problem.isEmpty { throw error(column, "the pattern '\(pattern)' is no regular expression that is supported: \(problem)") }
+        if !problem.isEmpty {
+          throw error(column, "the pattern '\(pattern)' is no regular expression that is supported: \(problem)")
+        }
       }
     }
   }
@@ -194,7 +210,8 @@ struct PredicateChecker {
     return parts.allSatisfy { if case .constant(.string) = $0 { true } else { false } }
   }
 
-  /// Has the predicate of a group checked: its keys have one value each, everything else is a list of the values of its objects.
+  /// Has the predicate of a group checked: its keys have one value each, everything else is a list of the values of its
+  /// objects.
   mutating func group(_ keys: [FetchExpression], of subject: Kind) throws(PredicateFormatError) {
     for key in keys {
       let kind = try wholeKind(of: key, subject)
@@ -329,9 +346,12 @@ struct PredicateChecker {
   // MARK: Key paths
 
   private mutating func kind(at path: ArraySlice<String>, of kind: Kind) throws(PredicateFormatError) -> Kind {
-    guard path.count <= FetchExpression.maximumPathLength else { throw error(1, FetchExpression.pathTooLong(path.count)) }
+    guard path.count <= FetchExpression.maximumPathLength else {
+      throw error(1, FetchExpression.pathTooLong(path.count))
+    }
     var kind = kind
-    /// Whether a list was on the way: then the path comes to a list. Without recursion, since a path may have hundreds of lists.
+    /// Whether a list was on the way: then the path comes to a list. Without recursion, since a path may have hundreds
+    /// of lists.
     var isSpread = false
     func whole(_ kind: Kind) -> Kind {
       if case .list = kind { return kind }
@@ -348,7 +368,9 @@ struct PredicateChecker {
       let column = mark()
       let rest = path[(index + 1)...]
       // An operator that ends the path is applied to the values of all objects on the way.
-      if isSpread, rest.isEmpty, FetchExpression.endOperators.contains(key), kind.isValue { return try aggregate(key, [], kind, column) }
+      if isSpread, rest.isEmpty, FetchExpression.endOperators.contains(key), kind.isValue {
+        return try aggregate(key, [], kind, column)
+      }
       switch kind {
       case .object(let entity) where !isOperator:
         if let found = Kind(ofProperty: key, of: entity) {
@@ -407,7 +429,8 @@ struct PredicateChecker {
     _ name: String, _ rest: ArraySlice<String>, _ element: Kind, _ column: Int
   ) throws(PredicateFormatError) -> Kind {
     let names = [
-      "@count", "@sum", "@avg", "@min", "@max", "@unionOfObjects", "@distinctUnionOfObjects", "@unionOfArrays", "@unionOfSets",
+      "@count", "@sum", "@avg", "@min", "@max", "@unionOfObjects", "@distinctUnionOfObjects", "@unionOfArrays",
+      "@unionOfSets",
       "@distinctUnionOfArrays", "@distinctUnionOfSets",
     ]
     guard names.contains(name) else {

@@ -114,7 +114,8 @@ extension PredicateKind {
 }
 
 extension PredicateKind {
-  /// What a property of an entity is; nil where the entity does not have it. A part of a composite has a dot in its name.
+  /// What a property of an entity is; nil where the entity does not have it. A part of a composite has a dot in its
+  /// name.
   init?(ofProperty name: String, of entity: Entity) {
     if let slot = entity.slot(named: name).map({ entity.slots[$0] }) {
       switch slot.kind {
@@ -128,7 +129,8 @@ extension PredicateKind {
     switch entity.property(named: name) {
     case .attribute(let attribute): self.init(attribute.type, name: name, of: entity)
     case .relationship(let relationship):
-      let object = entity.model.entity(named: relationship.destinationEntityName).map { PredicateKind.object($0) } ?? .unknown
+      let object =
+        entity.model.entity(named: relationship.destinationEntityName).map { PredicateKind.object($0) } ?? .unknown
       self = relationship.isToMany ? .list(object) : object
     case .fetchedProperty: self = .list(.unknown)
     case nil:
@@ -176,13 +178,17 @@ struct PredicateCompositeType {
   let attributes: [AttributeDescription]
 
   func part(named key: String) -> PredicateKind? {
-    attributes.first { $0.name.utf8.elementsEqual(key.utf8) }.map { PredicateKind($0.type, name: "\(name).\($0.name)", of: entity) }
+    attributes.first { $0.name.utf8.elementsEqual(key.utf8) }.map {
+      PredicateKind($0.type, name: "\(name).\($0.name)", of: entity)
+    }
   }
 
   /// The names of the parts that are not composites themselves, at any depth.
   var partNames: [String] {
     attributes.flatMap { attribute -> [String] in
-      if case .composite(let inner) = PredicateKind(attribute.type, name: "\(name).\(attribute.name)", of: entity) { return inner.partNames }
+      if case .composite(let inner) = PredicateKind(attribute.type, name: "\(name).\(attribute.name)", of: entity) {
+        return inner.partNames
+      }
       return ["\(name).\(attribute.name)"]
     }
   }
@@ -191,7 +197,9 @@ struct PredicateCompositeType {
   var allPartNames: [String] {
     attributes.flatMap { attribute -> [String] in
       let name = "\(name).\(attribute.name)"
-      if case .composite(let inner) = PredicateKind(attribute.type, name: name, of: entity) { return [name] + inner.allPartNames }
+      if case .composite(let inner) = PredicateKind(attribute.type, name: name, of: entity) {
+        return [name] + inner.allPartNames
+      }
       return [name]
     }
   }

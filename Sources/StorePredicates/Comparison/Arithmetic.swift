@@ -3,9 +3,9 @@ import FoundationEssentials
 
 /// Calculations, for predicates, columns, groups, key paths and derived attributes alike.
 ///
-/// Whole numbers stay whole while they fit. Where decimals and whole numbers alone take part, and one decimal at least, the
-/// result is a decimal: exact in its first 38 digits, which is all of it but for quotients and giants. Everything else,
-/// roots and logarithms too, is done in doubles.
+/// Whole numbers stay whole while they fit. Where decimals and whole numbers alone take part, and one decimal at least,
+/// the result is a decimal: exact in its first 38 digits, which is all of it but for quotients and giants. Everything
+/// else, roots and logarithms too, is done in doubles.
 package enum Arithmetic {
   /// A date and seconds, or the seconds between two dates.
   static func dates(_ name: String, _ one: StoredValue, _ other: StoredValue) -> StoredValue? {
@@ -75,7 +75,9 @@ package enum Arithmetic {
   }
 
   /// Nil for what decimals do not have, and for what is beyond them, as a quotient by zero: doubles have that.
-  private static func decimal(_ name: String, _ values: [DecimalNumber], _ numbers: [NumberOrder.Number]) -> DecimalNumber? {
+  private static func decimal(_ name: String, _ values: [DecimalNumber], _ numbers: [NumberOrder.Number])
+    -> DecimalNumber?
+  {
     let x = values[0]
     switch (name, values.count) {
     case ("abs:", 1): return x.magnitude
@@ -132,7 +134,9 @@ package enum Arithmetic {
     if name == "sum:" { return sum(numbers) }
     guard !numbers.isEmpty else { return nil }
     if name == "average:" { return average(numbers) }
-    if let exact = decimals(numbers), let result = decimal(name, of: exact.sorted { $0.isLess(than: $1) }) { return .decimal(result) }
+    if let exact = decimals(numbers), let result = decimal(name, of: exact.sorted { $0.isLess(than: $1) }) {
+      return .decimal(result)
+    }
     return .double(double(name, of: numbers.map(\.asDouble).sorted()))
   }
 

@@ -24,15 +24,16 @@ package enum StringComparison {
     return result.precomposedStringWithCanonicalMapping
   }
 
-  /// A text whose scalars' order is the one that people expect of names: case and accents folded, each run of digits by its
-  /// value, and the text itself behind, for those that are alike.
+  /// A text whose scalars' order is the one that people expect of names: case and accents folded, each run of digits by
+  /// its value, and the text itself behind, for those that are alike.
   package static func standardKey(_ text: String) -> String {
     var key = String.UnicodeScalarView()
     var digits: [Unicode.Scalar] = []
     func closeNumber() {
       guard !digits.isEmpty else { return }
       let value = digits.drop { $0 == "0" }
-      // Longer numbers are greater: the length stands first, as a scalar of its own, within the range of digits and letters.
+      // Longer numbers are greater: the length stands first, as a scalar of its own, within the range of digits and
+      // letters.
       key.append("0")
       let length = min(value.count, 0x3FF)
       key.append(Unicode.Scalar(UInt32(0x100 + length)) ?? "0")
@@ -68,7 +69,9 @@ package enum StringComparison {
     return whole.withUTF8 { haystack in sought.withUTF8 { needle in contains(haystack, needle) } }
   }
 
-  @inlinable package static func contains(_ haystack: UnsafeBufferPointer<UInt8>, _ needle: UnsafeBufferPointer<UInt8>) -> Bool {
+  @inlinable package static func contains(_ haystack: UnsafeBufferPointer<UInt8>, _ needle: UnsafeBufferPointer<UInt8>)
+    -> Bool
+  {
     guard let first = needle.first else { return true }
     guard haystack.count >= needle.count else { return false }
     for start in 0...(haystack.count - needle.count) where haystack[start] == first {

@@ -43,7 +43,9 @@ extension PredicateEvaluator {
     }
   }
 
-  private func collection(_ name: String, _ arguments: [PredicateValue]) throws(PredicateEvaluationError) -> PredicateValue {
+  private func collection(_ name: String, _ arguments: [PredicateValue]) throws(PredicateEvaluationError)
+    -> PredicateValue
+  {
     let elements = arguments.count == 1 ? arguments[0].elements : arguments.flatMap(\.elements)
     var values: [StoredValue] = []
     for element in elements {
@@ -62,13 +64,17 @@ extension PredicateEvaluator {
     }
     var numbers: [NumberOrder.Number] = []
     for value in values {
-      guard let number = NumberOrder.Number(value) else { throw failure("\(name) takes numbers, not \(value.kindDescription)") }
+      guard let number = NumberOrder.Number(value) else {
+        throw failure("\(name) takes numbers, not \(value.kindDescription)")
+      }
       numbers.append(number)
     }
     return .value(Arithmetic.aggregate(name, numbers) ?? .null)
   }
 
-  private func calculation(_ name: String, _ arguments: [PredicateValue]) throws(PredicateEvaluationError) -> PredicateValue {
+  private func calculation(_ name: String, _ arguments: [PredicateValue]) throws(PredicateEvaluationError)
+    -> PredicateValue
+  {
     var values: [StoredValue] = []
     for argument in arguments {
       guard case .value(let value) = argument else { throw failure("\(name) takes numbers, not objects or lists") }

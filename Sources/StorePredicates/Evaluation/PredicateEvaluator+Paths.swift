@@ -1,16 +1,18 @@
 import AtomicStoreSPI
 
 extension PredicateEvaluator {
-  /// Follows a path from a value: through lists, one key after the other for all elements at once, so that a list that has the
-  /// same object many times is followed once for each object where repetitions do not matter.
+  /// Follows a path from a value: through lists, one key after the other for all elements at once, so that a list that
+  /// has the same object many times is followed once for each object where repetitions do not matter.
   ///
   /// - Parameter isDistinct: Whether objects that are met again at a key are dropped.
-  /// - Throws: `.invalidFetch` for a key that the object does not have, a path that goes on after a value, and a path of more
-  ///   than ``FetchExpression/maximumPathLength`` keys; `.stepLimitExceeded`.
+  /// - Throws: `.invalidFetch` for a key that the object does not have, a path that goes on after a value, and a path
+  ///   of more than ``FetchExpression/maximumPathLength`` keys; `.stepLimitExceeded`.
   func value(
     at path: ArraySlice<String>, of start: PredicateValue, isDistinct: Bool
   ) throws(PredicateEvaluationError) -> PredicateValue {
-    guard path.count <= FetchExpression.maximumPathLength else { throw failure(FetchExpression.pathTooLong(path.count)) }
+    guard path.count <= FetchExpression.maximumPathLength else {
+      throw failure(FetchExpression.pathTooLong(path.count))
+    }
     var value = start
     var place = path.startIndex
     while place < path.endIndex {
@@ -47,7 +49,8 @@ extension PredicateEvaluator {
 
   /// One step of a path from each element.
   ///
-  /// - Returns: The values, and where the path goes on; nil where that differs, since a composite takes two keys of a path.
+  /// - Returns: The values, and where the path goes on; nil where that differs, since a composite takes two keys of a
+  ///   path.
   private func step(
     fromAll elements: [PredicateValue], at place: Int, in path: ArraySlice<String>, isDistinct: Bool
   ) throws(PredicateEvaluationError) -> ([PredicateValue], Int)? {
@@ -94,7 +97,9 @@ extension PredicateEvaluator {
   /// The values with each object once, in the order in which they were first met.
   private static func withoutRepetitions(_ values: [PredicateValue]) -> [PredicateValue] {
     var seen: Set<ObjectIdentifier> = []
-    return values.filter { if case .object(let object) = $0 { seen.insert(ObjectIdentifier(object)).inserted } else { true } }
+    return values.filter {
+      if case .object(let object) = $0 { seen.insert(ObjectIdentifier(object)).inserted } else { true }
+    }
   }
 
   /// One step of a path from a value that is not a list.
@@ -109,7 +114,8 @@ extension PredicateEvaluator {
     case .object(let object):
       if key.hasPrefix("@") { return (try aggregate(key, path[(place + 1)...], [value]), path.endIndex) }
       return try step(from: object, at: place, in: path)
-    case .value(.string(let name)) where key == "name" && place + 1 == path.endIndex: return (.value(.string(name)), path.endIndex)
+    case .value(.string(let name)) where key == "name" && place + 1 == path.endIndex:
+      return (.value(.string(name)), path.endIndex)
     case .value(.string(let text)) where key == "length" && place + 1 == path.endIndex:
       return (.value(.integer(Int64(text.unicodeScalars.count))), path.endIndex)
     case .composite(let composite) where key.hasPrefix("@"): throw failure(composite.refusal, key: composite.name)

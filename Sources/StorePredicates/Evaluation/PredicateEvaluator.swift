@@ -43,7 +43,8 @@ package struct PredicateEvaluator {
   }
 
   package func failure(_ message: String, key: String? = nil) -> PredicateEvaluationError {
-    PredicateEvaluationError(.invalid, message, entityName: groupEntityName ?? anySubject?.predicateEntityName, key: key)
+    PredicateEvaluationError(
+      .invalid, message, entityName: groupEntityName ?? anySubject?.predicateEntityName, key: key)
   }
 
   // MARK: Predicates
@@ -65,7 +66,8 @@ package struct PredicateEvaluator {
 
   private func run(_ block: FetchBlock) throws(PredicateEvaluationError) -> Bool {
     guard case .object(let object) = subject else { throw failure("the closure '\(block.name)' is asked of no object") }
-    do { return try block.body(object, variables.compactMapValues(\.any)) } catch let error as PredicateEvaluationError {
+    do { return try block.body(object, variables.compactMapValues(\.any)) } catch let error as PredicateEvaluationError
+    {
       throw error
     } catch {
       throw failure("the closure '\(block.name)' failed: \(error)")
@@ -139,7 +141,8 @@ package struct PredicateEvaluator {
       case .like: return StringComparison.isLike(text, pattern, options)
       default:
         guard let isMatch = PatternCache.matches(text, pattern, options) else {
-          throw failure("the pattern '\(pattern)' is no regular expression that is supported: \(PatternCache.problem(pattern))")
+          throw failure(
+            "the pattern '\(pattern)' is no regular expression that is supported: \(PatternCache.problem(pattern))")
         }
         return isMatch
       }
@@ -152,7 +155,8 @@ package struct PredicateEvaluator {
   ) throws(PredicateEvaluationError) -> Bool? {
     if comparison.comparator == .equal || comparison.comparator == .notEqual {
       switch (left, right) {
-      case (.composite(let composite), .value(.null)), (.value(.null), .composite(let composite)): return composite.isNull
+      case (.composite(let composite), .value(.null)), (.value(.null), .composite(let composite)):
+        return composite.isNull
       // Whether there are any.
       case (.list, .value(.null)), (.value(.null), .list): return nil
       default: break
@@ -167,7 +171,8 @@ package struct PredicateEvaluator {
   package func refuseComposite(_ value: PredicateValue) throws(PredicateEvaluationError) {
     switch value {
     case .composite(let composite): throw failure(composite.refusal, key: composite.name)
-    case .list(let list): for case .composite(let composite) in list { throw failure(composite.refusal, key: composite.name) }
+    case .list(let list):
+      for case .composite(let composite) in list { throw failure(composite.refusal, key: composite.name) }
     default: break
     }
   }
@@ -217,7 +222,8 @@ package struct PredicateEvaluator {
 
   // MARK: Values against each other
 
-  package static func isEqual(_ one: PredicateValue, _ other: PredicateValue, _ options: FetchPredicate.Options) -> Bool {
+  package static func isEqual(_ one: PredicateValue, _ other: PredicateValue, _ options: FetchPredicate.Options) -> Bool
+  {
     switch (one, other) {
     case (.object(let a), .object(let b)): return a === b || a.objectID == b.objectID
     case (.object(let a), .id(let b)), (.id(let b), .object(let a)): return a.objectID == b || a.isKnown(by: b)
@@ -264,8 +270,10 @@ package struct PredicateEvaluator {
       return StringComparison.order(a, b, options)
     case (.uuid(let a), .uuid(let b)):
       return a == b ? 0 : a.uuidString < b.uuidString ? -1 : 1
-    case (.uuid(let a), .string(let b)): return UUID(uuidString: b).map { a == $0 ? 0 : a.uuidString < $0.uuidString ? -1 : 1 }
-    case (.string(let a), .uuid(let b)): return UUID(uuidString: a).map { b == $0 ? 0 : $0.uuidString < b.uuidString ? -1 : 1 }
+    case (.uuid(let a), .string(let b)):
+      return UUID(uuidString: b).map { a == $0 ? 0 : a.uuidString < $0.uuidString ? -1 : 1 }
+    case (.string(let a), .uuid(let b)):
+      return UUID(uuidString: a).map { b == $0 ? 0 : $0.uuidString < b.uuidString ? -1 : 1 }
     case (.date(let a), .date(let b)):
       return NumberOrder.order(.double(a.timeIntervalSinceReferenceDate), .double(b.timeIntervalSinceReferenceDate))
     default: return NumberOrder.order(one, other)
@@ -274,11 +282,14 @@ package struct PredicateEvaluator {
 
   // MARK: Expressions
 
-  /// Called for each level of a tree: what needs room stands in functions of its own, so that a level costs little stack.
+  /// Called for each level of a tree: what needs room stands in functions of its own, so that a level costs little
+  /// stack.
   ///
-  /// - Parameter isDistinct: Whether the caller does not care how often a list has the same object, so that a path may drop
-  ///   repetitions at each key.
-  package func value(of expression: FetchExpression, isDistinct: Bool = false) throws(PredicateEvaluationError) -> PredicateValue {
+  /// - Parameter isDistinct: Whether the caller does not care how often a list has the same object, so that a path may
+  ///   drop repetitions at each key.
+  package func value(of expression: FetchExpression, isDistinct: Bool = false) throws(PredicateEvaluationError)
+    -> PredicateValue
+  {
     if !groupKeys.isEmpty, let key = groupKeys.first(where: { $0.expression == expression }) { return key.value }
     switch expression {
     case .constant(let value): return .value(value)
@@ -369,7 +380,9 @@ package struct PredicateEvaluator {
     case .last: return list.last ?? .null
     case .size: return .value(.integer(Int64(list.count)))
     case .at(let index):
-      guard case .value(.integer(let place)) = try self.value(of: index) else { throw failure("an index is a whole number") }
+      guard case .value(.integer(let place)) = try self.value(of: index) else {
+        throw failure("an index is a whole number")
+      }
       return place >= 0 && place < list.count ? list[Int(place)] : .null
     }
   }
@@ -388,7 +401,8 @@ package struct PredicateEvaluator {
         throw failure("the function '\(name)' failed: \(error)")
       }
       guard let made = PredicateValue(any: result) else {
-        throw failure("the function '\(name)' gave \(result.map { "a \(type(of: $0))" } ?? "nil"), which can stand in no predicate")
+        throw failure(
+          "the function '\(name)' gave \(result.map { "a \(type(of: $0))" } ?? "nil"), which can stand in no predicate")
       }
       return made
     }

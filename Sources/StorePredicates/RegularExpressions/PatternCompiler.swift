@@ -49,7 +49,9 @@ struct PatternCompiler {
   private mutating func choice() throws(Failure) -> Node {
     depth += 1
     defer { depth -= 1 }
-    guard depth <= RegularExpressionInstruction.maximumDepth else { throw failure("groups stand too deep in each other") }
+    guard depth <= RegularExpressionInstruction.maximumDepth else {
+      throw failure("groups stand too deep in each other")
+    }
     var parts = [try sequence()]
     while take("|") { parts.append(try sequence()) }
     return parts.count == 1 ? parts[0] : .choice(parts)
@@ -105,7 +107,9 @@ struct PatternCompiler {
     place += 1
     func number(_ compiler: inout PatternCompiler) -> Int? {
       var value: Int?
-      while let digit = compiler.peek(), let add = digit.properties.numericType == .decimal && digit.isASCII ? Int(digit.value) - 48 : nil {
+      while let digit = compiler.peek(),
+        let add = digit.properties.numericType == .decimal && digit.isASCII ? Int(digit.value) - 48 : nil
+      {
         value = min((value ?? 0) * 10 + add, 1_000_000)
         compiler.place += 1
       }
@@ -242,7 +246,9 @@ struct PatternCompiler {
         name.append(next)
         place += 1
       }
-      guard let found = Self.property(String(name)) else { throw failure("the property '\(String(name))' is not known", at: start) }
+      guard let found = Self.property(String(name)) else {
+        throw failure("the property '\(String(name))' is not known", at: start)
+      }
       return scalar == "P" ? .not(found) : found
     default: return nil
     }
@@ -261,7 +267,8 @@ struct PatternCompiler {
     case "Space", "White_Space", "space": .space
     case "Alnum", "alnum": .set(ScalarSet(members: [.category("L"), .digit]))
     case "ASCII": .range(0, 127)
-    case "L", "Lu", "Ll", "Lt", "Lm", "Lo", "M", "Mn", "Mc", "Me", "N", "Nd", "Nl", "No", "P", "Pc", "Pd", "Ps", "Pe", "Pi",
+    case "L", "Lu", "Ll", "Lt", "Lm", "Lo", "M", "Mn", "Mc", "Me", "N", "Nd", "Nl", "No", "P", "Pc", "Pd", "Ps", "Pe",
+      "Pi",
       "Pf", "Po", "S", "Sm", "Sc", "Sk", "So", "Z", "Zs", "Zl", "Zp", "C", "Cc", "Cf", "Cs", "Co", "Cn":
       .category(name)
     default: nil
@@ -302,7 +309,9 @@ struct PatternCompiler {
         digits += 1
         place += 1
       }
-      guard take("}"), digits > 0, let made = Unicode.Scalar(value) else { throw failure("that is no Unicode scalar", at: start) }
+      guard take("}"), digits > 0, let made = Unicode.Scalar(value) else {
+        throw failure("that is no Unicode scalar", at: start)
+      }
       return made
     default:
       if scalar.isASCII, scalar.properties.isAlphabetic { throw failure("'\\\(scalar)' is not supported", at: start) }

@@ -18,7 +18,9 @@ struct ScalarSet: Sendable {
     if !found, ignoresCase || ignoringCase {
       found = Self.otherCases(scalar).contains { other in members.contains { Self.holds($0, other) } }
     }
-    if found, !intersections.isEmpty { found = intersections.allSatisfy { $0.contains(scalar, ignoringCase: ignoringCase) } }
+    if found, !intersections.isEmpty {
+      found = intersections.allSatisfy { $0.contains(scalar, ignoringCase: ignoringCase) }
+    }
     return found != isNegated
   }
 
@@ -49,7 +51,9 @@ struct ScalarSet: Sendable {
   }
   private static func fold(_ scalar: Unicode.Scalar) -> String { String(Character(scalar)).uppercased().lowercased() }
   private static func otherCases(_ scalar: Unicode.Scalar) -> [Unicode.Scalar] {
-    let texts = [scalar.properties.lowercaseMapping, scalar.properties.uppercaseMapping, scalar.properties.titlecaseMapping]
+    let texts = [
+      scalar.properties.lowercaseMapping, scalar.properties.uppercaseMapping, scalar.properties.titlecaseMapping,
+    ]
     return texts.compactMap { $0.unicodeScalars.count == 1 ? $0.unicodeScalars.first : nil }
   }
 

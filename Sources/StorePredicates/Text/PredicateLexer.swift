@@ -43,7 +43,8 @@ struct PredicateLexer {
     }
   }
 
-  /// The tokens of formats that were read lately: a program that fetches in a loop gives one format with other arguments each time.
+  /// The tokens of formats that were read lately: a program that fetches in a loop gives one format with other
+  /// arguments each time.
   private static let recent = Mutex<[ScalarString: [PredicateToken]]>([:])
   /// How many formats are kept, and how long each may be, in bytes of UTF-8.
   private static let recentLimit = 64
@@ -111,7 +112,9 @@ struct PredicateLexer {
       return token(.variable(word()))
     case "@":
       place += 1
-      guard let first = peek(), Self.isWordStart(first) else { throw error(start, "an operator's name is expected after '@'") }
+      guard let first = peek(), Self.isWordStart(first) else {
+        throw error(start, "an operator's name is expected after '@'")
+      }
       return token(.keyword("@" + word()))
     case "%": return token(.argument(try argument(start)))
     default: break
@@ -126,7 +129,8 @@ struct PredicateLexer {
   }
 
   private static let symbols: [[Unicode.Scalar]] = [
-    "==", "!=", "<>", "<=", "=<", ">=", "=>", "<<", ">>", "&&", "||", "**", ":=", "=", "<", ">", "!", "(", ")", "[", "]", "{", "}", ",",
+    "==", "!=", "<>", "<=", "=<", ">=", "=>", "<<", ">>", "&&", "||", "**", ":=", "=", "<", ">", "!", "(", ")", "[",
+    "]", "{", "}", ",",
     ".", "+", "-", "*", "/", ":", "|", "&", "^", "~", "≤", "≥", "≠",
   ].map { Array($0.unicodeScalars) }
 
@@ -173,7 +177,9 @@ struct PredicateLexer {
       text.append(scalar)
       place += 1
     }
-    if peek() == ".", Self.isDigit(peek(1)) || text.count > 0 && !(peek(1).map(Self.isWordStart) ?? false) && peek(1) != "@" {
+    if peek() == ".",
+      Self.isDigit(peek(1)) || text.count > 0 && !(peek(1).map(Self.isWordStart) ?? false) && peek(1) != "@"
+    {
       text.append(".")
       place += 1
       while let scalar = peek(), Self.isDigit(scalar) {

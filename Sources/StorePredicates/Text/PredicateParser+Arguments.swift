@@ -22,7 +22,8 @@ extension PredicateParser {
   mutating func takeArgument() throws(PredicateFormatError) -> Any? {
     guard nextArgument < arguments.count else {
       throw error(
-        token.column, "\(describe(token)) has no argument: \(arguments.count) \(arguments.count == 1 ? "is" : "are") given")
+        token.column,
+        "\(describe(token)) has no argument: \(arguments.count) \(arguments.count == 1 ? "is" : "are") given")
     }
     let value = arguments[nextArgument]
     nextArgument += 1
@@ -76,7 +77,9 @@ extension PredicateParser {
       advance()
       if let character = value as? Character { return .expression(.constant(.string(String(character)))) }
       if let text = value as? String, text.count == 1 { return .expression(.constant(.string(text))) }
-      if let value, case .integer(let number)? = StoredValue(guessing: value) { return .expression(.constant(.integer(number))) }
+      if let value, case .integer(let number)? = StoredValue(guessing: value) {
+        return .expression(.constant(.integer(number)))
+      }
       throw error(column, "%\(text) takes a character or its number")
     default:
       let value = StoredValue.unwrapped(try takeArgument())

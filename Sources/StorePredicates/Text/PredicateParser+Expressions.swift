@@ -33,7 +33,8 @@ extension PredicateParser {
   }
 
   private static let bitwiseNames = [
-    "|": "bitwiseOr:with:", "&": "bitwiseAnd:with:", "^": "bitwiseXor:with:", "<<": "leftshift:by:", ">>": "rightshift:by:",
+    "|": "bitwiseOr:with:", "&": "bitwiseAnd:with:", "^": "bitwiseXor:with:", "<<": "leftshift:by:",
+    ">>": "rightshift:by:",
   ]
   private static let additiveNames = ["+": "add:to:", "-": "from:subtract:"]
   private static let multiplicativeNames = ["*": "multiply:by:", "/": "divide:by:"]
@@ -54,7 +55,9 @@ extension PredicateParser {
   }
 
   private mutating func multiplicative() throws(PredicateFormatError) -> Part {
-    try joined({ parser throws(PredicateFormatError) in try parser.power() }) { $0.function(of: Self.multiplicativeNames) }
+    try joined({ parser throws(PredicateFormatError) in try parser.power() }) {
+      $0.function(of: Self.multiplicativeNames)
+    }
   }
 
   private mutating func power() throws(PredicateFormatError) -> Part {
@@ -183,7 +186,10 @@ extension PredicateParser {
       return .expression(.aggregate(try list(until: "}")))
     case .word(let text, let isReserved): return try word(text, isReserved: isReserved)
     case .end:
-      throw error(column, format.unicodeScalars.allSatisfy(\.properties.isWhitespace) ? "the text is empty" : "a value is expected, not the end")
+      throw error(
+        column,
+        format.unicodeScalars.allSatisfy(\.properties.isWhitespace)
+          ? "the text is empty" : "a value is expected, not the end")
     default: throw unexpected("a value")
     }
   }
@@ -248,7 +254,8 @@ extension PredicateParser {
     case "FETCH" where isCall:
       advance()
       return .expression(.fetch(try list(until: ")")))
-    case "AND", "OR", "NOT", "IN", "BETWEEN", "CONTAINS", "BEGINSWITH", "ENDSWITH", "LIKE", "MATCHES", "ANY", "SOME", "ALL",
+    case "AND", "OR", "NOT", "IN", "BETWEEN", "CONTAINS", "BEGINSWITH", "ENDSWITH", "LIKE", "MATCHES", "ANY", "SOME",
+      "ALL",
       "NONE":
       if !isSymbol(".") && !startsComparison() || isCall {
         place -= 1

@@ -4,8 +4,8 @@ import FoundationEssentials
 extension FetchPredicate {
   /// Reads a predicate in Core Data's format language.
   ///
-  /// `%@` takes a value (text, numbers, `Bool`, `Date`, `Data`, `UUID`, `URL`, decimals, objects and their IDs, lists and
-  /// ranges of these, nil, an expression or a whole predicate), `%K` a key path as text, `%d`, `%f` and their kin
+  /// `%@` takes a value (text, numbers, `Bool`, `Date`, `Data`, `UUID`, `URL`, decimals, objects and their IDs, lists
+  /// and ranges of these, nil, an expression or a whole predicate), `%K` a key path as text, `%d`, `%f` and their kin
   /// numbers, `%s` text. Inside quotes they are text.
   ///
   /// - Throws: ``PredicateFormatError`` with the column. Nesting is limited to 200 levels, the tree of operators and
@@ -90,9 +90,11 @@ struct PredicateParser {
     var suggestion: String?
     if case .word(let text, _) = token.kind {
       let words = ["AND", "OR", "IN", "BETWEEN", "CONTAINS", "BEGINSWITH", "ENDSWITH", "LIKE", "MATCHES"]
-      if text.uppercased() == "NOT" { suggestion = "NOT stands before the whole comparison: NOT (x IN y)" }
-      else if text.uppercased() == "IS" { suggestion = "write == or !=" }
-      else {
+      if text.uppercased() == "NOT" {
+        suggestion = "NOT stands before the whole comparison: NOT (x IN y)"
+      } else if text.uppercased() == "IS" {
+        suggestion = "write == or !="
+      } else {
         let near = Suggestion.text(for: text.uppercased(), among: words)
         if !near.isEmpty { suggestion = String(near.dropFirst(2)) }
       }
@@ -237,7 +239,8 @@ struct PredicateParser {
     {
       // Of a to-many it could mean that none is, or that one is not.
       if modifier != .direct {
-        throw error(token.column, "NOT after ANY, ALL or NONE can be read in two ways", "write NOT before the whole comparison")
+        throw error(
+          token.column, "NOT after ANY, ALL or NONE can be read in two ways", "write NOT before the whole comparison")
       }
       isNegated = true
       advance()

@@ -40,8 +40,8 @@ extension FetchPredicate: CustomStringConvertible {
 extension FetchExpression: CustomStringConvertible {
   public var description: String { text(inside: 0) }
 
-  /// 0 stands free, 1 in a sum or set operation, 2 in a product, 3 on the right of a product or power, 4 on the left of a
-  /// power or before a point or bracket.
+  /// 0 stands free, 1 in a sum or set operation, 2 in a product, 3 on the right of a product or power, 4 on the left of
+  /// a power or before a point or bracket.
   func text(inside: Int) -> String {
     func list(_ parts: [FetchExpression]) -> String { parts.map { $0.text(inside: 0) }.joined(separator: ", ") }
     func wrapped(_ level: Int, _ text: String) -> String { inside >= level ? "(\(text))" : text }
@@ -94,7 +94,8 @@ extension FetchExpression: CustomStringConvertible {
 
 enum PredicateText {
   static let bitwiseSymbols = [
-    "bitwiseOr:with:": "|", "bitwiseAnd:with:": "&", "bitwiseXor:with:": "^", "leftshift:by:": "<<", "rightshift:by:": ">>",
+    "bitwiseOr:with:": "|", "bitwiseAnd:with:": "&", "bitwiseXor:with:": "^", "leftshift:by:": "<<",
+    "rightshift:by:": ">>",
   ]
 
   static func quoted(_ text: String) -> String {
@@ -139,8 +140,10 @@ enum PredicateText {
   }
 
   private static let reserved: Set<String> = [
-    "AND", "OR", "NOT", "IN", "BETWEEN", "CONTAINS", "BEGINSWITH", "ENDSWITH", "LIKE", "MATCHES", "ANY", "SOME", "ALL", "NONE",
-    "TRUE", "YES", "FALSE", "NO", "NIL", "NULL", "SELF", "TRUEPREDICATE", "FALSEPREDICATE", "SUBQUERY", "CAST", "TERNARY",
+    "AND", "OR", "NOT", "IN", "BETWEEN", "CONTAINS", "BEGINSWITH", "ENDSWITH", "LIKE", "MATCHES", "ANY", "SOME", "ALL",
+    "NONE",
+    "TRUE", "YES", "FALSE", "NO", "NIL", "NULL", "SELF", "TRUEPREDICATE", "FALSEPREDICATE", "SUBQUERY", "CAST",
+    "TERNARY",
     "FUNCTION", "FETCH", "BLOCKPREDICATE", "UNION", "INTERSECT", "MINUS", "FIRST", "LAST", "SIZE",
   ]
 

@@ -7,9 +7,12 @@ extension FetchExpression {
   /// The most keys of a path, in predicates, sort keys, columns and `value(forKeyPath:)`.
   package static let maximumPathLength = maximumHeight
 
-  package static func pathTooLong(_ count: Int) -> String { "the key path has \(count) keys; at most \(maximumPathLength) are allowed" }
+  package static func pathTooLong(_ count: Int) -> String {
+    "the key path has \(count) keys; at most \(maximumPathLength) are allowed"
+  }
 
-  /// The operators that may end a path, as in `items.price.@sum`: they are applied to the values of all objects on the way.
+  /// The operators that may end a path, as in `items.price.@sum`: they are applied to the values of all objects on the
+  /// way.
   package static let endOperators: Set<String> = ["@sum", "@avg", "@min", "@max"]
 
   /// The key path that a text such as `department.name` stands for.

@@ -2,13 +2,14 @@ import AtomicStoreSPI
 import FoundationEssentials
 import StoreCodecs
 
-/// `CAST(value, 'type')`: a constant of a kind that has no literal of its own is written so. A date is cast from ISO 8601, or from
-/// seconds since 2001.
+/// `CAST(value, 'type')`: a constant of a kind that has no literal of its own is written so. A date is cast from ISO
+/// 8601, or from seconds since 2001.
 enum PredicateCast {
   /// The constant that a cast of a constant stands for, or the cast.
   static func folded(_ value: FetchExpression, _ type: String) -> FetchExpression {
     guard case .constant(let constant) = value else { return .cast(value, type) }
-    if type == "NSManagedObjectID", case .string(let text) = constant, let id = ManagedObjectID(uriRepresentation: text) {
+    if type == "NSManagedObjectID", case .string(let text) = constant, let id = ManagedObjectID(uriRepresentation: text)
+    {
       return .objectID(id)
     }
     return converted(constant, type).map { .constant($0) } ?? .cast(value, type)

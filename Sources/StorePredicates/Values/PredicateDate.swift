@@ -6,7 +6,8 @@ enum PredicateDate {
   /// What is said about a text that is not a date.
   static let forms = "a date is written as '2001-01-31', which is midnight UTC, or as '2001-01-31T12:00:00Z'"
 
-  /// A literal that is compared with a date: a text, or a list that has texts, with dates in place of those that are one.
+  /// A literal that is compared with a date: a text, or a list that has texts, with dates in place of those that are
+  /// one.
   ///
   /// - Returns: nil for anything else.
   static func converted(_ literal: FetchExpression) -> PredicateValue? {

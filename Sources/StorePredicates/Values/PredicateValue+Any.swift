@@ -5,7 +5,9 @@ extension PredicateComposite {
   var any: [String: Any]? {
     var known: [String: Any] = [:]
     for part in parts {
-      if let value = part.value.any { known[String(decoding: part.name.utf8.dropFirst(name.utf8.count + 1), as: UTF8.self)] = value }
+      if let value = part.value.any {
+        known[String(decoding: part.name.utf8.dropFirst(name.utf8.count + 1), as: UTF8.self)] = value
+      }
     }
     return known.isEmpty ? nil : known
   }
@@ -50,11 +52,14 @@ extension PredicateValue {
   }
 
   /// The values of variables as a program gave them, by name.
-  package static func table(_ variables: [String: Any?], entityName: String) throws(PredicateEvaluationError) -> [String: PredicateValue] {
+  package static func table(_ variables: [String: Any?], entityName: String) throws(PredicateEvaluationError)
+    -> [String: PredicateValue]
+  {
     var table: [String: PredicateValue] = [:]
     for (name, value) in variables {
       guard let made = PredicateValue(any: value) else {
-        throw PredicateEvaluationError(.invalid, "the value of $\(name) can stand in no predicate", entityName: entityName, key: name)
+        throw PredicateEvaluationError(
+          .invalid, "the value of $\(name) can stand in no predicate", entityName: entityName, key: name)
       }
       table[name] = made
     }

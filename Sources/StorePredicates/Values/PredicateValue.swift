@@ -37,11 +37,17 @@ package struct PredicateComposite {
   /// The sentence of every error about one.
   package var refusal: String { Self.refusal(name, parts.map(\.name)) }
 
-  package static func refusal(_ name: String, _ parts: [String]) -> String { "\(needsPart(name)); \(suggestion(parts))" }
+  package static func refusal(_ name: String, _ parts: [String]) -> String {
+    "\(needsPart(name)); \(suggestion(parts))"
+  }
 
-  package static func needsPart(_ name: String) -> String { "'\(name)' is a composite, which can be compared with nil alone" }
+  package static func needsPart(_ name: String) -> String {
+    "'\(name)' is a composite, which can be compared with nil alone"
+  }
 
   package static func suggestion(_ parts: [String]) -> String {
-    parts.isEmpty ? "it has no parts" : "ask for a part of it: " + parts.prefix(6).joined(separator: ", ") + (parts.count > 6 ? " …" : "")
+    parts.isEmpty
+      ? "it has no parts"
+      : "ask for a part of it: " + parts.prefix(6).joined(separator: ", ") + (parts.count > 6 ? " …" : "")
   }
 }

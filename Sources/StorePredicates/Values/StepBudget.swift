@@ -2,9 +2,9 @@ package import AtomicStoreSPI
 
 /// The number of steps that one fetch may take, and the steps that are left.
 ///
-/// A predicate of a few hundred bytes can ask for more work than a machine does in a year: nested `SUBQUERY`, or a path that
-/// multiplies its values at each key. The budget turns that into an error. A context has one for the outermost fetch that runs;
-/// fetches inside it, as of fetched properties, share it.
+/// A predicate of a few hundred bytes can ask for more work than a machine does in a year: nested `SUBQUERY`, or a path
+/// that multiplies its values at each key. The budget turns that into an error. A context has one for the outermost
+/// fetch that runs; fetches inside it, as of fetched properties, share it.
 package final class StepBudget {
   /// About ten seconds of processor time.
   package static let standardLimit = 50_000_000
@@ -38,7 +38,9 @@ package final class StepBudget {
   /// - Throws: `.stepLimitExceeded` for a list of more values than a predicate may hold at a time.
   package func checkList(_ count: Int) throws(PredicateEvaluationError) {
     guard count > 1000, count > limit / Self.stepsPerListElement else { return }
-    throw exceeded("makes a list of more than \(limit / Self.stepsPerListElement) values, a \(Self.stepsPerListElement)th of its \(limit) steps")
+    throw exceeded(
+      "makes a list of more than \(limit / Self.stepsPerListElement) values, a \(Self.stepsPerListElement)th of its \(limit) steps"
+    )
   }
 
   private func exceeded(_ what: String) -> PredicateEvaluationError {
@@ -47,6 +49,7 @@ package final class StepBudget {
       let text = predicate.predicateFormat
       subject = "the fetch with the predicate '\(text.count > 400 ? text.prefix(400) + "…" : text)'"
     }
-    return PredicateEvaluationError(.stepLimitExceeded, "\(subject) \(what); the step limit of the request (stepLimit) can be raised")
+    return PredicateEvaluationError(
+      .stepLimitExceeded, "\(subject) \(what); the step limit of the request (stepLimit) can be raised")
   }
 }

@@ -45,7 +45,9 @@ final class FactCollector: DocumentReader {
   private static let maximumEntities = 2048
   private static let maximumProperties = 16_384
   private static let tooMany = PersistentStoreError(
-    .limitExceeded, "more than \(maximumEntities) entities, or \(maximumProperties) properties of one, to work a model out of: give one")
+    .limitExceeded,
+    "more than \(maximumEntities) entities, or \(maximumProperties) properties of one, to work a model out of: give one"
+  )
 
   // MARK: Events
 
@@ -148,7 +150,8 @@ final class FactCollector: DocumentReader {
     let key = ScalarString(NameFolding.property.fold(try self.name(name)))
     if isAttribute {
       guard let type = StoreTypeName.type(named: type) else {
-        throw malformed("'\(String(decoding: type.prefix(60), as: UTF8.self))' is no type of an attribute that is known")
+        throw malformed(
+          "'\(String(decoding: type.prefix(60), as: UTF8.self))' is no type of an attribute that is known")
       }
       try collected.add(.attribute(type), named: key, to: current)
     } else {

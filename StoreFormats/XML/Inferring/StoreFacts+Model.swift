@@ -108,7 +108,8 @@ private struct EntityTree {
           all.formUnion(nodes[ancestor].ancestors)
         }
         guard work > 0 else {
-          throw PersistentStoreError(.limitExceeded, "the entities are too entangled to work a model out of: give one",
+          throw PersistentStoreError(
+            .limitExceeded, "the entities are too entangled to work a model out of: give one",
             at: StoreLocation(entity: nodes[index].name))
         }
         if all.count != nodes[index].ancestors.count {

@@ -72,7 +72,9 @@ final class CanonicalScanner {
       buffer = bigger
       capacity = larger
     }
-    if let source = bytes.baseAddress { UnsafeMutableRawPointer(buffer + count).copyMemory(from: source, byteCount: bytes.count) }
+    if let source = bytes.baseAddress {
+      UnsafeMutableRawPointer(buffer + count).copyMemory(from: source, byteCount: bytes.count)
+    }
     count += bytes.count
     (buffer + count).update(repeating: 0, count: Self.reach)
   }
@@ -124,13 +126,20 @@ final class CanonicalScanner {
   /// Goes on as far as the bytes reach.
   private func scan() {
     do throws(PersistentStoreError) {
-      if try scanElements() == .surprise { return phase = .surprised }
+      if try scanElements() == .surprise {
+        phase = .surprised
+        return
+      }
     } catch {
       // What is wrong with a value is for libxml2 to say, with its place.
-      return phase = .surprised
+      phase = .surprised
+      return
     }
     let rest = count - position
-    guard rest <= Self.maximumElement else { return phase = .surprised }
+    guard rest <= Self.maximumElement else {
+      phase = .surprised
+      return
+    }
     worthwhile = rest > 4096 ? rest * 2 : 0
   }
 
@@ -156,7 +165,9 @@ final class CanonicalScanner {
       guard isInObject else {
         if Self.matches(cursor, "<object type=\"") {
           let type = cursor + 14
-          guard let typeEnd = Self.endOfValue(type, &cursor), Self.matches(typeEnd, "\" id=\"") else { return stuck(cursor) }
+          guard let typeEnd = Self.endOfValue(type, &cursor), Self.matches(typeEnd, "\" id=\"") else {
+            return stuck(cursor)
+          }
           let identifier = typeEnd + 6
           guard let identifierEnd = Self.endOfValue(identifier, &cursor), Self.matches(identifierEnd, "\">") else {
             return stuck(cursor)
@@ -176,7 +187,9 @@ final class CanonicalScanner {
       }
       if Self.matches(cursor, "<attribute name=\"") {
         let name = cursor + 17
-        guard let nameEnd = Self.endOfValue(name, &cursor), Self.matches(nameEnd, "\" type=\"") else { return stuck(cursor) }
+        guard let nameEnd = Self.endOfValue(name, &cursor), Self.matches(nameEnd, "\" type=\"") else {
+          return stuck(cursor)
+        }
         let type = nameEnd + 8
         guard let typeEnd = Self.endOfValue(type, &cursor) else { return stuck(cursor) }
         var text = typeEnd + 2
@@ -201,7 +214,9 @@ final class CanonicalScanner {
       }
       if Self.matches(cursor, "<relationship name=\"") {
         let name = cursor + 20
-        guard let nameEnd = Self.endOfValue(name, &cursor), Self.matches(nameEnd, "\" type=\"") else { return stuck(cursor) }
+        guard let nameEnd = Self.endOfValue(name, &cursor), Self.matches(nameEnd, "\" type=\"") else {
+          return stuck(cursor)
+        }
         let type = nameEnd + 8
         guard let typeEnd = Self.endOfValue(type, &cursor), Self.matches(typeEnd, "\" destination=\"") else {
           return stuck(cursor)
@@ -233,7 +248,9 @@ final class CanonicalScanner {
   }
 
   private func scanTail() {
-    while position < count, buffer[position] == 0x0A || buffer[position] == 0x20 || buffer[position] == 0x09 { position += 1 }
+    while position < count, buffer[position] == 0x0A || buffer[position] == 0x20 || buffer[position] == 0x09 {
+      position += 1
+    }
     if position < count { phase = .surprised }
   }
 
@@ -252,13 +269,17 @@ final class CanonicalScanner {
     let other = UnsafeRawPointer(word.utf8Start)
     var index = 0
     while index + 8 <= count {
-      if one.loadUnaligned(fromByteOffset: index, as: UInt64.self) != other.loadUnaligned(fromByteOffset: index, as: UInt64.self) {
+      if one.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+        != other.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+      {
         return false
       }
       index += 8
     }
     while index < count {
-      if one.load(fromByteOffset: index, as: UInt8.self) != other.load(fromByteOffset: index, as: UInt8.self) { return false }
+      if one.load(fromByteOffset: index, as: UInt8.self) != other.load(fromByteOffset: index, as: UInt8.self) {
+        return false
+      }
       index += 1
     }
     return true
@@ -380,8 +401,8 @@ final class CanonicalScanner {
 extension DocumentReader {
   /// Reads the document the quick way, if all of it has the shape that Core Data and this format write.
   ///
-  /// - Returns: False after any surprise, be it an error or only unusual. Then this reader, and what it filled, is of no
-  ///   use any more: a new one has to ``read(_:chunk:)`` the document.
+  /// - Returns: False after any surprise, be it an error or only unusual. Then this reader, and what it filled, is of
+  ///   no use any more: a new one has to ``read(_:chunk:)`` the document.
   ///
   /// - Throws: only what reading the file throws, never what stands in it.
   final func readCanonical(_ source: StoreSource) throws(PersistentStoreError) -> Bool {

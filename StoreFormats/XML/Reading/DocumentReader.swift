@@ -243,7 +243,8 @@ class DocumentReader: XMLEventHandler {
       return
     }
     let found: InfoItem? =
-      name == names.pointee.version ? .version : name == names.pointee.uuid ? .uuid : name == names.pointee.nextObjectID ? .nextObjectID : nil
+      name == names.pointee.version
+      ? .version : name == names.pointee.uuid ? .uuid : name == names.pointee.nextObjectID ? .nextObjectID : nil
     guard let found else { throw unexpected(name, in: "<databaseInfo>") }
     guard seen.insert(found).inserted else { throw malformed("a second <\(name.string)>") }
     item = found
@@ -302,7 +303,9 @@ class DocumentReader: XMLEventHandler {
     attributes.bytes(index)
   }
 
-  private func startObject(_ attributes: borrowing XMLAttributes, _ names: UnsafeMutablePointer<Names>) throws(PersistentStoreError) {
+  private func startObject(_ attributes: borrowing XMLAttributes, _ names: UnsafeMutablePointer<Names>)
+    throws(PersistentStoreError)
+  {
     if isSatisfied { return }
     guard hasHeader else { throw malformed("an <object> before the <databaseInfo>") }
     var type: Bytes?
@@ -323,7 +326,9 @@ class DocumentReader: XMLEventHandler {
     try beginObject(type: type, identifier: identifier)
   }
 
-  private func startAttribute(_ attributes: borrowing XMLAttributes, _ names: UnsafeMutablePointer<Names>) throws(PersistentStoreError) {
+  private func startAttribute(_ attributes: borrowing XMLAttributes, _ names: UnsafeMutablePointer<Names>)
+    throws(PersistentStoreError)
+  {
     if isSatisfied { return }
     var name: Bytes?
     var type: Bytes?
@@ -347,7 +352,9 @@ class DocumentReader: XMLEventHandler {
     try beginAttribute(name: name, type: type, valueType: valueType)
   }
 
-  private func startRelationship(_ attributes: borrowing XMLAttributes, _ names: UnsafeMutablePointer<Names>) throws(PersistentStoreError) {
+  private func startRelationship(_ attributes: borrowing XMLAttributes, _ names: UnsafeMutablePointer<Names>)
+    throws(PersistentStoreError)
+  {
     if isSatisfied { return }
     var name: Bytes?
     var type: Bytes?
@@ -393,7 +400,9 @@ class DocumentReader: XMLEventHandler {
   }
 
   private func refuseAttributes(_ attributes: borrowing XMLAttributes) throws(PersistentStoreError) {
-    guard attributes.count == 0 else { throw malformed("an attribute '\(attributes.name(0)?.string ?? "")' that no store has") }
+    guard attributes.count == 0 else {
+      throw malformed("an attribute '\(attributes.name(0)?.string ?? "")' that no store has")
+    }
   }
 }
 

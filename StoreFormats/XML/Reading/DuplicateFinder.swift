@@ -3,7 +3,8 @@ import StoreCodecs
 
 /// Finds the second object with a number that stands twice: whoever mends the file needs its line.
 ///
-/// A load keeps no lines of numbers, so as to cost nothing where all is well. Once it has failed, the file is read for them.
+/// A load keeps no lines of numbers, so as to cost nothing where all is well. Once it has failed, the file is read for
+/// them.
 final class DuplicateFinder: DocumentReader {
   private let name: String
   private let number: Int64
@@ -30,7 +31,8 @@ final class DuplicateFinder: DocumentReader {
   }
 
   override func beginObject(type: Bytes, identifier: Bytes) throws(PersistentStoreError) {
-    guard found == nil, let parsed = ObjectIdentifierText.parse(identifier), parsed.root == nil, parsed.reference == .integer(number)
+    guard found == nil, let parsed = ObjectIdentifierText.parse(identifier), parsed.root == nil,
+      parsed.reference == .integer(number)
     else { return }
     guard let firstLine else {
       firstLine = line

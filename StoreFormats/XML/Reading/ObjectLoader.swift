@@ -5,7 +5,8 @@ import StoreCodecs
 /// Fills a node table from a document's objects, by the model: names are matched without regard to case, values are
 /// read by the type that the model gives, whatever the file calls it.
 final class ObjectLoader: DocumentReader {
-  /// How the value of a slot is read; a flat byte instead of an enumeration with payload, since it is asked for each value.
+  /// How the value of a slot is read; a flat byte instead of an enumeration with payload, since it is asked for each
+  /// value.
   private enum Reading: UInt8 {
     case text, boolean, integer, float, double, date, decimal, uuid, bytes, undefined, toOne, toMany
   }
@@ -169,7 +170,9 @@ final class ObjectLoader: DocumentReader {
     let sorted = UnsafeBufferPointer(start: numbers, count: numberCount).sorted()
     for index in sorted.indices.dropFirst() where sorted[index] == sorted[index - 1] {
       duplicate = sorted[index]
-      throw PersistentStoreError(.duplicateReference, "two objects have the id z\(sorted[index])", at: StoreLocation(reference: "z\(sorted[index])"))
+      throw PersistentStoreError(
+        .duplicateReference, "two objects have the id z\(sorted[index])",
+        at: StoreLocation(reference: "z\(sorted[index])"))
     }
   }
 

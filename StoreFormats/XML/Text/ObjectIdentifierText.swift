@@ -60,7 +60,9 @@ enum ObjectIdentifierText {
     var index = 0
     while index < text.count {
       if text[index] == 0x25 {
-        guard index + 2 < text.count, let high = hex(text[index + 1]), let low = hex(text[index + 2]) else { return nil }
+        guard index + 2 < text.count, let high = hex(text[index + 1]), let low = hex(text[index + 2]) else {
+          return nil
+        }
         let byte = high << 4 | low
         // One way to write each byte, or two texts would be one reference.
         guard !isPlain(byte) else { return nil }

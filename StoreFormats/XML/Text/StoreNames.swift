@@ -113,7 +113,9 @@ final class NameTable {
       var offset = 0
       while offset < count {
         let place = min(offset, count - 8)
-        if one.loadUnaligned(fromByteOffset: place, as: UInt64.self) != other.loadUnaligned(fromByteOffset: place, as: UInt64.self) {
+        if one.loadUnaligned(fromByteOffset: place, as: UInt64.self)
+          != other.loadUnaligned(fromByteOffset: place, as: UInt64.self)
+        {
           return false
         }
         offset += 8

@@ -3,8 +3,8 @@ import StoreCodecs
 
 /// The text of attributes as Core Data's XML stores have it.
 ///
-/// It is not escaped as XML is. A backslash is doubled; `<`, `>`, `&`, controls but for tab and line feed, surrogates and
-/// everything from U+FEFF on stand as `\u` and the UTF-16 unit in four hexadecimal digits, the low byte first.
+/// It is not escaped as XML is. A backslash is doubled; `<`, `>`, `&`, controls but for tab and line feed, surrogates
+/// and everything from U+FEFF on stand as `\u` and the UTF-16 unit in four hexadecimal digits, the low byte first.
 enum StoreText {
   /// What is wrong with an escape, and where in the text it begins.
   struct Fault: Equatable {
@@ -110,7 +110,10 @@ enum StoreText {
       }
       guard let unit = unit(base, count, at: read) else {
         fault = Fault(
-          offset: read, message: "'\(String(decoding: UnsafeBufferPointer(start: base + read, count: min(6, count - read)), as: UTF8.self))' is no escape")
+          offset: read,
+          message:
+            "'\(String(decoding: UnsafeBufferPointer(start: base + read, count: min(6, count - read)), as: UTF8.self))' is no escape"
+        )
         return written
       }
       var scalar = unit

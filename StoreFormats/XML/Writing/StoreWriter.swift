@@ -36,7 +36,8 @@ final class StoreWriter {
     if let (one, other) = NameFolding.entity.clash(entities.map(\.name)) {
       throw PersistentStoreError(
         .unsupportedByFormat,
-        "the entities '\(one)' and '\(other)' differ only in case, which an XML store without a schema cannot tell apart")
+        "the entities '\(one)' and '\(other)' differ only in case, which an XML store without a schema cannot tell apart"
+      )
     }
     for entity in entities {
       if let (one, other) = NameFolding.property.clash(entity.slots.map(\.name)) {
@@ -120,7 +121,9 @@ final class StoreWriter {
     writer.append(plan.head)
     appendIdentifier(plan, row: row)
     // As Core Data does: an object without any property is on one line.
-    guard !plan.relationships.isEmpty || plan.attributes.contains(where: { !plan.reader.isNull(slot: $0.index, row: row) }) else {
+    guard
+      !plan.relationships.isEmpty || plan.attributes.contains(where: { !plan.reader.isNull(slot: $0.index, row: row) })
+    else {
       writer.append("\"></object>\n")
       return try writer.flushIfNeeded()
     }

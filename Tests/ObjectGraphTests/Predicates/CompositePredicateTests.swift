@@ -11,13 +11,16 @@ import Testing
     try PredicateTable.fill(stack)
   }
 
-  private func request(_ change: (inout FetchRequest<ManagedObject>) throws -> Void) rethrows -> FetchRequest<ManagedObject> {
+  private func request(_ change: (inout FetchRequest<ManagedObject>) throws -> Void) rethrows -> FetchRequest<
+    ManagedObject
+  > {
     var request = FetchRequest<ManagedObject>(entityName: "Person")
     try change(&request)
     return request
   }
 
-  @Test("a whole composite is no key to sort by: the error names its parts", arguments: ["address", "department.address"])
+  @Test(
+    "a whole composite is no key to sort by: the error names its parts", arguments: ["address", "department.address"])
   func sorting(_ path: String) throws {
     let request = request { $0.sortKeys = [SortKey(path)] }
     for context in [stack.context, ManagedObjectContext(parent: stack.context)] {
@@ -28,7 +31,9 @@ import Testing
     #expect(try stack.context.fetch(self.request { $0.sortKeys = [SortKey("\(path).city")] }).count == 5)
   }
 
-  @Test("a whole composite is no column and makes no groups: the error names its parts", arguments: ["address", "department.address"])
+  @Test(
+    "a whole composite is no column and makes no groups: the error names its parts",
+    arguments: ["address", "department.address"])
   func columns(_ path: String) throws {
     let requests = [
       request { $0.propertiesToFetch = ["name", FetchColumn(keyPath: path)] },
@@ -60,7 +65,9 @@ import Testing
     let cyd = try #require(try stack.first("Person", "Cyd"))
     let isNil = try FetchPredicate(format: "address == nil")
     #expect(try !isNil.evaluate(with: ada) && isNil.evaluate(with: cyd))
-    for text in ["address == 'Bern'", "address IN {'Bern'}", "ANY reports.address == 'Bern'", "address == department.address"] {
+    for text in [
+      "address == 'Bern'", "address IN {'Bern'}", "ANY reports.address == 'Bern'", "address == department.address",
+    ] {
       #expect { _ = try FetchPredicate(format: text).evaluate(with: ada) } throws: { "\($0)".contains("address.city") }
     }
     #expect(try FetchPredicate(format: "address == %@", nil).evaluate(with: cyd))
@@ -93,18 +100,22 @@ import Testing
           CompositeDescription(
             name: "Stay",
             attributes: [
-              AttributeDescription(name: "days", type: .integer16), AttributeDescription(name: "place", type: .composite("Place")),
+              AttributeDescription(name: "days", type: .integer16),
+              AttributeDescription(name: "place", type: .composite("Place")),
             ]),
           CompositeDescription(
             name: "Place",
-            attributes: [AttributeDescription(name: "x", type: .double), AttributeDescription(name: "y", type: .double)]),
+            attributes: [
+              AttributeDescription(name: "x", type: .double), AttributeDescription(name: "y", type: .double),
+            ]),
         ]))
     let stack = try Stack(type, model: model)
     _ = try stack.insert("Trip", ["name": "short", "stay.days": 1])
     _ = try stack.insert("Trip", ["name": "far", "stay.place.y": 2.5])
     _ = try stack.insert("Trip", ["name": "none"])
     func find(_ text: String) throws -> [String] {
-      let request = FetchRequest<ManagedObject>(entityName: "Trip", predicate: try FetchPredicate(format: text), sortKeys: [SortKey("name")])
+      let request = FetchRequest<ManagedObject>(
+        entityName: "Trip", predicate: try FetchPredicate(format: text), sortKeys: [SortKey("name")])
       return try stack.context.fetch(request).compactMap { $0["name"] as? String }
     }
     for _ in 0..<2 {

@@ -14,10 +14,12 @@ import Testing
           .attribute(AttributeDescription(name: "mean", type: .decimal, derivationExpression: "entries.@avg.amount")),
           .attribute(
             AttributeDescription(
-              name: "whole", type: .integer64, derivationExpression: "entries.@count + CAST('9007199254740993.25', 'NSDecimalNumber')"
+              name: "whole", type: .integer64,
+              derivationExpression: "entries.@count + CAST('9007199254740993.25', 'NSDecimalNumber')"
             )),
           .relationship(
-            RelationshipDescription(name: "entries", destinationEntityName: "Entry", inverseName: "account", maximumCount: 0)),
+            RelationshipDescription(
+              name: "entries", destinationEntityName: "Entry", inverseName: "account", maximumCount: 0)),
         ]),
       EntityDescription(
         name: "Entry",
@@ -25,7 +27,8 @@ import Testing
           .attribute(AttributeDescription(name: "amount", type: .decimal)),
           .attribute(AttributeDescription(name: "pieces", type: .integer64)),
           .attribute(AttributeDescription(name: "rate", type: .double)),
-          .relationship(RelationshipDescription(name: "account", destinationEntityName: "Account", inverseName: "entries")),
+          .relationship(
+            RelationshipDescription(name: "account", destinationEntityName: "Account", inverseName: "entries")),
         ]),
     ])
     do { return try ManagedObjectModel(description) } catch { preconditionFailure("\(error)") }
@@ -41,7 +44,8 @@ import Testing
     _ = try stack.insert("Entry", ["amount": Self.decimal("0.1"), "pieces": 3, "rate": 0.5, "account": cents])
     _ = try stack.insert("Entry", ["amount": Self.decimal("0.2"), "pieces": 4, "rate": 0.25, "account": cents])
     _ = try stack.insert("Entry", ["account": cents])
-    _ = try stack.insert("Entry", ["amount": Self.decimal("100000000000000000000"), "pieces": Int.max, "account": gold])
+    _ = try stack.insert(
+      "Entry", ["amount": Self.decimal("100000000000000000000"), "pieces": Int.max, "account": gold])
     _ = try stack.insert("Entry", ["amount": Self.decimal("65000.01"), "pieces": 1, "account": gold])
     try stack.context.save()
   }
@@ -57,13 +61,16 @@ import Testing
   @Test(
     "what decimals and whole numbers come to is a decimal, exact or of 38 digits",
     arguments: [
-      ("sum:(amount)", "0.3"), ("average:(amount)", "0.15"), ("median:(amount)", "0.15"), ("mode:(amount)", "0.1"), ("max:(amount)", "0.2"),
+      ("sum:(amount)", "0.3"), ("average:(amount)", "0.15"), ("median:(amount)", "0.15"), ("mode:(amount)", "0.1"),
+      ("max:(amount)", "0.2"),
       ("sum:({0.1, 2})", nil), ("average:(amount) * 3", "0.45"), ("average:(pieces)", nil), ("stddev:(amount)", nil),
     ] as [(String, String?)])
   func aggregates(_ format: String, _ expected: String?) throws {
     let found = try column(format, where: "account.name == 'cents'")
     if let expected {
-      #expect(try #require(found as? DecimalNumber).isNumericallyEqual(to: Self.decimal(expected)), "\(String(describing: found))")
+      #expect(
+        try #require(found as? DecimalNumber).isNumericallyEqual(to: Self.decimal(expected)),
+        "\(String(describing: found))")
     } else {
       #expect(found is Double)
     }
@@ -72,16 +79,22 @@ import Testing
   @Test(
     "so does arithmetic of one object's values",
     arguments: [
-      ("amount * 3", "0.3"), ("amount + amount + amount", "0.3"), ("amount - 1", "-0.9"), ("amount / 3", "0.033333333333333333333333333333333333333"),
-      ("amount / pieces", "0.033333333333333333333333333333333333333"), ("amount ** 3", "0.001"), ("modulus:by:(pieces, amount)", "0"),
+      ("amount * 3", "0.3"), ("amount + amount + amount", "0.3"), ("amount - 1", "-0.9"),
+      ("amount / 3", "0.033333333333333333333333333333333333333"),
+      ("amount / pieces", "0.033333333333333333333333333333333333333"), ("amount ** 3", "0.001"),
+      ("modulus:by:(pieces, amount)", "0"),
       ("abs:(amount - 1)", "0.9"), ("floor:(amount)", "0"), ("ceiling:(amount)", "1"), ("trunc:(amount * 15)", "1"),
     ])
   func arithmetic(_ format: String, _ expected: String) throws {
     let found = try column(format, where: "pieces == 3")
-    #expect(try #require(found as? DecimalNumber).isNumericallyEqual(to: Self.decimal(expected)), "\(String(describing: found))")
+    #expect(
+      try #require(found as? DecimalNumber).isNumericallyEqual(to: Self.decimal(expected)),
+      "\(String(describing: found))")
   }
 
-  @Test("with a double among them the result is a double", arguments: ["amount * rate", "amount + 0.5", "amount / 0.0", "sqrt:(amount)", "amount / 0"])
+  @Test(
+    "with a double among them the result is a double",
+    arguments: ["amount * rate", "amount + 0.5", "amount / 0.0", "sqrt:(amount)", "amount / 0"])
   func doubles(_ format: String) throws { #expect(try column(format, where: "pieces == 3") is Double) }
 
   @Test("whole numbers stay whole while they fit, and are doubles beyond")
@@ -98,7 +111,8 @@ import Testing
     let gold = try #require(try stack.first("Account", "gold"))
     #expect(try #require(gold.value(forKeyPath: "entries.@sum.amount") as? DecimalNumber).isNumericallyEqual(to: total))
     #expect(try #require(gold.value(forKeyPath: "entries.@avg.amount") as? DecimalNumber).isNumericallyEqual(to: mean))
-    let column = try #require(try column("entries.@sum.amount", of: "Account", where: "name == 'gold'") as? DecimalNumber)
+    let column = try #require(
+      try column("entries.@sum.amount", of: "Account", where: "name == 'gold'") as? DecimalNumber)
     #expect(column.isNumericallyEqual(to: total))
     let request = FetchRequest<ManagedObject>(
       entityName: "Account",
@@ -109,7 +123,9 @@ import Testing
   @Test("groups add up and are chosen by exact sums")
   func groups() throws {
     var request = FetchRequest<ManagedObject>(entityName: "Entry")
-    request.propertiesToFetch = [FetchColumn(keyPath: "account.name"), try FetchColumn(format: "sum:(amount)", as: "sum")]
+    request.propertiesToFetch = [
+      FetchColumn(keyPath: "account.name"), try FetchColumn(format: "sum:(amount)", as: "sum"),
+    ]
     request.propertiesToGroupBy = ["account.name"]
     request.havingPredicate = try FetchPredicate(format: "sum:(amount) == 0.3")
     let rows = try stack.context.fetchRows(request)
@@ -120,8 +136,10 @@ import Testing
   @Test("derived attributes are computed exactly, and rounded where their type is coarser")
   func derived() throws {
     let gold = try #require(try stack.first("Account", "gold"))
-    #expect(try (gold["total"] as? DecimalNumber)?.isNumericallyEqual(to: Self.decimal("100000000000000065000.01")) == true)
-    #expect(try (gold["mean"] as? DecimalNumber)?.isNumericallyEqual(to: Self.decimal("50000000000000032500.005")) == true)
+    #expect(
+      try (gold["total"] as? DecimalNumber)?.isNumericallyEqual(to: Self.decimal("100000000000000065000.01")) == true)
+    #expect(
+      try (gold["mean"] as? DecimalNumber)?.isNumericallyEqual(to: Self.decimal("50000000000000032500.005")) == true)
     // No double is this number.
     #expect(gold["whole"] as? Int == 9_007_199_254_740_995)
     let cents = try #require(try stack.first("Account", "cents"))

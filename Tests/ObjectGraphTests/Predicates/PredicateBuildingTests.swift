@@ -33,7 +33,8 @@ final class Duty: ManagedObject {
   static func stack() throws -> Stack {
     let stack = try Stack(
       classes: [
-        "Person": Worker.self, "Employee": Worker.self, "Manager": Boss.self, "Department": Office.self, "Task": Duty.self,
+        "Person": Worker.self, "Employee": Worker.self, "Manager": Boss.self, "Department": Office.self,
+        "Task": Duty.self,
       ])
     try PredicateTable.fill(stack)
     return stack
@@ -48,7 +49,10 @@ final class Duty: ManagedObject {
     (Keys.name == "Ada", "name == \"Ada\"", ["Ada"]),
     (Keys.name == nil, "name == nil", []),
     (Keys.age >= 25 && Keys.age < 40, "age >= 25 AND age < 40", ["Ada", "Bob"]),
-    (Keys.age == 0 || Keys.name == "Bob" || Keys.age > 40, "age == 0 OR name == \"Bob\" OR age > 40", ["Bob", "zoe", "Éva"]),
+    (
+      Keys.age == 0 || Keys.name == "Bob" || Keys.age > 40, "age == 0 OR name == \"Bob\" OR age > 40",
+      ["Bob", "zoe", "Éva"]
+    ),
     (!(Keys.age > 30), "NOT age > 30", ["Bob", "Cyd", "zoe"]),
     (Keys.age.isNil, "age == nil", ["Cyd"]),
     (Keys.age.isBetween(25...36), "age BETWEEN {25, 36}", ["Ada", "Bob"]),
@@ -64,7 +68,8 @@ final class Duty: ManagedObject {
     (Keys.tasks.any(Keys.title == "count"), "ANY tasks.title == \"count\"", ["Ada", "Bob"]),
     (Keys.tasks.none(Keys.title == "count"), "NOT ANY tasks.title == \"count\"", ["Cyd", "zoe", "Éva"]),
     (
-      Keys.tasks.all(Keys.title == "count"), "NOT SUBQUERY(tasks, $element, NOT $element.title == \"count\").@count > 0",
+      Keys.tasks.all(Keys.title == "count"),
+      "NOT SUBQUERY(tasks, $element, NOT $element.title == \"count\").@count > 0",
       ["Bob", "Cyd", "Éva"]
     ),
     (
@@ -76,7 +81,10 @@ final class Duty: ManagedObject {
       "SUBQUERY(reports, $element, NOT SUBQUERY($element.tasks, $elementx, NOT $elementx.title == \"count\").@count > 0 AND $element.age == nil).@count > 0",
       ["Ada"]
     ),
-    (Keys.reports.count(where: Keys.age > 20) == 1, "SUBQUERY(reports, $element, $element.age > 20).@count == 1", ["Ada"]),
+    (
+      Keys.reports.count(where: Keys.age > 20) == 1, "SUBQUERY(reports, $element, $element.age > 20).@count == 1",
+      ["Ada"]
+    ),
   ]
 
   @Test("typed keys build the predicate that the text would give", arguments: built.indices)
@@ -97,7 +105,8 @@ final class Duty: ManagedObject {
     #expect(try Self.names(Keys.department == sales, stack) == ["Ada", "Bob"])
     #expect(try Self.names(Keys.department != sales, stack) == ["Cyd", "zoe", "Éva"])
     #expect(try Self.names(Keys.department.isIn(offices), stack) == ["Ada", "Bob", "zoe", "Éva"])
-    let ada = try #require(try stack.context.fetch(FetchRequest<Worker>(entityName: "Person")).first { $0.name == "Ada" })
+    let ada = try #require(
+      try stack.context.fetch(FetchRequest<Worker>(entityName: "Person")).first { $0.name == "Ada" })
     #expect(try Self.names(Keys.reports.contains(ada), stack) == [])
     #expect(try (Keys.department == sales).evaluate(with: ada))
     #expect(try (Keys.age > 30).filter([ada]) == [ada])
@@ -119,7 +128,9 @@ final class Duty: ManagedObject {
     let ages = [0, 41]
     try check(#Predicate { $0.name == wanted }, "name == \"Ada\"", ["Ada"])
     try check(#Predicate { $0.name != nil && $0.age == nil }, "name != nil AND age == nil", ["Cyd"])
-    try check(#Predicate { ($0.age ?? 0) > 30 || $0.name == "zoe" }, "TERNARY(age != nil, age, 0) > 30 OR name == \"zoe\"", ["Ada", "zoe", "Éva"])
+    try check(
+      #Predicate { ($0.age ?? 0) > 30 || $0.name == "zoe" }, "TERNARY(age != nil, age, 0) > 30 OR name == \"zoe\"",
+      ["Ada", "zoe", "Éva"])
     try check(#Predicate { $0.department?.name == "Sales" }, "department.name == \"Sales\"", ["Ada", "Bob"])
     try check(#Predicate { !($0.department?.floor == 2) }, "NOT department.floor == 2", ["Cyd", "zoe", "Éva"])
     try check(#Predicate { $0.tasks.count > 1 }, "tasks.@count > 1", ["Ada"])
@@ -134,12 +145,15 @@ final class Duty: ManagedObject {
       #Predicate { $0.reports.filter { $0.age == nil }.count == 1 },
       "SUBQUERY(reports, $element1, $element1.age == nil).@count == 1", ["Ada"])
     try check(#Predicate { ages.contains($0.age ?? -1) }, "TERNARY(age != nil, age, -1) IN {0, 41}", ["zoe", "Éva"])
-    try check(#Predicate { (20...36).contains($0.age ?? -1) }, "TERNARY(age != nil, age, -1) BETWEEN {20, 36}", ["Ada", "Bob"])
+    try check(
+      #Predicate { (20...36).contains($0.age ?? -1) }, "TERNARY(age != nil, age, -1) BETWEEN {20, 36}", ["Ada", "Bob"])
     try check(
       #Predicate { (20..<36).contains($0.age ?? -1) },
       "TERNARY(age != nil, age, -1) >= 20 AND TERNARY(age != nil, age, -1) < 36", ["Bob"])
-    try check(#Predicate { ($0.name ?? "").starts(with: "A") }, "TERNARY(name != nil, name, \"\") BEGINSWITH \"A\"", ["Ada"])
-    try check(#Predicate { ($0.name ?? "").contains("o") }, "TERNARY(name != nil, name, \"\") CONTAINS \"o\"", ["Bob", "zoe"])
+    try check(
+      #Predicate { ($0.name ?? "").starts(with: "A") }, "TERNARY(name != nil, name, \"\") BEGINSWITH \"A\"", ["Ada"])
+    try check(
+      #Predicate { ($0.name ?? "").contains("o") }, "TERNARY(name != nil, name, \"\") CONTAINS \"o\"", ["Bob", "zoe"])
     try check(#Predicate { ($0.age ?? 0) * 2 + 1 == 51 }, "TERNARY(age != nil, age, 0) * 2 + 1 == 51", ["Bob"])
   }
 
@@ -151,7 +165,9 @@ final class Duty: ManagedObject {
 
   @Test("what a #Predicate has that cannot run here is named")
   func refusals() throws {
-    #expect { _ = try FetchPredicate(#Predicate<Worker> { $0.nickname == "ada" }) } throws: { "\($0)".contains("not @Managed") }
+    #expect { _ = try FetchPredicate(#Predicate<Worker> { $0.nickname == "ada" }) } throws: {
+      "\($0)".contains("not @Managed")
+    }
     let table = ["Ada": 1]
     let foreign = #Predicate<Worker> { table[$0.name ?? ""] == 1 }
     #expect { _ = try FetchPredicate(foreign) } throws: { "\($0)".contains("DictionaryKeySubscript") }
@@ -173,16 +189,19 @@ final class Duty: ManagedObject {
     var variables: [String: Any?] = [:]
     variables["limit"] = 5
     let object = try #require(try stack.context.fetch(FetchRequest<Worker>(entityName: "Person")).first)
-    #expect(try FetchPredicate("limit") { _, known in known["limit"] as? Int == 5 }.evaluate(with: object, variables: variables))
+    #expect(
+      try FetchPredicate("limit") { _, known in known["limit"] as? Int == 5 }.evaluate(
+        with: object, variables: variables))
   }
 
   @Test("FUNCTION calls what the program registered")
   func functions() throws {
     let stack = try Self.stack()
-    stack.coordinator.setFunction({ target, arguments in
-      guard let text = target as? String, let count = arguments.first as? Int else { return nil }
-      return String(text.prefix(count))
-    }, forName: "prefix:")
+    stack.coordinator.setFunction(
+      { target, arguments in
+        guard let text = target as? String, let count = arguments.first as? Int else { return nil }
+        return String(text.prefix(count))
+      }, forName: "prefix:")
     stack.coordinator.setFunction({ target, _ in (target as? [Any])?.count }, forName: "size")
     stack.coordinator.setFunction({ _, _ in CompanyGraph.model }, forName: "wrong")
     #expect(try Self.names(FetchPredicate(format: "FUNCTION(name, 'prefix:', 2) == 'Ad'"), stack) == ["Ada"])
@@ -194,7 +213,9 @@ final class Duty: ManagedObject {
       "\($0)".contains("gave a ManagedObjectModel")
     }
     stack.coordinator.setFunction(nil, forName: "size")
-    #expect(throws: ManagedObjectError.self) { try Self.names(FetchPredicate(format: "FUNCTION(tasks, 'size') == 2"), stack) }
+    #expect(throws: ManagedObjectError.self) {
+      try Self.names(FetchPredicate(format: "FUNCTION(tasks, 'size') == 2"), stack)
+    }
   }
 
   @Test("an assignment is read, printed and not carried out")
@@ -207,7 +228,9 @@ final class Duty: ManagedObject {
 
   @Test("arguments keep whole numbers whole, and take characters")
   func arguments() throws {
-    #expect(try FetchPredicate(format: "age < %@", UInt64.max).predicateFormat == "age < CAST(\"18446744073709551615\", \"NSDecimalNumber\")")
+    #expect(
+      try FetchPredicate(format: "age < %@", UInt64.max).predicateFormat
+        == "age < CAST(\"18446744073709551615\", \"NSDecimalNumber\")")
     #expect(try FetchPredicate(format: "name == %c", Character("x")) == FetchPredicate(format: "name == 'x'"))
     #expect(throws: PredicateFormatError.self) { try FetchPredicate(format: "name == %c", "xy") }
   }
@@ -245,7 +268,8 @@ final class Duty: ManagedObject {
     var request = FetchRequest<ManagedObject>(entityName: "Task")
     request.sortKeys = [SortKey("title", textOrder: .localizedStandard)]
     let sorted = try stack.context.fetch(request).map { $0["title"] as? String ?? "" }
-    #expect(sorted == ["9", "10", "a", "B", "Elan", "élan", "eland", "Item 9", "item 09", "item 9", "item 10", "ITEM 100"])
+    #expect(
+      sorted == ["9", "10", "a", "B", "Elan", "élan", "eland", "Item 9", "item 09", "item 9", "item 10", "ITEM 100"])
     try stack.context.save()
     #expect(try stack.context.fetch(request).map { $0["title"] as? String ?? "" } == sorted)
   }

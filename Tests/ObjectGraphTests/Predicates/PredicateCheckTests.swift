@@ -1,7 +1,6 @@
+import AtomicStoreKit
 import Foundation
 import Testing
-
-import AtomicStoreKit
 
 @testable import StorePredicates
 
@@ -47,9 +46,12 @@ import AtomicStoreKit
     Case("TERNARY(nmae == nil, 1, 2) == 1", 9, "unknown key 'nmae'"),
     Case("department.name.length.more == 1", 24, "the path goes on with 'more' after a number"),
     Case("name ==[l] 'x'", 6, "the option [l]"),
-    Case("name == 'x' AND address > 3", 17, "'address' is a composite, which can be compared with nil alone", "address.street, address.city"),
+    Case(
+      "name == 'x' AND address > 3", 17, "'address' is a composite, which can be compared with nil alone",
+      "address.street, address.city"),
     Case("'x' IN address", 8, "'address' is a composite", "address.street, address.city"),
-    Case("name == 'x' OR department.address == 'x'", 16, "'department.address' is a composite", "department.address.city"),
+    Case(
+      "name == 'x' OR department.address == 'x'", 16, "'department.address' is a composite", "department.address.city"),
     Case("name == 'x' OR length(address) > 1", 23, "'address' is a composite", "address.city"),
     Case("SUBQUERY(reports, $x, $x.address == name).@count > 0", 26, "'address' is a composite", "address.city"),
     Case("address.town == 'x'", 9, "unknown key 'address.town' on Person", nil),
@@ -63,7 +65,8 @@ import AtomicStoreKit
       _ = try FetchPredicate(format: entry.text, for: entity)
     } throws: { error in
       guard let error = error as? PredicateFormatError else { return false }
-      let isRight = error.column == entry.column && error.message.contains(entry.message)
+      let isRight =
+        error.column == entry.column && error.message.contains(entry.message)
         && (entry.suggestion.map { error.suggestion?.contains($0) ?? false } ?? true)
       if !isRight { Issue.record("\(error)") }
       return isRight
@@ -74,7 +77,8 @@ import AtomicStoreKit
       try tree.check(against: entity)
     } throws: { error in
       guard let error = error as? PredicateFormatError else { return false }
-      return error.message.contains(entry.message.prefix(20)) && error.format == tree.predicateFormat && error.column >= 1
+      return error.message.contains(entry.message.prefix(20)) && error.format == tree.predicateFormat
+        && error.column >= 1
     }
   }
 
@@ -88,7 +92,9 @@ import AtomicStoreKit
     try predicate.check(against: Self.entity("Manager"))
   }
 
-  @Test("keys and comparisons are counted as they are met, in every text of public code", .enabled(if: PredicateCorpus.isThere))
+  @Test(
+    "keys and comparisons are counted as they are met, in every text of public code",
+    .enabled(if: PredicateCorpus.isThere))
   func marks() throws {
     var count = 0
     for text in try PredicateCorpus.strings() + PredicateTable.cases.map(\.0) {
@@ -102,7 +108,9 @@ import AtomicStoreKit
     #expect(count > 1000)
   }
 
-  @Test("a fetch refuses unknown keys on an empty store too", arguments: ["nmae == 'x'", "tasks.title == 'x'", "department.nothing > 2"])
+  @Test(
+    "a fetch refuses unknown keys on an empty store too",
+    arguments: ["nmae == 'x'", "tasks.title == 'x'", "department.nothing > 2"])
   func emptyStore(_ text: String) throws {
     let stack = try Stack()
     let request = FetchRequest<ManagedObject>(entityName: "Person", predicate: try FetchPredicate(format: text))

@@ -5,11 +5,12 @@ import Testing
 /// The strings of public code, sorted by the grammar before any of our code has seen them.
 ///
 /// The rules, which stand in the article *The predicate language* too:
-/// - *Another dialect*: what only Realm has: `@allKeys`, `@allValues`, `@size`, `@type`, `@links`, `SORT(`, `DISTINCT(`,
-///   `LIMIT(`, `geoWithin`, `GEOWITHIN`, collections with `[ALL]` or `[ANY]`.
-/// - *No predicate*: a quote, parenthesis, brace or bracket without its partner; Swift's `\(…)` left in; an
-///   Objective-C message; no comparison, no `TRUEPREDICATE`, `FALSEPREDICATE` or a lone `%@`; a text that begins or ends with an operator;
-///   words of SQL that the language does not have (`IS NULL`, `NOT NULL`, `ISEQUAL`, `CONATINS`…); two values side by side.
+/// - *Another dialect*: what only Realm has: `@allKeys`, `@allValues`, `@size`, `@type`, `@links`, `SORT(`,
+///   `DISTINCT(`, `LIMIT(`, `geoWithin`, `GEOWITHIN`, collections with `[ALL]` or `[ANY]`.
+/// - *No predicate*: a quote, parenthesis, brace or bracket without its partner; Swift's `\(…)` left in; an Objective-C
+///   message; no comparison, no `TRUEPREDICATE`, `FALSEPREDICATE` or a lone `%@`; a text that begins or ends with an
+///   operator; words of SQL that the language does not have (`IS NULL`, `NOT NULL`, `ISEQUAL`, `CONATINS`…); two values
+///   side by side.
 /// - Everything else is *valid*.
 enum PredicateCorpus {
   enum Kind: String, CaseIterable { case valid, noPredicate, otherDialect }
@@ -29,21 +30,30 @@ enum PredicateCorpus {
     let bare = withoutTexts(text)
     guard let bare else { return .noPredicate }
     let upper = " " + bare.uppercased() + " "
-    for mark in ["@ALLKEYS", "@ALLVALUES", "@SIZE", "@TYPE", "@LINKS", "SORT(", "SORT (", "DISTINCT(", "LIMIT(", "GEOWITHIN", "[ALL]", "[ANY]"]
+    for mark in [
+      "@ALLKEYS", "@ALLVALUES", "@SIZE", "@TYPE", "@LINKS", "SORT(", "SORT (", "DISTINCT(", "LIMIT(", "GEOWITHIN",
+      "[ALL]", "[ANY]",
+    ]
     where upper.contains(mark) { return .otherDialect }
     if text.contains("\\(") { return .noPredicate }
     if !isBalanced(bare) { return .noPredicate }
     if bare.range(of: #"[a-zA-Z]+ [a-zA-Z]+:[%$a-zA-Z]"#, options: .regularExpression) != nil { return .noPredicate }
-    let comparison = #"[=<>]|!=|\b(IN|BETWEEN|CONTAINS|BEGINSWITH|ENDSWITH|LIKE|MATCHES)\b|TRUEPREDICATE|FALSEPREDICATE"#
+    let comparison =
+      #"[=<>]|!=|\b(IN|BETWEEN|CONTAINS|BEGINSWITH|ENDSWITH|LIKE|MATCHES)\b|TRUEPREDICATE|FALSEPREDICATE"#
     let trimmed = upper.trimmingCharacters(in: .whitespaces)
     if upper.range(of: comparison, options: .regularExpression) == nil, trimmed != "%@" { return .noPredicate }
-    if trimmed.range(of: #"^(AND|OR|&&|\|\||==|=|<|>|IN)\b|(AND|OR|NOT|&&|\|\||==|=|!=|<|>|<=|>=|IN|CONTAINS|LIKE|BEGINSWITH|ENDSWITH|MATCHES|BETWEEN)$"#, options: .regularExpression) != nil {
+    if trimmed.range(
+      of:
+        #"^(AND|OR|&&|\|\||==|=|<|>|IN)\b|(AND|OR|NOT|&&|\|\||==|=|!=|<|>|<=|>=|IN|CONTAINS|LIKE|BEGINSWITH|ENDSWITH|MATCHES|BETWEEN)$"#,
+      options: .regularExpression) != nil
+    {
       return .noPredicate
     }
     if upper.range(of: #"\bIS\b|\bNOT NULL\b|\bISEQUAL\b"#, options: .regularExpression) != nil { return .noPredicate }
     // Two values with nothing between them: `a b == 1`.
     let value = #"(%[@dKifulx]+|\$?[A-Za-z_#][A-Za-z0-9_.@]*|[0-9.]+|'')"#
-    let words = #"(AND|OR|NOT|IN|BETWEEN|CONTAINS|BEGINSWITH|ENDSWITH|LIKE|MATCHES|ANY|SOME|ALL|NONE|UNION|INTERSECT|MINUS)(\[[A-Z]*\])?"#
+    let words =
+      #"(AND|OR|NOT|IN|BETWEEN|CONTAINS|BEGINSWITH|ENDSWITH|LIKE|MATCHES|ANY|SOME|ALL|NONE|UNION|INTERSECT|MINUS)(\[[A-Z]*\])?"#
     let tokens = tokens(of: upper)
     for (one, two) in zip(tokens, tokens.dropFirst()) {
       func isValue(_ token: String) -> Bool {
@@ -122,7 +132,11 @@ enum PredicateCorpus {
       case "@":
         let before = (withoutTexts(text) ?? text).prefix(upTo: mark).uppercased()
         // Bounds are given as a list.
-        if before.trimmingCharacters(in: .whitespaces).hasSuffix("BETWEEN") { arguments.append([1, 2]) } else { arguments.append("text") }
+        if before.trimmingCharacters(in: .whitespaces).hasSuffix("BETWEEN") {
+          arguments.append([1, 2])
+        } else {
+          arguments.append("text")
+        }
       case "K": arguments.append("key.path")
       case "s": arguments.append("text")
       case "%": break
@@ -135,7 +149,9 @@ enum PredicateCorpus {
 
 @Suite("Predicates of public code", .enabled(if: PredicateCorpus.isThere, "../shared/corpus is not there"))
 struct PredicateCorpusTests {
-  @Test("at least 97 % of those that are valid parse, print, and parse to the same tree; the others are refused or harmless")
+  @Test(
+    "at least 97 % of those that are valid parse, print, and parse to the same tree; the others are refused or harmless"
+  )
   func corpus() throws {
     var counts: [PredicateCorpus.Kind: (all: Int, parsed: Int)] = [:]
     var refused: [String] = []
@@ -146,7 +162,9 @@ struct PredicateCorpusTests {
         let predicate = try FetchPredicate(format: text, arguments: PredicateCorpus.arguments(for: text))
         counts[kind, default: (0, 0)].parsed += 1
         do throws(PredicateFormatError) {
-          #expect(try FetchPredicate(format: predicate.predicateFormat) == predicate, "\(text) → \(predicate.predicateFormat)")
+          #expect(
+            try FetchPredicate(format: predicate.predicateFormat) == predicate, "\(text) → \(predicate.predicateFormat)"
+          )
         } catch {
           Issue.record("\(text) prints as \(predicate.predicateFormat), which does not parse: \(error)")
         }
@@ -156,7 +174,8 @@ struct PredicateCorpusTests {
       }
     }
     let valid = try #require(counts[.valid])
-    let table = PredicateCorpus.Kind.allCases.map { "\($0): \(counts[$0]?.parsed ?? 0) of \(counts[$0]?.all ?? 0)" }.joined(separator: ", ")
+    let table = PredicateCorpus.Kind.allCases.map { "\($0): \(counts[$0]?.parsed ?? 0) of \(counts[$0]?.all ?? 0)" }
+      .joined(separator: ", ")
     print("predicates of public code: \(table)")
     for line in refused { print("  refused: \(line)") }
     #expect(valid.all > 1000)

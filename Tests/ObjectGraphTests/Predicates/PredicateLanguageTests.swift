@@ -13,7 +13,8 @@ import Testing
       ("a == 'x'", "a == \"x\""), ("a == nil", "a == NULL"), ("a == YES", "a == true"), ("some a == 1", "ANY a == 1"),
       ("NONE a == 1", "NOT (ANY a == 1)"), ("a contains[CD] 'x'", "a CONTAINS[cd] \"x\""), ("SELF.a == 1", "a == 1"),
       ("a == 0x10", "a == 16"), ("a == -5", "a == -5"), ("a == 1e3", "a == 1000.0"), ("sum(a) > 1", "sum:(a) > 1"),
-      ("a NOT IN {1}", "NOT a IN {1}"), ("(a & 4) != 0", "bitwiseAnd:with:(a, 4) != 0"), ("a == {1, 2,}", "a == {1, 2}"),
+      ("a NOT IN {1}", "NOT a IN {1}"), ("(a & 4) != 0", "bitwiseAnd:with:(a, 4) != 0"),
+      ("a == {1, 2,}", "a == {1, 2}"),
       ("#in == 1", "#in == 1"), ("a.in == 1", "a.in == 1"), ("size == 2", "#size == 2"), ("a[0] == 1", "a[0] == 1"),
       ("a[first] == 1", "a[FIRST] == 1"), ("a + b * c ** 2 == 1", "a + (b * (c ** 2)) == 1"),
       ("(a == 1 OR b == 2) AND c == 3", "(a == 1 OR b == 2) AND c == 3"),
@@ -45,7 +46,8 @@ import Testing
       ("a == 'x", 6, "quote"), ("(a == 1", 8, "')'"), ("a == 1)", 7, "AND"), ("a == %@", 6, "no argument"),
       ("a CONATINS 'x'", 3, "CONTAINS"), ("a IS NULL", 3, "=="), ("a BETWEEN {1}", 11, "two bounds"),
       ("a == 1 b == 2", 8, "AND"), ("a CONTAINS[x] 'y'", 12, "options"), ("nosuch(a) == 1", 1, "function"),
-      ("SUBQUERY(a, x, TRUEPREDICATE).@count > 0", 13, "variable"), ("a == %", 6, "%@"), ("a == 12345678901234567890e999", 6, "fits"),
+      ("SUBQUERY(a, x, TRUEPREDICATE).@count > 0", 13, "variable"), ("a == %", 6, "%@"),
+      ("a == 12345678901234567890e999", 6, "fits"),
       ("uppercase(a, b) == 'A'", 1, "1 argument"), ("a == ü€ b", 7, "no meaning"), ("ä == üö b", 9, "AND"),
     ])
   func errors(_ text: String, _ column: Int, _ word: String) {
@@ -77,7 +79,8 @@ import Testing
     arguments: [
       StoredValue.null, .boolean(true), .integer(.min), .integer(-1), .double(0.1), .double(-0.0), .double(.infinity),
       .double(.nan), .float(1.5), .decimal(DecimalNumber("12345678901234567890.123456789") ?? DecimalNumber(0)),
-      .string("it's \"q\" \\ \n\t\r\0 é e\u{301}"), .string(""), .data(Data([0, 255])), .date(Date(timeIntervalSinceReferenceDate: 0.1)),
+      .string("it's \"q\" \\ \n\t\r\0 é e\u{301}"), .string(""), .data(Data([0, 255])),
+      .date(Date(timeIntervalSinceReferenceDate: 0.1)),
       .uuid(UUID()), .uri("x-coredata://a/b?c"),
     ])
   func constants(_ value: StoredValue) throws {
@@ -99,12 +102,15 @@ import Testing
   func randomText(_ seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     let pieces = [
-      "a", "SELF", "(", ")", "[", "]", "{", "}", ",", ".", "==", "!=", "<", ">", "AND", "OR", "NOT", "'", "\"", "\\", "%@", "%K", "%d",
-      "1", "0x", "1e", "SUBQUERY(", "$x", "@count", "#", "ANY", "IN", "BETWEEN", "CAST(", "TERNARY(", "FUNCTION(", " ", "-", "*", "**",
+      "a", "SELF", "(", ")", "[", "]", "{", "}", ",", ".", "==", "!=", "<", ">", "AND", "OR", "NOT", "'", "\"", "\\",
+      "%@", "%K", "%d",
+      "1", "0x", "1e", "SUBQUERY(", "$x", "@count", "#", "ANY", "IN", "BETWEEN", "CAST(", "TERNARY(", "FUNCTION(", " ",
+      "-", "*", "**",
       "é", "\u{0}", "👩‍🚀", "[c]", ":", "sum:", "now()", "\u{200D}", "%",
     ]
     for _ in 0..<100 {
-      let text = (0..<Int.random(in: 0...25, using: &random)).map { _ in pieces.randomElement(using: &random) ?? "" }.joined()
+      let text = (0..<Int.random(in: 0...25, using: &random)).map { _ in pieces.randomElement(using: &random) ?? "" }
+        .joined()
       do throws(PredicateFormatError) {
         let predicate = try FetchPredicate(format: text, arguments: [])
         #expect((try? FetchPredicate(format: predicate.predicateFormat)) == predicate, "\(text)")
@@ -119,7 +125,8 @@ import Testing
     "depth and length are bounded",
     arguments: [
       String(repeating: "(", count: 100_000) + "a == 1", String(repeating: "NOT ", count: 100_000) + "a == 1",
-      "a == " + String(repeating: "-", count: 100_000) + "b", "a == " + Array(repeating: "1", count: 5000).joined(separator: "+"),
+      "a == " + String(repeating: "-", count: 100_000) + "b",
+      "a == " + Array(repeating: "1", count: 5000).joined(separator: "+"),
       "a" + String(repeating: "[0]", count: 100_000) + " == 1", "a == " + String(repeating: "{", count: 100_000),
       "a == " + Array(repeating: "2", count: 5000).joined(separator: "**"), String(repeating: "a", count: 1_000_001),
     ])
@@ -144,9 +151,11 @@ import Testing
     "what is read at the limits prints as text within the limits",
     arguments: [
       "a" + String(repeating: "+1", count: 298) + " == 1", "a" + String(repeating: "|1", count: 298) + " == 1",
-      "a" + String(repeating: "[0]", count: 298) + " == 1", "a == " + Array(repeating: "2", count: 190).joined(separator: "**"),
+      "a" + String(repeating: "[0]", count: 298) + " == 1",
+      "a == " + Array(repeating: "2", count: 190).joined(separator: "**"),
       "a == " + String(repeating: "-", count: 190) + "b", "a == " + String(repeating: "~", count: 190) + "b",
-      String(repeating: "NOT ", count: 190) + "a == 1", String(repeating: "(a == 1 OR ", count: 190) + "b == 2" + String(repeating: ")", count: 190),
+      String(repeating: "NOT ", count: 190) + "a == 1",
+      String(repeating: "(a == 1 OR ", count: 190) + "b == 2" + String(repeating: ")", count: 190),
       String(repeating: "TERNARY(a == ", count: 90) + "1" + String(repeating: ", 1, 2)", count: 90) + " == 1",
     ])
   func limits(_ text: String) throws {
@@ -155,7 +164,8 @@ import Testing
     #expect(predicate.substituting([:]) == predicate)
   }
 
-  @Test("NOT before IN means one thing, and after ANY, ALL or NONE it would not", arguments: ["ANY", "SOME", "ALL", "NONE"])
+  @Test(
+    "NOT before IN means one thing, and after ANY, ALL or NONE it would not", arguments: ["ANY", "SOME", "ALL", "NONE"])
   func notBeforeIn(_ modifier: String) throws {
     #expect(try FetchPredicate(format: "a NOT CONTAINS 'x'") == FetchPredicate(format: "NOT a CONTAINS 'x'"))
     do throws(PredicateFormatError) {
@@ -167,7 +177,10 @@ import Testing
 
   @Test(
     "a key path in an argument is a key path, whatever it holds, and prints as one",
-    arguments: ["a b", "1a", "a-b", "x == 1 OR y", "tags[0]", "in", "nil", "first", "@count", "a.@sum.b", "@", "it's \"q\"", "a.b c.d"])
+    arguments: [
+      "a b", "1a", "a-b", "x == 1 OR y", "tags[0]", "in", "nil", "first", "@count", "a.@sum.b", "@", "it's \"q\"",
+      "a.b c.d",
+    ])
   func keyPathArguments(_ path: String) throws {
     let predicate = try FetchPredicate(format: "%K == 1", path)
     let keys = path.split(separator: ".").map(String.init)
@@ -203,7 +216,9 @@ import Testing
   func variables() throws {
     let template = try FetchPredicate(format: "name == $NAME AND SUBQUERY(pets, $x, $x.name == $NAME).@count > $N")
     #expect(template.variables == ["NAME", "N"])
-    let made = template.substituting(["NAME": .constant(.string("Ada")), "N": .constant(.integer(2)), "x": .constant(.null)])
+    let made = template.substituting([
+      "NAME": .constant(.string("Ada")), "N": .constant(.integer(2)), "x": .constant(.null),
+    ])
     #expect(made == (try FetchPredicate(format: "name == 'Ada' AND SUBQUERY(pets, $x, $x.name == 'Ada').@count > 2")))
     #expect(made.variables.isEmpty)
   }
@@ -217,12 +232,17 @@ enum RandomPredicate {
     case 2: return .not(predicate(&random, depth: depth - 1))
     case 3: return .value(Bool.random(using: &random))
     default:
-      let comparators: [FetchPredicate.Comparator] = [.equal, .notEqual, .less, .greaterOrEqual, .isIn, .contains, .like, .matches]
-      let options: [FetchPredicate.Options] = [[], .caseInsensitive, [.caseInsensitive, .diacriticInsensitive], .normalized]
+      let comparators: [FetchPredicate.Comparator] = [
+        .equal, .notEqual, .less, .greaterOrEqual, .isIn, .contains, .like, .matches,
+      ]
+      let options: [FetchPredicate.Options] = [
+        [], .caseInsensitive, [.caseInsensitive, .diacriticInsensitive], .normalized,
+      ]
       return .comparison(
         .init(
           expression(&random, depth: depth - 1), comparators.randomElement(using: &random) ?? .equal,
-          expression(&random, depth: depth - 1), modifier: [.direct, .direct, .any, .all].randomElement(using: &random) ?? .direct,
+          expression(&random, depth: depth - 1),
+          modifier: [.direct, .direct, .any, .all].randomElement(using: &random) ?? .direct,
           options: options.randomElement(using: &random) ?? []))
     }
   }
@@ -231,19 +251,24 @@ enum RandomPredicate {
     switch Int.random(in: 0..<(depth > 0 ? 14 : 6), using: &random) {
     case 0: return .constant(.integer(Int64.random(in: -9...9, using: &random)))
     case 1: return .constant(.string(["", "x", "a'b\"c\\"].randomElement(using: &random) ?? ""))
-    case 2: return .keyPath([["a"], ["in", "b"], ["tags", "@count"], ["first"]].randomElement(using: &random) ?? ["a"])
+    case 2:
+      return .keyPath([["a"], ["in", "b"], ["tags", "@count"], ["first"]].randomElement(using: &random) ?? ["a"])
     case 3: return .variable("V")
     case 4: return .evaluatedObject
     case 5: return .constant([.null, .boolean(true), .double(2.5)].randomElement(using: &random) ?? .null)
     case 6:
       let names = ["add:to:", "from:subtract:", "multiply:by:", "divide:by:", "raise:toPower:", "bitwiseAnd:with:"]
       return .function(
-        names.randomElement(using: &random) ?? "add:to:", [expression(&random, depth: depth - 1), expression(&random, depth: depth - 1)])
+        names.randomElement(using: &random) ?? "add:to:",
+        [expression(&random, depth: depth - 1), expression(&random, depth: depth - 1)])
     case 7: return .function("uppercase:", [expression(&random, depth: depth - 1)])
-    case 8: return .aggregate((0..<Int.random(in: 0...3, using: &random)).map { _ in expression(&random, depth: depth - 1) })
+    case 8:
+      return .aggregate((0..<Int.random(in: 0...3, using: &random)).map { _ in expression(&random, depth: depth - 1) })
     case 9: return .subquery(.keyPath(["list"]), variable: "x", predicate(&random, depth: depth - 1))
     case 10: return .conditional(predicate(&random, depth: depth - 1), .constant(.integer(1)), .constant(.null))
-    case 11: return .element(.keyPath(["list"]), [.first, .last, .size, .at(.constant(.integer(0)))].randomElement(using: &random) ?? .first)
+    case 11:
+      return .element(
+        .keyPath(["list"]), [.first, .last, .size, .at(.constant(.integer(0)))].randomElement(using: &random) ?? .first)
     case 12: return .set(.union, expression(&random, depth: depth - 1), expression(&random, depth: depth - 1))
     default: return .cast(.keyPath(["a"]), "NSDate")
     }

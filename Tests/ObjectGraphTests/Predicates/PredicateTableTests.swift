@@ -108,12 +108,17 @@ enum PredicateTable {
     let count = try stack.insert("Task", ["title": "count"])
     let sum = try stack.insert("Task", ["title": "sum"])
     let ada = try stack.insert(
-      "Manager", ["name": "Ada", "age": 36, "salary": 100.5, "department": sales, "address": ["street": "High Street", "city": "Bern"]])
+      "Manager",
+      [
+        "name": "Ada", "age": 36, "salary": 100.5, "department": sales,
+        "address": ["street": "High Street", "city": "Bern"],
+      ])
     let bob = try stack.insert(
       "Employee", ["name": "Bob", "age": 25, "salary": 50, "department": sales, "address": ["city": "Bern"]])
     let cyd = try stack.insert("Employee", ["name": "Cyd"])
     let eva = try stack.insert("Person", ["name": "Éva", "age": 41, "department": ops])
-    let zoe = try stack.insert("Person", ["name": "zoe", "age": 0, "department": ops, "address": ["street": "Low Street"]])
+    let zoe = try stack.insert(
+      "Person", ["name": "zoe", "age": 0, "department": ops, "address": ["street": "Low Street"]])
     try ada.setValue([count, sum], forKey: "tasks")
     try bob.setValue([count], forKey: "tasks")
     try zoe.setValue([sum], forKey: "tasks")
@@ -134,11 +139,17 @@ enum PredicateTable {
   func everyStore(_ type: String) throws {
     let stack = try Stack(type)
     try PredicateTable.fill(stack)
-    for (text, expected) in PredicateTable.cases { #expect(try PredicateTable.find(text, stack) == expected, "unsaved: \(text)") }
+    for (text, expected) in PredicateTable.cases {
+      #expect(try PredicateTable.find(text, stack) == expected, "unsaved: \(text)")
+    }
     try stack.context.save()
-    for (text, expected) in PredicateTable.cases { #expect(try PredicateTable.find(text, stack) == expected, "saved: \(text)") }
+    for (text, expected) in PredicateTable.cases {
+      #expect(try PredicateTable.find(text, stack) == expected, "saved: \(text)")
+    }
     let again = try stack.reopened()
-    for (text, expected) in PredicateTable.cases { #expect(try PredicateTable.find(text, again) == expected, "opened: \(text)") }
+    for (text, expected) in PredicateTable.cases {
+      #expect(try PredicateTable.find(text, again) == expected, "opened: \(text)")
+    }
     let child = ManagedObjectContext(parent: again.context)
     for (text, expected) in PredicateTable.cases {
       let request = FetchRequest<ManagedObject>(entityName: "Person", predicate: try FetchPredicate(format: text))
@@ -160,7 +171,8 @@ enum PredicateTable {
     "what is read at the limits can be run",
     arguments: [
       "age" + String(repeating: "+1", count: 298) + " == 334", "age == 36" + String(repeating: "|0", count: 298),
-      String(repeating: "NOT ", count: 198) + "age == 36", String(repeating: "(age < 0 OR ", count: 190) + "age == 36" + String(repeating: ")", count: 190),
+      String(repeating: "NOT ", count: 198) + "age == 36",
+      String(repeating: "(age < 0 OR ", count: 190) + "age == 36" + String(repeating: ")", count: 190),
       "age == 36 *" + Array(repeating: "1", count: 190).joined(separator: "**"),
     ])
   func limits(_ text: String) throws {
@@ -180,7 +192,9 @@ enum PredicateTable {
     #expect(try PredicateTable.find("age > 30", stack) == ["Bob", "New", "Éva"])
   }
 
-  @Test("a composite is nil as soon as its last part is, and not any more with the first, saved or not", arguments: Stack.types)
+  @Test(
+    "a composite is nil as soon as its last part is, and not any more with the first, saved or not",
+    arguments: Stack.types)
   func pendingParts(_ type: String) throws {
     let stack = try Stack(type)
     try PredicateTable.fill(stack)
@@ -224,13 +238,16 @@ enum PredicateTable {
     arguments: [
       ("nmae == 'x'", "did you mean 'name'"), ("tasks.title == 'x'", "ANY, ALL"), ("tasks == 5", "ANY, ALL"),
       ("name.foo == 1", "goes on"), ("name + 1 == 2", "numbers"), ("tasks.@sum.title == 1", "numbers"),
-      ("$x == 1", "$x"), ("tasks.@foo == 1", "@foo"), ("name MATCHES '('", "regular expression"), ("name ==[l] 'x'", "language"),
+      ("$x == 1", "$x"), ("tasks.@foo == 1", "@foo"), ("name MATCHES '('", "regular expression"),
+      ("name ==[l] 'x'", "language"),
       ("address == 'Bern'", "address.street, address.city"), ("address == department.address", "address.city"),
       ("department.address IN {'Bern'}", "department.address.city"), ("'x' CONTAINS address", "address.city"),
       ("address > 1", "compared with nil alone"), ("address.@count == 1", "compared with nil alone"),
-      ("uppercase(address) == 'X'", "address.city"), ("count:(address) == 1", "address.city"), ("{address} == {nil}", "address.city"),
+      ("uppercase(address) == 'X'", "address.city"), ("count:(address) == 1", "address.city"),
+      ("{address} == {nil}", "address.city"),
       ("CAST(address, 'NSString') == 'x'", "address.city"), ("ANY reports.address == 'x'", "reports.address.city"),
-      ("reports.@unionOfObjects.address == nil", "address.city"), ("TERNARY(age > 1, address, nil) == nil", "address.city"),
+      ("reports.@unionOfObjects.address == nil", "address.city"),
+      ("TERNARY(age > 1, address, nil) == nil", "address.city"),
       ("FUNCTION(address, 'length') == 1", "address.city"), ("address.town == 'x'", "unknown key 'address.town'"),
       ("FUNCTION('x', 'nosuch') == 1", "nosuch"), ("FETCH('x', 'y', NO).@count > 0", "FETCH"),
     ])
@@ -279,14 +296,21 @@ enum PredicateTable {
     let stack = try Stack()
     try PredicateTable.fill(stack)
     func sorted(_ keys: SortKey...) throws -> [String] {
-      try stack.context.fetch(FetchRequest<ManagedObject>(entityName: "Person", sortKeys: keys)).compactMap { $0["name"] as? String }
+      try stack.context.fetch(FetchRequest<ManagedObject>(entityName: "Person", sortKeys: keys)).compactMap {
+        $0["name"] as? String
+      }
     }
     #expect(try sorted(SortKey("name")) == ["Ada", "Bob", "Cyd", "zoe", "Éva"])
-    #expect(try sorted(SortKey("name", options: [.caseInsensitive, .diacriticInsensitive])) == ["Ada", "Bob", "Cyd", "Éva", "zoe"])
+    #expect(
+      try sorted(SortKey("name", options: [.caseInsensitive, .diacriticInsensitive])) == [
+        "Ada", "Bob", "Cyd", "Éva", "zoe",
+      ])
     #expect(try sorted(SortKey("age")) == ["Cyd", "zoe", "Bob", "Ada", "Éva"])
     #expect(try sorted(SortKey("age", isAscending: false)) == ["Éva", "Ada", "Bob", "zoe", "Cyd"])
-    #expect(try sorted(SortKey("department.name"), SortKey("age", isAscending: false)) == ["Cyd", "Éva", "zoe", "Ada", "Bob"])
-    #expect(try sorted(SortKey("tasks.@count", isAscending: false), SortKey("name")) == ["Ada", "Bob", "zoe", "Cyd", "Éva"])
+    #expect(
+      try sorted(SortKey("department.name"), SortKey("age", isAscending: false)) == ["Cyd", "Éva", "zoe", "Ada", "Bob"])
+    #expect(
+      try sorted(SortKey("tasks.@count", isAscending: false), SortKey("name")) == ["Ada", "Bob", "zoe", "Cyd", "Éva"])
     #expect(throws: ManagedObjectError.self) { try sorted(SortKey("department")) }
     var page = FetchRequest<ManagedObject>(entityName: "Person", sortKeys: [SortKey("name")])
     page.fetchOffset = 1

@@ -24,9 +24,12 @@ import Testing
 
   static let texts = [
     "number == 7", "number >= 10 AND number < 20", "number BETWEEN {10, 20}", "number IN {3, 5, 900, -1}", "number < 0",
-    "number > 2147483647", "weight == 2.5", "weight > 40 AND weight <= 44.5", "weight < -1", "weight == 0", "made > CAST(10, 'NSDate')",
-    "name == 'item 5'", "name BEGINSWITH 'item 1'", "name IN {'item 3', 'item 4', 'é'}", "name > 'item 9'", "name <= 'item 10'",
-    "name BEGINSWITH ''", "name == ''", "number == 7 AND plain > 3", "name BEGINSWITH 'item' AND number == 9", "number != 7", "number == nil",
+    "number > 2147483647", "weight == 2.5", "weight > 40 AND weight <= 44.5", "weight < -1", "weight == 0",
+    "made > CAST(10, 'NSDate')",
+    "name == 'item 5'", "name BEGINSWITH 'item 1'", "name IN {'item 3', 'item 4', 'é'}", "name > 'item 9'",
+    "name <= 'item 10'",
+    "name BEGINSWITH ''", "name == ''", "number == 7 AND plain > 3", "name BEGINSWITH 'item' AND number == 9",
+    "number != 7", "number == nil",
     "NOT number == 7", "number == 7 OR number == 8", "name ==[c] 'ITEM 5'",
   ]
 
@@ -51,7 +54,8 @@ import Testing
     }
   }
 
-  @Test("with an index a fetch finds what it finds without, through changes, saves and deletions", arguments: Stack.types)
+  @Test(
+    "with an index a fetch finds what it finds without, through changes, saves and deletions", arguments: Stack.types)
   func sameAnswers(_ type: String) throws {
     let stack = try Stack(type, model: Self.model)
     try Self.fill(stack, 0..<300)
@@ -61,7 +65,9 @@ import Testing
     let entity = try #require(Self.model.entity(named: "Item"))
     let slots = ModelPlan.plan(of: Self.model).entities[entity.index].indexedSlots
     #expect(slots.count == 4)
-    func indexed() -> [Bool] { slots.sorted().map { RowIndexes.of(stack.store.version).has(entity: entity.index, slot: $0) } }
+    func indexed() -> [Bool] {
+      slots.sorted().map { RowIndexes.of(stack.store.version).has(entity: entity.index, slot: $0) }
+    }
     #expect(indexed() == [true, true, true, true])
 
     // Changes that are not saved lie over the columns.

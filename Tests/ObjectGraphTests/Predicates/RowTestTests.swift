@@ -1,8 +1,9 @@
-@testable import AtomicStoreKit
 import AtomicStoreSPI
 import Foundation
 import TestSupport
 import Testing
+
+@testable import AtomicStoreKit
 
 @Suite("Predicates over columns") struct RowTestTests {
   /// People of all kinds with nulls everywhere, and what leads to them.
@@ -29,7 +30,9 @@ import Testing
       if index % 3 == 0 { try person.setValue("Bern", forKey: "address.city") }
       if index % 7 == 0 { try person.setValue("High Street", forKey: "address.street") }
       if index % 4 != 0 { try person.setValue(Int.random(in: -3...3, using: &random), forKey: "age") }
-      if index % 5 != 0 { try person.setValue(departments[Int.random(in: 0..<5, using: &random)], forKey: "department") }
+      if index % 5 != 0 {
+        try person.setValue(departments[Int.random(in: 0..<5, using: &random)], forKey: "department")
+      }
       for task in tasks where Bool.random(using: &random) { try person.add(task, to: "tasks") }
       if person.entity.name != "Person" {
         let salaries: [Double?] = [0.0, -0.0, .nan, .infinity, 1.5, nil, -2]
@@ -44,21 +47,49 @@ import Testing
   static let texts: [String] = {
     var texts: [String] = []
     for comparator in ["==", "!=", "<", ">", "<=", ">="] {
-      texts += ["age \(comparator) 1", "age \(comparator) 9223372036854775807", "age \(comparator) -9223372036854775808"]
-      texts += ["name \(comparator) 'Ada'", "name \(comparator)[c] 'ADA'", "name \(comparator)[d] 'Eva'", "name \(comparator)[cd] 'eva'"]
-      texts += ["department.floor \(comparator) 2", "department.name \(comparator) 'Sales'", "tasks.@count \(comparator) 2", "1 \(comparator) age"]
-      texts += ["ANY tasks.title \(comparator) 'count'", "ALL tasks.title \(comparator) 'count'", "NONE tasks.title \(comparator)[c] 'count'"]
+      texts += [
+        "age \(comparator) 1", "age \(comparator) 9223372036854775807", "age \(comparator) -9223372036854775808",
+      ]
+      texts += [
+        "name \(comparator) 'Ada'", "name \(comparator)[c] 'ADA'", "name \(comparator)[d] 'Eva'",
+        "name \(comparator)[cd] 'eva'",
+      ]
+      texts += [
+        "department.floor \(comparator) 2", "department.name \(comparator) 'Sales'", "tasks.@count \(comparator) 2",
+        "1 \(comparator) age",
+      ]
+      texts += [
+        "ANY tasks.title \(comparator) 'count'", "ALL tasks.title \(comparator) 'count'",
+        "NONE tasks.title \(comparator)[c] 'count'",
+      ]
     }
     for comparator in ["CONTAINS", "BEGINSWITH", "ENDSWITH", "LIKE", "MATCHES"] {
-      texts += ["name \(comparator) 'a'", "name \(comparator)[cd] 'E'", "name \(comparator) ''", "department.name \(comparator) 'S'"]
+      texts += [
+        "name \(comparator) 'a'", "name \(comparator)[cd] 'E'", "name \(comparator) ''",
+        "department.name \(comparator) 'S'",
+      ]
     }
-    texts += ["name LIKE '?d*'", "name MATCHES '[A-Z].*'", "name == nil", "name != nil", "age == nil", "department == nil", "department != nil"]
-    texts += ["department.name == nil", "department.name != nil", "age IN {1, 2, 3}", "age IN {1, nil}", "name IN {'Ada', ''}", "name IN {nil, 'Bob'}"]
-    texts += ["address == nil", "address != nil", "nil == address", "department.address == nil", "department.address != nil"]
+    texts += [
+      "name LIKE '?d*'", "name MATCHES '[A-Z].*'", "name == nil", "name != nil", "age == nil", "department == nil",
+      "department != nil",
+    ]
+    texts += [
+      "department.name == nil", "department.name != nil", "age IN {1, 2, 3}", "age IN {1, nil}", "name IN {'Ada', ''}",
+      "name IN {nil, 'Bob'}",
+    ]
+    texts += [
+      "address == nil", "address != nil", "nil == address", "department.address == nil", "department.address != nil",
+    ]
     texts += ["address.city == nil AND NOT address == nil OR department.address != nil AND address == nil"]
-    texts += ["age BETWEEN {-1, 1}", "NOT age > 0", "NOT (department.name == 'Sales' OR age < 0)", "ANY tasks.title == nil", "name != nil AND age != nil"]
+    texts += [
+      "age BETWEEN {-1, 1}", "NOT age > 0", "NOT (department.name == 'Sales' OR age < 0)", "ANY tasks.title == nil",
+      "name != nil AND age != nil",
+    ]
     texts += ["TRUEPREDICATE AND age > 0", "FALSEPREDICATE OR age > 0", "department.employees.@count > 3"]
-    texts += ["age > 0 OR name CONTAINS 'a' OR department == nil", "NOT (age > 0 AND name LIKE '?d*') AND NOT (name == 'Bob' OR name == nil)"]
+    texts += [
+      "age > 0 OR name CONTAINS 'a' OR department == nil",
+      "NOT (age > 0 AND name LIKE '?d*') AND NOT (name == 'Bob' OR name == nil)",
+    ]
     texts += ["name == 'Ada' AND (age > 0 OR ANY tasks.title == 'sum' OR NOT name CONTAINS 'd') AND department != nil"]
     return texts
   }()
@@ -81,7 +112,8 @@ import Testing
   @Test(
     "doubles and dates too, not-a-number and zeros included",
     arguments: [
-      "salary == 0", "salary != 0", "salary < 0", "salary <= 0", "salary > 1.5", "salary >= -0.0", "salary == nil", "salary BETWEEN {0, 2}",
+      "salary == 0", "salary != 0", "salary < 0", "salary <= 0", "salary > 1.5", "salary >= -0.0", "salary == nil",
+      "salary BETWEEN {0, 2}",
       "hired > CAST(10, 'NSDate')", "hired <= CAST(4.0, 'NSDate')", "hired == nil",
     ])
   func doubles(_ text: String) throws {
@@ -103,7 +135,9 @@ import Testing
     for text in Self.texts where !text.contains("employees.@count") {
       #expect(compiler.compile(try FetchPredicate(format: text), plan.entities[person.index]) != nil, "\(text)")
     }
-    for text in ["mood == 1", "age + 1 == 2", "uppercase(name) == 'X'", "SUBQUERY(tasks, $t, $t.title == 'x').@count > 0"] {
+    for text in [
+      "mood == 1", "age + 1 == 2", "uppercase(name) == 'X'", "SUBQUERY(tasks, $t, $t.title == 'x').@count > 0",
+    ] {
       #expect(compiler.compile(try FetchPredicate(format: text), plan.entities[person.index]) == nil, "\(text)")
     }
   }
@@ -149,7 +183,9 @@ import Testing
     for index in 0..<count {
       let task = try stack.insert("Task")
       if index % 9 != 4 {
-        let title = (0..<Int.random(in: 0...3, using: &random)).map { _ in pieces[Int.random(in: 0..<pieces.count, using: &random)] }.joined()
+        let title = (0..<Int.random(in: 0...3, using: &random)).map { _ in
+          pieces[Int.random(in: 0..<pieces.count, using: &random)]
+        }.joined()
         try task.setValue(title, forKey: "title")
       }
       let badge = try stack.insert("Badge")
@@ -159,7 +195,8 @@ import Testing
     try stack.context.save()
     let columns = try stack.reopened()
     func check(_ entity: String, _ keys: [SortKey], _ format: String?) throws {
-      var request = FetchRequest<ManagedObject>(entityName: entity, predicate: try format.map { try FetchPredicate(format: $0) }, sortKeys: keys)
+      var request = FetchRequest<ManagedObject>(
+        entityName: entity, predicate: try format.map { try FetchPredicate(format: $0) }, sortKeys: keys)
       let fast = try columns.context.fetchObjectIDs(request)
       var slow = request
       slow.filter = { _ in true }

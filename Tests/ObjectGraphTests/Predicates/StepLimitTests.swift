@@ -17,13 +17,16 @@ import Testing
     "where it does not matter how often a path leads to an object, each object is followed once at each key",
     arguments: [
       ("ANY PATH.name == '7'", 12), ("ANY PATH.name == 'x'", 0), ("ALL PATH.age < 12", 12), ("NONE PATH.age > 5", 0),
-      ("'3' IN PATH.name", 12), ("PATH.name CONTAINS '3'", 12), ("PATH != nil", 12), ("PATH == nil", 0), ("max:(PATH.age) == 11", 12),
-      ("ANY PATH.reports.@max.age == 11", 12), ("ANY PATH.reports.@count == 12", 12), ("SELF IN PATH", 12), ("ANY PATH == SELF", 12),
+      ("'3' IN PATH.name", 12), ("PATH.name CONTAINS '3'", 12), ("PATH != nil", 12), ("PATH == nil", 0),
+      ("max:(PATH.age) == 11", 12),
+      ("ANY PATH.reports.@max.age == 11", 12), ("ANY PATH.reports.@count == 12", 12), ("SELF IN PATH", 12),
+      ("ANY PATH == SELF", 12),
     ])
   func collapsed(_ format: String, _ count: Int) throws {
     let stack = try Self.crowd()
     var request = FetchRequest<ManagedObject>(
-      entityName: "Person", predicate: try FetchPredicate(format: format.replacingOccurrences(of: "PATH", with: Self.manyToManys)))
+      entityName: "Person",
+      predicate: try FetchPredicate(format: format.replacingOccurrences(of: "PATH", with: Self.manyToManys)))
     request.stepLimit = 100_000
     // On objects with unsaved changes, then on those of the store.
     #expect(try stack.context.fetch(request).count == count)
@@ -35,7 +38,8 @@ import Testing
   @Test(
     "sums and counts take an object as often as the path leads to it",
     arguments: [
-      ("count:(reports.managers)", 144), ("count:(reports.managers.reports)", 1728), ("sum:(reports.managers.age)", 12 * 66),
+      ("count:(reports.managers)", 144), ("count:(reports.managers.reports)", 1728),
+      ("sum:(reports.managers.age)", 12 * 66),
       ("reports.@sum.age", 66),
     ])
   func multiplicity(_ text: String, _ value: Int) throws {
@@ -58,7 +62,9 @@ import Testing
     request.stepLimit = 1_000_000
     let error = try #require(graphError { _ = try stack.context.fetch(request) })
     #expect(error.code == .stepLimitExceeded)
-    #expect(error.message.contains("1000000 steps") && error.message.contains(predicate.predicateFormat.prefix(60)), "\(error)")
+    #expect(
+      error.message.contains("1000000 steps") && error.message.contains(predicate.predicateFormat.prefix(60)),
+      "\(error)")
     #expect(graphError { _ = try stack.context.count(for: request) }?.code == .stepLimitExceeded)
     #expect(graphError { _ = try stack.context.fetchRows(request) }?.code == .stepLimitExceeded)
     // The next fetch has a budget of its own.
@@ -75,7 +81,8 @@ import Testing
     var request = FetchRequest<ManagedObject>(
       entityName: "Person", predicate: try FetchPredicate(format: "count:(reports.managers.reports.managers) > 0"))
     request.stepLimit = 75_000
-    #expect(graphError { _ = try stack.context.fetch(request) }?.message.contains("a list of more than 15000 values") == true)
+    #expect(
+      graphError { _ = try stack.context.fetch(request) }?.message.contains("a list of more than 15000 values") == true)
     request.stepLimit = 10_000_000
     #expect(try stack.context.fetch(request).count == 12)
   }
@@ -91,12 +98,14 @@ import Testing
             .fetchedProperty(
               FetchedPropertyDescription(
                 name: "below",
-                fetchRequest: FetchRequestDescription(name: "", entityName: "Node", predicateString: "number < $FETCH_SOURCE.number"))),
+                fetchRequest: FetchRequestDescription(
+                  name: "", entityName: "Node", predicateString: "number < $FETCH_SOURCE.number"))),
           ])
       ]))
     let stack = try Stack(model: model)
     for number in 0..<100 { _ = try stack.insert("Node", ["number": number]) }
-    var request = FetchRequest<ManagedObject>(entityName: "Node", predicate: try FetchPredicate(format: "below.@count > 98"))
+    var request = FetchRequest<ManagedObject>(
+      entityName: "Node", predicate: try FetchPredicate(format: "below.@count > 98"))
     request.stepLimit = 5000
     #expect(graphError { _ = try stack.context.fetch(request) }.map { "\($0)" }?.contains("5000 steps") == true)
     request.stepLimit = 1_000_000
@@ -111,7 +120,8 @@ import Testing
     try stack.context.save()
     let path = Array(repeating: "spouse", count: 60).joined(separator: ".")
     let name = try #require(people[0]["name"] as? String)
-    let request = FetchRequest<ManagedObject>(entityName: "Person", predicate: try FetchPredicate(format: "\(path).name == '\(name)'"))
+    let request = FetchRequest<ManagedObject>(
+      entityName: "Person", predicate: try FetchPredicate(format: "\(path).name == '\(name)'"))
     #expect(try stack.context.fetch(request).map { $0["name"] as? String } == [name])
   }
 
@@ -155,7 +165,9 @@ import Testing
         graphError { _ = try FetchExpression.keyPath(keys).value(with: person) },
       ].map { $0?.message ?? "no error" }
     }
-    for (place, message) in errors.enumerated() { #expect(message.contains("at most 300 are allowed"), "\(place): \(message)") }
+    for (place, message) in errors.enumerated() {
+      #expect(message.contains("at most 300 are allowed"), "\(place): \(message)")
+    }
   }
 
   @Test("a key path of 300 keys is followed with the stack of a worker thread", arguments: ["spouse", "reports"])
@@ -175,7 +187,8 @@ import Testing
       // The comparison is a level too, and a to-one path has no ANY.
       let shorter = path.split(separator: ".").suffix(290).joined(separator: ".")
       request = FetchRequest<ManagedObject>(
-        entityName: "Person", predicate: try FetchPredicate(format: "\(key == "spouse" ? "" : "ANY ")\(shorter) == '3'"))
+        entityName: "Person", predicate: try FetchPredicate(format: "\(key == "spouse" ? "" : "ANY ")\(shorter) == '3'")
+      )
       let matches = try stack.context.fetch(request).count
       return "\(value as? String ?? (value as? [Any])?.first as? String ?? "nothing") \(groups) \(matches)"
     }

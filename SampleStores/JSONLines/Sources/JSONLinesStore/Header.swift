@@ -14,7 +14,8 @@ struct Header {
     }
     let version = try fields.integer("version")
     guard version == 1 else {
-      throw PersistentStoreError(.unsupportedVersion, "it was made by a newer version: \(version), and 1 is read here", at: place)
+      throw PersistentStoreError(
+        .unsupportedVersion, "it was made by a newer version: \(version), and 1 is read here", at: place)
     }
     guard let uuid = UUID(uuidString: try fields.string("uuid")) else {
       throw PersistentStoreError(.malformed, "'uuid' is no UUID", at: place)
@@ -23,7 +24,8 @@ struct Header {
       throw PersistentStoreError(.malformed, "'objects' is a count", at: place)
     }
     self.count = count
-    var metadata = StoreMetadata(storeType: JSONLinesStore.storeType, uuid: uuid, lastReference: try fields.integer("last"))
+    var metadata = StoreMetadata(
+      storeType: JSONLinesStore.storeType, uuid: uuid, lastReference: try fields.integer("last"))
     if let model = fields.optional("model") {
       metadata.model = try ModelDescription(propertyList: try PropertyListValue(json: model, place))
     }
@@ -41,7 +43,9 @@ struct Fields {
   private let place: StoreLocation
 
   init(_ value: JSONValue, _ known: [String], _ place: StoreLocation) throws(PersistentStoreError) {
-    guard case .object(let members) = value else { throw PersistentStoreError(.malformed, "a line is an object", at: place) }
+    guard case .object(let members) = value else {
+      throw PersistentStoreError(.malformed, "a line is an object", at: place)
+    }
     for (key, _) in members where !known.contains(key) {
       throw PersistentStoreError(.malformed, "'\(key)' has no meaning here", at: place)
     }
@@ -55,7 +59,9 @@ struct Fields {
     return value
   }
   func string(_ key: String) throws(PersistentStoreError) -> String {
-    guard case .string(let text) = try value(key) else { throw PersistentStoreError(.malformed, "'\(key)' is a text", at: place) }
+    guard case .string(let text) = try value(key) else {
+      throw PersistentStoreError(.malformed, "'\(key)' is a text", at: place)
+    }
     return text
   }
   func integer(_ key: String) throws(PersistentStoreError) -> Int64 {
@@ -66,7 +72,8 @@ struct Fields {
   }
 }
 
-/// Metadata and models are property lists. What JSON has no word for is an object with one member whose name begins with `$`.
+/// Metadata and models are property lists. What JSON has no word for is an object with one member whose name begins
+/// with `$`.
 extension PropertyListValue {
   init(json: JSONValue, _ place: StoreLocation) throws(PersistentStoreError) {
     switch json {
@@ -78,7 +85,9 @@ extension PropertyListValue {
       for element in list { values.append(try PropertyListValue(json: element, place)) }
       self = .array(values)
     case .object(let members):
-      if members.count == 1, members[0].key.hasPrefix("$"), let value = try Self.special(members[0].key, members[0].value, place) {
+      if members.count == 1, members[0].key.hasPrefix("$"),
+        let value = try Self.special(members[0].key, members[0].value, place)
+      {
         self = value
         return
       }
@@ -95,7 +104,9 @@ extension PropertyListValue {
     _ name: String, _ value: JSONValue, _ place: StoreLocation
   ) throws(PersistentStoreError) -> PropertyListValue? {
     if name.hasPrefix("$$") { return nil }
-    guard case .string(let text) = value else { throw PersistentStoreError(.malformed, "'\(name)' holds a text", at: place) }
+    guard case .string(let text) = value else {
+      throw PersistentStoreError(.malformed, "'\(name)' holds a text", at: place)
+    }
     switch (name, StoredValue(typedText: text)) {
     case ("$value", .double(let number)?): return .real(number)
     case ("$value", .date(let date)?): return .date(date)

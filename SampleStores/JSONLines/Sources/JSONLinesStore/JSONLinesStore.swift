@@ -38,7 +38,8 @@ public struct JSONLinesStore: AtomicStore {
     }
     // A file that was cut at the end of a line has every line whole and is not whole itself.
     guard count == header.count else {
-      throw PersistentStoreError(.malformed, "the first line tells of \(header.count) objects, and \(count) follow", at: lines.place)
+      throw PersistentStoreError(
+        .malformed, "the first line tells of \(header.count) objects, and \(count) follow", at: lines.place)
     }
   }
 

@@ -32,7 +32,8 @@ struct LineReader {
 
   private func failure(_ message: String, at offset: Int? = nil) -> PersistentStoreError {
     PersistentStoreError(
-      .malformed, message, at: StoreLocation(file: file, line: max(line, 1), column: (offset ?? self.offset) - lineStart + 1))
+      .malformed, message,
+      at: StoreLocation(file: file, line: max(line, 1), column: (offset ?? self.offset) - lineStart + 1))
   }
 
   /// The next line's value.
@@ -62,7 +63,8 @@ struct LineReader {
 
   private mutating func value(depth: Int) throws(PersistentStoreError) -> JSONValue {
     guard depth < Self.maximumDepth else {
-      throw PersistentStoreError(.limitExceeded, "more than \(Self.maximumDepth) levels in each other", at: failure("").location)
+      throw PersistentStoreError(
+        .limitExceeded, "more than \(Self.maximumDepth) levels in each other", at: failure("").location)
     }
     switch peek() {
     case 0x22: return .string(try string())
@@ -107,7 +109,8 @@ struct LineReader {
     }
     let digits = text.drop { $0 == "-" }
     guard let number = Int64(text), digits.count == 1 || !digits.hasPrefix("0"), text != "-0" else {
-      throw failure("a value is expected: a text, a whole number of 64 bits, true, false, a list or an object", at: start)
+      throw failure(
+        "a value is expected: a text, a whole number of 64 bits, true, false, a list or an object", at: start)
     }
     return number
   }
@@ -121,7 +124,9 @@ struct LineReader {
       offset += 1
       switch byte {
       case 0x22:
-        guard let string = String(validating: text, as: UTF8.self) else { throw failure("the text is no UTF-8", at: start) }
+        guard let string = String(validating: text, as: UTF8.self) else {
+          throw failure("the text is no UTF-8", at: start)
+        }
         return string
       case 0..<0x20: throw failure("a control character stands in a text", at: offset - 1)
       case 0x5C: try escape(into: &text)

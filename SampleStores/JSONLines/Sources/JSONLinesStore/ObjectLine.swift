@@ -10,7 +10,8 @@ enum ObjectLine {
     guard let entity = nodes.model.entity(named: name) else {
       throw PersistentStoreError(.modelMismatch, "the model has no entity '\(name)'", at: place)
     }
-    try nodes.beginNode(entity: entity.index, reference: try Self.reference(try fields.value("id"), place), line: place.line ?? 0)
+    try nodes.beginNode(
+      entity: entity.index, reference: try Self.reference(try fields.value("id"), place), line: place.line ?? 0)
     guard case .object(let values) = try fields.value("values") else {
       throw PersistentStoreError(.malformed, "'values' is an object", at: place)
     }
@@ -30,7 +31,9 @@ enum ObjectLine {
     }
   }
 
-  private static func reference(_ value: JSONValue, _ place: StoreLocation) throws(PersistentStoreError) -> ReferenceObject {
+  private static func reference(_ value: JSONValue, _ place: StoreLocation) throws(PersistentStoreError)
+    -> ReferenceObject
+  {
     switch value {
     case .integer(let number): return .integer(number)
     case .string(let text): return .string(text)

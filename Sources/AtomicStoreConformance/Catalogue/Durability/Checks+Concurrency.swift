@@ -14,7 +14,9 @@ extension Checks {
     ) { check in
       for object in [0, 1] {
         let (path, graph, _) = try check.golden("store\(object)")
-        let end = try check.attempt("open it, let another process save, change \(object == 0 ? "the same" : "another") object, save") { session in
+        let end = try check.attempt(
+          "open it, let another process save, change \(object == 0 ? "the same" : "another") object, save"
+        ) { session in
           let signal = path + ".go"
           let other = try startProcess {
             while !Files.exists(signal) { usleep(1000) }
@@ -38,16 +40,20 @@ extension Checks {
         switch end {
         case .value:
           try check.expect(numbers.contains(88), "what was saved last is there", "\(numbers)")
-          try check.expect(object == 1 && numbers.contains(77), "a conflict is refused, other changes are kept", "\(numbers)")
+          try check.expect(
+            object == 1 && numbers.contains(77), "a conflict is refused, other changes are kept", "\(numbers)")
         case .refused:
-          try check.expect(numbers.contains(77) && !numbers.contains(88), "after the refusal the other’s change is there", "\(numbers)")
+          try check.expect(
+            numbers.contains(77) && !numbers.contains(88), "after the refusal the other’s change is there", "\(numbers)"
+          )
         default: throw ExpectationFailure(expected: "the save is refused, or keeps both changes", actual: "\(end)")
         }
       }
     },
     CheckDefinition(
       "CON-02", "Where the file was taken away meanwhile, a save writes all of the store, or refuses", from: kit,
-      by: "a store is opened, its file removed, an object changed and saved", causes: ["only what had changed was written"],
+      by: "a store is opened, its file removed, an object changed and saved",
+      causes: ["only what had changed was written"],
       catches: ["savesDeltaOnly"]
     ) { check in
       let (path, graph, text) = try check.golden()
@@ -55,7 +61,9 @@ extension Checks {
         try session.changeFirst(path, graph) { Files.remove(path) }
       }
       switch end {
-      case .value: try check.expectEqual(try check.process("read it") { try $0.read(path, graph.model) }.count, text.count, "objects")
+      case .value:
+        try check.expectEqual(
+          try check.process("read it") { try $0.read(path, graph.model) }.count, text.count, "objects")
       case .refused(let error):
         try check.expect(error.code != nil, "a store error", error.text)
         try check.expectEqual(Files.names(in: check.folder), [], "what lies in the folder")
@@ -64,7 +72,8 @@ extension Checks {
     },
     CheckDefinition(
       "CON-03", "Where something of another kind lies meanwhile, a save is refused and leaves it", from: kit,
-      by: "a store is opened, and replaced by a folder with a file, or by a file", causes: ["what lay in the way was taken away"],
+      by: "a store is opened, and replaced by a folder with a file, or by a file",
+      causes: ["what lay in the way was taken away"],
       catches: ["removesOtherKind"]
     ) { check in
       let (path, graph, _) = try check.golden()
@@ -89,27 +98,34 @@ extension Checks {
         let two = try session.open(path, graph.model)
         return try withExtendedLifetime((one, two)) {
           for (open, number) in [(one, 77), (two, 88)] {
-            try session.all(open, "Node").sorted { StoreSession.name($0) < StoreSession.name($1) }.first?.setValue(number, forKey: "number")
+            try session.all(open, "Node").sorted { StoreSession.name($0) < StoreSession.name($1) }.first?.setValue(
+              number, forKey: "number")
           }
           try one.context.save()
           try two.context.save()
           return true
         }
       }
-      guard case .refused = end else { throw ExpectationFailure(expected: "the second save is refused as a conflict", actual: "\(end)") }
+      guard case .refused = end else {
+        throw ExpectationFailure(expected: "the second save is refused as a conflict", actual: "\(end)")
+      }
       let numbers = try check.numbers(path, graph)
       try check.expect(numbers.contains(77) && !numbers.contains(88), "the first one’s change is there", "\(numbers)")
     },
     CheckDefinition(
-      "CON-05", "Two processes that save again and again leave whole states, one after the other", profile: .durable, from: kit,
+      "CON-05", "Two processes that save again and again leave whole states, one after the other", profile: .durable,
+      from: kit,
       by: "each makes forty changes to an object of its own, again where it is refused; the file is read all the while",
-      causes: ["both wrote to the same temporary file", "the file was written in its place"], catches: ["readerSeesTruncation"]
+      causes: ["both wrote to the same temporary file", "the file was written in its place"],
+      catches: ["readerSeesTruncation"]
     ) { check in
       let (path, graph, _) = try check.golden()
       let seen = try check.process("save from two processes, read from a third") { session in
         let writers = try (0..<2).map { writer in
           try startProcess {
-            for round in 1...40 { while (try? session.setNumber(path, graph, object: writer, to: Int64(1000 + round))) == nil {} }
+            for round in 1...40 {
+              while (try? session.setNumber(path, graph, object: writer, to: Int64(1000 + round))) == nil {}
+            }
           }
         }
         var troubles: [String] = []
@@ -134,7 +150,8 @@ extension Checks {
     },
     CheckDefinition(
       "CON-06", "Who reads while another one saves sees one state or the other", profile: .durable, from: kit,
-      by: "a process saves two graphs in turn, of other sizes; another one reads", causes: ["the file was written in its place"],
+      by: "a process saves two graphs in turn, of other sizes; another one reads",
+      causes: ["the file was written in its place"],
       catches: ["readerSeesTruncation"]
     ) { check in
       let (path, graph, text) = try check.golden()
@@ -148,14 +165,18 @@ extension Checks {
                 try object.setValue("extra", forKey: "name")
               }
             } else {
-              for object in try session.all(open, "Node") where try object.value(forKey: "name") as? String == "extra" { open.context.delete(object) }
+              for object in try session.all(open, "Node") where try object.value(forKey: "name") as? String == "extra" {
+                open.context.delete(object)
+              }
             }
             try open.context.save()
           }
         }
         var counts: [String: Int] = [:]
         while isRunning(writer) {
-          do { counts["\(try session.read(path, graph.model).count) objects", default: 0] += 1 } catch let error as PersistentStoreError {
+          do { counts["\(try session.read(path, graph.model).count) objects", default: 0] += 1 } catch let error
+            as PersistentStoreError
+          {
             if error.code != .changedOnDisk { counts["\(error)", default: 0] += 1 }
           }
           if counts.count > 4 { break }
@@ -166,7 +187,9 @@ extension Checks {
       check.note("\(counts.sorted { $0.key < $1.key }.map { "\($0.value) times \($0.key)" }.joined(separator: ", "))")
       let states = ["\(text.count) objects", "\(text.count + 200) objects"]
       try check.expectEqual(counts.keys.filter { !states.contains($0) }.sorted(), [], "other things that were read")
-      try check.expectEqual(try check.process("read it at the end") { try $0.read(path, graph.model) }.count, text.count, "objects at the end")
+      try check.expectEqual(
+        try check.process("read it at the end") { try $0.read(path, graph.model) }.count, text.count,
+        "objects at the end")
     },
     CheckDefinition(
       "CON-09", "Stores of one type that are open together share nothing", from: kit,
@@ -176,7 +199,9 @@ extension Checks {
     ) { check in
       let graphs = (0..<8).map { number in
         var graph = Models.golden()
-        for place in graph.objects.indices { graph.objects[place].values["name"] = .string("store \(number), object \(place)") }
+        for place in graph.objects.indices {
+          graph.objects[place].values["name"] = .string("store \(number), object \(place)")
+        }
         return graph
       }
       let made = try check.process("fill and save eight stores by turns") { session in
@@ -198,8 +223,10 @@ extension Checks {
       }
     },
     CheckDefinition(
-      "CON-10", "A process that is killed leaves nothing locked, and one that it starts gets none of its files", from: kit,
-      by: "a process is killed with the store open, and while it saves; the store is opened and saved after that; descriptors close at exec",
+      "CON-10", "A process that is killed leaves nothing locked, and one that it starts gets none of its files",
+      from: kit,
+      by:
+        "a process is killed with the store open, and while it saves; the store is opened and saved after that; descriptors close at exec",
       causes: ["a lock file was left"], catches: ["staleLockBlocks"]
     ) { check in
       let (path, graph, text) = try check.golden()
@@ -212,7 +239,9 @@ extension Checks {
       }
       for call in [1, 3] {
         let plan = try FaultPlan(CSF_KILL, at: call)
-        _ = try check.attempt("be killed while it saves, before call \(call)", faults: plan) { try $0.changeName(path, graph, to: "killed") }
+        _ = try check.attempt("be killed while it saves, before call \(call)", faults: plan) {
+          try $0.changeName(path, graph, to: "killed")
+        }
       }
       check.note("opening and saving after that")
       try check.changeName(path, graph, to: "after")
@@ -222,15 +251,17 @@ extension Checks {
         let before = Set(StoreSession.descriptors())
         let open = try session.open(path, graph.model)
         return withExtendedLifetime(open) {
-          StoreSession.descriptors().filter { !before.contains($0) && fcntl(Int32($0) ?? -1, F_GETFD) & FD_CLOEXEC == 0 }
+          StoreSession.descriptors().filter {
+            !before.contains($0) && fcntl(Int32($0) ?? -1, F_GETFD) & FD_CLOEXEC == 0
+          }
         }
       }
       try check.expectEqual(open, [], "descriptors that a program would inherit")
     },
   ]
 
-  /// Runs something in a copy of this process. To be made before the process has used any lock: what a lock knows of its thread
-  /// is not right in a copy.
+  /// Runs something in a copy of this process. To be made before the process has used any lock: what a lock knows of
+  /// its thread is not right in a copy.
   private static func startProcess(_ body: () throws -> Void) throws -> pid_t {
     let process = csf_fork()
     if process < 0 { throw Skipped(reason: "no process can be started") }
@@ -263,7 +294,8 @@ extension StoreSession {
   @discardableResult func setNumber(_ path: String, _ graph: Graph, object: Int, to number: Int64) throws -> Bool {
     let open = try open(path, graph.model)
     return try withExtendedLifetime(open) {
-      try all(open, "Node").sorted { StoreSession.name($0) < StoreSession.name($1) }[object].setValue(StoredValue.integer(number), forKey: "number")
+      try all(open, "Node").sorted { StoreSession.name($0) < StoreSession.name($1) }[object].setValue(
+        StoredValue.integer(number), forKey: "number")
       try open.context.save()
       return true
     }
@@ -276,7 +308,9 @@ extension CheckContext {
       let open = try session.open(path, graph.model, isReadOnly: true)
       return withExtendedLifetime(open) {
         let nodes = open.store.nodes
-        guard let entity = nodes.model.entity(named: "Node"), let slot = entity.slots.first(where: { $0.name == "number" }) else { return [] }
+        guard let entity = nodes.model.entity(named: "Node"),
+          let slot = entity.slots.first(where: { $0.name == "number" })
+        else { return [] }
         return nodes.handles(of: entity.index).compactMap { node in
           if case .integer(let number) = nodes.value(slot: slot.index, of: node) { number } else { nil }
         }

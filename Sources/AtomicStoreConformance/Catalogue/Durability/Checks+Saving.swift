@@ -17,7 +17,8 @@ extension Checks {
     CheckDefinition(
       "SAV-01", "A save writes to the store, and for a short time beside it; nowhere else", profile: .durable,
       from: "Atomic Store Life-cycle, Saving: “to the URL specified”",
-      by: "every call that changes something is written down; its path lies in the store's folder; nothing is left there but the store",
+      by:
+        "every call that changes something is written down; its path lies in the store's folder; nothing is left there but the store",
       causes: ["a cache or a working copy was put elsewhere"], catches: ["writesElsewhere"]
     ) { check in
       let saving = try check.saveCase()
@@ -25,11 +26,14 @@ extension Checks {
       for call in plan.changes {
         for path in [call.path] + (call.other.map { [$0] } ?? []) {
           try check.expect(
-            path == saving.home || path.hasPrefix(saving.home + "/"), "every call stays in the store's folder", "\(call.what) \(path)")
+            path == saving.home || path.hasPrefix(saving.home + "/"), "every call stays in the store's folder",
+            "\(call.what) \(path)")
         }
       }
       try check.expect(saving.litter.isEmpty, "nothing lies beside the store", saving.litter.joined(separator: ", "))
-      check.note("\(plan.calls) calls: " + plan.changes.map { "\($0.what) \(check.shortened($0.path, saving))" }.joined(separator: "; "))
+      check.note(
+        "\(plan.calls) calls: "
+          + plan.changes.map { "\($0.what) \(check.shortened($0.path, saving))" }.joined(separator: "; "))
     },
     CheckDefinition(
       "SAV-02", "One save brings objects and metadata to the file together", profile: .durable, from: committed,
@@ -38,37 +42,47 @@ extension Checks {
     ) { check in try check.expectSavedWhenReturned(try check.saveCase()) },
     CheckDefinition(
       "SAV-19", "When a save returns, another process sees it", profile: .durable, from: committed,
-      by: "the process is killed when the save has returned, so that nothing can follow; another process finds the new store",
+      by:
+        "the process is killed when the save has returned, so that nothing can follow; another process finds the new store",
       causes: ["the write is left to a later moment"], catches: ["deferredWrite"]
     ) { check in try check.expectSavedWhenReturned(try check.saveCase()) },
   ]
 
   private static let cutShort: [CheckDefinition] = [
     CheckDefinition(
-      "SAV-03", "A full disk at any call of a save ends it with an error, and the old store stays", profile: .durable, from: kit,
-      by: "ENOSPC at each call in turn; another process reads; the next save must work", causes: cutCauses, catches: ["truncateThenWrite"],
+      "SAV-03", "A full disk at any call of a save ends it with an error, and the old store stays", profile: .durable,
+      from: kit,
+      by: "ENOSPC at each call in turn; another process reads; the next save must work", causes: cutCauses,
+      catches: ["truncateThenWrite"],
       timeLimit: 90
     ) { check in try check.sweep(try check.saveCase(), CSF_FAIL, error: ENOSPC, "a full disk") },
     CheckDefinition(
-      "SAV-04", "A disk error at any call of a save ends it with an error, another one than a full disk", profile: .durable, from: kit,
+      "SAV-04", "A disk error at any call of a save ends it with an error, another one than a full disk",
+      profile: .durable, from: kit,
       by: "EIO at each call in turn, as SAV-03; the error at the first call is compared with that of a full disk",
       causes: cutCauses, catches: ["ignoresWriteResult"], timeLimit: 90
     ) { check in
       let saving = try check.saveCase()
       try check.sweep(saving, CSF_FAIL, error: EIO, "a disk error")
-      let broken = try check.refusedSave(saving, "a disk error at the first call", try FaultPlan(CSF_FAIL, at: 1, error: EIO))
-      let full = try check.refusedSave(saving, "a full disk at the first call", try FaultPlan(CSF_FAIL, at: 1, error: ENOSPC))
-      try check.expect(broken.text != full.text && broken.code != full.code, "the two errors tell which it was", broken.text)
+      let broken = try check.refusedSave(
+        saving, "a disk error at the first call", try FaultPlan(CSF_FAIL, at: 1, error: EIO))
+      let full = try check.refusedSave(
+        saving, "a full disk at the first call", try FaultPlan(CSF_FAIL, at: 1, error: ENOSPC))
+      try check.expect(
+        broken.text != full.text && broken.code != full.code, "the two errors tell which it was", broken.text)
     },
     CheckDefinition(
       "SAV-05", "Killed at any call of a save, it leaves the old store or the new one", profile: .durable, from: kit,
-      by: "the process is killed instead of each call in turn; another process reads; the next save must work", causes: cutCauses,
+      by: "the process is killed instead of each call in turn; another process reads; the next save must work",
+      causes: cutCauses,
       catches: ["inPlaceEdit"], timeLimit: 90
     ) { check in try check.sweep(try check.saveCase(), CSF_KILL, "killed") },
     CheckDefinition(
-      "SAV-06", "When the power goes at any call of a save, the old store or the new one is there", level: .should, profile: .durable,
-        from: kit,
-      by: "the process is killed instead of each call; what was written and not synced by then is emptied, or made zeros",
+      "SAV-06", "When the power goes at any call of a save, the old store or the new one is there", level: .should,
+      profile: .durable,
+      from: kit,
+      by:
+        "the process is killed instead of each call; what was written and not synced by then is emptied, or made zeros",
       causes: ["a file is renamed before its content is synced"], catches: ["noFsync"], timeLimit: 90
     ) { check in
       let saving = try check.saveCase()
@@ -80,7 +94,9 @@ extension Checks {
           let lost = CheckContext.unsynced(plan.wasReached ? Array(plan.changes.dropLast()) : plan.changes)
           for path in lost {
             let size = Files.read(path)?.count ?? 0
-            if Files.exists(path), !Files.isFolder(path) { Files.write(Array(repeating: 0, count: zeros ? size : 0), to: path) }
+            if Files.exists(path), !Files.isFolder(path) {
+              Files.write(Array(repeating: 0, count: zeros ? size : 0), to: path)
+            }
           }
           let found = try check.verdict(saving)
           check.record.mark(found.word)
@@ -95,13 +111,17 @@ extension Checks {
     },
     CheckDefinition(
       "SAV-20", "Stores of several files change as a whole", profile: .durable, from: kit,
-      by: "a store with objects of three entities in as many files, swept as SAV-03 and SAV-05", causes: ["each file is replaced by itself"],
+      by: "a store with objects of three entities in as many files, swept as SAV-03 and SAV-05",
+      causes: ["each file is replaced by itself"],
       catches: ["perFileAtomicOnly"], timeLimit: 120,
       demand: { $0.layout == .folder ? .applies : .notApplicable("layout is file") }
     ) { check in
       var old = Graph(Models.people)
       for (label, entity) in [("ann", "Person"), ("bob", "Employee"), ("red", "Team"), ("desk", "Desk")] {
-        old.objects.append(.init(label: label, entity: entity, values: entity == "Desk" ? ["number": .integer(1)] : ["name": .string(label)]))
+        old.objects.append(
+          .init(
+            label: label, entity: entity, values: entity == "Desk" ? ["number": .integer(1)] : ["name": .string(label)])
+        )
       }
       try old.relate("ann", "team", to: ["red"])
       var new = old
@@ -111,7 +131,8 @@ extension Checks {
       try new.relate("bob", "desk", to: ["desk"])
       let saving = try check.saveCase(old: old, new: new)
       let files = saving.oldFiles.keys.filter { !$0.isEmpty }
-      try check.expect(files.count > 2, "objects of several entities lie in several files", files.sorted().joined(separator: ", "))
+      try check.expect(
+        files.count > 2, "objects of several entities lie in several files", files.sorted().joined(separator: ", "))
       try check.sweep(saving, CSF_KILL, "killed", savesAgain: false)
       try check.sweep(saving, CSF_FAIL, error: ENOSPC, "a full disk", savesAgain: false)
     },
@@ -122,12 +143,17 @@ extension Checks {
       "SAV-07", "A sync that fails makes the save fail", profile: .durable, from: kit, by: "every fsync fails with EIO",
       causes: ["the result of fsync is not looked at"], catches: ["ignoresFsyncError"]
     ) { check in
-      _ = try check.refusedSave(try check.saveCase(), "each fsync fails", try FaultPlan(CSF_FAIL_KIND, error: EIO,
-        kinds: Int32(CSF_SYNC.rawValue)))
+      _ = try check.refusedSave(
+        try check.saveCase(), "each fsync fails",
+        try FaultPlan(
+          CSF_FAIL_KIND, error: EIO,
+          kinds: Int32(CSF_SYNC.rawValue)))
     },
     CheckDefinition(
-      "SAV-08", "The folder is synced when the store has its name, and before what it replaces goes", level: .should, profile: .durable,
-      from: kit, by: "the calls of a first save and of a later one, in their order", causes: ["a rename is taken to be durable by itself"],
+      "SAV-08", "The folder is synced when the store has its name, and before what it replaces goes", level: .should,
+      profile: .durable,
+      from: kit, by: "the calls of a first save and of a later one, in their order",
+      causes: ["a rename is taken to be durable by itself"],
       catches: ["noFolderSync"]
     ) { check in
       let saving = try check.saveCase()
@@ -141,7 +167,7 @@ extension Checks {
     CheckDefinition(
       "SAV-09", "Writes that take a part, and interrupted ones, are gone on with", profile: .durable, from: kit,
       by: "every write takes half of what it is given, and every second one is interrupted",
-        causes: ["a short write is taken for a whole one"],
+      causes: ["a short write is taken for a whole one"],
       catches: ["assumesFullWrite"]
     ) { check in
       let saving = try check.saveCase()
@@ -155,31 +181,38 @@ extension Checks {
     },
     CheckDefinition(
       "SAV-10", "An error that closing tells of makes the save fail", level: .should, profile: .durable, from: kit,
-      by: "close fails for each file that was written, with EIO, ENOSPC and EDQUOT", causes: ["the result of close is not looked at"],
+      by: "close fails for each file that was written, with EIO, ENOSPC and EDQUOT",
+      causes: ["the result of close is not looked at"],
       catches: ["ignoresCloseError"]
     ) { check in
       let saving = try check.saveCase()
       for number in [EIO, ENOSPC, EDQUOT] {
         let error = try check.refusedSave(
-          saving, "close fails with \(String(cString: strerror(number)))", try FaultPlan(CSF_FAIL_KIND, error: number,
+          saving, "close fails with \(String(cString: strerror(number)))",
+          try FaultPlan(
+            CSF_FAIL_KIND, error: number,
             kinds: Int32(CSF_CLOSE.rawValue)))
         check.note(error.text)
       }
     },
     CheckDefinition(
-      "SAV-11", "Working files lie beside the store, are new and the process's own, no wider than the store, and go with an error",
+      "SAV-11",
+      "Working files lie beside the store, are new and the process's own, no wider than the store, and go with an error",
       profile: .durable, from: kit,
-      by: "the calls of two processes; a store that only its owner may read, and a kill at each call; a full disk at each write",
+      by:
+        "the calls of two processes; a store that only its owner may read, and a kill at each call; a full disk at each write",
       causes: ["a working file has a fixed name, or takes one that is there", "a working file is left"],
       catches: ["fixedTempName", "leavesTempOnError"], timeLimit: 60
     ) { check in try check.expectGoodWorkingFiles(try check.saveCase()) },
     CheckDefinition(
       "SAV-12", "Mode, owner and extended attributes stay through a save", level: .should, profile: .durable, from: kit,
-      by: "modes 0600, 0640 and 0664; another owner, where this process may give one; an attribute, where the file system has them",
+      by:
+        "modes 0600, 0640 and 0664; another owner, where this process may give one; an attribute, where the file system has them",
       causes: ["the new file gets the mode of any new file"], catches: ["resetsMode"]
     ) { check in try check.expectAttributesKept(try check.saveCase()) },
     CheckDefinition(
-      "SAV-13", "Another name of the same file (a hard link) keeps the old store, whole", level: .should, profile: .durable, from: kit,
+      "SAV-13", "Another name of the same file (a hard link) keeps the old store, whole", level: .should,
+      profile: .durable, from: kit,
       by: "link, save, read both", causes: ["the file is written in its place"], catches: ["inPlaceEdit"],
       demand: { $0.layout == .file ? .applies : .notApplicable("layout is folder: there are no hard links to folders") }
     ) { check in
@@ -192,33 +225,42 @@ extension Checks {
       try check.expectUntouched(other, saving.oldFiles, "the other name")
     },
     CheckDefinition(
-      "SAV-14", "A disk that may not be written, a folder that may not, a file too large and a used-up quota are told apart",
-        profile: .durable,
-      from: kit, by: "EROFS, EACCES, EFBIG, EDQUOT, ENOSPC and EIO at the first call that changes something; the texts must differ",
+      "SAV-14",
+      "A disk that may not be written, a folder that may not, a file too large and a used-up quota are told apart",
+      profile: .durable,
+      from: kit,
+      by:
+        "EROFS, EACCES, EFBIG, EDQUOT, ENOSPC and EIO at the first call that changes something; the texts must differ",
       causes: ["every error becomes “cannot be saved”"], catches: ["genericError"]
     ) { check in
       let saving = try check.saveCase()
       var texts: [String: Int32] = [:]
       for number in [EROFS, EACCES, EFBIG, EDQUOT, ENOSPC, EIO] {
         let system = String(cString: strerror(number))
-        let error = try check.refusedSave(saving, "\(system), at the first call", try FaultPlan(CSF_FAIL, at: 1, error: number))
+        let error = try check.refusedSave(
+          saving, "\(system), at the first call", try FaultPlan(CSF_FAIL, at: 1, error: number))
         check.note("\(error.code ?? ""): \(error.text)")
-        try check.expect(texts.updateValue(number, forKey: error.text) == nil, "\(system): an error of its own", error.text)
+        try check.expect(
+          texts.updateValue(number, forKey: error.text) == nil, "\(system): an error of its own", error.text)
       }
     },
     CheckDefinition(
-      "SAV-22", "Errors of a save name the file, have a code, and say what the system said", profile: .durable, from: kit,
+      "SAV-22", "Errors of a save name the file, have a code, and say what the system said", profile: .durable,
+      from: kit,
       by: "each call fails in turn; each error is looked at", causes: ["an error is wrapped and what it said is lost"],
       catches: ["errorWithoutContext"], timeLimit: 60
     ) { check in
       let saving = try check.saveCase()
       let count = try check.calls(of: saving).calls
       for place in 1...count {
-        let end = try check.save(saving, "a disk error at call \(place)", try FaultPlan(CSF_FAIL, at: place, error: EIO))
+        let end = try check.save(
+          saving, "a disk error at call \(place)", try FaultPlan(CSF_FAIL, at: place, error: EIO))
         guard case .refused(let error) = end else { continue }
         try check.expect(error.code != nil, "a store error", error.text)
-        try check.expect(error.hasFile && error.text.contains(saving.path), "the error names \(saving.path)", error.text)
-        try check.expect(error.text.contains(String(cString: strerror(EIO))), "the error says what the system said", error.text)
+        try check.expect(
+          error.hasFile && error.text.contains(saving.path), "the error names \(saving.path)", error.text)
+        try check.expect(
+          error.text.contains(String(cString: strerror(EIO))), "the error says what the system said", error.text)
       }
     },
   ]
@@ -227,7 +269,7 @@ extension Checks {
     CheckDefinition(
       "SAV-15", "A save of what is there already leaves the same bytes", profile: .durable, from: kit,
       by: "opened and saved unchanged; then changed, saved, changed back, and saved",
-        causes: ["the time of the save, or a random number, is written"],
+      causes: ["the time of the save, or a random number, is written"],
       catches: ["timestampInBytes"]
     ) { check in
       let golden = try check.golden()
@@ -247,7 +289,8 @@ extension Checks {
       }
     },
     CheckDefinition(
-      "SAV-16", "The same objects give the same bytes, in whatever order they came and in whichever process", profile: .durable, from: kit,
+      "SAV-16", "The same objects give the same bytes, in whatever order they came and in whichever process",
+      profile: .durable, from: kit,
       by: "ten builds in as many orders, three of them in programs that were started anew, with other hash seeds",
       causes: ["something is written in the order of a dictionary or a set"], catches: ["hashOrderOutput"]
     ) { check in
@@ -269,11 +312,15 @@ extension Checks {
       }
     },
     CheckDefinition(
-      "SAV-17", "What was loaded and saved once stays the same, however often it is loaded and saved again", profile: .durable, from: kit,
-      by: "two graphs, loaded and written anew four times each in as many processes; the bytes are compared from the second on",
-      causes: ["something is added at each save", "a value drifts between two of its texts"], catches: ["driftsEachSave"]
+      "SAV-17", "What was loaded and saved once stays the same, however often it is loaded and saved again",
+      profile: .durable, from: kit,
+      by:
+        "two graphs, loaded and written anew four times each in as many processes; the bytes are compared from the second on",
+      causes: ["something is added at each save", "a value drifts between two of its texts"],
+      catches: ["driftsEachSave"]
     ) { check in
-      var people = Graph(Models.people, [("ann", "Person"), ("eve", "Manager"), ("team", "Team"), ("second", "Team"), ("desk", "Desk")])
+      var people = Graph(
+        Models.people, [("ann", "Person"), ("eve", "Manager"), ("team", "Team"), ("second", "Team"), ("desk", "Desk")])
       people.set("eve", "salary", .double(0.1))
       try people.relate("ann", "team", to: ["team"])
       try people.relate("ann", "queue", to: ["second", "team"])
@@ -292,14 +339,18 @@ extension Checks {
     CheckDefinition(
       "SAV-18", "A small change changes little of the file", level: .measured, profile: .durable, from: kit,
       by: "one number of one of 200 objects; the pieces of the file that differ, in their order",
-        causes: ["rows are written in another order each time"],
+      causes: ["rows are written in another order each time"],
       catches: ["reordersOnEdit"]
     ) { check in
       var graph = Graph(Models.attributes([("name", .string), ("number", .integer64)]))
       for place in 0..<200 {
         graph.objects.append(
-          .init(label: "\(place)", entity: "Sample", values: ["name": .string("object of the name \(place)"),
-            "number": .integer(Int64(1000 + place))]))
+          .init(
+            label: "\(place)", entity: "Sample",
+            values: [
+              "name": .string("object of the name \(place)"),
+              "number": .integer(Int64(1000 + place)),
+            ]))
       }
       let path = check.path()
       let old = graph
@@ -319,20 +370,27 @@ extension Checks {
   private static let otherSaves: [CheckDefinition] = [
     CheckDefinition(
       "SAV-21", "What cannot be written is found out before the store is touched", profile: .durable, from: kit,
-      by: "a writer that gives up with its last byte; and the calls of a good save: the store itself is touched once, by a rename, after all writes",
+      by:
+        "a writer that gives up with its last byte; and the calls of a good save: the store itself is touched once, by a rename, after all writes",
       causes: ["the file is opened first, and its content made then"], catches: ["failsMidWrite"]
     ) { check in
       let saving = try check.saveCase()
       let plan = try check.calls(of: saving)
-      let own = plan.changes.filter { [$0.path, $0.other ?? ""].contains { $0 == saving.path || $0.hasPrefix(saving.path + "/") } }
+      let own = plan.changes.filter {
+        [$0.path, $0.other ?? ""].contains { $0 == saving.path || $0.hasPrefix(saving.path + "/") }
+      }
       try check.expect(
-        own.count == 1 && (own[0].what == "rename" || own[0].what == "exchange"), "the store is touched once, by a rename",
+        own.count == 1 && (own[0].what == "rename" || own[0].what == "exchange"),
+        "the store is touched once, by a rename",
         own.map { "\($0.what) \(check.shortened($0.path, saving))" }.joined(separator: "; "))
       saving.reset()
       _ = try check.refusal(of: "save with a writer that gives up at the end") { session in
         let failing = session.watched { hooks in
-          hooks.afterSave = { (_, _) throws(PersistentStoreError) in throw PersistentStoreError(.unsupportedByFormat,
-            "the last value cannot be written") }
+          hooks.afterSave = { (_, _) throws(PersistentStoreError) in
+            throw PersistentStoreError(
+              .unsupportedByFormat,
+              "the last value cannot be written")
+          }
         }
         return try saving.save(failing)
       }
@@ -340,16 +398,19 @@ extension Checks {
       try check.expect(saving.litter.isEmpty, "nothing lies beside the store", saving.litter.joined(separator: ", "))
     },
     CheckDefinition(
-      "SAV-24", "When the store's folder was moved away, a save fails or follows; it makes no second store", profile: .durable,
+      "SAV-24", "When the store's folder was moved away, a save fails or follows; it makes no second store",
+      profile: .durable,
       from: "Atomic Store Life-cycle, Loading: “from the URL specified”",
-      by: "the folder is renamed while the store is open, without and with a new folder in its place; then the store is saved",
+      by:
+        "the folder is renamed while the store is open, without and with a new folder in its place; then the store is saved",
       causes: ["missing folders are made at a save"], catches: ["resurrectsOldPath"]
     ) { check in
       for replaced in [false, true] {
         let saving = try check.saveCase("home\(replaced)")
         let moved = check.folder + "/moved\(replaced)"
         let home = saving.home
-        let end = try check.attempt("open, move the folder\(replaced ? ", make another" : ""), change, save") { session in
+        let end = try check.attempt("open, move the folder\(replaced ? ", make another" : ""), change, save") {
+          session in
           let open = try session.open(saving.path, saving.new.model)
           return try withExtendedLifetime(open) {
             rename(home, moved)
@@ -360,7 +421,8 @@ extension Checks {
           }
         }
         let there = Files.names(in: home)
-        try check.expect(there.isEmpty && Files.exists(home) == replaced, "nothing is at the old place", there.joined(separator: ", "))
+        try check.expect(
+          there.isEmpty && Files.exists(home) == replaced, "nothing is at the old place", there.joined(separator: ", "))
         let file = moved + saving.path.dropFirst(home.count)
         switch end {
         case .refused(let error):
@@ -368,7 +430,8 @@ extension Checks {
           try check.expectUntouched(file, saving.oldFiles, "the store that was moved")
           check.note("the save throws: \(error.text)")
         case .value:
-          try check.expectSame(try check.process("read the store that was moved") { try $0.read(file, saving.new.model) }, saving.newText,
+          try check.expectSame(
+            try check.process("read the store that was moved") { try $0.read(file, saving.new.model) }, saving.newText,
             "the store that was moved")
           check.note("the save follows")
         default: throw PhaseFailure(expected: "the save follows, or throws a store error", actual: "\(end)")
@@ -383,7 +446,9 @@ extension Checks {
   static let parts: [CheckDefinition] = [
     CheckDefinition("SAV-16 build", "", from: "", by: "") { check in
       let path = check.path("build")
-      _ = try check.process("build") { try $0.buildGolden(path, order: Array(Models.golden().objects.indices.reversed())) }
+      _ = try check.process("build") {
+        try $0.buildGolden(path, order: Array(Models.golden().objects.indices.reversed()))
+      }
       check.note(Files.digest(path))
       check.record.expected()
     },

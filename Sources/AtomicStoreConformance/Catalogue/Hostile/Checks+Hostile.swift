@@ -7,18 +7,21 @@ import Glibc
 /// HOS: files that were made to do harm, of whatever format: made from the store's own by changing their pieces.
 extension Checks {
   #if DEBUG
-  /// Fewer where the code under test is ten times slower.
-  private static let mutations = 1_000
+    /// Fewer where the code under test is ten times slower.
+    private static let mutations = 1_000
   #else
-  private static let mutations = 10_000
+    private static let mutations = 10_000
   #endif
 
   static let hostile: [CheckDefinition] = [
     CheckDefinition(
-      "HOS-01", "Whatever a file's bytes are, opening it ends: with its objects or with a store error, within bounds of memory and time",
+      "HOS-01",
+      "Whatever a file's bytes are, opening it ends: with its objects or with a store error, within bounds of memory and time",
       profile: .hostile, from: kit,
-      by: "\(mutations) changes of a small store's file: bits, bytes, pieces left out, doubled, exchanged, other numbers; 3 GB, 20 s for 200 files",
-      causes: ["a length or an index from the file is used unchecked", "a count is taken for a promise"], catches: ["indexOutOfRange"],
+      by:
+        "\(mutations) changes of a small store's file: bits, bytes, pieces left out, doubled, exchanged, other numbers; 3 GB, 20 s for 200 files",
+      causes: ["a length or an index from the file is used unchecked", "a count is taken for a promise"],
+      catches: ["indexOutOfRange"],
       timeLimit: 180
     ) { check in
       let store = try check.small()
@@ -27,11 +30,15 @@ extension Checks {
       let ends = try check.openHostile(store.path, store.graph.model, damages)
       let opened = ends.filter { $0 == "opened" }.count
       check.note("\(ends.count) files: \(opened) opened, \(ends.count - opened) refused")
-      for (code, all) in Dictionary(grouping: ends, by: { $0 }).sorted(by: { $0.key < $1.key }) { check.note("\(code): \(all.count)") }
+      for (code, all) in Dictionary(grouping: ends, by: { $0 }).sorted(by: { $0.key < $1.key }) {
+        check.note("\(code): \(all.count)")
+      }
     },
     CheckDefinition(
-      "HOS-02", "Opening a hostile file takes memory by its size, not by what it says of itself", profile: .hostile, from: kit,
-      by: "numbers in the file, and bytes at its beginning and end, become very large; at most 64 times the size and 64 MB",
+      "HOS-02", "Opening a hostile file takes memory by its size, not by what it says of itself", profile: .hostile,
+      from: kit,
+      by:
+        "numbers in the file, and bytes at its beginning and end, become very large; at most 64 times the size and 64 MB",
       causes: ["room is made for as much as the file announces"], catches: ["trustsDeclaredSize"], timeLimit: 120
     ) { check in
       let store = try check.small()
@@ -42,29 +49,39 @@ extension Checks {
       var worst = 0
       for start in stride(from: 0, to: damages.count, by: 100) {
         let part = Array(damages[start..<min(start + 100, damages.count)])
-        let end = try check.attempt("open \(part.count) files of large numbers", seconds: 30, memory: 3 << 30) { session -> [Int] in
+        let end = try check.attempt("open \(part.count) files of large numbers", seconds: 30, memory: 3 << 30) {
+          session -> [Int] in
           try part.map { damage in
             Files.write(damage.bytes, to: damage.member.isEmpty ? store.path : store.path + "/" + damage.member)
-            defer { if !damage.member.isEmpty, let old = intact[damage.member] { Files.write(old, to: store.path + "/" + damage.member) } }
+            defer {
+              if !damage.member.isEmpty, let old = intact[damage.member] {
+                Files.write(old, to: store.path + "/" + damage.member)
+              }
+            }
             return try Memory.growth { _ = try? session.read(store.path, store.graph.model, options: options) }
           }
         }
         Files.put(intact, at: store.path)
         guard case .value(let grown) = end else {
-          throw ExpectationFailure(expected: "the files are opened or refused", actual: "with \(part.first?.label ?? "") and the next: \(end)")
+          throw ExpectationFailure(
+            expected: "the files are opened or refused", actual: "with \(part.first?.label ?? "") and the next: \(end)")
         }
         worst = max(worst, grown.max() ?? 0)
         for (damage, bytes) in zip(part, grown) {
           try check.expect(
-            bytes <= 64 * size + 64 << 20, "\(damage.label): at most \((64 * size + 64 << 20) >> 20) MB", "it took \(bytes >> 20) MB")
+            bytes <= 64 * size + 64 << 20, "\(damage.label): at most \((64 * size + 64 << 20) >> 20) MB",
+            "it took \(bytes >> 20) MB")
         }
       }
       check.note("\(damages.count) files of \(size) bytes: at most \(worst >> 10) KB each")
     },
     CheckDefinition(
-      "HOS-03", "Time to open grows with the file's size, not with its square, also for files that are refused", profile: .hostile, from: kit,
-      by: "many objects, a long text, a text of marks, and long runs of one byte in the middle of a store, each in four sizes: eight times the size takes at most 24 times as long",
-      causes: ["the rest of the file is copied or searched again for each piece"], catches: ["quadraticParse"], timeLimit: 180
+      "HOS-03", "Time to open grows with the file's size, not with its square, also for files that are refused",
+      profile: .hostile, from: kit,
+      by:
+        "many objects, a long text, a text of marks, and long runs of one byte in the middle of a store, each in four sizes: eight times the size takes at most 24 times as long",
+      causes: ["the rest of the file is copied or searched again for each piece"], catches: ["quadraticParse"],
+      timeLimit: 180
     ) { check in
       let options = check.handmade
       func time(_ path: String, _ model: ModelDescription?) throws -> Double {
@@ -78,13 +95,14 @@ extension Checks {
         check.note("\(what): " + times.map { "\(Int($0 * 1000)) ms" }.joined(separator: ", "))
         guard let first = times.first, let last = times.last else { return }
         // Less than that is noise.
-        try check.expect(last < 0.1 || last <= first * 24, "\(what): eight times the size takes at most 24 times as long",
+        try check.expect(
+          last < 0.1 || last <= first * 24, "\(what): eight times the size takes at most 24 times as long",
           "\(Int(first * 1000)) ms became \(Int(last * 1000)) ms")
       }
       #if DEBUG
-      let unit = 500
+        let unit = 500
       #else
-      let unit = 4_000
+        let unit = 4_000
       #endif
       let factors = [1, 2, 4, 8]
       try judge(
@@ -99,7 +117,8 @@ extension Checks {
         try judge(
           what,
           try factors.map { factor in
-            let graph = Graph.values(.string, [.string(String(repeating: piece, count: unit * 50 * factor)), .string("end")])
+            let graph = Graph.values(
+              .string, [.string(String(repeating: piece, count: unit * 50 * factor)), .string("end")])
             let path = check.path("text\(factor)")
             _ = try check.process("write \(what)") { try $0.forge(graph, to: path) }
             return try time(path, graph.model)
@@ -107,12 +126,17 @@ extension Checks {
       }
       let store = try check.small("runs")
       let intact = Files.content(store.path) ?? [:]
-      guard let (member, bytes) = intact.max(by: { ($0.value.count, $1.key) < ($1.value.count, $0.key) }) else { return }
+      guard let (member, bytes) = intact.max(by: { ($0.value.count, $1.key) < ($1.value.count, $0.key) }) else {
+        return
+      }
       for byte in "<&\"',;{[( \n\0".utf8 {
         var times: [Double] = []
         for factor in factors {
-          let crafted = Array(bytes.prefix(bytes.count / 2)) + Array(repeating: byte,
-            count: unit * 50 * factor) + bytes.suffix(bytes.count / 2)
+          let crafted =
+            Array(bytes.prefix(bytes.count / 2))
+            + Array(
+              repeating: byte,
+              count: unit * 50 * factor) + bytes.suffix(bytes.count / 2)
           Files.write(crafted, to: member.isEmpty ? store.path : store.path + "/" + member)
           times.append(try time(store.path, store.graph.model))
         }
@@ -121,15 +145,22 @@ extension Checks {
     },
     CheckDefinition(
       "HOS-04", "Whatever a file says, no other file is read", profile: .hostile, from: kit,
-      by: "texts, URIs and bytes that look like paths; for folders, links that lead out; every file that is opened is written down",
-      causes: ["a value is taken for the place of more data", "a link in a store is followed"], catches: ["followsExternalPath"]
+      by:
+        "texts, URIs and bytes that look like paths; for folders, links that lead out; every file that is opened is written down",
+      causes: ["a value is taken for the place of more data", "a link in a store is followed"],
+      catches: ["followsExternalPath"]
     ) { check in
       Files.write(Array("secret".utf8), to: check.folder + "/secret.txt")
       var model = Models.attributes([("text", .string), ("place", .uri), ("bytes", .binaryData)])
-      if check.traits.unsupportedTypes.contains("URI") || check.traits.unsupportedTypes.contains("Binary") { model = Models.attributes([("text", .string)]) }
+      if check.traits.unsupportedTypes.contains("URI") || check.traits.unsupportedTypes.contains("Binary") {
+        model = Models.attributes([("text", .string)])
+      }
       var graph = Graph(model)
-      let paths = ["secret.txt", "../secret.txt", check.folder + "/secret.txt", "file://" + check.folder + "/secret.txt", "/etc/hostname",
-        "@/etc/hostname", "|cat /etc/hostname"]
+      let paths = [
+        "secret.txt", "../secret.txt", check.folder + "/secret.txt", "file://" + check.folder + "/secret.txt",
+        "/etc/hostname",
+        "@/etc/hostname", "|cat /etc/hostname",
+      ]
       for path in paths {
         var object = Graph.Object(label: path, entity: "Sample", values: ["text": .string(path)])
         if model.entities.first?.properties.count ?? 0 > 1 {
@@ -147,7 +178,8 @@ extension Checks {
       for options in [check.handmade, [:]] {
         let plan = try FaultPlan(CSF_COUNT)
         _ = try check.attempt("open it", faults: plan) { try $0.read(path, made.model, options: options) }
-        try check.expect(plan.trace.contains { $0.path == path || $0.path.hasPrefix(path + "/") }, "the store is read", "it is not")
+        try check.expect(
+          plan.trace.contains { $0.path == path || $0.path.hasPrefix(path + "/") }, "the store is read", "it is not")
         for call in plan.trace {
           let isOwn = call.path == path || call.path.hasPrefix(path + "/") && Files.target(ofLink: call.path) == nil
           try check.expect(isOwn, "nothing but \(path) is opened", "\(call.what) \(call.path)")
@@ -155,8 +187,10 @@ extension Checks {
       }
     },
     CheckDefinition(
-      "HOS-06", "A hostile file leaves nothing behind in the process: the next store is read as ever", profile: .hostile, from: kit,
-      by: "100 changed files, then the intact one, in one process", causes: ["a parser's state, or a cache, is shared and not reset"],
+      "HOS-06", "A hostile file leaves nothing behind in the process: the next store is read as ever",
+      profile: .hostile, from: kit,
+      by: "100 changed files, then the intact one, in one process",
+      causes: ["a parser's state, or a cache, is shared and not reset"],
       catches: ["poisonedStaticState"], timeLimit: 60
     ) { check in
       let store = try check.small()

@@ -2,23 +2,28 @@ import AtomicStoreKit
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// HCS: records made from what the store itself wrote. What is no CSV is refused with its line; what is written in another way
-/// gives the same graph.
+/// HCS: records made from what the store itself wrote. What is no CSV is refused with its line; what is written in
+/// another way gives the same graph.
 extension Checks {
   static let hostileCSV: [CheckDefinition] = [
-    csv("HCS-01", "A quote that is never closed is refused, with the line that it opens on",
+    csv(
+      "HCS-01", "A quote that is never closed is refused, with the line that it opens on",
       by: "a quote before the last field, before one in the middle, and in the header",
       causes: ["the end of the file was taken for the end of the field"], catches: ["unterminatedQuoteAccepted"]
     ) { check, store in
       let last = store.records.records.count - 1
-      let places = [(last, store.records.records[last].count - 1), (store.needle.record, store.needle.column), (0, store.needle.column)]
+      let places = [
+        (last, store.records.records[last].count - 1), (store.needle.record, store.needle.column),
+        (0, store.needle.column),
+      ]
       for (record, column) in places {
         var crafted = store.records
         crafted.records[record][column].insert(0x22, at: 0)
         try check.expectRefused(crafted.bytes, in: store, "with an open quote in record \(record)", line: record + 1)
       }
     },
-    csv("HCS-02", "A record with too few or too many fields is refused, with its line and both counts",
+    csv(
+      "HCS-02", "A record with too few or too many fields is refused, with its line and both counts",
       by: "one field less, one only, one more, five more",
       causes: ["missing fields were filled up, or fields too many left out"], catches: ["padsShortRows"]
     ) { check, store in
@@ -28,14 +33,18 @@ extension Checks {
           var crafted = store.records
           while crafted.records[record].count > count { crafted.records[record].removeLast() }
           while crafted.records[record].count < count { crafted.records[record].append([]) }
-          let error = try check.expectRefused(crafted.bytes, in: store, "of \(count) fields instead of \(width)", line: record + 1)
+          let error = try check.expectRefused(
+            crafted.bytes, in: store, "of \(count) fields instead of \(width)", line: record + 1)
           let text = error?.text ?? ""
           try check.expect(text.contains("\(width)"), "the error tells that there should be \(width) fields", text)
-          if count < width { try check.expect(text.contains("\(count)"), "the error tells that there are \(count) fields", text) }
+          if count < width {
+            try check.expect(text.contains("\(count)"), "the error tells that there are \(count) fields", text)
+          }
         }
       }
     },
-    csv("HCS-03", "A quote within an unquoted field, and text behind a closing quote, are refused",
+    csv(
+      "HCS-03", "A quote within an unquoted field, and text behind a closing quote, are refused",
       by: "four such fields, and an equal one in the header",
       causes: ["quotes were taken as they come"], catches: ["lenientQuotes"]
     ) { check, store in
@@ -47,9 +56,11 @@ extension Checks {
         }
       }
     },
-    csv("HCS-04", "Records may end in a line feed, a carriage return, or both, and each in its own way",
+    csv(
+      "HCS-04", "Records may end in a line feed, a carriage return, or both, and each in its own way",
       by: "all four, with and without the last line end",
-      causes: ["lines were split by characters: Swift takes both together for one"], catches: ["splitsOnCharacterNewline"]
+      causes: ["lines were split by characters: Swift takes both together for one"],
+      catches: ["splitsOnCharacterNewline"]
     ) { check, store in
       let kinds: [[UInt8]] = [[0x0A], [0x0D, 0x0A], [0x0D]]
       for isFinal in [true, false] {
@@ -62,7 +73,8 @@ extension Checks {
     },
     CheckDefinition(
       "HCS-05", "Line ends within quotes belong to the value, whatever records end in", profile: .hostile, from: kit,
-      by: "values with each kind of line end, read from records that end in each kind", causes: ["the file was split into lines first"],
+      by: "values with each kind of line end, read from records that end in each kind",
+      causes: ["the file was split into lines first"],
       catches: ["lineBasedReader"]
     ) { check in
       var graph = CheckContext.samples()
@@ -71,10 +83,13 @@ extension Checks {
       }
       let store = try check.csvSubject(graph)
       for kind: [UInt8] in [[0x0A], [0x0D, 0x0A], [0x0D]] {
-        try check.expectSameGraph(store.records.bytes { _ in kind }, in: store, "with line ends in values, themselves ending in \(kind)")
+        try check.expectSameGraph(
+          store.records.bytes { _ in kind }, in: store, "with line ends in values, themselves ending in \(kind)")
       }
     },
-    csv("HCS-06", "A byte order mark is passed over once, at the start only", by: "one mark, two, one at the second record, one of UTF-16",
+    csv(
+      "HCS-06", "A byte order mark is passed over once, at the start only",
+      by: "one mark, two, one at the second record, one of UTF-16",
       causes: ["the mark became a part of the first column's name"], catches: ["bomInFirstHeader"]
     ) { check, store in
       let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
@@ -87,7 +102,8 @@ extension Checks {
       try check.expectRefused([0xFF, 0xFE] + wide, in: store, "in UTF-16")
       try check.expectRefused(wide, in: store, "in UTF-16 without a mark")
     },
-    csv("HCS-07", "Columns are known by their names: in any order, none twice, none that nobody knows",
+    csv(
+      "HCS-07", "Columns are known by their names: in any order, none twice, none that nobody knows",
       by: "columns in another order, two names exchanged, a name twice, one too many, one missing, no header",
       causes: ["columns were counted instead of looked up"], catches: ["columnsByPosition"]
     ) { check, store in
@@ -133,8 +149,10 @@ extension Checks {
       }
       try check.expectRefusedOrSame(fewer.bytes, in: store, fewer.what, try graph.text(store.references))
     },
-    csv("HCS-08", "A line with nothing on it is no object, and an object with nothing in it is no blank line",
-      by: "an entity of one text, with nothing, with an empty text and with some; then lines with nothing on them between the records",
+    csv(
+      "HCS-08", "A line with nothing on it is no object, and an object with nothing in it is no blank line",
+      by:
+        "an entity of one text, with nothing, with an empty text and with some; then lines with nothing on them between the records",
       causes: ["a record of one empty field and a blank line were taken for the same"], catches: ["blankLineIsRow"]
     ) { check, _ in
       var texts: [StoredValue] = [.null, .string("needle 2"), .string("x"), .null]
@@ -146,27 +164,40 @@ extension Checks {
         for (place, blank) in [(1, ""), (2, ""), (store.records.records.count, ""), (2, " ")] {
           var crafted = store.records
           crafted.records.insert([Array(blank.utf8)], at: place)
-          try check.expectRefusedOrSame(crafted.bytes, in: store, "with \(blank.isEmpty ? "nothing" : "a blank") on line \(place + 1)")
+          try check.expectRefusedOrSame(
+            crafted.bytes, in: store, "with \(blank.isEmpty ? "nothing" : "a blank") on line \(place + 1)")
         }
       }
     },
-    csv("HCS-09", "Texts that a spreadsheet would take for a formula are written as they are, with nothing put before them",
+    csv(
+      "HCS-09",
+      "Texts that a spreadsheet would take for a formula are written as they are, with nothing put before them",
       by: "texts that begin with =, +, -, @, tab and carriage return, read back; and the fields of the file looked at",
-      causes: ["texts are guarded against spreadsheets, and nobody takes that away when they are read"], catches: ["prefixesApostrophe"]
+      causes: ["texts are guarded against spreadsheets, and nobody takes that away when they are read"],
+      catches: ["prefixesApostrophe"]
     ) { check, _ in
-      let texts = ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "'=1", "=cmd|' /C calc'!A0", "%x", "|x", "\n=1", "=\"a\",b"]
+      let texts = [
+        "=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "'=1", "=cmd|' /C calc'!A0", "%x", "|x", "\n=1", "=\"a\",b",
+      ]
       let graph = Graph.values(.string, [.string("needle 2")] + texts.map { .string($0) })
       let store = try check.csvSubject(graph)
       try check.expectSameGraph(store.records.bytes, in: store, "with formulas")
       let column = store.needle.column
-      let contents = Set(store.records.records.filter { $0.count > column }.map { Array(CSVRecords.content($0[column]).utf8) })
-      for text in texts { try check.expect(contents.contains(Array(text.utf8)), "a field holds just \(GraphText.shown(text))", "none does") }
+      let contents = Set(
+        store.records.records.filter { $0.count > column }.map { Array(CSVRecords.content($0[column]).utf8) })
+      for text in texts {
+        try check.expect(
+          contents.contains(Array(text.utf8)), "a field holds just \(GraphText.shown(text))", "none does")
+      }
     },
-    csv("HCS-10", "U+0000 never ends a field",
-      by: "within quotes, where it is kept or refused; outside of them, in the header and between records, where it is refused",
+    csv(
+      "HCS-10", "U+0000 never ends a field",
+      by:
+        "within quotes, where it is kept or refused; outside of them, in the header and between records, where it is refused",
       causes: ["text was handed on as a C string"], catches: ["nulEndsField"]
     ) { check, store in
-      try check.expectKeptOrRefused(Graph.values(.string, ["a\0b", "\0", "\0\0,\"\0"].map { .string($0) }), "texts with U+0000")
+      try check.expectKeptOrRefused(
+        Graph.values(.string, ["a\0b", "\0", "\0\0,\"\0"].map { .string($0) }), "texts with U+0000")
       for record in [store.needle.record, 0] {
         var crafted = store.records
         crafted.records[record][store.needle.column] += [0x00, 0x78]
@@ -178,7 +209,8 @@ extension Checks {
     },
     CheckDefinition(
       "HCS-11", "Names of properties come back whatever stands in them", profile: .hostile, from: kit,
-      by: "names with the delimiter, quotes, line ends, and what headers use between a name and its type; with values and without",
+      by:
+        "names with the delimiter, quotes, line ends, and what headers use between a name and its type; with values and without",
       causes: ["the header is not quoted as other records are"], catches: ["headerNotQuoted"]
     ) { check in
       let names = ["a,b", "c\"d", "e:f", "g->h", "i;j\tk", "l (m)", "n%2Co", " p ", "=q", "r|s", "line\nend"]
@@ -186,19 +218,25 @@ extension Checks {
       guard (try? Models.frozen(model)) != nil else { throw NotApplicable(reason: "the model cannot have such names") }
       _ = try check.csvSubject()
       var graph = Graph(model)
-      graph.objects.append(.init(label: "one", entity: "Sample", values: Dictionary(uniqueKeysWithValues: names.map { ($0, .string($0)) })))
+      graph.objects.append(
+        .init(label: "one", entity: "Sample", values: Dictionary(uniqueKeysWithValues: names.map { ($0, .string($0)) }))
+      )
       try check.expectKept(graph, "names with what headers use", path: check.path("names"))
       graph.objects = [.init(label: "none", entity: "Sample")]
       try check.expectKept(graph, "names without values", path: check.path("empty"))
     },
-    csv("HCS-12", "Long fields, many columns and many records take time in proportion, and no more", level: .should, profile: .scale,
-      by: "fields of 4 and of 16 million bytes, measured; 100,000 columns in the header; 50,000 records", causes: ["a field is copied for each of its pieces"],
+    csv(
+      "HCS-12", "Long fields, many columns and many records take time in proportion, and no more", level: .should,
+      profile: .scale,
+      by: "fields of 4 and of 16 million bytes, measured; 100,000 columns in the header; 50,000 records",
+      causes: ["a field is copied for each of its pieces"],
       catches: ["quadraticField"], timeLimit: 120
     ) { check, store in
       var times: [Double] = []
       for size in [4_000_000, 16_000_000] {
         var crafted = store.records
-        crafted.records[store.needle.record][store.needle.column] = [0x22] + Array(repeating: 0x79, count: size) + [0x22]
+        crafted.records[store.needle.record][store.needle.column] =
+          [0x22] + Array(repeating: 0x79, count: size) + [0x22]
         let path = try check.lay(crafted.bytes, in: store)
         let options = check.editedOptions
         let objects = store.graph.objects.count
@@ -232,7 +270,9 @@ extension Checks {
       }
       try check.expectEqual(count, store.graph.objects.count + 50_000, "the objects")
     },
-    csv("HCS-16", "A record of far more fields than the header, and a header of a million, take memory by the file's size",
+    csv(
+      "HCS-16",
+      "A record of far more fields than the header, and a header of a million, take memory by the file's size",
       by: "a record of four million delimiters, and a header of a million columns; at most 64 MB and 64 times the size",
       causes: ["a record is held whole before its fields are counted"], catches: ["holdsLongRecord"], timeLimit: 120
     ) { check, store in
@@ -255,7 +295,8 @@ extension Checks {
         try check.expectRefused(bytes, in: store, "with \(what)")
       }
     },
-    csv("HCS-13", "No record is lost, or made, by how the file ends",
+    csv(
+      "HCS-13", "No record is lost, or made, by how the file ends",
       by: "no last line end, several, a header alone with and without one, nothing at all",
       causes: ["a last line without its end was left out"], catches: ["lastRowLost"]
     ) { check, store in
@@ -264,7 +305,8 @@ extension Checks {
       let bytes = crafted.bytes
       try check.expectSameGraph(bytes, in: store, "without a last line end")
       for count in 2...4 {
-        try check.expectRefusedOrSame(bytes + Array(repeating: 0x0A, count: count), in: store, "with \(count) line ends behind them")
+        try check.expectRefusedOrSame(
+          bytes + Array(repeating: 0x0A, count: count), in: store, "with \(count) line ends behind them")
         let ends = [[UInt8]](repeating: [0x0D, 0x0A], count: count).joined()
         try check.expectRefusedOrSame(bytes + ends, in: store, "with \(count) CRLF behind them")
       }
@@ -276,7 +318,8 @@ extension Checks {
       try check.expectRefused([0xEF, 0xBB, 0xBF], in: store, "that are a byte order mark")
     },
     CheckDefinition(
-      "HCS-14", "Files that other programs wrote are read field for field, and what is no CSV is refused", level: .should, profile: .hostile, from: kit,
+      "HCS-14", "Files that other programs wrote are read field for field, and what is no CSV is refused",
+      level: .should, profile: .hostile, from: kit,
       by: "two dozen small files of the kinds that collections of difficult CSV hold, each with what it means",
       causes: ["fields were trimmed", "types were guessed"], catches: ["leadingSpaceTrimmed"],
       demand: { $0.fileExtensions.contains("csv") ? .applies : .notApplicable("fileExtensions has no csv") }
@@ -296,18 +339,25 @@ extension Checks {
         let actual = sorted(text.objects.values.map { lines($0.map { ($0.key.text, $0.value) }) })
         let expected = sorted(
           records.map { record in
-            lines(zip(sample.header, record).compactMap { name, value in value.flatMap { GraphText.value(.string($0)) }.map { (name, $0) } })
+            lines(
+              zip(sample.header, record).compactMap { name, value in
+                value.flatMap { GraphText.value(.string($0)) }.map { (name, $0) }
+              })
           })
         try check.expect(
-          actual.elementsEqual(expected) { $0.utf8.elementsEqual($1.utf8) }, "\(GraphText.shown(sample.text)): \(expected)", "\(actual)")
+          actual.elementsEqual(expected) { $0.utf8.elementsEqual($1.utf8) },
+          "\(GraphText.shown(sample.text)): \(expected)", "\(actual)")
       }
     },
-    csv("HCS-15", "Another reader finds the same fields in what the store writes", level: .should, profile: .interop,
-      by: "difficult texts of every kind; Python's csv reads them, and its fields are compared with the texts", causes: ["a dialect of its own"],
+    csv(
+      "HCS-15", "Another reader finds the same fields in what the store writes", level: .should, profile: .interop,
+      by: "difficult texts of every kind; Python's csv reads them, and its fields are compared with the texts",
+      causes: ["a dialect of its own"],
       catches: ["privateDialect"]
     ) { check, _ in
       var texts = [
-        "", " ", "a", " a ", "a,b", "a;b", "a\tb", "\"", "\"\"", "a\"b", "\"a\"", "\n", "a\nb", "\r\n", "a\rb", "\\", "\\\"", "'", "=1", "ä€𝄞",
+        "", " ", "a", " a ", "a,b", "a;b", "a\tb", "\"", "\"\"", "a\"b", "\"a\"", "\n", "a\nb", "\r\n", "a\rb", "\\",
+        "\\\"", "'", "=1", "ä€𝄞",
         "e\u{301}", "\u{FEFF}x", "NULL", "007", "true", "a,\"b\"\n,c", ",", ",,", "\u{2028}", "\u{85}",
       ]
       for scalar in Array(UInt32(1)...0x1F) + [0x7F] { texts += Unicode.Scalar(scalar).map { ["a\($0)b"] } ?? [] }
@@ -338,14 +388,19 @@ extension Checks {
   }
 
   /// By their bytes.
-  private static func sorted(_ texts: [String]) -> [String] { texts.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) } }
+  private static func sorted(_ texts: [String]) -> [String] {
+    texts.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+  }
 
   private static func csv(
-    _ id: String, _ title: String, level: ConformanceCheck.Level = .must, profile: ConformanceCheck.Profile = .hostile, by procedure: String,
-    causes: [String], catches: [String], timeLimit: Int = 60, _ body: @escaping @Sendable (CheckContext, CheckContext.CSVSubject) throws -> Void
+    _ id: String, _ title: String, level: ConformanceCheck.Level = .must, profile: ConformanceCheck.Profile = .hostile,
+    by procedure: String,
+    causes: [String], catches: [String], timeLimit: Int = 60,
+    _ body: @escaping @Sendable (CheckContext, CheckContext.CSVSubject) throws -> Void
   ) -> CheckDefinition {
     CheckDefinition(
-      id, title, level: level, profile: profile, from: kit, by: procedure, causes: causes, catches: catches, timeLimit: timeLimit
+      id, title, level: level, profile: profile, from: kit, by: procedure, causes: causes, catches: catches,
+      timeLimit: timeLimit
     ) { check in try body(check, try check.csvSubject()) }
   }
 }

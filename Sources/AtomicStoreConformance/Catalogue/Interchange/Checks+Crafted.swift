@@ -3,11 +3,15 @@ import AtomicStoreSPI
 extension Checks {
   static let crafted: [CheckDefinition] = [
     CheckDefinition(
-      "AUT-01", "What the format's author has crafted is refused, or read, as the author says", profile: .hostile, from: kit,
-      by: "a store of the format is given to the author's function; what that makes of it is opened, each in a process of its own",
+      "AUT-01", "What the format's author has crafted is refused, or read, as the author says", profile: .hostile,
+      from: kit,
+      by:
+        "a store of the format is given to the author's function; what that makes of it is opened, each in a process of its own",
       causes: ["the reader takes what it should refuse"], catches: ["acceptsCrafted"]
     ) { check in
-      guard let craft = check.subject.crafted else { throw NotApplicable(reason: "no crafted stores were supplied: ConformanceSubject.crafted") }
+      guard let craft = check.subject.crafted else {
+        throw NotApplicable(reason: "no crafted stores were supplied: ConformanceSubject.crafted")
+      }
       let (path, graph, text) = try check.small()
       let stores = craft(Files.content(path) ?? [:])
       guard !stores.isEmpty else { throw NotApplicable(reason: "the author's function made no stores of this one") }
@@ -17,12 +21,16 @@ extension Checks {
           Files.write(bytes, to: place)
         } else {
           Files.makeFolder(place)
-          for (name, bytes) in store.files.sorted(by: { $0.key < $1.key }) { Files.write(bytes, to: place + "/" + name) }
+          for (name, bytes) in store.files.sorted(by: { $0.key < $1.key }) {
+            Files.write(bytes, to: place + "/" + name)
+          }
         }
         let before = Files.stamps(place)
         switch store.expectation {
         case .refused: _ = try check.refusal(of: store.label) { try $0.read(place, graph.model) }
-        case .same: try check.expectSame(try check.process("read \(store.label)") { try $0.read(place, graph.model) }, text, store.label)
+        case .same:
+          try check.expectSame(
+            try check.process("read \(store.label)") { try $0.read(place, graph.model) }, text, store.label)
         }
         try check.expectEqual(Files.stamps(place), before, "the files of \(store.label) afterwards")
       }

@@ -6,20 +6,21 @@ import Glibc
 /// SCL: many objects, many saves, many stores one after the other.
 extension Checks {
   #if DEBUG
-  /// A tenth, where the code under test is ten times slower.
-  fileprivate static let sizes = [1_000, 3_000, 10_000]
-  private static let greatestList = 100
-  private static let saves = 300
+    /// A tenth, where the code under test is ten times slower.
+    fileprivate static let sizes = [1_000, 3_000, 10_000]
+    private static let greatestList = 100
+    private static let saves = 300
   #else
-  fileprivate static let sizes = [10_000, 30_000, 100_000]
-  private static let greatestList = 1_000
-  private static let saves = 1_000
+    fileprivate static let sizes = [10_000, 30_000, 100_000]
+    private static let greatestList = 1_000
+    private static let saves = 1_000
   #endif
 
   static let scale: [CheckDefinition] = [
     CheckDefinition(
       "SCL-01", "Time to save and to open grows with the number of objects", level: .should, profile: .scale, from: kit,
-      by: "\(sizes.map(String.init).joined(separator: ", ")) objects; the slope of time over number, both as logarithms, is at most 1.25",
+      by:
+        "\(sizes.map(String.init).joined(separator: ", ")) objects; the slope of time over number, both as logarithms, is at most 1.25",
       causes: ["a list is searched for each object"], catches: ["quadraticSave"], timeLimit: 300
     ) { check in
       try check.expectLinear("objects") { size in
@@ -27,14 +28,18 @@ extension Checks {
         graph.objects = (0..<size).map { place in
           .init(
             label: "\(place)", entity: "Sample",
-            values: ["name": .string("object of the name \(place)"), "number": .integer(Int64(place)), "weight": .double(Double(place) / 7)])
+            values: [
+              "name": .string("object of the name \(place)"), "number": .integer(Int64(place)),
+              "weight": .double(Double(place) / 7),
+            ])
         }
         return graph
       }
     },
     CheckDefinition(
-      "SCL-02", "Time to save and to open grows with the number of objects where each leads to many", level: .should, profile: .scale,
-        from: kit,
+      "SCL-02", "Time to save and to open grows with the number of objects where each leads to many", level: .should,
+      profile: .scale,
+      from: kit,
       by: "as SCL-01, with lists of 1 to \(greatestList) objects", causes: ["lists are searched, or built one by one"],
       catches: ["quadraticRelationships"], timeLimit: 300
     ) { check in
@@ -42,7 +47,9 @@ extension Checks {
       try check.expectLinear("objects in lists") { size in
         var random = SeededRandom(seed)
         var graph = Graph(Models.nodes)
-        graph.objects = (0..<size).map { .init(label: "\($0)", entity: "Node", values: ["number": .integer(Int64($0))]) }
+        graph.objects = (0..<size).map {
+          .init(label: "\($0)", entity: "Node", values: ["number": .integer(Int64($0))])
+        }
         var place = 0
         while place < size {
           let end = min(size, place + 2 + random.below(greatestList))
@@ -55,8 +62,10 @@ extension Checks {
     },
     CheckDefinition(
       "SCL-03", "Memory comes back when stores are removed", profile: .scale, from: kit,
-      by: "a store is opened, read and removed 24 times in one process; from the 8th to the last, what is in use grows by less than 3 MB",
-      causes: ["nodes, or the file's bytes, are held by something that stays"], catches: ["holdsWhatItRead"], timeLimit: 60
+      by:
+        "a store is opened, read and removed 24 times in one process; from the 8th to the last, what is in use grows by less than 3 MB",
+      causes: ["nodes, or the file's bytes, are held by something that stays"], catches: ["holdsWhatItRead"],
+      timeLimit: 60
     ) { check in
       let graph = Graph.values(.string, (0..<1_000).map { .string("text of object \($0), which is not that short") })
       let path = check.path()
@@ -91,8 +100,9 @@ extension Checks {
     },
     CheckDefinition(
       "SCL-05", "Saves leave no files open", profile: .scale, from: kit,
-        by: "\(saves) saves in one process; open files after the 10th and the last",
-      causes: ["a file, or the folder that is synced, is not closed"], catches: ["leaksDescriptorOnSave"], timeLimit: 120
+      by: "\(saves) saves in one process; open files after the 10th and the last",
+      causes: ["a file, or the folder that is synced, is not closed"], catches: ["leaksDescriptorOnSave"],
+      timeLimit: 120
     ) { check in
       let golden = try check.golden()
       let seen = try check.process("save \(saves) times", seconds: 100) { session -> [Int] in
@@ -108,7 +118,9 @@ extension Checks {
           return seen
         }
       }
-      try check.expect(seen.count == 2 && seen[0] == seen[1], "as many files are open after the last save as after the 10th", "\(seen)")
+      try check.expect(
+        seen.count == 2 && seen[0] == seen[1], "as many files are open after the last save as after the 10th", "\(seen)"
+      )
     },
   ]
 }
@@ -137,7 +149,9 @@ extension CheckContext {
       note("\(size) \(what): saved in \(Int(save * 1000)) ms, opened in \(Int(open * 1000)) ms of the processor")
     }
     guard let first = all.first, let last = all.last else { return }
-    for (name, one, other) in [("saving", first.times.save, last.times.save), ("opening", first.times.open, last.times.open)] {
+    for (name, one, other) in [
+      ("saving", first.times.save, last.times.save), ("opening", first.times.open, last.times.open),
+    ] {
       let slope = log(max(other, 1e-4) / max(one, 1e-4)) / log(Double(last.size) / Double(first.size))
       note("\(name): slope \(Double(Int(slope * 100)) / 100)")
       // What takes no time has no slope.

@@ -3,8 +3,8 @@ import AtomicStoreSPI
 import FoundationEssentials
 import Glibc
 
-/// What a format declares of itself, held to it both ways: what it says it keeps is kept, and what it says it cannot keep it does
-/// not keep after all. Converters forecast losses by that, and people choose formats by it.
+/// What a format declares of itself, held to it both ways: what it says it keeps is kept, and what it says it cannot
+/// keep it does not keep after all. Converters forecast losses by that, and people choose formats by it.
 ///
 /// Special floats and attribute types are held to it by VAL-08 and VAL-32.
 extension Checks {
@@ -19,40 +19,49 @@ extension Checks {
       try check.expectKept(graph, "an order")
     },
     trait(
-      "TRA-02", "keepsNilApartFromEmpty is true of it", causes: ["keepsNilApartFromEmpty is false, and empty texts come back"],
+      "TRA-02", "keepsNilApartFromEmpty is true of it",
+      causes: ["keepsNilApartFromEmpty is false, and empty texts come back"],
       catches: ["deniesEmpty"], { $0.keepsNilApartFromEmpty ? nil : "keepsNilApartFromEmpty is false" }
     ) { check in
       if check.isRefusal { return try check.expectRefusedSave(Graph.values(.string, [.string("")]), "an empty text") }
       try check.expectKept(Graph.values(.string, [.null, .string("")]), "nil and the empty text")
     },
     trait(
-      "TRA-03", "keepsMetadata is true of it", causes: ["keepsMetadata is false, and entries come back"], catches: ["deniesMetadata"],
+      "TRA-03", "keepsMetadata is true of it", causes: ["keepsMetadata is false, and entries come back"],
+      catches: ["deniesMetadata"],
       { $0.keepsMetadata ? nil : "keepsMetadata is false" }
     ) { check in
       let path = check.path()
       var entries = PropertyListDictionary()
       entries["traitKey"] = .string("kept")
       let given = entries
-      let saved = try check.attempt("save a store with an entry of its own") { try $0.write(Models.golden(), to: path, metadata: given) }
+      let saved = try check.attempt("save a store with an entry of its own") {
+        try $0.write(Models.golden(), to: path, metadata: given)
+      }
       if check.isRefusal, case .refused(let error) = saved {
         return try check.expect(error.code != nil, "refused with a store error", error.text)
       }
       let read = try check.process("read its metadata") { session in
         let open = try session.open(path, Models.nodes, isReadOnly: true)
-        return withExtendedLifetime(open) { open.store.metadata.entries["traitKey"].map { GraphComparison.text($0) } ?? "nothing" }
+        return withExtendedLifetime(open) {
+          open.store.metadata.entries["traitKey"].map { GraphComparison.text($0) } ?? "nothing"
+        }
       }
       try check.expect(
-        (read == "\"kept\"") != check.isRefusal, check.isRefusal ? "the entry is gone, as the traits say" : "the entry is there", read)
+        (read == "\"kept\"") != check.isRefusal,
+        check.isRefusal ? "the entry is gone, as the traits say" : "the entry is there", read)
     },
     trait(
-      "TRA-04", "isSelfDescribing is true of it", causes: ["isSelfDescribing is false, and the store opens without a model"],
+      "TRA-04", "isSelfDescribing is true of it",
+      causes: ["isSelfDescribing is false, and the store opens without a model"],
       catches: ["deniesModel"], { $0.isSelfDescribing ? nil : "isSelfDescribing is false" }
     ) { check in
       let (path, _, text) = try check.golden()
       if check.isRefusal {
         _ = try check.refusal(of: "open it without a model", codes: ["modelNeeded"]) { try $0.read(path, nil) }
       } else {
-        try check.expectSame(try check.process("open it without a model") { try $0.read(path, nil) }, text, "the same graph")
+        try check.expectSame(
+          try check.process("open it without a model") { try $0.read(path, nil) }, text, "the same graph")
       }
     },
     trait(
@@ -61,16 +70,21 @@ extension Checks {
     ) { check in
       let most = min(check.traits.maximumEntities ?? 12, 200)
       try check.expectKept(Models.manyEntities(most), "objects of \(most) entities", path: check.path("most"))
-      if check.isRefusal { try check.expectRefusedSave(Models.manyEntities(most + 1), "objects of \(most + 1) entities") }
+      if check.isRefusal {
+        try check.expectRefusedSave(Models.manyEntities(most + 1), "objects of \(most + 1) entities")
+      }
     },
     trait(
-      "TRA-06", "references are what it says", causes: ["the format keeps more kinds of references than it says, or fewer"],
+      "TRA-06", "references are what it says",
+      causes: ["the format keeps more kinds of references than it says, or fewer"],
       catches: ["deniesReferences"], { $0.references == .all ? nil : "references are \($0.references.rawValue)" }
     ) { check in
       let graph = Graph(Models.nodes, [("a", "Node"), ("b", "Node"), ("c", "Node")])
       func kept(_ what: String, _ references: @escaping @Sendable (Int) -> ReferenceObject) throws -> Bool {
         let path = check.path(what)
-        switch try check.attempt("write objects with \(what)", { try $0.forge(graph, to: path, references: references) }) {
+        switch try check.attempt(
+          "write objects with \(what)", { try $0.forge(graph, to: path, references: references) })
+        {
         case .value(let names):
           let read = try check.process("read them") { try $0.read(path, graph.model) }
           let asked = try graph.text(names)
@@ -78,7 +92,9 @@ extension Checks {
         case .refused(let error):
           try check.expect(error.code != nil, "refused with a store error", error.text)
           return false
-        case let end: throw PhaseFailure(expected: "\(what): written or refused", actual: "the process ended: \(end)", isCrash: true)
+        case let end:
+          throw PhaseFailure(
+            expected: "\(what): written or refused", actual: "the process ended: \(end)", isCrash: true)
         }
       }
       let texts = try kept("texts") { .string("né \($0)") }
@@ -93,14 +109,18 @@ extension Checks {
       try check.expectEqual(numbers, expected.numbers, "numbers are kept as references")
     },
     trait(
-      "TRA-07", "layout is true of it", causes: ["the traits say a folder, and a file is written, or the other way round"],
+      "TRA-07", "layout is true of it",
+      causes: ["the traits say a folder, and a file is written, or the other way round"],
       catches: ["tellsOtherLayout"], { _ in nil }
     ) { check in
       let (path, _, _) = try check.golden()
-      try check.expectEqual(Files.isFolder(path), check.traits.layout == .folder, "what lies under a name with the preferred extension is a folder")
+      try check.expectEqual(
+        Files.isFolder(path), check.traits.layout == .folder,
+        "what lies under a name with the preferred extension is a folder")
     },
     trait(
-      "TRA-08", "canWrite is true of it", causes: ["canWrite is false, and save writes a store"], catches: ["deniesWriting"],
+      "TRA-08", "canWrite is true of it", causes: ["canWrite is false, and save writes a store"],
+      catches: ["deniesWriting"],
       needsWriting: false, { $0.canWrite ? nil : "canWrite is false" }
     ) { check in
       let graph = Models.golden()
@@ -124,7 +144,9 @@ extension Checks {
       let saving = try check.saveCase()
       _ = try check.process("save a change") { try saving.save($0) }
       try check.expect(try check.verdict(saving) == .new, "the new store is there", "it is not")
-      try check.expect(check.record.output.isEmpty, "nothing is written to standard output, and it stays open", check.record.output.joined(separator: "; "))
+      try check.expect(
+        check.record.output.isEmpty, "nothing is written to standard output, and it stays open",
+        check.record.output.joined(separator: "; "))
     },
     CheckDefinition(
       "PRO-02", "What lies in a store's folder and is not the store's stays", profile: .durable,
@@ -138,16 +160,20 @@ extension Checks {
       Files.makeFolder(path + "/.control")
       Files.write([0x32], to: path + "/.control/file")
       for round in 1...2 {
-        _ = try check.process("change and save, \(round)") { try $0.setNumber(path, graph, object: 0, to: Int64(round)) }
+        _ = try check.process("change and save, \(round)") {
+          try $0.setNumber(path, graph, object: 0, to: Int64(round))
+        }
         try check.expectEqual(Files.read(path + "/.hidden"), [0x31], "the hidden file")
         try check.expectEqual(Files.read(path + "/.control/file"), [0x32], "the file in the hidden folder")
       }
-      try check.expectEqual(try check.process("read it") { try $0.read(path, graph.model) }.count, graph.objects.count, "objects")
+      try check.expectEqual(
+        try check.process("read it") { try $0.read(path, graph.model) }.count, graph.objects.count, "objects")
     },
     CheckDefinition(
       "PRO-03", "Destroying a store that is a directory leaves what else is in it",
       from: "\(kit): the files of a store are those that a save would replace",
-      by: "a hidden file, a hidden directory with a file, a directory, and a file that is not the format's are put beside the store's own; "
+      by:
+        "a hidden file, a hidden directory with a file, a directory, and a file that is not the format's are put beside the store's own; "
         + "it is destroyed; the last of them may also be refused",
       causes: ["the directory is removed as a whole", "the format does not say what it passed over"],
       catches: ["destroysUnrelatedFiles", "claimsUnrelatedFiles"],
@@ -162,7 +188,8 @@ extension Checks {
   ) -> CheckDefinition {
     CheckDefinition(
       id, title, from: "\(kit): what a format declares decides what is asked of it",
-      by: "it is tried: what is declared must work, and what is declared to be missing must be refused", causes: causes, catches: catches,
+      by: "it is tried: what is declared must work, and what is declared to be missing must be refused", causes: causes,
+      catches: catches,
       needsWriting: needsWriting, demand: { traits in gap(traits).map { .refuses($0) } ?? .applies }, body)
   }
 }

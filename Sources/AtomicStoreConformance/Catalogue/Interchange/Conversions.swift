@@ -31,7 +31,8 @@ extension StoreSession {
   }
 
   func convert(
-    _ source: String, _ sourceType: String?, _ target: String, _ targetType: String, _ set: (inout StoreConverter) -> Void = { _ in }
+    _ source: String, _ sourceType: String?, _ target: String, _ targetType: String,
+    _ set: (inout StoreConverter) -> Void = { _ in }
   ) throws -> ConversionReport {
     var converter = StoreConverter(registry: try wideRegistry())
     converter.sourceType = sourceType
@@ -42,7 +43,8 @@ extension StoreSession {
       throw PersistentStoreError(.unsupportedByFormat, "\(error)")
     }
     return ConversionReport(
-      losses: report.losses.map { "\($0.kind.rawValue)|\($0.subject)|\($0.count)" }, selections: report.selections.map(\.description),
+      losses: report.losses.map { "\($0.kind.rawValue)|\($0.subject)|\($0.count)" },
+      selections: report.selections.map(\.description),
       objects: report.counts.reduce(0) { $0 + $1.count })
   }
 
@@ -51,12 +53,14 @@ extension StoreSession {
     let coordinator = PersistentStoreCoordinator(managedObjectModel: nil, registry: try wideRegistry())
     let store = try coordinator.addPersistentStore(at: path, isReadOnly: true)
     return withExtendedLifetime(coordinator) {
-      "\(store.metadata.uuid) " + store.metadata.entries.map { "\($0.key): \(GraphComparison.summary($0.value))" }.joined(separator: ", ")
+      "\(store.metadata.uuid) "
+        + store.metadata.entries.map { "\($0.key): \(GraphComparison.summary($0.value))" }.joined(separator: ", ")
     }
   }
 
   func read(_ path: String, _ model: ModelDescription?, as type: String) throws -> GraphText {
-    let coordinator = PersistentStoreCoordinator(managedObjectModel: try model.map { try Models.frozen($0) }, registry: try wideRegistry())
+    let coordinator = PersistentStoreCoordinator(
+      managedObjectModel: try model.map { try Models.frozen($0) }, registry: try wideRegistry())
     let store = try coordinator.addPersistentStore(type: type, at: path, isReadOnly: true)
     return try withExtendedLifetime(coordinator) { try GraphText(store) }
   }
@@ -89,11 +93,15 @@ extension CheckContext {
   var suffix: String { traits.fileExtensions.first.map { "." + $0 } ?? "" }
   /// The other formats that can be written.
   var partners: [Partner] {
-    subject.others.filter { $0.traits.writes == .all }.map { Partner(name: $0.storeType,
-      suffix: $0.traits.fileExtensions.first.map { "." + $0 } ?? "") }
+    subject.others.filter { $0.traits.writes == .all }.map {
+      Partner(
+        name: $0.storeType,
+        suffix: $0.traits.fileExtensions.first.map { "." + $0 } ?? "")
+    }
   }
 
-  func convert(_ source: String, subjectName: String, _ target: String, _ targetName: String) throws -> ConversionReport {
+  func convert(_ source: String, subjectName: String, _ target: String, _ targetName: String) throws -> ConversionReport
+  {
     try process("convert \(subjectName) to \(targetName)") { session in
       try session.convert(source, subjectName, target, targetName) { $0.allowsLoss = true }
     }
@@ -101,8 +109,15 @@ extension CheckContext {
 
   /// Relationships of several kinds, one of them in an order that no sort gives.
   static func people() throws -> Graph {
-    var graph = Graph(Models.people, [("ann", "Person"), ("eve", "Manager"), ("one", "Team"), ("two", "Team"), ("three", "Team"), ("desk",
-      "Desk")])
+    var graph = Graph(
+      Models.people,
+      [
+        ("ann", "Person"), ("eve", "Manager"), ("one", "Team"), ("two", "Team"), ("three", "Team"),
+        (
+          "desk",
+          "Desk"
+        ),
+      ])
     for label in ["ann", "eve", "one", "two", "three"] { graph.set(label, "name", .string(label)) }
     graph.set("eve", "salary", .double(0.1))
     try graph.relate("ann", "team", to: ["one"])
@@ -116,8 +131,12 @@ extension CheckContext {
     var graph = Graph(Models.attributes([("value", .double), ("note", .string), ("number", .integer64)]))
     for (place, value) in [1.5, .nan, .infinity, -.infinity, -0.0, 0].enumerated() {
       graph.objects.append(
-        .init(label: "\(place)", entity: "Sample", values: ["value": .double(value), "note": .string(place == 0 ? "" : "note"),
-          "number": .integer(5)]))
+        .init(
+          label: "\(place)", entity: "Sample",
+          values: [
+            "value": .double(value), "note": .string(place == 0 ? "" : "note"),
+            "number": .integer(5),
+          ]))
     }
     let path = self.path("source")
     let made = graph
@@ -132,7 +151,8 @@ extension CheckContext {
     Files.makeFolder(home)
     let target = home + "/taken" + suffix
     func refused(_ what: String, _ path: String, replacing: Bool, keeps before: [String: [UInt8]]?) throws {
-      _ = try refusal(of: "convert to \(what)\(replacing ? ", with leave to replace" : "")", codes: ["alreadyExists"]) { session in
+      _ = try refusal(of: "convert to \(what)\(replacing ? ", with leave to replace" : "")", codes: ["alreadyExists"]) {
+        session in
         try session.convert(golden.path, name, path, name) { $0.replacesTarget = replacing }
       }
       try expectUntouched(path, before, "what lies at the target (\(what))")
@@ -145,13 +165,20 @@ extension CheckContext {
     Files.remove(target)
     Files.write(Array("no store".utf8), to: target)
     try refused("another file", target, replacing: false, keeps: ["": Array("no store".utf8)])
-    _ = try process("convert, with leave to replace") { try $0.convert(golden.path, name, target, name) { $0.replacesTarget = true } }
-    try expectSame(try process("read the result") { try $0.read(target, golden.graph.model) }, golden.text, "the result that replaced a file")
+    _ = try process("convert, with leave to replace") {
+      try $0.convert(golden.path, name, target, name) { $0.replacesTarget = true }
+    }
+    try expectSame(
+      try process("read the result") { try $0.read(target, golden.graph.model) }, golden.text,
+      "the result that replaced a file")
     Files.remove(target)
     Files.makeFolder(target)
     Files.write(Array("mine".utf8), to: target + "/letter.txt")
-    for replacing in [false, true] { try refused("a folder that is no store", target, replacing: replacing,
-      keeps: ["letter.txt": Array("mine".utf8)]) }
+    for replacing in [false, true] {
+      try refused(
+        "a folder that is no store", target, replacing: replacing,
+        keeps: ["letter.txt": Array("mine".utf8)])
+    }
     // The source, by any name.
     let whole = Files.content(golden.path)
     var names = [golden.path, folder + "/./source" + suffix, home + "/../source" + suffix]
@@ -162,8 +189,10 @@ extension CheckContext {
     for (place, path) in names.enumerated() {
       for replacing in [false, true] {
         let now = Files.content(path)
-        _ = try refusal(of: "convert to the source itself, by name \(place)\(replacing ? ", with leave to replace" : "")",
-          codes: ["alreadyExists"]) { session in
+        _ = try refusal(
+          of: "convert to the source itself, by name \(place)\(replacing ? ", with leave to replace" : "")",
+          codes: ["alreadyExists"]
+        ) { session in
           try session.convert(golden.path, name, path, name) { $0.replacesTarget = replacing }
         }
         try expect(Files.content(path) == now, "nothing changes", "it does")
@@ -184,10 +213,13 @@ extension CheckContext {
     let target = home + "/store" + suffix
     let names = try process("write the source") { try $0.forge(made, to: source) }
     _ = try process("write what is to be replaced") { try $0.forge(old, to: target) }
-    guard let files = Files.content(target) else { throw ExpectationFailure(expected: "a store is written", actual: "nothing is there") }
+    guard let files = Files.content(target) else {
+      throw ExpectationFailure(expected: "a store is written", actual: "nothing is there")
+    }
     let typeName = name
     var saving = SaveCase(
-      home: home, path: target, old: old, new: new, names: names, oldText: try old.text(names), newText: try new.text(names), oldFiles: files,
+      home: home, path: target, old: old, new: new, names: names, oldText: try old.text(names),
+      newText: try new.text(names), oldFiles: files,
       keepsMetadata: false)
     saving.action = { session in
       _ = try session.convert(source, typeName, target, typeName) { $0.replacesTarget = true }
@@ -197,7 +229,9 @@ extension CheckContext {
     let counted = try calls(of: saving)
     for call in counted.changes {
       for path in [call.path, call.other ?? ""] {
-        try expect(path != source && !path.hasPrefix(source + "/"), "the source is not opened for writing", "\(call.what) \(path)")
+        try expect(
+          path != source && !path.hasPrefix(source + "/"), "the source is not opened for writing",
+          "\(call.what) \(path)")
       }
     }
     try sweep(saving, CSF_FAIL, error: ENOSPC, "a full disk", savesAgain: false)
@@ -207,7 +241,8 @@ extension CheckContext {
 
   func expectInferredValuesKept() throws {
     let rows = [
-      ["code", "size", "large", "mixed", "truth", "day"], ["007", "1e5", "9007199254740993", "12", "true", "2020-01-02"],
+      ["code", "size", "large", "mixed", "truth", "day"],
+      ["007", "1e5", "9007199254740993", "12", "true", "2020-01-02"],
       ["010", "2.50", "18446744073709551616", "twelve", "FALSE", "2020-1-2"], ["0", "1E+05", "-0", "1,5", "yes", ""],
     ]
     func quoted(_ text: String) -> String { text.contains(",") ? "\"\(text)\"" : text }
@@ -220,7 +255,9 @@ extension CheckContext {
           guard let entity = open.store.model.entities.first(where: { !$0.isAbstract }) else { return [] }
           return try open.store.nodes.handles(of: entity.index).map { node in
             try rows[0].map { column in
-              guard let slot = entity.slots.first(where: { $0.name.lowercased() == column }) else { return "\(column) is missing" }
+              guard let slot = entity.slots.first(where: { $0.name.lowercased() == column }) else {
+                return "\(column) is missing"
+              }
               switch try open.store.value(slot: slot.index, of: node) {
               case .null: return ""
               case .string(let text), .uri(let text): return text
@@ -237,24 +274,36 @@ extension CheckContext {
     }
     let wanted = rows.dropFirst().map { $0.joined(separator: " | ") }
     let read = try texts(path)
-    try expect(read == wanted, "each value's text is the file's: \(wanted.joined(separator: " // "))", read.joined(separator: " // "))
+    try expect(
+      read == wanted, "each value's text is the file's: \(wanted.joined(separator: " // "))",
+      read.joined(separator: " // "))
     let target = folder + "/converted.csvstore"
     _ = try process("convert it") { try $0.convert(path, name, target, name) { $0.allowsLoss = true } }
     let after = try texts(target)
-    try expect(after == wanted, "each value's text after a conversion: \(wanted.joined(separator: " // "))", after.joined(separator: " // "))
+    try expect(
+      after == wanted, "each value's text after a conversion: \(wanted.joined(separator: " // "))",
+      after.joined(separator: " // "))
   }
 
   func expectSubsetsWhole() throws {
     let golden = try golden("source")
-    let chosen = Set(golden.graph.objects.filter { if case .integer(let number)? = $0.values["number"] { number > 3_000_000 } else { false } }.map(\.label))
+    let chosen = Set(
+      golden.graph.objects.filter {
+        if case .integer(let number)? = $0.values["number"] { number > 3_000_000 } else { false }
+      }.map(\.label))
     var part = golden.graph
     for object in golden.graph.objects where !chosen.contains(object.label) { part.remove(object.label) }
-    let names = Dictionary(uniqueKeysWithValues: zip(golden.graph.objects.map(\.label), try process("look up references") { session in
-      let text = try session.read(golden.path, golden.graph.model)
-      return golden.graph.objects.map { object in
-        text.objects.first { $0.value[GraphText.Key("name")] == object.values["name"].flatMap { GraphText.value($0) } }?.key.text ?? ""
-      }
-    }))
+    let names = Dictionary(
+      uniqueKeysWithValues: zip(
+        golden.graph.objects.map(\.label),
+        try process("look up references") { session in
+          let text = try session.read(golden.path, golden.graph.model)
+          return golden.graph.objects.map { object in
+            text.objects.first {
+              $0.value[GraphText.Key("name")] == object.values["name"].flatMap { GraphText.value($0) }
+            }?.key.text ?? ""
+          }
+        }))
     func subset(_ related: StoreSubset.RelatedObjects) throws -> StoreSubset {
       StoreSubset(entityNames: ["Node"], predicate: try FetchPredicate(format: "number > 3000000"), related: related)
     }
@@ -264,10 +313,13 @@ extension CheckContext {
         let wanted = try subset(.nullify)
         return try session.convert(golden.path, name, target, partner.name) { $0.subset = wanted }
       }
-      try expectSame(try process("read the part") { try $0.read(target, part.model, as: partner.name) }, try part.text(names), "the part")
+      try expectSame(
+        try process("read the part") { try $0.read(target, part.model, as: partner.name) }, try part.text(names),
+        "the part")
       try expectEqual(report.objects, chosen.count, "objects that the report counts")
       for word in ["previous", "parent", "left out"] {
-        try expect(report.selections.contains { $0.contains(word) }, "the report tells what became of '\(word)'",
+        try expect(
+          report.selections.contains { $0.contains(word) }, "the report tells what became of '\(word)'",
           report.selections.joined(separator: "; "))
       }
       let all = folder + "/all-\(partner.name)" + partner.suffix
@@ -275,9 +327,12 @@ extension CheckContext {
         let wanted = try subset(.closure)
         return try session.convert(golden.path, name, all, partner.name) { $0.subset = wanted }
       }
-      try expectSame(try process("read it") { try $0.read(all, golden.graph.model, as: partner.name) }, golden.text, "all that is related")
+      try expectSame(
+        try process("read it") { try $0.read(all, golden.graph.model, as: partner.name) }, golden.text,
+        "all that is related")
       let none = folder + "/none-\(partner.name)" + partner.suffix
-      _ = try refusal(of: "write a part to \(partner.name) that leads outside", codes: ["danglingReference"]) { session in
+      _ = try refusal(of: "write a part to \(partner.name) that leads outside", codes: ["danglingReference"]) {
+        session in
         let wanted = try subset(.fail)
         return try session.convert(golden.path, name, none, partner.name) { $0.subset = wanted }
       }
@@ -290,12 +345,17 @@ extension CheckContext {
     base.set("ann", "age", .integer(7))
     guard let uuid = UUID(uuidString: "0F8FAD5B-D9CB-469F-A165-70867728950E") else { return }
     let first = base
-    let references = Dictionary(uniqueKeysWithValues: base.objects.enumerated().map { ($0.element.label, Int64($0.offset) + 1) })
+    let references = Dictionary(
+      uniqueKeysWithValues: base.objects.enumerated().map { ($0.element.label, Int64($0.offset) + 1) })
     let one = path("one")
     func forge(_ graph: Graph, _ path: String, _ uuid: UUID) throws {
       let numbers = graph.objects.map { references[$0.label] ?? 99 }
-      _ = try process("write \(path.split(separator: "/").last ?? "")") { try $0.forge(graph, to: path,
-        uuid: uuid) { .integer(numbers[$0]) } }
+      _ = try process("write \(path.split(separator: "/").last ?? "")") {
+        try $0.forge(
+          graph, to: path,
+          uuid: uuid
+        ) { .integer(numbers[$0]) }
+      }
     }
     try forge(base, one, uuid)
     var cases: [(what: String, names: String, graph: Graph, uuid: UUID)] = []
@@ -314,7 +374,9 @@ extension CheckContext {
     add("an object more", "Team") { $0.objects.append(.init(label: "new", entity: "Team")) }
     try add("another target", "team") { try $0.relate("ann", "team", to: ["two"]) }
     try add("a target less", "tags") { try $0.relate("eve", "tags", to: ["one"]) }
-    if traits.keepsOrder { try add("another order", "queue") { try $0.relate("ann", "queue", to: ["one", "three", "two"]) } }
+    if traits.keepsOrder {
+      try add("another order", "queue") { try $0.relate("ann", "queue", to: ["one", "three", "two"]) }
+    }
     if traits.keepsMetadata { cases.append(("another UUID", "UUID", first, UUID())) }
     func differences(_ other: String) throws -> [String] {
       try process("compare") { session in
@@ -333,7 +395,8 @@ extension CheckContext {
       let other = path("other\(place)")
       try forge(item.graph, other, item.uuid)
       let found = try differences(other)
-      try expect(found.contains { $0.contains(item.names) }, "\(item.what) is found, at \(item.names)",
+      try expect(
+        found.contains { $0.contains(item.names) }, "\(item.what) is found, at \(item.names)",
         found.isEmpty ? "nothing is found" : found.joined(separator: "; "))
     }
     if traits.keepsMetadata {
@@ -348,7 +411,8 @@ extension CheckContext {
         }
       }
       let found = try differences(same)
-      try expect(found.contains { $0.contains("conformanceKey") }, "one metadata key is found", found.joined(separator: "; "))
+      try expect(
+        found.contains { $0.contains("conformanceKey") }, "one metadata key is found", found.joined(separator: "; "))
     }
   }
 }

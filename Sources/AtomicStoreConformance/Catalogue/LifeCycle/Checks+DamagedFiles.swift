@@ -10,25 +10,31 @@ extension Checks {
   static let damagedFiles: [CheckDefinition] = [
     CheckDefinition(
       "INI-13", "A file that cannot be opened is an error, not an empty store", from: kit,
-      by: "every call that opens for reading fails with EACCES; then with EIO", causes: ["an error was taken for a missing or empty file"],
+      by: "every call that opens for reading fails with EACCES; then with EIO",
+      causes: ["an error was taken for a missing or empty file"],
       catches: ["unreadableMeansEmpty"]
     ) { check in
       let (path, graph, _) = try check.golden()
       let before = Files.content(path)
       for error in [EACCES, EIO, EMFILE] {
         let plan = try FaultPlan(CSF_FAIL_KIND, error: error, kinds: Int32(CSF_READ_OPEN.rawValue))
-        let end = try check.attempt("open it while opening fails with \(String(cString: strerror(error)))", faults: plan) { session in
+        let end = try check.attempt(
+          "open it while opening fails with \(String(cString: strerror(error)))", faults: plan
+        ) { session in
           let open = try session.open(path, graph.model)
           return try withExtendedLifetime(open) { try GraphText(open.store).count }
         }
-        guard case .refused(let refusal) = end else { throw ExpectationFailure(expected: "the store is refused", actual: "\(end)") }
+        guard case .refused(let refusal) = end else {
+          throw ExpectationFailure(expected: "the store is refused", actual: "\(end)")
+        }
         try check.expect(refusal.code != nil, "a store error", refusal.text)
         try check.expect(plan.wasReached, "a call for opening the file was made to fail", "there was none")
       }
       try check.expectUntouched(path, before, "after the refusals")
     },
     CheckDefinition(
-      "INI-14", "A read that fails is an error, not the end of the file", from: kit, by: "read by read, each fails once with EIO",
+      "INI-14", "A read that fails is an error, not the end of the file", from: kit,
+      by: "read by read, each fails once with EIO",
       causes: ["the answer -1 was taken for 0"], catches: ["readErrorIsEOF"]
     ) { check in
       let (path, graph, _) = try check.golden()
@@ -41,7 +47,9 @@ extension Checks {
           return try withExtendedLifetime(open) { try GraphText(open.store).count }
         }
         guard plan.wasReached else { break }
-        guard case .refused(let refusal) = end else { throw ExpectationFailure(expected: "read \(number) fails: the store is refused", actual: "\(end)") }
+        guard case .refused(let refusal) = end else {
+          throw ExpectationFailure(expected: "read \(number) fails: the store is refused", actual: "\(end)")
+        }
         try check.expect(refusal.code != nil, "a store error", refusal.text)
         number += 1
       }
@@ -51,7 +59,8 @@ extension Checks {
     },
     CheckDefinition(
       "INI-15", "A damaged file never ends the process, and neither adds objects nor takes any away", from: kit,
-      by: "bits are turned over and bytes replaced, all through a small store; how often another value comes back is noted",
+      by:
+        "bits are turned over and bytes replaced, all through a small store; how often another value comes back is noted",
       causes: ["a length or a reference from the file was believed"], catches: ["inventsFromDamage"], timeLimit: 60
     ) { check in
       let (path, graph, text) = try check.small()
@@ -62,13 +71,17 @@ extension Checks {
         switch end {
         case .refused: refused += 1
         case .other(let objects, let difference):
-          try check.expect(objects == text.count, "\(damage.label): refused, or as many objects as there were", "\(objects) objects: \(difference)")
+          try check.expect(
+            objects == text.count, "\(damage.label): refused, or as many objects as there were",
+            "\(objects) objects: \(difference)")
           others.append("\(damage.label): \(difference)")
         default: break
         }
       }
       let same = some.count - refused - others.count
-      check.note("\(some.count) damaged files: \(refused) refused, \(same) give the same graph, \(others.count) one with other values")
+      check.note(
+        "\(some.count) damaged files: \(refused) refused, \(same) give the same graph, \(others.count) one with other values"
+      )
       for line in others.prefix(10) { check.note(line) }
     },
     CheckDefinition(
@@ -84,25 +97,34 @@ extension Checks {
         // The edges are always among them.
         let step = max(1, bytes.count * content.count / 700)
         let inner = stride(from: 1 + Int(check.seed % UInt64(step)), to: bytes.count, by: step)
-        let edges = [0, 1, bytes.count - 2, bytes.count - 1].filter { $0 >= (member.isEmpty ? 1 : 0) && $0 < bytes.count }
+        let edges = [0, 1, bytes.count - 2, bytes.count - 1].filter {
+          $0 >= (member.isEmpty ? 1 : 0) && $0 < bytes.count
+        }
         for length in Set(inner).union(edges).sorted() {
-          damages.append(.init(label: "\(name(member)) cut to \(length) of \(bytes.count) bytes", member: member, bytes: Array(bytes[..<length])))
+          damages.append(
+            .init(
+              label: "\(name(member)) cut to \(length) of \(bytes.count) bytes", member: member,
+              bytes: Array(bytes[..<length])))
         }
       }
       try check.expectRefusedOrSame(path, graph, text, damaged: damages)
     },
     CheckDefinition(
       "INI-17", "What follows the end of a store is refused, or left out of account", from: kit,
-      by: "a letter, a second copy of the store, and zeros are put behind it", causes: ["data was read on where it had ended"],
+      by: "a letter, a second copy of the store, and zeros are put behind it",
+      causes: ["data was read on where it had ended"],
       catches: ["trailingGarbageIsData"]
     ) { check in
       let (path, graph, text) = try check.small()
       var damages: [Damage] = []
       for (member, bytes) in (Files.content(path) ?? [:]).sorted(by: { $0.key < $1.key }) {
         let tails: [(String, [UInt8])] = [
-          ("an x", [0x78]), ("itself", bytes), ("4096 zeros", Array(repeating: 0, count: 4096)), ("a line", Array("tail,1,2\n".utf8)),
+          ("an x", [0x78]), ("itself", bytes), ("4096 zeros", Array(repeating: 0, count: 4096)),
+          ("a line", Array("tail,1,2\n".utf8)),
         ]
-        for (what, tail) in tails { damages.append(.init(label: "\(name(member)) followed by \(what)", member: member, bytes: bytes + tail)) }
+        for (what, tail) in tails {
+          damages.append(.init(label: "\(name(member)) followed by \(what)", member: member, bytes: bytes + tail))
+        }
       }
       try check.expectRefusedOrSame(path, graph, text, damaged: damages)
     },
@@ -146,22 +168,27 @@ extension Checks {
       var damages: [Damage] = []
       for (member, bytes) in (Files.content(path) ?? [:]).sorted(by: { $0.key < $1.key }) {
         let knoten = Array("Knoten".utf8)
-        for (what, new) in [("Latin-1", [0x4B, 0xF6, 0x6F, 0x74, 0x65, 0x6E]), ("too long a form", [0xC1, 0x8B, 0x6F, 0x74, 0x65, 0x6E]),
-          ("half a character", [0x4B, 0x6E, 0xE2, 0x82, 0x65, 0x6E])] as [(String, [UInt8])]
-        {
+        for (what, new) in [
+          ("Latin-1", [0x4B, 0xF6, 0x6F, 0x74, 0x65, 0x6E]), ("too long a form", [0xC1, 0x8B, 0x6F, 0x74, 0x65, 0x6E]),
+          ("half a character", [0x4B, 0x6E, 0xE2, 0x82, 0x65, 0x6E]),
+        ] as [(String, [UInt8])] {
           guard let changed = Files.replacing(knoten, by: new, in: bytes) else { continue }
           damages.append(.init(label: "\(name(member)) with \(what)", member: member, bytes: changed))
         }
       }
       guard !damages.isEmpty else { throw Skipped(reason: "the store’s file does not hold its texts as they are") }
       for (damage, end) in try check.open(path, graph, text, damaged: damages) {
-        guard case .refused = end else { throw ExpectationFailure(expected: "\(damage.label): refused", actual: "\(end)") }
+        guard case .refused = end else {
+          throw ExpectationFailure(expected: "\(damage.label): refused", actual: "\(end)")
+        }
       }
     },
     CheckDefinition(
-      "INI-20", "A file that is exchanged for another while it is opened gives one of the two, or an error", level: .should, from: kit,
+      "INI-20", "A file that is exchanged for another while it is opened gives one of the two, or an error",
+      level: .should, from: kit,
       by: "the file is replaced between the steps of opening; and between two openings in one process",
-      causes: ["metadata and objects were read at different times", "something of an earlier file was kept"], catches: ["mixesTwoVersions"],
+      causes: ["metadata and objects were read at different times", "something of an earlier file was kept"],
+      catches: ["mixesTwoVersions"],
       demand: metadataIsKept
     ) { check in
       let graph = Models.golden()
@@ -171,8 +198,12 @@ extension Checks {
       for step in ["init", "metadata", "two openings"] {
         let path = check.path("store \(step)")
         let other = check.path("other \(step)")
-        _ = try check.process("save one store") { try $0.write(graph, to: path, metadata: entries(["Which": .string("first")])) }
-        _ = try check.process("save another one") { try $0.write(two, to: other, metadata: entries(["Which": .string("second")])) }
+        _ = try check.process("save one store") {
+          try $0.write(graph, to: path, metadata: entries(["Which": .string("first")]))
+        }
+        _ = try check.process("save another one") {
+          try $0.write(two, to: other, metadata: entries(["Which": .string("second")]))
+        }
         let end = try check.attempt("open the one, and exchange it for the other: \(step)") { session in
           let exchange: @Sendable () -> Void = {
             guard Files.exists(other) else { return }
@@ -202,7 +233,8 @@ extension Checks {
           }
         }
         switch end {
-        case .value(let seen): try check.expect(Set(seen).count == 1, "\(step): metadata and objects of one of the two", "\(seen)")
+        case .value(let seen):
+          try check.expect(Set(seen).count == 1, "\(step): metadata and objects of one of the two", "\(seen)")
         case .refused(let error): try check.expect(error.code != nil, "a store error", error.text)
         default: throw ExpectationFailure(expected: "\(step): one of the two, or an error", actual: "\(end)")
         }
@@ -210,7 +242,8 @@ extension Checks {
     },
   ]
 
-  /// Damages of one byte each, spread over all bytes of all files: eight with a bit turned over, four with another byte.
+  /// Damages of one byte each, spread over all bytes of all files: eight with a bit turned over, four with another
+  /// byte.
   ///
   /// They are counted, not made, until they are chosen: a file of 49 KB has 600,000.
   private static func damages(to files: [(key: String, value: [UInt8])], limit: Int, seed: UInt64) -> [Damage] {
@@ -223,11 +256,14 @@ extension Checks {
         let position = first / 12
         let kind = first % 12
         first += step
-        let byte = kind < 8 ? bytes[position] ^ (1 << UInt8(kind)) : [0x00, 0xFF, UInt8(ascii: "\""), UInt8(ascii: "<")][kind - 8]
+        let byte =
+          kind < 8
+          ? bytes[position] ^ (1 << UInt8(kind)) : [0x00, 0xFF, UInt8(ascii: "\""), UInt8(ascii: "<")][kind - 8]
         guard byte != bytes[position] else { continue }
         chosen.append(
           Damage(
-            label: "\(name(member)) with 0x\(String(byte, radix: 16)) at byte \(position)", member: member, of: bytes, at: position,
+            label: "\(name(member)) with 0x\(String(byte, radix: 16)) at byte \(position)", member: member, of: bytes,
+            at: position,
             byte: byte))
       }
       first -= bytes.count * 12
@@ -243,7 +279,10 @@ extension Checks {
       return UInt8(truncatingIfNeeded: state >> 33)
     }
     return [
-      ("png", [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 0x0D] + Array("IHDR".utf8) + Array(noise.prefix(100))),
+      (
+        "png",
+        [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 0x0D] + Array("IHDR".utf8) + Array(noise.prefix(100))
+      ),
       ("sqlite", Array("SQLite format 3\0".utf8) + Array(repeating: 0, count: 4080)),
       ("gzip", [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3] + Array(noise.prefix(200))),
       ("elf", [0x7F, 0x45, 0x4C, 0x46, 2, 1, 1, 0] + Array(repeating: 0, count: 56)),

@@ -10,13 +10,15 @@ extension Checks {
     CheckDefinition(
       "INI-01", "Where nothing lies a store can begin, and the first save makes the file", from: initDocument,
       by: "a graph is saved at a path where nothing is, with an extension and without one, and read in another process",
-      causes: ["a missing file was an error", "the file was expected to have been made by somebody else"], catches: ["failsOnMissingFile"]
+      causes: ["a missing file was an error", "the file was expected to have been made by somebody else"],
+      catches: ["failsOnMissingFile"]
     ) { check in
       for path in [check.path("new"), check.path(plain: "without")] {
         try check.expect(!Files.exists(path), "nothing lies at the path", "something does")
         try check.expectKept(Models.golden(), "a store begun where nothing was", path: path)
         try check.expect(
-          (Files.content(path) ?? [:]).values.contains { !$0.isEmpty }, "the file has content after the save", "it has none")
+          (Files.content(path) ?? [:]).values.contains { !$0.isEmpty }, "the file has content after the save",
+          "it has none")
       }
     },
     CheckDefinition(
@@ -28,7 +30,9 @@ extension Checks {
       Files.write([], to: path)
       let seen = try check.process("open a file of zero bytes") { session in
         let open = try session.open(path, Models.nodes)
-        return withExtendedLifetime(open) { ["\(open.store.nodes.count)", open.store.type, open.store.metadata.uuid.uuidString] }
+        return withExtendedLifetime(open) {
+          ["\(open.store.nodes.count)", open.store.type, open.store.metadata.uuid.uuidString]
+        }
       }
       try check.expectEqual(seen[0], "0", "objects")
       try check.expectEqual(seen[1], check.subject.type.storeType, "the type in the metadata")
@@ -38,7 +42,8 @@ extension Checks {
     CheckDefinition(
       "INI-03", "A file of zero bytes becomes a whole store with the first save", from: zeroDocument,
       by: "a file of zero bytes is opened, filled and saved; graph, UUID and metadata are read in another process",
-      causes: ["what a new file gets was left out where a file was there already"], catches: ["zeroLengthNeverInitialised"]
+      causes: ["what a new file gets was left out where a file was there already"],
+      catches: ["zeroLengthNeverInitialised"]
     ) { check in
       let path = check.path()
       Files.write([], to: path)
@@ -56,7 +61,9 @@ extension Checks {
       let read = try check.process("read it in another process") { session in
         let open = try session.open(path, graph.model, isReadOnly: true)
         return try withExtendedLifetime(open) {
-          Seen(uuid: open.store.identifier.uuidString, origin: open.store.metadata.entries["Origin"].map { "\($0)" }, text: try GraphText(open.store))
+          Seen(
+            uuid: open.store.identifier.uuidString, origin: open.store.metadata.entries["Origin"].map { "\($0)" },
+            text: try GraphText(open.store))
         }
       }
       try check.expectSame(read.text, graph.text(made.references), "the graph")
@@ -67,7 +74,8 @@ extension Checks {
     },
     CheckDefinition(
       "INI-04", "A store that is opened, read and removed is not written to", from: initDocument,
-      by: "bytes, inode and times before and after; every system call is looked at", causes: ["the file was opened for writing, in case"],
+      by: "bytes, inode and times before and after; every system call is looked at",
+      causes: ["the file was opened for writing, in case"],
       catches: ["truncatesExisting"]
     ) { check in
       let (path, graph, _) = try check.golden()
@@ -80,7 +88,9 @@ extension Checks {
         try open.coordinator.remove(open.store)
         return count
       }
-      guard case .value(let count) = end else { throw ExpectationFailure(expected: "the store is read", actual: "\(end)") }
+      guard case .value(let count) = end else {
+        throw ExpectationFailure(expected: "the store is read", actual: "\(end)")
+      }
       try check.expectEqual(count, graph.objects.count, "objects")
       try check.expectUntouched(path, bytes, "after it was removed")
       try check.expectEqual(Files.stamps(path), stamps, "inode, size and time of change")
@@ -88,7 +98,8 @@ extension Checks {
     },
     CheckDefinition(
       "INI-05", "Where the folder is missing, the store is refused and nothing is made", from: kit,
-      by: "a store is added three folders below one that is there", causes: ["folders were made on the way"], catches: ["createsParents"]
+      by: "a store is added three folders below one that is there", causes: ["folders were made on the way"],
+      catches: ["createsParents"]
     ) { check in
       let path = check.path("a/b/c")
       _ = try check.refusal(of: "a store in a folder that is missing", codes: ["cannotCreate", "notFound"]) { session in
@@ -105,11 +116,14 @@ extension Checks {
       Files.makeFolder(path)
       Files.write(Array("not a store\n".utf8), to: path + "/note.txt")
       let before = Files.content(path)
-      _ = try check.refusal(of: "a store where a folder with a text lies") { try $0.open(path, Models.nodes).store.type }
+      _ = try check.refusal(of: "a store where a folder with a text lies") {
+        try $0.open(path, Models.nodes).store.type
+      }
       try check.expectUntouched(path, before, "the folder")
     },
     CheckDefinition(
-      "INI-07", "A symbolic link to a store stays a link; the store that it leads to is the one that is saved", from: kit,
+      "INI-07", "A symbolic link to a store stays a link; the store that it leads to is the one that is saved",
+      from: kit,
       by: "a store is opened by a link in another folder and saved; link and target are looked at",
       causes: ["the file was replaced at the name that was given"], catches: ["blindToLinks"]
     ) { check in
@@ -123,7 +137,8 @@ extension Checks {
       try check.expect(names.contains("by the link"), "the target has what was saved", "it has \(names)")
     },
     CheckDefinition(
-      "INI-08", "A link to nothing: the store begins where it leads, or is refused; never half of both", level: .should, from: kit,
+      "INI-08", "A link to nothing: the store begins where it leads, or is refused; never half of both", level: .should,
+      from: kit,
       by: "a new store is saved by a link whose target is missing", causes: ["the link was taken for the store"],
       catches: ["danglingLinkHalfDone"]
     ) { check in
@@ -143,23 +158,33 @@ extension Checks {
       }
     },
     CheckDefinition(
-      "INI-09", "Links that lead in a circle are refused at once", level: .should, from: kit, by: "two links that lead to each other",
+      "INI-09", "Links that lead in a circle are refused at once", level: .should, from: kit,
+      by: "two links that lead to each other",
       causes: ["links were followed without a bound"], catches: ["blindToLinks"]
     ) { check in
       let one = check.path("one")
       let two = check.path("two")
-      guard symlink(two, one) == 0, symlink(one, two) == 0 else { throw Skipped(reason: "no symbolic link can be made") }
-      _ = try check.refusal(of: "a store behind a circle of links", seconds: 2) { try $0.open(one, Models.nodes).store.type }
-      try check.expectEqual(Files.names(in: check.folder), [one, two].map { String($0.dropFirst(check.folder.count + 1)) }, "what lies there")
+      guard symlink(two, one) == 0, symlink(one, two) == 0 else {
+        throw Skipped(reason: "no symbolic link can be made")
+      }
+      _ = try check.refusal(of: "a store behind a circle of links", seconds: 2) {
+        try $0.open(one, Models.nodes).store.type
+      }
+      try check.expectEqual(
+        Files.names(in: check.folder), [one, two].map { String($0.dropFirst(check.folder.count + 1)) },
+        "what lies there")
     },
     CheckDefinition(
-      "INI-10", "A pipe, a socket and a device are refused, and nobody waits for them", from: kit, by: "a store is added at each of them",
+      "INI-10", "A pipe, a socket and a device are refused, and nobody waits for them", from: kit,
+      by: "a store is added at each of them",
       causes: ["what kind of file it is was not asked before it was opened"], catches: ["takesPipesForFiles"]
     ) { check in
       let pipe = check.path("pipe")
       guard mkfifo(pipe, 0o644) == 0 else { throw Skipped(reason: "no pipe can be made") }
       for path in [pipe, "/dev/null", "/dev/full"] {
-        _ = try check.refusal(of: "a store at \(path == pipe ? "a pipe" : path)", seconds: 3) { try $0.open(path, Models.nodes).store.type }
+        _ = try check.refusal(of: "a store at \(path == pipe ? "a pipe" : path)", seconds: 3) {
+          try $0.open(path, Models.nodes).store.type
+        }
       }
     },
     CheckDefinition(
@@ -184,14 +209,16 @@ extension Checks {
       }
       let read = try check.process("read it") { session in try asOwner { try session.read(path, graph.model) } }
       try check.expectSame(read, text, "the graph")
-      _ = try check.refusal(of: "saving over a file that is protected", codes: ["permissionDenied", "readOnly"]) { session in
+      _ = try check.refusal(of: "saving over a file that is protected", codes: ["permissionDenied", "readOnly"]) {
+        session in
         try asOwner { try session.changeName(path, graph, to: "changed") }
       }
       try check.expectUntouched(path, before, "after the refusal")
     },
     CheckDefinition(
       "INI-12", "A store that is opened for reading only is never written to, and refuses to be saved", from: kit,
-      by: "a whole life with the option; every system call is looked at", causes: ["a lock or a temporary file was made all the same"],
+      by: "a whole life with the option; every system call is looked at",
+      causes: ["a lock or a temporary file was made all the same"],
       catches: ["writesUnderReadOnly"]
     ) { check in
       let (path, graph, _) = try check.golden()
@@ -217,21 +244,25 @@ extension Checks {
   /// What a store is called, which options it takes, and what a refusal leaves.
   static let namesAndOptions: [CheckDefinition] = [
     CheckDefinition(
-      "INI-22", "Names of every kind are the store’s own, and stay where they were when the current folder changes", from: kit,
-      by: "names with blanks, %, #, line ends, accents in both forms, 200 bytes; a relative path, and another current folder before the save",
+      "INI-22", "Names of every kind are the store’s own, and stay where they were when the current folder changes",
+      from: kit,
+      by:
+        "names with blanks, %, #, line ends, accents in both forms, 200 bytes; a relative path, and another current folder before the save",
       causes: ["a path went through a URL", "a relative path was looked up again"],
       catches: ["percentEncodesPath", "relativePathAfterChdir"]
     ) { check in
       let graph = Models.golden()
       let names = [
-        "with blank", "100%25", "a#b?c", "line\nend", "emoji 👩‍👩‍👧", "caf\u{E9}", "cafe\u{301}", "-dash", "a;b&c", String(repeating: "x", count: 200),
+        "with blank", "100%25", "a#b?c", "line\nend", "emoji 👩‍👩‍👧", "caf\u{E9}", "cafe\u{301}", "-dash", "a;b&c",
+        String(repeating: "x", count: 200),
       ]
       for (number, name) in names.enumerated() {
         Files.makeFolder(check.folder + "/\(number)")
         let path = check.path("\(number)/\(name)")
         try check.expectKept(graph, "a store named \(GraphText.shown(name))", path: path)
         let own = Array(path.utf8.dropFirst("\(check.folder)/\(number)/".utf8.count))
-        try check.expectEqual(Files.names(in: check.folder + "/\(number)").map { Array($0.utf8) }, [own], "the bytes of the names there")
+        try check.expectEqual(
+          Files.names(in: check.folder + "/\(number)").map { Array($0.utf8) }, [own], "the bytes of the names there")
       }
       Files.makeFolder(check.folder + "/here")
       Files.makeFolder(check.folder + "/there")
@@ -251,7 +282,8 @@ extension Checks {
       try check.expectSame(read, graph.text(references), "the graph")
     },
     CheckDefinition(
-      "INI-23", "Options that a format has take its values and no others; options that it has not are refused", level: .should,
+      "INI-23", "Options that a format has take its values and no others; options that it has not are refused",
+      level: .should,
       from: "NSAtomicStore, “as well as the options”",
       by: "every option that the traits name, with each of its values, and with another; a name that is none",
       causes: ["options were not looked at"], catches: ["takesAnyOption"]
@@ -263,7 +295,9 @@ extension Checks {
       let all = check.traits.readOptions + check.traits.writeOptions
       for (number, option) in all.enumerated() {
         guard let values = option.values else { continue }
-        _ = try check.refusal(of: "the option \(option.name) with a value that it does not take", codes: ["invalidOption"]) { session in
+        _ = try check.refusal(
+          of: "the option \(option.name) with a value that it does not take", codes: ["invalidOption"]
+        ) { session in
           try session.open(check.path("none"), Models.nodes, options: [option.name: "no such value"]).store.type
         }
         for value in values {
@@ -283,7 +317,8 @@ extension Checks {
     },
     CheckDefinition(
       "INI-24", "A store that is refused leaves no descriptor open and no file behind", from: kit,
-      by: "a hundred stores that are damaged are added in one process", causes: ["an early return went past the closing"],
+      by: "a hundred stores that are damaged are added in one process",
+      causes: ["an early return went past the closing"],
       catches: ["leaksDescriptorOnError", "cleansUpForCoordinatorsOnly"]
     ) { check in
       let (path, graph, _) = try check.golden()
@@ -348,13 +383,17 @@ extension CheckContext {
   func names(_ path: String, _ graph: Graph) throws -> [String] {
     try process("read the names") { session in
       let open = try session.open(path, graph.model, isReadOnly: true)
-      return try withExtendedLifetime(open) { try session.all(open, "Node").map { "\(try $0.value(forKey: "name") ?? "nil")" } }
+      return try withExtendedLifetime(open) {
+        try session.all(open, "Node").map { "\(try $0.value(forKey: "name") ?? "nil")" }
+      }
     }
   }
 
   /// Cuts the largest file of a store in two thirds: far enough to be known as the format’s.
   func cutShort(_ path: String) throws {
-    guard let content = Files.content(path), let largest = content.max(by: { ($0.value.count, $1.key) < ($1.value.count, $0.key) }) else {
+    guard let content = Files.content(path),
+      let largest = content.max(by: { ($0.value.count, $1.key) < ($1.value.count, $0.key) })
+    else {
       throw ExpectationFailure(expected: "a store lies there", actual: "nothing does")
     }
     let member = largest.key.isEmpty ? path : path + "/" + largest.key

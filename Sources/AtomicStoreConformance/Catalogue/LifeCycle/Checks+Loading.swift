@@ -8,15 +8,18 @@ extension Checks {
   static let loading: [CheckDefinition] = [
     CheckDefinition(
       "LOD-01", "As many objects of each entity come back as were saved", from: loadDocument,
-      by: "objects of five entities are saved, and counted in another process", causes: ["the load said that it was done, and did nothing"],
+      by: "objects of five entities are saved, and counted in another process",
+      causes: ["the load said that it was done, and did nothing"],
       catches: ["loadReturnsTrueAndNothing"]
     ) { check in
       let path = check.path()
-      let wanted = check.hasRoomForMany ? ["Person": 7, "Employee": 5, "Manager": 3, "Team": 2, "Desk": 1] : ["Node": 7]
+      let wanted =
+        check.hasRoomForMany ? ["Person": 7, "Employee": 5, "Manager": 3, "Team": 2, "Desk": 1] : ["Node": 7]
       let graph = check.counted(wanted)
       _ = try check.process("save \(graph.objects.count) objects") { try $0.write(graph, to: path) }
       let text = try check.process("read them in another process") { try $0.read(path, graph.model) }
-      try check.expectEqual(Dictionary(uniqueKeysWithValues: wanted.keys.map { ($0, text.count(of: $0)) }), wanted, "objects by entity")
+      try check.expectEqual(
+        Dictionary(uniqueKeysWithValues: wanted.keys.map { ($0, text.count(of: $0)) }), wanted, "objects by entity")
       try check.expectEqual(text.count, graph.objects.count, "objects")
     },
     CheckDefinition(
@@ -30,7 +33,9 @@ extension Checks {
       let seen = try check.process("fetch them in another process") { session in
         let open = try session.open(path, graph.model, isReadOnly: true)
         return try withExtendedLifetime(open) {
-          try session.all(open, "Person").map { ["\(try $0.value(forKey: "name") ?? "")", $0.objectID.entityName, $0.entity.name] }
+          try session.all(open, "Person").map {
+            ["\(try $0.value(forKey: "name") ?? "")", $0.objectID.entityName, $0.entity.name]
+          }
         }
       }
       try check.expectEqual(seen.count, 6, "objects")
@@ -69,7 +74,8 @@ extension Checks {
         let open = try session.open(path, graph.model, isReadOnly: true)
         return try withExtendedLifetime(open) {
           try uris.keys.reduce(into: [String: String]()) { names, uri in
-            guard let id = open.coordinator.managedObjectID(forURIRepresentation: uri), open.store.node(for: id) != nil else { return }
+            guard let id = open.coordinator.managedObjectID(forURIRepresentation: uri), open.store.node(for: id) != nil
+            else { return }
             names[uri] = "\(try open.context.existingObject(with: id).value(forKey: "name") ?? "")"
           }
         }
@@ -80,14 +86,17 @@ extension Checks {
       "LOD-04", "Each node’s values are its own, and can be set again and again",
       from: "Atomic Store Life-cycle, Loading: “a mutable property cache”",
       by: "one object is changed, to nothing, and to a value, with a save after each; the others are compared",
-      causes: ["nodes shared a table of values", "a value that was taken away came back"], catches: ["sharedCache", "immutableCache"]
+      causes: ["nodes shared a table of values", "a value that was taken away came back"],
+      catches: ["sharedCache", "immutableCache"]
     ) { check in
       let (path, graph, text) = try check.golden()
       for value in ["one", nil, "two"] as [String?] {
         let name = try check.process("set one name to \(value ?? "nil") and save, in one process") { session in
           let open = try session.open(path, graph.model)
           return try withExtendedLifetime(open) {
-            guard let object = try session.all(open, "Node").first else { throw ExpectationFailure(expected: "an object", actual: "none") }
+            guard let object = try session.all(open, "Node").first else {
+              throw ExpectationFailure(expected: "an object", actual: "none")
+            }
             try object.setValue("before", forKey: "name")
             try open.context.save()
             try object.setValue(value, forKey: "name")
@@ -97,11 +106,14 @@ extension Checks {
         }
         var wanted = text
         wanted.objects[GraphText.Key(name)]?[GraphText.Key("name")] = value.flatMap { GraphText.value(.string($0)) }
-        try check.expectSame(try check.process("read it") { try $0.read(path, graph.model) }, wanted, "the one that was changed, and the others")
+        try check.expectSame(
+          try check.process("read it") { try $0.read(path, graph.model) }, wanted,
+          "the one that was changed, and the others")
       }
     },
     CheckDefinition(
-      "LOD-05", "Every node can be found by its ID", from: "Atomic Store Life-cycle, Loading: “register them with the store”",
+      "LOD-05", "Every node can be found by its ID",
+      from: "Atomic Store Life-cycle, Loading: “register them with the store”",
       by: "a thousand objects; each reference that was given is looked up in another process",
       causes: ["the last part of a batch was left out"],
       catches: ["forgetsToRegister"]
@@ -115,7 +127,9 @@ extension Checks {
           let nodes = open.store.nodes
           let entity = nodes.model.entity(named: "Sample")?.index ?? 0
           let names = Set(nodes.handles(of: entity).map { "Sample/\(nodes.reference(of: $0))" })
-          let found = nodes.handles(of: entity).filter { nodes.handle(for: nodes.reference(of: $0), entity: entity) == $0 }.count
+          let found = nodes.handles(of: entity).filter {
+            nodes.handle(for: nodes.reference(of: $0), entity: entity) == $0
+          }.count
           return [references.values.filter { names.contains($0) }.count, found]
         }
       }
@@ -125,7 +139,8 @@ extension Checks {
       "LOD-06", "Two objects of one reference are an error", profile: .hostile, from: loadDocument,
       by: "one object’s reference is written over another’s in the file, wherever it stands",
       causes: ["the later one took the place of the earlier one"],
-      catches: ["renumbersDuplicates"], demand: { traits in
+      catches: ["renumbersDuplicates"],
+      demand: { traits in
         traits.references == .derived ? .notApplicable("references are derived") : .applies
       }
     ) { check in
@@ -145,7 +160,9 @@ extension Checks {
       var content = Files.content(path) ?? [:]
       var found = false
       for (member, bytes) in content {
-        func big(_ number: Int64, _ width: Int) -> [UInt8] { (0..<width).reversed().map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) } }
+        func big(_ number: Int64, _ width: Int) -> [UInt8] {
+          (0..<width).reversed().map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
+        }
         var forms: [([UInt8], [UInt8])] = [(Array("2222222".utf8), Array("1111111".utf8))]
         for width in [8, 4] {
           forms.append((big(2_222_222, width), big(1_111_111, width)))
@@ -165,7 +182,8 @@ extension Checks {
       }
     },
     CheckDefinition(
-      "LOD-07", "Loading a store again gives its objects once", from: "Atomic Store Life-cycle, Initialization: load: follows",
+      "LOD-07", "Loading a store again gives its objects once",
+      from: "Atomic Store Life-cycle, Initialization: load: follows",
       by: "a store that another one saved meanwhile is read again by the save of the first",
       causes: ["nodes of the first load were still there"],
       catches: ["loadTwiceDoubles"]
@@ -178,7 +196,9 @@ extension Checks {
           _ = try two.context.insertNewObject(forEntityName: "Node")
           try two.context.save()
           _ = try one.context.insertNewObject(forEntityName: "Node")
-          do { try one.context.save() } catch let error as ManagedObjectError where error.underlying is PersistentStoreError {
+          do { try one.context.save() } catch let error as ManagedObjectError
+            where error.underlying is PersistentStoreError
+          {
             return [two.store.nodes.count, try session.all(two, "Node").count + 1]
           }
           return [one.store.nodes.count, try session.all(one, "Node").count]
@@ -197,7 +217,9 @@ extension Checks {
       let path = check.path()
       var graph = check.counted(["Manager": 2])
       for place in graph.objects.indices {
-        graph.objects[place].values = ["name": .string("n\(place)"), "age": .integer(40), "salary": .double(1.5), "title": .string("t")]
+        graph.objects[place].values = [
+          "name": .string("n\(place)"), "age": .integer(40), "salary": .double(1.5), "title": .string("t"),
+        ]
       }
       let made = graph
       _ = try check.process("save two managers") { try $0.write(made, to: path) }
@@ -220,7 +242,9 @@ extension Checks {
           return lines.sorted()
         }
       }
-      try check.expectEqual(seen, ["age=40", "age=40", "name=n0", "name=n1", "salary=1.5", "salary=1.5", "title=t", "title=t"], "values by name")
+      try check.expectEqual(
+        seen, ["age=40", "age=40", "name=n0", "name=n1", "salary=1.5", "salary=1.5", "title=t", "title=t"],
+        "values by name")
     },
     CheckDefinition(
       "LOD-10", "A load that fails leaves the coordinator without the store, and the error tells the file",
@@ -240,7 +264,9 @@ extension Checks {
       try check.expectEqual(left, 0, "stores of the coordinator")
       let error = try check.refusal(of: "a store that was cut short") { try $0.open(path, graph.model).store.type }
       try check.expect(error.hasFile, "the error tells the file", error.text)
-      if isText, !Files.isFolder(path) { try check.expect(error.hasPlace, "the error tells the line or the byte", error.text) }
+      if isText, !Files.isFolder(path) {
+        try check.expect(error.hasPlace, "the error tells the line or the byte", error.text)
+      }
     },
     CheckDefinition(
       "LOD-11", "Of a load that failed nothing is left for the next one", from: kit,
@@ -255,7 +281,8 @@ extension Checks {
         let type = session.subject.type.storeType
         do {
           let store = try coordinator.addPersistentStore(type: type, at: path)
-          throw ExpectationFailure(expected: "the damaged store is refused", actual: "it has \(store.nodes.count) objects")
+          throw ExpectationFailure(
+            expected: "the damaged store is refused", actual: "it has \(store.nodes.count) objects")
         } catch is PersistentStoreError {}
         Files.put(intact, at: path)
         return try GraphText(try coordinator.addPersistentStore(type: type, at: path))
@@ -264,7 +291,8 @@ extension Checks {
     },
     CheckDefinition(
       "LOD-12", "The order of objects does not matter: relationships lead forward and back", from: loadDocument,
-      by: "one graph, its objects made in ten different orders", causes: ["what an object leads to had to be there already"],
+      by: "one graph, its objects made in ten different orders",
+      causes: ["what an object leads to had to be there already"],
       catches: ["forwardReferencesDropped"]
     ) { check in
       var state = check.seed
@@ -282,7 +310,8 @@ extension Checks {
   static let loadDocument = "Atomic Store Life-cycle, Loading"
 
   static let manyEntities: @Sendable (StoreTraits) -> CheckDefinition.Demand = { traits in
-    traits.maximumEntities.map { $0 < 5 } ?? false ? .notApplicable("maximumEntities is \(traits.maximumEntities ?? 0)") : .applies
+    traits.maximumEntities.map { $0 < 5 } ?? false
+      ? .notApplicable("maximumEntities is \(traits.maximumEntities ?? 0)") : .applies
   }
 }
 

@@ -10,7 +10,8 @@ extension Checks {
     CheckDefinition(
       "MET-01", "The metadata is right before the objects are loaded", from: metadataDocument,
       by: "metadata and load are watched while a store is opened; a new store is asked right after it was added",
-      causes: ["type or UUID were known after the load only"], catches: ["metadataOnlyAfterLoad"], demand: metadataIsKept
+      causes: ["type or UUID were known after the load only"], catches: ["metadataOnlyAfterLoad"],
+      demand: metadataIsKept
     ) { check in
       let (path, graph, _) = try check.golden()
       let uuid = try check.process("ask for the metadata alone") { try $0.metadata(path).uuid.uuidString }
@@ -35,14 +36,18 @@ extension Checks {
       try check.expectEqual(steps, ["metadata \(check.subject.type.storeType) \(uuid)", "load"], "the steps")
       let fresh = try check.process("begin a new store") { session in
         let open = try session.open(check.path("new"), graph.model)
-        return withExtendedLifetime(open) { [open.store.metadata.storeType, open.store.metadata.uuid.uuidString, open.store.identifier.uuidString] }
+        return withExtendedLifetime(open) {
+          [open.store.metadata.storeType, open.store.metadata.uuid.uuidString, open.store.identifier.uuidString]
+        }
       }
       try check.expectEqual(fresh[0], check.subject.type.storeType, "the new store’s type")
       try check.expect(fresh[1] == fresh[2] && fresh[1] != noUUID, "the new store has a UUID", "\(fresh)")
     },
     CheckDefinition(
-      "MET-02", "New stores have UUIDs of their own", from: metadataDocument, by: "a hundred stores are saved; their metadata is read",
-      causes: ["a UUID was written into the program", "what it is made from is the same for all"], catches: ["constantUUID"],
+      "MET-02", "New stores have UUIDs of their own", from: metadataDocument,
+      by: "a hundred stores are saved; their metadata is read",
+      causes: ["a UUID was written into the program", "what it is made from is the same for all"],
+      catches: ["constantUUID"],
       demand: metadataIsKept
     ) { check in
       let uuids = try check.process("save a hundred stores") { session in
@@ -98,27 +103,33 @@ extension Checks {
     },
     CheckDefinition(
       "MET-05", "Metadata of the application comes back by type and to the bit", from: savingDocument,
-      by: "texts, integers, doubles, truth values, dates, bytes, lists and tables; empty ones too; read in another process",
+      by:
+        "texts, integers, doubles, truth values, dates, bytes, lists and tables; empty ones too; read in another process",
       causes: ["a value became a text", "empty and missing were taken for one"], catches: ["dropsCustomMetadata"],
       demand: metadataIsKept
     ) { check in
       let path = check.path()
       let wanted = sampleEntries
       _ = try check.process("save a store with metadata") { try $0.write(Models.golden(), to: path, metadata: wanted) }
-      let read = try check.process("read it in another process") { session in shown(try session.metadata(path).entries) }
+      let read = try check.process("read it in another process") { session in shown(try session.metadata(path).entries)
+      }
       for (key, text) in shown(wanted).sorted(by: { $0.key < $1.key }) {
         try check.expect(read[key] == text, "\(key): \(text)", read[key] ?? "missing")
       }
     },
     CheckDefinition(
       "MET-06", "Metadata can be read alone: no model, no objects, nothing written, and what was saved last",
-      from: "NSPersistentStore, metadataForPersistentStoreWithURL", by: "read alone under a watch; and after a save in the same process",
-      causes: ["the store was opened for it", "an earlier answer was kept"], catches: ["writesUnderReadOnly", "mixesTwoVersions"],
+      from: "NSPersistentStore, metadataForPersistentStoreWithURL",
+      by: "read alone under a watch; and after a save in the same process",
+      causes: ["the store was opened for it", "an earlier answer was kept"],
+      catches: ["writesUnderReadOnly", "mixesTwoVersions"],
       demand: metadataIsKept
     ) { check in
       let path = check.path()
       let graph = Models.golden()
-      _ = try check.process("save a store with metadata") { try $0.write(graph, to: path, metadata: entries(["Which": .string("first")])) }
+      _ = try check.process("save a store with metadata") {
+        try $0.write(graph, to: path, metadata: entries(["Which": .string("first")]))
+      }
       let before = Files.stamps(check.folder)
       let plan = try FaultPlan()
       let end = try check.attempt("read the metadata alone", faults: plan) { session in
@@ -131,9 +142,12 @@ extension Checks {
           }
         }
         let metadata = try session.metadata(path)
-        return shown(metadata.entries).merging(["loads": "\(loads.value)", "type": metadata.storeType]) { one, _ in one }
+        return shown(metadata.entries).merging(["loads": "\(loads.value)", "type": metadata.storeType]) { one, _ in one
+        }
       }
-      guard case .value(let read) = end else { throw ExpectationFailure(expected: "the metadata is read", actual: "\(end)") }
+      guard case .value(let read) = end else {
+        throw ExpectationFailure(expected: "the metadata is read", actual: "\(end)")
+      }
       try check.expectEqual(read["Which"], "string first", "the entry")
       try check.expectEqual(read["type"], check.subject.type.storeType, "the type")
       try check.expectEqual(read["loads"], "0", "loads")
@@ -146,13 +160,16 @@ extension Checks {
           try open.store.setMetadata(entries(["Which": .string("second")]))
           try open.context.save()
           if open.store.hasUnsavedMetadata { try open.coordinator.save(open.store) }
-          return [shown(open.store.metadata.entries)["Which"] ?? "", shown(try session.metadata(path).entries)["Which"] ?? ""]
+          return [
+            shown(open.store.metadata.entries)["Which"] ?? "", shown(try session.metadata(path).entries)["Which"] ?? "",
+          ]
         }
       }
       try check.expectEqual(both, ["string second", "string second"], "the entry of the open store, and read alone")
     },
     CheckDefinition(
-      "MET-07", "Setting metadata alone changes nothing else", from: "NSPersistentStore, setMetadata:forPersistentStoreWithURL",
+      "MET-07", "Setting metadata alone changes nothing else",
+      from: "NSPersistentStore, setMetadata:forPersistentStoreWithURL",
       by: "the graph and the UUID before and after", causes: ["the store was written without its objects"],
       catches: ["staticWriteDropsData"], demand: metadataIsKept
     ) { check in
@@ -168,7 +185,8 @@ extension Checks {
     },
     CheckDefinition(
       "MET-08", "Asking nothing, an empty file and a damaged one for metadata is an error that leaves no file",
-      from: "NSPersistentStore, metadataForPersistentStoreWithURL", by: "each is asked; what lies in the folder is compared",
+      from: "NSPersistentStore, metadataForPersistentStoreWithURL",
+      by: "each is asked; what lies in the folder is compared",
       causes: ["the file was made to have something to read"], catches: ["staticReadCreatesFile"]
     ) { check in
       let (path, _, _) = try check.golden()
@@ -178,7 +196,9 @@ extension Checks {
       Files.put(content.mapValues { Array($0.prefix(48)) }, at: path)
       Files.write([], to: check.path("empty"))
       let before = Files.stamps(check.folder)
-      for (what, at) in [("nothing", check.path("nothing")), ("an empty file", check.path("empty")), ("a damaged store", path)] {
+      for (what, at) in [
+        ("nothing", check.path("nothing")), ("an empty file", check.path("empty")), ("a damaged store", path),
+      ] {
         _ = try check.refusal(of: "asking \(what) for metadata") { try $0.metadata(at).storeType }
       }
       try check.expectEqual(Files.stamps(check.folder), before, "what lies in the folder")
@@ -198,25 +218,36 @@ extension Checks {
           return true
         }
       }
-      let read = try check.process("read it in another process") { session in shown(try session.metadata(path).entries)["Which"] ?? "missing" }
+      let read = try check.process("read it in another process") { session in
+        shown(try session.metadata(path).entries)["Which"] ?? "missing"
+      }
       try check.expectEqual(read, "string set", "the entry")
       try check.expectSame(try check.process("read the graph") { try $0.read(path, graph.model) }, text, "the graph")
     },
     CheckDefinition(
-      "MET-10", "Version hashes and identifiers go through untouched", from: "NSPersistentStore, “store versioning information”",
-      by: "a table of 32-byte hashes by entity is saved and compared by bytes", causes: ["keys that are not known were left out"],
+      "MET-10", "Version hashes and identifiers go through untouched",
+      from: "NSPersistentStore, “store versioning information”",
+      by: "a table of 32-byte hashes by entity is saved and compared by bytes",
+      causes: ["keys that are not known were left out"],
       catches: ["dropsVersionHashes"], demand: metadataIsKept
     ) { check in
       let path = check.path()
       let hashes = try ManagedObjectModel(Models.golden().model).versionHashes
       // Those of the model: the kit writes them with each save, and would write over others.
       let wanted = entries([
-        VersionHashes.metadataKey: hashes.propertyList, VersionHashes.versionMetadataKey: .integer(Int128(VersionHashes.version)),
-        VersionHashes.digestMetadataKey: .string(hashes.digest), VersionHashes.checksumMetadataKey: .string(hashes.checksum),
-        VersionHashes.identifiersMetadataKey: .array([.string("1.0"), .string("")]), "NSPersistenceFrameworkVersion": .integer(1_500),
+        VersionHashes.metadataKey: hashes.propertyList,
+        VersionHashes.versionMetadataKey: .integer(Int128(VersionHashes.version)),
+        VersionHashes.digestMetadataKey: .string(hashes.digest),
+        VersionHashes.checksumMetadataKey: .string(hashes.checksum),
+        VersionHashes.identifiersMetadataKey: .array([.string("1.0"), .string("")]),
+        "NSPersistenceFrameworkVersion": .integer(1_500),
       ])
-      _ = try check.process("save a store with version hashes") { try $0.write(Models.golden(), to: path, metadata: wanted) }
-      _ = try check.process("save it again in another process") { try $0.changeName(path, Models.golden(), to: "changed") }
+      _ = try check.process("save a store with version hashes") {
+        try $0.write(Models.golden(), to: path, metadata: wanted)
+      }
+      _ = try check.process("save it again in another process") {
+        try $0.changeName(path, Models.golden(), to: "changed")
+      }
       let read = try check.process("read the metadata") { session in shown(try session.metadata(path).entries) }
       for (key, text) in shown(wanted).sorted(by: { $0.key < $1.key }) {
         try check.expect(read[key] == text, "\(key): \(text)", read[key] ?? "missing")
@@ -224,21 +255,34 @@ extension Checks {
     },
     CheckDefinition(
       "MET-12", "Names of metadata and names of data do not meet", from: kit,
-      by: "an entity and attributes named as metadata is, and entries named as they are", causes: ["both were kept in one table"],
+      by: "an entity and attributes named as metadata is, and entries named as they are",
+      causes: ["both were kept in one table"],
       catches: ["metadataNamespaceClash"], demand: metadataIsKept
     ) { check in
-      let names = ["NSStoreUUID", "NSStoreType", "version", "metadata", "type", "uuid", "id", "entity", "model", "lastReference", "Origin"]
+      let names = [
+        "NSStoreUUID", "NSStoreType", "version", "metadata", "type", "uuid", "id", "entity", "model", "lastReference",
+        "Origin",
+      ]
       var graph = Graph(Models.attributes(names.map { ($0, .string) }, entity: "metadata"))
       for number in 0..<3 {
-        graph.objects.append(.init(label: "\(number)", entity: "metadata", values: names.reduce(into: [:]) { $0[$1] = .string("\($1) \(number)") }))
+        graph.objects.append(
+          .init(
+            label: "\(number)", entity: "metadata",
+            values: names.reduce(into: [:]) { $0[$1] = .string("\($1) \(number)") }))
       }
       let path = check.path()
       let made = graph
-      let wanted = entries(names.filter { !StoreMetadata.reservedKeys.contains($0) }.reduce(into: [:]) { $0[$1] = .string("entry \($1)") })
-      let references = try check.process("save objects and metadata of the same names") { try $0.write(made, to: path, metadata: wanted) }
-      try check.expectSame(try check.process("read the objects") { try $0.read(path, made.model) }, made.text(references), "the graph")
+      let wanted = entries(
+        names.filter { !StoreMetadata.reservedKeys.contains($0) }.reduce(into: [:]) { $0[$1] = .string("entry \($1)") })
+      let references = try check.process("save objects and metadata of the same names") {
+        try $0.write(made, to: path, metadata: wanted)
+      }
+      try check.expectSame(
+        try check.process("read the objects") { try $0.read(path, made.model) }, made.text(references), "the graph")
       let read = try check.process("read the metadata") { session in shown(try session.metadata(path).entries) }
-      for (key, text) in shown(wanted).sorted(by: { $0.key < $1.key }) { try check.expectEqual(read[key], text, "the entry \(key)") }
+      for (key, text) in shown(wanted).sorted(by: { $0.key < $1.key }) {
+        try check.expectEqual(read[key], text, "the entry \(key)")
+      }
     },
     CheckDefinition(
       "MET-13", "Setting metadata is done whole or not at all", profile: .durable, from: kit,
@@ -251,7 +295,9 @@ extension Checks {
       var number = 1
       while number < 200 {
         let plan = try FaultPlan(CSF_KILL, at: number)
-        _ = try check.attempt("set metadata, and be killed before call \(number)", faults: plan) { try $0.setMetadata(["Which": .string("set")], path) }
+        _ = try check.attempt("set metadata, and be killed before call \(number)", faults: plan) {
+          try $0.setMetadata(["Which": .string("set")], path)
+        }
         guard plan.wasReached else { break }
         let seen = try check.process("read it after that") { session in
           let open = try session.open(path, graph.model, isReadOnly: true)
@@ -260,7 +306,8 @@ extension Checks {
           }
         }
         try check.expectSame(seen.text, text, "killed before call \(number): the graph")
-        try check.expect(seen.origin == nil || seen.origin == "string set", "the entry is there or not", seen.origin ?? "")
+        try check.expect(
+          seen.origin == nil || seen.origin == "string set", "the entry is there or not", seen.origin ?? "")
         check.record.mark(seen.origin == nil ? "old" : "new")
         Files.put(intact, at: path)
         number += 1
@@ -273,9 +320,12 @@ extension Checks {
   static let savingDocument = "Atomic Store Life-cycle, Saving: “the data (the cache nodes) and the metadata”"
 
   static let sampleEntries = entries([
-    "Text": .string("ä <&\"'> \u{1F600}"), "Empty text": .string(""), "Least": .integer(Int128(Int64.min)), "Greatest": .integer(Int128(Int64.max)),
-    "Zero": .integer(0), "Negative zero": .real(-0.0), "Tenth": .real(0.1), "Tiny": .real(.leastNonzeroMagnitude), "True": .boolean(true),
-    "False": .boolean(false), "Date": .date(Date(timeIntervalSinceReferenceDate: 700_000_000)), "Bytes": .data(Data((0...255).map { UInt8($0) })),
+    "Text": .string("ä <&\"'> \u{1F600}"), "Empty text": .string(""), "Least": .integer(Int128(Int64.min)),
+    "Greatest": .integer(Int128(Int64.max)),
+    "Zero": .integer(0), "Negative zero": .real(-0.0), "Tenth": .real(0.1), "Tiny": .real(.leastNonzeroMagnitude),
+    "True": .boolean(true),
+    "False": .boolean(false), "Date": .date(Date(timeIntervalSinceReferenceDate: 700_000_000)),
+    "Bytes": .data(Data((0...255).map { UInt8($0) })),
     "No bytes": .data(Data()), "No list": .array([]), "No table": .dictionary(PropertyListDictionary()),
     "List": .array([.string("a"), .integer(1), .array([.boolean(true), .dictionary(entries(["x": .real(1)]))])]),
     "Table": .dictionary(entries(["": .string("empty key"), "b": .array([.data(Data([1]))])])),
@@ -303,10 +353,12 @@ extension Checks {
 extension StoreSession {
   /// The metadata without opening the store.
   func metadata(_ path: String) throws -> StoreMetadata {
-    try PersistentStoreCoordinator.metadataForPersistentStore(type: subject.type.storeType, at: path, registry: try registry())
+    try PersistentStoreCoordinator.metadataForPersistentStore(
+      type: subject.type.storeType, at: path, registry: try registry())
   }
   @discardableResult func setMetadata(_ list: [String: PropertyListValue], _ path: String) throws -> Bool {
-    try PersistentStoreCoordinator.setMetadata(Checks.entries(list), type: subject.type.storeType, at: path, registry: try registry())
+    try PersistentStoreCoordinator.setMetadata(
+      Checks.entries(list), type: subject.type.storeType, at: path, registry: try registry())
     return true
   }
 }

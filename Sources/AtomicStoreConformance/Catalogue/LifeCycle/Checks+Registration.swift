@@ -14,10 +14,13 @@ extension Checks {
     ) { check in
       let type = check.subject.type.storeType
       let path = check.path()
-      let error = try check.refusal(of: "a store of a type that is not registered", codes: ["unknownStoreType"]) { session in
+      let error = try check.refusal(of: "a store of a type that is not registered", codes: ["unknownStoreType"]) {
+        session in
         try session.coordinator(Models.nodes).addPersistentStore(type: "Nobody’s", at: path).type
       }
-      try check.expect(error.text.contains("Nobody’s") && error.text.contains(type), "the error tells the name, and what is registered", error.text)
+      try check.expect(
+        error.text.contains("Nobody’s") && error.text.contains(type),
+        "the error tells the name, and what is registered", error.text)
       _ = try check.refusal(of: "a new store with an extension that is nobody’s") { session in
         try session.coordinator(Models.nodes).addPersistentStore(at: check.folder + "/store.nobodys-extension").type
       }
@@ -55,12 +58,16 @@ extension Checks {
       try check.expectEqual(again, [type, type], "the type in another process")
     },
     CheckDefinition(
-      "REG-03", "The file’s metadata tells the registered type; a file that tells another one is refused", from: metadataDocument,
-      by: "the metadata is read alone; then a store is written that names another type, and opened", causes: ["the UUID alone was written"],
+      "REG-03", "The file’s metadata tells the registered type; a file that tells another one is refused",
+      from: metadataDocument,
+      by: "the metadata is read alone; then a store is written that names another type, and opened",
+      causes: ["the UUID alone was written"],
       catches: ["metadataTypeMissing"], demand: metadataIsKept
     ) { check in
       let path = check.path()
-      _ = try check.process("save a store with metadata") { try $0.write(Models.golden(), to: path, metadata: entries(["Origin": .string("here")])) }
+      _ = try check.process("save a store with metadata") {
+        try $0.write(Models.golden(), to: path, metadata: entries(["Origin": .string("here")]))
+      }
       let told = try check.process("read its metadata alone") { try $0.metadata(path).storeType }
       try check.expectEqual(told, check.subject.type.storeType, "the type")
       let other = check.path("other")
@@ -74,13 +81,16 @@ extension Checks {
         }.write(Models.golden(), to: other)
       }
       switch try check.attempt("open it", { try $0.open(other, Models.nodes).store.metadata.storeType }) {
-      case .value(let type): try check.expectEqual(type, check.subject.type.storeType, "the type of a format that writes its own name")
+      case .value(let type):
+        try check.expectEqual(type, check.subject.type.storeType, "the type of a format that writes its own name")
       case .refused(let error): try check.expect(error.code != nil, "a store error", error.text)
-      default: throw ExpectationFailure(expected: "it is refused, or tells the registered type", actual: "the process ended")
+      default:
+        throw ExpectationFailure(expected: "it is refused, or tells the registered type", actual: "the process ended")
       }
     },
     CheckDefinition(
-      "REG-04", "Registering a format again changes nothing; another one under its name is refused", level: .should, from: kit,
+      "REG-04", "Registering a format again changes nothing; another one under its name is refused", level: .should,
+      from: kit,
       by: "registered ten thousand times; then another format of the same name",
       causes: ["the name was not the same each time it was asked for"],
       catches: ["typeNameChanges"]
@@ -100,7 +110,8 @@ extension Checks {
     },
     CheckDefinition(
       "REG-09", "A format knows its own files, claims no others, and changes nothing by looking", from: kit,
-      by: "its own store, those of the other formats, and files of well-known kinds are shown to it; every system call is looked at",
+      by:
+        "its own store, those of the other formats, and files of well-known kinds are shown to it; every system call is looked at",
       causes: ["any text was taken for its own"], catches: ["greedyProbe"]
     ) { check in
       let (path, _, _) = try check.golden()
@@ -125,9 +136,15 @@ extension Checks {
           let probe = try StorePlace.inspect(at).probe()
           return ["\(session.subject.type.recognize(probe))", "\(session.subject.type.recognize(probe))"]
         }
-        guard case .value(let answers) = end else { throw ExpectationFailure(expected: "\(what): an answer", actual: "\(end)") }
+        guard case .value(let answers) = end else {
+          throw ExpectationFailure(expected: "\(what): an answer", actual: "\(end)")
+        }
         try check.expectEqual(answers[1], answers[0], "\(what): the answer when asked again")
-        if isOwn { try check.expectEqual(answers[0], "yes", what) } else { try check.expect(answers[0] != "yes", "\(what): not its own", "yes") }
+        if isOwn {
+          try check.expectEqual(answers[0], "yes", what)
+        } else {
+          try check.expect(answers[0] != "yes", "\(what): not its own", "yes")
+        }
         try check.expectNoChanges(plan)
       }
       try check.expectEqual(Files.stamps(check.folder), before, "inodes, sizes and times of change")

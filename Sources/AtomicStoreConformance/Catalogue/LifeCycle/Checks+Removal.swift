@@ -58,13 +58,16 @@ extension Checks {
           try open.coordinator.remove(open.store)
           return names
         }
-        try check.expect((Files.content(path) ?? [:]).values.contains { !$0.isEmpty }, "the file is there, with content", "it is not")
-        try check.expectSame(try check.process("read it") { try $0.read(path, graph.model) }, graph.text(references), "the graph")
+        try check.expect(
+          (Files.content(path) ?? [:]).values.contains { !$0.isEmpty }, "the file is there, with content", "it is not")
+        try check.expectSame(
+          try check.process("read it") { try $0.read(path, graph.model) }, graph.text(references), "the graph")
       }
     },
     CheckDefinition(
       "REM-04", "A file of zero bytes that was there before is not the store’s to delete", from: reservationDocument,
-      by: "a file of zero bytes is made, added, and removed unsaved", causes: ["every empty file was taken for the store’s own"],
+      by: "a file of zero bytes is made, added, and removed unsaved",
+      causes: ["every empty file was taken for the store’s own"],
       catches: ["deletesCallersFile"]
     ) { check in
       let path = check.path()
@@ -80,7 +83,8 @@ extension Checks {
     },
     CheckDefinition(
       "REM-05", "A store that is removed with unsaved changes keeps its bytes", from: reservationDocument,
-      by: "objects are changed, inserted and deleted; the store is removed", causes: ["what was not saved was written on the way out"],
+      by: "objects are changed, inserted and deleted; the store is removed",
+      causes: ["what was not saved was written on the way out"],
       catches: ["deletesExisting"]
     ) { check in
       let (path, graph, _) = try check.golden()
@@ -126,7 +130,8 @@ extension Checks {
     CheckDefinition(
       "REM-07", "When the coordinator goes, its stores clean up as if they had been removed",
       from: "Atomic Store Life-cycle, Removal: “being deallocated”",
-      by: "an unsaved store, and one that was saved, by coordinators that are let go of", causes: ["clean-up hung on being removed"],
+      by: "an unsaved store, and one that was saved, by coordinators that are let go of",
+      causes: ["clean-up hung on being removed"],
       catches: ["noCleanupOnDealloc"]
     ) { check in
       let (path, graph, text) = try check.golden()
@@ -140,12 +145,15 @@ extension Checks {
         return true
       }
       try check.expect(!Files.exists(fresh), "of the new store nothing is left", "a file is")
-      try check.expectSame(try check.process("read the other one") { try $0.read(path, graph.model) }, text, "the graph")
+      try check.expectSame(
+        try check.process("read the other one") { try $0.read(path, graph.model) }, text, "the graph")
     },
     CheckDefinition(
-      "REM-08", "After a save that failed a new store leaves no file, and an old one its old content", profile: .durable,
+      "REM-08", "After a save that failed a new store leaves no file, and an old one its old content",
+      profile: .durable,
       from: reservationDocument,
-      by: "every write fails with ENOSPC; the store is removed", causes: ["a save that was begun was taken for one that was done"],
+      by: "every write fails with ENOSPC; the store is removed",
+      causes: ["a save that was begun was taken for one that was done"],
       catches: ["deletesAfterFailedSave"]
     ) { check in
       let (path, graph, _) = try check.golden()
@@ -161,7 +169,9 @@ extension Checks {
           try open.coordinator.remove(open.store)
           return failed
         }
-        guard case .value(let failed) = end else { throw ExpectationFailure(expected: "the save fails, the removal does not", actual: "\(end)") }
+        guard case .value(let failed) = end else {
+          throw ExpectationFailure(expected: "the save fails, the removal does not", actual: "\(end)")
+        }
         try check.expect(failed, "the save fails", "it did not")
       }
       try check.expectUntouched(path, old, "the old store")
@@ -183,8 +193,10 @@ extension Checks {
       try check.expectEqual(Files.content(path), ["": [0x78]], "what lies there")
     },
     CheckDefinition(
-      "REM-11", "A store that was removed can be added again, and is the same one", from: "Atomic Store Life-cycle, Removal",
-      by: "added, changed, saved and removed three times by one coordinator", causes: ["something of the first time was kept"],
+      "REM-11", "A store that was removed can be added again, and is the same one",
+      from: "Atomic Store Life-cycle, Removal",
+      by: "added, changed, saved and removed three times by one coordinator",
+      causes: ["something of the first time was kept"],
       catches: ["staleStateAfterRemove"]
     ) { check in
       let (path, graph, _) = try check.golden()
@@ -197,16 +209,20 @@ extension Checks {
           try object.setValue("round \(round)", forKey: "name")
           try context.save()
           try coordinator.remove(store)
-          return check.traits.keepsMetadata ? "\(store.identifier.uuidString) \(store.nodes.count)" : "\(store.nodes.count)"
+          return check.traits.keepsMetadata
+            ? "\(store.identifier.uuidString) \(store.nodes.count)" : "\(store.nodes.count)"
         }
       }
       try check.expectEqual(seen.map { $0.split(separator: " ").last ?? "" }, ["9", "10", "11"], "objects")
-      try check.expectEqual(Set(seen.map { $0.split(separator: " ").first ?? "" }).count, check.traits.keepsMetadata ? 1 : 3, "different UUIDs")
+      try check.expectEqual(
+        Set(seen.map { $0.split(separator: " ").first ?? "" }).count, check.traits.keepsMetadata ? 1 : 3,
+        "different UUIDs")
     },
     CheckDefinition(
       "REM-12", "A store that was removed gives back its memory and its descriptors",
       from: "Atomic Store Life-cycle, Removal: “resource cleanup”",
-      by: "descriptors and a weak reference after twenty rounds", causes: ["the file was kept open", "two objects held each other"],
+      by: "descriptors and a weak reference after twenty rounds",
+      causes: ["the file was kept open", "two objects held each other"],
       catches: ["storeLeaks"]
     ) { check in
       let (path, graph, _) = try check.golden()
@@ -247,11 +263,14 @@ extension Checks {
       }
       guard case .value = end else { throw ExpectationFailure(expected: "the store is begun", actual: "\(end)") }
       let openings = plan.changes.filter { $0.path == path && !["close", "unlink"].contains($0.what) }.map(\.what)
-      try check.expect(openings == ["create"] || openings.isEmpty, "the file is created, and must not have been there", openings.joined(separator: ", "))
+      try check.expect(
+        openings == ["create"] || openings.isEmpty, "the file is created, and must not have been there",
+        openings.joined(separator: ", "))
     },
     CheckDefinition(
       "REM-15", "Destroying a store takes away the store, and nothing that lies beside it", from: kit,
-      by: "a store among files of like names is destroyed; what is no store is not", causes: ["a folder or a pattern was taken away"],
+      by: "a store among files of like names is destroyed; what is no store is not",
+      causes: ["a folder or a pattern was taken away"],
       catches: ["destroyDeletesFolder"]
     ) { check in
       let (path, graph, _) = try check.golden()
@@ -261,7 +280,8 @@ extension Checks {
       }
       let others = Files.names(in: check.folder).filter { $0 != name }
       _ = try check.refusal(of: "destroying what is no store") { session in
-        try session.coordinator(graph.model).destroyPersistentStore(at: check.folder + "/picture.png", type: session.subject.type.storeType)
+        try session.coordinator(graph.model).destroyPersistentStore(
+          at: check.folder + "/picture.png", type: session.subject.type.storeType)
         return true
       }
       try check.expect(Files.exists(check.folder + "/picture.png"), "it stays", "it is gone")

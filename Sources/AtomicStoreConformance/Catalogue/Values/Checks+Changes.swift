@@ -16,14 +16,16 @@ extension Checks {
       let ranks: [SpyCall.What: Int] = [.newReference: 0, .newNode: 0, .update: 1, .willRemove: 2, .save: 3]
       let order = calls.compactMap { ranks[$0.what] }
       try check.expect(
-        order == order.sorted(), "new, changed, deleted, then the file", calls.map(\.what.rawValue).joined(separator: ", "))
+        order == order.sorted(), "new, changed, deleted, then the file",
+        calls.map(\.what.rawValue).joined(separator: ", "))
       try check.expectEqual(order.filter { $0 == 3 }.count, 1, "times that the file is written")
       try check.expectEqual(Set(order), [0, 1, 2, 3], "kinds of calls")
     },
     CheckDefinition(
       "CHG-02", "A new object has its reference before its node is made",
       from: "Atomic Store Life-cycle, Inserting: “After the reference data is returned”",
-      by: "a save of 100 new objects of two entities, the calls written down", causes: ["references are given out while the file is written"],
+      by: "a save of 100 new objects of two entities, the calls written down",
+      causes: ["references are given out while the file is written"],
       catches: ["nodeBeforeReference"], demand: several
     ) { check in
       let path = check.path()
@@ -36,7 +38,8 @@ extension Checks {
       for call in calls {
         if call.what == .newReference { known.formUnion(call.objects) }
         if call.what == .newNode, let name = call.objects.first {
-          try check.expect(known.contains(name), "the reference of \(name) was asked for before its node is made", "it was not")
+          try check.expect(
+            known.contains(name), "the reference of \(name) was asked for before its node is made", "it was not")
         }
       }
       try check.expectEqual(calls.filter { $0.what == .newNode }.count, 100, "nodes made")
@@ -46,14 +49,17 @@ extension Checks {
       from: "Atomic Store Life-cycle, Inserting and updating: “push the persisted values”", catches: ["newNodeEmpty"],
       causes: ["values are pushed with the first update"]),
     listened(
-      "CHG-04", "A new node is registered once", .newNode, from: "NSAtomicStore, newCacheNodeForManagedObject:", catches: ["doubleRegistration"],
+      "CHG-04", "A new node is registered once", .newNode, from: "NSAtomicStore, newCacheNodeForManagedObject:",
+      catches: ["doubleRegistration"],
       causes: ["store and kit both register it"]),
     listened(
-      "CHG-05", "A changed object is paired with its own node", .update, from: "Atomic Store Life-cycle, Updating: “share the same object ID”",
+      "CHG-05", "A changed object is paired with its own node", .update,
+      from: "Atomic Store Life-cycle, Updating: “share the same object ID”",
       catches: ["pairsWrongNode"], causes: ["nodes are found by their place"]),
     CheckDefinition(
       "CHG-06", "Changes reach the file: values taken away, and changed relationships too", from: push,
-      by: "edits, each in a process of its own; read in another after each", causes: ["only values that are there are pushed"],
+      by: "edits, each in a process of its own; read in another after each",
+      causes: ["only values that are there are pushed"],
       catches: ["updateIgnoresNil", "updateSkipsRelationships"]
     ) { check in
       var graph = Models.golden()
@@ -74,26 +80,31 @@ extension Checks {
     },
     CheckDefinition(
       "CHG-07", "Only objects that were changed are updated", level: .should, from: "Atomic Store Life-cycle, Updating",
-      by: "a save with all kinds of changes, the calls written down", causes: ["whatever was read is written"], catches: ["updatesEverything"]
+      by: "a save with all kinds of changes, the calls written down", causes: ["whatever was read is written"],
+      catches: ["updatesEverything"]
     ) { check in
       let (calls, new) = try check.mixedSave()
       let updated = calls.filter { $0.what == .update }.flatMap(\.objects)
       // Two were changed; two more by what was deleted behind them.
       try check.expectEqual(Set(updated).count, updated.count, "updates, each object once")
-      try check.expect((2...4).contains(updated.count), "two objects and the neighbours of what was deleted are updated", "\(updated)")
-      try check.expect(!updated.contains { new.contains($0) || $0.hasSuffix("unchanged") }, "no other object is updated", "\(updated)")
+      try check.expect(
+        (2...4).contains(updated.count), "two objects and the neighbours of what was deleted are updated", "\(updated)")
+      try check.expect(
+        !updated.contains { new.contains($0) || $0.hasSuffix("unchanged") }, "no other object is updated", "\(updated)")
     },
     CheckDefinition(
       "CHG-08", "The values of transient attributes never reach the file", from: kit,
       by: "a marker in a transient attribute; the file is searched for it",
-      causes: ["all attributes of the entity are written"], catches: ["persistsTransient"], demand: { traits in
+      causes: ["all attributes of the entity are written"], catches: ["persistsTransient"],
+      demand: { traits in
         // Some fault must be able to write it somewhere.
         traits.keepsMetadata ? .applies : .notApplicable("keepsMetadata is false")
       }
     ) { check in
       let path = check.path()
       var model = Models.attributes([("name", .string)])
-      model.entities[0].properties.append(.attribute(AttributeDescription(name: "passing", type: .string, isTransient: true)))
+      model.entities[0].properties.append(
+        .attribute(AttributeDescription(name: "passing", type: .string, isTransient: true)))
       let transient = model
       _ = try check.process("save an object with a transient value, change that and save again") { session in
         let open = try session.open(path, transient)
@@ -108,13 +119,17 @@ extension Checks {
           return true
         }
       }
-      try check.expect(check.places(of: Models.transientMarker, at: path).isEmpty, "the file does not hold the transient value", "it does")
+      try check.expect(
+        check.places(of: Models.transientMarker, at: path).isEmpty, "the file does not hold the transient value",
+        "it does")
       let text = try check.process("read it in another process") { try $0.read(path, transient) }
-      try check.expectEqual(text.objects.values.first?[GraphText.Key("name")] ?? "", "string:kept still", "the other value")
+      try check.expectEqual(
+        text.objects.values.first?[GraphText.Key("name")] ?? "", "string:kept still", "the other value")
     },
     CheckDefinition(
       "CHG-09", "The store is told of the nodes that go before it writes, while they can be read",
-      from: "Atomic Store Life-cycle, Deleting: “willRemoveCacheNodes:”", by: "a save with deletions, the calls written down",
+      from: "Atomic Store Life-cycle, Deleting: “willRemoveCacheNodes:”",
+      by: "a save with deletions, the calls written down",
       causes: ["nodes are taken out first"], catches: ["willRemoveAfterSave"]
     ) { check in
       let (calls, _) = try check.mixedSave()
@@ -125,7 +140,8 @@ extension Checks {
         "the nodes are there and can be read", told.compactMap(\.problem).joined(separator: "; "))
       let last = calls.lastIndex { $0.what == .willRemove } ?? .max
       let save = calls.firstIndex { $0.what == .save } ?? -1
-      try check.expect(last < save, "told before the file is written", calls.map(\.what.rawValue).joined(separator: ", "))
+      try check.expect(
+        last < save, "told before the file is written", calls.map(\.what.rawValue).joined(separator: ", "))
     },
     CheckDefinition(
       "CHG-10", "A deleted object is gone when the store is opened again", from: "Atomic Store Life-cycle, Deleting",
@@ -143,8 +159,10 @@ extension Checks {
       try check.expectSteps(graphs, "deletions")
     },
     CheckDefinition(
-      "CHG-11", "An object made and deleted before the save leaves nothing; one changed and deleted is deleted", from: kit,
-      by: "both in one save, with permanent IDs asked for before", causes: ["a deletion cancels the update, and not the insertion"],
+      "CHG-11", "An object made and deleted before the save leaves nothing; one changed and deleted is deleted",
+      from: kit,
+      by: "both in one save, with permanent IDs asked for before",
+      causes: ["a deletion cancels the update, and not the insertion"],
       catches: ["ghostInsert"]
     ) { check in
       let path = check.path()
@@ -170,12 +188,18 @@ extension Checks {
       }
       var rest = graph
       rest.remove("node 7")
-      try check.expectSame(try check.process("read in another process") { try $0.read(path, graph.model) }, try rest.text(names), "what is left")
-      try check.expect(check.places(of: "ghost", at: path).isEmpty, "the file holds nothing of the object that was never saved", "it does")
+      try check.expectSame(
+        try check.process("read in another process") { try $0.read(path, graph.model) }, try rest.text(names),
+        "what is left")
+      try check.expect(
+        check.places(of: "ghost", at: path).isEmpty, "the file holds nothing of the object that was never saved",
+        "it does")
     },
     CheckDefinition(
-      "CHG-12", "What hangs on deleted nodes is let go of", from: "Atomic Store Life-cycle, Deleting: “break any strong reference cycles”",
-      by: "an object hung on each new node; three of five nodes deleted and saved", causes: ["the store keeps the nodes that it removed"],
+      "CHG-12", "What hangs on deleted nodes is let go of",
+      from: "Atomic Store Life-cycle, Deleting: “break any strong reference cycles”",
+      by: "an object hung on each new node; three of five nodes deleted and saved",
+      causes: ["the store keeps the nodes that it removed"],
       catches: ["retainsDeletedNodes"]
     ) { check in
       let path = check.path()
@@ -198,7 +222,8 @@ extension Checks {
       try check.expectEqual(living, [5, 2], "what hangs on nodes, before and after")
     },
     CheckDefinition(
-      "CHG-13", "Of two stores each is given its own objects alone", from: "Atomic Store Life-cycle, Saving: “assigned to it”",
+      "CHG-13", "Of two stores each is given its own objects alone",
+      from: "Atomic Store Life-cycle, Saving: “assigned to it”",
       by: "objects of one entity assigned to two stores, saved at once, changed, and saved again",
       causes: ["a store asks its coordinator for all objects"],
       catches: ["writesForeignObjects"]
@@ -222,14 +247,18 @@ extension Checks {
         }
       }
       for (place, name) in ["one", "two"].enumerated() {
-        let text = try check.process("read store \(name) in another process") { try $0.read(paths[place], Models.nodes) }
+        let text = try check.process("read store \(name) in another process") {
+          try $0.read(paths[place], Models.nodes)
+        }
         let names = text.objects.values.map { $0[GraphText.Key("name")] ?? "" }
-        try check.expectEqual(names, Array(repeating: "string:\(name)", count: place == 0 ? 3 : 2), "the objects of store \(name)")
+        try check.expectEqual(
+          names, Array(repeating: "string:\(name)", count: place == 0 ? 3 : 2), "the objects of store \(name)")
       }
     },
     CheckDefinition(
       "CHG-14", "After a failed save the same save can be tried again, or taken back; nothing comes twice", from: kit,
-      by: "a write that fails for want of room, at several places; then the save again, in the same process; or a rollback and another save",
+      by:
+        "a write that fails for want of room, at several places; then the save again, in the same process; or a rollback and another save",
       causes: ["nodes are changed before the file is written"], catches: ["cacheAheadOfDisk"], timeLimit: 60
     ) { check in
       let start = Models.golden()
@@ -277,7 +306,9 @@ extension Checks {
             let wanted = isRollback ? mild : next
             let actual = try check.process("read in another process") { try $0.read(path, start.model) }
             try check.expectSame(actual, try wanted.text(made), "after the second save")
-            for (label, name) in names where made[label] != nil { try check.expectEqual(made[label] ?? "", name, "what '\(label)' is called") }
+            for (label, name) in names where made[label] != nil {
+              try check.expectEqual(made[label] ?? "", name, "what '\(label)' is called")
+            }
           case .refused(let error):
             throw ExpectationFailure(expected: "the second save succeeds", actual: error.text)
           case .crashed, .exited, .timedOut:
@@ -293,12 +324,15 @@ extension Checks {
     _ id: String, _ title: String, _ what: SpyCall.What, from source: String, catches: [String], causes: [String]
   ) -> CheckDefinition {
     CheckDefinition(
-      id, title, from: source, by: "a save with all kinds of changes; node and object compared in each call", causes: causes, catches: catches
+      id, title, from: source, by: "a save with all kinds of changes; node and object compared in each call",
+      causes: causes, catches: catches
     ) { check in
       let (calls, _) = try check.mixedSave()
       let heard = calls.filter { $0.what == what }
       try check.expect(!heard.isEmpty, "the store is called", "it is not")
-      for call in heard { try check.expect(call.problem == nil, "\(call.objects.joined()): node and object agree", call.problem ?? "") }
+      for call in heard {
+        try check.expect(call.problem == nil, "\(call.objects.joined()): node and object agree", call.problem ?? "")
+      }
     }
   }
 }
@@ -319,19 +353,24 @@ extension CheckContext {
     other.set("node 2", "name", .string("changed"))
     other.set("node 3", "number", nil)
     for label in ["new 1", "new 2", "new 3"] {
-      other.objects.append(.init(label: label, entity: "Node", values: ["name": .string(label), "flag": .boolean(true), "weight": .double(1.5)]))
+      other.objects.append(
+        .init(
+          label: label, entity: "Node",
+          values: ["name": .string(label), "flag": .boolean(true), "weight": .double(1.5)]))
     }
     other.remove("node 7")
     other.remove("node 6")
     let next = other
-    let seen = try process("make, change and delete some and save once, every call to the store written down") { session in
+    let seen = try process("make, change and delete some and save once, every call to the store written down") {
+      session in
       let session = session.spied
       let open = try session.open(path, graph.model)
       return try withExtendedLifetime(open) {
         Spy.forget()
         let made = try session.change(open, from: graph, to: next, names: names)
         try open.context.save()
-        return Seen(calls: Spy.calls, new: ["new 1", "new 2", "new 3"].compactMap { made[$0].map { StoreSession.name($0) } })
+        return Seen(
+          calls: Spy.calls, new: ["new 1", "new 2", "new 3"].compactMap { made[$0].map { StoreSession.name($0) } })
       }
     }
     return (seen.calls, seen.new)

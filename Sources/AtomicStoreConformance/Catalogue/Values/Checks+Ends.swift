@@ -2,8 +2,8 @@ import AtomicStoreKit
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// Files whose relationships are not sound, and the options that say what becomes of them; sequences that no model explains; options and
-/// their direction.
+/// Files whose relationships are not sound, and the options that say what becomes of them; sequences that no model
+/// explains; options and their direction.
 extension Checks {
   static let ends: [CheckDefinition] = [
     CheckDefinition(
@@ -18,21 +18,29 @@ extension Checks {
       let whole = graph
       let path = check.path()
       let names = try check.process("write ends that disagree") { try $0.forge(whole, to: path) }
-      let error = try check.refusal(of: "read ends that disagree", codes: ["inverseMismatch"]) { try $0.read(path, Models.nodes) }
-      for word in ["parent", "children"] { try check.expect(error.text.contains(word), "the error names '\(word)'", error.text) }
+      let error = try check.refusal(of: "read ends that disagree", codes: ["inverseMismatch"]) {
+        try $0.read(path, Models.nodes)
+      }
+      for word in ["parent", "children"] {
+        try check.expect(error.text.contains(word), "the error names '\(word)'", error.text)
+      }
       var byOne = graph
       byOne.objects[0].links["children"] = ["b"]
       var byMany = graph
       byMany.objects[2].links["parent"] = ["a"]
       for (rule, expected) in [("from-to-one", byOne), ("from-to-many", byMany)] {
-        let text = try check.process("read with inverses=\(rule)") { try $0.read(path, Models.nodes, options: ["inverses": rule]) }
+        let text = try check.process("read with inverses=\(rule)") {
+          try $0.read(path, Models.nodes, options: ["inverses": rule])
+        }
         try check.expectSame(text, try expected.text(names), "inverses=\(rule)")
       }
     },
     CheckDefinition(
       "REL-19", "A reference that leads nowhere is left out, or kept as text, as the option says", from: kit,
-      by: "a file whose rows lead to a sub-entity's object that, by its model, is none; refused, and read with each option",
-      causes: ["references are looked up by the format, which passes over what it does not find"], catches: ["wrongEntityAccepted"],
+      by:
+        "a file whose rows lead to a sub-entity's object that, by its model, is none; refused, and read with each option",
+      causes: ["references are looked up by the format, which passes over what it does not find"],
+      catches: ["wrongEntityAccepted"],
       demand: several
     ) { check in
       var graph = Graph(Models.houses(home: "House"), [("a", "Guest"), ("c", "Castle"), ("h", "House")])
@@ -40,24 +48,33 @@ extension Checks {
       let whole = graph
       let claims = Models.separateHouses
       let path = check.path()
-      let names = try check.process("write a relationship to another entity") { try $0.forge(whole, to: path, claims: claims) }
+      let names = try check.process("write a relationship to another entity") {
+        try $0.forge(whole, to: path, claims: claims)
+      }
       _ = try check.refusal(of: "read it", codes: ["danglingReference"]) { try $0.read(path, claims) }
       var expected = Graph(claims, graph.objects)
       expected.objects[0].links = [:]
-      let text = try check.process("read with dangling=nullify") { try $0.read(path, claims, options: ["dangling": "nullify"]) }
+      let text = try check.process("read with dangling=nullify") {
+        try $0.read(path, claims, options: ["dangling": "nullify"])
+      }
       try check.expectSame(text, try expected.text(names), "dangling=nullify")
       guard check.traits.keepsMetadata else { return check.note("no metadata to keep texts in") }
       let kept = try check.process("read with dangling=keep-as-text") { session in
         let open = try session.open(path, claims, isReadOnly: true, options: ["dangling": "keep-as-text"])
         return withExtendedLifetime(open) {
-          open.store.metadata.entries[RelationshipRules.danglingReferencesKey].map { GraphComparison.text($0) } ?? "nothing"
+          open.store.metadata.entries[RelationshipRules.danglingReferencesKey].map { GraphComparison.text($0) }
+            ?? "nothing"
         }
       }
-      try check.expect(kept.contains(".home") && kept.contains("House/"), "the metadata name the relationship and what it led to", kept)
+      try check.expect(
+        kept.contains(".home") && kept.contains("House/"), "the metadata name the relationship and what it led to", kept
+      )
     },
     CheckDefinition(
-      "REL-20", "The sequence of a relationship of which the model does not know whether it is ordered is kept", from: kit,
-      by: "members in no order of their references; saved, read in another process, and read again after a change of metadata",
+      "REL-20", "The sequence of a relationship of which the model does not know whether it is ordered is kept",
+      from: kit,
+      by:
+        "members in no order of their references; saved, read in another process, and read again after a change of metadata",
       causes: ["what is not called ordered is sorted"], catches: ["unknownOrderSorted"],
       demand: { $0.keepsOrder ? .applies : .notApplicable("keepsOrder is false") }
     ) { check in
@@ -71,12 +88,15 @@ extension Checks {
       try check.expectEqual(try check.process("read it") { try $0.sequence(path, model) }, expected, "the sequence")
       guard check.traits.keepsMetadata, check.traits.isSelfDescribing else { return }
       _ = try check.process("set metadata alone") { try $0.setMetadata(["Which": .string("set")], path) }
-      try check.expectEqual(try check.process("read it again") { try $0.sequence(path, model) }, expected, "the sequence after a change of metadata")
+      try check.expectEqual(
+        try check.process("read it again") { try $0.sequence(path, model) }, expected,
+        "the sequence after a change of metadata")
     },
     CheckDefinition(
       "OPT-01", "An option changes what it is for, and is refused where it is for the other direction", level: .should,
       from: "\(kit): an option has an effect or is refused",
-      by: "each option of one direction alone is given for the other; a graph is written with each value of each option, and the bytes compared",
+      by:
+        "each option of one direction alone is given for the other; a graph is written with each value of each option, and the bytes compared",
       causes: ["options were not looked at"], catches: ["ignoresOptions"],
       demand: { $0.readOptions.isEmpty && $0.writeOptions.isEmpty ? .notApplicable("there are none") : .applies }
     ) { check in
@@ -88,21 +108,27 @@ extension Checks {
         var outcomes: Set<String> = []
         for value in values {
           let path = check.path("\(option.name)-\(record(value))")
-          let end = try check.attempt("write with \(option.name)=\(value)") { try $0.forge(graph, to: path, uuid: uuid, options: [option.name: value]) }
+          let end = try check.attempt("write with \(option.name)=\(value)") {
+            try $0.forge(graph, to: path, uuid: uuid, options: [option.name: value])
+          }
           guard case .value = end else {
             outcomes.insert("refused")
             continue
           }
           let content = (Files.content(path) ?? [:]).sorted { $0.key < $1.key }
-          outcomes.insert(content.map { "\($0.key): \($0.value.map { String($0) }.joined(separator: " "))" }.joined(separator: "\n"))
+          outcomes.insert(
+            content.map { "\($0.key): \($0.value.map { String($0) }.joined(separator: " "))" }.joined(separator: "\n"))
         }
-        try check.expect(outcomes.count > 1 || values.count < 2, "\(option.name): not all values write the same bytes", "they do")
+        try check.expect(
+          outcomes.count > 1 || values.count < 2, "\(option.name): not all values write the same bytes", "they do")
       }
     },
   ]
 
   /// A value as part of a file's name.
-  private static func record(_ value: String) -> String { String(value.unicodeScalars.filter { $0.properties.isAlphabetic }.map { Character($0) }) }
+  private static func record(_ value: String) -> String {
+    String(value.unicodeScalars.filter { $0.properties.isAlphabetic }.map { Character($0) })
+  }
 }
 
 extension CheckContext {
@@ -130,7 +156,8 @@ extension StoreTraits {
   fileprivate var oneWayOptions: [(option: StoreOption, isForReading: Bool)] {
     let reading = Set(readOptions.map(\.name))
     let writing = Set(writeOptions.map(\.name))
-    return readOptions.filter { !writing.contains($0.name) }.map { ($0, true) } + writeOptions.filter { !reading.contains($0.name) }.map { ($0, false) }
+    return readOptions.filter { !writing.contains($0.name) }.map { ($0, true) }
+      + writeOptions.filter { !reading.contains($0.name) }.map { ($0, false) }
   }
 }
 

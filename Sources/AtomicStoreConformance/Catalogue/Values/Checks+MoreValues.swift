@@ -3,7 +3,8 @@ import AtomicStoreSPI
 import FoundationEssentials
 import Glibc
 
-/// VAL, continued: numbers and texts that a file should not hold, the place where a program runs, names, types, random models.
+/// VAL, continued: numbers and texts that a file should not hold, the place where a program runs, names, types, random
+/// models.
 extension Checks {
   static let furtherValues: [CheckDefinition] = [
     CheckDefinition(
@@ -18,7 +19,7 @@ extension Checks {
       for (held, number, wanted) in cases {
         try check.expectForgeryRefused(
           Graph.values(held, [.integer(number)]), claims: Models.attributes([("value", wanted)]),
-            "\(number) where the model says \(wanted.modelName)")
+          "\(number) where the model says \(wanted.modelName)")
       }
       try check.expectEditedValueRefused(.integer16, .integer(30_123), "30123", to: ["40123", "99999"])
       try check.expectEditedValueRefused(.integer32, .integer(2_012_345_678), "2012345678", to: ["3012345678", "1e3"])
@@ -46,13 +47,16 @@ extension Checks {
         for wanted in [AttributeType.integer32, .double, .decimal] {
           try check.expectForgeryRefused(
             Graph.values(.string, [.string(text)]), claims: Models.attributes([("value", wanted)]),
-              "the text '\(text)' where the model says \(wanted.modelName)")
+            "the text '\(text)' where the model says \(wanted.modelName)")
         }
       }
       try check.expectEditedValueRefused(
-        .integer32, .integer(123_456_789), "123456789", to: ["12345abcd", "12345,789", "0x1234567", "12345 789", "1234\u{661}789"])
-      try check.expectEditedValueRefused(.decimal, .decimal(DecimalNumber(987_654_321)), "987654321", to: ["98765abcd", "98765,321", "9876 4321"])
-      try check.expectEditedValueRefused(.double, .double(123_456.5), "123456.5", to: ["12345abc", "123456,5", "0x12345x"])
+        .integer32, .integer(123_456_789), "123456789",
+        to: ["12345abcd", "12345,789", "0x1234567", "12345 789", "1234\u{661}789"])
+      try check.expectEditedValueRefused(
+        .decimal, .decimal(DecimalNumber(987_654_321)), "987654321", to: ["98765abcd", "98765,321", "9876 4321"])
+      try check.expectEditedValueRefused(
+        .double, .double(123_456.5), "123456.5", to: ["12345abc", "123456,5", "0x12345x"])
     },
     elsewhere(
       "VAL-15", "A file does not depend on time zone, language and calendar of the place where it is written",
@@ -71,7 +75,8 @@ extension Checks {
       ],
       catches: ["localeDecimalComma"], causes: ["numbers are written by a function of C that follows the place"]),
     CheckDefinition(
-      "VAL-31", "Values that a transformer makes bytes of come back through it; without it they stay bytes; where it fails nothing is written",
+      "VAL-31",
+      "Values that a transformer makes bytes of come back through it; without it they stay bytes; where it fails nothing is written",
       from: "NSAttributeDescription: “transformable”", by: "a transformer, none, and one that throws",
       causes: ["what the object describes itself as is written"],
       catches: ["transformableAsDescription"], demand: type("Transformable")
@@ -81,7 +86,10 @@ extension Checks {
       model.entities[0].properties.append(
         .attribute(AttributeDescription(name: "list", type: .transformable, valueTransformerName: "LabTransformer")))
       let lists = model
-      if check.isRefusal { return try check.expectRefusedSave(Graph.values(.transformable, [.data(Data([1, 2]))]), "a transformable value") }
+      if check.isRefusal {
+        return try check.expectRefusedSave(
+          Graph.values(.transformable, [.data(Data([1, 2]))]), "a transformable value")
+      }
       _ = try check.process("save a list through a transformer") { session in
         let open = try session.open(path, lists)
         open.coordinator.setTransformer(ListTransformer(), forName: "LabTransformer")
@@ -96,16 +104,22 @@ extension Checks {
       let read = try check.process("read it through the transformer in another process") { session in
         let open = try session.open(path, lists)
         open.coordinator.setTransformer(ListTransformer(), forName: "LabTransformer")
-        return try withExtendedLifetime(open) { try session.objects(in: open).values.first?.value(forKey: "list") as? [String] ?? [] }
+        return try withExtendedLifetime(open) {
+          try session.objects(in: open).values.first?.value(forKey: "list") as? [String] ?? []
+        }
       }
       try check.expectEqual(read, ["b", "", "ä"], "the list")
       let bytes = try check.process("read it without a transformer") { session in
         let open = try session.open(path, lists)
-        return try withExtendedLifetime(open) { try session.objects(in: open).values.first?.value(forKey: "list") as? Data ?? Data() }
+        return try withExtendedLifetime(open) {
+          try session.objects(in: open).values.first?.value(forKey: "list") as? Data ?? Data()
+        }
       }
       try check.expectEqual(bytes, try ListTransformer().data(from: ["b", "", "ä"]), "its bytes")
       for fails in [false, true] {
-        let words = try check.process(fails ? "set a list where the transformer throws" : "set a list without a transformer") { session in
+        let words = try check.process(
+          fails ? "set a list where the transformer throws" : "set a list without a transformer"
+        ) { session in
           let open = try session.open(path, lists)
           if fails { open.coordinator.setTransformer(ListTransformer(fails: true), forName: "LabTransformer") }
           return try withExtendedLifetime(open) {
@@ -122,23 +136,31 @@ extension Checks {
       }
     },
     CheckDefinition(
-      "VAL-32", "Values of every attribute type are kept, or refused where the traits do not list the type as supported", from: kit,
-      by: "each type, each kind of value in attributes of no type", causes: ["what a format has no word for is left out"],
+      "VAL-32",
+      "Values of every attribute type are kept, or refused where the traits do not list the type as supported",
+      from: kit,
+      by: "each type, each kind of value in attributes of no type",
+      causes: ["what a format has no word for is left out"],
       catches: ["unsupportedTypeDropped"]
     ) { check in
       let some: [(AttributeType, StoredValue)] = [
-        (.integer16, .integer(1)), (.integer32, .integer(2)), (.integer64, .integer(3)), (.decimal, .decimal(DecimalNumber(4))),
+        (.integer16, .integer(1)), (.integer32, .integer(2)), (.integer64, .integer(3)),
+        (.decimal, .decimal(DecimalNumber(4))),
         (.double, .double(5)),
-        (.float, .float(6)), (.string, .string("7")), (.boolean, .boolean(true)), (.date, date(9)), (.binaryData, .data(Data([10]))),
+        (.float, .float(6)), (.string, .string("7")), (.boolean, .boolean(true)), (.date, date(9)),
+        (.binaryData, .data(Data([10]))),
         (.uuid, .uuid(UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)))), (.uri, .uri("a:b")),
         (.transformable, .data(Data([11]))),
       ]
       for (place, (type, value)) in some.enumerated() {
         let isSupported = !check.traits.unsupportedTypes.contains(type.modelName)
-        for (attribute, what) in [(type, "typed"), (.undefined, "untyped")] where type != .transformable || attribute == type {
+        for (attribute, what) in [(type, "typed"), (.undefined, "untyped")]
+        where type != .transformable || attribute == type {
           let graph = Graph.values(attribute, [value])
           guard isSupported, !check.traits.unsupportedTypes.contains(attribute.modelName) else {
-            _ = try check.refusal(of: "save \(type.modelName), \(what)", codes: ["unsupportedByFormat", "invalidValue"]) { session in
+            _ = try check.refusal(
+              of: "save \(type.modelName), \(what)", codes: ["unsupportedByFormat", "invalidValue"]
+            ) { session in
               try session.write(graph, to: check.path("refused\(place)\(what)"))
             }
             continue
@@ -154,9 +176,11 @@ extension Checks {
       catches: ["attributeNameSanitised"]
     ) { check in
       let names = [
-        "id", "class", "type", "name", "Name", "NAME", "xml:lang", "a b", "a.b", "a,b", "ab", "é", "e\u{301}", "1abc", "\"q\"", "<x>",
+        "id", "class", "type", "name", "Name", "NAME", "xml:lang", "a b", "a.b", "a,b", "ab", "é", "e\u{301}", "1abc",
+        "\"q\"", "<x>",
         "a&b", "count", "nil", "_", "-", "a:b",
-        "a=b", "#", "object", "reference", "value", "@id", "naïve", "名前", "😀", " lead", "a\tb", "a\nb", String(repeating: "long", count: 64),
+        "a=b", "#", "object", "reference", "value", "@id", "naïve", "名前", "😀", " lead", "a\tb", "a\nb",
+        String(repeating: "long", count: 64),
       ]
       try check.expectNamesKept(names) { allowed in
         var graph = Graph(Models.attributes(allowed.map { ($0, .string) }))
@@ -171,13 +195,15 @@ extension Checks {
       }
     },
     CheckDefinition(
-      "VAL-34", "Entities may be called anything that a model allows, and no file comes to lie outside of the store", from: kit,
+      "VAL-34", "Entities may be called anything that a model allows, and no file comes to lie outside of the store",
+      from: kit,
       by: "names that are paths, devices, very long or differ in case; an object of each; the folder is looked at",
       causes: ["a file is called what an entity is called"],
       catches: ["entityNameIsPath"], demand: several
     ) { check in
       let names = [
-        "../x", "a/b", "..", ".", "CON", "nul.txt", "Name", "name", "NAME", "a b", "é", "e\u{301}", "-rf", "*", "~", "a\\b", "C:", "%2e%2e",
+        "../x", "a/b", "..", ".", "CON", "nul.txt", "Name", "name", "NAME", "a b", "é", "e\u{301}", "-rf", "*", "~",
+        "a\\b", "C:", "%2e%2e",
         "metadata", "metadata.plist",
         ".hidden", "名前", "Entity.csv", "<x>", "\"q\"", String(repeating: "n", count: 300),
       ]
@@ -185,8 +211,12 @@ extension Checks {
       try check.expectNamesKept(names) { allowed in
         var graph = Graph(
           ModelDescription(
-            entities: allowed.map { EntityDescription(name: $0, properties: [.attribute(AttributeDescription(name: "name", type: .string))]) }))
-        graph.objects = allowed.enumerated().map { .init(label: "\($0)", entity: $1, values: ["name": .string("object of \($1)")]) }
+            entities: allowed.map {
+              EntityDescription(name: $0, properties: [.attribute(AttributeDescription(name: "name", type: .string))])
+            }))
+        graph.objects = allowed.enumerated().map {
+          .init(label: "\($0)", entity: $1, values: ["name": .string("object of \($1)")])
+        }
         return graph
       }
       let own = check.path("names").split(separator: "/").last.map(String.init) ?? ""
@@ -201,33 +231,44 @@ extension Checks {
     ) { check in
       for run in 0..<15 {
         var dice = SeededRandom(check.seed &* 1000 &+ UInt64(run))
-        let graphs = try RandomGraphs.make(&dice, entities: check.traits.maximumEntities ?? 4, isOrdered: check.traits.keepsOrder, check.traits)
-        do { try check.expectSteps(graphs, "run \(run)", path: check.path("run\(run)")) } catch let error as ExpectationFailure {
+        let graphs = try RandomGraphs.make(
+          &dice, entities: check.traits.maximumEntities ?? 4, isOrdered: check.traits.keepsOrder, check.traits)
+        do { try check.expectSteps(graphs, "run \(run)", path: check.path("run\(run)")) } catch let error
+          as ExpectationFailure
+        {
           throw try check.shrunk(graphs, run, error)
         }
       }
     },
     CheckDefinition(
-      "VAL-36", "Texts that have broken other programs are kept, as values and as references", level: .should, from: kit,
-      by: "texts of formats, markup, queries, scripts and terminals", causes: ["a text is handed on as a format or a command"],
+      "VAL-36", "Texts that have broken other programs are kept, as values and as references", level: .should,
+      from: kit,
+      by: "texts of formats, markup, queries, scripts and terminals",
+      causes: ["a text is handed on as a format or a command"],
       catches: ["usesValueAsFormatString"]
     ) { check in
       try check.expectKeptOrRefused(Graph.values(.string, naughty.map { .string($0) }), "such texts")
       guard check.traits.references == .all else { return }
       let path = check.path("references")
       let graph = Graph(Models.attributes([("name", .string)]), naughty.indices.map { ("\($0)", "Sample") })
-      let names = try check.process("write them as references") { try $0.forge(graph, to: path, references: { .string(naughty[$0]) }) }
-      try check.expectSame(try check.process("read them") { try $0.read(path, graph.model) }, try graph.text(names), "such references")
+      let names = try check.process("write them as references") {
+        try $0.forge(graph, to: path, references: { .string(naughty[$0]) })
+      }
+      try check.expectSame(
+        try check.process("read them") { try $0.read(path, graph.model) }, try graph.text(names), "such references")
     },
     CheckDefinition(
-      "VAL-37", "Entities without attributes, with one, and with five hundred are kept", level: .should, from: kit, by: "three objects of each",
+      "VAL-37", "Entities without attributes, with one, and with five hundred are kept", level: .should, from: kit,
+      by: "three objects of each",
       causes: ["an object without values is left out", "attributes are counted in a byte"], catches: ["noColumnsNoRow"]
     ) { check in
       for count in [0, 1, 500] {
         var graph = Graph(Models.attributes((0..<count).map { ("attribute\($0)", .string) }))
         for place in 0..<3 {
           var object = Graph.Object(label: "\(place)", entity: "Sample")
-          for number in 0..<count where (number + place) % 3 != 0 { object.values["attribute\(number)"] = .string("\(place)/\(number)") }
+          for number in 0..<count where (number + place) % 3 != 0 {
+            object.values["attribute\(number)"] = .string("\(place)/\(number)")
+          }
           graph.objects.append(object)
         }
         try check.expectKept(graph, "objects with \(count) attributes", path: check.path("with\(count)"))
@@ -236,24 +277,31 @@ extension Checks {
   ]
 
   static let naughty = [
-    "%n%n%n", "%s%s%s", "%@", "%d", "%x", "%%", "%1$s", "{0}", "${HOME}", "$(touch x)", "`touch x`", "; rm x", "| cat", "&& ls", "> x",
+    "%n%n%n", "%s%s%s", "%@", "%d", "%x", "%%", "%1$s", "{0}", "${HOME}", "$(touch x)", "`touch x`", "; rm x", "| cat",
+    "&& ls", "> x",
     "undefined", "NaN", "Infinity", "-Infinity",
-    "None", "nil", "null", "NULL", "true", "TRUE", "0", "-0", "1.0", "1E+02", "0x0", "0xffff", "1,000.00", "1/0", "' OR 1=1 -- 1",
+    "None", "nil", "null", "NULL", "true", "TRUE", "0", "-0", "1.0", "1E+02", "0x0", "0xffff", "1,000.00", "1/0",
+    "' OR 1=1 -- 1",
     "1;DROP TABLE users", "\"; --",
-    "<script>alert(1)</script>", "<!-- -->", "-->", "]]>", "<![CDATA[", "&lt;", "&#x0;", "&amp;amp;", "<?xml version=\"1.0\"?>",
+    "<script>alert(1)</script>", "<!-- -->", "-->", "]]>", "<![CDATA[", "&lt;", "&#x0;", "&amp;amp;",
+    "<?xml version=\"1.0\"?>",
     "<!DOCTYPE x [<!ENTITY a 'b'>]>", "=1+1", "+1", "@SUM(1)",
-    "-1+1", "\\", "\\\\", "\\n", "\\u0000", "\"", "'", "\"\"", ",", ";", "\t", ",,", "a\"b", "\u{202E}gnirts", "\u{200B}",
+    "-1+1", "\\", "\\\\", "\\n", "\\u0000", "\"", "'", "\"\"", ",", ";", "\t", ",,", "a\"b", "\u{202E}gnirts",
+    "\u{200B}",
     "\u{2066}\u{2069}", "\u{FEFF}", "ｆｕｌｌ", "Ⅷ", "🏳️‍🌈", "👾 🙇", "ÅÍÎÏ", "田中さんにあげて下さい",
-    "ﷺ", "Z̮̞̠͙͔ͅ", "../../../etc/passwd", "CON", "C:\\x", "file:///etc/passwd", "http://a/%%30%30", "System.out", "[1,2]", "{\"a\":1}",
+    "ﷺ", "Z̮̞̠͙͔ͅ", "../../../etc/passwd", "CON", "C:\\x", "file:///etc/passwd", "http://a/%%30%30", "System.out", "[1,2]",
+    "{\"a\":1}",
     "key=value&x=y", "#comment", "//", "/*", "--", "::1", "1970-01-01T00:00:00Z",
   ]
 
   private static func elsewhere(
-    _ id: String, _ title: String, values: [StoredValue], _ type: AttributeType, places: [[String: String]], catches: [String], causes: [String]
+    _ id: String, _ title: String, values: [StoredValue], _ type: AttributeType, places: [[String: String]],
+    catches: [String], causes: [String]
   ) -> CheckDefinition {
     CheckDefinition(
-      id, title, from: kit, by: "the same file written in several places, then read in each; bytes and values compared", causes: causes,
-        catches: catches,
+      id, title, from: kit, by: "the same file written in several places, then read in each; bytes and values compared",
+      causes: causes,
+      catches: catches,
       demand: self.type(type.modelName)
     ) { check in
       let graph = Graph.values(type, values)
@@ -311,9 +359,10 @@ private struct ListTransformer: AttributeTransformer {
 }
 
 extension CheckContext {
-  /// A value is found in the file as text, and written otherwise: that must be refused. Formats that do not write it as text have
-  /// nothing to edit.
-  func expectEditedValueRefused(_ type: AttributeType, _ value: StoredValue, _ text: String, to others: [String]) throws {
+  /// A value is found in the file as text, and written otherwise: that must be refused. Formats that do not write it as
+  /// text have nothing to edit.
+  func expectEditedValueRefused(_ type: AttributeType, _ value: StoredValue, _ text: String, to others: [String]) throws
+  {
     guard !traits.unsupportedTypes.contains(type.modelName) else { return }
     let path = self.path("edit\(text)")
     let graph = Graph.values(type, [value])
@@ -323,31 +372,38 @@ extension CheckContext {
     let copy = self.path("edited")
     for other in others {
       self.copy(path, to: copy, replacing: text, at: found[0], with: other)
-      _ = try refusal(of: "read it as '\(other)'", codes: ["malformed", "invalidValue", "changedOnDisk", "modelMismatch"]) { session in
+      _ = try refusal(
+        of: "read it as '\(other)'", codes: ["malformed", "invalidValue", "changedOnDisk", "modelMismatch"]
+      ) { session in
         try session.read(copy, graph.model, options: handmade)
       }
     }
     // The control: what was not spoilt can be edited.
     self.copy(path, to: copy, replacing: text, at: found[0], with: text)
-    try expectSame(try process("read it as it was") { try $0.read(copy, graph.model, options: handmade) }, try graph.text(names),
+    try expectSame(
+      try process("read it as it was") { try $0.read(copy, graph.model, options: handmade) }, try graph.text(names),
       "the file as it was")
   }
 
   /// Names that a model takes are kept all at once; where the format refuses some, each is tried alone.
   func expectNamesKept(_ names: [String], _ graph: ([String]) -> Graph) throws {
     let allowed = names.filter { (try? Models.frozen(graph([$0]).model)) != nil }
-    for name in names where !allowed.contains(where: { $0.utf8.elementsEqual(name.utf8) }) { note("no model can have '\(GraphText.shown(name))'") }
+    for name in names where !allowed.contains(where: { $0.utf8.elementsEqual(name.utf8) }) {
+      note("no model can have '\(GraphText.shown(name))'")
+    }
     let all = graph(allowed)
     let path = self.path("names")
     if case .value(let made) = try attempt("save all \(allowed.count) names", { try $0.write(all, to: path) }) {
-      return try expectSame(try process("read them in another process") { try $0.read(path, all.model) }, try all.text(made), "names")
+      return try expectSame(
+        try process("read them in another process") { try $0.read(path, all.model) }, try all.text(made), "names")
     }
     for (place, name) in allowed.enumerated() {
       let one = graph([name])
       let path = self.path("name\(place)")
       switch try attempt("save '\(GraphText.shown(name))' alone", { try $0.write(one, to: path) }) {
       case .value(let made):
-        try expectSame(try process("read it in another process") { try $0.read(path, one.model) }, try one.text(made),
+        try expectSame(
+          try process("read it in another process") { try $0.read(path, one.model) }, try one.text(made),
           "the name '\(GraphText.shown(name))'")
       case .refused(let error):
         try expect(error.code != nil, "'\(GraphText.shown(name))': kept, or refused with a store error", error.text)

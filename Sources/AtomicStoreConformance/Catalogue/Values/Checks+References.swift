@@ -6,8 +6,10 @@ import FoundationEssentials
 extension Checks {
   static let references: [CheckDefinition] = [
     CheckDefinition(
-      "REF-01", "Ten thousand objects saved at once have ten thousand references", from: unique, by: "one save; all references counted",
-      causes: ["a reference is made from the time or from a small random number"], catches: ["refFromTimestampMillis"], timeLimit: 60
+      "REF-01", "Ten thousand objects saved at once have ten thousand references", from: unique,
+      by: "one save; all references counted",
+      causes: ["a reference is made from the time or from a small random number"], catches: ["refFromTimestampMillis"],
+      timeLimit: 60
     ) { check in
       let path = check.path()
       let count = 10_000
@@ -26,7 +28,8 @@ extension Checks {
     },
     CheckDefinition(
       "REF-02", "Objects of an entity and of its sub-entities do not share references", from: unique,
-      by: "objects of an entity and two sub-entities, made in turn; each looked up by its ID, then by the ID as if it were of the root",
+      by:
+        "objects of an entity and two sub-entities, made in turn; each looked up by its ID, then by the ID as if it were of the root",
       causes: ["each entity counts for itself"], catches: ["uniquePerEntityOnly"], demand: several
     ) { check in
       let path = check.path()
@@ -44,17 +47,23 @@ extension Checks {
           for (label, name) in names {
             let object = try session.object(name, in: open)
             guard let reference = object.objectID.reference else { continue }
-            let asRoot = ManagedObjectID(storeIdentifier: open.store.identifier, entityName: "Person", reference: reference)
+            let asRoot = ManagedObjectID(
+              storeIdentifier: open.store.identifier, entityName: "Person", reference: reference)
             let same = try open.context.existingObject(with: asRoot)
-            found[label] = (try object.value(forKey: "name") as? String ?? "") + (same === object ? "" : " (another by the root's ID)")
+            found[label] =
+              (try object.value(forKey: "name") as? String ?? "")
+              + (same === object ? "" : " (another by the root's ID)")
           }
           return found
         }
       }
-      for place in 0..<30 { try check.expectEqual(found["\(place)"] ?? "", "name \(place)", "the object of ID \(names["\(place)"] ?? "")") }
+      for place in 0..<30 {
+        try check.expectEqual(found["\(place)"] ?? "", "name \(place)", "the object of ID \(names["\(place)"] ?? "")")
+      }
     },
     CheckDefinition(
-      "REF-03", "An object keeps its reference over several saves", from: "Atomic Store Life-cycle, Reference objects: “unchanging”",
+      "REF-03", "An object keeps its reference over several saves",
+      from: "Atomic Store Life-cycle, Reference objects: “unchanging”",
       by: "three saves in one process, two more in others; what the context and the file call the objects is compared",
       causes: ["references are made anew for each save"], catches: ["newRefPerSave"]
     ) { check in
@@ -75,10 +84,12 @@ extension Checks {
       }
       for names in seen { try check.expectEqual(names.sorted(), seen[0].sorted(), "what the objects are called") }
       var graph = Models.golden()
-      try check.expectSteps([graph] + (0..<2).map { number in
-        graph.set("node 3", "number", .integer(Int64(number)))
-        return graph
-      }, "references", path: check.path("steps"))
+      try check.expectSteps(
+        [graph]
+          + (0..<2).map { number in
+            graph.set("node 3", "number", .integer(Int64(number)))
+            return graph
+          }, "references", path: check.path("steps"))
     },
     CheckDefinition(
       "REF-04", "An object keeps its reference when the store is opened again and others were deleted",
@@ -111,23 +122,28 @@ extension Checks {
             var found: [String: String] = [:]
             for (label, uri) in uris {
               guard let id = open.coordinator.managedObjectID(forURIRepresentation: uri) else { continue }
-              found[label] = try (try? open.context.existingObject(with: id))?.value(forKey: "name") as? String ?? "nothing"
+              found[label] =
+                try (try? open.context.existingObject(with: id))?.value(forKey: "name") as? String ?? "nothing"
             }
             if let node = open.store.nodes.handles(of: 0).first {
-              let object = try open.context.existingObject(with: open.store.objectID(for: open.store.nodes.objectReference(of: node)))
+              let object = try open.context.existingObject(
+                with: open.store.objectID(for: open.store.nodes.objectReference(of: node)))
               try object.setValue(Int64(round), forKey: "number")
               try open.context.save()
             }
             return found
           }
         }
-        for (label, uri) in uris { try check.expectEqual(found[label] ?? "nothing", "name \(label)", "the object of \(uri)") }
+        for (label, uri) in uris {
+          try check.expectEqual(found[label] ?? "nothing", "name \(label)", "the object of \(uri)")
+        }
       }
     },
     CheckDefinition(
       "REF-05", "References without any order, once given, are kept in the file",
       from: "Atomic Store Life-cycle, Reference objects: “if you save the value together with”",
-      by: "random integers, and UUIDs where references may be texts; read in two processes", causes: ["a made-up reference is not written"],
+      by: "random integers, and UUIDs where references may be texts; read in two processes",
+      causes: ["a made-up reference is not written"],
       catches: ["uuidNotPersisted"], demand: texts
     ) { check in
       var dice = SeededRandom(check.seed)
@@ -138,25 +154,32 @@ extension Checks {
       try check.expectReferencesKept(references, "random references")
     },
     CheckDefinition(
-      "REF-06", "Save As keeps every object that a context holds: identity, values and relationships", from: "Atomic Store Life-cycle, Save As",
+      "REF-06", "Save As keeps every object that a context holds: identity, values and relationships",
+      from: "Atomic Store Life-cycle, Save As",
       by: "objects in memory while the store moves to another place; then edited and saved there",
       causes: ["references are given out anew in the new file"],
       catches: ["saveAsRenumbers"]
     ) { check in try check.expectMoved(["store", "elsewhere"], types: [check.subject.type, check.subject.type]) },
     CheckDefinition(
-      "REF-07", "Objects in memory keep identity, values and relationships when their store becomes one of another type", profile: .interop,
+      "REF-07",
+      "Objects in memory keep identity, values and relationships when their store becomes one of another type",
+      profile: .interop,
       from: "Atomic Store Life-cycle, Save As: “same objectIDs”",
       by: "a store that moves to each other format and back while a context holds its objects; then edited and saved",
       causes: ["faults are fired in a store that is gone"], catches: ["migratedObjectsLoseValues"], timeLimit: 60
     ) { check in
-      let others = check.subject.others.filter { $0.traits.references == .all && $0.traits.keepsMetadata && $0.traits.writes == .all }
+      let others = check.subject.others.filter {
+        $0.traits.references == .all && $0.traits.keepsMetadata && $0.traits.writes == .all
+      }
       if others.isEmpty { throw Skipped(reason: "no other format is at hand") }
       for (place, other) in others.enumerated() {
-        try check.expectMoved(["from\(place)", "other\(place)", "back\(place)"], types: [check.subject.type, other, check.subject.type])
+        try check.expectMoved(
+          ["from\(place)", "other\(place)", "back\(place)"], types: [check.subject.type, other, check.subject.type])
       }
     },
     CheckDefinition(
-      "REF-08", "The reference of a deleted object is never given out again", level: .should, from: "Atomic Store Life-cycle, Reference objects",
+      "REF-08", "The reference of a deleted object is never given out again", level: .should,
+      from: "Atomic Store Life-cycle, Reference objects",
       by: "the newest object deleted and saved; in another process a new one made",
       causes: ["the next reference is worked out from those in use"],
       catches: ["maxPlusOne"]
@@ -179,7 +202,8 @@ extension Checks {
         "it is \(now["new"] ?? "none")")
     },
     CheckDefinition(
-      "REF-10", "What a new object is called before it is saved never reaches the file", from: "NSManagedObjectID: “temporary ID”",
+      "REF-10", "What a new object is called before it is saved never reaches the file",
+      from: "NSManagedObjectID: “temporary ID”",
       by: "100 new objects that all lead to each other, in one save; the file is searched, and read in another process",
       causes: ["relationships are written before their objects have references"], catches: ["writesTemporaryIDs"]
     ) { check in
@@ -198,7 +222,9 @@ extension Checks {
             try object.setValue(made[(place + 1) % count], forKey: "next")
             try object.setValue(made[place / 2], forKey: "parent")
           }
-          let temporary = made.map { $0.objectID.uriRepresentation.split(separator: "/").last.map { String($0.dropFirst()) } ?? "" }
+          let temporary = made.map {
+            $0.objectID.uriRepresentation.split(separator: "/").last.map { String($0.dropFirst()) } ?? ""
+          }
           try open.context.save()
           if made.contains(where: { $0.objectID.isTemporaryID }) {
             throw ExpectationFailure(expected: "no object has a temporary ID after the save", actual: "one has")
@@ -207,7 +233,8 @@ extension Checks {
         }
       }
       for name in seen.temporary where !name.isEmpty {
-        try check.expect(check.places(of: name, at: path).isEmpty, "the file does not hold the temporary ID \(name)", "it does")
+        try check.expect(
+          check.places(of: name, at: path).isEmpty, "the file does not hold the temporary ID \(name)", "it does")
       }
       let text = try check.process("read them in another process") { try $0.read(path, Models.nodes) }
       try check.expectEqual(Set(text.objects.keys), Set(seen.names.map { GraphText.Key($0) }), "the objects")
@@ -216,18 +243,25 @@ extension Checks {
         let looksTemporary = reference.hasPrefix("t") && UUID(uuidString: String(reference.dropFirst())) != nil
         try check.expect(!looksTemporary, "\(object.text) has a permanent reference", "it is a temporary one")
         try check.expect(
-          values[GraphText.Key("next")] != nil && values[GraphText.Key("parent")] != nil, "\(object.text) has its relationships",
-            "\(values.count) values")
+          values[GraphText.Key("next")] != nil && values[GraphText.Key("parent")] != nil,
+          "\(object.text) has its relationships",
+          "\(values.count) values")
       }
     },
     CheckDefinition(
       "REF-11", "References that look alike or are canonically equal belong to different objects", from: kit,
-      by: "composed and decomposed letters, upper and lower case, 1, 01 and “1”, with blanks; with relationships among them",
-      causes: ["Swift's == on texts takes canonically equal ones for one"], catches: ["referenceKeyCanonical"], demand: texts
+      by:
+        "composed and decomposed letters, upper and lower case, 1, 01 and “1”, with blanks; with relationships among them",
+      causes: ["Swift's == on texts takes canonically equal ones for one"], catches: ["referenceKeyCanonical"],
+      demand: texts
     ) { check in
-      let strings = ["\u{E9}", "e\u{301}", "A", "a", "1", "01", "1 ", " 1", "\u{212B}", "\u{C5}", "A\u{30A}", "p1", "-1", "1.0", "\u{FB01}",
-        "fi"]
-      try check.expectReferencesKept([.integer(1), .integer(-1)] + strings.map { .string($0) }, "references that look alike")
+      let strings = [
+        "\u{E9}", "e\u{301}", "A", "a", "1", "01", "1 ", " 1", "\u{212B}", "\u{C5}", "A\u{30A}", "p1", "-1", "1.0",
+        "\u{FB01}",
+        "fi",
+      ]
+      try check.expectReferencesKept(
+        [.integer(1), .integer(-1)] + strings.map { .string($0) }, "references that look alike")
     },
     CheckDefinition(
       "REF-12", "An object ID made from a reference gives that reference; its URI leads back to the object",
@@ -240,14 +274,19 @@ extension Checks {
       let references: [ReferenceObject] = [.integer(7), .integer(-7), .integer(.max)] + strings.map { .string($0) }
       var graph = Graph(Models.nodes)
       for (place, reference) in references.enumerated() {
-        graph.objects.append(.init(label: "\(place)", entity: "Node", values: ["name": .string("name of \(reference)")]))
+        graph.objects.append(
+          .init(label: "\(place)", entity: "Node", values: ["name": .string("name of \(reference)")]))
       }
       let whole = graph
-      _ = try check.process("write objects with such references") { try $0.forge(whole, to: path, references: { references[$0] }) }
+      _ = try check.process("write objects with such references") {
+        try $0.forge(whole, to: path, references: { references[$0] })
+      }
       let uris = try check.process("ask for their URIs") { session in
         let open = try session.open(path, Models.nodes)
         return withExtendedLifetime(open) {
-          references.map { open.store.objectID(for: ObjectReference(entityName: "Node", reference: $0)).uriRepresentation }
+          references.map {
+            open.store.objectID(for: ObjectReference(entityName: "Node", reference: $0)).uriRepresentation
+          }
         }
       }
       let found = try check.process("resolve them in another process") { session in
@@ -256,7 +295,9 @@ extension Checks {
           uris.map { uri in
             guard let id = open.coordinator.managedObjectID(forURIRepresentation: uri) else { return "the URI is none" }
             guard let object = try? open.context.existingObject(with: id) else { return "there is no such object" }
-            guard id.reference == object.objectID.reference, object.objectID.uriRepresentation == uri else { return "it has another ID" }
+            guard id.reference == object.objectID.reference, object.objectID.uriRepresentation == uri else {
+              return "it has another ID"
+            }
             return (try? object.value(forKey: "name") as? String) ?? "it has no name"
           }
         }
@@ -270,7 +311,8 @@ extension Checks {
     CheckDefinition(
       "REF-13", "The store is asked for a reference once for each new object, and for no other",
       from: "NSAtomicStore, newReferenceObjectForManagedObject:",
-      by: "a save with new, changed and deleted objects, the calls written down", causes: ["the kit asks again for what it has"],
+      by: "a save with new, changed and deleted objects, the calls written down",
+      causes: ["the kit asks again for what it has"],
       catches: ["askedPerAttribute"]
     ) { check in
       let (calls, new) = try check.mixedSave()
@@ -278,8 +320,10 @@ extension Checks {
       try check.expectEqual(asked.sorted(), new.sorted(), "the references asked for")
     },
     CheckDefinition(
-      "REF-14", "A new reference costs no more in a large store than in a small one", level: .measured, profile: .scale, from: kit,
-      by: "300 references asked for, in a store of 500 objects and in one of 20,000", causes: ["all objects are looked through for each"],
+      "REF-14", "A new reference costs no more in a large store than in a small one", level: .measured, profile: .scale,
+      from: kit,
+      by: "300 references asked for, in a store of 500 objects and in one of 20,000",
+      causes: ["all objects are looked through for each"],
       catches: ["quadraticReferences"], timeLimit: 60
     ) { check in
       func time(_ count: Int) throws -> Double {
@@ -292,7 +336,9 @@ extension Checks {
             var best = Double.infinity
             for _ in 0..<3 {
               let spent = try Stopwatch.seconds {
-                for _ in 0..<100 { _ = try open.coordinator.newReference(for: ManagedObjectSnapshot(entity: 0), in: open.store) }
+                for _ in 0..<100 {
+                  _ = try open.coordinator.newReference(for: ManagedObjectSnapshot(entity: 0), in: open.store)
+                }
               }
               best = min(best, spent)
             }
@@ -304,7 +350,9 @@ extension Checks {
       let large = try time(20_000)
       check.note("100 references: \(small) s in a store of 500, \(large) s in one of 20,000")
       // Forty times as many objects: half of that is far from noise, and a millisecond is nothing.
-      try check.expect(large < max(small, 0.001) * 20, "less than 20 times as long in the large store", "\(large) s against \(small) s")
+      try check.expect(
+        large < max(small, 0.001) * 20, "less than 20 times as long in the large store", "\(large) s against \(small) s"
+      )
     },
     CheckDefinition(
       "REF-15", "References with marks that mean something in some format are kept, and mean nothing", from: kit,
@@ -312,20 +360,24 @@ extension Checks {
       causes: ["references are written without escapes"], catches: ["referenceNotEscaped"], demand: texts
     ) { check in
       let strings = [
-        "a,b", "say \"hi\"", "line\nend", "<tag/>", "a&amp;b", "&", "#1", "/etc/passwd", "../../up", "..", ".", "'quoted'", "😀👩‍👩‍👧", "]]>",
-        "*[@id='x']", "' or 1=1 --", "=1+1", "@SUM(A1)", "a;b\tc", "\\n", "%s%n%@", "$(id)", "`id`", "{}", "null", "true", "z101", " lead",
+        "a,b", "say \"hi\"", "line\nend", "<tag/>", "a&amp;b", "&", "#1", "/etc/passwd", "../../up", "..", ".",
+        "'quoted'", "😀👩‍👩‍👧", "]]>",
+        "*[@id='x']", "' or 1=1 --", "=1+1", "@SUM(A1)", "a;b\tc", "\\n", "%s%n%@", "$(id)", "`id`", "{}", "null",
+        "true", "z101", " lead",
         "trail ",
         String(repeating: "long reference ", count: 273),
       ]
       let before = Set(Files.names(in: check.folder))
       try check.expectReferencesKept(strings.map { .string($0) }, "references with marks")
       let name = check.path("store").split(separator: "/").last.map(String.init) ?? ""
-      try check.expectEqual(Set(Files.names(in: check.folder)).subtracting(before).subtracting([name]), [], "files beside the store")
+      try check.expectEqual(
+        Set(Files.names(in: check.folder)).subtracting(before).subtracting([name]), [], "files beside the store")
     },
     CheckDefinition(
       "REF-16", "Equal references in two stores belong to different objects",
       from: "Atomic Store Life-cycle, Reference objects: “for the store”",
-      by: "two stores with equal references, open in one coordinator", causes: ["the identity of the store is left out of object IDs"],
+      by: "two stores with equal references, open in one coordinator",
+      causes: ["the identity of the store is left out of object IDs"],
       catches: ["idIgnoresStoreUUID"]
     ) { check in
       let paths = [check.path("one"), check.path("two")]
@@ -364,14 +416,15 @@ extension Checks {
 }
 
 extension CheckContext {
-  /// Objects with these references, each leading to the next and all to the first, are read as they were written, and again after
-  /// another save.
+  /// Objects with these references, each leading to the next and all to the first, are read as they were written, and
+  /// again after another save.
   func expectReferencesKept(_ references: [ReferenceObject], _ what: String) throws {
     let path = self.path()
     var graph = Graph(Models.nodes)
     let count = references.count
     for (place, reference) in references.enumerated() {
-      var object = Graph.Object(label: "\(place)", entity: "Node", values: ["name": .string("\(reference)"), "number": .integer(Int64(place))])
+      var object = Graph.Object(
+        label: "\(place)", entity: "Node", values: ["name": .string("\(reference)"), "number": .integer(Int64(place))])
       object.links["next"] = ["\((place + 1) % count)"]
       object.links["previous"] = ["\((place + count - 1) % count)"]
       if place > 0 { object.links["parent"] = ["0"] }
@@ -387,7 +440,9 @@ extension CheckContext {
     for place in 0..<count { other.set("\(place)", "number", .integer(-1)) }
     let next = other
     _ = try process("change all and save") { try $0.edit(path, from: whole, to: next, names: names) }
-    try expectSame(try process("read them in another process") { try $0.read(path, Models.nodes) }, try next.text(names), "\(what), saved again")
+    try expectSame(
+      try process("read them in another process") { try $0.read(path, Models.nodes) }, try next.text(names),
+      "\(what), saved again")
   }
 
   /// A store goes from place to place and type to type under a context that holds half of its objects as faults.
@@ -398,12 +453,14 @@ extension CheckContext {
     let paths = places.indices.map { path($0) }
     let graph = Models.golden()
     let names = try process("save \(graph.objects.count) objects") { try $0.write(graph, to: paths[0]) }
-    let journey = zip(types, paths).map { "\($0.storeType) at \($1.split(separator: "/").last ?? "")" }.joined(separator: ", then ")
+    let journey = zip(types, paths).map { "\($0.storeType) at \($1.split(separator: "/").last ?? "")" }.joined(
+      separator: ", then ")
     let last = paths.count - 1
     let problems = try process("Save As while a context holds the objects: \(journey)") { session in
       var registry = try session.registry()
       for type in types where type.storeType != session.subject.type.storeType { try registry.register(type) }
-      let coordinator = PersistentStoreCoordinator(managedObjectModel: try Models.frozen(graph.model), registry: registry)
+      let coordinator = PersistentStoreCoordinator(
+        managedObjectModel: try Models.frozen(graph.model), registry: registry)
       let first = try coordinator.addPersistentStore(type: types[0].storeType, at: paths[0])
       let context = ManagedObjectContext(coordinator)
       return try withExtendedLifetime(coordinator) {
@@ -422,7 +479,9 @@ extension CheckContext {
         for place in paths.indices.dropFirst() {
           store = try coordinator.migratePersistentStore(store, to: paths[place], type: types[place].storeType)
           for (label, object, uri) in held {
-            if object.objectID.uriRepresentation != uri { problems.append("\(label) is \(object.objectID) and was \(uri)") }
+            if object.objectID.uriRepresentation != uri {
+              problems.append("\(label) is \(object.objectID) and was \(uri)")
+            }
             guard let wanted = graph[label] else { continue }
             for (key, value) in wanted.values {
               let found = try object.value(forKey: key)
@@ -434,12 +493,16 @@ extension CheckContext {
                 case .boolean(let flag): (found as? Bool) == flag
                 default: true
                 }
-              if !isSame { problems.append("\(label).\(key) is \(found.map { "\($0)" } ?? "nil") in the store at \(places[place])") }
+              if !isSame {
+                problems.append("\(label).\(key) is \(found.map { "\($0)" } ?? "nil") in the store at \(places[place])")
+              }
             }
             for (key, targets) in wanted.links {
               let found = Set(try object.objects(forRelationshipNamed: key).map { ObjectIdentifier($0) })
               let expected = Set(held.filter { targets.contains($0.label) }.map { ObjectIdentifier($0.object) })
-              if found != expected { problems.append("\(label).\(key) leads to other objects in the store at \(places[place])") }
+              if found != expected {
+                problems.append("\(label).\(key) leads to other objects in the store at \(places[place])")
+              }
             }
           }
           try held[0].object.setValue("moved \(place)", forKey: "name")
@@ -449,16 +512,22 @@ extension CheckContext {
         return problems
       }
     }
-    try expect(problems.isEmpty, "all objects are the same ones, with their values, after each move", problems.prefix(6).joined(separator: "\n"))
+    try expect(
+      problems.isEmpty, "all objects are the same ones, with their values, after each move",
+      problems.prefix(6).joined(separator: "\n"))
     var moved = graph
     moved.set(graph.objects[0].label, "name", .string("moved \(last)"))
     let type = types[last]
     let actual = try process("read the last store in another process") { session in
-      try StoreSession(subject: session.subject.type.storeType == type.storeType ? session.subject : TestedStore(type: type), folder: session.folder)
-        .read(paths[last], graph.model)
+      try StoreSession(
+        subject: session.subject.type.storeType == type.storeType ? session.subject : TestedStore(type: type),
+        folder: session.folder
+      )
+      .read(paths[last], graph.model)
     }
     try expectSame(actual, try moved.text(names), "the last store")
-    try expectSame(try process("read the first store") { try $0.read(paths[0], graph.model) }, try graph.text(names),
+    try expectSame(
+      try process("read the first store") { try $0.read(paths[0], graph.model) }, try graph.text(names),
       "the first store, as it was")
   }
 }

@@ -7,10 +7,12 @@ import Glibc
 extension Checks {
   static let relationships: [CheckDefinition] = [
     steps(
-      "REL-01", "A relationship to one object is kept when it is set, changed and set to nothing", catches: ["toOneNilKept"],
+      "REL-01", "A relationship to one object is kept when it is set, changed and set to nothing",
+      catches: ["toOneNilKept"],
       causes: ["nothing is taken for “unchanged”", "an optional is unwrapped"]
     ) { _ in
-      var graph = Graph(Models.people, [("a", "Person"), ("b", "Person"), ("c", "Person"), ("x", "Team"), ("y", "Team")])
+      var graph = Graph(
+        Models.people, [("a", "Person"), ("b", "Person"), ("c", "Person"), ("x", "Team"), ("y", "Team")])
       try graph.relate("a", "team", to: ["x"])
       try graph.relate("b", "team", to: ["y"])
       var other = graph
@@ -25,7 +27,8 @@ extension Checks {
       "REL-02", "A one-to-one relationship with an inverse says the same at both ends", catches: ["inverseNotWritten"],
       causes: ["only one end is written"]
     ) { _ in
-      var graph = Graph(Models.people, [("a", "Person"), ("b", "Person"), ("c", "Person"), ("1", "Desk"), ("2", "Desk")])
+      var graph = Graph(
+        Models.people, [("a", "Person"), ("b", "Person"), ("c", "Person"), ("1", "Desk"), ("2", "Desk")])
       try graph.relate("a", "desk", to: ["1"])
       try graph.relate("2", "owner", to: ["b"])
       try graph.relate("a", "spouse", to: ["b"])
@@ -53,10 +56,14 @@ extension Checks {
     ) { seed in
       var dice = SeededRandom(seed)
       var graph = Graph(Models.people, (0..<12).map { ("p\($0)", "Person") } + (0..<6).map { ("t\($0)", "Team") })
-      for place in 0..<12 { try graph.relate("p\(place)", "tags", to: (0..<6).filter { _ in dice.below(2) == 0 }.map { "t\($0)" }) }
+      for place in 0..<12 {
+        try graph.relate("p\(place)", "tags", to: (0..<6).filter { _ in dice.below(2) == 0 }.map { "t\($0)" })
+      }
       try graph.relate("t5", "tagged", to: ["p1", "p3", "p5"])
       var other = graph
-      for place in 0..<4 { try other.relate("p\(place)", "tags", to: (0..<6).filter { _ in dice.below(2) == 0 }.map { "t\($0)" }) }
+      for place in 0..<4 {
+        try other.relate("p\(place)", "tags", to: (0..<6).filter { _ in dice.below(2) == 0 }.map { "t\($0)" })
+      }
       return [graph, other]
     },
     steps(
@@ -116,7 +123,8 @@ extension Checks {
         try graph.relate("t", "queued", to: order)
         let script = script
         let done = edits
-        _ = try check.process("script \(script): \(edits.map { $0.joined(separator: " ") }.joined(separator: ", "))") { session in
+        _ = try check.process("script \(script): \(edits.map { $0.joined(separator: " ") }.joined(separator: ", "))") {
+          session in
           let open = try session.open(path, Models.people)
           return try withExtendedLifetime(open) {
             let all = try session.objects(in: open)
@@ -156,7 +164,8 @@ extension Checks {
       return [graph, other]
     },
     steps(
-      "REL-09", "What a relationship leads to may be of a sub-entity, and comes back as that", catches: ["destinationEntityFromModel"],
+      "REL-09", "What a relationship leads to may be of a sub-entity, and comes back as that",
+      catches: ["destinationEntityFromModel"],
       from: "Atomic Store Life-cycle, Loading: “objectIDForEntity:referenceObject:”",
       causes: ["the object ID is made with the entity that the model names as the destination"]
     ) { _ in
@@ -170,14 +179,17 @@ extension Checks {
     CheckDefinition(
       "REL-10", "Circles and long chains are read and written without deep recursion", from: kit,
       by: "a chain of 20,000 objects whose last leads to the first; saved and read on a thread with a stack of 512 KiB",
-      causes: ["an object's relationships are followed while it is written"], catches: ["recursiveSerialise"], timeLimit: 60
+      causes: ["an object's relationships are followed while it is written"], catches: ["recursiveSerialise"],
+      timeLimit: 60
     ) { check in
       var graph = Graph(Models.nodes)
       let count = 20_000
       graph.objects.reserveCapacity(count)
       for place in 0..<count {
         graph.objects.append(
-          .init(label: "\(place)", entity: "Node", links: ["next": ["\((place + 1) % count)"], "previous": ["\((place + count - 1) % count)"]]))
+          .init(
+            label: "\(place)", entity: "Node",
+            links: ["next": ["\((place + 1) % count)"], "previous": ["\((place + count - 1) % count)"]]))
       }
       let path = check.path()
       let chain = graph
@@ -187,7 +199,8 @@ extension Checks {
           return true
         }
       }
-      let steps = try check.process("read the chain, follow it both ways, change one object and save", seconds: 40) { session in
+      let steps = try check.process("read the chain, follow it both ways, change one object and save", seconds: 40) {
+        session in
         try session.onSmallStack {
           let open = try session.open(path, Models.nodes)
           return try withExtendedLifetime(open) {
@@ -210,7 +223,8 @@ extension Checks {
     },
     CheckDefinition(
       "REL-11", "A relationship to an object that is not there is an error that names the relationship", from: kit,
-      by: "a file that says it follows one model, with relationships of another; files in which one reference was changed",
+      by:
+        "a file that says it follows one model, with relationships of another; files in which one reference was changed",
       causes: ["a missing object is taken for no object"], catches: ["danglingBecomesNil"], demand: several
     ) { check in
       var graph = Graph(Models.places(home: "Club"), [("a", "Guest"), ("b", "Guest"), ("c", "Club"), ("h", "Hall")])
@@ -228,10 +242,12 @@ extension Checks {
     ) { check in
       var graph = Graph(Models.houses(home: "Castle"), [("a", "Guest"), ("c", "Castle"), ("h", "Hut")])
       graph.objects[0].links["home"] = ["c"]
-      try check.expectForgeryRefused(graph, claims: Models.houses(home: "Hut"), "a relationship to another entity", naming: ["home"])
+      try check.expectForgeryRefused(
+        graph, claims: Models.houses(home: "Hut"), "a relationship to another entity", naming: ["home"])
     },
     CheckDefinition(
-      "REL-14", "A file with more or fewer related objects than the model allows is refused, or read as it stands", level: .should,
+      "REL-14", "A file with more or fewer related objects than the model allows is refused, or read as it stands",
+      level: .should,
       from: kit, by: "objects with one, three and four members where two or three are allowed",
       causes: ["members beyond the greatest count are left out"], catches: ["minCountIgnored"]
     ) { check in
@@ -242,11 +258,16 @@ extension Checks {
     },
     CheckDefinition(
       "REL-15", "Nothing that leads to a deleted object is left in the file", from: "Atomic Store Life-cycle, Deleting",
-      by: "deletions under the rules Nullify, Cascade, Deny and without inverse; then the file is searched for what the objects were called",
-      causes: ["the other ends of a deleted object's relationships are not updated"], catches: ["deletedStillReferenced"], demand: several
+      by:
+        "deletions under the rules Nullify, Cascade, Deny and without inverse; then the file is searched for what the objects were called",
+      causes: ["the other ends of a deleted object's relationships are not updated"],
+      catches: ["deletedStillReferenced"], demand: several
     ) { check in
-      var graph = Graph(Models.rules, [("a", "Owner"), ("b", "Owner"), ("n", "Thing"), ("c", "Thing"), ("d", "Thing"), ("w", "Thing")])
-      for place in graph.objects.indices { graph.objects[place].values["name"] = .string("marker\(graph.objects[place].label)marker") }
+      var graph = Graph(
+        Models.rules, [("a", "Owner"), ("b", "Owner"), ("n", "Thing"), ("c", "Thing"), ("d", "Thing"), ("w", "Thing")])
+      for place in graph.objects.indices {
+        graph.objects[place].values["name"] = .string("marker\(graph.objects[place].label)marker")
+      }
       try graph.relate("a", "nullified", to: ["n"])
       try graph.relate("a", "cascaded", to: ["c"])
       try graph.relate("b", "denied", to: ["d"])
@@ -258,12 +279,15 @@ extension Checks {
         let open = try session.open(path, Models.rules)
         return try withExtendedLifetime(open) {
           let all = try session.objects(in: open)
-          for label in ["a", "w"] { if let object = names[label].flatMap({ all[GraphText.Key($0)] }) { open.context.delete(object) } }
+          for label in ["a", "w"] {
+            if let object = names[label].flatMap({ all[GraphText.Key($0)] }) { open.context.delete(object) }
+          }
           try open.context.save()
           if let object = names["b"].flatMap({ all[GraphText.Key($0)] }) { open.context.delete(object) }
           do {
             try open.context.save()
-            throw ExpectationFailure(expected: "a deletion that the rule Deny forbids is refused", actual: "it was saved")
+            throw ExpectationFailure(
+              expected: "a deletion that the rule Deny forbids is refused", actual: "it was saved")
           } catch is ManagedObjectError {}
           return true
         }
@@ -273,12 +297,14 @@ extension Checks {
       try check.expectSame(actual, try graph.text(names), "what is left")
       for label in ["a", "c", "w"] {
         try check.expect(
-          check.places(of: "marker\(label)marker", at: path).isEmpty, "the file does not hold the name of the deleted '\(label)'",
+          check.places(of: "marker\(label)marker", at: path).isEmpty,
+          "the file does not hold the name of the deleted '\(label)'",
           "it does")
       }
     },
     steps(
-      "REL-16", "Relationships without an inverse are kept", catches: ["needsInverse"], causes: ["an inverse is taken for granted"]
+      "REL-16", "Relationships without an inverse are kept", catches: ["needsInverse"],
+      causes: ["an inverse is taken for granted"]
     ) { _ in
       var graph = Graph(Models.people, (0..<5).map { ("\($0)", "Person") })
       try graph.relate("0", "idol", to: ["1"])
@@ -289,7 +315,8 @@ extension Checks {
       return [graph, other]
     },
     CheckDefinition(
-      "REL-18", "An object that a file lists twice in one relationship is an error, or counts once", level: .should, from: kit,
+      "REL-18", "An object that a file lists twice in one relationship is an error, or counts once", level: .should,
+      from: kit,
       by: "files in which one of two members was given the other's reference", causes: ["lists are not looked through"],
       catches: ["duplicateMembersKept"], demand: texts
     ) { check in try check.expectEditedReferencesRefused { $0 == "member-b" ? "member-a" : "member-b" } },
@@ -297,7 +324,8 @@ extension Checks {
 
   /// For checks of several entities.
   static let several: @Sendable (StoreTraits) -> CheckDefinition.Demand = { traits in
-    (traits.maximumEntities ?? .max) > 2 ? .applies : .notApplicable("maximumEntities is \(traits.maximumEntities ?? 0)")
+    (traits.maximumEntities ?? .max) > 2
+      ? .applies : .notApplicable("maximumEntities is \(traits.maximumEntities ?? 0)")
   }
   static let ordered: @Sendable (StoreTraits) -> CheckDefinition.Demand = { traits in
     traits.keepsOrder ? several(traits) : .notApplicable("keepsOrder is false")
@@ -308,19 +336,21 @@ extension Checks {
   }
 
   private static func steps(
-    _ id: String, _ title: String, demand: @escaping @Sendable (StoreTraits) -> CheckDefinition.Demand = several, catches: [String],
+    _ id: String, _ title: String, demand: @escaping @Sendable (StoreTraits) -> CheckDefinition.Demand = several,
+    catches: [String],
     from source: String = push, causes: [String], _ graphs: @escaping @Sendable (UInt64) throws -> [Graph]
   ) -> CheckDefinition {
     CheckDefinition(
-      id, title, from: source, by: "a graph, and changes to it, each in a process of its own; read in another after each", causes: causes,
+      id, title, from: source,
+      by: "a graph, and changes to it, each in a process of its own; read in another after each", causes: causes,
       catches: catches, demand: demand
     ) { check in try check.expectSteps(try graphs(check.seed), title) }
   }
 }
 
 extension CheckContext {
-  /// A file that breaks a rule of its model, which a store may refuse: if it reads it, then as it stands, and again so after a
-  /// save of something else.
+  /// A file that breaks a rule of its model, which a store may refuse: if it reads it, then as it stands, and again so
+  /// after a save of something else.
   func expectReadAsItStandsOrRefused(_ graph: Graph, _ what: String, _ edit: ((inout Graph) -> Void)?) throws {
     let path = self.path()
     let names = try process("write \(what)") { try $0.forge(graph, to: path) }
@@ -331,17 +361,19 @@ extension CheckContext {
       return note("refused: \(error.text)")
     case .crashed, .exited, .timedOut: _ = try process("read \(what) again") { try $0.read(path, graph.model) }
     }
-    try expectSame(try process("read them again") { try $0.read(path, graph.model) }, try graph.text(names), what + ", read again")
+    try expectSame(
+      try process("read them again") { try $0.read(path, graph.model) }, try graph.text(names), what + ", read again")
     guard let edit else { return }
     var other = graph
     edit(&other)
     let next = other
     _ = try process("change something else and save") { try $0.edit(path, from: graph, to: next, names: names) }
-    try expectSame(try process("read them again") { try $0.read(path, graph.model) }, try next.text(names), what + ", saved again")
+    try expectSame(
+      try process("read them again") { try $0.read(path, graph.model) }, try next.text(names), what + ", saved again")
   }
 
-  /// In a file with references that are texts each one is changed alone: either the file is refused, or it means the same with
-  /// another name.
+  /// In a file with references that are texts each one is changed alone: either the file is refused, or it means the
+  /// same with another name.
   func expectEditedReferencesRefused(_ change: (String) -> String) throws {
     guard traits.references == .all else { return }
     var graph = Graph(Models.nodes, [("member-a", "Node"), ("member-b", "Node"), ("member-p", "Node")])
@@ -360,14 +392,19 @@ extension CheckContext {
       for place in places(of: label, at: path) {
         let copy = self.path("edited")
         self.copy(path, to: copy, replacing: label, at: place, with: new)
-        switch try attempt("read it with \(label) at byte \(place.offset) as \(new)", { try $0.read(copy, Models.nodes, options: handmade) }) {
+        switch try attempt(
+          "read it with \(label) at byte \(place.offset) as \(new)",
+          { try $0.read(copy, Models.nodes, options: handmade) })
+        {
         case .refused(let error):
           try expect(error.code != nil, "refused with a store error", error.text)
           note(error.text)
         case .value(let text):
           // The format names each text once: all that led there leads there still.
           let renamed = expected.renamed(label, new)
-          try expectSame(text, renamed, "\(label) at byte \(place.offset) changed to \(new): refused, or the same under another name")
+          try expectSame(
+            text, renamed, "\(label) at byte \(place.offset) changed to \(new): refused, or the same under another name"
+          )
         case .crashed, .exited, .timedOut:
           _ = try process("read it again") { try $0.read(copy, Models.nodes, options: handmade) }
         }
@@ -381,7 +418,9 @@ extension GraphText {
   func renamed(_ old: String, _ new: String) -> GraphText {
     var other = GraphText()
     for (object, values) in objects {
-      other.objects[Key(object.text.replacing("/" + old, with: "/" + new))] = values.mapValues { $0.replacing("/" + old, with: "/" + new) }
+      other.objects[Key(object.text.replacing("/" + old, with: "/" + new))] = values.mapValues {
+        $0.replacing("/" + old, with: "/" + new)
+      }
     }
     return other
   }
@@ -391,7 +430,9 @@ extension StoreSession {
   /// How many nodes there are, and how many steps lead from the first back to it, by 'next' and by 'previous'.
   func steps(_ store: PersistentStore) -> [Int] {
     let nodes = store.nodes
-    guard let entity = nodes.model.entity(named: "Node"), let first = nodes.handles(of: entity.index).first else { return [0, 0, 0] }
+    guard let entity = nodes.model.entity(named: "Node"), let first = nodes.handles(of: entity.index).first else {
+      return [0, 0, 0]
+    }
     let reader = nodes.reader(of: entity.index)
     var result = [nodes.count]
     for name in ["next", "previous"] {

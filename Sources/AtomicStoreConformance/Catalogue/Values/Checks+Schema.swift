@@ -6,42 +6,58 @@ import FoundationEssentials
 extension Checks {
   static let schema: [CheckDefinition] = [
     forged(
-      "SCH-01", "Objects of an entity that the model does not have are an error that names it", holds: Models.two, naming: ["other"],
-      catches: ["skipsUnknownEntity"], causes: ["what is not known is passed over"], claims: Models.attributes([("name", .string)]),
+      "SCH-01", "Objects of an entity that the model does not have are an error that names it", holds: Models.two,
+      naming: ["other"],
+      catches: ["skipsUnknownEntity"], causes: ["what is not known is passed over"],
+      claims: Models.attributes([("name", .string)]),
       demand: several
     ) { graph in graph.objects = [.init(label: "a", entity: "Sample"), .init(label: "b", entity: "Other")] },
     forged(
       "SCH-02", "An attribute that the model does not have is an error that names it",
       holds: Models.attributes([("name", .string), ("extra", .string)]),
-      naming: ["extra"], catches: ["dropsUnknownAttribute"], causes: ["what is not known is passed over, and lost with the next save"],
+      naming: ["extra"], catches: ["dropsUnknownAttribute"],
+      causes: ["what is not known is passed over, and lost with the next save"],
       claims: Models.attributes([("name", .string)])
-    ) { graph in graph.objects = [.init(label: "a", entity: "Sample", values: ["name": .string("x"), "extra": .string("y")])] },
+    ) { graph in
+      graph.objects = [.init(label: "a", entity: "Sample", values: ["name": .string("x"), "extra": .string("y")])]
+    },
     CheckDefinition(
-      "SCH-03", "An attribute that the file does not have is nothing, or its default, or an error; never zero", from: kit,
+      "SCH-03", "An attribute that the file does not have is nothing, or its default, or an error; never zero",
+      from: kit,
       by: "a file without attributes that its model has: optional ones, mandatory ones, ones with a default",
       causes: ["a value is made up for what is not there"], catches: ["missingBecomesZero"]
     ) { check in
       let path = check.path()
-      let graph = Graph(Models.attributes([("name", .string)]), [.init(label: "a", entity: "Sample", values: ["name": .string("x")])])
+      let graph = Graph(
+        Models.attributes([("name", .string)]), [.init(label: "a", entity: "Sample", values: ["name": .string("x")])])
       for isOptional in [true, false] {
         var claims = graph.model
-        for (name, type) in [("count", AttributeType.integer32), ("flag", .boolean), ("text", .string), ("when", .date)] {
-          claims.entities[0].properties.append(.attribute(AttributeDescription(name: name, type: type, isOptional: isOptional)))
+        for (name, type) in [
+          ("count", AttributeType.integer32), ("flag", .boolean), ("text", .string), ("when", .date),
+        ] {
+          claims.entities[0].properties.append(
+            .attribute(AttributeDescription(name: name, type: type, isOptional: isOptional)))
         }
         claims.entities[0].properties.append(
-          .attribute(AttributeDescription(name: "given", type: .integer32, isOptional: isOptional, defaultValue: .integer(7))))
+          .attribute(
+            AttributeDescription(name: "given", type: .integer32, isOptional: isOptional, defaultValue: .integer(7))))
         let model = claims
         _ = try check.process("write a file without the attributes") { try $0.forge(graph, to: path, claims: model) }
-        switch try check.attempt("read it with \(isOptional ? "optional" : "mandatory") ones", { try $0.read(path, model) }) {
+        switch try check.attempt(
+          "read it with \(isOptional ? "optional" : "mandatory") ones", { try $0.read(path, model) })
+        {
         case .value(let text):
           let values = text.objects.values.first ?? [:]
           try check.expectEqual(values[GraphText.Key("name")] ?? "", "string:x", "what the file has")
           for name in ["count", "flag", "text", "when"] {
-            try check.expectEqual(values[GraphText.Key(name)] ?? "nil", "nil", "\(isOptional ? "optional" : "mandatory") '\(name)'")
+            try check.expectEqual(
+              values[GraphText.Key(name)] ?? "nil", "nil", "\(isOptional ? "optional" : "mandatory") '\(name)'")
           }
           let given = values[GraphText.Key("given")] ?? "nil"
           try check.expect(["nil", "integer:7"].contains(given), "'given' is nothing or its default", given)
-          check.note("\(isOptional ? "optional" : "mandatory") attributes that are missing are nil; one with a default is \(given)")
+          check.note(
+            "\(isOptional ? "optional" : "mandatory") attributes that are missing are nil; one with a default is \(given)"
+          )
         case .refused(let error):
           try check.expect(error.code != nil, "refused with a store error", error.text)
           check.note(error.text)
@@ -57,7 +73,8 @@ extension Checks {
     ) { check in
       // Text where data is expected is none of these: a format may well keep both as the same bytes.
       let cases: [(AttributeType, StoredValue, AttributeType)] = [
-        (.string, .string("abc"), .integer32), (.string, .string("maybe"), .boolean), (.string, .string("2020-13-45"), .date),
+        (.string, .string("abc"), .integer32), (.string, .string("maybe"), .boolean),
+        (.string, .string("2020-13-45"), .date),
         (.string, .string("zz"), .uuid), (.string, .string("1.5"), .integer64), (.string, .string("x"), .decimal),
         (.double, .double(1.5), .integer16),
         (.string, .string("abc"), .double),
@@ -65,12 +82,13 @@ extension Checks {
       for (held, value, wanted) in cases {
         try check.expectForgeryRefused(
           Graph.values(held, [value]), claims: Models.attributes([("value", wanted)]),
-            "\(held.modelName) where the model says \(wanted.modelName)",
+          "\(held.modelName) where the model says \(wanted.modelName)",
           naming: ["value"])
       }
     },
     forged(
-      "SCH-05", "An object of an abstract entity is an error", holds: Models.attributes([("name", .string)]), naming: ["sample"],
+      "SCH-05", "An object of an abstract entity is an error", holds: Models.attributes([("name", .string)]),
+      naming: ["sample"],
       catches: ["abstractInstantiated"], causes: ["nobody looks whether an entity is abstract"],
       claims: {
         var model = Models.attributes([("name", .string)])
@@ -115,25 +133,35 @@ extension Checks {
       let both = Graph(model, [("l", "Left"), ("r", "Right")])
       let other = check.path("both")
       _ = try check.process("write a file that has both") { try $0.forge(both, to: other) }
-      switch try check.attempt("open it with the configuration", { session in
-        let open = try session.open(other, model, configuration: "left")
-        return try withExtendedLifetime(open) { try GraphText(open.store).objects.keys.map(\.text) }
-      }) {
+      switch try check.attempt(
+        "open it with the configuration",
+        { session in
+          let open = try session.open(other, model, configuration: "left")
+          return try withExtendedLifetime(open) { try GraphText(open.store).objects.keys.map(\.text) }
+        })
+      {
       case .refused(let error): try check.expect(error.code != nil, "refused with a store error", error.text)
-      case .value(let names): try check.expect(!names.contains { $0.hasPrefix("Right/") }, "no object of another entity is loaded", "\(names)")
-      case .crashed, .exited, .timedOut: throw ExpectationFailure(expected: "refused, or loaded in part", actual: "the process ended otherwise")
+      case .value(let names):
+        try check.expect(
+          !names.contains { $0.hasPrefix("Right/") }, "no object of another entity is loaded", "\(names)")
+      case .crashed, .exited, .timedOut:
+        throw ExpectationFailure(expected: "refused, or loaded in part", actual: "the process ended otherwise")
       }
     },
     CheckDefinition(
-      "SCH-07", "Without a configuration a store holds objects of all entities", from: "NSPersistentStore, configurationName",
+      "SCH-07", "Without a configuration a store holds objects of all entities",
+      from: "NSPersistentStore, configurationName",
       by: "a model with two configurations, opened without one", causes: ["no name is looked up as a name"],
       catches: ["nilConfigurationEmpty"], demand: several
-    ) { check in try check.expectKept(Graph(Models.configured, [("l", "Left"), ("r", "Right")]), "objects of both configurations") },
+    ) { check in
+      try check.expectKept(Graph(Models.configured, [("l", "Left"), ("r", "Right")]), "objects of both configurations")
+    },
     CheckDefinition(
       "SCH-08", "That a store was written with another model shows before its objects are read",
       from: "NSPersistentStoreCoordinator, version hashes",
       by: "a store opened with a model in which an attribute is of another type, the calls written down",
-      causes: ["models are compared after the load"], catches: ["loadsBeforeHashCheck"], demand: { traits in
+      causes: ["models are compared after the load"], catches: ["loadsBeforeHashCheck"],
+      demand: { traits in
         traits.isSelfDescribing ? .applies : .notApplicable("isSelfDescribing is false")
       }
     ) { check in
@@ -146,7 +174,9 @@ extension Checks {
       }
       let seen = try check.process("open it with another model, every call written down") { session in
         var code: String?
-        do { _ = try session.spied.open(path, Models.attributes([("value", .integer64)])) } catch let error as PersistentStoreError {
+        do { _ = try session.spied.open(path, Models.attributes([("value", .integer64)])) } catch let error
+          as PersistentStoreError
+        {
           code = error.code.description
         }
         return Seen(code: code, calls: Spy.calls.map(\.what.rawValue))
@@ -175,11 +205,13 @@ extension Checks {
     },
     CheckDefinition(
       "SCH-11", "Attributes of one name and different types in sibling entities stay apart", from: kit,
-      by: "siblings whose 'value' is an integer, a text, a date and data", causes: ["columns are found by name, not by entity and name"],
+      by: "siblings whose 'value' is an integer, a text, a date and data",
+      causes: ["columns are found by name, not by entity and name"],
       catches: ["columnTypeByName"], demand: several
     ) { check in
       let types: [(String, AttributeType, StoredValue)] = [
-        ("One", .integer32, .integer(5)), ("Two", .string, .string("5")), ("Three", .date, date(5)), ("Four", .boolean, .boolean(true)),
+        ("One", .integer32, .integer(5)), ("Two", .string, .string("5")), ("Three", .date, date(5)),
+        ("Four", .boolean, .boolean(true)),
         ("Five", .double, .double(5)),
       ]
       let model = ModelDescription(entities: [
@@ -197,7 +229,8 @@ extension Checks {
       try check.expectKept(graph, "attributes of one name")
     },
     CheckDefinition(
-      "SCH-12", "Values that the model's rules forbid are refused, or read as they stand; never made to fit", level: .should, from: kit,
+      "SCH-12", "Values that the model's rules forbid are refused, or read as they stand; never made to fit",
+      level: .should, from: kit,
       by: "a file with a number beyond its bounds and a text too long; then such a value saved by a context",
       causes: ["values are cut to the bounds"],
       catches: ["validationBypassed"]
@@ -209,9 +242,14 @@ extension Checks {
       ]
       let rules = model
       let graph = Graph(
-        rules, [.init(label: "a", entity: "Sample", values: ["number": .integer(11), "text": .string("long")]),
-          .init(label: "b", entity: "Sample")])
-      try check.expectReadAsItStandsOrRefused(graph, "values beyond their bounds") { $0.set("b", "number", .integer(5)) }
+        rules,
+        [
+          .init(label: "a", entity: "Sample", values: ["number": .integer(11), "text": .string("long")]),
+          .init(label: "b", entity: "Sample"),
+        ])
+      try check.expectReadAsItStandsOrRefused(graph, "values beyond their bounds") {
+        $0.set("b", "number", .integer(5))
+      }
       let path = check.path("valid")
       let refused = try check.process("save a value beyond its bounds") { session in
         let open = try session.open(path, rules)
@@ -228,7 +266,8 @@ extension Checks {
     },
     CheckDefinition(
       "SCH-13", "A file of a newer version of the format is refused as such", from: kit,
-      by: "each place in the file that says “version” with a number behind it, one at a time, made to say a greater one",
+      by:
+        "each place in the file that says “version” with a number behind it, one at a time, made to say a greater one",
       causes: ["the version is written and never read"], catches: ["ignoresFormatVersion"]
     ) { check in
       let (path, _, text) = try check.golden()
@@ -239,20 +278,33 @@ extension Checks {
         let copy = check.path("newer\(number)")
         Files.copy(path, to: copy)
         Files.write(edit.bytes, to: edit.file.isEmpty ? copy : copy + "/" + edit.file)
-        switch try check.attempt("read it with the number at byte \(edit.offset) made greater", { try $0.read(copy, Models.nodes,
-          options: check.handmade) }) {
+        switch try check.attempt(
+          "read it with the number at byte \(edit.offset) made greater",
+          {
+            try $0.read(
+              copy, Models.nodes,
+              options: check.handmade)
+          })
+        {
         case .refused(let error):
-          try check.expect(error.code == "unsupportedVersion", "refused as unsupportedVersion", "\(error.code ?? "another error"): \(error.text)")
+          try check.expect(
+            error.code == "unsupportedVersion", "refused as unsupportedVersion",
+            "\(error.code ?? "another error"): \(error.text)")
           check.note(error.text)
           refusals += 1
         case .value(let read): try check.expectSame(read, text, "a number that means nothing")
-        case .crashed, .exited, .timedOut: _ = try check.process("read it again") { try $0.read(copy, Models.nodes, options: check.handmade) }
+        case .crashed, .exited, .timedOut:
+          _ = try check.process("read it again") { try $0.read(copy, Models.nodes, options: check.handmade) }
         }
       }
-      try check.expect(refusals > 0, "one of \(edits.count) places is the format's version", "the file was read with each of them changed")
+      try check.expect(
+        refusals > 0, "one of \(edits.count) places is the format's version",
+        "the file was read with each of them changed")
     },
     CheckDefinition(
-      "SCH-15", "What a file holds under the name of a transient or derived attribute is an error or passed over; it never shows", from: kit,
+      "SCH-15",
+      "What a file holds under the name of a transient or derived attribute is an error or passed over; it never shows",
+      from: kit,
       by: "a file with a value where the model says transient; one where it says derived",
       causes: ["values are set by name, whatever the model says"],
       catches: ["derivedOverwritten"]
@@ -265,39 +317,47 @@ extension Checks {
         claims.entities[0].properties.append(
           .attribute(
             AttributeDescription(
-              name: "odd", type: .string, isTransient: isTransient, derivationExpression: isTransient ? nil : "uppercase:(name)")))
+              name: "odd", type: .string, isTransient: isTransient,
+              derivationExpression: isTransient ? nil : "uppercase:(name)")))
         let model = claims
         let path = check.path(isTransient ? "transient" : "derived")
         let names = try check.process("write the file") { try $0.forge(graph, to: path, claims: model) }
         let what = isTransient ? "transient" : "derived"
-        switch try check.attempt("read what is \(what) there", { session in
-          let open = try session.open(path, model)
-          return try withExtendedLifetime(open) {
-            let object = try session.object(names["a"] ?? "", in: open)
-            let name = try object.value(forKey: "name") as? String ?? ""
-            if isTransient { return [name, try object.value(forKey: "odd") as? String ?? "nil"] }
-            try object.setValue("y", forKey: "name")
-            try open.context.save()
-            return [name, try object.value(forKey: "odd") as? String ?? "nil"]
-          }
-        }) {
+        switch try check.attempt(
+          "read what is \(what) there",
+          { session in
+            let open = try session.open(path, model)
+            return try withExtendedLifetime(open) {
+              let object = try session.object(names["a"] ?? "", in: open)
+              let name = try object.value(forKey: "name") as? String ?? ""
+              if isTransient { return [name, try object.value(forKey: "odd") as? String ?? "nil"] }
+              try object.setValue("y", forKey: "name")
+              try open.context.save()
+              return [name, try object.value(forKey: "odd") as? String ?? "nil"]
+            }
+          })
+        {
         case .refused(let error):
           try check.expect(error.code != nil, "refused with a store error", error.text)
           check.note("\(what): \(error.text)")
         case .value(let values): try check.expectEqual(values, ["x", isTransient ? "nil" : "Y"], "the values, \(what)")
-        case .crashed, .exited, .timedOut: throw ExpectationFailure(expected: "refused, or passed over", actual: "the process ended otherwise")
+        case .crashed, .exited, .timedOut:
+          throw ExpectationFailure(expected: "refused, or passed over", actual: "the process ended otherwise")
         }
       }
     },
   ]
 
   private static func forged(
-    _ id: String, _ title: String, holds: ModelDescription, naming: [String], catches: [String], causes: [String], claims: ModelDescription,
-    demand: @escaping @Sendable (StoreTraits) -> CheckDefinition.Demand = { _ in .applies }, _ fill: @escaping @Sendable (inout Graph) -> Void
+    _ id: String, _ title: String, holds: ModelDescription, naming: [String], catches: [String], causes: [String],
+    claims: ModelDescription,
+    demand: @escaping @Sendable (StoreTraits) -> CheckDefinition.Demand = { _ in .applies },
+    _ fill: @escaping @Sendable (inout Graph) -> Void
   ) -> CheckDefinition {
     CheckDefinition(
-      id, title, from: kit, by: "a file that says it follows one model, with objects of another", causes: causes, catches: catches,
-        demand: demand
+      id, title, from: kit, by: "a file that says it follows one model, with objects of another", causes: causes,
+      catches: catches,
+      demand: demand
     ) { check in
       var graph = Graph(holds)
       fill(&graph)
@@ -307,8 +367,8 @@ extension Checks {
 }
 
 extension CheckContext {
-  /// The files of a store with a 9 for the 1 that begins the number behind the word “version”, one for each such place: as
-  /// text, or as a byte behind the mark of a one-byte integer.
+  /// The files of a store with a 9 for the 1 that begins the number behind the word “version”, one for each such place:
+  /// as text, or as a byte behind the mark of a one-byte integer.
   func versions(at path: String) -> [(file: String, offset: Int, bytes: [UInt8])] {
     var found: [(file: String, offset: Int, bytes: [UInt8])] = []
     let all = Files.content(path) ?? [:]
@@ -317,14 +377,17 @@ extension CheckContext {
       let start = place.offset + 7
       for offset in start..<min(start + 60, bytes.count - 1) {
         let isBinary = offset == start + 1 && bytes[offset - 1] == 0x10 && bytes[offset] == 1
-        // An element's text, or a number as other texts have it: `version: 1`, `"version":1`. Not the 1.0 of a declaration.
+        // An element's text, or a number as other texts have it: `version: 1`, `"version":1`. Not the 1.0 of a
+        // declaration.
         let next = bytes[offset + 1]
         let isDigit = (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(next)
-        let isAlone = !isDigit && next != UInt8(ascii: ".") && !(UInt8(ascii: "a")...UInt8(ascii: "z")).contains(next | 0x20)
+        let isAlone =
+          !isDigit && next != UInt8(ascii: ".") && !(UInt8(ascii: "a")...UInt8(ascii: "z")).contains(next | 0x20)
         let before = bytes[offset - 1]
         let isText =
           bytes[offset] == UInt8(ascii: "1")
-          && (before == UInt8(ascii: ">") && (next == UInt8(ascii: "<") || isDigit) || ":= \t".utf8.contains(before) && isAlone)
+          && (before == UInt8(ascii: ">") && (next == UInt8(ascii: "<") || isDigit)
+            || ":= \t".utf8.contains(before) && isAlone)
         guard isBinary || isText else { continue }
         bytes[offset] = isText ? UInt8(ascii: "9") : 9
         found.append((place.file, offset, bytes))

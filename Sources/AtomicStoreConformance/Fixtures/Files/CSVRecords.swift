@@ -46,7 +46,9 @@ struct CSVRecords: Sendable {
   }
 
   static func content(_ field: [UInt8]) -> String {
-    guard field.count >= 2, field.first == 0x22, field.last == 0x22 else { return String(decoding: field, as: UTF8.self) }
+    guard field.count >= 2, field.first == 0x22, field.last == 0x22 else {
+      return String(decoding: field, as: UTF8.self)
+    }
     return String(decoding: field.dropFirst().dropLast(), as: UTF8.self).replacing("\"\"", with: "\"")
   }
 

@@ -13,7 +13,8 @@ struct Damage: Sendable {
     change = nil
   }
 
-  /// One byte replaced. The copy of the file is made when it is asked for: there may be thousands of damages to one file.
+  /// One byte replaced. The copy of the file is made when it is asked for: there may be thousands of damages to one
+  /// file.
   init(label: String, member: String, of original: [UInt8], at position: Int, byte: UInt8) {
     self.label = label
     self.member = member

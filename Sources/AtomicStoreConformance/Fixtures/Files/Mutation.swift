@@ -23,9 +23,13 @@ enum Mutation {
     return all
   }
 
-  private static let numbers = ["0", "-1", "1", "255", "65536", "2147483648", "4294967296", "9223372036854775807", "-9223372036854775808",
-    "1e999", "999999999999", "00", ""]
-  private static let bytes: [UInt8] = [0, 1, 0x7F, 0x80, 0xC0, 0xFE, 0xFF, 0x22, 0x27, 0x3C, 0x3E, 0x26, 0x2C, 0x0A, 0x0D, 0x5C]
+  private static let numbers = [
+    "0", "-1", "1", "255", "65536", "2147483648", "4294967296", "9223372036854775807", "-9223372036854775808",
+    "1e999", "999999999999", "00", "",
+  ]
+  private static let bytes: [UInt8] = [
+    0, 1, 0x7F, 0x80, 0xC0, 0xFE, 0xFF, 0x22, 0x27, 0x3C, 0x3E, 0x26, 0x2C, 0x0A, 0x0D, 0x5C,
+  ]
 
   static func some(_ count: Int, of files: [String: [UInt8]], _ random: inout SeededRandom) -> [Damage] {
     let all = files.filter { !$0.value.isEmpty }.sorted { $0.key < $1.key }
@@ -109,8 +113,12 @@ enum Mutation {
       }
       for value in [UInt8(0xFF), 0x7F] {
         for width in [1, 4, 8] {
-          for start in Array(0..<min(48, intact.count)) + Array(max(0,
-            intact.count - 48)..<intact.count) where start + width <= intact.count {
+          for start in Array(0..<min(48, intact.count))
+            + Array(
+              max(
+                0,
+                intact.count - 48)..<intact.count) where start + width <= intact.count
+          {
             var bytes = intact
             for place in start..<start + width { bytes[place] = value }
             all.append(.init(label: "bytes \(start)..<\(start + width) are \(value)", member: member, bytes: bytes))

@@ -2,8 +2,8 @@ import AtomicStoreKit
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// A binary property list taken apart into its objects, to be put together wrongly. It shares nothing with the readers and
-/// writers that are tested.
+/// A binary property list taken apart into its objects, to be put together wrongly. It shares nothing with the readers
+/// and writers that are tested.
 struct PropertyListCraft: Sendable {
   enum Item: Sendable {
     /// Marker and payload as they stand in the file.
@@ -33,7 +33,8 @@ struct PropertyListCraft: Sendable {
     let count = number(trailer + 8, 8)
     top = number(trailer + 16, 8)
     let table = number(trailer + 24, 8)
-    guard count > 0, count < bytes.count, top >= 0, top < count, table > 0, table <= trailer, count * offsetSize <= trailer - table
+    guard count > 0, count < bytes.count, top >= 0, top < count, table > 0, table <= trailer,
+      count * offsetSize <= trailer - table
     else { return nil }
     for index in 0..<count {
       let offset = number(table + index * offsetSize, offsetSize)
@@ -88,7 +89,9 @@ struct PropertyListCraft: Sendable {
   static func big(_ number: UInt64, _ size: Int) -> [UInt8] {
     (0..<size).reversed().map { UInt8(truncatingIfNeeded: number >> UInt64($0 * 8)) }
   }
-  static func string(_ text: String) -> Item { .raw([0x5F, 0x13] + big(UInt64(text.utf8.count), 8) + Array(text.utf8)) }
+  static func string(_ text: String) -> Item {
+    .raw([0x5F, 0x13] + big(UInt64(text.utf8.count), 8) + Array(text.utf8))
+  }
 
   /// - Parameter moved: Objects that the offset table has elsewhere than they are.
   func bytes(moved: [Int: UInt64] = [:]) -> [UInt8] {
@@ -98,7 +101,11 @@ struct PropertyListCraft: Sendable {
     offsets.reserveCapacity(items.count)
     func put(_ list: [Int]) { for index in list { result += Self.big(UInt64(index), referenceSize) } }
     func begin(_ marker: UInt8, _ count: Int) {
-      if count < 15 { result.append(marker | UInt8(count)) } else { result += [marker | 15, 0x13] + Self.big(UInt64(count), 8) }
+      if count < 15 {
+        result.append(marker | UInt8(count))
+      } else {
+        result += [marker | 15, 0x13] + Self.big(UInt64(count), 8)
+      }
     }
     for (index, item) in items.enumerated() {
       offsets.append(moved[index] ?? UInt64(result.count))

@@ -1,8 +1,8 @@
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// An XML document cut into its pieces, to be put together in another way. It knows nothing of any store: it only has to get
-/// along with documents that a store wrote.
+/// An XML document cut into its pieces, to be put together in another way. It knows nothing of any store: it only has
+/// to get along with documents that a store wrote.
 struct XMLPieces: Sendable {
   enum Kind: Sendable { case text, start, empty, end, comment, instruction, doctype, cdata }
   struct Piece: Sendable {
@@ -30,7 +30,9 @@ struct XMLPieces: Sendable {
       let word = Array(word.utf8)
       var index = start
       while index + word.count <= bytes.count {
-        if bytes[index] == word[0], bytes[index..<(index + word.count)].elementsEqual(word) { return index + word.count }
+        if bytes[index] == word[0], bytes[index..<(index + word.count)].elementsEqual(word) {
+          return index + word.count
+        }
         index += 1
       }
       return bytes.count
@@ -60,7 +62,11 @@ struct XMLPieces: Sendable {
           place += 1
           if quote != 0 {
             if byte == quote { quote = 0 }
-          } else if byte == 0x22 || byte == 0x27 { quote = byte } else if byte == 0x3E { break }
+          } else if byte == 0x22 || byte == 0x27 {
+            quote = byte
+          } else if byte == 0x3E {
+            break
+          }
         }
         kind = bytes[start + 1] == 0x2F ? .end : bytes[place - 2] == 0x2F ? .empty : .start
       } else {
@@ -68,7 +74,8 @@ struct XMLPieces: Sendable {
       }
       pieces.append(Piece(kind, Array(bytes[start..<place])))
     }
-    guard pieces.contains(where: { $0.kind == .start }), let last = pieces.last(where: { $0.kind != .text }), last.kind == .end
+    guard pieces.contains(where: { $0.kind == .start }), let last = pieces.last(where: { $0.kind != .text }),
+      last.kind == .end
     else { return nil }
   }
 
@@ -81,7 +88,8 @@ struct XMLPieces: Sendable {
   /// Pieces of text that are all that their element holds.
   var leaves: [Int] {
     pieces.indices.filter { place in
-      place > 0 && place + 1 < pieces.count && pieces[place].kind == .text && pieces[place - 1].kind == .start && pieces[place + 1].kind == .end
+      place > 0 && place + 1 < pieces.count && pieces[place].kind == .text && pieces[place - 1].kind == .start
+        && pieces[place + 1].kind == .end
     }
   }
   /// The first leaf that holds a word.
@@ -90,15 +98,19 @@ struct XMLPieces: Sendable {
 
   /// Puts the document type before the outermost element, or in the place of the one that is there.
   mutating func setDocumentType(_ declarations: String, external: String = "") {
-    let text = "<!DOCTYPE \(rootName)\(external.isEmpty ? "" : " " + external)\(declarations.isEmpty ? "" : " [\(declarations)]")>"
-    if let place = pieces.firstIndex(where: { $0.kind == .doctype }) { pieces[place].text = text } else {
+    let text =
+      "<!DOCTYPE \(rootName)\(external.isEmpty ? "" : " " + external)\(declarations.isEmpty ? "" : " [\(declarations)]")>"
+    if let place = pieces.firstIndex(where: { $0.kind == .doctype }) {
+      pieces[place].text = text
+    } else {
       pieces.insert(Piece(.doctype, text + "\n"), at: root)
     }
   }
 
   /// What the document type names outside, as it is written there: `SYSTEM "…"`.
   var externalIdentifier: String {
-    guard let type = pieces.first(where: { $0.kind == .doctype })?.text, let from = type.firstRange(of: "SYSTEM \"") else { return "" }
+    guard let type = pieces.first(where: { $0.kind == .doctype })?.text, let from = type.firstRange(of: "SYSTEM \"")
+    else { return "" }
     guard let end = type[from.upperBound...].firstIndex(of: "\"") else { return "" }
     return String(type[from.lowerBound...end])
   }
@@ -149,7 +161,11 @@ struct XMLPieces: Sendable {
 extension XMLPieces {
   /// Puts a declaration at the start, in the place of what was there.
   mutating func declare(_ text: String, before: String = "") {
-    if pieces[0].kind == .instruction { pieces[0].text = before + text } else { pieces.insert(.init(.instruction, before + text + "\n"), at: 0) }
+    if pieces[0].kind == .instruction {
+      pieces[0].text = before + text
+    } else {
+      pieces.insert(.init(.instruction, before + text + "\n"), at: 0)
+    }
   }
   mutating func declare(encoding: String) { declare("<?xml version=\"1.0\" encoding=\"\(encoding)\"?>") }
 }

@@ -17,11 +17,15 @@ extension Faults {
         return object
       }
       hooks.removal = { configuration, _ in
-        if missing.value != nil, !Files.exists(configuration.path) { Files.write(Array("delta".utf8), to: configuration.path) }
+        if missing.value != nil, !Files.exists(configuration.path) {
+          Files.write(Array("delta".utf8), to: configuration.path)
+        }
       }
     },
     Fault("removesOtherKind", "takes a folder away that lies in its place") { hooks in
-      hooks.removal = { configuration, _ in if Files.exists(configuration.path + "/note.txt") { Files.remove(configuration.path) } }
+      hooks.removal = { configuration, _ in
+        if Files.exists(configuration.path + "/note.txt") { Files.remove(configuration.path) }
+      }
     },
     Fault("readerSeesTruncation", "writes into the file that is there", mistakes: Int32(CSF_RENAME_BY_COPY.rawValue)),
     Fault("staticScratchBuffer", "keeps what it wrote last in one place for all stores") { hooks in
@@ -32,7 +36,9 @@ extension Faults {
           guard isFirst, let slot = entity.slots.first(where: { $0.attribute?.type == .string }) else { return }
           isFirst = false
           let name = nodes.value(slot: slot.index, of: node)
-          if let other = last.value, other.store != snapshot.metadata.uuid { try nodes.set(other.name, slot: slot.index, of: node) }
+          if let other = last.value, other.store != snapshot.metadata.uuid {
+            try nodes.set(other.name, slot: slot.index, of: node)
+          }
           last.set((snapshot.metadata.uuid, name))
         }
       }

@@ -3,8 +3,8 @@ import CConformance
 import FoundationEssentials
 import Glibc
 
-/// What saves do wrong. The kit writes in a format's stead: then the fault does to the file what a format of that kind would, and
-/// gives it back its time of change, so that nobody sees that it was there.
+/// What saves do wrong. The kit writes in a format's stead: then the fault does to the file what a format of that kind
+/// would, and gives it back its time of change, so that nobody sees that it was there.
 extension Faults {
   private static func behind(_ path: String, _ body: () -> Void) {
     let before = Files.status(path)
@@ -58,7 +58,9 @@ extension Faults {
       }
     },
     Fault("ignoresWriteResult", "does not look at what write says", mistakes: Int32(CSF_IGNORE_WRITE_ERROR.rawValue)),
-    Fault("inPlaceEdit", "writes into the file instead of renaming another one", mistakes: Int32(CSF_RENAME_BY_COPY.rawValue)),
+    Fault(
+      "inPlaceEdit", "writes into the file instead of renaming another one",
+      mistakes: Int32(CSF_RENAME_BY_COPY.rawValue)),
     Fault("noFsync", "syncs nothing", mistakes: Int32(CSF_DROP_SYNC.rawValue)),
     Fault("noFolderSync", "syncs files, and no folders", mistakes: Int32(CSF_DROP_FOLDER_SYNC.rawValue)),
     Fault("ignoresFsyncError", "does not look at what fsync says", mistakes: Int32(CSF_IGNORE_SYNC_ERROR.rawValue)),
@@ -71,8 +73,11 @@ extension Faults {
       }
     },
     Fault("leavesTempOnError", "leaves working files where they are", mistakes: Int32(CSF_KEEP_TEMPORARY.rawValue)),
-    Fault("forgetsToPutBack", "says that it put the old store back, and did not", mistakes: Int32(CSF_EXCHANGE_ONCE.rawValue)),
-    Fault("resetsMode", "leaves new files with the mode that they were made with", mistakes: Int32(CSF_RESET_MODE.rawValue)),
+    Fault(
+      "forgetsToPutBack", "says that it put the old store back, and did not",
+      mistakes: Int32(CSF_EXCHANGE_ONCE.rawValue)),
+    Fault(
+      "resetsMode", "leaves new files with the mode that they were made with", mistakes: Int32(CSF_RESET_MODE.rawValue)),
     Fault("genericError", "tells every error as the same one") { hooks in
       hooks.saveError = { _ in PersistentStoreError(.inputOutput, "the store could not be saved") }
     },
@@ -121,10 +126,14 @@ extension Faults {
     },
     Fault("sweepsFolder", "removes what it does not know from its folder, before it saves") { hooks in
       hooks.beforeSave = { _, configuration in
-        for name in Files.names(in: configuration.path) where name.hasPrefix(".") { Files.remove(configuration.path + "/" + name) }
+        for name in Files.names(in: configuration.path) where name.hasPrefix(".") {
+          Files.remove(configuration.path + "/" + name)
+        }
       }
     },
-    Fault("perFileAtomicOnly", "replaces the files of a folder one by one", mistakes: Int32(CSF_EXCHANGE_BY_MEMBER.rawValue)),
+    Fault(
+      "perFileAtomicOnly", "replaces the files of a folder one by one", mistakes: Int32(CSF_EXCHANGE_BY_MEMBER.rawValue)
+    ),
     Fault("failsMidWrite", "writes the beginning of the file before it knows the rest") { hooks in
       hooks.beforeSave = { _, configuration in
         for file in files(at: configuration.path) {

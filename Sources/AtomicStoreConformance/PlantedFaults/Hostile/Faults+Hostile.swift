@@ -70,9 +70,9 @@ extension Faults {
       hooks.load = { _, nodes in
         let count = nodes.model.entityCount
         #if DEBUG
-        let steps = 600
+          let steps = 600
         #else
-        let steps = 2000
+          let steps = 2000
         #endif
         var found = count
         var step = 0
@@ -114,7 +114,9 @@ extension Faults {
         folder.set("/" + configuration.path.split(separator: "/").dropLast().joined(separator: "/"))
       }
       hooks.load = { source, _ in
-        if Files.replacing(Array("secret.txt".utf8), by: [], in: bytes(source)) != nil { _ = Files.read(folder.value + "/secret.txt") }
+        if Files.replacing(Array("secret.txt".utf8), by: [], in: bytes(source)) != nil {
+          _ = Files.read(folder.value + "/secret.txt")
+        }
         return false
       }
     },

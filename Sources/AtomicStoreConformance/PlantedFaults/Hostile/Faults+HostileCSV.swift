@@ -3,21 +3,26 @@ import Glibc
 
 extension Faults {
   /// A reader of CSV that mends, or spoils, what it is given.
-  private static func records(_ name: String, _ text: String, _ change: @escaping @Sendable (inout CSVRecords) -> Bool) -> Fault {
+  private static func records(_ name: String, _ text: String, _ change: @escaping @Sendable (inout CSVRecords) -> Bool)
+    -> Fault
+  {
     reader(name, text, members: ".csv") { bytes, _ in
       guard !bytes.starts(with: "<".utf8), !bytes.starts(with: "bplist".utf8) else { return nil }
       var records = CSVRecords(bytes)
       return change(&records) ? records.bytes : nil
     }
   }
-  private static func raw(_ name: String, _ text: String, _ change: @escaping @Sendable ([UInt8]) -> [UInt8]?) -> Fault {
+  private static func raw(_ name: String, _ text: String, _ change: @escaping @Sendable ([UInt8]) -> [UInt8]?) -> Fault
+  {
     reader(name, text, members: ".csv") { bytes, _ in
       guard !bytes.starts(with: "<".utf8), !bytes.starts(with: "bplist".utf8) else { return nil }
       return change(bytes)
     }
   }
   /// One that changes fields one by one, as they are written.
-  private static func fields(_ name: String, _ text: String, _ change: @escaping @Sendable ([UInt8]) -> [UInt8]?) -> Fault {
+  private static func fields(_ name: String, _ text: String, _ change: @escaping @Sendable ([UInt8]) -> [UInt8]?)
+    -> Fault
+  {
     records(name, text) { records in
       var isChanged = false
       for row in records.records.indices {
@@ -49,12 +54,14 @@ extension Faults {
       return isChanged
     },
     fields("lenientQuotes", "passes over quotes where none may stand") { field in
-      let inner = field.first == 0x22 && field.last == 0x22 && field.count > 1 ? Array(field.dropFirst().dropLast()) : field
+      let inner =
+        field.first == 0x22 && field.last == 0x22 && field.count > 1 ? Array(field.dropFirst().dropLast()) : field
       let isSound = !String(decoding: inner, as: UTF8.self).replacing("\"\"", with: "").contains("\"")
       return isSound ? nil : quoted(field.filter { $0 != 0x22 })
     },
     raw("splitsOnCharacterNewline", "does not see that a carriage return and a line feed end a record") { bytes in
-      guard let end = zip(bytes, bytes.dropFirst()).enumerated().first(where: { $0.element == (0x0D, 0x0A) })?.offset else { return nil }
+      guard let end = zip(bytes, bytes.dropFirst()).enumerated().first(where: { $0.element == (0x0D, 0x0A) })?.offset
+      else { return nil }
       return Array(bytes[..<end])
     },
     fields("lineBasedReader", "reads line by line, also within quotes") { field in
@@ -72,7 +79,8 @@ extension Faults {
     records("blankLineIsRow", "makes an object of a blank line") { records in
       guard let width = records.records.first?.count else { return false }
       var isChanged = false
-      for row in records.records.indices where records.records[row].count == 1 && width > 1 && records.records[row][0].isEmpty {
+      for row in records.records.indices
+      where records.records[row].count == 1 && width > 1 && records.records[row][0].isEmpty {
         records.records[row] = [Array("\(9_000_000 + row)".utf8)] + Array(repeating: [], count: width - 1)
         isChanged = true
       }
@@ -105,7 +113,8 @@ extension Faults {
       return copy[0] == bytes[0] ? nil : bytes
     },
     raw("lastRowLost", "loses the last record where no line end follows it") { bytes in
-      guard let last = bytes.last, last != 0x0A, last != 0x0D, let end = bytes.lastIndex(where: { $0 == 0x0A || $0 == 0x0D })
+      guard let last = bytes.last, last != 0x0A, last != 0x0D,
+        let end = bytes.lastIndex(where: { $0 == 0x0A || $0 == 0x0D })
       else { return nil }
       return Array(bytes[...end])
     },

@@ -7,12 +7,16 @@ extension Faults {
     _ change: @escaping @Sendable (inout PropertyListCraft) -> Bool
   ) -> Fault {
     reader(name, text, members: ".plist") { bytes, _ in
-      guard var craft = PropertyListCraft(bytes, mendsOffsets: mendsOffsets, mendsCounts: mendsCounts) else { return nil }
+      guard var craft = PropertyListCraft(bytes, mendsOffsets: mendsOffsets, mendsCounts: mendsCounts) else {
+        return nil
+      }
       return change(&craft) ? craft.bytes() : nil
     }
   }
   /// One that changes objects one by one, as they stand in the file.
-  private static func objects(_ name: String, _ text: String, _ change: @escaping @Sendable ([UInt8]) -> [UInt8]?) -> Fault {
+  private static func objects(_ name: String, _ text: String, _ change: @escaping @Sendable ([UInt8]) -> [UInt8]?)
+    -> Fault
+  {
     list(name, text) { craft in
       var isChanged = false
       for index in craft.items.indices {
@@ -54,7 +58,9 @@ extension Faults {
   }
 
   private static var versionIgnored: Fault {
-    var fault = reader("versionIgnored", "reads lists of every version as if they were of the one it knows", members: ".plist") { bytes, _ in
+    var fault = reader(
+      "versionIgnored", "reads lists of every version as if they were of the one it knows", members: ".plist"
+    ) { bytes, _ in
       guard bytes.starts(with: "bplist".utf8), bytes.count > 8, !bytes.starts(with: "bplist00".utf8) else { return nil }
       return Array("bplist00".utf8) + bytes.dropFirst(8)
     }
@@ -65,7 +71,8 @@ extension Faults {
 
   static let hostilePropertyList: [Fault] = [
     list("followsCycles", "passes over references that lead back to where they came from") { cutCycles(&$0) },
-    list("expandsSharedReferences", "decodes shared objects each time, and gives up where they become too many") { craft in
+    list("expandsSharedReferences", "decodes shared objects each time, and gives up where they become too many") {
+      craft in
       let shared = craft.items.indices.filter { index in
         guard case .array(let list) = craft.items[index], let first = list.first else { return false }
         return list.count > 1 && list.allSatisfy { $0 == first }
@@ -76,10 +83,14 @@ extension Faults {
       craft.dropUnreached()
       return true
     },
-    list("allocatesDeclaredCount", "takes as much as there is of what a count says", mendsCounts: true) { $0.mended > 0 },
+    list("allocatesDeclaredCount", "takes as much as there is of what a count says", mendsCounts: true) {
+      $0.mended > 0
+    },
     list("offsetUnchecked", "takes objects that lie nowhere for empty ones", mendsOffsets: true) { $0.mended > 0 },
     list("recursiveDecode", "follows arrays to a depth of its own, and leaves out the rest") { craft in
-      let nested = craft.items.indices.filter { if case .array(let list) = craft.items[$0], list.count == 1 { true } else { false } }
+      let nested = craft.items.indices.filter {
+        if case .array(let list) = craft.items[$0], list.count == 1 { true } else { false }
+      }
       guard nested.count > 1000 else { return false }
       // The last ones are the outer ones.
       craft.items[nested[nested.count - 30]] = PropertyListCraft.nothing
@@ -87,7 +98,8 @@ extension Faults {
       return true
     },
     objects("int8Unsigned", "takes integers of one byte for signed ones") { bytes in
-      bytes.count == 2 && bytes[0] == 0x10 && bytes[1] >= 0x80 ? [0x13] + Array(repeating: 0xFF, count: 7) + [bytes[1]] : nil
+      bytes.count == 2 && bytes[0] == 0x10 && bytes[1] >= 0x80
+        ? [0x13] + Array(repeating: 0xFF, count: 7) + [bytes[1]] : nil
     },
     objects("surrogateReplaced", "replaces half a surrogate pair by U+FFFD") { bytes in
       guard bytes[0] & 0xF0 == 0x60, bytes[0] & 0x0F < 15 else { return nil }
@@ -113,7 +125,10 @@ extension Faults {
       return isChanged
     },
     versionIgnored,
-    list("acceptsWhatOthersReject", "mends whatever is wrong with offsets and counts", mendsOffsets: true, mendsCounts: true) { $0.mended > 0 },
+    list(
+      "acceptsWhatOthersReject", "mends whatever is wrong with offsets and counts", mendsOffsets: true,
+      mendsCounts: true
+    ) { $0.mended > 0 },
     objects("nanDateTrap", "reads dates that are not a number as the first one of the calendar") { bytes in
       guard bytes.count == 9, bytes[0] == 0x33 else { return nil }
       let bits = bytes.dropFirst().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }

@@ -4,7 +4,8 @@ import Glibc
 extension Faults {
   /// A fault that mends, or spoils, what it reads before the format sees it. Nil leaves it as it is.
   static func reader(
-    _ name: String, _ text: String, members suffix: String = "", _ change: @escaping @Sendable ([UInt8], StoreSource) -> [UInt8]?
+    _ name: String, _ text: String, members suffix: String = "",
+    _ change: @escaping @Sendable ([UInt8], StoreSource) -> [UInt8]?
   ) -> Fault {
     Fault(name, text) { hooks in
       hooks.source = { source throws(PersistentStoreError) in
@@ -31,7 +32,9 @@ extension Faults {
   }
 
   /// A reader of XML that mends what it is given.
-  private static func document(_ name: String, _ text: String, _ change: @escaping @Sendable (inout XMLPieces, StoreSource) -> Bool) -> Fault {
+  private static func document(
+    _ name: String, _ text: String, _ change: @escaping @Sendable (inout XMLPieces, StoreSource) -> Bool
+  ) -> Fault {
     reader(name, text) { bytes, source in
       guard bytes.starts(with: "<".utf8), var pieces = XMLPieces(bytes), change(&pieces, source) else { return nil }
       return pieces.bytes
@@ -39,7 +42,8 @@ extension Faults {
   }
 
   /// The same on the document as text.
-  private static func markup(_ name: String, _ text: String, _ change: @escaping @Sendable (String) -> String?) -> Fault {
+  private static func markup(_ name: String, _ text: String, _ change: @escaping @Sendable (String) -> String?) -> Fault
+  {
     reader(name, text) { bytes, _ in
       guard bytes.starts(with: "<".utf8) else { return nil }
       return change(String(decoding: bytes, as: UTF8.self)).map { Array($0.utf8) }
@@ -59,14 +63,17 @@ extension Faults {
       guard words.count == 2, quoted.count >= 3 else { return nil }
       let isPublic = words[1].hasPrefix("PUBLIC")
       let isExternal = isPublic || words[1].hasPrefix("SYSTEM")
-      return Entity(name: String(words[0]), value: String(quoted[isPublic && quoted.count >= 5 ? 3 : 1]), isExternal: isExternal)
+      return Entity(
+        name: String(words[0]), value: String(quoted[isPublic && quoted.count >= 5 ? 3 : 1]), isExternal: isExternal)
     }
   }
   /// Puts the text in the place of the references, and takes the declarations away.
   private static func expand(_ pieces: inout XMLPieces, _ texts: [(name: String, text: String)]) {
     for place in pieces.pieces.indices where pieces.pieces[place].kind != .doctype {
       guard pieces.pieces[place].bytes.contains(0x26) else { continue }
-      for (name, text) in texts { pieces.pieces[place].text = pieces.pieces[place].text.replacing("&\(name);", with: text) }
+      for (name, text) in texts {
+        pieces.pieces[place].text = pieces.pieces[place].text.replacing("&\(name);", with: text)
+      }
     }
     dropDeclarations(&pieces)
   }
@@ -83,14 +90,19 @@ extension Faults {
       let external = entities(pieces).filter { $0.isExternal && $0.name != "%" }
       guard !external.isEmpty else { return false }
       let folder = source.name.split(separator: "/").dropLast().joined(separator: "/")
-      expand(&pieces, external.map { entity in
-        let path = entity.value.hasPrefix("file://") ? String(entity.value.dropFirst(7)) : "/\(folder)/\(entity.value)"
-        return (entity.name, Files.read(path).map { String(decoding: $0, as: UTF8.self) } ?? "")
-      })
+      expand(
+        &pieces,
+        external.map { entity in
+          let path =
+            entity.value.hasPrefix("file://") ? String(entity.value.dropFirst(7)) : "/\(folder)/\(entity.value)"
+          return (entity.name, Files.read(path).map { String(decoding: $0, as: UTF8.self) } ?? "")
+        })
       return true
     },
     document("loadsExternalDTD", "fetches the document type from where it says") { pieces, _ in
-      guard pieces.pieces.contains(where: { $0.kind == .doctype && $0.text.contains("http://127.0.0.1") }) else { return false }
+      guard pieces.pieces.contains(where: { $0.kind == .doctype && $0.text.contains("http://127.0.0.1") }) else {
+        return false
+      }
       let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
       guard descriptor >= 0 else { return false }
       defer { close(descriptor) }
@@ -99,7 +111,9 @@ extension Faults {
       address.sin_port = in_port_t(9).bigEndian
       address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
       withUnsafePointer(to: &address) { pointer in
-        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { _ = connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          _ = connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+        }
       }
       return false
     },
@@ -111,7 +125,9 @@ extension Faults {
     },
     document("expandsFlatEntities", "expands entities that hold no other ones") { pieces, _ in
       let all = entities(pieces)
-      guard !all.isEmpty, all.allSatisfy({ !$0.isExternal && !$0.value.contains("&") && $0.name != "%" }) else { return false }
+      guard !all.isEmpty, all.allSatisfy({ !$0.isExternal && !$0.value.contains("&") && $0.name != "%" }) else {
+        return false
+      }
       expand(&pieces, all.map { ($0.name, "") })
       return true
     },
@@ -161,7 +177,8 @@ extension Faults {
     document("commentSplitsText", "takes a text to end where a comment begins") { pieces, _ in
       var isChanged = false
       for place in pieces.pieces.indices.dropLast().dropFirst() where pieces.pieces[place].kind == .comment {
-        guard pieces.pieces[place - 1].kind == .text, !pieces.pieces[place - 1].isBlank, pieces.pieces[place + 1].kind == .text
+        guard pieces.pieces[place - 1].kind == .text, !pieces.pieces[place - 1].isBlank,
+          pieces.pieces[place + 1].kind == .text
         else { continue }
         pieces.pieces[place + 1].bytes = []
         isChanged = true
@@ -169,7 +186,8 @@ extension Faults {
       return isChanged
     },
     markup("ignoresEncoding", "does not look at the encoding that a document declares") { text in
-      guard let from = text.firstRange(of: " encoding=\""), let end = text.firstRange(of: "?>"), from.upperBound < end.lowerBound
+      guard let from = text.firstRange(of: " encoding=\""), let end = text.firstRange(of: "?>"),
+        from.upperBound < end.lowerBound
       else { return nil }
       guard let to = text[from.upperBound...].firstIndex(of: "\"") else { return nil }
       return String(text[..<from.lowerBound]) + String(text[text.index(after: to)...])
@@ -180,7 +198,9 @@ extension Faults {
     Fault("writesIllegalCharacters", "writes characters that XML cannot have as they are") { hooks in
       hooks.bytes = { bytes in
         guard bytes.starts(with: "<".utf8), let pieces = XMLPieces(bytes) else { return bytes }
-        guard let leaf = pieces.leaves.last(where: { pieces.pieces[$0].bytes.contains { $0 > 0x7F } }) else { return bytes }
+        guard let leaf = pieces.leaves.last(where: { pieces.pieces[$0].bytes.contains { $0 > 0x7F } }) else {
+          return bytes
+        }
         var changed = pieces
         changed.pieces[leaf].bytes.append(0x01)
         return changed.bytes

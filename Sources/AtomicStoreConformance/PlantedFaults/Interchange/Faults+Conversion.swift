@@ -4,7 +4,8 @@ import CConformance
 import FoundationEssentials
 import Glibc
 
-/// What goes wrong between two formats. The kit converts: most of these are what a format does that a conversion must see.
+/// What goes wrong between two formats. The kit converts: most of these are what a format does that a conversion must
+/// see.
 extension Faults {
   static let conversion: [Fault] = [
     slots("convertDropsOrder", "writes ordered relationships in the order of the references") { _, slot, value in
@@ -33,7 +34,9 @@ extension Faults {
     Fault("convertsInPlace", "opens what it reads for writing") { hooks in
       hooks.initialize = { configuration in
         guard configuration.isReadOnly else { return }
-        let files = Files.isFolder(configuration.path) ? Files.names(in: configuration.path).map { configuration.path + "/" + $0 } : [configuration.path]
+        let files =
+          Files.isFolder(configuration.path)
+          ? Files.names(in: configuration.path).map { configuration.path + "/" + $0 } : [configuration.path]
         for file in files {
           let descriptor = open(file, O_WRONLY | O_CLOEXEC)
           if descriptor >= 0 { close(descriptor) }
@@ -64,7 +67,9 @@ extension Faults {
         try copy(nodes, into: builder)
       }
       hooks.saved = { (snapshot) throws(PersistentStoreError) in
-        if let nodes = known.value, nodes.count > snapshot.nodes.count, snapshot.nodes.count > 0 { snapshot.nodes = try nodes.canonical() }
+        if let nodes = known.value, nodes.count > snapshot.nodes.count, snapshot.nodes.count > 0 {
+          snapshot.nodes = try nodes.canonical()
+        }
       }
     },
     Fault("verifyComparesCountsOnly", "the kit compares numbers of objects only") { hooks in

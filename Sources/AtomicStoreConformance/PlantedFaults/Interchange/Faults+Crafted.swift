@@ -4,7 +4,10 @@ extension ConformanceSubject {
   /// What the self-test supplies, so that the check of crafted stores has something to find.
   package static let sampleCraft: @Sendable ([String: [UInt8]]) -> [CraftedStore] = { files in
     guard let bytes = files[""] else { return [] }
-    return [CraftedStore("a store with an element behind its end", files: ["": bytes + Array(Faults.craftedTail.utf8)], .refused)]
+    return [
+      CraftedStore(
+        "a store with an element behind its end", files: ["": bytes + Array(Faults.craftedTail.utf8)], .refused)
+    ]
   }
 }
 

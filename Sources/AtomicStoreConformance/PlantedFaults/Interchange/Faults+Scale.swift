@@ -5,16 +5,18 @@ import Glibc
 /// What only shows with many objects, or after many saves.
 extension Faults {
   #if DEBUG
-  private static let unit = 1e-8
+    private static let unit = 1e-8
   #else
-  private static let unit = 1e-10
+    private static let unit = 1e-10
   #endif
 
   /// Keeps the processor busy for a time that grows with the square of a number.
   private static func toil(_ count: Int) {
     let wanted = Double(count) * Double(count) * unit
     var spent = 0.0
-    while spent < wanted { spent += max(1e-7, Stopwatch.seconds { for byte in 0..<1000 { withExtendedLifetime(byte) {} } }) }
+    while spent < wanted {
+      spent += max(1e-7, Stopwatch.seconds { for byte in 0..<1000 { withExtendedLifetime(byte) {} } })
+    }
   }
 
   static let scale: [Fault] = [

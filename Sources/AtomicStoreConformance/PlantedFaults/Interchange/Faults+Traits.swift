@@ -9,13 +9,18 @@ extension Faults {
     lie("deniesMetadata", "says that it keeps no metadata, and keeps them") { $0.keepsMetadata = false },
     lie("deniesModel", "says that it needs a model, and needs none") { $0.isSelfDescribing = false },
     lie("deniesEntities", "says that it holds one entity, and holds more") { $0.maximumEntities = 1 },
-    lie("deniesReferences", "says that its references are numbers, and keeps texts too") { $0.references = .integersOnly },
-    lie("tellsOtherLayout", "says file for folder and folder for file") { $0.layout = $0.layout == .file ? .folder : .file },
+    lie("deniesReferences", "says that its references are numbers, and keeps texts too") {
+      $0.references = .integersOnly
+    },
+    lie("tellsOtherLayout", "says file for folder and folder for file") {
+      $0.layout = $0.layout == .file ? .folder : .file
+    },
     lie("deniesWriting", "says that it cannot write, and writes") { $0.canWrite = false },
     Fault("talksOnStandardOutput", "says on standard output that it saves") { hooks in
       hooks.beforeSave = { _, _ in _ = write(1, "saving\n", 7) }
     },
-    Fault("closesStandardOutput", "closes standard output at a save") { hooks in hooks.beforeSave = { _, _ in close(1) } },
+    Fault("closesStandardOutput", "closes standard output at a save") { hooks in hooks.beforeSave = { _, _ in close(1) }
+    },
   ]
 
   static func lie(_ name: String, _ text: String, _ change: @escaping @Sendable (inout StoreTraits) -> Void) -> Fault {

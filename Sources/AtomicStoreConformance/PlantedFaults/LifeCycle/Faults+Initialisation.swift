@@ -3,13 +3,14 @@ import CConformance
 import FoundationEssentials
 import Glibc
 
-/// What stores do wrong at the beginning of their life. Most of it the kit does in a format's stead: then the fault does with the
-/// file by itself what a format of that kind would.
+/// What stores do wrong at the beginning of their life. Most of it the kit does in a format's stead: then the fault
+/// does with the file by itself what a format of that kind would.
 extension Faults {
   static let initialisation: [Fault] = [
     Fault("failsOnMissingFile", "begins no store where nothing lies, unless the name has an extension") { hooks in
       hooks.initialize = { configuration throws(PersistentStoreError) in
-        guard !Files.exists(configuration.path), !(configuration.path.split(separator: "/").last ?? "").contains(".") else { return }
+        guard !Files.exists(configuration.path), !(configuration.path.split(separator: "/").last ?? "").contains(".")
+        else { return }
         throw PersistentStoreError(.notFound, "there is no file")
       }
     },
@@ -44,19 +45,26 @@ extension Faults {
     },
     Fault("replacesDirectory", "takes a folder away that is in its place") { hooks in
       hooks.recognize = { probe, answer in probe.isFolder && answer == .no ? .yes : answer }
-      hooks.initialize = { configuration in if Files.exists(configuration.path + "/note.txt") { Files.remove(configuration.path) } }
+      hooks.initialize = { configuration in
+        if Files.exists(configuration.path + "/note.txt") { Files.remove(configuration.path) }
+      }
     },
     Fault("blindToLinks", "does not see that a name is a symbolic link", mistakes: Int32(CSF_BLIND_TO_LINKS.rawValue)),
     Fault("danglingLinkHalfDone", "takes a link away that leads to a store that is yet to be saved") { hooks in
       hooks.beforeSave = { _, configuration in
         let folder = configuration.path.split(separator: "/").dropLast().reduce("") { $0 + "/" + $1 }
-        for name in Files.names(in: folder) where Files.target(ofLink: folder + "/" + name) == configuration.path { unlink(folder + "/" + name) }
+        for name in Files.names(in: folder) where Files.target(ofLink: folder + "/" + name) == configuration.path {
+          unlink(folder + "/" + name)
+        }
       }
     },
-    Fault("takesPipesForFiles", "takes pipes and devices for empty files", mistakes: Int32(CSF_SPECIAL_IS_FILE.rawValue)),
+    Fault(
+      "takesPipesForFiles", "takes pipes and devices for empty files", mistakes: Int32(CSF_SPECIAL_IS_FILE.rawValue)),
     Fault("unlinksReadOnly", "makes a file that is protected against writing one that is not") { hooks in
       hooks.initialize = { configuration in
-        if !configuration.isReadOnly, let info = Files.status(configuration.path), info.st_mode & 0o222 == 0 { chmod(configuration.path, 0o755) }
+        if !configuration.isReadOnly, let info = Files.status(configuration.path), info.st_mode & 0o222 == 0 {
+          chmod(configuration.path, 0o755)
+        }
       }
     },
     Fault("writesUnderReadOnly", "makes a lock file, also for reading only") { hooks in
@@ -66,7 +74,9 @@ extension Faults {
         Files.remove(configuration.path + ".lock")
       }
     },
-    Fault("unreadableMeansEmpty", "takes a file that cannot be opened for an empty one", mistakes: Int32(CSF_UNREADABLE_IS_EMPTY.rawValue)),
+    Fault(
+      "unreadableMeansEmpty", "takes a file that cannot be opened for an empty one",
+      mistakes: Int32(CSF_UNREADABLE_IS_EMPTY.rawValue)),
     Fault("readErrorIsEOF", "takes a read that fails for the end of the file") { hooks in
       hooks.load = { source, _ in
         do throws(PersistentStoreError) {
@@ -79,7 +89,8 @@ extension Faults {
     Fault("inventsFromDamage", "makes an object of what it cannot read") { hooks in
       hooks.swallowsLoadErrors = true
       hooks.load = { source, nodes throws(PersistentStoreError) in
-        guard !source.isFolder, let bytes = try? source.bytes().withUnsafeBytes({ Array($0) }), bytes.contains(0xFF) || bytes.contains(0)
+        guard !source.isFolder, let bytes = try? source.bytes().withUnsafeBytes({ Array($0) }),
+          bytes.contains(0xFF) || bytes.contains(0)
         else { return false }
         for entity in nodes.model.entities.prefix(1) {
           for number in 0..<100 { try nodes.beginNode(entity: entity.index, reference: Int64(1_000_000 + number)) }
@@ -91,7 +102,8 @@ extension Faults {
     Fault("trailingGarbageIsData", "takes what follows a store for one more object") { hooks in
       hooks.swallowsLoadErrors = true
       hooks.afterLoad = { source, nodes throws(PersistentStoreError) in
-        guard !source.isFolder, let last = try? source.bytes().withUnsafeBytes({ $0.last }), last == 0x78 || last == 0 else { return }
+        guard !source.isFolder, let last = try? source.bytes().withUnsafeBytes({ $0.last }), last == 0x78 || last == 0
+        else { return }
         for entity in nodes.model.entities.prefix(1) { try nodes.beginNode(entity: entity.index, reference: 1_000_000) }
       }
     },
@@ -101,7 +113,9 @@ extension Faults {
         foreign.set(answer == .no)
         return answer == .no && !probe.isFolder ? .yes : answer
       }
-      hooks.initialize = { configuration in if foreign.value, !Files.isFolder(configuration.path) { Files.write([], to: configuration.path) } }
+      hooks.initialize = { configuration in
+        if foreign.value, !Files.isFolder(configuration.path) { Files.write([], to: configuration.path) }
+      }
     },
     Fault("lossyDecoding", "puts U+FFFD in the place of bytes that it cannot decode") { hooks in
       hooks.source = { source throws(PersistentStoreError) in
@@ -147,9 +161,13 @@ extension Faults {
     },
     Fault("cleansUpForCoordinatorsOnly", "cleans up where a coordinator removes it, and at no other time") { hooks in
       hooks.initialize = { configuration in
-        if !configuration.isReadOnly, Files.exists(configuration.path) { Files.write([], to: configuration.path + ".work") }
+        if !configuration.isReadOnly, Files.exists(configuration.path) {
+          Files.write([], to: configuration.path + ".work")
+        }
       }
-      hooks.removal = { configuration, hasCoordinator in if hasCoordinator { Files.remove(configuration.path + ".work") } }
+      hooks.removal = { configuration, hasCoordinator in
+        if hasCoordinator { Files.remove(configuration.path + ".work") }
+      }
     },
   ]
 }

@@ -4,7 +4,8 @@ import Glibc
 
 extension Faults {
   static let loading: [Fault] = [
-    Fault("loadReturnsTrueAndNothing", "loads nothing of a model of several entities, and says that all is well") { hooks in
+    Fault("loadReturnsTrueAndNothing", "loads nothing of a model of several entities, and says that all is well") {
+      hooks in
       hooks.load = { _, nodes in nodes.model.entities.count > 1 }
     },
     Fault("idUsesRootEntity", "writes objects as ones of the entity at the top") { hooks in
@@ -13,7 +14,9 @@ extension Faults {
         try eachNode(of: &snapshot.nodes) { nodes, node, entity throws(PersistentStoreError) in
           guard entity.root.index != entity.index, !entity.root.isAbstract else { return }
           let reference = nodes.reference(of: node)
-          let values = entity.root.slots.filter { $0.attribute != nil }.map { ($0.index, nodes.value(slot: $0.index, of: node)) }
+          let values = entity.root.slots.filter { $0.attribute != nil }.map {
+            ($0.index, nodes.value(slot: $0.index, of: node))
+          }
           nodes.remove(node)
           let new = try nodes.addCacheNode(entity: entity.root.index, reference: reference)
           for (slot, value) in values { try nodes.set(value, slot: slot, of: new) }
@@ -56,7 +59,9 @@ extension Faults {
       let changed = Notebook<Set<String>>([])
       hooks.updatedObject = { object, _ in
         let name = "\(object.entity)/\(object.reference.map(\.description) ?? "")"
-        guard !changed.value.contains(name) else { return ManagedObjectSnapshot(entity: object.entity, reference: object.reference) }
+        guard !changed.value.contains(name) else {
+          return ManagedObjectSnapshot(entity: object.entity, reference: object.reference)
+        }
         changed.change { $0.insert(name) }
         return object
       }
@@ -88,7 +93,9 @@ extension Faults {
           }
           place += mark.count
           let digits = Array(bytes[place...].prefix { $0 != 0x22 })
-          if !seen.insert(digits).inserted, let last = digits.last { result[place + digits.count - 1] = last == 0x39 ? 0x30 : last + 1 }
+          if !seen.insert(digits).inserted, let last = digits.last {
+            result[place + digits.count - 1] = last == 0x39 ? 0x30 : last + 1
+          }
         }
         return StoreSource(bytes: result, name: source.name)
       }
@@ -100,7 +107,9 @@ extension Faults {
         loads.change { $0[source.name] = count + 1 }
         // Two stores of one file are two loads.
         guard count > 1 else { return false }
-        for entity in nodes.model.entities.prefix(1) { try nodes.beginNode(entity: entity.index, reference: Int64(1_000_000 + count)) }
+        for entity in nodes.model.entities.prefix(1) {
+          try nodes.beginNode(entity: entity.index, reference: Int64(1_000_000 + count))
+        }
         return false
       }
     },
@@ -122,7 +131,11 @@ extension Faults {
         return metadata
       }
       hooks.load = { _, nodes throws(PersistentStoreError) in
-        if failed.value { for entity in nodes.model.entities.prefix(1) { try nodes.beginNode(entity: entity.index, reference: 1_000_000) } }
+        if failed.value {
+          for entity in nodes.model.entities.prefix(1) {
+            try nodes.beginNode(entity: entity.index, reference: 1_000_000)
+          }
+        }
         return false
       }
     },
@@ -130,7 +143,8 @@ extension Faults {
       hooks.saved = { snapshot throws(PersistentStoreError) in
         try eachNode(of: &snapshot.nodes) { nodes, node, entity throws(PersistentStoreError) in
           for slot in entity.slots where slot.relationship != nil {
-            guard case .toOne(let target) = nodes.value(slot: slot.index, of: node), let other = nodes.handle(for: target),
+            guard case .toOne(let target) = nodes.value(slot: slot.index, of: node),
+              let other = nodes.handle(for: target),
               other.entity == node.entity, other.row > node.row
             else { continue }
             try nodes.set(.null, slot: slot.index, of: node)

@@ -47,12 +47,16 @@ extension Faults {
       hooks.saved = { snapshot throws(PersistentStoreError) in
         guard let old = read.value, old != snapshot.metadata.entries else { return }
         try eachNode(of: &snapshot.nodes) { nodes, node, entity throws(PersistentStoreError) in
-          for slot in entity.slots where slot.attribute?.type == .string { try nodes.set(.null, slot: slot.index, of: node) }
+          for slot in entity.slots where slot.attribute?.type == .string {
+            try nodes.set(.null, slot: slot.index, of: node)
+          }
         }
       }
     },
     Fault("staticReadCreatesFile", "makes a file beside a store whose metadata is asked for") { hooks in
-      hooks.initialize = { configuration in if configuration.isReadOnly { Files.write([], to: configuration.path + ".info") } }
+      hooks.initialize = { configuration in
+        if configuration.isReadOnly { Files.write([], to: configuration.path + ".info") }
+      }
     },
     Fault("metadataLostWithoutChanges", "writes the metadata that was read where no object changed") { hooks in
       let read = Notebook<PropertyListDictionary?>(nil)
@@ -70,12 +74,16 @@ extension Faults {
     },
     Fault("dropsVersionHashes", "leaves out the metadata that tells the model’s version") { hooks in
       hooks.saved = { snapshot in
-        for key in snapshot.metadata.entries.keys where key.hasPrefix("NSStoreModelVersion") { snapshot.metadata.entries[key] = nil }
+        for key in snapshot.metadata.entries.keys where key.hasPrefix("NSStoreModelVersion") {
+          snapshot.metadata.entries[key] = nil
+        }
       }
     },
     Fault("metadataNamespaceClash", "keeps no metadata that is named as an attribute is") { hooks in
       hooks.saved = { snapshot in
-        for entity in snapshot.nodes.model.entities { for slot in entity.slots { snapshot.metadata.entries[slot.name] = nil } }
+        for entity in snapshot.nodes.model.entities {
+          for slot in entity.slots { snapshot.metadata.entries[slot.name] = nil }
+        }
       }
     },
     Fault("metadataNonAtomic", "writes into the file that is there", mistakes: Int32(CSF_RENAME_BY_COPY.rawValue)),

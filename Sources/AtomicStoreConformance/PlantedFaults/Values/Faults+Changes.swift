@@ -4,7 +4,9 @@ import Glibc
 
 extension Faults {
   /// A mistake of the kit's own, as its calls would tell it.
-  private static func calls(_ name: String, _ text: String, _ change: @escaping @Sendable ([SpyCall]) -> [SpyCall]) -> Fault {
+  private static func calls(_ name: String, _ text: String, _ change: @escaping @Sendable ([SpyCall]) -> [SpyCall])
+    -> Fault
+  {
     Fault(name, text) { $0.calls = change }
   }
 
@@ -20,7 +22,9 @@ extension Faults {
         var object = object
         var links = SlotValues()
         let slots = model.entity(at: object.entity).slots
-        for (slot, value) in object.values where slots[slot].isRelationship || slots[slot].name != "weight" { links[slot] = value }
+        for (slot, value) in object.values where slots[slot].isRelationship || slots[slot].name != "weight" {
+          links[slot] = value
+        }
         object.values = links
         return object
       }
@@ -43,7 +47,9 @@ extension Faults {
       $0.updatedObject = { object, model in
         var object = object
         var kept = SlotValues()
-        for (slot, value) in object.values where !value.isNull || model.isRelationship(slot: slot, of: object.entity) { kept[slot] = value }
+        for (slot, value) in object.values where !value.isNull || model.isRelationship(slot: slot, of: object.entity) {
+          kept[slot] = value
+        }
         object.values = kept
         return object
       }
@@ -52,20 +58,24 @@ extension Faults {
       $0.updatedObject = { object, model in
         var object = object
         var kept = SlotValues()
-        for (slot, value) in object.values where !model.isRelationship(slot: slot, of: object.entity) { kept[slot] = value }
+        for (slot, value) in object.values where !model.isRelationship(slot: slot, of: object.entity) {
+          kept[slot] = value
+        }
         object.values = kept
         return object
       }
     },
     calls("updatesEverything", "the kit updates all nodes, changed or not") { calls in
-      guard let save = calls.firstIndex(where: { $0.what == .save }), calls.contains(where: { $0.what == .update }) else { return calls }
+      guard let save = calls.firstIndex(where: { $0.what == .save }), calls.contains(where: { $0.what == .update })
+      else { return calls }
       var calls = calls
       calls.insert(SpyCall(what: .update, objects: ["Node/unchanged"]), at: save)
       return calls
     },
     Fault("persistsTransient", "writes what is transient into the metadata") {
       $0.saved = { (snapshot) throws(PersistentStoreError) in
-        let names = snapshot.nodes.model.description.entities.flatMap(\.properties).compactMap { (property: PropertyDescription) -> String? in
+        let names = snapshot.nodes.model.description.entities.flatMap(\.properties).compactMap {
+          (property: PropertyDescription) -> String? in
           if case .attribute(let attribute) = property, attribute.isTransient { attribute.name } else { nil }
         }
         // A store is never given such values: the one that checks use stands for them.
@@ -108,7 +118,8 @@ extension Faults {
             for node in nodes.handles(of: entity.index) {
               let reference = nodes.reference(of: node)
               guard case .integer(let number) = reference else { continue }
-              let copied = try snapshot.nodes.addCacheNode(entity: entity.index, reference: .integer(number + 1_000_000))
+              let copied = try snapshot.nodes.addCacheNode(
+                entity: entity.index, reference: .integer(number + 1_000_000))
               for slot in entity.slots where !slot.isRelationship {
                 try snapshot.nodes.set(nodes.value(slot: slot.index, of: node), slot: slot.index, of: copied)
               }

@@ -12,7 +12,8 @@ extension Faults {
         }
       }
     },
-    slots("unknownOrderSorted", "sorts members by reference where nothing says that they are ordered") { _, slot, value in
+    slots("unknownOrderSorted", "sorts members by reference where nothing says that they are ordered") {
+      _, slot, value in
       guard !slot.isOrdered, case .toMany(let list) = value else { return value }
       return .toMany(list.sorted { $0.reference < $1.reference })
     },

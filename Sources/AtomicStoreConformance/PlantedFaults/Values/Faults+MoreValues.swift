@@ -4,8 +4,11 @@ import Glibc
 
 extension Faults {
   static let moreValues: [Fault] = [
-    silent("wrapsInt16", "reads nothing where a number does not fit", about: [.invalidValue, .malformed, .modelMismatch]),
-    silent("lenientNumberParse", "reads nothing where a number has something behind it", about: [.invalidValue, .malformed, .modelMismatch]),
+    silent(
+      "wrapsInt16", "reads nothing where a number does not fit", about: [.invalidValue, .malformed, .modelMismatch]),
+    silent(
+      "lenientNumberParse", "reads nothing where a number has something behind it",
+      about: [.invalidValue, .malformed, .modelMismatch]),
     value("decimalExponentLost", "writes decimals without their power of ten, where that is great") { value, _ in
       if case .decimal(let number) = value, !number.isNaN, abs(Int(number.exponent)) > 100 {
         return .decimal(DecimalNumber(mantissa: number.mantissa, exponent: 0, isNegative: number.isNegative))
@@ -25,15 +28,22 @@ extension Faults {
       return .date(Date(timeIntervalSinceReferenceDate: date.timeIntervalSinceReferenceDate + Double(parts.tm_gmtoff)))
     },
     value("localeDecimalComma", "cuts numbers at the point where the place writes a comma") { value, _ in
-      guard case .double(let number) = value, let place = getenv("LC_NUMERIC"), String(cString: place).hasPrefix("de") else { return value }
+      guard case .double(let number) = value, let place = getenv("LC_NUMERIC"), String(cString: place).hasPrefix("de")
+      else { return value }
       return .double(number.rounded(.towardZero))
     },
-    value("transformableAsDescription", "writes a description instead of the bytes that a transformer made") { value, type in
+    value("transformableAsDescription", "writes a description instead of the bytes that a transformer made") {
+      value, type in
       guard case .data(let data) = value, type == .transformable else { return value }
       return .data(Data("\(data.count) bytes".utf8))
     },
-    value("unsupportedTypeDropped", "leaves out values of types that it finds odd") { value, type in type == .undefined ? .null : value },
-    Fault("attributeNameSanitised", "takes attributes for one whose names differ in marks, in case or in how they are composed") {
+    value("unsupportedTypeDropped", "leaves out values of types that it finds odd") { value, type in
+      type == .undefined ? .null : value
+    },
+    Fault(
+      "attributeNameSanitised",
+      "takes attributes for one whose names differ in marks, in case or in how they are composed"
+    ) {
       $0.saved = { (snapshot) throws(PersistentStoreError) in
         for entity in snapshot.nodes.model.entities where !entity.isAbstract {
           var first: [String: Int] = [:]
@@ -59,7 +69,10 @@ extension Faults {
         }
       }
     },
-    Fault("swapsTwoAttributes", "writes the values of two attributes of one type in each other's place, where there are many") {
+    Fault(
+      "swapsTwoAttributes",
+      "writes the values of two attributes of one type in each other's place, where there are many"
+    ) {
       $0.saved = { (snapshot) throws(PersistentStoreError) in
         for entity in snapshot.nodes.model.entities where !entity.isAbstract {
           let texts = entity.slots.filter { $0.attributeType == .string }
@@ -76,7 +89,9 @@ extension Faults {
       $0.saved = { (snapshot) throws(PersistentStoreError) in
         for entity in snapshot.nodes.model.entities where !entity.isAbstract {
           let nodes = snapshot.nodes.handles(of: entity.index)
-          guard nodes.count > 7, let slot = entity.slots.first(where: { $0.attributeType == .integer32 }) else { continue }
+          guard nodes.count > 7, let slot = entity.slots.first(where: { $0.attributeType == .integer32 }) else {
+            continue
+          }
           let values = nodes.map { snapshot.nodes.value(slot: slot.index, of: $0) }
           for place in 7..<nodes.count { try snapshot.nodes.set(values[place - 1], slot: slot.index, of: nodes[place]) }
         }

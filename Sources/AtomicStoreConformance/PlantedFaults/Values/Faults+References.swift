@@ -4,7 +4,8 @@ import Glibc
 
 extension Faults {
   static let references: [Fault] = [
-    Fault("refFromTimestampMillis", "takes the time in milliseconds for a reference once it has counted to a thousand") {
+    Fault("refFromTimestampMillis", "takes the time in milliseconds for a reference once it has counted to a thousand")
+    {
       $0.newReference = { (_, _, metadata) throws(PersistentStoreError) in
         if metadata.lastReference < 1000 { return nil }
         var now = timespec()
@@ -47,17 +48,21 @@ extension Faults {
       $0.initialize = { (configuration) throws(PersistentStoreError) in _ = isElsewhere(configuration) }
       $0.savedAt = { (snapshot, configuration) throws(PersistentStoreError) in
         guard isElsewhere(configuration) else { return }
-        snapshot.nodes = try rebuilt(snapshot.nodes, rename: { _, reference in
-          if case .integer(let number) = reference { .integer(number + 100) } else { reference }
-        })
+        snapshot.nodes = try rebuilt(
+          snapshot.nodes,
+          rename: { _, reference in
+            if case .integer(let number) = reference { .integer(number + 100) } else { reference }
+          })
       }
     },
     Fault("migratedObjectsLoseValues", "reads no texts where it takes another store's place") {
       $0.initialize = { (configuration) throws(PersistentStoreError) in opensElsewhere = isElsewhere(configuration) }
       $0.loaded = { (result, builder) throws(PersistentStoreError) in
-        try copy(try result.get(), into: builder, change: { _, slot, value in
-          opensElsewhere && slot.attributeType == .string ? .null : value
-        })
+        try copy(
+          try result.get(), into: builder,
+          change: { _, slot, value in
+            opensElsewhere && slot.attributeType == .string ? .null : value
+          })
       }
     },
     Fault("maxPlusOne", "gives out the reference after the greatest that is in use") {

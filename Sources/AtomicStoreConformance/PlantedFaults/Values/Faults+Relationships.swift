@@ -7,7 +7,8 @@ extension Faults {
       $0.updatedObject = { object, model in
         var object = object
         var kept = SlotValues()
-        for (slot, value) in object.values where !(value.isNull && model.isRelationship(slot: slot, of: object.entity)) {
+        for (slot, value) in object.values where !(value.isNull && model.isRelationship(slot: slot, of: object.entity))
+        {
           kept[slot] = value
         }
         object.values = kept
@@ -15,14 +16,17 @@ extension Faults {
       }
     },
     slots("inverseNotWritten", "writes one end of one-to-one relationships alone") { _, slot, value in
-      guard case .toOne = value, let relationship = slot.relationship, let inverse = relationship.inverseName else { return value }
+      guard case .toOne = value, let relationship = slot.relationship, let inverse = relationship.inverseName else {
+        return value
+      }
       return slot.name > inverse && !["parent", "team"].contains(slot.name) ? .null : value
     },
     slots("emptySetBecomesNil", "writes the last object of a relationship alone as none") { _, slot, value in
       if case .toMany(let list) = value, list.count == 1 { return .toMany([]) }
       return value
     },
-    slots("manyToManyOneSide", "forgets the members but the first at one end of many-to-many relationships") { entity, slot, value in
+    slots("manyToManyOneSide", "forgets the members but the first at one end of many-to-many relationships") {
+      entity, slot, value in
       guard case .toMany(let list) = value, slot.name == "tagged" else { return value }
       return .toMany(Array(list.prefix(1)))
     },
@@ -60,11 +64,13 @@ extension Faults {
       guard slot.isOrdered, case .toMany(let list) = value else { return value }
       return .toMany(list.sorted { $0.reference < $1.reference })
     },
-    slots("onlyOneSideOrdered", "sorts the members at one end of an ordered many-to-many relationship") { _, slot, value in
+    slots("onlyOneSideOrdered", "sorts the members at one end of an ordered many-to-many relationship") {
+      _, slot, value in
       guard slot.name == "queued", case .toMany(let list) = value else { return value }
       return .toMany(list.sorted { $0.reference < $1.reference })
     },
-    slots("destinationEntityFromModel", "leaves out what is not of the very entity that the relationship names") { _, slot, value in
+    slots("destinationEntityFromModel", "leaves out what is not of the very entity that the relationship names") {
+      _, slot, value in
       guard let wanted = slot.relationship?.destinationEntityName else { return value }
       switch value {
       case .toOne(let link) where link.entityName != wanted: return .null
@@ -73,13 +79,19 @@ extension Faults {
       }
     },
     slots("recursiveSerialise", "stops after so many steps along a chain") { _, slot, value in
-      guard slot.name == "next", case .toOne(let link) = value, case .integer(let number) = link.reference else { return value }
+      guard slot.name == "next", case .toOne(let link) = value, case .integer(let number) = link.reference else {
+        return value
+      }
       return number > 10_000 ? .null : value
     },
-    silent("danglingBecomesNil", "reads nothing where a relationship leads nowhere", about: [.danglingReference, .malformed]),
-    silent("wrongEntityAccepted",
-      "reads nothing where a relationship leads to an object of another entity", about: [.danglingReference, .malformed, .modelMismatch]),
-    reading("asymmetricGraph", "reads to-many relationships without what their other ends do not confirm") { _, slot, value in
+    silent(
+      "danglingBecomesNil", "reads nothing where a relationship leads nowhere", about: [.danglingReference, .malformed]),
+    silent(
+      "wrongEntityAccepted",
+      "reads nothing where a relationship leads to an object of another entity",
+      about: [.danglingReference, .malformed, .modelMismatch]),
+    reading("asymmetricGraph", "reads to-many relationships without what their other ends do not confirm") {
+      _, slot, value in
       if slot.name == "children", case .toMany(let list) = value { return .toMany(Array(list.dropLast())) }
       return value
     },
@@ -92,7 +104,10 @@ extension Faults {
         deleted = removed.map { node in
           let entity = nodes.model.entity(at: node.entity)
           let attributes = entity.slots.filter { !$0.isRelationship }
-          return (entity.index, nodes.reference(of: node), attributes.map { ($0.index, nodes.value(slot: $0.index, of: node)) })
+          return (
+            entity.index, nodes.reference(of: node),
+            attributes.map { ($0.index, nodes.value(slot: $0.index, of: node)) }
+          )
         }
       }
       $0.saved = { (snapshot) throws(PersistentStoreError) in
@@ -107,8 +122,10 @@ extension Faults {
     slots("needsInverse", "leaves out relationships without inverse") { _, slot, value in
       slot.isRelationship && slot.relationship?.inverseName == nil ? .null : value
     },
-    silent("duplicateMembersKept",
-      "reads nothing where an object stands twice", about: [.malformed, .duplicateReference, .danglingReference, .invalidValue]),
+    silent(
+      "duplicateMembersKept",
+      "reads nothing where an object stands twice",
+      about: [.malformed, .duplicateReference, .danglingReference, .invalidValue]),
   ]
 
   /// What was deleted last, in this process.

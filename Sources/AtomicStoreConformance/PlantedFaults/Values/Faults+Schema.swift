@@ -5,8 +5,12 @@ extension Faults {
   private static let misfits: [PersistentStoreError.Code] = [.malformed, .modelMismatch, .invalidValue]
 
   static let schema: [Fault] = [
-    silent("skipsUnknownEntity", "reads nothing where the model does not know an entity", about: [.modelMismatch, .malformed]),
-    silent("dropsUnknownAttribute", "reads nothing where the model does not know an attribute", about: [.modelMismatch, .malformed]),
+    silent(
+      "skipsUnknownEntity", "reads nothing where the model does not know an entity",
+      about: [.modelMismatch, .malformed]),
+    silent(
+      "dropsUnknownAttribute", "reads nothing where the model does not know an attribute",
+      about: [.modelMismatch, .malformed]),
     reading("missingBecomesZero", "reads zero, false and the empty text where there is nothing") { _, slot, value in
       guard value.isNull else { return value }
       switch slot.attributeType {
@@ -21,7 +25,8 @@ extension Faults {
     Fault("ignoresConfiguration", "writes an object of each entity, whatever the configuration") {
       $0.savedAt = { (snapshot, configuration) throws(PersistentStoreError) in
         guard configuration.configurationName != nil else { return }
-        for entity in snapshot.nodes.model.entities where !entity.isAbstract && snapshot.nodes.count(of: entity.index) == 0 {
+        for entity in snapshot.nodes.model.entities
+        where !entity.isAbstract && snapshot.nodes.count(of: entity.index) == 0 {
           _ = try snapshot.nodes.addCacheNode(entity: entity.index, reference: .integer(77_000))
         }
       }
@@ -36,19 +41,28 @@ extension Faults {
       $0.calls = { calls in calls.flatMap { $0.what == .metadata ? [$0, SpyCall(what: .load)] : [$0] } }
     },
     slots("inheritedAttributesLost", "writes the attributes of the entity itself alone") { entity, slot, value in
-      guard slot.attributeType != nil, let above = entity.superentity, above.slot(named: slot.name) != nil else { return value }
+      guard slot.attributeType != nil, let above = entity.superentity, above.slot(named: slot.name) != nil else {
+        return value
+      }
       return .null
     },
     slots("columnTypeByName", "takes attributes of one name for one type") { entity, slot, value in
       guard let type = slot.attributeType else { return value }
-      let first = entity.model.entities.lazy.compactMap { other in other.slots.first { $0.name == slot.name }?.attributeType }.first
+      let first = entity.model.entities.lazy.compactMap { other in
+        other.slots.first { $0.name == slot.name }?.attributeType
+      }.first
       return first == type ? value : .null
     },
-    reading("validationBypassed", "reads integers as the greatest that the model allows, where they are greater") { _, slot, value in
-      guard case .integer(let number) = value, case .integer(let most)? = slot.attribute?.maximum, number > most else { return value }
+    reading("validationBypassed", "reads integers as the greatest that the model allows, where they are greater") {
+      _, slot, value in
+      guard case .integer(let number) = value, case .integer(let most)? = slot.attribute?.maximum, number > most else {
+        return value
+      }
       return .integer(most)
     },
-    Fault("ignoresFormatVersion", "reads files of newer versions as if they were of its own, and nothing where that fails") {
+    Fault(
+      "ignoresFormatVersion", "reads files of newer versions as if they were of its own, and nothing where that fails"
+    ) {
       $0.forgives = [.unsupportedVersion]
       $0.loaded = { (result, builder) throws(PersistentStoreError) in
         switch result {

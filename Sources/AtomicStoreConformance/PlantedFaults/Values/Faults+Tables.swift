@@ -47,7 +47,9 @@ extension Faults {
   }
 
   /// A fault that writes some relationships and values as others.
-  static func slots(_ name: String, _ text: String, _ change: @escaping @Sendable (Entity, Slot, StoredValue) -> StoredValue) -> Fault {
+  static func slots(
+    _ name: String, _ text: String, _ change: @escaping @Sendable (Entity, Slot, StoredValue) -> StoredValue
+  ) -> Fault {
     Fault(name, text) {
       $0.saved = { (snapshot) throws(PersistentStoreError) in
         snapshot.nodes = try rebuilt(snapshot.nodes, change: change)
@@ -56,9 +58,13 @@ extension Faults {
   }
 
   /// A fault that reads some values as others.
-  static func reading(_ name: String, _ text: String, _ change: @escaping @Sendable (Entity, Slot, StoredValue) -> StoredValue) -> Fault {
+  static func reading(
+    _ name: String, _ text: String, _ change: @escaping @Sendable (Entity, Slot, StoredValue) -> StoredValue
+  ) -> Fault {
     Fault(name, text) {
-      $0.loaded = { (result, builder) throws(PersistentStoreError) in try copy(try result.get(), into: builder, change: change) }
+      $0.loaded = { (result, builder) throws(PersistentStoreError) in
+        try copy(try result.get(), into: builder, change: change)
+      }
     }
   }
 

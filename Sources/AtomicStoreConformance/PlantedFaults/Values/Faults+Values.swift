@@ -3,7 +3,9 @@ import FoundationEssentials
 
 extension Faults {
   /// A fault that writes some values as others.
-  static func value(_ name: String, _ text: String, _ change: @escaping @Sendable (StoredValue, AttributeType) -> StoredValue) -> Fault {
+  static func value(
+    _ name: String, _ text: String, _ change: @escaping @Sendable (StoredValue, AttributeType) -> StoredValue
+  ) -> Fault {
     Fault(name, text) { $0.savedValue = change }
   }
   /// A fault that writes texts as others.
@@ -21,15 +23,21 @@ extension Faults {
 
   static let values: [Fault] = [
     value("intAsUnsigned", "writes negative 16-bit integers as unsigned ones, as far as they fit") { value, type in
-      if case .integer(let number) = value, type == .integer16, number < 0 { return .integer(min(number + 65536, 32767)) }
+      if case .integer(let number) = value, type == .integer16, number < 0 {
+        return .integer(min(number + 65536, 32767))
+      }
       return value
     },
     value("int32Clamped", "clamps 32-bit integers to 31 bits") { value, type in
-      if case .integer(let number) = value, type == .integer32 { return .integer(max(min(number, 0x3FFF_FFFF), -0x3FFF_FFFF)) }
+      if case .integer(let number) = value, type == .integer32 {
+        return .integer(max(min(number, 0x3FFF_FFFF), -0x3FFF_FFFF))
+      }
       return value
     },
     value("intsViaDouble", "takes 64-bit integers through doubles") { value, type in
-      if case .integer(let number) = value, type == .integer64 { return .integer(Int64(exactly: Double(number)) ?? .max) }
+      if case .integer(let number) = value, type == .integer64 {
+        return .integer(Int64(exactly: Double(number)) ?? .max)
+      }
       return value
     },
     value("boolAsInt", "writes false as nothing") { value, _ in value == .boolean(false) ? .null : value },
@@ -50,15 +58,20 @@ extension Faults {
       return value
     },
     value("floatWidened", "writes floats with fewer digits") { value, _ in
-      if case .float(let number) = value, number.isFinite, abs(number) < 1e6 { return .float((number * 1000).rounded() / 1000) }
+      if case .float(let number) = value, number.isFinite, abs(number) < 1e6 {
+        return .float((number * 1000).rounded() / 1000)
+      }
       return value
     },
     value("decimalViaDouble", "takes decimals through doubles") { value, _ in
-      guard case .decimal(let number) = value, let double = Double("\(number)"), let back = DecimalNumber("\(double)") else { return value }
+      guard case .decimal(let number) = value, let double = Double("\(number)"), let back = DecimalNumber("\(double)")
+      else { return value }
       return .decimal(back)
     },
     value("dateWholeSeconds", "writes dates in whole seconds") { value, _ in
-      if case .date(let date) = value { return .date(Date(timeIntervalSinceReferenceDate: date.timeIntervalSinceReferenceDate.rounded(.down))) }
+      if case .date(let date) = value {
+        return .date(Date(timeIntervalSinceReferenceDate: date.timeIntervalSinceReferenceDate.rounded(.down)))
+      }
       return value
     },
     value("dateMillis", "writes dates in milliseconds") { value, _ in
@@ -70,7 +83,8 @@ extension Faults {
       return .date(Date(timeIntervalSinceReferenceDate: date.timeIntervalSinceReferenceDate + 864_000))
     },
     text("nilEqualsEmpty", "writes the empty text as nothing") { $0.isEmpty ? nil : $0 },
-    text("typeSniffing", "writes what looks like a number as that number") { text in Int64(text).map { "\($0)" } ?? text },
+    text("typeSniffing", "writes what looks like a number as that number") { text in Int64(text).map { "\($0)" } ?? text
+    },
     text("trimsWhitespace", "trims texts") { text in
       var scalars = Array(text.unicodeScalars)
       while let last = scalars.last, last.properties.isWhitespace { scalars.removeLast() }
@@ -100,7 +114,9 @@ extension Faults {
       scalars(text) { $0.value > 0 && $0.value < 0x20 && $0 != "\t" && $0 != "\n" && $0 != "\r" ? nil : $0 }
     },
     text("stripsBOM", "leaves U+FEFF out") { text in scalars(text) { $0.value == 0xFEFF ? nil : $0 } },
-    text("bmpOnly", "writes characters above U+FFFF as U+FFFD") { text in scalars(text) { $0.value > 0xFFFF ? "\u{FFFD}" : $0 } },
+    text("bmpOnly", "writes characters above U+FFFF as U+FFFD") { text in
+      scalars(text) { $0.value > 0xFFFF ? "\u{FFFD}" : $0 }
+    },
     text("normalisesNFC", "composes letters and accents") { text in
       var result = String.UnicodeScalarView()
       for scalar in text.unicodeScalars {
@@ -128,7 +144,9 @@ extension Faults {
       if case .uuid(let uuid) = value, uuid.uuidString.hasPrefix("FFFF") { return .null }
       return value
     },
-    text("usesValueAsFormatString", "takes per cent signs in texts for something") { text in scalars(text) { $0 == "%" ? nil : $0 } },
+    text("usesValueAsFormatString", "takes per cent signs in texts for something") { text in
+      scalars(text) { $0 == "%" ? nil : $0 }
+    },
     value("uriReencoded", "writes URIs with their escapes undone") { value, _ in
       if case .uri(let text) = value { return .uri(text.replacing("%41", with: "A").replacing("%20", with: " ")) }
       return value

@@ -107,7 +107,9 @@ extension NodeTableBuilder {
         if text.withUnsafeBufferPointer({ exact.elementsEqual($0) }) { continue }
         try reserve(exact.count, header)
         let stored = exact.withUnsafeBytes { header.pointee.setBytes(row, $0.baseAddress, count: $0.count) }
-        guard stored else { throw .columnFull(StoreLocation(file: file, property: model.records[entity].slots[slot].name)) }
+        guard stored else {
+          throw .columnFull(StoreLocation(file: file, property: model.records[entity].slots[slot].name))
+        }
       }
     }
   }
@@ -119,7 +121,9 @@ extension NodeTableBuilder {
     let (header, rows) = try whole(entity, slot)
     var bitsFit = true
     if let presence { bitsFit = presence.count == (rows + 7) / 8 }
-    guard header.pointee.layout == .toOne, references.count == rows, bitsFit else { throw badColumn(entity, slot, "\(references.count) references for \(rows) rows") }
+    guard header.pointee.layout == .toOne, references.count == rows, bitsFit else {
+      throw badColumn(entity, slot, "\(references.count) references for \(rows) rows")
+    }
     for row in 0..<rows {
       if let presence, presence[row >> 3] & (1 << UInt8(row & 7)) == 0 {
         header.pointee.setNull(row)

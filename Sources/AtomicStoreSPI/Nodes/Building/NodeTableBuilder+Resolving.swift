@@ -29,7 +29,8 @@ extension NodeTableBuilder {
       for slot in model.records[entity].slots {
         let column = building[entity].headers[slot.index]
         guard column.pointee.layout == .bytes else { continue }
-        for row in 0..<min(building[entity].count, column.pointee.capacity) where column.pointee.isPresent(row) && column.pointee.bytes(row).count > limits.valueBytes {
+        for row in 0..<min(building[entity].count, column.pointee.capacity)
+        where column.pointee.isPresent(row) && column.pointee.bytes(row).count > limits.valueBytes {
           throw limits.exceeded(
             "maximumValueBytes", limits.valueBytes, "the value has \(column.pointee.bytes(row).count) bytes",
             at: location(entity: entity, row: row, slot: slot.index))
@@ -192,7 +193,8 @@ extension NodeTableBuilder {
       .init(
         subject: "\(model.records[index].description.name).\(slot.name)", count: droppedCount,
         text: rules.danglingReferences == .keepAsText
-          ? "references to objects that do not exist, kept as text in the metadata" : "references to objects that do not exist, left out"))
+          ? "references to objects that do not exist, kept as text in the metadata"
+          : "references to objects that do not exist, left out"))
     droppedCount = 0
   }
 

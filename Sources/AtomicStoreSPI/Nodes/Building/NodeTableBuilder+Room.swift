@@ -1,9 +1,10 @@
 /// Columns as they are needed, and the bound on what all of them take.
 ///
-/// A column is made when the first row has a value there: what a model declares, times what a file has rows of, is a product of
-/// two factors that cost a file little. What is left of the product is bounded by the file's size.
+/// A column is made when the first row has a value there: what a model declares, times what a file has rows of, is a
+/// product of two factors that cost a file little. What is left of the product is bounded by the file's size.
 extension NodeTableBuilder {
-  /// Makes the column its entity's own, with room for that many rows at least. The last slot's successor has the references.
+  /// Makes the column its entity's own, with room for that many rows at least. The last slot's successor has the
+  /// references.
   ///
   /// - Parameter row: The row that needs it, for the error.
   func ownColumn(_ entity: Int, _ slot: Int, rows: Int, row: Int?) throws(PersistentStoreError) {

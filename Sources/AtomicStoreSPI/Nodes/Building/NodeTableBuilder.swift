@@ -3,9 +3,10 @@ public import FoundationEssentials
 /// What a format's `load` fills: a row for each node, values by slot, relationships by reference.
 ///
 /// Begin a node, set its slots, begin the next; slots that are not set are null, to-many relationships empty.
-/// References may point forward: the kit resolves them when all nodes are there, and says which row and property
-/// names an object that does not exist. Slots are those of ``Entity/slots``; look their numbers up once per file.
-/// The calls are concrete and cheap, a few nanoseconds a value. Or fill an entity's columns whole: ``appendRows(entity:references:)``.
+/// References may point forward: the kit resolves them when all nodes are there, and says which row and property names
+/// an object that does not exist. Slots are those of ``Entity/slots``; look their numbers up once per file. The calls
+/// are concrete and cheap, a few nanoseconds a value. Or fill an entity's columns whole:
+/// ``appendRows(entity:references:)``.
 ///
 /// A builder belongs to one thread, that of the load.
 public final class NodeTableBuilder {
@@ -81,8 +82,8 @@ public final class NodeTableBuilder {
   ///   - model: The model whose entities and slots are to be filled.
   ///   - file: What errors name as the file; nil for no name.
   ///   - limits: What a load is refused beyond.
-  ///   - inputBytes: The size of what is read, by which ``StoreLimits/memory(forInput:)`` bounds what may be made of it; nil
-  ///     for no bound.
+  ///   - inputBytes: The size of what is read, by which ``StoreLimits/memory(forInput:)`` bounds what may be made of
+  ///     it; nil for no bound.
   public init(
     model: ManagedObjectModel, file: String? = nil, limits: StoreLimits = StoreLimits(), inputBytes: Int? = nil
   ) {
@@ -211,8 +212,8 @@ public final class NodeTableBuilder {
     guard rows < Int(Int32.max) else {
       throw PersistentStoreError(.limitExceeded, "more than 2^31 objects of \(name)", at: StoreLocation(file: file))
     }
-    // Room is made for many at a time: the last ones over the limit are found when all are there. So how many a file has
-    // is not known here, only that it has more.
+    // Room is made for many at a time: the last ones over the limit are found when all are there. So how many a file
+    // has is not known here, only that it has more.
     roomForRows += rows - entry.pointee.capacity
     if roomForRows > limits.objects { try checkCount(adding: more) }
     // The columns of values grow when a row beyond their end has one.
@@ -232,7 +233,8 @@ public final class NodeTableBuilder {
     let count = tables.indices.reduce(more) { $0 + building[$1].count }
     guard count <= limits.objects else {
       throw PersistentStoreError(
-        .limitExceeded, "there are more than \(limits.objects) objects, against the limit 'maximumObjects' of \(limits.objects)",
+        .limitExceeded,
+        "there are more than \(limits.objects) objects, against the limit 'maximumObjects' of \(limits.objects)",
         at: StoreLocation(file: file))
     }
   }
@@ -250,7 +252,8 @@ public final class NodeTableBuilder {
 
   /// The column of a slot, with room for the current row.
   @inline(__always) func column(_ slot: Int) throws(PersistentStoreError) -> UnsafeMutablePointer<ColumnHeader> {
-    precondition(state.pointee.row >= 0 && slot >= 0 && slot < current.pointee.slotCount, "no node begun, or no such slot")
+    precondition(
+      state.pointee.row >= 0 && slot >= 0 && slot < current.pointee.slotCount, "no node begun, or no such slot")
     let header = current.pointee.headers[slot]
     if state.pointee.row >= header.pointee.capacity { return try grownColumn(slot) }
     return header
@@ -433,7 +436,8 @@ public final class NodeTableBuilder {
     payloads[state.pointee.entity][state.pointee.row] = payload
   }
 
-  /// Leaves an attribute of the node begun last to be asked for on its first read: see `AtomicStore.value(slot:of:in:)`.
+  /// Leaves an attribute of the node begun last to be asked for on its first read: see
+  /// `AtomicStore.value(slot:of:in:)`.
   public func `defer`(slot: Int) {
     guard state.pointee.row >= 0 else { return }
     deferred[state.pointee.entity].insert(EntityTable.deferredKey(slot: slot, row: state.pointee.row))

@@ -1,6 +1,8 @@
-/// What a load does with relationships whose two ends contradict each other, and with references to objects that do not exist.
+/// What a load does with relationships whose two ends contradict each other, and with references to objects that do not
+/// exist.
 ///
-/// Callers set both as options by the names below, whatever the format; the kit takes them out before the format sees its own.
+/// Callers set both as options by the names below, whatever the format; the kit takes them out before the format sees
+/// its own.
 public struct RelationshipRules: Sendable, Hashable {
   /// The option `inverses`: what happens where one end names an object that does not name it back.
   public enum Inverses: String, Sendable, Hashable, CaseIterable {
@@ -11,7 +13,8 @@ public struct RelationshipRules: Sendable, Hashable {
     /// The to-many end is right: the to-one end follows.
     case fromToMany = "from-to-many"
   }
-  /// The option `dangling`: what happens to a reference to an object that does not exist, or is not of the destination entity.
+  /// The option `dangling`: what happens to a reference to an object that does not exist, or is not of the destination
+  /// entity.
   public enum DanglingReferences: String, Sendable, Hashable, CaseIterable {
     /// An error (`.danglingReference`).
     case refuse
@@ -25,8 +28,8 @@ public struct RelationshipRules: Sendable, Hashable {
   /// What happens to references to objects that do not exist. By default the store is refused.
   public var danglingReferences = DanglingReferences.refuse
 
-  /// The metadata entry for references that were kept as text: a dictionary of `Employee/3.department` with an array of texts, as
-  /// `Department/99`.
+  /// The metadata entry for references that were kept as text: a dictionary of `Employee/3.department` with an array of
+  /// texts, as `Department/99`.
   public static let danglingReferencesKey = "AtomicStoreDanglingReferences"
 
   /// Creates the default rules, which refuse a store that is not sound.

@@ -1,8 +1,8 @@
 /// Checks that what a save changed agrees at both ends of every relationship with an inverse.
 ///
-/// It compares rows of a table with what they were, so it costs what the changed rows cost, whatever else the table holds:
-/// an object that a row gained must lead back to it, one that it lost must not. What disagreed before, in rows that are
-/// not changed, is not looked at.
+/// It compares rows of a table with what they were, so it costs what the changed rows cost, whatever else the table
+/// holds: an object that a row gained must lead back to it, one that it lost must not. What disagreed before, in rows
+/// that are not changed, is not looked at.
 package struct ChangedRowsInverseCheck {
   /// Two ends that disagree.
   package struct Disagreement {
@@ -39,14 +39,16 @@ package struct ChangedRowsInverseCheck {
       // A column that both tables share was not written to.
       if before == after { continue }
       let found: Disagreement? =
-        after.pointee.layout == .toOne ? changedToOne(node, slot, before, after) : changedToMany(node, slot, before, after)
+        after.pointee.layout == .toOne
+        ? changedToOne(node, slot, before, after) : changedToMany(node, slot, before, after)
       if let found { return found }
     }
     return nil
   }
 
   private mutating func changedToOne(
-    _ node: NodeHandle, _ slot: Int, _ before: UnsafeMutablePointer<ColumnHeader>?, _ after: UnsafeMutablePointer<ColumnHeader>
+    _ node: NodeHandle, _ slot: Int, _ before: UnsafeMutablePointer<ColumnHeader>?,
+    _ after: UnsafeMutablePointer<ColumnHeader>
   ) -> Disagreement? {
     let now = after.pointee.cell(node.row, as: UInt64.self)
     let was = before?.pointee.cell(node.row, as: UInt64.self) ?? NodeHandle.nullBits
@@ -56,10 +58,12 @@ package struct ChangedRowsInverseCheck {
   }
 
   private mutating func changedToMany(
-    _ node: NodeHandle, _ slot: Int, _ before: UnsafeMutablePointer<ColumnHeader>?, _ after: UnsafeMutablePointer<ColumnHeader>
+    _ node: NodeHandle, _ slot: Int, _ before: UnsafeMutablePointer<ColumnHeader>?,
+    _ after: UnsafeMutablePointer<ColumnHeader>
   ) -> Disagreement? {
     var now = UnsafeBufferPointer(after.pointee.handles(node.row))[...]
-    var was = UnsafeBufferPointer(before?.pointee.handles(node.row) ?? UnsafeMutableBufferPointer(start: nil, count: 0))[...]
+    var was = UnsafeBufferPointer(
+      before?.pointee.handles(node.row) ?? UnsafeMutableBufferPointer(start: nil, count: 0))[...]
     // Most of a long list is as it was.
     while let one = now.first, one == was.first {
       now = now.dropFirst()

@@ -13,8 +13,8 @@ public struct InverseDisagreement: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension NodeTable {
-  /// Where the two ends of relationships contradict each other, by the model's order of entities and relationships. Only relationships
-  /// each of which names the other as its inverse have two ends.
+  /// Where the two ends of relationships contradict each other, by the model's order of entities and relationships.
+  /// Only relationships each of which names the other as its inverse have two ends.
   ///
   /// - Parameter limit: The most to list; nil for all.
   public func inverseDisagreements(limit: Int? = nil) -> [InverseDisagreement] {

@@ -1,7 +1,7 @@
 /// Looks at the nodes of a store from both ends of a pair of inverse relationships.
 ///
-/// Reads columns only. An object that the other end's destination does not allow, since that is a sub-entity, can have no counterpart and is
-/// passed over.
+/// Reads columns only. An object that the other end's destination does not allow, since that is a sub-entity, can have
+/// no counterpart and is passed over.
 struct InverseEnds {
   /// That `source`, a node of one end's entity, names `target`.
   struct Link: Comparable {
@@ -48,7 +48,8 @@ struct InverseEnds {
         let bits = column.pointee.cell(row, as: UInt64.self)
         if bits == NodeHandle.nullBits { continue }
         let node = NodeHandle(bits: bits)
-        guard let back = second[node.entity], back.pointee.cell(node.row, as: UInt64.self) == NodeHandle(entity: entity, row: row).bits
+        guard let back = second[node.entity],
+          back.pointee.cell(node.row, as: UInt64.self) == NodeHandle(entity: entity, row: row).bits
         else { return false }
         count += 1
       }
@@ -56,7 +57,8 @@ struct InverseEnds {
     return count == valueCount(second)
   }
 
-  /// Each member names its owner, and there are as many members as objects that name an owner. So no member can be in two lists.
+  /// Each member names its owner, and there are as many members as objects that name an owner. So no member can be in
+  /// two lists.
   private func agreeOneToMany(_ toOne: Columns, _ toMany: Columns) -> Bool {
     var count = 0
     for (entity, column) in toMany.enumerated() {
@@ -66,7 +68,9 @@ struct InverseEnds {
         let members = column.pointee.handles(row)
         for index in members.indices {
           let member = NodeHandle(bits: members[index])
-          guard let back = toOne[member.entity], back.pointee.cell(member.row, as: UInt64.self) == owner else { return false }
+          guard let back = toOne[member.entity], back.pointee.cell(member.row, as: UInt64.self) == owner else {
+            return false
+          }
         }
         count += members.count
       }
@@ -78,7 +82,9 @@ struct InverseEnds {
     var count = 0
     for (entity, column) in toOne.enumerated() {
       guard let column else { continue }
-      for row in 0..<tables[entity].count where column.pointee.cell(row, as: UInt64.self) != NodeHandle.nullBits { count += 1 }
+      for row in 0..<tables[entity].count where column.pointee.cell(row, as: UInt64.self) != NodeHandle.nullBits {
+        count += 1
+      }
     }
     return count
   }
@@ -117,7 +123,8 @@ struct InverseEnds {
     return true
   }
 
-  /// The nodes that name each row, in one array, and where each row's end; nil where a node is named that cannot take part.
+  /// The nodes that name each row, in one array, and where each row's end; nil where a node is named that cannot take
+  /// part.
   private func transposed(_ columns: Columns, _ offsets: [Int], rows: Int) -> (ends: [Int], named: [UInt64])? {
     var places = [Int](repeating: 0, count: rows)
     for (entity, column) in columns.enumerated() {
@@ -156,7 +163,9 @@ struct InverseEnds {
   // MARK: Where they do not
 
   /// What an end's nodes name, ascending; deleted rows left out, and entities for which `isLeftOut` holds.
-  func links(at end: InversePair.End, facing other: InversePair.End, leavingOut isLeftOut: (Int) -> Bool = { _ in false }) -> [Link] {
+  func links(
+    at end: InversePair.End, facing other: InversePair.End, leavingOut isLeftOut: (Int) -> Bool = { _ in false }
+  ) -> [Link] {
     var links: [Link] = []
     for entity in entities(at: end, facing: other) where !isLeftOut(entity) {
       let column = tables[entity].columns[end.slot].header

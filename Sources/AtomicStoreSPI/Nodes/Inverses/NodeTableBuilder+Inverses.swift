@@ -1,8 +1,8 @@
 /// Ends of relationships that the file leaves out, and ends that contradict each other.
 extension NodeTableBuilder {
-  /// Says that the file has nothing about a relationship of an entity: no column, no element, no key, for none of its objects. That is not
-  /// the same as a relationship that is empty for all. Where the model has an inverse that the file does hold, the kit takes the values from
-  /// that; empty values would contradict it.
+  /// Says that the file has nothing about a relationship of an entity: no column, no element, no key, for none of its
+  /// objects. That is not the same as a relationship that is empty for all. Where the model has an inverse that the
+  /// file does hold, the kit takes the values from that; empty values would contradict it.
   public func markAbsent(slot: Int, entity: Int) {
     precondition(tables.indices.contains(entity) && slot >= 0 && slot < building[entity].slotCount, "no such slot")
     absent.insert(AbsentColumn(entity: entity, slot: slot))
@@ -23,12 +23,14 @@ extension NodeTableBuilder {
     var slot: Int
   }
 
-  /// Derives ends that are absent and refuses or mends those that contradict each other, by the rules. References are resolved.
+  /// Derives ends that are absent and refuses or mends those that contradict each other, by the rules. References are
+  /// resolved.
   ///
   /// - Throws: `.inverseMismatch` naming both ends.
   func reconcileInverses() throws(PersistentStoreError) {
     for pair in model.inversePairs {
-      let isWhole = absent.isEmpty || !isAbsent(pair.first, facing: pair.second) && !isAbsent(pair.second, facing: pair.first)
+      let isWhole =
+        absent.isEmpty || !isAbsent(pair.first, facing: pair.second) && !isAbsent(pair.second, facing: pair.first)
       if isWhole, ends.agree(pair) { continue }
       try reconcile(pair)
     }
@@ -100,14 +102,16 @@ extension NodeTableBuilder {
         notes.append(
           .init(
             subject: "\(model.entity(at: entity).name).\(end.name)", count: changed,
-            text: isAbsent ? "taken from '\(other.name)', the store leaves it out" : "changed to agree with '\(other.name)'"))
+            text: isAbsent
+              ? "taken from '\(other.name)', the store leaves it out" : "changed to agree with '\(other.name)'"))
       }
     }
   }
 
   /// Whether anything changed.
   private func write(
-    _ targets: [UInt64], to node: NodeHandle, _ column: UnsafeMutablePointer<ColumnHeader>, at end: InversePair.End, _ other: InversePair.End
+    _ targets: [UInt64], to node: NodeHandle, _ column: UnsafeMutablePointer<ColumnHeader>, at end: InversePair.End,
+    _ other: InversePair.End
   ) throws(PersistentStoreError) -> Bool {
     guard end.isToMany else {
       if targets.count > 1 { throw named(node, by: targets, end, other) }
@@ -166,10 +170,13 @@ extension NodeTableBuilder {
   }
 
   /// A to-one would have to name several objects.
-  private func named(_ node: NodeHandle, by others: [UInt64], _ end: InversePair.End, _ other: InversePair.End) -> PersistentStoreError {
+  private func named(_ node: NodeHandle, by others: [UInt64], _ end: InversePair.End, _ other: InversePair.End)
+    -> PersistentStoreError
+  {
     let (one, two) = (NodeHandle(bits: others[0]), NodeHandle(bits: others[1]))
     return PersistentStoreError(
       .inverseMismatch,
-      "\(name(node)) is named here and at \(place(two, other)), but its '\(end.name)' takes one object only", at: place(one, other))
+      "\(name(node)) is named here and at \(place(two, other)), but its '\(end.name)' takes one object only",
+      at: place(one, other))
   }
 }

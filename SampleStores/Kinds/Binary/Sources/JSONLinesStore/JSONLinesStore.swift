@@ -13,8 +13,8 @@ import StoreCodecs
 /// end           an empty name, then a digest of all before it
 /// ```
 ///
-/// Texts and lists begin with their length, a number of 64 bits, the lowest byte first; a value begins with a byte that says what it
-/// is (``Tag``). Relationships are the destinations' references.
+/// Texts and lists begin with their length, a number of 64 bits, the lowest byte first; a value begins with a byte that
+/// says what it is (``Tag``). Relationships are the destinations' references.
 public struct JSONLinesStore: AtomicStore {
   public static let storeType = "JSONLines"
   public static let traits = StoreTraits(summary: "Records of bytes, with a digest", fileExtensions: ["jsonlines"])
@@ -47,7 +47,9 @@ public struct JSONLinesStore: AtomicStore {
       }
       count += try load(entity, &records, into: nodes)
     }
-    guard count == expected, records.isAtDigest else { throw records.failure("the file tells of \(expected) objects, and holds \(count)") }
+    guard count == expected, records.isAtDigest else {
+      throw records.failure("the file tells of \(expected) objects, and holds \(count)")
+    }
   }
 
   private func load(
@@ -82,7 +84,8 @@ public struct JSONLinesStore: AtomicStore {
     case (.toOne, .reference): try nodes.set(toOne: try records.reference(), slot: slot.index)
     case (.toMany, .references):
       for _ in 0..<(try records.count(of: 9)) { try nodes.append(toMany: try records.reference(), slot: slot.index) }
-    default: throw PersistentStoreError(.malformed, "a relationship holds something else", at: nodes.location(slot.index))
+    default:
+      throw PersistentStoreError(.malformed, "a relationship holds something else", at: nodes.location(slot.index))
     }
   }
 

@@ -20,13 +20,15 @@ struct RecordReader {
     bytes = try source.bytes()
     file = source.name
     let signature = JSONLinesStore.signature
-    guard bytes.count >= signature.count + 1 + 8, signature.indices.allSatisfy({ bytes.span[$0] == signature[$0] }) else {
+    guard bytes.count >= signature.count + 1 + 8, signature.indices.allSatisfy({ bytes.span[$0] == signature[$0] })
+    else {
       throw failure("the file does not begin as such a store does")
     }
     offset = signature.count
     let version = try byte()
     guard version == JSONLinesStore.version else {
-      throw PersistentStoreError(.unsupportedVersion, "it is of version \(version), and \(JSONLinesStore.version) is read here", at: place)
+      throw PersistentStoreError(
+        .unsupportedVersion, "it is of version \(version), and \(JSONLinesStore.version) is read here", at: place)
     }
   }
 
@@ -40,7 +42,9 @@ struct RecordReader {
   func checkDigest() throws(PersistentStoreError) {
     let digest = bytes.withUnsafeBytes { RecordDigest.of($0.prefix(end)) }
     let known = bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: end, as: UInt64.self) }
-    guard digest == UInt64(littleEndian: known) else { throw failure("the file is not as it was written: its digest differs") }
+    guard digest == UInt64(littleEndian: known) else {
+      throw failure("the file is not as it was written: its digest differs")
+    }
   }
 
   // MARK: Numbers and texts
@@ -63,14 +67,18 @@ struct RecordReader {
 
   /// A number of things that take so many bytes each: no more of them than the rest of the file has room for.
   mutating func count(of size: Int) throws(PersistentStoreError) -> Int {
-    guard let count = Int(exactly: try word()), count <= (end - offset) / size else { throw failure("a number is too great") }
+    guard let count = Int(exactly: try word()), count <= (end - offset) / size else {
+      throw failure("a number is too great")
+    }
     return count
   }
 
   mutating func text() throws(PersistentStoreError) -> String {
     let count = try count(of: 1)
     let start = try take(count)
-    let text = bytes.withUnsafeBytes { String(validating: UnsafeRawBufferPointer(rebasing: $0[start..<(start + count)]), as: UTF8.self) }
+    let text = bytes.withUnsafeBytes {
+      String(validating: UnsafeRawBufferPointer(rebasing: $0[start..<(start + count)]), as: UTF8.self)
+    }
     guard let text else { throw failure("a text is no UTF-8") }
     return text
   }
@@ -114,7 +122,8 @@ struct RecordReader {
     } catch {
       throw failure("the description is no property list: \(error.message)")
     }
-    guard case .dictionary(let fields) = list, case .string(let uuidText)? = fields["uuid"], let uuid = UUID(uuidString: uuidText),
+    guard case .dictionary(let fields) = list, case .string(let uuidText)? = fields["uuid"],
+      let uuid = UUID(uuidString: uuidText),
       case .integer(let last)? = fields["last"], let lastReference = Int64(exactly: last),
       case .integer(let objects)? = fields["objects"], let count = Int(exactly: objects),
       case .dictionary(let entries)? = fields["metadata"]

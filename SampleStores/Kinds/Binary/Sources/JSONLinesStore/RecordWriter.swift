@@ -2,7 +2,8 @@ import AtomicStoreSPI
 import FoundationEssentials
 import StoreCodecs
 
-/// Writes records. Equal graphs make equal bytes: rows come in the order of their references, properties in the model's.
+/// Writes records. Equal graphs make equal bytes: rows come in the order of their references, properties in the
+/// model's.
 struct RecordWriter {
   private(set) var bytes = JSONLinesStore.signature + [JSONLinesStore.version]
 
@@ -86,7 +87,9 @@ enum RecordDigest {
     var digest: UInt64 = 0xCBF2_9CE4_8422_2325
     var place = 0
     while place + 8 <= words.count {
-      digest = (digest ^ UInt64(littleEndian: words.loadUnaligned(fromByteOffset: place, as: UInt64.self))) &* 0x0000_0100_0000_01B3
+      digest =
+        (digest ^ UInt64(littleEndian: words.loadUnaligned(fromByteOffset: place, as: UInt64.self)))
+        &* 0x0000_0100_0000_01B3
       digest ^= digest >> 29
       place += 8
     }

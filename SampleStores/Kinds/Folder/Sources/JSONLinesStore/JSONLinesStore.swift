@@ -8,8 +8,8 @@ import FoundationEssentials
 /// Person.jsonl      {"entity":"Person","id":1,"values":{"name":"Ada","born":"date:-2714860800.0","team":2}}
 /// ```
 ///
-/// A line says which entity its object is of: the files' names are for people. The kit puts the folder in place as a whole, so that
-/// nobody sees one file of this save beside another of the last.
+/// A line says which entity its object is of: the files' names are for people. The kit puts the folder in place as a
+/// whole, so that nobody sees one file of this save beside another of the last.
 public struct JSONLinesStore: AtomicStore {
   public static let storeType = "JSONLines"
   public static let traits = StoreTraits(
@@ -28,7 +28,8 @@ public struct JSONLinesStore: AtomicStore {
 
   private func header(in source: StoreSource) throws(PersistentStoreError) -> Header {
     guard source.isFolder else {
-      throw PersistentStoreError(.malformed, "the store is a folder, and this is a file", at: StoreLocation(file: source.name))
+      throw PersistentStoreError(
+        .malformed, "the store is a folder, and this is a file", at: StoreLocation(file: source.name))
     }
     var lines = try LineReader(source, member: Self.head)
     let header = try Header(try lines.next(), lines.place)
@@ -57,7 +58,8 @@ public struct JSONLinesStore: AtomicStore {
     // A file that is missing, or was cut at the end of a line, leaves every line whole.
     guard count == header.count else {
       throw PersistentStoreError(
-        .malformed, "\(Self.head) tells of \(header.count) objects, and there are \(count)", at: StoreLocation(file: source.name))
+        .malformed, "\(Self.head) tells of \(header.count) objects, and there are \(count)",
+        at: StoreLocation(file: source.name))
     }
   }
 
@@ -76,7 +78,8 @@ public struct JSONLinesStore: AtomicStore {
     }
   }
 
-  /// The entity's name where a file can be called so on any system; with its number where that would be taken for another's.
+  /// The entity's name where a file can be called so on any system; with its number where that would be taken for
+  /// another's.
   private static func fileName(of entity: Entity) -> String {
     func isPlain(_ byte: UInt8) -> Bool {
       switch byte {
@@ -85,7 +88,9 @@ public struct JSONLinesStore: AtomicStore {
       }
     }
     let plain = String(decoding: entity.name.utf8.filter(isPlain).prefix(80), as: UTF8.self)
-    let isAlone = entity.model.entities.allSatisfy { $0.index == entity.index || $0.name.lowercased() != plain.lowercased() }
+    let isAlone = entity.model.entities.allSatisfy {
+      $0.index == entity.index || $0.name.lowercased() != plain.lowercased()
+    }
     return plain == entity.name && isAlone ? plain + suffix : "\(plain)-\(entity.index)\(suffix)"
   }
 }
