@@ -86,8 +86,7 @@ public struct EntityDescription: Sendable, Equatable {
   /// What a model file says about the entity that the kit does not interpret; kept, and written back.
   public var extras: [ModelExtra]
 
-  /// Creates
-  /// a description of an entity. Only the name is required; by default the entity is concrete and has no properties.
+  /// Creates a description of an entity. Only the name is required; by default the entity is concrete and has no properties.
   public init(
     name: String, isAbstract: Bool = false, managedObjectClassName: String? = nil,
     properties: [PropertyDescription] = [], subentities: [EntityDescription] = [],
@@ -179,8 +178,7 @@ public struct AttributeDescription: Sendable, Equatable {
   /// What a model file says about the attribute that the kit does not interpret; kept, and written back.
   public var extras: [ModelExtra]
 
-  /// Creates
-  /// a description of an attribute. Only name and type are required; by default it is optional, stored, and without
+  /// Creates a description of an attribute. Only name and type are required; by default it is optional, stored, and without
   /// default value, bounds or index.
   public init(
     name: String, type: AttributeType, isOptional: Bool = true, isTransient: Bool = false,
@@ -266,8 +264,7 @@ public struct RelationshipDescription: Sendable, Equatable {
   /// Whether it may hold more than one object: whether ``maximumCount`` is not 1.
   public var isToMany: Bool { maximumCount != 1 }
 
-  /// Creates
-  /// a description of a relationship. Name and destination are required; by default it is an optional to-one without
+  /// Creates a description of a relationship. Name and destination are required; by default it is an optional to-one without
   /// inverse. For a to-many, pass a `maximumCount` of 0.
   public init(
     name: String, destinationEntityName: String, inverseName: String? = nil, isOptional: Bool = true,
@@ -370,8 +367,7 @@ public struct FetchRequestDescription: Sendable, Equatable {
     }
   }
 
-  /// Creates
-  /// a description of a fetch request. By default it fetches all objects of the entity and its sub-entities, in the
+  /// Creates a description of a fetch request. By default it fetches all objects of the entity and its sub-entities, in the
   /// stores' order.
   public init(
     name: String, entityName: String, predicateString: String? = nil, fetchLimit: Int? = nil,
