@@ -33,7 +33,7 @@ let package = Package(
     // What a test target that runs conformance checks links beside the harness, and no other target: it replaces system
     // calls of the whole program, so that checks can count and fail them.
     .library(name: "AtomicStoreConformanceFaults", targets: ["CStoreFaults"]),
-    // One dynamic library with all of it: what plug-ins link, and whoever tests them, so that there is one copy of the
+    // One dynamic library with all of it: what plug-ins and their tests link, so that there is one copy of the
     // kit. It replaces no system call.
     .library(
       name: "AtomicStoreKitDynamic", type: .dynamic,
@@ -132,7 +132,7 @@ let package = Package(
       name: "CommandSupport", dependencies: ["AtomicStoreSPI", "StoreCodecs", "BuiltInStoreFormats", argumentParser],
       swiftSettings: strict),
 
-    // The command, as a library for whoever has formats of their own.
+    // The command, as a library for programs with formats of their own.
     .target(
       name: "AtomicStoreCommand",
       dependencies: [

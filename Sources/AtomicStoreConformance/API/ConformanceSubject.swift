@@ -38,8 +38,8 @@ public struct ConformanceSubject: Sendable {
   static func quoted(_ text: String) -> String {
     let isPlain =
       !text.isEmpty
-      && text.utf8.allSatisfy { byte in
-        byte >= 0x30 && byte <= 0x39 || byte | 0x20 >= 0x61 && byte | 0x20 <= 0x7A || "-_./+,:@".utf8.contains(byte)
+      && text.unicodeScalars.allSatisfy { scalar in
+        "a"..."z" ~= scalar || "A"..."Z" ~= scalar || "0"..."9" ~= scalar || "-_./+,:@".unicodeScalars.contains(scalar)
       }
     return isPlain ? text : "'" + text.replacing("'", with: "'\\''") + "'"
   }

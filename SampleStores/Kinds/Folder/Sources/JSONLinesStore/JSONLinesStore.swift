@@ -9,7 +9,7 @@ import FoundationEssentials
 /// ```
 ///
 /// A line says which entity its object is of: the files' names are for people. The kit puts the folder in place as a
-/// whole, so that nobody sees one file of this save beside another of the last.
+/// whole, so that no reader finds files of two saves together.
 public struct JSONLinesStore: AtomicStore {
   public static let storeType = "JSONLines"
   public static let traits = StoreTraits(
