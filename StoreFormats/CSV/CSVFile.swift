@@ -126,7 +126,7 @@ struct CSVFile {
     for property in mapping.properties {
       guard let property else { continue }
       properties.append(
-        .attribute(AttributeDescription(name: property, type: types.removeValue(forKey: property) ?? .string)))
+        .attribute(property, types.removeValue(forKey: property) ?? .string))
     }
     if let unknown = types.keys.sorted().first {
       throw PersistentStoreError(.invalidOption, "the option 'types' names '\(unknown)', which is no column")

@@ -95,7 +95,7 @@ enum Header {
     guard let colon = text.firstIndex(of: ":"), let name = unescaped(text[..<colon]), !name.isEmpty,
       let type = AttributeType(modelName: String(text[text.index(after: colon)...]))
     else { return nil }
-    return .attribute(AttributeDescription(name: name, type: type))
+    return .attribute(name, type)
   }
 
   private static func escaped(_ name: String) -> String {

@@ -65,10 +65,10 @@ enum Staff {
     return ModelDescription(entities: [
       EntityDescription(
         name: "Department",
-        properties: [.attribute(AttributeDescription(name: "name", type: .string)), .relationship(employees)]),
+        properties: [.attribute("name", .string), .relationship(employees)]),
       EntityDescription(
         name: "Employee",
-        properties: columns.map { .attribute(AttributeDescription(name: $0.key, type: $0.value)) } + [
+        properties: columns.map { .attribute($0.key, $0.value) } + [
           .relationship(department)
         ],
         fetchIndexes: indexed.map { FetchIndexDescription(name: $0, elements: [.init(propertyName: $0)]) }),

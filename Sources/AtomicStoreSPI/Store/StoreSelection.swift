@@ -54,7 +54,7 @@ extension StoreSnapshot {
         }
         if leads || !model.entity(at: slot.destination).isKindOf(entity: entity) && slot.destination != entity.index {
           asText.insert(slot.index)
-          properties.append(.attribute(AttributeDescription(name: slot.name, type: .string)))
+          properties.append(.attribute(slot.name, .string))
           if values > 0 {
             notes.append(.init(subject: "\(name).\(slot.name)", count: values, text: "kept as text, it leads outside"))
           }

@@ -295,7 +295,7 @@ public struct StoreConverter: Sendable {
       case .referenceRenumbered, .entityDropped: difference.kind != .metadata && difference.kind != .identity
       case .metadataKey: difference.kind == .metadata && difference.key == loss.subject
       case .storeIdentity: difference.kind == .identity
-      case .typeUnsupported, .specialFloat, .nilVersusEmpty, .order, .relationshipDropped:
+      case .typeUnsupported, .specialFloat, .nilVersusEmpty, .order:
         difference.kind == .changed && loss.subject == "\(difference.object?.entityName ?? "").\(difference.key ?? "")"
           && loss.kind.explains(value(before) ?? .null, value(after) ?? .null)
       }
@@ -412,8 +412,7 @@ extension Loss.Kind {
         || (date.timeIntervalSinceReferenceDate == 0 && date.timeIntervalSinceReferenceDate.sign == .minus)
     case (.nilVersusEmpty, .string(let text), .null): text.isEmpty
     case (.order, .toMany(let old), .toMany(let new)): old.count == new.count && Set(old) == Set(new)
-    case (.typeUnsupported, _, .null), (.relationshipDropped, _, .null): true
-    case (.relationshipDropped, _, .toMany(let list)): list.isEmpty
+    case (.typeUnsupported, _, .null): true
     default: false
     }
   }
