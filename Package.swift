@@ -193,9 +193,10 @@ let package = Package(
     .testTarget(
       name: "StoreFormatsTests",
       dependencies: [
-        "BuiltInStoreFormats", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "StoreCodecs", "TestSupport",
+        "BuiltInStoreFormats", "CSVStoreFormat", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "StoreCodecs",
+        "TestSupport",
       ],
-      swiftSettings: strict),
+      exclude: ["Fixtures"], swiftSettings: strict),
     .testTarget(
       name: "HostileInputTests",
       dependencies: [

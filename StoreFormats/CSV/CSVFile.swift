@@ -63,7 +63,9 @@ struct CSVFile {
     guard text.starts(with: Header.identifier.utf8) else { return nil }
     // No delimiter stands in the column itself.
     let all: [CSVDialect] = [.comma, .semicolon, .tab, .bar]
-    guard let end = text.firstIndex(where: { byte in byte == 0x0A || all.contains { $0.delimiter == byte } }) else {
+    guard
+      let end = text.firstIndex(where: { byte in byte == UInt8(ascii: "\n") || all.contains { $0.delimiter == byte } })
+    else {
       return nil
     }
     guard Header.first(String(decoding: text[..<end], as: UTF8.self)) != nil else { return nil }

@@ -142,11 +142,11 @@ private struct PropertyListXMLWriter {
     }
     for byte in text.utf8 {
       switch byte {
-      case 0x26: buffer.append(contentsOf: "&amp;".utf8)
-      case 0x3C: buffer.append(contentsOf: "&lt;".utf8)
-      case 0x3E: buffer.append(contentsOf: "&gt;".utf8)
+      case UInt8(ascii: "&"): buffer.append(contentsOf: "&amp;".utf8)
+      case UInt8(ascii: "<"): buffer.append(contentsOf: "&lt;".utf8)
+      case UInt8(ascii: ">"): buffer.append(contentsOf: "&gt;".utf8)
       // A reader of XML takes a bare one for a line feed.
-      case 0x0D: buffer.append(contentsOf: "&#13;".utf8)
+      case UInt8(ascii: "\r"): buffer.append(contentsOf: "&#13;".utf8)
       default: buffer.append(byte)
       }
     }
@@ -163,7 +163,7 @@ private struct PropertyListXMLWriter {
       let end = min(start + width, text.count)
       appendTabs(depth)
       buffer.append(contentsOf: text[start..<end])
-      buffer.append(0x0A)
+      buffer.append(UInt8(ascii: "\n"))
       start = end
     }
     appendTabs(depth)
@@ -171,13 +171,13 @@ private struct PropertyListXMLWriter {
   }
 
   private mutating func appendTabs(_ depth: Int) {
-    for _ in 0..<min(depth, 8) { buffer.append(0x09) }
+    for _ in 0..<min(depth, 8) { buffer.append(UInt8(ascii: "\t")) }
   }
 
   private mutating func appendLine(_ line: String, _ depth: Int) {
     indent(depth)
     buffer.append(contentsOf: line.utf8)
-    buffer.append(0x0A)
+    buffer.append(UInt8(ascii: "\n"))
   }
 
   private mutating func appendEmpty(_ element: String, _ depth: Int) {

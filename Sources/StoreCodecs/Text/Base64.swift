@@ -20,10 +20,10 @@ public enum Base64 {
       guard wrapping == .coreData, bytes.count > bytesInFullLine || (bytes.count + 2) / 3 * 3 < bytesInFullLine else {
         return
       }
-      writer.append(byte: 0x0A)
+      writer.append(byte: UInt8(ascii: "\n"))
       guard bytes.count > firstLine else { return }
       encode(source + firstLine, bytes.count - firstLine, writer)
-      writer.append(byte: 0x0A)
+      writer.append(byte: UInt8(ascii: "\n"))
     }
   }
 
@@ -49,8 +49,8 @@ public enum Base64 {
       let word = UInt32(source[index]) << 16 | (isPair ? UInt32(source[index + 1]) << 8 : 0)
       target[0] = letters[Int(word >> 18)]
       target[1] = letters[Int(word >> 12 & 63)]
-      target[2] = isPair ? letters[Int(word >> 6 & 63)] : 0x3D
-      target[3] = 0x3D
+      target[2] = isPair ? letters[Int(word >> 6 & 63)] : UInt8(ascii: "=")
+      target[3] = UInt8(ascii: "=")
       target += 4
     }
     writer.advance(count)
@@ -117,7 +117,7 @@ public enum Base64 {
             digits = 0
             bits = 0
           }
-        } else if byte == 0x3D {
+        } else if byte == UInt8(ascii: "=") {
           return finish(source, at: index, bits: bits, digits: digits, to: target, written: written)
         } else if value != space {
           return (0, index)
@@ -139,7 +139,7 @@ public enum Base64 {
     guard digits >= 2 else { return (0, start) }
     var missing = 4 - digits
     for index in start..<source.count {
-      if source[index] == 0x3D, missing > 0 {
+      if source[index] == UInt8(ascii: "="), missing > 0 {
         missing -= 1
       } else if values[Int(source[index])] != space {
         return (0, index)
@@ -164,7 +164,7 @@ public enum Base64 {
   private static let values: [UInt8] = {
     var table = [UInt8](repeating: 255, count: 256)
     for value in 0..<64 { table[Int(alphabet.utf8Start[value])] = UInt8(value) }
-    for byte in [0x09, 0x0A, 0x0D, 0x20] { table[byte] = space }
+    for byte in "\t\n\r ".utf8 { table[Int(byte)] = space }
     return table
   }()
 

@@ -13,9 +13,9 @@ enum NameText {
     var result: [UInt8] = []
     for byte in writer.takeBytes() {
       switch byte {
-      case 0x22: result += Array("\\u2200".utf8)
-      case 0x09: result += Array("\\u0900".utf8)
-      case 0x0A: result += Array("\\u0a00".utf8)
+      case UInt8(ascii: "\""): result += Array("\\u2200".utf8)
+      case UInt8(ascii: "\t"): result += Array("\\u0900".utf8)
+      case UInt8(ascii: "\n"): result += Array("\\u0a00".utf8)
       default: result.append(byte)
       }
     }

@@ -23,11 +23,13 @@ enum StoreText {
       while index < count {
         let byte = base[index]
         // What may begin something to escape is rare: runs are copied whole.
-        if byte >= 0x20, byte < 0xEF, byte != 0x5C, byte != 0x3C, byte != 0x3E, byte != 0x26 {
+        if byte >= UInt8(ascii: " "), byte < 0xEF, byte != UInt8(ascii: "\\"), byte != UInt8(ascii: "<"),
+          byte != UInt8(ascii: ">"), byte != UInt8(ascii: "&")
+        {
           index += 1
           continue
         }
-        if byte == 0x09 || byte == 0x0A {
+        if byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\n") {
           index += 1
           continue
         }
@@ -51,7 +53,7 @@ enum StoreText {
   /// Writes the scalar at `base`, escaped, and says how many bytes it was.
   private static func encodeScalar(_ base: UnsafePointer<UInt8>, _ count: Int, to writer: ByteWriter) -> Int {
     switch base[0] {
-    case 0x5C:
+    case UInt8(ascii: "\\"):
       writer.append("\\\\")
       return 1
     case 0xEF where count >= 3:
@@ -88,11 +90,11 @@ enum StoreText {
     guard let base = text.baseAddress else { return 0 }
     let count = text.count
     var read = 0
-    while read < count, base[read] != 0x5C { read += 1 }
+    while read < count, base[read] != UInt8(ascii: "\\") { read += 1 }
     var written = read
     while read < count {
       let byte = base[read]
-      guard byte == 0x5C else {
+      guard byte == UInt8(ascii: "\\") else {
         base[written] = byte
         written += 1
         read += 1
@@ -102,8 +104,8 @@ enum StoreText {
         fault = Fault(offset: read, message: "a backslash ends the text")
         return written
       }
-      if base[read + 1] == 0x5C {
-        base[written] = 0x5C
+      if base[read + 1] == UInt8(ascii: "\\") {
+        base[written] = UInt8(ascii: "\\")
         written += 1
         read += 2
         continue
@@ -139,7 +141,7 @@ enum StoreText {
 
   /// The unit of the escape at `index`, if one stands there.
   private static func unit(_ base: UnsafePointer<UInt8>, _ count: Int, at index: Int) -> UInt32? {
-    guard index + 6 <= count, base[index] == 0x5C, base[index + 1] == 0x75,
+    guard index + 6 <= count, base[index] == UInt8(ascii: "\\"), base[index + 1] == UInt8(ascii: "u"),
       let a = digit(base[index + 2]), let b = digit(base[index + 3]), let c = digit(base[index + 4]),
       let d = digit(base[index + 5])
     else { return nil }
@@ -148,9 +150,9 @@ enum StoreText {
 
   private static func digit(_ byte: UInt8) -> UInt32? {
     switch byte {
-    case 0x30...0x39: UInt32(byte - 0x30)
-    case 0x61...0x66: UInt32(byte - 0x57)
-    case 0x41...0x46: UInt32(byte - 0x37)
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(byte - UInt8(ascii: "0"))
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt32(byte - UInt8(ascii: "a") + 10)
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): UInt32(byte - UInt8(ascii: "A") + 10)
     default: nil
     }
   }
