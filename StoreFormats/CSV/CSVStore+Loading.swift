@@ -381,8 +381,8 @@ struct Cell {
       guard let uuid = ExactText.uuid(bytes) else { throw Self.unfit(bytes, slot, nodes) }
       try nodes.set(uuid: uuid, slot: slot)
     case .bytes:
-      if let offset = Base64.decode(bytes, into: &buffer) {
-        throw PersistentStoreError(.invalidValue, "byte \(offset + 1) of the text is not base64")
+      do throws(Base64.DecodingError) { try Base64.decode(bytes, into: &buffer) } catch {
+        throw PersistentStoreError(.invalidValue, "byte \(error.offset + 1) of the text is not base64")
       }
       try nodes.set(bytes: buffer.span, slot: slot)
     case .undefined:

@@ -1,5 +1,6 @@
 import AtomicStoreKit
 import AtomicStoreSPI
+import BenchmarkSupport
 import BuiltInStoreFormats
 import Foundation
 import GRDBSQLite
@@ -123,24 +124,6 @@ enum Staff {
     let coordinator = PersistentStoreCoordinator(managedObjectModel: managed, registry: .builtIn)
     try coordinator.addPersistentStore(at: path, isReadOnly: !isIndexed)
     return ManagedObjectContext(coordinator)
-  }
-}
-
-extension StoreChanges {
-  /// Inserts all objects of a table, under the references that they have there.
-  init(inserting nodes: NodeTable) {
-    self.init()
-    for entity in nodes.model.entities where !entity.isAbstract {
-      let reader = nodes.reader(of: entity.index)
-      for row in 0..<reader.count {
-        var values = SlotValues(slotCount: entity.slots.count)
-        for slot in entity.slots where !reader.isNull(slot: slot.index, row: row) {
-          values[slot.index] = reader.value(slot: slot.index, row: row)
-        }
-        inserted.append(
-          ManagedObjectSnapshot(entity: entity.index, reference: reader.reference(row: row), values: values))
-      }
-    }
   }
 }
 

@@ -58,29 +58,37 @@ public enum Base64 {
 
   // MARK: Reading
 
-  /// Reads base64 into `output`, which is emptied first. Blanks, tabs and line breaks are passed over.
-  ///
-  /// - Returns: Nil, or the offset of the first byte that is wrong, the count where the text ends too early: a
-  ///   character outside the alphabet, padding that is missing, misplaced or too much, left-over bits that are not
-  ///   zero.
-  public static func decode(_ text: Span<UInt8>, into output: inout [UInt8]) -> Int? {
-    let room = text.count / 4 * 3 + 3
-    if output.count < room { output.append(contentsOf: repeatElement(0, count: room - output.count)) }
-    let result = output.withUnsafeMutableBufferPointer { target in
-      text.withUnsafeBufferPointer { source in
-        // Never nil: there is room for three bytes at least.
-        target.baseAddress.map { decode(source, to: $0) } ?? (count: 0, fault: 0)
-      }
-    }
-    output.removeLast(output.count - result.count)
-    return result.fault
+  /// Where a text is not base64.
+  public struct DecodingError: Error, Equatable {
+    /// The offset of the first byte that is wrong; the number of bytes if the text ends too early.
+    public let offset: Int
+    /// Creates an error for a byte offset.
+    public init(offset: Int) { self.offset = offset }
   }
 
-  /// Writes at most three bytes for every four of `source`; gives how many, and none with the place of a fault.
+  /// Reads base64 into `output`, which is emptied first. Spaces, tabs and line breaks are ignored.
+  ///
+  /// - Throws: ``DecodingError`` for a character outside the alphabet, padding that is missing, misplaced or too much,
+  ///   and remaining bits that are not zero. `output` is then empty.
+  public static func decode(_ text: Span<UInt8>, into output: inout [UInt8]) throws(DecodingError) {
+    let room = text.count / 4 * 3 + 3
+    if output.count < room { output.append(contentsOf: repeatElement(0, count: room - output.count)) }
+    var count = 0
+    defer { output.removeLast(output.count - count) }
+    count = try output.withUnsafeMutableBufferPointer { target throws(DecodingError) in
+      try text.withUnsafeBufferPointer { source throws(DecodingError) in
+        // There is room for three bytes at least.
+        guard let base = target.baseAddress else { return 0 }
+        return try decode(source, to: base)
+      }
+    }
+  }
+
+  /// Writes at most three bytes for every four of `source`; returns how many.
   private static func decode(
     _ source: UnsafeBufferPointer<UInt8>, to target: UnsafeMutablePointer<UInt8>
-  ) -> (count: Int, fault: Int?) {
-    values.withUnsafeBufferPointer { values in
+  ) throws(DecodingError) -> Int {
+    try values.withUnsafeBufferPointer { values throws(DecodingError) in
       let end = source.count
       var index = 0
       var written = 0
@@ -118,44 +126,40 @@ public enum Base64 {
             bits = 0
           }
         } else if byte == UInt8(ascii: "=") {
-          return finish(source, at: index, bits: bits, digits: digits, to: target, written: written)
+          return try finish(source, at: index, bits: bits, digits: digits, to: target, written: written)
         } else if value != space {
-          return (0, index)
+          throw DecodingError(offset: index)
         }
         index += 1
       }
-      guard digits == 0 else {
-        return (0, end)
-      }
-      return (written, nil)
+      guard digits == 0 else { throw DecodingError(offset: end) }
+      return written
     }
   }
 
-  /// Takes the padding and what may follow it.
+  /// Checks the padding and what follows it, and writes the last one or two bytes; returns how many there are in all.
   private static func finish(
     _ source: UnsafeBufferPointer<UInt8>, at start: Int, bits: UInt32, digits: Int,
     to target: UnsafeMutablePointer<UInt8>, written: Int
-  ) -> (count: Int, fault: Int?) {
-    guard digits >= 2 else { return (0, start) }
+  ) throws(DecodingError) -> Int {
+    guard digits >= 2 else { throw DecodingError(offset: start) }
     var missing = 4 - digits
     for index in start..<source.count {
       if source[index] == UInt8(ascii: "="), missing > 0 {
         missing -= 1
       } else if values[Int(source[index])] != space {
-        return (0, index)
+        throw DecodingError(offset: index)
       }
     }
-    guard missing == 0 else { return (0, source.count) }
-    guard bits & (digits == 2 ? 15 : 3) == 0 else {
-      return (0, start)
-    }
+    guard missing == 0 else { throw DecodingError(offset: source.count) }
+    guard bits & (digits == 2 ? 15 : 3) == 0 else { throw DecodingError(offset: start) }
     if digits == 2 {
       target[written] = UInt8(truncatingIfNeeded: bits >> 4)
-      return (written + 1, nil)
+      return written + 1
     }
     target[written] = UInt8(truncatingIfNeeded: bits >> 10)
     target[written + 1] = UInt8(truncatingIfNeeded: bits >> 2)
-    return (written + 2, nil)
+    return written + 2
   }
 
   private static let space: UInt8 = 64

@@ -290,10 +290,11 @@ final class ObjectLoader: DocumentReader {
   }
 
   private func decoded(_ text: UnsafeMutableBufferPointer<UInt8>) throws(PersistentStoreError) -> Bytes {
-    var fault: StoreText.Fault?
-    let count = StoreText.decode(text, fault: &fault)
-    if let fault { throw PersistentStoreError(.malformed, "\(fault.message), at byte \(fault.offset) of the text") }
-    return Bytes(rebasing: text[..<count])
+    do throws(StoreText.Fault) {
+      return Bytes(rebasing: text[..<(try StoreText.decode(text))])
+    } catch {
+      throw PersistentStoreError(.malformed, "\(error.message), at byte \(error.offset) of the text")
+    }
   }
 
   private func setScratch() throws(PersistentStoreError) {
@@ -303,8 +304,8 @@ final class ObjectLoader: DocumentReader {
   }
 
   private func decodeBase64(_ text: UnsafeMutableBufferPointer<UInt8>) throws(PersistentStoreError) {
-    if let offset = Base64.decode(Span(_unsafeElements: Bytes(text)), into: &scratch) {
-      throw PersistentStoreError(.malformed, "the base64 is wrong at its byte \(offset)")
+    do throws(Base64.DecodingError) { try Base64.decode(Span(_unsafeElements: Bytes(text)), into: &scratch) } catch {
+      throw PersistentStoreError(.malformed, "the base64 is wrong at its byte \(error.offset)")
     }
   }
 

@@ -7,7 +7,7 @@ import StoreCodecs
 /// and everything from U+FEFF on stand as `\u` and the UTF-16 unit in four hexadecimal digits, the low byte first.
 enum StoreText {
   /// What is wrong with an escape, and where in the text it begins.
-  struct Fault: Equatable {
+  struct Fault: Error, Equatable {
     var offset: Int
     var message: String
   }
@@ -83,10 +83,8 @@ enum StoreText {
 
   /// Decodes in place, which is possible since every escape is longer than what it stands for.
   ///
-  /// - Returns: How many bytes are left, or what is wrong.
-  static func decode(
-    _ text: UnsafeMutableBufferPointer<UInt8>, fault: inout Fault?
-  ) -> Int {
+  /// - Returns: How many bytes are left.
+  static func decode(_ text: UnsafeMutableBufferPointer<UInt8>) throws(Fault) -> Int {
     guard let base = text.baseAddress else { return 0 }
     let count = text.count
     var read = 0
@@ -101,8 +99,7 @@ enum StoreText {
         continue
       }
       guard read + 1 < count else {
-        fault = Fault(offset: read, message: "a backslash ends the text")
-        return written
+        throw Fault(offset: read, message: "a backslash ends the text")
       }
       if base[read + 1] == UInt8(ascii: "\\") {
         base[written] = UInt8(ascii: "\\")
@@ -111,26 +108,20 @@ enum StoreText {
         continue
       }
       guard let unit = unit(base, count, at: read) else {
-        fault = Fault(
-          offset: read,
-          message:
-            "'\(String(decoding: UnsafeBufferPointer(start: base + read, count: min(6, count - read)), as: UTF8.self))' is no escape"
-        )
-        return written
+        let escape = UnsafeBufferPointer(start: base + read, count: min(6, count - read))
+        throw Fault(offset: read, message: "'\(String(decoding: escape, as: UTF8.self))' is no escape")
       }
       var scalar = unit
       var length = 6
       switch unit {
       case 0xD800...0xDBFF:
         guard let low = Self.unit(base, count, at: read + 6), low >= 0xDC00, low <= 0xDFFF else {
-          fault = Fault(offset: read, message: "half of a surrogate pair stands alone")
-          return written
+          throw Fault(offset: read, message: "half of a surrogate pair stands alone")
         }
         scalar = 0x10000 + (unit - 0xD800) << 10 + (low - 0xDC00)
         length = 12
       case 0xDC00...0xDFFF:
-        fault = Fault(offset: read, message: "half of a surrogate pair stands alone")
-        return written
+        throw Fault(offset: read, message: "half of a surrogate pair stands alone")
       default: break
       }
       written += put(scalar, at: base + written)
