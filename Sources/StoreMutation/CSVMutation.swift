@@ -16,7 +16,7 @@ enum CSVMutation {
     case 6: delimiters(&records, &random)
     case 7:
       let ending = random.pick(["\r", "\r\r", " ", "\0", ",", "\""]) ?? ""
-      for index in records.indices where random.once(in: 2) { records[index] += ending }
+      for index in records.indices where random.once(in: 2) { records[index] += ending.utf8 }
     case 8: records[place].insert(UInt8(ascii: "\""), at: random.below(records[place].count + 1))
     case 9: records.insert(Array("\u{1F}\(options(&random))".utf8), at: 0)
     case 10: records.insert(Array("\u{1E}\(random.pick(members) ?? "")".utf8), at: place)

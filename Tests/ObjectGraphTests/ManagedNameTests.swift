@@ -7,7 +7,7 @@ private protocol Managed: ManagedObject {
   static var entityName: String { get }
 }
 
-private final class Worker: ManagedObject, Managed {
+private final class NamedPerson: ManagedObject, Managed {
   static let entityName = "Person"
   @AtomicStoreKit.Managed("name") var name: String
 }
@@ -16,9 +16,9 @@ private final class Worker: ManagedObject, Managed {
   @Test("a class uses the property wrapper although its module has a protocol Managed")
   func ownProtocol() throws {
     let stack = try Stack()
-    stack.coordinator.setManagedObjectClass(Worker.self, forEntityName: Worker.entityName)
-    let worker = try #require(try stack.insert("Person") as? Worker)
-    worker.name = "Ada"
-    #expect(try worker.value(forKey: "name") as? String == "Ada")
+    stack.coordinator.setManagedObjectClass(NamedPerson.self, forEntityName: NamedPerson.entityName)
+    let person = try #require(try stack.insert("Person") as? NamedPerson)
+    person.name = "Ada"
+    #expect(try person.value(forKey: "name") as? String == "Ada")
   }
 }
