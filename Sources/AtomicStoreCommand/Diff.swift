@@ -21,7 +21,7 @@ struct Diff: ParsableCommand {
   @OptionGroup var common: CommonOptions
 
   func run() throws {
-    do {
+    try CommandFailure.comparing(json: common.json) {
       try Tool.load(common.plugins)
       guard first != "-" || second != "-" else {
         throw CommandFailure("standard input can be one of both only", exitCode: 64)
@@ -36,14 +36,7 @@ struct Diff: ParsableCommand {
           comparesIdentity: !ignoreUUID, comparesMetadata: !ignoreMetadata, ignoresNameCase: ignoreNameCase))
       // A reader that has had enough changes nothing about the answer.
       do { try show(differences) } catch is ExitCode {}
-      if !differences.isEmpty { throw ExitCode(1) }
-    } catch let code as ExitCode {
-      throw code
-    } catch {
-      var failure = CommandFailure(error, json: common.json)
-      // In diff 1 means different: all trouble is 2.
-      failure.exitCode = 2
-      throw failure
+      return !differences.isEmpty
     }
   }
 

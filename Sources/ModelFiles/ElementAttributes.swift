@@ -52,8 +52,8 @@ extension XMLElement {
       switch child {
       case .element(let child):
         if isLaidOut {
-          writer.append(byte: 0x0A)
-          writer.append(repeating: 0x20, count: (depth + 1) * 4)
+          writer.append(byte: UInt8(ascii: "\n"))
+          writer.append(repeating: UInt8(ascii: " "), count: (depth + 1) * 4)
         }
         child.append(to: writer, depth: depth + 1)
       // Line breaks as references: those that stand open are layout, and may be indented.
@@ -61,8 +61,8 @@ extension XMLElement {
       }
     }
     if isLaidOut {
-      writer.append(byte: 0x0A)
-      writer.append(repeating: 0x20, count: depth * 4)
+      writer.append(byte: UInt8(ascii: "\n"))
+      writer.append(repeating: UInt8(ascii: " "), count: depth * 4)
     }
     writer.append("</")
     writer.append(name)
@@ -71,6 +71,8 @@ extension XMLElement {
 
   /// Whether there is more than white space directly in this element.
   var hasText: Bool {
-    !text.utf8.allSatisfy { $0 == 0x20 || $0 == 0x0A || $0 == 0x0D || $0 == 0x09 }
+    !text.utf8.allSatisfy {
+      $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") || $0 == UInt8(ascii: "\t")
+    }
   }
 }

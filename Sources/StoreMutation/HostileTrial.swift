@@ -159,7 +159,7 @@ public final class HostileTrial {
   private func predicate(_ input: [UInt8]) throws -> HostileOutcome {
     let format = String(decoding: input, as: UTF8.self)
     let arguments: [Any?] = ["text", 5, 2.5, [1, 2], Date(timeIntervalSinceReferenceDate: 0), nil]
-    let count = format.utf8.reduce(0) { $1 == 0x25 ? $0 + 1 : $0 }
+    let count = format.utf8.reduce(0) { $1 == UInt8(ascii: "%") ? $0 + 1 : $0 }
     let predicate: FetchPredicate
     do throws(PredicateFormatError) {
       predicate = try FetchPredicate(

@@ -99,9 +99,8 @@ struct CarefulStore: AtomicStore {
     EntityDescription(
       name: "Person",
       properties: [
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .relationship(
-          RelationshipDescription(name: "friends", destinationEntityName: "Person", maximumCount: 0, isOrdered: true)),
+        .attribute("name", .string),
+        .toMany("friends", "Person", isOrdered: true),
       ])
   ])
 

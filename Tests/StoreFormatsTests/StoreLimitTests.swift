@@ -19,8 +19,8 @@ import Testing
   ) throws -> String {
     let model = try ManagedObjectModel(
       ModelDescription(entities: [
-        EntityDescription(name: "Note", properties: [.attribute(AttributeDescription(name: "text", type: .string))]),
-        EntityDescription(name: "Tag", properties: [.attribute(AttributeDescription(name: "name", type: .string))]),
+        EntityDescription(name: "Note", properties: [.attribute("text", .string)]),
+        EntityDescription(name: "Tag", properties: [.attribute("name", .string)]),
       ]))
     let path = folder.path + "/" + name
     let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: .builtIn)

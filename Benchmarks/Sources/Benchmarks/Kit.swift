@@ -1,4 +1,5 @@
 import AtomicStoreKit
+import BenchmarkSupport
 import BuiltInStoreFormats
 import CFloors
 import Foundation
@@ -25,24 +26,6 @@ enum Format: String, CaseIterable {
     let coordinator = PersistentStoreCoordinator(managedObjectModel: nodes.model, registry: .builtIn)
     let store = try coordinator.addPersistentStore(type: rawValue, at: path)
     try coordinator.save(store, changes: StoreChanges(inserting: nodes))
-  }
-}
-
-extension StoreChanges {
-  /// Inserts all objects of a table, under the references that they have there.
-  init(inserting nodes: NodeTable) {
-    self.init()
-    for entity in nodes.model.entities where !entity.isAbstract {
-      let reader = nodes.reader(of: entity.index)
-      for row in 0..<reader.count {
-        var values = SlotValues(slotCount: entity.slots.count)
-        for slot in entity.slots where !reader.isNull(slot: slot.index, row: row) {
-          values[slot.index] = reader.value(slot: slot.index, row: row)
-        }
-        inserted.append(
-          ManagedObjectSnapshot(entity: entity.index, reference: reader.reference(row: row), values: values))
-      }
-    }
   }
 }
 

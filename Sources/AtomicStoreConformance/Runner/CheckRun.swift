@@ -50,6 +50,14 @@ struct CheckRun {
     }
     Files.makeFolder(folder)
     let check = CheckContext(subject: tested, folder: folder, seed: seed, isRefusal: isRefusal) { try runElsewhere($0) }
+    judge(check, isRefusal: isRefusal, into: &result)
+    result.notes = check.record.notes + check.record.output
+    result.strip = check.record.strip
+    return result
+  }
+
+  /// Runs the check's body, and says how it ended.
+  private func judge(_ check: CheckContext, isRefusal: Bool, into result: inout ConformanceResult) {
     do {
       try definition.body(check)
       result.outcome = isRefusal ? .refusalVerified : .passed
@@ -74,9 +82,6 @@ struct CheckRun {
       result.outcome = .failed
       result.explanation = explanation(check, ExpectationFailure(expected: "no error", actual: "\(error)"))
     }
-    result.notes = check.record.notes + check.record.output
-    result.strip = check.record.strip
-    return result
   }
 
   /// Runs a part of the check in a program that is started anew; returns what it noted.

@@ -16,8 +16,6 @@ public struct Loss: Sendable, Hashable, CustomStringConvertible {
     case metadataKey = "metadata-key"
     /// The store's UUID.
     case storeIdentity = "store-identity"
-    /// A relationship.
-    case relationshipDropped = "relationship-dropped"
     /// An entity with all its objects.
     case entityDropped = "entity-dropped"
   }

@@ -210,13 +210,7 @@ public struct StoreConverter: Sendable {
     guard formatType.traits.canWrite else {
       throw PersistentStoreError(.notSupported, "\(formatType.storeType) stores can be read, not written")
     }
-    var format: any AtomicStore
-    do throws(PersistentStoreError) {
-      format = try formatType.init(
-        StoreConfiguration(path: destination.place?.resolvedPath ?? target, options: writeOptions, isReadOnly: false))
-    } catch {
-      throw error.located(StoreLocation(file: target))
-    }
+    var format = try made(formatType, destination, target)
 
     progress?(.forecasting)
     var (nodes, left) = try subset?.nodes(of: store) ?? (store.nodes, [])
@@ -264,19 +258,35 @@ public struct StoreConverter: Sendable {
     let readBack = try self.readBack(staged, formatType, target, snapshot.nodes.model)
     report.bytesWritten = readBack.size
     if !keepsMetadata { report.identifier = readBack.snapshot.metadata.uuid }
+    try Self.verify(readBack.snapshot, against: snapshot, losses, comparesMetadata: keepsMetadata)
+    return StagedResult(report: report, store: staged)
+  }
+
+  private func made(
+    _ type: any AtomicStore.Type, _ destination: Destination, _ target: String
+  ) throws(PersistentStoreError) -> any AtomicStore {
+    do throws(PersistentStoreError) {
+      return try type.init(
+        StoreConfiguration(path: destination.place?.resolvedPath ?? target, options: writeOptions, isReadOnly: false))
+    } catch {
+      throw error.located(StoreLocation(file: target))
+    }
+  }
+
+  /// Compares what was written with what was to be written. Permission to lose one thing is not permission to lose
+  /// another.
+  private static func verify(
+    _ written: StoreSnapshot, against snapshot: StoreSnapshot, _ losses: [Loss], comparesMetadata: Bool
+  ) throws {
     let differences = GraphComparison.differences(
-      snapshot, readBack.snapshot,
+      snapshot, written,
       options: .init(
-        comparesIdentity: keepsMetadata, comparesMetadata: keepsMetadata, comparesMissingDerivedMetadata: true,
+        comparesIdentity: comparesMetadata, comparesMetadata: comparesMetadata, comparesMissingDerivedMetadata: true,
         comparesUnknownOrder: true,
         limit: losses.isEmpty ? 100 : nil))
-    // Leave to lose one thing is no leave to lose another.
     let unexplained =
-      losses.isEmpty
-      ? differences : differences.filter { !Self.explains(losses, $0, snapshot.nodes, readBack.snapshot.nodes) }
+      losses.isEmpty ? differences : differences.filter { !Self.explains(losses, $0, snapshot.nodes, written.nodes) }
     guard unexplained.isEmpty else { throw VerificationError(differences: Array(unexplained.prefix(100))) }
-
-    return StagedResult(report: report, store: staged)
   }
 
   /// Whether a difference is one of the losses that were declared.
@@ -295,7 +305,7 @@ public struct StoreConverter: Sendable {
       case .referenceRenumbered, .entityDropped: difference.kind != .metadata && difference.kind != .identity
       case .metadataKey: difference.kind == .metadata && difference.key == loss.subject
       case .storeIdentity: difference.kind == .identity
-      case .typeUnsupported, .specialFloat, .nilVersusEmpty, .order, .relationshipDropped:
+      case .typeUnsupported, .specialFloat, .nilVersusEmpty, .order:
         difference.kind == .changed && loss.subject == "\(difference.object?.entityName ?? "").\(difference.key ?? "")"
           && loss.kind.explains(value(before) ?? .null, value(after) ?? .null)
       }
@@ -412,8 +422,7 @@ extension Loss.Kind {
         || (date.timeIntervalSinceReferenceDate == 0 && date.timeIntervalSinceReferenceDate.sign == .minus)
     case (.nilVersusEmpty, .string(let text), .null): text.isEmpty
     case (.order, .toMany(let old), .toMany(let new)): old.count == new.count && Set(old) == Set(new)
-    case (.typeUnsupported, _, .null), (.relationshipDropped, _, .null): true
-    case (.relationshipDropped, _, .toMany(let list)): list.isEmpty
+    case (.typeUnsupported, _, .null): true
     default: false
     }
   }

@@ -18,6 +18,7 @@ extension StoreOpening {
   ///
   /// - Throws: `.changedOnDisk` where somebody puts another file there again and again.
   func open(_ place: StorePlace) throws(PersistentStoreError) -> OpenStore {
+    try KitCopies.requireOnlyOne()
     guard place.holdsContent else { return try openOnce(place) }
     // Content, metadata and objects are read one after the other: were the file exchanged in between, they would not
     // belong together. Then all of it is read again.

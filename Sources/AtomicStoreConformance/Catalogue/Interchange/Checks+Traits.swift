@@ -156,15 +156,15 @@ extension Checks {
       catches: ["sweepsFolder"], demand: { $0.layout == .folder ? .applies : .notApplicable("layout is file") }
     ) { check in
       let (path, graph, _) = try check.golden()
-      Files.write([0x31], to: path + "/.hidden")
+      Files.write(Array("1".utf8), to: path + "/.hidden")
       Files.makeFolder(path + "/.control")
-      Files.write([0x32], to: path + "/.control/file")
+      Files.write(Array("2".utf8), to: path + "/.control/file")
       for round in 1...2 {
         _ = try check.process("change and save, \(round)") {
           try $0.setNumber(path, graph, object: 0, to: Int64(round))
         }
-        try check.expectEqual(Files.read(path + "/.hidden"), [0x31], "the hidden file")
-        try check.expectEqual(Files.read(path + "/.control/file"), [0x32], "the file in the hidden folder")
+        try check.expectEqual(Files.read(path + "/.hidden"), Array("1".utf8), "the hidden file")
+        try check.expectEqual(Files.read(path + "/.control/file"), Array("2".utf8), "the file in the hidden folder")
       }
       try check.expectEqual(
         try check.process("read it") { try $0.read(path, graph.model) }.count, graph.objects.count, "objects")
