@@ -42,6 +42,7 @@ struct Inspect: ParsableCommand {
       if let first = disagreements.first {
         text += "  inverses \(disagreements.count) that contradict each other, the first: \(first)\n"
       }
+      for note in opened.loadNotes { text += "  \(note.isLoss ? "loss" : "note")     \(note)\n" }
       for entry in metadata.entries { text += "  metadata \(entry.key): \(GraphComparison.summary(entry.value))\n" }
       try Talk.put(text)
     }
@@ -107,6 +108,17 @@ struct Inspect: ParsableCommand {
       ("inverseDisagreements", .integer(nodes.inverseDisagreements().count)),
       ("modelIsInferred", .boolean(nodes.model.description.isInferred)), ("entities", .array(entities)),
       ("metadata", .object(metadata.entries.map { ($0.key, $0.value.json) })),
+      ("notes", .array(opened.loadNotes.map(\.json))),
+    ])
+  }
+}
+
+extension LoadNote {
+  /// As `--json` prints it.
+  var json: JSONValue {
+    .object([
+      ("subject", .string(subject)), ("text", .string(text)), ("count", .integer(count)),
+      ("example", example.map { .string($0) } ?? .null), ("isLoss", .boolean(isLoss)),
     ])
   }
 }

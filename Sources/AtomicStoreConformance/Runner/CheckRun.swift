@@ -32,9 +32,10 @@ struct CheckRun {
       tested.mistakes = fault.mistakes
     }
     if subject.isBlind { csf_blind(1) }
-    if definition.needsWriting, !tested.type.traits.canWrite {
+    // A store that can only be written anew cannot be changed and saved, which nearly all of these checks do.
+    if definition.needsWriting, tested.type.traits.writes != .all {
       result.outcome = .notApplicable
-      result.reason = "canWrite is false"
+      result.reason = tested.type.traits.canWrite ? "writes is newOnly" : "canWrite is false"
       return result
     }
     let isRefusal: Bool

@@ -66,6 +66,10 @@ extension StoreTraits {
         let value = reader.float(slot: slot.index, row: $0)
         return !value.isFinite || (value == 0 && value.sign == .minus)
       }
+    case .attribute(.decimal) where !keepsDecimals:
+      return count(.decimalPrecision) {
+        !reader.isNull(slot: slot.index, row: $0) && !Self.survivesAsNumber(reader.string(slot: slot.index, row: $0))
+      }
     case .attribute(.string) where !keepsNilApartFromEmpty:
       return count(.nilVersusEmpty) {
         !reader.isNull(slot: slot.index, row: $0) && reader.bytes(slot: slot.index, row: $0).count == 0
@@ -77,6 +81,14 @@ extension StoreTraits {
       return count(.order) { !reader.ascendsByReference(slot: slot.index, row: $0) }
     default: return []
     }
+  }
+
+  /// Whether a decimal's text comes back from a column that holds 64-bit integers and doubles.
+  private static func survivesAsNumber(_ text: String) -> Bool {
+    guard Int64(text) == nil, text != "NaN", let number = Double(text) else { return true }
+    // A whole double that fits becomes an integer.
+    let kept = Int64(exactly: number).map { String($0) } ?? number.description
+    return DecimalNumber(kept)?.description == text
   }
 }
 

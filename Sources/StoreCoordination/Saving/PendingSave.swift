@@ -31,6 +31,12 @@ final class PendingSave {
     let open = store.state.withLock { $0 }
     guard !changes.isEmpty || open.metadataChanged || open.reservation != nil || open.fileIdentity?.isEmpty != false
     else { return nil }
+    guard open.format.traits.writes == .all || open.reservation != nil || open.fileIdentity?.isEmpty != false else {
+      throw PersistentStoreError(
+        .notSupported,
+        "\(store.type) stores can be \(open.format.traits.writes == .none ? "read, not written" : "written anew, not changed"): convert the store to another type, or save it elsewhere",
+        at: StoreLocation(file: store.path))
+    }
     var format = open.format
     var nodes = open.nodes
     var metadata = open.metadata

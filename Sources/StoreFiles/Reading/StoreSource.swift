@@ -3,7 +3,7 @@ import Synchronization
 
 /// What a format reads: a file, a folder of files, or bytes in memory.
 public final class StoreSource: Sendable {
-  private enum Content: Sendable {
+  enum Content: Sendable {
     case file(path: String)
     case folder(FolderListing)
     case memory([ScalarString: StoreBytes])
@@ -14,8 +14,14 @@ public final class StoreSource: Sendable {
   public let isFolder: Bool
   /// For a folder: the names of its files that do not begin with a point, in the order of their bytes.
   public let memberNames: [String]
-  private let content: Content
+  let content: Content
   private let passedOver = Mutex<[String]>([])
+  private let reported = Mutex<[LoadNote]>([])
+
+  /// Reports something worth knowing about the load, which goes on.
+  public func report(_ note: LoadNote) { reported.withLock { $0.append(note) } }
+  /// What was reported while this source was read.
+  public var notes: [LoadNote] { reported.withLock { $0 } }
 
   /// Says that a file in the store's folder is none of the store's: a save then keeps it. All others that do not begin
   /// with a point are the format's, and what it does not write again is gone.
