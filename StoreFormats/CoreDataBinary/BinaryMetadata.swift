@@ -20,10 +20,10 @@ enum BinaryMetadata {
       for (key, value) in try top.entries() {
         switch key {
         case "NSStoreUUID": uuid = value.stringValue.flatMap { UUID(uuidString: $0) }
-        case CoreDataBinaryStore.modelKey:
+        case StoreKeys.model:
           guard let data = value.dataValue else { throw value.malformed("the model is not data") }
           model = try ownModel(data)
-        case _ where CoreDataBinaryStore.formatKeys.contains(key): break
+        case _ where StoreKeys.format.contains(key): break
         default: entries[key] = try plain(value, maximumDepth)
         }
       }
@@ -32,7 +32,7 @@ enum BinaryMetadata {
     }
     guard let uuid else { throw PersistentStoreError(.malformed, "the metadata have no UUID", at: place) }
     return StoreMetadata(
-      storeType: CoreDataBinaryStore.storeType, uuid: uuid, entries: entries, lastReference: header.lastKey,
+      storeType: StoreKeys.storeType, uuid: uuid, entries: entries, lastReference: header.lastKey,
       model: model)
   }
 
@@ -43,7 +43,7 @@ enum BinaryMetadata {
     } catch {
       throw PersistentStoreError(
         error.code == .limitExceeded ? .limitExceeded : .malformed,
-        "the model under '\(CoreDataBinaryStore.modelKey)': \(error.message)")
+        "the model under '\(StoreKeys.model)': \(error.message)")
     }
   }
 

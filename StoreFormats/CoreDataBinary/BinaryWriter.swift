@@ -16,6 +16,7 @@ struct BinaryWriter {
 
   func write(to file: StagedFile) throws(PersistentStoreError) {
     try checkKeys()
+    try checkTypes()
     let map = try PropertyList.encodeBinary(mapArchive())
     let info = try PropertyList.encodeBinary(try metadataArchive())
     let start = BinaryHeader.size
@@ -44,6 +45,22 @@ struct BinaryWriter {
           .unsupportedByFormat,
           "\(nodes.objectReference(of: other)) has the same key, and the keys of a binary store are unique in all of it",
           at: place)
+      }
+    }
+  }
+
+  /// - Throws: `.unsupportedByFormat` for a value that a transformer made, of which a binary store holds what it was
+  ///   made of, and for values without a type.
+  private func checkTypes() throws(PersistentStoreError) {
+    for entity in nodes.model.entities {
+      let reader = nodes.reader(of: entity.index)
+      for slot in entity.slots where slot.attributeType == .transformable || slot.attributeType == .undefined {
+        for row in 0..<reader.count where !reader.isNull(slot: slot.index, row: row) {
+          throw PersistentStoreError(
+            .unsupportedByFormat, "a binary store is not written with values of type \(slot.kindDescription)",
+            at: StoreLocation(
+              file: path, entity: entity.name, reference: reader.reference(row: row).description, property: slot.name))
+        }
       }
     }
   }
@@ -114,7 +131,6 @@ struct BinaryWriter {
     case .decimal(let number): archive.decimal(number)
     case .date(let date):
       archive.object(["NS.time": .real(date.timeIntervalSinceReferenceDate)], class: ["NSDate", "NSObject"])
-    // What a transformer made is not what a binary store holds; the loss was declared.
     case .data(let data): slot.attributeType == .binaryData ? archive.add(.data(data)) : archive.null
     case .uuid(let uuid):
       archive.object(
@@ -132,7 +148,7 @@ struct BinaryWriter {
     entries["NSStoreType"] = "Binary"
     entries["NSStoreUUID"] = .string(metadata.uuid.uuidString)
     let model = (metadata.model ?? nodes.model.description).propertyList
-    entries[CoreDataBinaryStore.modelKey] = .data(Data(try PropertyList.encodeBinary(model)))
+    entries[StoreKeys.model] = .data(Data(try PropertyList.encodeBinary(model)))
     let top = archive.tree(.dictionary(entries))
     return archive.finish(["metadata": top])
   }

@@ -6,16 +6,10 @@ import StoreCodecs
 /// The archives are read as data; no class is looked up by its name. What is written was not verified with Core Data:
 /// see FORMAT.md.
 public struct CoreDataBinaryStore: AtomicStore {
-  public static let storeType = "CoreDataBinary"
+  public static let storeType = StoreKeys.storeType
   public static let traits = StoreTraits(
     summary: "Core Data's binary store (NSBinaryStoreType); what is written is not verified with Core Data",
     fileExtensions: ["binary"], references: .integersOnly, unsupportedTypes: ["Undefined", "Transformable"])
-
-  /// The key of the metadata under which the model is kept as a binary property list, so that the store can be read
-  /// without another file.
-  static let modelKey = "AtomicStoreModel"
-  /// Keys that describe the file, not the user's data.
-  static let formatKeys = ["NSStoreType", "NSStoreUUID"]
 
   private let depth: Int
   private let path: String
@@ -48,6 +42,12 @@ public struct CoreDataBinaryStore: AtomicStore {
 
   public mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
     let loader = BinaryLoader(nodes, isRaw: rawModel == nodes.model.description)
+    if rawModel != nil {
+      source.report(
+        LoadNote(
+          subject: "model",
+          text: "guessed from the objects: attributes are named by their position, and typed by their values"))
+    }
     try Self.read(source) { (bytes, header) throws(PersistentStoreError) in
       try loader.load(try BinaryMap(try Self.archive(bytes, header.map, source)))
     }

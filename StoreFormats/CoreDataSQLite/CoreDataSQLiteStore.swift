@@ -7,7 +7,7 @@ import FoundationEssentials
 /// An object's reference is its `Z_PK`, unique among the objects of one root entity. A store is written anew only: what
 /// an existing one has beside its objects, such as history and triggers, would not stay right.
 public struct CoreDataSQLiteStore: AtomicStore {
-  public static let storeType = "CoreDataSQLite"
+  public static let storeType = StoreKeys.storeType
   public static let traits = StoreTraits(
     summary: "Core Data's SQLite store (NSSQLiteStoreType); written anew only, and not verified with Core Data",
     fileExtensions: ["sqlite"], writes: .newOnly, references: .integersOnly, keepsSpecialFloats: false,
@@ -19,14 +19,20 @@ public struct CoreDataSQLiteStore: AtomicStore {
         help:
           "What to do with rows that belong to no object: of an entity that the model does not have, in another entity's table, or joining two objects that do not exist.",
         values: StrayRows.allCases.map(\.rawValue))
+    ],
+    writeOptions: [
+      StoreOption(
+        name: "external",
+        help:
+          "Where values of more than 128 KiB go whose attributes allow external storage: into files beside the store, as Core Data does, or into the store.",
+        values: ["files", "inline"])
     ])
-
-  /// What to do with rows that are no object's.
-  enum StrayRows: String, CaseIterable, Sendable { case refuse, skip }
 
   let strayRows: StrayRows
   let limits: StoreLimits
   private let path: String
+  /// Whether no value is put into a file of its own.
+  private let isInline: Bool
   /// What `metadata` read, for the `load` that follows: one reading, so that both are of one state of the file.
   private var pending: (source: ObjectIdentifier, image: SQLiteImage)?
 
@@ -34,6 +40,7 @@ public struct CoreDataSQLiteStore: AtomicStore {
     strayRows = configuration.options["rows"].flatMap { StrayRows(rawValue: $0) } ?? .refuse
     limits = configuration.limits
     path = configuration.path
+    isInline = configuration.options["external"] == "inline"
   }
 
   // MARK: Recognition
@@ -81,7 +88,7 @@ public struct CoreDataSQLiteStore: AtomicStore {
   // MARK: Reading
 
   public mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
-    let image = try SQLiteImage.read(source)
+    let image = try SQLiteImage.read(source, limits)
     pending = (ObjectIdentifier(source), image)
     let database = try SQLiteDatabase(image, file: source.name, limits: limits)
     return try StoreTables(database).metadata()
@@ -94,7 +101,16 @@ public struct CoreDataSQLiteStore: AtomicStore {
 
   public mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
     let image = try image(of: source, keeping: false)
-    if let log = image.log { Self.report(log, to: source) }
+    if let log = image.log {
+      nodes.addInput(bytes: image.count)
+      Self.report(log, to: source)
+    }
+    if nodes.model.description.isInferred {
+      source.report(
+        LoadNote(
+          subject: "model",
+          text: "guessed from the tables: properties have the names of columns, and their types; to-ones are integers"))
+    }
     let database = try SQLiteDatabase(image, file: source.name, limits: limits)
     try StoreLoader(database, source: source, nodes: nodes, strayRows: strayRows).load()
   }
@@ -110,7 +126,7 @@ public struct CoreDataSQLiteStore: AtomicStore {
 
   private mutating func image(of source: StoreSource, keeping: Bool) throws(PersistentStoreError) -> SQLiteImage {
     let known = pending.flatMap { $0.source == ObjectIdentifier(source) ? $0.image : nil }
-    let image = if let known { known } else { try SQLiteImage.read(source) }
+    let image = if let known { known } else { try SQLiteImage.read(source, limits) }
     pending = keeping ? (ObjectIdentifier(source), image) : nil
     return image
   }
@@ -119,6 +135,7 @@ public struct CoreDataSQLiteStore: AtomicStore {
 
   public mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError) {
     // SQLite would take what an earlier store left there for the new one's.
+    let path = try StorePlace.inspect(path).resolvedPath
     for suffix in ["-wal", "-journal"] {
       let place = try StorePlace.inspect(path + suffix)
       guard place.kind == .nothing || place.kind == .zeroLength else {
@@ -128,7 +145,8 @@ public struct CoreDataSQLiteStore: AtomicStore {
           at: StoreLocation(file: place.path))
       }
     }
-    try StoreWriter(snapshot, path: path).write(to: try files.file())
+    let external = ExternalDataWriter(files, uuid: snapshot.metadata.uuid, isAllowed: !isInline)
+    try StoreWriter(snapshot, path: path, external: external).write(to: try files.file())
   }
 }
 

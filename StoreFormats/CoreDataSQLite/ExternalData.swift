@@ -4,14 +4,24 @@ import AtomicStoreSPI
 ///
 /// A cell begins with 1, and the data follow, or with 2, and a file's name follows: a UUID of 36 characters and a NUL.
 final class ExternalData {
+  /// The first byte of a cell that the value follows.
+  static let inlineMark: UInt8 = 1
+  /// The first byte of a cell that the name of a file follows.
+  static let fileMark: UInt8 = 2
+
   private let source: StoreSource
   private let folder: String?
+  private let limits: StoreLimits
   private var missing: [ScalarString: (count: Int, example: String)] = [:]
 
-  init(_ source: StoreSource) {
+  init(_ source: StoreSource, _ limits: StoreLimits) {
     self.source = source
-    folder = source.fileName.map { ".\(Self.stem($0))_SUPPORT/_EXTERNAL_DATA" }
+    self.limits = limits
+    folder = source.fileName.map { Self.directory(of: $0) }
   }
+
+  /// The directory beside a store's file.
+  static func directory(of fileName: String) -> String { ".\(stem(fileName))_SUPPORT/_EXTERNAL_DATA" }
 
   /// A file's name without its extension.
   private static func stem(_ name: String) -> String {
@@ -24,18 +34,26 @@ final class ExternalData {
   /// - Throws: `.malformed` for a cell that is neither form.
   func set(_ cell: UnsafeRawBufferPointer, slot: Int, of nodes: NodeTableBuilder) throws(PersistentStoreError) {
     switch cell.first {
-    case 1:
+    case Self.inlineMark:
       try nodes.set(
         bytes: Span(_unsafeElements: UnsafeRawBufferPointer(rebasing: cell[1...]).assumingMemoryBound(to: UInt8.self)),
         slot: slot)
-    case 2:
+    case Self.fileMark:
       let name = try Self.fileName(cell, at: nodes.location(slot))
       guard
         let file = try folder.map({ (folder) throws(PersistentStoreError) in
           try source.companion(named: folder + "/" + name)
         }) ?? nil, !file.isFolder
       else { return note(name, nodes.location(slot)) }
+      let size = try file.totalSize()
+      guard size <= limits.valueBytes else {
+        throw PersistentStoreError(
+          .limitExceeded,
+          "the file \(name) has \(size) bytes: more than the limit 'maximumValueBytes' of \(limits.valueBytes)",
+          at: nodes.location(slot))
+      }
       let bytes = try file.bytes()
+      nodes.addInput(bytes: size)
       try bytes.withUnsafeBytes { raw throws(PersistentStoreError) in
         try nodes.set(bytes: Span(_unsafeElements: raw.assumingMemoryBound(to: UInt8.self)), slot: slot)
       }

@@ -81,7 +81,7 @@ struct JoinTableReader {
   /// - Throws: `.malformed` for a damaged row; `.danglingReference` for one that joins two objects that do not exist,
   ///   unless such rows are left out and reported. A row with one end is one end's dangling reference.
   func read(
-    _ lookups: [Int: KeyLookup], _ model: ManagedObjectModel, strayRows: CoreDataSQLiteStore.StrayRows,
+    _ lookups: [Int: KeyLookup], _ model: ManagedObjectModel, strayRows: StrayRows,
     source: StoreSource
   ) throws(PersistentStoreError) -> [MemberList] {
     let place = StoreLocation(file: database.file, entity: tableName)

@@ -85,6 +85,8 @@ struct KeyLookup {
   /// By key less the first one, where keys are dense.
   private var table: [NodeHandle?] = []
 
+  var isEmpty: Bool { keys.isEmpty }
+
   /// Adds a row. Keys ascend.
   @inline(__always) mutating func append(_ key: Int64, _ node: NodeHandle) {
     keys.append(key)

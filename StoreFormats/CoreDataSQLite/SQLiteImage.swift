@@ -17,11 +17,12 @@ final class SQLiteImage: @unchecked Sendable {
   ///
   /// - Throws: `.changedOnDisk` where another process goes on writing; `.malformed` for what is not a database, and for
   ///   one whose last transaction must be rolled back first.
-  static func read(_ source: StoreSource) throws(PersistentStoreError) -> SQLiteImage {
+  static func read(_ source: StoreSource, _ limits: StoreLimits) throws(PersistentStoreError) -> SQLiteImage {
     // File and log are read one after the other, and belong together only if neither changed.
     for _ in 0..<10 {
       let before = try source.currentState()
       let log = try logSource(source)
+      if let log { try checkSize(source, log, limits) }
       let logBefore = try log?.currentState()
       let bytes: StoreBytes
       let logBytes: StoreBytes?
@@ -38,6 +39,18 @@ final class SQLiteImage: @unchecked Sendable {
     }
     throw PersistentStoreError(
       .changedOnDisk, "another process goes on writing to the database; close it, or copy the file with its -wal",
+      at: StoreLocation(file: source.name))
+  }
+
+  /// The limit on a store's bytes is one on the log's as well.
+  private static func checkSize(
+    _ source: StoreSource, _ log: StoreSource, _ limits: StoreLimits
+  ) throws(PersistentStoreError) {
+    let size = try source.totalSize() + log.totalSize()
+    guard size > limits.bytes else { return }
+    throw PersistentStoreError(
+      .limitExceeded,
+      "the store and its write-ahead log have \(size) bytes: more than the limit 'maximumBytes' of \(limits.bytes)",
       at: StoreLocation(file: source.name))
   }
 
@@ -83,6 +96,8 @@ final class SQLiteImage: @unchecked Sendable {
     var count = main.count
     let applied = log?.committedFrames ?? 0
     if let log, let pageSize = log.pageSize, applied > 0 {
+      // The log's own first page would say what the log says.
+      if main.count >= headerSize { try check(main, logPageSize: pageSize, place) }
       // No transaction can name more pages than the file and the log have.
       let most = max((main.count + pageSize - 1) / pageSize, log.pageOffsets.keys.max() ?? 0)
       guard log.databasePages <= most else {
@@ -103,7 +118,7 @@ final class SQLiteImage: @unchecked Sendable {
             .copyMemory(from: UnsafeRawBufferPointer(rebasing: logBytes[offset..<offset + pageSize]))
         }
       }
-      try check(UnsafeRawBufferPointer(image), logPageSize: applied > 0 ? log?.pageSize : nil, place)
+      try check(UnsafeRawBufferPointer(image), logPageSize: nil, place)
       // A database in memory cannot have a log: the header says so.
       memory[18] = 1
       memory[19] = 1

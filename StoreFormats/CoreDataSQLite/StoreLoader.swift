@@ -6,14 +6,14 @@ struct StoreLoader {
   let database: SQLiteDatabase
   let source: StoreSource
   let nodes: NodeTableBuilder
-  let strayRows: CoreDataSQLiteStore.StrayRows
+  let strayRows: StrayRows
   private let schema: DatabaseSchema
   private let layout: DatabaseLayout
   private let entityRows: [StoreTables.EntityRow]
   private let numbers: EntityNumbers
 
   init(
-    _ database: SQLiteDatabase, source: StoreSource, nodes: NodeTableBuilder, strayRows: CoreDataSQLiteStore.StrayRows
+    _ database: SQLiteDatabase, source: StoreSource, nodes: NodeTableBuilder, strayRows: StrayRows
   ) throws(PersistentStoreError) {
     self.database = database
     self.source = source
@@ -34,7 +34,7 @@ struct StoreLoader {
     var lists: [MemberList] = []
     var lookups: [Int: KeyLookup] = [:]
     var read: Set<String> = Set(["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"])
-    let external = ExternalData(source)
+    let external = ExternalData(source, database.limits)
     for table in layout.tables {
       var found = try schema.table(table.name)
       if found == nil, let old = numbers.rows[table.root] {
@@ -54,7 +54,7 @@ struct StoreLoader {
     for join in layout.joinTables {
       let reader = try JoinTableReader(join, schema: schema, layout: layout, database: database)
       guard let reader else {
-        try checkAbsent(join)
+        try checkAbsent(join, lookups)
         continue
       }
       read.insert(DatabaseSchema.key(reader.tableName))
@@ -66,17 +66,26 @@ struct StoreLoader {
 
   // MARK: What is not there
 
-  /// An entity that the store does not know has no table, and no objects.
+  /// An entity that the store does not know has no table, and no objects; one that never had any may have none.
   private func checkAbsent(_ table: DatabaseLayout.Table) throws(PersistentStoreError) {
-    guard let entity = table.entities.first(where: { layout.numbers[$0] != nil }) else { return }
+    guard let entity = table.entities.first(where: { layout.numbers[$0] != nil }),
+      numbers.rows[table.root].map({ $0.greatestKey > 0 }) ?? true
+    else { return }
     let name = nodes.model.entity(at: entity).name
     throw PersistentStoreError(
       .modelMismatch, "the store knows the entity \(name) and has no table \(table.name)",
       at: StoreLocation(file: source.name, entity: name))
   }
 
-  private func checkAbsent(_ join: DatabaseLayout.JoinTable) throws(PersistentStoreError) {
-    guard layout.numbers[join.first.entity] != nil, layout.numbers[join.second.entity] != nil else { return }
+  private func checkAbsent(
+    _ join: DatabaseLayout.JoinTable, _ lookups: [Int: KeyLookup]
+  ) throws(PersistentStoreError) {
+    // Without objects on one side there is nothing to join.
+    for side in [join.first, join.second] {
+      guard layout.numbers[side.entity] != nil,
+        lookups[nodes.model.entity(at: side.entity).root.index].map({ !$0.isEmpty }) ?? false
+      else { return }
+    }
     let name = nodes.model.entity(at: join.first.entity).name
     throw PersistentStoreError(
       .modelMismatch,

@@ -110,7 +110,6 @@ struct StoreSchemaText {
     "CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER)"
   static let createMetadata =
     "CREATE TABLE Z_METADATA (Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB)"
-  static let createModelCache = "CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)"
 
   /// The tables in the order in which Core Data creates them: by entity number, a join table after the table of the
   /// entity that names it.
@@ -126,7 +125,8 @@ struct StoreSchemaText {
         result.append(createJoinTable(number))
       }
     }
-    return result + [Self.createPrimaryKey, Self.createMetadata, Self.createModelCache]
+    // No Z_MODELCACHE: two in five known stores have none, and none has an empty one.
+    return result + [Self.createPrimaryKey, Self.createMetadata]
   }
 
   /// Indexes of relationships, of entity numbers, of fetch indexes and of uniqueness constraints.

@@ -14,8 +14,6 @@ struct StoreTables {
     /// The greatest key given out, at root entities.
     let greatestKey: Int64
   }
-  /// Keys of the metadata that describe the file, not the user's data.
-  static let formatKeys = ["NSStoreType", "NSStoreUUID", "_NSAutoVacuumLevel"]
   /// Numbers from here on are those of the persistent history's tables.
   static let firstHistoryNumber: Int64 = 16_000
   static let historyTables = ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"]
@@ -64,7 +62,7 @@ struct StoreTables {
     guard try !rows.step() else { throw PersistentStoreError(.malformed, "the table has more than one row", at: place) }
     let last = try entityRows().reduce(0) { $1.number < Self.firstHistoryNumber ? max($0, $1.greatestKey) : $0 }
     return StoreMetadata(
-      storeType: CoreDataSQLiteStore.storeType, uuid: uuid, entries: entries, lastReference: last, model: model)
+      storeType: StoreKeys.storeType, uuid: uuid, entries: entries, lastReference: last, model: model)
   }
 
   private func entries(
@@ -90,7 +88,7 @@ struct StoreTables {
       throw PersistentStoreError(
         .malformed, "Z_PLIST is not a dictionary", at: place.filled(from: StoreLocation(property: "Z_PLIST")))
     }
-    for key in Self.formatKeys { entries[key] = nil }
+    for key in StoreKeys.format { entries[key] = nil }
     return entries
   }
 
@@ -110,8 +108,8 @@ struct StoreTables {
   private func ownModel(_ entries: inout PropertyListDictionary, _ place: StoreLocation) throws(PersistentStoreError)
     -> ModelDescription?
   {
-    let own = entries[StoreWriter.modelKey]
-    entries[StoreWriter.modelKey] = nil
+    let own = entries[StoreKeys.model]
+    entries[StoreKeys.model] = nil
     if let own {
       let model: ModelDescription
       do throws(PersistentStoreError) { model = try ModelDescription(propertyList: own) } catch {

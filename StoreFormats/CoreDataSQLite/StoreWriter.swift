@@ -4,8 +4,6 @@ import StoreCodecs
 
 /// Writes a new store: what Core Data would have created for the model, filled.
 struct StoreWriter {
-  /// The key of the metadata under which the model is kept, so that the store can be read without another file.
-  static let modelKey = "AtomicStoreModel"
   /// The order key of the first object of a list, and what is between two.
   static let firstOrderKey: Int64 = 2048
   static let orderKeyStep: Int64 = 1024
@@ -13,16 +11,18 @@ struct StoreWriter {
   private let nodes: NodeTable
   private let metadata: StoreMetadata
   private let path: String
+  private let external: ExternalDataWriter
   private let layout: DatabaseLayout
   private let text: StoreSchemaText
   private let output: SQLiteOutput
   /// The key of each object: its reference, or where that is a text a number that no other has.
   private let keys: [[Int64]]
 
-  init(_ snapshot: StoreSnapshot, path: String) throws(PersistentStoreError) {
+  init(_ snapshot: StoreSnapshot, path: String, external: ExternalDataWriter) throws(PersistentStoreError) {
     nodes = snapshot.nodes
     metadata = snapshot.metadata
     self.path = path
+    self.external = external
     layout = DatabaseLayout(model: nodes.model, numbers: DatabaseLayout.freshNumbers(nodes.model))
     text = StoreSchemaText(layout)
     try Self.checkNames(text, path)
@@ -114,8 +114,12 @@ struct StoreWriter {
       for (position, column) in used[node.entity] ?? [] {
         let parameter = Int32(position + 4)
         switch column.source.role {
+        case .attribute(let type)
+        where (type == .binaryData || type == .transformable)
+          && entity.slots[column.source.slot].attribute?.allowsExternalBinaryDataStorage == true:
+          try bindExternal(column.source.slot, readers[node.entity], node, table, position, to: insertion)
         case .attribute(let type):
-          bind(type, column.source.slot, readers[node.entity], node, to: insertion, parameter, entity)
+          try bind(type, column.source.slot, readers[node.entity], node, to: insertion, parameter)
         case .toOne:
           if let destination = readers[node.entity].toOne(slot: column.source.slot, row: node.row) {
             insertion.bind(parameter, integer: self.key(destination))
@@ -136,36 +140,53 @@ struct StoreWriter {
 
   private func bind(
     _ type: AttributeType, _ slot: Int, _ reader: EntityReader, _ node: NodeHandle, to insertion: Insertion,
-    _ parameter: Int32, _ entity: Entity
-  ) {
+    _ parameter: Int32
+  ) throws(PersistentStoreError) {
     let row = node.row
     guard !reader.isNull(slot: slot, row: row) else { return }
+    func refuse(_ what: String) -> PersistentStoreError {
+      PersistentStoreError(
+        .unsupportedByFormat, "a column of a Core Data store does not keep \(what)",
+        at: StoreLocation(
+          file: path, entity: nodes.model.entity(at: node.entity).name,
+          reference: nodes.reference(of: node).description,
+          property: nodes.model.entity(at: node.entity).slots[slot].name))
+    }
+    func plain(_ number: Double) throws(PersistentStoreError) -> Double {
+      guard number.isFinite, number != 0 || number.sign == .plus else { throw refuse("\(number)") }
+      return number
+    }
     switch type {
     case .integer16, .integer32, .integer64: insertion.bind(parameter, integer: reader.integer(slot: slot, row: row))
     case .boolean: insertion.bind(parameter, integer: reader.boolean(slot: slot, row: row) ? 1 : 0)
-    case .float: insertion.bind(parameter, real: Double(reader.float(slot: slot, row: row)))
-    case .double, .date: insertion.bind(parameter, real: reader.double(slot: slot, row: row))
+    case .float: insertion.bind(parameter, real: try plain(Double(reader.float(slot: slot, row: row))))
+    case .double, .date: insertion.bind(parameter, real: try plain(reader.double(slot: slot, row: row)))
     case .string, .uri: insertion.bind(parameter, text: reader.bytes(slot: slot, row: row))
     case .decimal:
       guard let number = DecimalNumber(utf8: reader.bytes(slot: slot, row: row)) else { return }
-      switch ColumnNumber(number) {
+      let column = ColumnNumber(number)
+      guard column.text == number.description else { throw refuse("all digits of \(number)") }
+      switch column {
       case .integer(let value): insertion.bind(parameter, integer: value)
       case .real(let value): insertion.bind(parameter, real: value)
       case .notANumber: insertion.bind(parameter, text: "NaN")
       }
     case .uuid: withUnsafeBytes(of: reader.uuid(slot: slot, row: row).uuid) { insertion.bind(parameter, bytes: $0) }
     case .binaryData, .transformable:
-      let isExternal = entity.slots[slot].attribute?.allowsExternalBinaryDataStorage == true
-      reader.bytes(slot: slot, row: row).withUnsafeBytes { bytes in
-        // A value that could be in a file of its own says that it is not.
-        if isExternal {
-          ([1] + Array(bytes)).withUnsafeBytes { insertion.bind(parameter, bytes: $0) }
-        } else {
-          insertion.bind(parameter, bytes: bytes)
-        }
-      }
-    case .undefined, .composite: break
+      reader.bytes(slot: slot, row: row).withUnsafeBytes { insertion.bind(parameter, bytes: $0) }
+    case .undefined, .composite: throw refuse("values of undefined type")
     }
+  }
+
+  private func bindExternal(
+    _ slot: Int, _ reader: EntityReader, _ node: NodeHandle, _ table: DatabaseLayout.Table, _ position: Int,
+    to insertion: Insertion
+  ) throws(PersistentStoreError) {
+    guard !reader.isNull(slot: slot, row: node.row) else { return }
+    let cell = try reader.bytes(slot: slot, row: node.row).withUnsafeBytes { bytes throws(PersistentStoreError) in
+      try external.cell(bytes, table: layout.numbers[table.root] ?? 0, column: position, key: key(node))
+    }
+    cell.withUnsafeBytes { insertion.bind(Int32(position + 4), bytes: $0) }
   }
 
   // MARK: To-many relationships
@@ -283,7 +304,7 @@ struct StoreWriter {
     var entries = metadata.entries
     entries["NSStoreType"] = "SQLite"
     entries["_NSAutoVacuumLevel"] = "2"
-    entries[Self.modelKey] = (metadata.model ?? nodes.model.description).propertyList
+    entries[StoreKeys.model] = (metadata.model ?? nodes.model.description).propertyList
     let list = try PropertyList.encodeBinary(.dictionary(entries))
     let insertion = try output.prepare("INSERT INTO Z_METADATA (Z_VERSION, Z_UUID, Z_PLIST) VALUES (1, ?, ?)")
     insertion.bind(1, text: metadata.uuid.uuidString)
@@ -293,7 +314,7 @@ struct StoreWriter {
 }
 
 /// How a decimal number is kept in a column that holds integers and doubles.
-enum ColumnNumber {
+private enum ColumnNumber {
   case integer(Int64)
   case real(Double)
   case notANumber
@@ -305,6 +326,15 @@ enum ColumnNumber {
       self = .integer(value)
     } else {
       self = .real(number.doubleValue)
+    }
+  }
+
+  /// What is read from the column. A whole double that fits comes back as an integer.
+  var text: String? {
+    switch self {
+    case .integer(let value): String(value)
+    case .real(let value): DecimalNumber(Int64(exactly: value).map { String($0) } ?? value.description)?.description
+    case .notANumber: "NaN"
     }
   }
 }

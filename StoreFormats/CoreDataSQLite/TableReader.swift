@@ -36,7 +36,7 @@ struct TableReader {
   private let layout: DatabaseLayout
   private let database: SQLiteDatabase
   private let nodes: NodeTableBuilder
-  private let strayRows: CoreDataSQLiteStore.StrayRows
+  private let strayRows: StrayRows
   private let external: ExternalData
   private let source: StoreSource
   private let isUTF8: Bool
@@ -52,7 +52,7 @@ struct TableReader {
   init(
     _ table: DatabaseLayout.Table, _ found: DatabaseSchema.Table, layout: DatabaseLayout, database: SQLiteDatabase,
     nodes: NodeTableBuilder,
-    strayRows: CoreDataSQLiteStore.StrayRows, external: ExternalData, source: StoreSource
+    strayRows: StrayRows, external: ExternalData, source: StoreSource
   ) throws(PersistentStoreError) {
     self.table = table
     self.found = found

@@ -259,7 +259,9 @@ public struct StoreConverter: Sendable {
     let staged = try makeStaged(store, destination, format.layout)
     // Staged files are gone with the value that stands for them, should anything fail.
     do throws(PersistentStoreError) {
-      try format.save(snapshot, to: staged.files)
+      let kept = StoreSnapshot(
+        nodes: losses.isEmpty ? snapshot.nodes : try format.traits.reduced(snapshot.nodes), metadata: snapshot.metadata)
+      try format.save(kept, to: staged.files)
       try staged.finish()
     } catch {
       throw error.located(StoreLocation(file: target))

@@ -1,6 +1,11 @@
 import AtomicStoreSPI
 import Synchronization
 
+extension StoreTraits {
+  /// What the refusal to change a store says whose format writes new stores only.
+  package static let changeRefusal = "stores can be written anew, not changed"
+}
+
 /// One store's part of a save: what it will hold, and the staged file. Used by one thread.
 final class PendingSave {
   let path: String
@@ -34,7 +39,7 @@ final class PendingSave {
     guard open.format.traits.writes == .all || open.reservation != nil || open.fileIdentity?.isEmpty != false else {
       throw PersistentStoreError(
         .notSupported,
-        "\(store.type) stores can be \(open.format.traits.writes == .none ? "read, not written" : "written anew, not changed"): convert the store to another type, or save it elsewhere",
+        "\(store.type) \(open.format.traits.writes == .none ? "stores can be read, not written" : StoreTraits.changeRefusal): convert it with 'atomicstore convert', and change the copy",
         at: StoreLocation(file: store.path))
     }
     var format = open.format

@@ -12,7 +12,7 @@ extension StoreSource {
 
   /// The last part of the file's path, symbolic links followed; nil for what is in memory.
   public var fileName: String? {
-    path.map { FilePathText.name($0) }
+    companions?.fileName ?? path.map { FilePathText.name($0) }
   }
 
   /// What is beside the store under this name, for example `fileName + "-wal"`; nil where nothing is, and for a source
@@ -23,7 +23,13 @@ extension StoreSource {
   public func companion(named name: String) throws(PersistentStoreError) -> StoreSource? {
     guard let store = path else { return nil }
     var path = FilePathText.folder(store)
-    for part in name.split(separator: "/") {
+    var parts = name.split(separator: "/")
+    if let companions {
+      guard parts.first.map({ $0 == companions.root }) ?? false else { return nil }
+      parts.removeFirst()
+      path = companions.path
+    }
+    for part in parts {
       guard part != "..", part != "." else { return nil }
       path += "/" + part
       guard let status = try SystemCall.status(path, followLinks: false) else { return nil }

@@ -15,6 +15,9 @@ public final class StoreSource: Sendable {
   /// For a folder: the names of its files that do not begin with a point, in the order of their bytes.
   public let memberNames: [String]
   let content: Content
+  /// For a store that is not published yet: the name that it will have, and where the directory beside it is until
+  /// then.
+  let companions: (fileName: String, root: String, path: String)?
   private let passedOver = Mutex<[String]>([])
   private let reported = Mutex<[LoadNote]>([])
 
@@ -32,8 +35,15 @@ public final class StoreSource: Sendable {
   /// Opens what lies at a place.
   ///
   /// - Throws: `.notFound` where there is nothing to read.
-  public init(opening place: StorePlace) throws(PersistentStoreError) {
+  public convenience init(opening place: StorePlace) throws(PersistentStoreError) {
+    try self.init(opening: place, companions: nil)
+  }
+
+  init(
+    opening place: StorePlace, companions: (fileName: String, root: String, path: String)?
+  ) throws(PersistentStoreError) {
     name = place.path
+    self.companions = companions
     switch place.kind {
     case .folder, .emptyFolder:
       isFolder = true
@@ -53,6 +63,7 @@ public final class StoreSource: Sendable {
   /// A file in memory.
   public init(bytes: [UInt8], name: String) {
     self.name = name
+    companions = nil
     isFolder = false
     memberNames = []
     content = .memory([ScalarString(""): StoreBytes(bytes)])
@@ -61,6 +72,7 @@ public final class StoreSource: Sendable {
   /// A folder in memory.
   public init(members: [(name: String, bytes: [UInt8])], name: String) {
     self.name = name
+    companions = nil
     isFolder = true
     memberNames = members.map { ScalarString($0.name) }.sorted().map(\.string)
     var table: [ScalarString: StoreBytes] = [:]
