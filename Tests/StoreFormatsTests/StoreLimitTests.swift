@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 @Suite("Limits that a caller sets") struct StoreLimitTests {
-  static let types = ["XML", "BinaryPropertyList", "CSV"]
+  static let types = ["XML", "BinaryPropertyList", "CSV", "CoreDataSQLite", "CoreDataBinary"]
 
   private final class Folder {
     let path = NSTemporaryDirectory() + "limits-\(UUID().uuidString)"

@@ -10,7 +10,7 @@ enum RandomGraphs {
     let types: [AttributeType] = [
       .string, .string, .integer32, .integer16, .integer64, .double, .boolean, .date, .decimal, .binaryData, .uuid,
     ]
-    .filter { !traits.unsupportedTypes.contains($0.modelName) }
+    .filter { !traits.unsupportedTypes.contains($0.modelName) && ($0 != .decimal || traits.keepsDecimals) }
     var names: [String] = []
     for place in 0..<(1 + dice.below(min(most, 4))) { names.append("Entity\(place)") }
     var roots: [EntityDescription] = names.map { name in

@@ -6,6 +6,8 @@ public struct Loss: Sendable, Hashable, CustomStringConvertible {
     case typeUnsupported = "type-unsupported"
     /// Not-a-number, infinities or -0.0.
     case specialFloat = "special-float"
+    /// Digits of a decimal that the format does not keep.
+    case decimalPrecision = "decimal-precision"
     /// Empty text or data that comes back as null, or null as empty.
     case nilVersusEmpty = "nil-vs-empty"
     /// The sequence of an ordered relationship.
@@ -18,6 +20,8 @@ public struct Loss: Sendable, Hashable, CustomStringConvertible {
     case storeIdentity = "store-identity"
     /// An entity with all its objects.
     case entityDropped = "entity-dropped"
+    /// Not the target's fault: the source holds it, or should, and could not load it.
+    case notLoaded = "not-loaded"
   }
   /// The kind of loss.
   public var kind: Kind

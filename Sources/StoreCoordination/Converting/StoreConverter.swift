@@ -72,6 +72,8 @@ public struct StoreConverter: Sendable {
     public var selections: [StoreSelection.Note]
     /// The size of the result in bytes; 0 for a dry run.
     public var bytesWritten: Int
+    /// What the source's format reported when it was loaded, apart from losses.
+    public var notes: [LoadNote] = []
     /// Whether nothing was written because ``StoreConverter/isDryRun`` was set.
     public var isDryRun: Bool
   }
@@ -232,7 +234,10 @@ public struct StoreConverter: Sendable {
     }
     let snapshot = selection?.snapshot ?? whole
     let keepsMetadata = format.traits.keepsMetadata && selection?.keepsMetadata ?? true
-    let losses = format.traits.losses(for: snapshot, includingMetadata: selection?.keepsMetadata ?? true)
+    let notLoaded = store.loadNotes.filter(\.isLoss).map {
+      Loss(kind: .notLoaded, subject: "\($0.subject): \($0.text)", count: $0.count, example: $0.example)
+    }
+    let losses = format.traits.losses(for: snapshot, includingMetadata: selection?.keepsMetadata ?? true) + notLoaded
     guard losses.isEmpty || allowsLoss else { throw LossError(targetType: formatType.storeType, losses: losses) }
     var report = Report(
       sourceType: store.type, targetType: formatType.storeType,
@@ -242,13 +247,15 @@ public struct StoreConverter: Sendable {
       },
       identifier: metadata.uuid, losses: losses, selections: store.readNotes + left + (selection?.notes ?? []),
       bytesWritten: 0,
-      isDryRun: isDryRun)
+      notes: store.loadNotes.filter { !$0.isLoss }, isDryRun: isDryRun)
 
     progress?(.writing)
     let staged = try makeStaged(store, destination, format.layout)
     // Staged files are gone with the value that stands for them, should anything fail.
     do throws(PersistentStoreError) {
-      try format.save(snapshot, to: staged.files)
+      let kept = StoreSnapshot(
+        nodes: losses.isEmpty ? snapshot.nodes : try format.traits.reduced(snapshot.nodes), metadata: snapshot.metadata)
+      try format.save(kept, to: staged.files)
       try staged.finish()
     } catch {
       throw error.located(StoreLocation(file: target))
@@ -305,9 +312,11 @@ public struct StoreConverter: Sendable {
       case .referenceRenumbered, .entityDropped: difference.kind != .metadata && difference.kind != .identity
       case .metadataKey: difference.kind == .metadata && difference.key == loss.subject
       case .storeIdentity: difference.kind == .identity
-      case .typeUnsupported, .specialFloat, .nilVersusEmpty, .order:
+      case .typeUnsupported, .specialFloat, .decimalPrecision, .nilVersusEmpty, .order:
         difference.kind == .changed && loss.subject == "\(difference.object?.entityName ?? "").\(difference.key ?? "")"
           && loss.kind.explains(value(before) ?? .null, value(after) ?? .null)
+      // What was not loaded is in neither.
+      case .notLoaded: false
       }
     }
   }
@@ -420,6 +429,7 @@ extension Loss.Kind {
     case (.specialFloat, .date(let date), _):
       !date.timeIntervalSinceReferenceDate.isFinite
         || (date.timeIntervalSinceReferenceDate == 0 && date.timeIntervalSinceReferenceDate.sign == .minus)
+    case (.decimalPrecision, .decimal(let old), .decimal(let new)): old.doubleValue == new.doubleValue
     case (.nilVersusEmpty, .string(let text), .null): text.isEmpty
     case (.order, .toMany(let old), .toMany(let new)): old.count == new.count && Set(old) == Set(new)
     case (.typeUnsupported, _, .null): true

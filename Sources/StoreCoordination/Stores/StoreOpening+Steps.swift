@@ -68,7 +68,7 @@ extension StoreOpening {
       return OpenStore(
         format: format, version: NodeVersion(nodes), metadata: metadata, storedLastReference: metadata.lastReference,
         fileIdentity: place.identity,
-        bystanders: source.bystanders, readNotes: builder.notes, opening: self)
+        bystanders: source.bystanders, readNotes: builder.notes, notes: source.notes, opening: self)
     } catch {
       format.willRemove(from: nil)
       throw error.located(StoreLocation(file: path))

@@ -20,6 +20,8 @@ struct Replacement: Sendable {
   /// What was staged, as it was when it took the target's place.
   let staged: FileIdentity?
   let replaced: Replaced
+  /// What was published with it, beside it.
+  let companions: StagedCompanions
 
   private var targetPath: String { location.targetPath }
   private var stagedPath: String { location.stagedPath }
@@ -82,6 +84,7 @@ struct Replacement: Sendable {
     case .file(let keeper): try renameBack(keeper, cause)
     case .members(let keeper, let old, let new): try moveBack(keeper, old, new, cause)
     }
+    companions.remove()
     try? SystemCall.syncFolder(FilePathText.folder(targetPath), of: targetPath)
   }
 

@@ -93,7 +93,7 @@ extension CheckContext {
   var suffix: String { traits.fileExtensions.first.map { "." + $0 } ?? "" }
   /// The other formats that can be written.
   var partners: [Partner] {
-    subject.others.filter { $0.traits.canWrite }.map {
+    subject.others.filter { $0.traits.writes == .all }.map {
       Partner(
         name: $0.storeType,
         suffix: $0.traits.fileExtensions.first.map { "." + $0 } ?? "")
