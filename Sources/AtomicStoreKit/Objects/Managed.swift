@@ -1,7 +1,7 @@
 public import AtomicStoreSPI
 public import FoundationEssentials
 
-/// A property of a ``ManagedObject`` subclass that stands for one of its entity's.
+/// A property wrapper for properties of a ``ManagedObject`` subclass that access a property of its entity.
 ///
 /// ```swift
 /// final class Employee: ManagedObject {
@@ -12,11 +12,11 @@ public import FoundationEssentials
 /// }
 /// ```
 ///
-/// Properties cannot throw: an object that is gone reads as nil, zero or empty, and so does null where the type is not
-/// optional; the error is kept in ``ManagedObject/accessError``. A refused assignment makes the next save fail.
+/// Properties cannot throw: an unavailable object reads as nil, zero or empty, and so does null if the type is not
+/// optional; the error is stored in ``ManagedObject/accessError``. A refused assignment makes the next save fail.
 @propertyWrapper
 public struct Managed<Value: ManagedPropertyValue> {
-  // A literal lives for good; its address is all that each object pays for each property.
+  // A literal has static lifetime; its address is all that each object stores for each property.
   private let key: UnsafePointer<UInt8>
   private let count: Int32
 
@@ -26,9 +26,9 @@ public struct Managed<Value: ManagedPropertyValue> {
     count = Int32(truncatingIfNeeded: key.utf8CodeUnitCount)
   }
 
-  // Property wrappers must have this property; in subclasses of ManagedObject the static subscript below is taken in
-  // its stead, and elsewhere the attribute makes the compiler refuse every use. Whoever came here all the same would
-  // ask an object that has no such property, which reads as null and refuses what it is given.
+  // Property wrappers must have this property. In subclasses of ManagedObject the static subscript below is used
+  // instead, and elsewhere the attribute makes the compiler refuse every use. Code that reaches it anyway would access
+  // an object without such a property, which reads as null and refuses assignments.
   @available(*, unavailable, message: "only properties of ManagedObject subclasses are managed")
   public var wrappedValue: Value {
     get { Value.read(.standIn(), ManagedKey(key: key, count: Int(count))) }
@@ -51,14 +51,14 @@ public struct Managed<Value: ManagedPropertyValue> {
   }
 }
 
-/// A property's name, as ``Managed`` knows it.
+/// The name of a property, as ``Managed`` stores it.
 public struct ManagedKey {
   let key: UnsafePointer<UInt8>
   let count: Int
 
   var text: String { String(decoding: UnsafeBufferPointer(start: key, count: count), as: UTF8.self) }
 
-  /// The property's number; nil where the entity has none of that name, which is then kept as an error.
+  /// The number of the property; nil if the entity has no property of that name, which is then recorded as an error.
   func property(of object: ManagedObject) -> Int? {
     if let p = object.plan.property(named: key, count: count) { return p }
     do throws(ManagedObjectError) { _ = try object.number(of: text) } catch { object.refuse(error) }
@@ -66,30 +66,30 @@ public struct ManagedKey {
   }
 }
 
-/// What can be the type of a ``Managed`` property: attribute values and objects, optional or not, sets and lists of
-/// objects. Not to be adopted elsewhere: give your own types ``AttributeValue``.
+/// A type that a ``Managed`` property can have: attribute values and objects, optional or not, sets and lists of
+/// objects. Do not conform your own types to it: conform them to ``AttributeValue``.
 public protocol ManagedPropertyValue {
   /// Reads the property of an object. Called by ``Managed``.
   static func read(_ object: ManagedObject, _ key: ManagedKey) -> Self
-  /// Sets the property of an object. Called by ``Managed``; an error is kept and thrown by the next save.
+  /// Sets the property of an object. Called by ``Managed``; an error is recorded and thrown by the next save.
   static func write(_ value: Self, _ object: ManagedObject, _ key: ManagedKey)
 }
 
-/// What can be optional there.
+/// A type whose optional a ``Managed`` property can have.
 public protocol OptionalManagedPropertyValue {
-  /// Reads the property of an object; nil for null, and where the value is not of this type.
+  /// Reads the property of an object; nil for null, and if the value is not of this type.
   static func readOptional(_ object: ManagedObject, _ key: ManagedKey) -> Self?
   /// Sets the property of an object; nil for null.
   static func writeOptional(_ value: Self?, _ object: ManagedObject, _ key: ManagedKey)
 }
 
-/// A type that attributes are read as. Adopt it for your own, such as enumerations with raw values.
+/// A type that attributes can be read as. Conform your own types to it, such as enumerations with raw values.
 public protocol AttributeValue: ManagedPropertyValue, OptionalManagedPropertyValue {
-  /// Nil where the stored value is no such thing.
+  /// Returns nil if the stored value cannot be represented.
   init?(_ stored: StoredValue)
   /// The value as stores hold it.
   var stored: StoredValue { get }
-  /// What a property that is not optional gives for null.
+  /// The value of a property that is not optional if the stored value is null.
   static var valueForNull: Self { get }
 }
 
@@ -103,7 +103,7 @@ extension AttributeValue {
     do throws(ManagedObjectError) {
       let property = object.plan.properties[p]
       let stored = value?.stored ?? .null
-      // Straight to the slot where nothing needs converting.
+      // Read the slot directly if no conversion is needed.
       if case .attribute(let type) = property.kind, property.slot >= 0, type.accepts(stored) {
         try object.setStoredValue(p, stored)
       } else {
