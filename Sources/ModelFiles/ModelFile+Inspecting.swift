@@ -1,19 +1,19 @@
 public import AtomicStoreSPI
 
 extension ModelFile {
-  /// What a file of the model family is, in words, and what can be done with it.
+  /// A description of a file of the model family, and what can be done with it.
   public struct Inspection: Sendable {
-    /// `compiled model`.
+    /// The kind, such as `compiled model`.
     public var kind: String
-    /// What is to be said about it: entities, versions.
+    /// Facts about it: entities, versions.
     public var facts: [String]
-    /// The next command; nil where there is none.
+    /// The next command; nil if there is none.
     public var next: String?
   }
 
-  /// Says what a file or folder of the model family is; nil for everything else, stores included.
+  /// Describes a file or directory of the model family; nil for everything else, stores included.
   ///
-  /// - Throws: for one that is broken.
+  /// - Throws: An error for one that is damaged.
   public static func inspect(_ path: String) throws(PersistentStoreError) -> Inspection? {
     if let mapping = try MappingModel.read(at: path) {
       return Inspection(
@@ -25,7 +25,7 @@ extension ModelFile {
       return inspection(of: file, kind: try kindInWords(path), path)
     } catch {
       switch error.code {
-      // Several versions of which none is marked.
+      // Several versions, none of which is marked.
       case .invalidOption:
         let names = try versions(at: path)?.names ?? []
         return Inspection(

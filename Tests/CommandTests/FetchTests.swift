@@ -115,7 +115,7 @@ import Testing
     try Data("sku,qty\na,4\nb,6\nc,7\n".utf8).write(to: URL(filePath: folder("p.csv")))
     let refused = try Command.run("fetch", folder("p.csv"), "--entity", "p", "--where", "qty > 5")
     #expect(
-      refused.code == 64 && refused.errors.contains("'qty' is a text")
+      refused.code == 64 && refused.errors.contains("'qty' is a string")
         && refused.errors.contains("CAST(qty, \"NSNumber\")"), "\(refused.errors)")
     let found = try Command.run(
       "fetch", folder("p.csv"), "--entity", "p", "--where", "CAST(qty, 'NSNumber') > 5", "--columns", "sku", "--format",
@@ -124,7 +124,7 @@ import Testing
     let converted = try Command.run(
       "convert", folder("p.csv"), folder("q.plist"), "--entity", "p", "--where", "qty > 5")
     #expect(
-      converted.code == 64 && converted.errors.contains("--where: ") && converted.errors.contains("'qty' is a text"),
+      converted.code == 64 && converted.errors.contains("--where: ") && converted.errors.contains("'qty' is a string"),
       "\(converted.errors)")
     #expect(folder.names == ["p.csv"])
   }

@@ -92,8 +92,8 @@ struct KeyedArchiveTests {
     let root = try Self.root(builder, builder.object("Outer", fields: ["inner": inner]))
     let value = try #require(try root["inner"])
     for (body, path, words) in [
-      ({ _ = try value.integer("number") }, "root.inner.number", "a whole number is expected"),
-      ({ _ = try value["far"] }, "root.inner", "a reference to object 99 of"),
+      ({ _ = try value.integer("number") }, "root.inner.number", "an integer is expected"),
+      ({ _ = try value["far"] }, "root.inner", "a reference to object 99, but"),
       ({ _ = try value.list("list") }, "root.inner.list", "an array or a set is expected"),
       ({ _ = try value.requiredString("name") }, "root.inner", "(Inner): the key 'name' is missing"),
       ({ _ = try value.expect(class: "Else") }, "root.inner", "class Else is expected"),

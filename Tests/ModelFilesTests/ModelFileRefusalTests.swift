@@ -95,7 +95,7 @@ struct ModelFileRefusalTests {
     arguments: [
       ("<entity name=\"A\" parentEntity=\"Gone\"/>", "'Gone'", "A"),
       ("<entity name=\"A\" parentEntity=\"B\"/><entity name=\"B\" parentEntity=\"A\"/>", "A, B", "A"),
-      ("<entity name=\"A\" parentEntity=\"A\"/>", "circle", "A"),
+      ("<entity name=\"A\" parentEntity=\"A\"/>", "cycle", "A"),
       ("<entity/>", "has no name", nil),
       ("<entity name=\"A\"><attribute/></entity>", "has no name", "A"),
       ("<entity name=\"A\"><attribute name=\"x\" attributeType=\"Integer 128\"/></entity>", "'Integer 128'", "A"),

@@ -110,7 +110,8 @@ import Testing
     // Everybody but the visitor and the room, which nobody here knows.
     let entities: Set<String> = Set(all(part).map { $0.entityName })
     #expect(entities == ["Badge", "Person", "Employee", "Manager", "Department", "Task"])
-    #expect(report.selections.contains { $0.subject == "Task" && $0.count == 4 && $0.text == "taken along" })
+    #expect(
+      report.selections.contains { $0.subject == "Task" && $0.count == 4 && $0.text == "included as related objects" })
     #expect(report.selections.contains { $0.subject == "Visitor" && $0.text == "left out" })
     let differences = GraphComparison.differences(whole.store.snapshotForTest, part.store.snapshotForTest)
     #expect(differences.map { $0.kind } == [.deleted, .deleted])
@@ -227,7 +228,7 @@ import Testing
     #expect(
       emptied.location.entity == "Order" && emptied.location.property == "customer" && emptied.location.reference != nil
     )
-    #expect(emptied.message.contains("Customer/") && emptied.message.contains("so with 1 more"))
+    #expect(emptied.message.contains("Customer/") && emptied.message.contains("the same holds for 1 more"))
     // Two of three lines are enough, one is not.
     var chosen = try subset("Order", "Customer", "Line", related: .nullify)
     let lines = try stack.fetch("Line")

@@ -123,8 +123,8 @@ import Testing
   }
   static let refusals = [
     Refusal(type: "Integer 16", cell: "abc", words: "'abc' is not an Integer 16"),
-    Refusal(type: "Integer 16", cell: "70000", words: "70000 does not fit Integer 16"),
-    Refusal(type: "Integer 32", cell: "2147483648", words: "2147483648 does not fit Integer 32"),
+    Refusal(type: "Integer 16", cell: "70000", words: "70000 is out of range for Integer 16"),
+    Refusal(type: "Integer 32", cell: "2147483648", words: "2147483648 is out of range for Integer 32"),
     Refusal(type: "Integer 64", cell: "9223372036854775808", words: "'9223372036854775808' is not an Integer 64"),
     Refusal(type: "Integer 16", cell: "1.0", words: "'1.0' is not an Integer 16"),
     Refusal(type: "Integer 16", cell: " 1", words: "' 1' is not an Integer 16"),
@@ -138,7 +138,7 @@ import Testing
     Refusal(type: "UUID", cell: "B4FC79D0", words: "'B4FC79D0' is not a UUID"),
     Refusal(type: "Binary", cell: "AAE", words: "is not base64"),
     Refusal(type: "Binary", cell: "A*EC", words: "byte 2 of the text is not base64"),
-    Refusal(type: "Undefined", cell: "colour:red", words: "'colour:red' is not a value with its kind"),
+    Refusal(type: "Undefined", cell: "colour:red", words: "'colour:red' is not a value with its type"),
   ]
 
   @Test("a value that its attribute does not take is refused with file, line, column and property", arguments: refusals)

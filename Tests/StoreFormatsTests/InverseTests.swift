@@ -228,7 +228,7 @@ import Testing
     #expect(try Self.links(store) == Self.sound)
     #expect(!store.readNotes.isEmpty)
     #expect(
-      store.readNotes.allSatisfy { $0.subject.hasSuffix("." + property) && $0.text.contains("the store leaves it out") }
+      store.readNotes.allSatisfy { $0.subject.hasSuffix("." + property) && $0.text.contains("the store omits it") }
     )
   }
 
@@ -368,7 +368,7 @@ import Testing
     #expect(try XMLSupport.failure { _ = try Self.open(path, options) }.code == .danglingReference)
     let cut = try Self.open(path, options.merging(["dangling": "nullify"]) { $1 })
     #expect(try Self.links(cut) == Self.sound)
-    #expect(cut.readNotes.map { "\($0)" } == ["Tag.tagged: references to objects that do not exist, left out (2)"])
+    #expect(cut.readNotes.map { "\($0)" } == ["Tag.tagged: references to objects that do not exist, removed (2)"])
     #expect(cut.metadata.entries[RelationshipRules.danglingReferencesKey] == nil)
     let kept = try Self.open(path, options.merging(["dangling": "keep-as-text"]) { $1 })
     #expect(try Self.links(kept) == Self.sound)

@@ -139,7 +139,7 @@ struct XMLStoreErrorTests {
       #expect(
         error.location == StoreLocation(file: "test.xml", line: Self.line + 2, entity: second, reference: id),
         "\(error)")
-      #expect(error.message == "two objects have the id \(id): the first one is in line \(Self.line)")
+      #expect(error.message == "two objects have the id \(id): the first one is on line \(Self.line)")
     }
   }
 

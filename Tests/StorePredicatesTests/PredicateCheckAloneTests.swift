@@ -56,7 +56,8 @@ import Testing
     arguments: [
       ("nmae == 1", "did you mean 'name'"), ("address.ctiy == 'x'", "address.city"),
       ("address == 'Rome'", "address.city, address.at.north"),
-      ("address.at == 1", "address.at.north"), ("friends.name == 'x'", "ANY"), ("name == 1", "write a text in quotes"),
+      ("address.at == 1", "address.at.north"), ("friends.name == 'x'", "ANY"),
+      ("name == 1", "write a string in quotes"),
       ("draft.nothing == 1", "draft"),
     ])
   func refused(_ text: String, _ words: String) throws {

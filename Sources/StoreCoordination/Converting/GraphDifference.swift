@@ -1,14 +1,14 @@
 public import AtomicStoreSPI
 
-/// One difference between two graphs, found by identity.
+/// A difference between two graphs.
 public struct GraphDifference: Sendable, Hashable, CustomStringConvertible {
   /// In what way the two graphs differ.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
-    /// Only in the second.
+    /// The object is only in the second graph.
     case inserted
-    /// Only in the first.
+    /// The object is only in the first graph.
     case deleted
-    /// In both, with another value of one property.
+    /// A property of an object that is in both graphs has different values.
     case changed
     /// The metadata differ.
     case metadata
@@ -17,13 +17,13 @@ public struct GraphDifference: Sendable, Hashable, CustomStringConvertible {
   }
   /// The kind of difference.
   public var kind: Kind
-  /// The object, `Entity/reference`; nil for metadata.
+  /// The object; nil for metadata.
   public var object: ObjectReference?
   /// The property or metadata key that differs.
   public var key: String?
-  /// In the first and in the second, as text; nil where it has none.
+  /// The value in the first graph, as text; nil if there is none.
   public var old: String?
-  /// The value in the second graph, as text; nil where it has none.
+  /// The value in the second graph, as text; nil if there is none.
   public var new: String?
 
   public var description: String {

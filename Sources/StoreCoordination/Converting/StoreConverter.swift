@@ -1,74 +1,75 @@
 public import AtomicStoreSPI
 public import FoundationEssentials
 
-/// Turns a store into another type, with everything it holds, and proves it before it says so.
+/// Converts a store to another type, with everything it contains, and verifies the result.
 ///
-/// The result is staged, read back as a stranger would read it, and compared with the source object by object; only
-/// then does it take its place. The source is opened for reading.
+/// The result is staged, read back as another reader would read it, and compared with the source object by object; only
+/// then is it moved to its final path. The source is opened read-only.
 public struct StoreConverter: Sendable {
   /// The formats that can be read and written.
   public var registry: StoreRegistry
-  /// The model of the source, where it has none or is not to be asked.
+  /// The model of the source, if the source has none or its own is not to be used.
   public var model: ManagedObjectModel?
-  /// The source's type; nil to find out.
+  /// The source's type; nil detects it.
   public var sourceType: String?
-  /// The result's type; nil takes the one that the target's extension names.
+  /// The result's type; nil chooses it by the target's extension.
   public var targetType: String?
   /// Options for the source's format.
   public var readOptions: StoreOptions = [:]
   /// Options for the target's format.
   public var writeOptions: StoreOptions = [:]
-  /// Replace what lies at the target. A folder that is no store is never replaced.
+  /// Whether an existing target is replaced. A directory that is not a store is never replaced.
   public var replacesTarget = false
-  /// Go on where the target cannot carry everything.
+  /// Whether to continue if the target cannot store everything.
   public var allowsLoss = false
-  /// Give the result an identity of its own.
+  /// Whether the result gets a new UUID.
   public var makesNewIdentifier = false
-  /// Work everything out and write nothing.
+  /// Whether to do everything except writing the result.
   public var isDryRun = false
-  /// Give a new file or directory no permission to others than its owner that the source does not give them. Off: what
-  /// the system gives new files. What is replaced keeps its own permissions either way.
+  /// Whether a new file or directory grants other users at most the permissions that the source grants them. Otherwise
+  /// it gets the system's default permissions. A replaced file or directory keeps its own permissions in any case.
   public var limitsPermissions = true
-  /// Take it for an error where the target's options or layout ask for a part of the graph only.
+  /// Whether it is an error if the target's options or layout select only a part of the graph.
   public var refusesSelections = false
-  /// Write a part of the objects only; nil for all. The copy keeps the store's UUID unless ``makesNewIdentifier``.
+  /// The part of the objects to write; nil for all. The copy keeps the store's UUID unless ``makesNewIdentifier``.
   public var subset: (any StoreSubsetting)?
-  /// What ``writeOptions`` are for: of Save As, for the store that stays open too.
+  /// The use of ``writeOptions``: for Save As, also for the store that remains open.
   var optionUse = StoreOption.Use.writing
-  /// Called now and then with a word on what is being done.
+  /// Called now and then with the current stage.
   public var progress: (@Sendable (Stage) -> Void)?
 
-  /// What a conversion is doing, in this order.
+  /// The stages of a conversion, in order.
   public enum Stage: Sendable, Equatable {
-    /// Reads the source.
+    /// Reading the source.
     case loading
-    /// Counts what the target cannot carry.
+    /// Counting what the target cannot store.
     case forecasting
-    /// Writes the result beside the target.
+    /// Writing the result beside the target.
     case writing
-    /// Reads the result back and compares it with the source.
+    /// Reading the result back and comparing it with the source.
     case verifying
-    /// Renames the result to its final name.
+    /// Renaming the result to its final name.
     case publishing
   }
 
-  /// Creates a converter that finds types out by content and file extension, refuses losses, and replaces nothing.
+  /// Creates a converter that detects types by content and file extension, refuses losses, and does not replace
+  /// existing files.
   public init(registry: StoreRegistry) { self.registry = registry }
 
-  /// What happened, or would have.
+  /// The result of a conversion or a dry run.
   public struct Report: Sendable {
-    /// The type that the source was read as.
+    /// The type of the source.
     public var sourceType: String
-    /// The type that was written.
+    /// The type of the result.
     public var targetType: String
-    /// Objects by entity, in entity order, entities without any left out.
+    /// The number of objects by entity, in entity order, without entities that have none.
     public var counts: [(entity: String, count: Int)]
     /// The UUID of the result.
     public var identifier: UUID
-    /// What the target could not carry, and was allowed to lose.
+    /// The losses that were allowed.
     public var losses: [Loss]
-    /// What was left out on request, such as objects outside a subset, other entities of a one-entity file, or
-    /// references that point outside.
+    /// What was omitted on request, such as objects outside a subset, other entities of a one-entity file, or
+    /// references to objects outside.
     public var selections: [StoreSelection.Note]
     /// The size of the result in bytes; 0 for a dry run.
     public var bytesWritten: Int
@@ -78,14 +79,14 @@ public struct StoreConverter: Sendable {
     public var isDryRun: Bool
   }
 
-  /// Losses that nobody allowed.
+  /// The error for losses that were not allowed.
   public struct LossError: Error, Sendable, CustomStringConvertible {
-    /// The type that cannot carry everything.
+    /// The type that cannot store everything.
     public var targetType: String
-    /// What it cannot carry, with counts.
+    /// What it cannot store, with counts.
     public var losses: [Loss]
     public var description: String {
-      "\(targetType) cannot carry all of it; nothing was written:\n"
+      "\(targetType) cannot store everything; nothing was written:\n"
         + losses.map { "  \($0)" }.joined(separator: "\n")
     }
   }
@@ -102,10 +103,10 @@ public struct StoreConverter: Sendable {
 
   /// Converts the store at `source` to one at `target`.
   ///
-  /// - Throws: `PersistentStoreError`, ``LossError``, ``VerificationError``; what ``subset`` throws. On any error the
-  ///   target is as it was.
+  /// - Throws: `PersistentStoreError`, ``LossError``, ``VerificationError``; the errors of ``subset``. On any error the
+  ///   target is unchanged.
   public func convert(from source: String, to target: String) throws -> Report {
-    // Before anything is read: a large source would be read in vain.
+    // Check before reading: reading a large source takes long.
     try refuseTaken(target, source: source)
     progress?(.loading)
     let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: registry)
@@ -128,13 +129,14 @@ public struct StoreConverter: Sendable {
     return report
   }
 
-  /// Converts to a file without a name, its owner's alone, which ends with this process however that ends: for a result
-  /// that is copied elsewhere. Needs ``targetType``, and a format that writes one file.
+  /// Converts to a file without a name, which only its owner can access and which is removed when this process ends,
+  /// however it ends: for a result that is copied elsewhere. Requires ``targetType``, and a format that writes one
+  /// file.
   ///
   /// - Parameters:
-  ///   - target: what errors name.
-  ///   - folder: the directory whose disk it is on.
-  ///   - body: gets the result, which is gone afterwards.
+  ///   - target: The target's name for errors.
+  ///   - folder: A directory on the file system to use.
+  ///   - body: Called with the result, which is removed afterwards.
   package func convert(
     from source: String, shownAs target: String, unnamedIn folder: String, _ body: (StoreSource) throws -> Void
   ) throws -> Report {
@@ -149,28 +151,28 @@ public struct StoreConverter: Sendable {
 
   /// Where a result goes.
   private struct Destination {
-    /// The path, or what stands for it.
+    /// The path, or another name for messages.
     var shown: String
-    /// What is there; nil for a result without a name.
+    /// What is at the path; nil for a result without a name.
     var place: StorePlace?
-    /// Files in a directory there that are not its store's.
+    /// Files in an existing directory that do not belong to its store.
     var unrelated: [String] = []
     var unnamedFolder: String?
   }
 
-  /// A result that was read back and found equal, and is not published.
+  /// A result that was verified but is not published.
   private struct StagedResult: ~Copyable {
     let report: Report
     let store: StagedStore
   }
 
-  /// A result in its place, with what it replaced still kept.
+  /// A published result; what it replaced is still kept.
   struct PublishedResult: ~Copyable {
     let report: Report
     let store: PublishedStore
   }
 
-  /// Converts, and leaves it to the caller to conclude or to roll back what was put in place.
+  /// Converts and publishes. The caller must then conclude or roll back.
   func publish(_ store: PersistentStore, to target: String) throws -> PublishedResult {
     let place = try refuseTaken(target, source: store.path)
     let unrelated = try refuseUnknown(place)
@@ -180,7 +182,7 @@ public struct StoreConverter: Sendable {
     return PublishedResult(report: report, store: try staged.store.publish())
   }
 
-  /// Where the result is written until it is published. A dry run writes beside nothing of the target's.
+  /// Where the result is written until it is published. A dry run does not write next to the target.
   private func makeStaged(
     _ store: PersistentStore, _ destination: Destination, _ layout: StoreLayout
   ) throws(PersistentStoreError) -> StagedStore {
@@ -229,7 +231,7 @@ public struct StoreConverter: Sendable {
     if refusesSelections, let selection, !selection.keepsMetadata || !selection.notes.isEmpty {
       throw PersistentStoreError(
         .unsupportedByFormat,
-        "the target would keep a part of the store only: "
+        "the target would store only a part of the store: "
           + (selection.notes.map(\.description) + ["no UUID"]).joined(separator: "; "), at: StoreLocation(file: target))
     }
     let snapshot = selection?.snapshot ?? whole
@@ -296,7 +298,7 @@ public struct StoreConverter: Sendable {
     guard unexplained.isEmpty else { throw VerificationError(differences: Array(unexplained.prefix(100))) }
   }
 
-  /// Whether a difference is one of the losses that were declared.
+  /// Whether a difference is explained by a declared loss.
   private static func explains(_ losses: [Loss], _ difference: GraphDifference, _ before: NodeTable, _ after: NodeTable)
     -> Bool
   {
@@ -321,7 +323,7 @@ public struct StoreConverter: Sendable {
     }
   }
 
-  /// What lies at the target, if it may go there.
+  /// Returns what is at the target, if it may be replaced.
   @discardableResult
   private func refuseTaken(_ target: String, source: String) throws(PersistentStoreError) -> StorePlace {
     let place = try StorePlace.inspect(target)
@@ -336,14 +338,16 @@ public struct StoreConverter: Sendable {
     }
     try registry.refuseWithinStore(place)
     if place.kind != .nothing, place.kind != .zeroLength, place.kind != .emptyFolder, !replacesTarget {
-      throw PersistentStoreError(.alreadyExists, "something is there already", at: StoreLocation(file: target))
+      throw PersistentStoreError(
+        .alreadyExists, "there already is a file or directory at this path", at: StoreLocation(file: target))
     }
-    // To replace a file is one thing, to replace a folder with whatever is in it another.
+    // Replacing a file is one thing, replacing a directory with unknown content another.
     if place.kind == .folder {
       do throws(PersistentStoreError) { _ = try registry.recognize(try place.probe()) } catch {
         guard error.code == .unrecognizedFormat else { return place }
         throw PersistentStoreError(
-          .alreadyExists, "a folder is there that is no store, and is not replaced", at: StoreLocation(file: target))
+          .alreadyExists, "there is a directory that is not a store, which is not replaced",
+          at: StoreLocation(file: target))
       }
     }
     return place
@@ -363,7 +367,7 @@ public struct StoreConverter: Sendable {
     } catch {
       throw PersistentStoreError(
         .alreadyExists,
-        "a folder is there that cannot be read as a store, so that its files may be anything: \(error.message)",
+        "there is a directory that cannot be read as a store, so its files may be anything: \(error.message)",
         at: StoreLocation(file: place.path), underlying: error)
     }
   }
@@ -377,12 +381,12 @@ public struct StoreConverter: Sendable {
     let candidates = named.isEmpty ? registry.storeTypes : named.map { $0.storeType }.sorted()
     throw PersistentStoreError(
       .unknownStoreType,
-      "the extension '\(fileExtension)' does not name one type: say which of "
+      "the extension '\(fileExtension)' does not identify one type: specify one of "
         + candidates.joined(separator: ", "), at: StoreLocation(file: target))
   }
 
-  /// Opens what was staged, by a value of the format that has never seen the source and knows no more than a reader may
-  /// be told.
+  /// Opens the staged result with a new value of the format, which has no information about the source except what a
+  /// reader may have.
   private func readBack(
     _ staged: borrowing StagedStore, _ formatType: any AtomicStore.Type, _ target: String, _ model: ManagedObjectModel
   ) throws(PersistentStoreError) -> (snapshot: StoreSnapshot, size: Int) {
@@ -395,7 +399,7 @@ public struct StoreConverter: Sendable {
     var readModel = model
     if let own = metadata.model {
       do {
-        // The file's own model where it has one: a reader without ours must get the same.
+        // Use the file's own model if it has one: a reader without ours must get the same.
         readModel = try ManagedObjectModel(own)
       } catch {
         throw PersistentStoreError(
@@ -404,7 +408,7 @@ public struct StoreConverter: Sendable {
       }
     }
     let builder = NodeTableBuilder(model: readModel, file: target)
-    // As every reader will: a result that could not be opened again is none.
+    // As every reader does: a result that cannot be opened again is invalid.
     builder.inverseHandling = .enforce
     try reader.load(source, into: builder)
     let nodes = try builder.finish()
@@ -421,7 +425,7 @@ public struct StoreConverter: Sendable {
 }
 
 extension Loss.Kind {
-  /// Whether a property that lost this has the second value instead of the first: other values of it are as they were.
+  /// Whether a property with this loss has the second value instead of the first. Other values of it must be unchanged.
   fileprivate func explains(_ before: StoredValue, _ after: StoredValue) -> Bool {
     switch (self, before, after) {
     case (.specialFloat, .double(let number), _): !number.isFinite || (number == 0 && number.sign == .minus)

@@ -2,9 +2,9 @@ public import AtomicStoreSPI
 import FoundationEssentials
 
 extension StoreTraits {
-  /// What of a graph this format cannot carry, from its traits alone and before anything is written.
+  /// Returns what this format cannot store of a graph, determined from its traits before anything is written.
   ///
-  /// - Parameter includingMetadata: False where somebody chose to write without metadata.
+  /// - Parameter includingMetadata: False if writing without metadata was requested.
   public func losses(for snapshot: StoreSnapshot, includingMetadata: Bool = true) -> [Loss] {
     var losses: [Loss] = []
     let nodes = snapshot.nodes
@@ -71,7 +71,7 @@ extension StoreTraits {
     case .toMany(ordered: true) where !keepsOrder:
       return count(.order) { reader.toMany(slot: slot.index, row: $0).count > 1 }
     case .toMany where !keepsOrder && slot.keepsSequence:
-      // A sequence that is ascending anyway is what a format without order reads back.
+      // If the order is ascending anyway, a format without order preserves it.
       return count(.order) { !reader.ascendsByReference(slot: slot.index, row: $0) }
     default: return []
     }
@@ -130,7 +130,7 @@ extension StoreTraits {
 }
 
 extension EntityReader {
-  /// Whether the members of a to-many are in the order of their references.
+  /// Whether the members of a to-many are in ascending order of reference.
   fileprivate func ascendsByReference(slot: Int, row: Int) -> Bool {
     guard case .toMany(let list) = value(slot: slot, row: row) else { return true }
     return zip(list, list.dropFirst()).allSatisfy { $0.reference < $1.reference }

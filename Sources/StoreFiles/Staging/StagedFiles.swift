@@ -2,23 +2,24 @@ import CStoreFiles
 import Glibc
 import Synchronization
 
-/// The new contents of a store, as a format writes them: in files that nobody sees until the kit publishes them.
+/// The new contents of a store, which a format writes to files that are not visible until the kit publishes them.
 ///
-/// Given to `AtomicStore.save(_:to:)`. A format creates its files here and writes to them, and nothing else: the kit
-/// closes and syncs them afterwards and puts them in the store's place in one step, or removes them where anything
-/// fails. After the save nothing can be added.
+/// Passed to `AtomicStore.save(_:to:)`. A format creates its files here and writes to them, and does nothing else: the
+/// kit then closes and syncs them and moves them into place in one step, or removes them if anything fails. After the
+/// save, nothing can be added.
 public final class StagedFiles: Sendable {
-  /// One file, or a directory: what the format's `AtomicStore.layout` said.
+  /// One file, or a directory: as the format's `AtomicStore.layout` specifies.
   public let layout: StoreLayout
   let location: StagingLocation
-  /// Whether what is staged has no name and is never published.
+  /// Whether the staged file has no name and is never published.
   let isUnnamed: Bool
-  /// How many members are open at a time: a process may have 1,024 descriptors, and needs some for itself.
+  /// How many members are open at the same time: a process may have 1,024 descriptors, and needs some for other
+  /// purposes.
   private static let openMembers = 32
 
   private struct State {
     var files: [StagedFile] = []
-    /// How many of the first files were closed for now.
+    /// How many of the first files were closed temporarily.
     var parked = 0
     var isClosed = false
   }
@@ -34,8 +35,8 @@ public final class StagedFiles: Sendable {
 
   /// Creates the file of a store that is one file. Call it once.
   ///
-  /// - Throws: `.internalInconsistency` where the store is a directory, or the save has ended; `.noSpace`,
-  ///   `.inputOutput`, `.permissionDenied`.
+  /// - Throws: `.internalInconsistency` if the store is a directory, or the save has ended; `.noSpace`, `.inputOutput`,
+  ///   `.permissionDenied`.
   public func file() throws(PersistentStoreError) -> StagedFile {
     guard layout == .file else {
       throw PersistentStoreError(.internalInconsistency, "the store is a directory: write members")
@@ -48,9 +49,9 @@ public final class StagedFiles: Sendable {
 
   /// Creates a file in a store that is a directory.
   ///
-  /// - Parameter name: of the file, without a directory: 1 to 255 bytes, no `/`, no NUL, neither `.` nor `..`.
-  /// - Throws: `.invalidValue` for another name; `.alreadyExists` where the save has a member of that name; otherwise
-  ///   as ``file()``.
+  /// - Parameter name: The name of the file, without a directory: 1 to 255 bytes, no `/`, no NUL, neither `.` nor `..`.
+  /// - Throws: `.invalidValue` for another name; `.alreadyExists` if the save already has a member of that name;
+  ///   otherwise as ``file()``.
   public func member(_ name: String) throws(PersistentStoreError) -> StagedFile {
     guard layout == .folder else {
       throw PersistentStoreError(.internalInconsistency, "the store is a file: it has no members")
@@ -60,7 +61,7 @@ public final class StagedFiles: Sendable {
       bytes.count <= 255
     else {
       throw PersistentStoreError(
-        .invalidValue, "'\(name)' cannot name a file", at: StoreLocation(file: location.targetPath))
+        .invalidValue, "'\(name)' cannot be the name of a file", at: StoreLocation(file: location.targetPath))
     }
     return try create(location.stagedPath + "/" + name, shownAs: location.targetPath + "/" + name)
   }
@@ -97,7 +98,7 @@ public final class StagedFiles: Sendable {
 
   /// The files so far, in the order they were created.
   var files: [StagedFile] { state.withLock { $0.files } }
-  /// Whether the kit has taken over: no file can be created any more.
+  /// Whether the format's part is over: no file can be created any more.
   var isClosed: Bool { state.withLock { $0.isClosed } }
 
   /// Ends the format's part.
@@ -117,7 +118,7 @@ public final class StagedFiles: Sendable {
   private func create(_ path: String, shownAs shown: String) throws(PersistentStoreError) -> StagedFile {
     try checkOpen()
     if let error = location.faults?.next(.create) { throw SystemCall.error(error, "create a file", shown) }
-    // Formats write one member after the other: those that were written first are done.
+    // Formats write one member after the other: the first ones are complete.
     let full = state.withLock { state -> StagedFile? in
       guard state.files.count - state.parked >= Self.openMembers else { return nil }
       state.parked += 1
@@ -138,7 +139,7 @@ public final class StagedFiles: Sendable {
     try checkOpen()
     var descriptor = asf_unnamed_file(location.stagedPath)
     if descriptor < 0 {
-      // A file system without such files: create one with a name, and remove the name at once.
+      // The file system does not support files without a name: create one and unlink it at once.
       let path = HiddenName.staged(beside: location.stagedPath + "/store")
       do {
         descriptor = try SystemCall.open(

@@ -43,11 +43,11 @@ import Testing
     "an error names the column, what is wrong, and what would be right",
     arguments: [
       ("", 1, "empty"), ("a", 2, "comparison"), ("a ==", 5, "value"), ("a == 1 AND", 11, "value"),
-      ("a == 'x", 6, "quote"), ("(a == 1", 8, "')'"), ("a == 1)", 7, "AND"), ("a == %@", 6, "no argument"),
+      ("a == 'x", 6, "closed"), ("(a == 1", 8, "')'"), ("a == 1)", 7, "AND"), ("a == %@", 6, "no argument"),
       ("a CONATINS 'x'", 3, "CONTAINS"), ("a IS NULL", 3, "=="), ("a BETWEEN {1}", 11, "two bounds"),
       ("a == 1 b == 2", 8, "AND"), ("a CONTAINS[x] 'y'", 12, "options"), ("nosuch(a) == 1", 1, "function"),
       ("SUBQUERY(a, x, TRUEPREDICATE).@count > 0", 13, "variable"), ("a == %", 6, "%@"),
-      ("a == 12345678901234567890e999", 6, "fits"),
+      ("a == 12345678901234567890e999", 6, "representable"),
       ("uppercase(a, b) == 'A'", 1, "1 argument"), ("a == ü€ b", 7, "no meaning"), ("ä == üö b", 9, "AND"),
     ])
   func errors(_ text: String, _ column: Int, _ word: String) {
