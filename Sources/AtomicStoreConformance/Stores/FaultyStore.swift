@@ -63,7 +63,8 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
   var writesDeferredValues: Bool { base.writesDeferredValues }
 
   mutating func value(slot: Int, of node: NodeHandle, in nodes: NodeTable) throws(PersistentStoreError) -> StoredValue {
-    try base.value(slot: slot, of: node, in: nodes)
+    if let supplied = FaultHooks.current.supplied { return try supplied(slot, node, configuration.path) }
+    return try base.value(slot: slot, of: node, in: nodes)
   }
 
   mutating func newReferenceObject(

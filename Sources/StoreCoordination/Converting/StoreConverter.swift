@@ -90,10 +90,12 @@ public struct StoreConverter: Sendable {
 
   /// The result, read back, is not what was to be written.
   public struct VerificationError: Error, Sendable, CustomStringConvertible {
+    /// The type whose format wrote something else than it was given, or read something else than it wrote.
+    public var targetType: String
     /// In what the result differs from the source.
     public var differences: [GraphDifference]
     public var description: String {
-      "the result does not read back equal; nothing was written:\n"
+      "the format \(targetType) does not keep all of it: what it wrote does not read back equal; nothing was written:\n"
         + differences.prefix(20).map { "  \($0)" }.joined(separator: "\n")
     }
   }
@@ -264,17 +266,21 @@ public struct StoreConverter: Sendable {
     let readBack = try self.readBack(staged, formatType, target, snapshot.nodes.model)
     report.bytesWritten = readBack.size
     if !keepsMetadata { report.identifier = readBack.snapshot.metadata.uuid }
+    var wanted = snapshot
+    wanted.metadata.model = snapshot.metadata.model ?? snapshot.nodes.model.description
     let differences = GraphComparison.differences(
-      snapshot, readBack.snapshot,
+      wanted, readBack.snapshot,
       options: .init(
         comparesIdentity: keepsMetadata, comparesMetadata: keepsMetadata, comparesMissingDerivedMetadata: true,
-        comparesUnknownOrder: true,
+        comparesModel: true, comparesUnknownOrder: true,
         limit: losses.isEmpty ? 100 : nil))
     // Leave to lose one thing is no leave to lose another.
     let unexplained =
       losses.isEmpty
       ? differences : differences.filter { !Self.explains(losses, $0, snapshot.nodes, readBack.snapshot.nodes) }
-    guard unexplained.isEmpty else { throw VerificationError(differences: Array(unexplained.prefix(100))) }
+    guard unexplained.isEmpty else { 
+      throw VerificationError(targetType: formatType.storeType, differences: Array(unexplained.prefix(100)))
+    }
 
     return StagedResult(report: report, store: staged)
   }
@@ -292,7 +298,7 @@ public struct StoreConverter: Sendable {
     return losses.contains { loss in
       switch loss.kind {
       // Objects under other references, or that are missing, change what leads to them as well.
-      case .referenceRenumbered, .entityDropped: difference.kind != .metadata && difference.kind != .identity
+      case .referenceRenumbered, .entityDropped: [.inserted, .deleted, .changed].contains(difference.kind)
       case .metadataKey: difference.kind == .metadata && difference.key == loss.subject
       case .storeIdentity: difference.kind == .identity
       case .typeUnsupported, .specialFloat, .nilVersusEmpty, .order, .relationshipDropped:
@@ -389,7 +395,6 @@ public struct StoreConverter: Sendable {
     builder.inverseHandling = .enforce
     try reader.load(source, into: builder)
     let nodes = try builder.finish()
-    metadata.model = nil
     return (StoreSnapshot(nodes: nodes, metadata: metadata), try source.totalSize())
   }
 

@@ -484,7 +484,7 @@ extension CheckContext {
             }
             guard let wanted = graph[label] else { continue }
             for (key, value) in wanted.values {
-              let found = try object.value(forKey: key)
+              let found = try object.value(forKey: key.text)
               let isSame =
                 switch value {
                 case .string(let text): (found as? String).map { $0.utf8.elementsEqual(text.utf8) } ?? false
@@ -498,7 +498,7 @@ extension CheckContext {
               }
             }
             for (key, targets) in wanted.links {
-              let found = Set(try object.objects(forRelationshipNamed: key).map { ObjectIdentifier($0) })
+              let found = Set(try object.objects(forRelationshipNamed: key.text).map { ObjectIdentifier($0) })
               let expected = Set(held.filter { targets.contains($0.label) }.map { ObjectIdentifier($0.object) })
               if found != expected {
                 problems.append("\(label).\(key) leads to other objects in the store at \(places[place])")
