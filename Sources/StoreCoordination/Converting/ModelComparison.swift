@@ -50,7 +50,7 @@ public enum ModelComparison {
     }
 
     private mutating func compare(_ one: [PropertyListValue], _ other: [PropertyListValue], at path: String) {
-      guard let names = names(of: one), let others = names(of: other), !(one.isEmpty && other.isEmpty) else {
+      guard let names = itemNames(of: one), let others = itemNames(of: other), !(one.isEmpty && other.isEmpty) else {
         for position in 0..<max(one.count, other.count) {
           compare(
             position < one.count ? one[position] : nil, position < other.count ? other[position] : nil,
@@ -77,7 +77,7 @@ public enum ModelComparison {
     }
 
     /// The names of things that all have one, no two the same; nil for other lists.
-    private func names(of list: [PropertyListValue]) -> [ScalarString]? {
+    private func itemNames(of list: [PropertyListValue]) -> [ScalarString]? {
       var names: [ScalarString] = []
       for value in list {
         guard let name = value.dictionaryValue?["name"]?.stringValue else { return nil }

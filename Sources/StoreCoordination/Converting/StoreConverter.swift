@@ -378,7 +378,7 @@ public struct StoreConverter: Sendable {
     var reader = try formatType.init(
       StoreConfiguration(
         path: staged.targetPath, options: writeOptions.filter { known.contains($0.key) }, isReadOnly: true))
-    var metadata = try reader.metadata(in: source)
+    let metadata = try reader.metadata(in: source)
     var readModel = model
     if let own = metadata.model {
       do {

@@ -20,7 +20,7 @@ extension Checks {
 }
 
 extension CheckContext {
-  private func expectModelKept(_ model: ModelDescription, _ what: String) throws {
+  fileprivate func expectModelKept(_ model: ModelDescription, _ what: String) throws {
     guard (try? ManagedObjectModel(model)) != nil else {
       throw ExpectationFailure(expected: "the check's own model is sound", actual: "\(model.problems())")
     }
@@ -62,7 +62,7 @@ extension CheckContext {
   }
 
   /// Those that are refused one by one are no loss.
-  private func expectDefaultsCarried(_ type: AttributeType) throws {
+  fileprivate func expectDefaultsCarried(_ type: AttributeType) throws {
     let table = AdversarialValues(traits: traits)
     let values = table.kept(type) + (traits.keepsSpecialFloats ? table.keptOrRefused(type).filter { !$0.hasNUL } : [])
     let model = ModelDescription(entities: [

@@ -72,7 +72,7 @@ extension Checks {
     ) { check in
       let (path, graph, text) = try check.small()
       let some = damages(
-        to: (Files.content(path) ?? [:]).sorted { $0.key < $1.key }, limit: (check.subject.runs ?? 1) * mostDamages,
+        to: (Files.content(path) ?? [:]).sorted { $0.key < $1.key }, limit: max(1, min(check.subject.runs ?? 1, 1_000)) * mostDamages,
         seed: check.seed)
       var refused = 0
       var others: [String] = []

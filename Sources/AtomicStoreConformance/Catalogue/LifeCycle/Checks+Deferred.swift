@@ -8,9 +8,9 @@ extension Checks {
   static let deferred: [CheckDefinition] = [
     CheckDefinition(
       "LOD-08", "Values that are read late are those of the file that was opened, or an error", from: loadDocument,
-      by: "a store of long values is opened; its file is exchanged for another, cut, or removed; then the values are read",
+      by: "a store of long values is opened; its file is exchanged for another, cut, or removed; then the values are read; and one of them is changed and saved",
       causes: ["the file is opened again by its name", "an offset is used in another file"],
-      catches: ["lazyReadsStaleOffsets"]
+      catches: ["lazyReadsStaleOffsets", "dropsWhatWasNotRead"]
     ) { check in
       let graph = Graph.values(.string, (0..<20).map { .string("value \($0) " + String(repeating: "x", count: 5_000)) })
       var other = graph
@@ -42,6 +42,13 @@ extension Checks {
           throw ExpectationFailure(expected: "the file \(what): the values, or an error", actual: "\(end)")
         }
       }
+      let path = check.path("saved")
+      let names = try check.process("save a store of long values") { try $0.forge(graph, to: path) }
+      var changed = graph
+      changed.set("object 7", "value", .string("short"))
+      let next = changed
+      _ = try check.process("open it, change one value, and save") { try $0.edit(path, from: graph, to: next, names: names) }
+      try check.expectHeld(try next.text(names), at: path, graph.model, "the values after the save")
     }
   ]
 }

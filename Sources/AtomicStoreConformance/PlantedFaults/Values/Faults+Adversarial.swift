@@ -66,32 +66,52 @@ extension Faults {
       entity, slot, value in
       entity.name == "Left" && slot.attributeType == .string ? .null : value
     },
-    Fault("lazyReadsStaleOffsets", "reads long texts from the file of its path when they are asked for") { hooks in
-      let read = Notebook<[UInt8]>([])
-      let offsets = Notebook<[ScalarKey: Range<Int>]>([:])
-      hooks.load = { source, _ throws(PersistentStoreError) in
-        guard !source.isFolder else { return false }
-        read.set(try source.bytes().withUnsafeBytes { Array($0) })
-        return false
-      }
-      hooks.loaded = { result, builder throws(PersistentStoreError) in
-        try copy(try result.get(), into: builder, change: { entity, slot, value in
-          guard case .string(let text) = value, text.utf8.count > 4_000,
-            let range = range(of: Array(text.utf8), in: read.value)
-          else { return value }
-          offsets.change { $0["\(entity.index) \(builder.count(of: entity.index)) \(slot.index)"] = range }
-          builder.defer(slot: slot.index)
-          return .null
-        })
-      }
-      hooks.supplied = { slot, node, path in
-        guard let range = offsets.value["\(node.entity) \(node.row + 1) \(slot)"], let bytes = Files.read(path),
-          bytes.count >= range.upperBound
-        else { return .null }
-        return .string(String(decoding: bytes[range], as: UTF8.self))
-      }
+    Fault("lazyReadsStaleOffsets", "reads long texts from the file of its path when they are asked for") {
+      readLate(&$0)
+    },
+    Fault("dropsWhatWasNotRead", "says that it writes values that were not read yet, and leaves them out") {
+      readLate(&$0)
+      $0.writesDeferredValues = true
     },
   ]
+
+  /// Long texts are found in the file when they are asked for, where they were when it was loaded.
+  private static func readLate(_ hooks: inout FaultHooks) {
+    let read = Notebook<[UInt8]>([])
+    let offsets = Notebook<[ScalarKey: Range<Int>]>([:])
+    @Sendable func key(_ nodes: NodeTable, _ node: NodeHandle, _ slot: Int) -> ScalarKey {
+      "\(nodes.objectReference(of: node)) \(slot)"
+    }
+    hooks.load = { source, _ throws(PersistentStoreError) in
+      guard !source.isFolder else { return false }
+      read.set(try source.bytes().withUnsafeBytes { Array($0) })
+      return false
+    }
+    hooks.loaded = { result, builder throws(PersistentStoreError) in
+      let nodes = try result.get()
+      for entity in nodes.model.entities where !entity.isAbstract {
+        for node in nodes.handles(of: entity.index) {
+          try builder.beginNode(entity: entity.index, reference: nodes.reference(of: node))
+          for slot in entity.slots {
+            let value = nodes.value(slot: slot.index, of: node)
+            if case .string(let text) = value, text.utf8.count > 4_000, let range = range(of: Array(text.utf8), in: read.value)
+            {
+              offsets.change { $0[key(nodes, node, slot.index)] = range }
+              builder.defer(slot: slot.index)
+            } else if !value.isNull {
+              try builder.set(value, slot: slot.index)
+            }
+          }
+        }
+      }
+    }
+    hooks.supplied = { slot, node, nodes, path throws(PersistentStoreError) in
+      guard let range = offsets.value[key(nodes, node, slot)], let bytes = Files.read(path),
+        bytes.count >= range.upperBound
+      else { return .null }
+      return .string(String(decoding: bytes[range], as: UTF8.self))
+    }
+  }
 
   private static func range(of text: [UInt8], in bytes: [UInt8]) -> Range<Int>? {
     guard bytes.count >= text.count else { return nil }
