@@ -66,9 +66,10 @@ extension Conform.Run {
         in: subjects, width: lanes, faults: known, checks: wanted, progress: show)
     }
     if fault.isEmpty || !own.isEmpty {
-      outcome.findings += ConformanceSelfTest.run(
-        designs: designs, width: lanes, faults: own, checks: wanted, progress: show
-      ).findings
+      outcome.findings +=
+        ConformanceSelfTest.run(
+          designs: designs, width: lanes, faults: own, checks: wanted, progress: show
+        ).findings
     }
     if isTerminal { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
     if common.json {

@@ -24,7 +24,8 @@ public struct BinderStore: AtomicStore {
   /// The records of the catalogue, after its signature.
   private func open(_ source: StoreSource) throws(PersistentStoreError) -> RecordReader {
     guard source.isFolder else {
-      throw PersistentStoreError(.malformed, "the store is a directory, not a file", at: StoreLocation(file: source.name))
+      throw PersistentStoreError(
+        .malformed, "the store is a directory, not a file", at: StoreLocation(file: source.name))
     }
     let name = source.displayName(ofMember: Self.catalogue)
     let bytes = try source.bytes(ofMember: Self.catalogue).withUnsafeBytes { Array($0) }
@@ -61,7 +62,8 @@ public struct BinderStore: AtomicStore {
       known.insert(ScalarString(member))
       let name = source.displayName(ofMember: member)
       guard source.memberNames.contains(where: { ScalarString($0) == ScalarString(member) }) else {
-        throw PersistentStoreError(.malformed, "the catalogue lists a file that is not there", at: StoreLocation(file: name))
+        throw PersistentStoreError(
+          .malformed, "the catalogue lists a file that is not there", at: StoreLocation(file: name))
       }
       let bytes = try source.bytes(ofMember: member).withUnsafeBytes { Array($0) }
       guard Digest.of(bytes[...]) == digest else {

@@ -32,19 +32,25 @@ extension Mistake {
     .floatNegativeZeroLost: Entry(.ledger, "writes -0.0 of 32 bits as 0.0", ["VAL-38"]),
     .dateNegativeZeroLost: Entry(.paged, "writes a date of -0.0 seconds as one of 0.0", ["VAL-38"]),
     .dateInfinityClamped: Entry(.ledger, "writes infinite dates as the distant past and future", ["VAL-38"]),
-    .dateFractionLostBefore2001: Entry(.paged, "writes dates before 2001 in whole seconds", ["VAL-13", "VAL-14", "VAL-38"]),
+    .dateFractionLostBefore2001: Entry(
+      .paged, "writes dates before 2001 in whole seconds", ["VAL-13", "VAL-14", "VAL-38"]),
     .dateNaNBecomesNil: Entry(.binder, "writes a date that is not-a-number as nil", ["VAL-38"]),
     .decimalNaNBecomesZero: Entry(.ledger, "writes a decimal that is not-a-number as 0", ["VAL-11", "VAL-38"]),
     .infinityInUntypedLost: Entry(.binder, "writes infinities in attributes of no type as nil", ["VAL-39"]),
-    .decimalTrailingZerosLostInUntyped: Entry(.ledger, "writes decimals in attributes of no type without the zeros at their end", ["VAL-39"]),
+    .decimalTrailingZerosLostInUntyped: Entry(
+      .ledger, "writes decimals in attributes of no type without the zeros at their end", ["VAL-39"]),
     .untypedURIBecomesText: Entry(.ledger, "writes URIs in attributes of no type as text", ["VAL-32", "VAL-39"]),
-    .untypedFloatBecomesDouble: Entry(.paged, "writes floats in attributes of no type as doubles", ["VAL-32", "VAL-39"]),
-    .untypedWholeDoubleBecomesInteger: Entry(.binder, "writes whole doubles in attributes of no type as integers", ["VAL-32", "VAL-39"]),
-    .untypedDateBecomesDouble: Entry(.ledger, "writes dates in attributes of no type as numbers", ["VAL-32", "VAL-39"]),
+    .untypedFloatBecomesDouble: Entry(
+      .paged, "writes floats in attributes of no type as doubles", ["VAL-32", "VAL-39"]),
+    .untypedWholeDoubleBecomesInteger: Entry(
+      .binder, "writes whole doubles in attributes of no type as integers", ["VAL-32", "VAL-39"]),
+    .untypedDateBecomesDouble: Entry(
+      .ledger, "writes dates in attributes of no type as numbers", ["VAL-32", "VAL-39"]),
     .untypedUUIDBecomesText: Entry(.paged, "writes UUIDs in attributes of no type as text", ["VAL-32", "VAL-39"]),
     .untypedEmptyTextBecomesNil: Entry(.ledger, "writes empty texts in attributes of no type as nil", ["VAL-39"]),
     .untypedEmptyDataBecomesNil: Entry(.paged, "writes empty data in attributes of no type as nil", ["VAL-39"]),
-    .untypedBooleanBecomesInteger: Entry(.binder, "writes truth values in attributes of no type as 0 and 1", ["VAL-32", "VAL-39"]),
+    .untypedBooleanBecomesInteger: Entry(
+      .binder, "writes truth values in attributes of no type as 0 and 1", ["VAL-32", "VAL-39"]),
     .leadingBOMStripped: Entry(.ledger, "writes texts without U+FEFF at their beginning", ["VAL-23", "VAL-38"]),
     .trailingBOMStripped: Entry(.paged, "writes texts without U+FEFF at their end", ["VAL-23", "VAL-38"]),
     .leadingNULCut: Entry(.ledger, "writes texts without U+0000 at their beginning", ["VAL-21", "VAL-38"]),
@@ -69,14 +75,16 @@ extension Mistake {
     .metadataLongKeyCut: Entry(.paged, "writes the first 255 bytes of a key of metadata", ["MET-16"]),
     .metadataUIDBecomesInteger: Entry(.ledger, "writes UIDs of metadata as integers", ["MET-15"]),
     .metadataUnsignedWraps: Entry(.paged, "writes integers of metadata in 64 bits with a sign", ["MET-15"]),
-    .metadataWholeRealBecomesInteger: Entry(.ledger, "writes whole reals of metadata as integers", ["MET-05", "MET-15"]),
+    .metadataWholeRealBecomesInteger: Entry(
+      .ledger, "writes whole reals of metadata as integers", ["MET-05", "MET-15"]),
     .metadataNestedEmptyDropped: Entry(.binder, "leaves out empty lists and tables within others", ["MET-15"]),
     .metadataDateWholeSeconds: Entry(.paged, "writes dates of metadata in whole seconds", ["MET-15"]),
     .metadataNegativeZeroLostInList: Entry(.ledger, "writes -0.0 in lists of metadata as 0.0", ["MET-15"]),
     .metadataNaNPayloadLost: Entry(.paged, "writes not-a-number in metadata without its payload", ["MET-15"]),
     .metadataNestedKeysComposed: Entry(.binder, "composes letters and accents in keys within metadata", ["MET-16"]),
     .metadataTextBOMStripped: Entry(.ledger, "writes texts of metadata without U+FEFF at their beginning", ["MET-15"]),
-    .metadataBooleanInListBecomesInteger: Entry(.paged, "writes truth values in lists of metadata as 0 and 1", ["MET-05", "MET-15"]),
+    .metadataBooleanInListBecomesInteger: Entry(
+      .paged, "writes truth values in lists of metadata as 0 and 1", ["MET-05", "MET-15"]),
     .metadataEmptyKeyDropped: Entry(.binder, "leaves out metadata with an empty key", ["MET-16"]),
     .modelConfigurationsLost: Entry(.ledger, "writes the model without configurations", ["SCH-16"]),
     .modelFetchRequestsLost: Entry(.paged, "writes the model without fetch requests", ["SCH-16"]),
@@ -89,7 +97,8 @@ extension Mistake {
     .modelUniquenessLost: Entry(.binder, "writes the model without uniqueness constraints", ["SCH-16"]),
     .modelDeleteRulesLost: Entry(.ledger, "writes the model with the delete rule Nullify throughout", ["SCH-16"]),
     .modelRenamingIdentifiersLost: Entry(.paged, "writes the model without renaming identifiers", ["SCH-16"]),
-    .modelFloatDefaultRounded: Entry(.binder, "writes defaults of the model that are not-a-number without their payload", ["SCH-16"]),
+    .modelFloatDefaultRounded: Entry(
+      .binder, "writes defaults of the model that are not-a-number without their payload", ["SCH-16"]),
     .modelUserInfoComposed: Entry(.ledger, "composes letters and accents in user info of the model", ["SCH-16"]),
   ]
 
@@ -111,7 +120,8 @@ extension Mistake {
     .orderBeyond10Lost: Entry(.ledger, "sorts ordered relationships of more than ten objects", ["SCL-07", "VAL-35"]),
     .membersBeyond9999Lost: Entry(.paged, "writes the first 9,999 objects of a relationship", ["SCL-07"]),
     .entitiesBeyond255Lost: Entry(.paged, "writes the objects of the first 255 entities", ["SCL-08"]),
-    .entitiesWithoutOwnPropertiesSkipped: Entry(.binder, "leaves out objects of entities without properties of their own", ["SCH-15"]),
+    .entitiesWithoutOwnPropertiesSkipped: Entry(
+      .binder, "leaves out objects of entities without properties of their own", ["SCH-15"]),
     .changesDirectory: Entry(.ledger, "changes the current directory", ["PRO-04"]),
     .changesMask: Entry(.paged, "changes the mask of permissions", ["PRO-04"]),
     .blocksSignal: Entry(.ledger, "blocks a signal", ["PRO-04"]),
@@ -122,8 +132,10 @@ extension Mistake {
     .ignoresBrokenPipes: Entry(.ledger, "ignores a signal", ["PRO-04"]),
     .changesRounding: Entry(.ledger, "changes how numbers are rounded", ["PRO-04"]),
     .toilsALittleMoreForEach: Entry(.paged, "works longer for each object the more there are", ["SCL-01"]),
-    .ledgerEntityNamesCanonical: Entry(.ledger, "finds entities by names as Swift compares strings", ["VAL-34", "VAL-43"]),
-    .ledgerPropertyNamesCanonical: Entry(.ledger, "finds properties by names as Swift compares strings", ["VAL-33", "VAL-42", "VAL-43"]),
+    .ledgerEntityNamesCanonical: Entry(
+      .ledger, "finds entities by names as Swift compares strings", ["VAL-34", "VAL-43"]),
+    .ledgerPropertyNamesCanonical: Entry(
+      .ledger, "finds properties by names as Swift compares strings", ["VAL-33", "VAL-42", "VAL-43"]),
     .ledgerEntityNamesTrimmed: Entry(.ledger, "trims names of entities", ["VAL-43"]),
     .ledgerPropertyNamesTrimmed: Entry(.ledger, "trims names of properties", ["VAL-33", "VAL-43"]),
     .ledgerRowsBeyond20480Skipped: Entry(.ledger, "reads the first 20,480 objects", ["SCL-06"]),

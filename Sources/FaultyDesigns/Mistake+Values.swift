@@ -88,7 +88,9 @@ extension Mistake {
   private static func written(_ text: String, _ type: AttributeType) -> String? {
     if Self.is(.untypedEmptyTextBecomesNil), type == .undefined, text.isEmpty { return nil }
     if Self.is(.leadingBOMStripped) { return withoutLeadingBOM(text) }
-    if Self.is(.trailingBOMStripped), text.unicodeScalars.last == bom { return Self.text(text.unicodeScalars.dropLast()) }
+    if Self.is(.trailingBOMStripped), text.unicodeScalars.last == bom {
+      return Self.text(text.unicodeScalars.dropLast())
+    }
     if Self.is(.leadingNULCut), text.unicodeScalars.first == "\0" { return Self.text(text.unicodeScalars.dropFirst()) }
     let count = text.utf8.count
     if Self.is(.textOf65536Cut), count == 65_536 { return String(decoding: text.utf8.dropLast(), as: UTF8.self) }
@@ -204,7 +206,9 @@ extension Mistake {
     case .integer(let number) where Self.is(.metadataUnsignedWraps):
       return .integer(Int128(Int64(truncatingIfNeeded: number)))
     case .real(let number):
-      if Self.is(.metadataWholeRealBecomesInteger), let whole = Int64(exactly: number) { return .integer(Int128(whole)) }
+      if Self.is(.metadataWholeRealBecomesInteger), let whole = Int64(exactly: number) {
+        return .integer(Int128(whole))
+      }
       if Self.is(.metadataNegativeZeroLostInList), level > 0, number == 0 { return .real(0) }
       if Self.is(.metadataNaNPayloadLost), number.isNaN { return .real(.nan) }
     case .boolean(let flag) where Self.is(.metadataBooleanInListBecomesInteger) && level > 0:

@@ -1,8 +1,8 @@
 import AtomicStoreSPI
 import Glibc
 
-/// A mistake that one of the formats here can be told to make, one at a time: what the harness must find in formats that
-/// it does not know.
+/// A mistake that one of the formats here can be told to make, one at a time: what the harness must find in formats
+/// that it does not know.
 public enum Mistake: String, CaseIterable, Sendable {
   // Floating-point values, numbers, dates.
   case nanPayloadLost, nanSignLost, signallingNaNQuieted, floatNaNPayloadLost, floatNegativeZeroLost

@@ -1,7 +1,8 @@
 public import AtomicStoreSPI
 import FoundationEssentials
 
-/// A store as pages of 512 bytes, each with its number and a digest, that hold one long record: the design of databases.
+/// A store as pages of 512 bytes, each with its number and a digest, that hold one long record: the design of
+/// databases.
 ///
 /// The first page begins with `PAGED`, the version and the number of pages.
 public struct PagedStore: AtomicStore {

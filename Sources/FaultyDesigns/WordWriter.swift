@@ -41,7 +41,9 @@ struct WordWriter {
       let value = reader.value(slot: slot.index, row: row)
       if value.isNull { continue }
       if case .toMany(let list) = value, list.isEmpty { continue }
-      if Mistake.is(.ledgerOwnDefaultOmitted), slot.attribute?.defaultValue?.isIdentical(to: value) ?? false { continue }
+      if Mistake.is(.ledgerOwnDefaultOmitted), slot.attribute?.defaultValue?.isIdentical(to: value) ?? false {
+        continue
+      }
       put(" ")
       quoted(Mistake.is(.ledgerPropertyNamesTrimmed) ? Mistake.trimmed(slot.name) : slot.name)
       put(" ")
@@ -49,7 +51,8 @@ struct WordWriter {
       case .toOne(let object): reference(object.reference)
       case .toMany(let objects):
         put("(")
-        for (place, object) in Mistake.written(members: objects.map(\.reference), isOrdered: slot.isOrdered).enumerated()
+        for (place, object) in Mistake.written(members: objects.map(\.reference), isOrdered: slot.isOrdered)
+          .enumerated()
         {
           if place > 0 { put(" ") }
           reference(object)

@@ -5,7 +5,8 @@ import Testing
 @testable import AtomicStoreConformance
 
 /// The harness finds mistakes in formats that it does not know, and finds none where there is none.
-@Suite("Formats of other designs", .enabled(if: Harness.canRunChecks, Harness.sanitizerReason)) struct DesignFaultTests {
+@Suite("Formats of other designs", .enabled(if: Harness.canRunChecks, Harness.sanitizerReason)) struct DesignFaultTests
+{
   static let subjects: [ConformanceSubject] = [
     (Mistake.Design.ledger, LedgerStore.self as any AtomicStore.Type), (.paged, PagedStore.self),
     (.binder, BinderStore.self),

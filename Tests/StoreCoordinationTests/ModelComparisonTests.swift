@@ -13,7 +13,8 @@ struct ModelPlant: Sendable, CustomTestStringConvertible {
     self.change = change
   }
 
-  static func attribute(_ path: String, _ change: @escaping @Sendable (inout AttributeDescription) -> Void) -> ModelPlant
+  static func attribute(_ path: String, _ change: @escaping @Sendable (inout AttributeDescription) -> Void)
+    -> ModelPlant
   {
     ModelPlant("entities.Person.properties.name.\(path)") { model in
       guard case .attribute(var attribute) = model.entities[0].properties[0] else { return }
@@ -79,7 +80,10 @@ struct ModelPlant: Sendable, CustomTestStringConvertible {
   func stores() throws {
     func snapshot(_ model: ModelDescription?) throws -> StoreSnapshot {
       let nodes = NodeTable(model: try ManagedObjectModel(Self.model))
-      return StoreSnapshot(nodes: nodes, metadata: StoreMetadata(storeType: "X", uuid: UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1)), model: model))
+      return StoreSnapshot(
+        nodes: nodes,
+        metadata: StoreMetadata(
+          storeType: "X", uuid: UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1)), model: model))
     }
     var changed = Self.model
     changed.configurations = []

@@ -35,7 +35,8 @@ extension StoreSession {
       guard let node = made[object.label] else { continue }
       for (name, labels) in object.links {
         let targets = labels.compactMap { made[$0] }.map { nodes.objectReference(of: $0) }
-        let isToMany = model.entity(at: node.entity).slots.first { ScalarKey($0.name) == name }?.isToMany
+        let isToMany =
+          model.entity(at: node.entity).slots.first { ScalarKey($0.name) == name }?.isToMany
           ?? false
         try nodes.setValue(
           isToMany ? .toMany(targets) : targets.first.map { .toOne($0) } ?? .null, forKey: name.text, of: node)

@@ -118,7 +118,8 @@ struct AdversarialValues {
     "", " ", "a", "\u{FEFF}", "\u{FEFF}a", "a\u{FEFF}", "\u{FEFF}\u{FEFF}a\u{FEFF}\u{FEFF}", "\u{E9}", "e\u{301}",
     "\u{212B}", "\u{C5}", "A\u{30A}", "\u{1112}\u{1161}\u{11AB}", "\u{D55C}", "\u{301}", "\u{301}a", "\u{200D}",
     "\u{FE0F}", "\u{FFFE}a", "\u{FFFF}", "\u{2028}", "\u{85}", "\r", "\n", "\r\n", "a\r\n", "\r\na", "\t", "\ta", "a ",
-    " a", "\u{A0}a\u{A0}", "true", "nil", "null", "0", "-0", "1.0", "1e5", "NaN", "$", "$a", "$$a", "#1", "@\"a\"", "=1",
+    " a", "\u{A0}a\u{A0}", "true", "nil", "null", "0", "-0", "1.0", "1e5", "NaN", "$", "$a", "$$a", "#1", "@\"a\"",
+    "=1",
     "\\", "\\\\", "\\u0000", "\"", "\"\"", "'", "a\"b", "<", "&amp;", "]]>", "%", "%00", "🏳️‍🌈", "\u{10FFFF}", "\u{7F}",
     "string:", "string:a", "data:AA==", "uuid:", "\0", "\0a", "a\0", "a\0b", "\0\0", "\u{1}", "a\u{1F}", "\u{8}a",
     String(repeating: "x", count: 255), String(repeating: "x", count: 256), String(repeating: "é", count: 128),
@@ -127,14 +128,18 @@ struct AdversarialValues {
 
   static let uris: [String] = [
     "", "a:b", "http://example.org/%c3%a9", "http://example.org/%C3%A9", "http://example.org/%C3%a9",
-    "HTTP://Example.ORG/", "http://example.org", "http://example.org/", "http://example.org:80/", "http://example.org/?",
+    "HTTP://Example.ORG/", "http://example.org", "http://example.org/", "http://example.org:80/",
+    "http://example.org/?",
     "http://example.org/#", "http://example.org/a/../b/./c", "http://example.org/a b", "http://example.org/é",
     "http://example.org/e\u{301}", "\u{FEFF}a:b", "a:b\u{FEFF}", " a:b", "a:b ", "a:%", "a:%zz", "a:b%00", "a:\0",
     "http://[::1]/", "file:///a%20b", "x:\\y", "http://example.org/a+b", "http://example.org/%7Ea",
   ]
 
   static let bytes: [Data] =
-    [[], [0], [0, 0], [1, 0], [0, 1], [255], [0xEF, 0xBB, 0xBF], [0xEF, 0xBB, 0xBF, 0x61], [0x0D, 0x0A], [0x3D], [0x22]]
+    [
+      [], [0], [0, 0], [1, 0], [0, 1], [255], [0xEF, 0xBB, 0xBF], [0xEF, 0xBB, 0xBF, 0x61], [0x0D, 0x0A], [0x3D],
+      [0x22],
+    ]
     .map { (list: [UInt8]) in Data(list) } + [
       Data("bplist00".utf8), Data("<?xml".utf8), Data((0...255).map { UInt8($0) }),
       Data((0...255).map { UInt8($0) } + [0]), Data(repeating: 0, count: 255), Data(repeating: 7, count: 256),
@@ -161,11 +166,13 @@ extension AdversarialValues {
         }
       }
     }
-    let integers = Self.integers.map { Int128($0) } + [
-      Int128(UInt64.max), Int128(UInt64.max) - 1, Int128(Int64.max) + 1, Int128(UInt32.max),
-    ]
+    let integers =
+      Self.integers.map { Int128($0) } + [
+        Int128(UInt64.max), Int128(UInt64.max) - 1, Int128(Int64.max) + 1, Int128(UInt32.max),
+      ]
     let more: [PropertyListValue] =
-      integers.map { .integer($0) } + [0, 1, 7, 255, 256, 65_535, 65_536, UInt64(UInt32.max), UInt64(UInt32.max) + 1, .max].map { .uid($0) } + [
+      integers.map { .integer($0) }
+      + [0, 1, 7, 255, 256, 65_535, 65_536, UInt64(UInt32.max), UInt64(UInt32.max) + 1, .max].map { .uid($0) } + [
         .array([]), .dictionary(PropertyListDictionary()), .array([.array([]), .dictionary(PropertyListDictionary())]),
         .array([.integer(1), .real(1), .boolean(true), .string("1"), .uid(1)]),
         .array([.integer(0), .real(0), .real(-0.0), .boolean(false), .string("")]),

@@ -1,5 +1,5 @@
-/// A mistake that a format of another design than the kit's can be told to make: a fault that is in the format's own code,
-/// not round it.
+/// A mistake that a format of another design than the kit's can be told to make: a fault that is in the format's own
+/// code, not round it.
 package struct DesignFault: Sendable {
   package var name: String
   /// What the format does, as a sentence without its subject.

@@ -2,8 +2,8 @@ import AtomicStoreSPI
 import FoundationEssentials
 
 extension ConformanceSelfTest {
-  /// Lets formats make each mistake that they can be told to make, and runs the checks that must find it; and those checks
-  /// without a mistake, which must pass.
+  /// Lets formats make each mistake that they can be told to make, and runs the checks that must find it; and those
+  /// checks without a mistake, which must pass.
   ///
   /// - Parameters:
   ///   - subjects: The formats.

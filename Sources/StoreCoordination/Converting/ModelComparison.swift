@@ -1,10 +1,10 @@
 public import AtomicStoreSPI
 
-/// Compares two models as data: everything that they say, to the bit and the Unicode scalar, whether or not it counts in
-/// version hashes.
+/// Compares two models as data: everything that they say, to the bit and the Unicode scalar, whether or not it counts
+/// in version hashes.
 ///
-/// A store carries its model as it carries its objects: configurations, fetch requests, user info, indexes, defaults and
-/// bounds are kept, and a copy has the same.
+/// A store carries its model as it carries its objects: configurations, fetch requests, user info, indexes, defaults
+/// and bounds are kept, and a copy has the same.
 public enum ModelComparison {
   /// One thing that two models say differently.
   public struct Difference: Sendable, Hashable, CustomStringConvertible {

@@ -278,7 +278,7 @@ public struct StoreConverter: Sendable {
     let unexplained =
       losses.isEmpty
       ? differences : differences.filter { !Self.explains(losses, $0, snapshot.nodes, readBack.snapshot.nodes) }
-    guard unexplained.isEmpty else { 
+    guard unexplained.isEmpty else {
       throw VerificationError(targetType: formatType.storeType, differences: Array(unexplained.prefix(100)))
     }
 
@@ -286,7 +286,7 @@ public struct StoreConverter: Sendable {
   }
 
   /// Whether a difference is one of the losses that were declared.
-  private static func explains(_ losses: [Loss], _ difference: GraphDifference, _ before: NodeTable, _ after: NodeTable)
+  static func explains(_ losses: [Loss], _ difference: GraphDifference, _ before: NodeTable, _ after: NodeTable)
     -> Bool
   {
     func value(_ nodes: NodeTable) -> StoredValue? {

@@ -22,8 +22,8 @@ struct LineReader {
 
   /// - Parameters:
   ///   - member: The file of a store that is a directory.
-  ///   - depth: How deep metadata and models may be nested. A line has three levels above them, and dates, bytes and the
-  ///     like one below.
+  ///   - depth: How deep metadata and models may be nested. A line has three levels above them, and dates, bytes and
+  ///     the like one below.
   init(_ source: StoreSource, member: String? = nil, depth: Int) throws(PersistentStoreError) {
     maximumDepth = depth + 4
     bytes = try source.bytes(ofMember: member)

@@ -7,10 +7,15 @@ import Glibc
 extension Checks {
   static let process: [CheckDefinition] = [
     CheckDefinition(
-      "PRO-04", "A store leaves the process as it was: directory, masks, signals, locale, environment, streams", from: kit,
-      by: "a store is begun, saved, read, changed, asked for its metadata, given other metadata, and refused; the state of the process is compared after each",
+      "PRO-04", "A store leaves the process as it was: directory, masks, signals, locale, environment, streams",
+      from: kit,
+      by:
+        "a store is begun, saved, read, changed, asked for its metadata, given other metadata, and refused; the state of the process is compared after each",
       causes: ["a library changes what belongs to the program", "a setting is changed for a call and not put back"],
-      catches: ["changesDirectory", "changesUmask", "blocksSignals", "changesLocale", "changesEnvironment", "takesStandardInput"]
+      catches: [
+        "changesDirectory", "changesUmask", "blocksSignals", "changesLocale", "changesEnvironment",
+        "takesStandardInput",
+      ]
     ) { check in
       let (path, graph, _) = try check.golden()
       let damaged = check.path("damaged")
@@ -22,7 +27,8 @@ extension Checks {
       try check.expect(found.isEmpty, "the process is as it was", found.prefix(8).joined(separator: "; "))
     },
     CheckDefinition(
-      "HOS-15", "Metadata deeper than the limit “maximumDepth” is refused, and no deeper is", profile: .hostile, from: kit,
+      "HOS-15", "Metadata deeper than the limit “maximumDepth” is refused, and no deeper is", profile: .hostile,
+      from: kit,
       by: "lists in each other, 40 deep, opened with limits of 8 and of 100; 100,000 deep where the format writes them",
       causes: ["nested values are read without counting"], catches: ["ignoresDepth"], demand: metadataIsKept
     ) { check in

@@ -7,7 +7,8 @@ extension Checks {
   static let carriedModel: [CheckDefinition] = [
     CheckDefinition(
       "SCH-16", "The model that a store carries comes back whole", from: "the kit’s own rule",
-      by: "a model with everything that models have: configurations, fetch requests, user info, indexes, bounds, defaults of all values of the table; saved, read without a model, changed and saved, read again",
+      by:
+        "a model with everything that models have: configurations, fetch requests, user info, indexes, bounds, defaults of all values of the table; saved, read without a model, changed and saved, read again",
       causes: ["what the store does not need itself is not written"],
       catches: ["configurationsLost", "userInfoLost", "defaultsOfModelLost"], timeLimit: 60,
       demand: { $0.isSelfDescribing ? .applies : .notApplicable("isSelfDescribing is false") }
@@ -100,7 +101,8 @@ extension Models {
             versionHashModifier: "2", userInfo: info, extras: extras)),
         .attribute(
           AttributeDescription(
-            name: "number", type: .integer32, defaultValue: .integer(-7), minimum: .integer(-10), maximum: .integer(1_000))),
+            name: "number", type: .integer32, defaultValue: .integer(-7), minimum: .integer(-10),
+            maximum: .integer(1_000))),
         .attribute(AttributeDescription(name: "passing", type: .string, isTransient: true)),
         .attribute(AttributeDescription(name: "derived", type: .string, derivationExpression: "canonical:(name)")),
         .relationship(

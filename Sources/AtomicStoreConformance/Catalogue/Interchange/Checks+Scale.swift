@@ -89,12 +89,14 @@ extension Checks {
       // By halves: what a leak adds, it adds to the second as well as to the first; what is kept for reuse it does not.
       let growth = (median(used[32..<40]) - median(used[16..<24])) / 16
       check.note("\(growth) bytes more each time, for a file of \(size) bytes")
-      try check.expect(growth < max(size / 8, 4_096), "less than an eighth of the file more each time", "\(growth) bytes")
+      try check.expect(
+        growth < max(size / 8, 4_096), "less than an eighth of the file more each time", "\(growth) bytes")
     },
     CheckDefinition(
       "SCL-04", "Opening takes memory in proportion to the file", level: .measured, profile: .scale, from: kit,
       by: "the most memory in use while a store of \(sizes[2]) objects is opened: at most 40 times its file and 32 MB",
-      causes: ["the file is held several times over"], catches: ["copiesFileManyTimes", "textsOfManyCut"], timeLimit: 120
+      causes: ["the file is held several times over"], catches: ["copiesFileManyTimes", "textsOfManyCut"],
+      timeLimit: 120
     ) { check in
       let count = sizes[2]
       let graph = Graph.values(.string, (0..<count).map { .string("text of object \($0)") })
@@ -105,7 +107,8 @@ extension Checks {
         try Memory.growth { _ = try session.open(path, graph.model, isReadOnly: true).store.nodes.count }
       }
       try check.expectNone(
-        try check.process("compare it", seconds: 60) { try $0.mismatches(path, graph, model: graph.model) }, "the objects")
+        try check.process("compare it", seconds: 60) { try $0.mismatches(path, graph, model: graph.model) },
+        "the objects")
       check.note("\(grown / count) bytes for an object, \(grown / max(size, 1)) times the \(size) bytes of the file")
       try check.expect(grown <= 40 * size + 32 << 20, "at most \((40 * size + 32 << 20) >> 20) MB", "\(grown >> 20) MB")
     },
@@ -140,7 +143,8 @@ extension Checks {
       for object in changed {
         var expected = golden.text.objects[object] ?? [:]
         expected["number"] = "integer:\(saves)"
-        try check.expect(read.objects[object] == expected, "\(object) has the number \(saves) and is as it was", "it is not")
+        try check.expect(
+          read.objects[object] == expected, "\(object) has the number \(saves) and is as it was", "it is not")
       }
     },
   ]

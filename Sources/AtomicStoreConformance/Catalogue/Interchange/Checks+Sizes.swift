@@ -31,7 +31,8 @@ extension Checks {
     CheckDefinition(
       "SCL-07", "As many related objects come back as were saved, ordered ones in their order", level: .must,
       profile: .scale, from: kit,
-      by: "\(memberCounts.map(String.init).joined(separator: ", ")) objects that one leads to, in a set and in an order that no sort gives",
+      by:
+        "\(memberCounts.map(String.init).joined(separator: ", ")) objects that one leads to, in a set and in an order that no sort gives",
       causes: ["a count is written in 8 or 16 bits", "a long list is written in another way than a short one"],
       catches: ["membersBeyond1000Lost", "orderBeyond255Lost"], timeLimit: 180
     ) { check in
@@ -58,14 +59,16 @@ extension Checks {
     CheckDefinition(
       "SCH-15", "Objects of entities that have no properties of their own are kept, however deep the hierarchy is",
       from: "Atomic Store Life-cycle, Loading",
-      by: "hierarchies of three and of twelve levels, in which no level, or the first alone, has properties; objects of each level",
+      by:
+        "hierarchies of three and of twelve levels, in which no level, or the first alone, has properties; objects of each level",
       causes: ["an object is written with the entity that has its properties"], catches: ["entityOfOwnPropertiesLost"],
       demand: several
     ) { check in
       for depth in [3, 12] {
         for hasRootProperty in [false, true] {
           let graph = Models.hierarchy(depth, hasRootProperty: hasRootProperty)
-          try check.expectKept(graph, "a hierarchy of \(depth) levels", path: check.path("levels\(depth)\(hasRootProperty)"))
+          try check.expectKept(
+            graph, "a hierarchy of \(depth) levels", path: check.path("levels\(depth)\(hasRootProperty)"))
         }
       }
     },
@@ -140,7 +143,8 @@ extension Models {
       ModelDescription(entities: [
         entity,
         EntityDescription(
-          name: "Link", properties: [.relationship(RelationshipDescription(name: "to", destinationEntityName: "Level0"))]),
+          name: "Link",
+          properties: [.relationship(RelationshipDescription(name: "to", destinationEntityName: "Level0"))]),
       ]))
     for level in 0..<depth {
       for name in ["Level\(level)", "Beside\(level)"] where name != "Beside\(depth - 1)" {

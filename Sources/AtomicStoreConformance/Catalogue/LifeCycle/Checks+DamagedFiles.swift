@@ -68,11 +68,13 @@ extension Checks {
       "INI-15", "A damaged file never ends the process, and neither adds objects nor takes any away", from: kit,
       by:
         "every bit of a small store is turned over, and every byte replaced by four others, one at a time; \(mostDamages) of them, all through it, where there are more (--runs makes more); how often another value comes back is noted",
-      causes: ["a length or a reference from the file was believed"], catches: ["inventsFromDamage", "silentGarbage", "crashesOnCorrupt"], timeLimit: 120
+      causes: ["a length or a reference from the file was believed"],
+      catches: ["inventsFromDamage", "silentGarbage", "crashesOnCorrupt"], timeLimit: 120
     ) { check in
       let (path, graph, text) = try check.small()
       let some = damages(
-        to: (Files.content(path) ?? [:]).sorted { $0.key < $1.key }, limit: max(1, min(check.subject.runs ?? 1, 1_000)) * mostDamages,
+        to: (Files.content(path) ?? [:]).sorted { $0.key < $1.key },
+        limit: max(1, min(check.subject.runs ?? 1, 1_000)) * mostDamages,
         seed: check.seed)
       var refused = 0
       var others: [String] = []

@@ -8,7 +8,8 @@ extension Checks {
   static let deferred: [CheckDefinition] = [
     CheckDefinition(
       "LOD-08", "Values that are read late are those of the file that was opened, or an error", from: loadDocument,
-      by: "a store of long values is opened; its file is exchanged for another, cut, or removed; then the values are read; and one of them is changed and saved",
+      by:
+        "a store of long values is opened; its file is exchanged for another, cut, or removed; then the values are read; and one of them is changed and saved",
       causes: ["the file is opened again by its name", "an offset is used in another file"],
       catches: ["lazyReadsStaleOffsets", "dropsWhatWasNotRead"]
     ) { check in
@@ -47,7 +48,9 @@ extension Checks {
       var changed = graph
       changed.set("object 7", "value", .string("short"))
       let next = changed
-      _ = try check.process("open it, change one value, and save") { try $0.edit(path, from: graph, to: next, names: names) }
+      _ = try check.process("open it, change one value, and save") {
+        try $0.edit(path, from: graph, to: next, names: names)
+      }
       try check.expectHeld(try next.text(names), at: path, graph.model, "the values after the save")
     }
   ]

@@ -347,7 +347,8 @@ extension Checks {
       "date \(date.timeIntervalSinceReferenceDate) bits \(String(date.timeIntervalSinceReferenceDate.bitPattern, radix: 16))"
     case .data(let data): "data \(data.map { String($0, radix: 16) }.joined(separator: " "))"
     case .array(let list): "[" + list.map { shown($0) }.joined(separator: ", ") + "]"
-    case .dictionary(let table): "{" + table.map { "\(shown(.string($0.key))): \(shown($0.value))" }.joined(separator: ", ") + "}"
+    case .dictionary(let table):
+      "{" + table.map { "\(shown(.string($0.key))): \(shown($0.value))" }.joined(separator: ", ") + "}"
     case .uid(let number): "uid \(number)"
     }
   }

@@ -7,7 +7,8 @@ extension Checks {
   static let metadataTables: [CheckDefinition] = [
     CheckDefinition(
       "MET-15", "Every value of the table is kept as metadata, in lists, and in dictionaries", from: savingDocument,
-      by: "each value as an entry, in a list, in a dictionary, and in a dictionary in a list; read in another process, twice",
+      by:
+        "each value as an entry, in a list, in a dictionary, and in a dictionary in a list; read in another process, twice",
       causes: ["a property list is written by a function that has fewer values", "a kind is guessed from a text"],
       catches: ["metadataKindsGuessed"], timeLimit: 60, demand: metadataIsKept
     ) { check in
@@ -20,7 +21,9 @@ extension Checks {
     CheckDefinition(
       "MET-16", "Metadata may be called anything, and names that look alike are different names", from: savingDocument,
       by: "all names of the table at once, as keys of entries and of dictionaries; then set one after the other",
-      causes: ["names are compared as Swift compares strings", "names are changed to fit", "a dot or a dollar means something"],
+      causes: [
+        "names are compared as Swift compares strings", "names are changed to fit", "a dot or a dollar means something",
+      ],
       catches: ["metadataNamesMixed"], timeLimit: 60, demand: metadataIsKept
     ) { check in
       let names = AdversarialValues.names

@@ -195,7 +195,8 @@ extension Checks {
         for name in allowed { object.values[name] = .string("value of \(name)") }
         graph.objects = [object]
         for (place, name) in allowed.enumerated() {
-          graph.objects.append(.init(label: "only \(place)", entity: "Sample", values: [ScalarKey(name): .string("alone")]))
+          graph.objects.append(
+            .init(label: "only \(place)", entity: "Sample", values: [ScalarKey(name): .string("alone")]))
         }
         return graph
       }
@@ -231,7 +232,8 @@ extension Checks {
     },
     CheckDefinition(
       "VAL-35", "Random graphs of random models are kept over random edits", from: kit,
-      by: "\(randomRuns) models of up to four entities, graphs of up to 40 objects with ordered relationships of up to 30, two edits each; --runs makes more; the seed makes the same again",
+      by:
+        "\(randomRuns) models of up to four entities, graphs of up to 40 objects with ordered relationships of up to 30, two edits each; --runs makes more; the seed makes the same again",
       causes: ["a case that nobody thought of"],
       catches: ["swapsTwoAttributes", "offByOneRow", "orderBeyondTenLost"], timeLimit: 120
     ) { check in
@@ -475,7 +477,9 @@ extension CheckContext {
       return nil
     }
     record.expected()
-    if wrong == nil { for run in runs { for step in all[run - runs.lowerBound].indices { Files.remove(place(run, step)) } } }
+    if wrong == nil {
+      for run in runs { for step in all[run - runs.lowerBound].indices { Files.remove(place(run, step)) } }
+    }
     return wrong
   }
 

@@ -7,7 +7,8 @@ extension Checks {
   static let tables: [CheckDefinition] = [
     CheckDefinition(
       "VAL-38", "Every value of the table of adversarial values is kept in an attribute of its type", from: push,
-      by: "for each type its table: not-a-numbers to the bit, both zeros, far dates with fractions, texts with marks at each end",
+      by:
+        "for each type its table: not-a-numbers to the bit, both zeros, far dates with fractions, texts with marks at each end",
       causes: ["a value is written by a function that has fewer of them than the type"],
       catches: ["payloadsLost", "zeroSignLostInFloats", "trailingZeroByteLost"], timeLimit: 60
     ) { check in
@@ -28,8 +29,10 @@ extension Checks {
     },
     CheckDefinition(
       "VAL-40",
-      "Where the model has a default, nil stays nil, the default itself is kept, and so is every other value", from: push,
-      by: "for each type attributes with the values of the table as defaults; objects with nil, the default, and another value; read with the model, and without it",
+      "Where the model has a default, nil stays nil, the default itself is kept, and so is every other value",
+      from: push,
+      by:
+        "for each type attributes with the values of the table as defaults; objects with nil, the default, and another value; read with the model, and without it",
       causes: ["what is missing in the file is filled with the default", "a value that is the default is not written"],
       catches: ["nilBecomesDefault", "defaultNotWritten"], timeLimit: 60
     ) { check in
@@ -37,7 +40,8 @@ extension Checks {
     },
     CheckDefinition(
       "VAL-41", "Values of 64 KiB and 16 MiB, and of one byte more and less, are kept", from: push,
-      by: "texts and bytes of these lengths", causes: ["a length is written in 16 or 24 bits", "a buffer has a greatest size"],
+      by: "texts and bytes of these lengths",
+      causes: ["a length is written in 16 or 24 bits", "a buffer has a greatest size"],
       catches: ["longValuesCut"], timeLimit: 120
     ) { check in
       let sizes = [1 << 16, 1 << 24].flatMap { [$0 - 1, $0, $0 + 1] }
@@ -54,7 +58,8 @@ extension Checks {
     },
     CheckDefinition(
       "VAL-42", "Relationships may be called anything that a model allows", from: kit,
-      by: "names that are canonically equal, with marks at each end, of 10,000 characters; one object has links under each",
+      by:
+        "names that are canonically equal, with marks at each end, of 10,000 characters; one object has links under each",
       causes: ["names are compared as Swift compares strings", "names are changed to fit"],
       catches: ["relationshipNamesMixed"]
     ) { check in
@@ -163,7 +168,9 @@ extension CheckContext {
     ])
     guard (try? ManagedObjectModel(model)) != nil else { return note("\(type.modelName) has no such defaults") }
     var graph = Graph(model)
-    for label in ["untouched", "nil", "default", "other"] { graph.objects.append(.init(label: label, entity: "Sample")) }
+    for label in ["untouched", "nil", "default", "other"] {
+      graph.objects.append(.init(label: label, entity: "Sample"))
+    }
     for (position, value) in values.enumerated() {
       graph.objects[1].values["value\(position)"] = .null
       graph.objects[2].values["value\(position)"] = value

@@ -47,7 +47,8 @@ extension Checks {
       catches: ["shortDoubleFormat"], causes: ["fewer than 17 digits were written"]),
     CheckDefinition(
       "VAL-08", "Not-a-number and the infinities come back to the bit, or the save refuses", from: kit,
-      by: "the infinities, not-a-numbers of both signs, with a payload, signalling; where the traits say that the format has none, the save must throw and write nothing",
+      by:
+        "the infinities, not-a-numbers of both signs, with a payload, signalling; where the traits say that the format has none, the save must throw and write nothing",
       causes: ["a value without text was written as 0", "a file was written that cannot be read"],
       catches: ["nanBecomesZero", "payloadsLost"],
       demand: specialFloats
@@ -80,7 +81,10 @@ extension Checks {
       catches: ["dateWholeSeconds", "dateMillis"], causes: ["a date was written in whole seconds or milliseconds"]),
     kept(
       "VAL-14", "Dates far from today are kept", .date,
-      [-63_114_076_800, -63_114_076_800.25, 64_092_211_200, 64_092_211_200.125, -62_135_769_600, -12_219_292_800, -12_219_206_400, -13_197_600_000, 252_423_993_600, 1e12, -1e12].map {
+      [
+        -63_114_076_800, -63_114_076_800.25, 64_092_211_200, 64_092_211_200.125, -62_135_769_600, -12_219_292_800,
+        -12_219_206_400, -13_197_600_000, 252_423_993_600, 1e12, -1e12,
+      ].map {
         date($0)
       },
       catches: ["dateCalendarShift"], causes: ["a date went through a calendar"]),

@@ -98,7 +98,8 @@ extension Faults {
         return true
       }
     },
-    silent("silentGarbage", "reads nothing where a file is damaged", about: [.malformed, .invalidValue, .limitExceeded]),
+    silent(
+      "silentGarbage", "reads nothing where a file is damaged", about: [.malformed, .invalidValue, .limitExceeded]),
     Fault("crashesOnCorrupt", "ends the process where a file is damaged") { hooks in
       hooks.loadFailed = { error in if error.code == .malformed { abort() } }
     },

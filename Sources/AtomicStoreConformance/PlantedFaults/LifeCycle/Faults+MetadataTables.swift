@@ -44,7 +44,8 @@ extension Faults {
         return entity
       }
     },
-    Fault("changesDirectory", "changes the current directory") { hooks in hooks.beforeSave = { _, _ in _ = chdir("/") } },
+    Fault("changesDirectory", "changes the current directory") { hooks in hooks.beforeSave = { _, _ in _ = chdir("/") }
+    },
     Fault("changesUmask", "changes the mask of permissions") { hooks in hooks.initialize = { _ in _ = umask(0o077) } },
     Fault("blocksSignals", "blocks a signal while it reads, and goes on") { hooks in
       hooks.load = { _, _ in

@@ -94,7 +94,8 @@ extension Faults {
           try builder.beginNode(entity: entity.index, reference: nodes.reference(of: node))
           for slot in entity.slots {
             let value = nodes.value(slot: slot.index, of: node)
-            if case .string(let text) = value, text.utf8.count > 4_000, let range = range(of: Array(text.utf8), in: read.value)
+            if case .string(let text) = value, text.utf8.count > 4_000,
+              let range = range(of: Array(text.utf8), in: read.value)
             {
               offsets.change { $0[key(nodes, node, slot.index)] = range }
               builder.defer(slot: slot.index)
