@@ -126,6 +126,10 @@ let package = Package(
     .target(
       name: "AtomicStoreConformance", dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "CConformance"],
       swiftSettings: strict),
+    // Formats of other designs, written as an outsider would, that can be told to make mistakes: what the harness is
+    // tested on besides the kit's own formats.
+    .target(
+      name: "FaultyDesigns", dependencies: ["AtomicStoreSPI"], packageAccess: false, swiftSettings: strict),
     // The replaced calls: `write`, `rename` and so on, defined again. Only atomicstore-conform and tests link this
     // target; nothing imports it, and the harness finds it through a weak reference.
     .target(name: "CStoreFaults", cSettings: [.headerSearchPath("../CConformance/include")]),
@@ -158,7 +162,8 @@ let package = Package(
     .target(
       name: "AtomicStoreConformCommand",
       dependencies: [
-        "CommandSupport", "AtomicStoreConformance", "AtomicStoreSPI", "BuiltInStoreFormats", argumentParser,
+        "CommandSupport", "AtomicStoreConformance", "FaultyDesigns", "AtomicStoreSPI", "BuiltInStoreFormats",
+        argumentParser,
       ],
       swiftSettings: strict),
     .executableTarget(
@@ -237,7 +242,8 @@ let package = Package(
     .testTarget(
       name: "ConformanceTests",
       dependencies: [
-        "AtomicStoreConformance", "AtomicStoreKit", "AtomicStoreSPI", "CConformance", "CStoreFaults", "XMLStoreFormat",
+        "AtomicStoreConformance", "FaultyDesigns", "AtomicStoreKit", "AtomicStoreSPI", "CConformance", "CStoreFaults",
+        "XMLStoreFormat",
         "BinaryPropertyListStoreFormat", "CSVStoreFormat", "ModelFiles", "StoreMutation",
       ],
       swiftSettings: strict),

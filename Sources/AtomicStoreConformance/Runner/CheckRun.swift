@@ -1,7 +1,7 @@
 import AtomicStoreSPI
-import StoreCoordination
 import CConformance
 import FoundationEssentials
+import StoreCoordination
 
 /// One check, in the process that is its own.
 struct CheckRun {
@@ -21,9 +21,13 @@ struct CheckRun {
     var result = ConformanceResult(id: definition.id, outcome: .passed)
     result.seed = seed
     var tested = TestedStore(
-      type: subject.type, others: subject.others, crafted: subject.crafted, fault: subject.fault,
+      type: subject.type, others: subject.others, crafted: subject.crafted, duplicate: subject.duplicate,
+      runs: subject.runs, fault: subject.fault,
       timeLimit: subject.timeLimit)
-    if let name = subject.fault {
+    if let name = subject.fault, subject.designFaults.contains(where: { $0.name == name }) {
+      subject.makeDesignFault?(name)
+      tested.fault = nil
+    } else if let name = subject.fault {
       guard let fault = Faults.named(name, in: subject) else {
         result.outcome = .blocked
         result.reason = "there is no fault '\(name)'"

@@ -93,10 +93,12 @@ public struct StoreConverter: Sendable {
 
   /// The result, read back, is not what was to be written.
   public struct VerificationError: Error, Sendable, CustomStringConvertible {
+    /// The type whose format wrote something else than it was given, or read something else than it wrote.
+    public var targetType: String
     /// In what the result differs from the source.
     public var differences: [GraphDifference]
     public var description: String {
-      "the result does not read back equal; nothing was written:\n"
+      "the format \(targetType) does not keep all of it: what it wrote does not read back equal; nothing was written:\n"
         + differences.prefix(20).map { "  \($0)" }.joined(separator: "\n")
     }
   }
@@ -267,7 +269,10 @@ public struct StoreConverter: Sendable {
     let readBack = try self.readBack(staged, formatType, target, snapshot.nodes.model)
     report.bytesWritten = readBack.size
     if !keepsMetadata { report.identifier = readBack.snapshot.metadata.uuid }
-    try Self.verify(readBack.snapshot, against: snapshot, losses, comparesMetadata: keepsMetadata)
+    var wanted = snapshot
+    wanted.metadata.model = snapshot.metadata.model ?? snapshot.nodes.model.description
+    try Self.verify(
+      readBack.snapshot, against: wanted, losses, targetType: formatType.storeType, comparesMetadata: keepsMetadata)
     return StagedResult(report: report, store: staged)
   }
 
@@ -285,21 +290,24 @@ public struct StoreConverter: Sendable {
   /// Compares what was written with what was to be written. Permission to lose one thing is not permission to lose
   /// another.
   private static func verify(
-    _ written: StoreSnapshot, against snapshot: StoreSnapshot, _ losses: [Loss], comparesMetadata: Bool
+    _ written: StoreSnapshot, against snapshot: StoreSnapshot, _ losses: [Loss], targetType: String,
+    comparesMetadata: Bool
   ) throws {
     let differences = GraphComparison.differences(
       snapshot, written,
       options: .init(
         comparesIdentity: comparesMetadata, comparesMetadata: comparesMetadata, comparesMissingDerivedMetadata: true,
-        comparesUnknownOrder: true,
+        comparesModel: true, comparesUnknownOrder: true,
         limit: losses.isEmpty ? 100 : nil))
     let unexplained =
       losses.isEmpty ? differences : differences.filter { !Self.explains(losses, $0, snapshot.nodes, written.nodes) }
-    guard unexplained.isEmpty else { throw VerificationError(differences: Array(unexplained.prefix(100))) }
+    guard unexplained.isEmpty else {
+      throw VerificationError(targetType: targetType, differences: Array(unexplained.prefix(100)))
+    }
   }
 
   /// Whether a difference is explained by a declared loss.
-  private static func explains(_ losses: [Loss], _ difference: GraphDifference, _ before: NodeTable, _ after: NodeTable)
+  static func explains(_ losses: [Loss], _ difference: GraphDifference, _ before: NodeTable, _ after: NodeTable)
     -> Bool
   {
     func value(_ nodes: NodeTable) -> StoredValue? {
@@ -311,7 +319,7 @@ public struct StoreConverter: Sendable {
     return losses.contains { loss in
       switch loss.kind {
       // Objects under other references, or that are missing, change what leads to them as well.
-      case .referenceRenumbered, .entityDropped: difference.kind != .metadata && difference.kind != .identity
+      case .referenceRenumbered, .entityDropped: [.inserted, .deleted, .changed].contains(difference.kind)
       case .metadataKey: difference.kind == .metadata && difference.key == loss.subject
       case .storeIdentity: difference.kind == .identity
       case .typeUnsupported, .specialFloat, .decimalPrecision, .nilVersusEmpty, .order:
@@ -395,7 +403,7 @@ public struct StoreConverter: Sendable {
     var reader = try formatType.init(
       StoreConfiguration(
         path: staged.targetPath, options: writeOptions.filter { known.contains($0.key) }, isReadOnly: true))
-    var metadata = try reader.metadata(in: source)
+    let metadata = try reader.metadata(in: source)
     var readModel = model
     if let own = metadata.model {
       do {
@@ -412,7 +420,6 @@ public struct StoreConverter: Sendable {
     builder.inverseHandling = .enforce
     try reader.load(source, into: builder)
     let nodes = try builder.finish()
-    metadata.model = nil
     return (StoreSnapshot(nodes: nodes, metadata: metadata), try source.totalSize())
   }
 

@@ -188,6 +188,12 @@ final class PendingSave {
     }
   }
 
+  /// The staged files, to be read before they are published; nil where nothing was written.
+  func stagedSource() throws(PersistentStoreError) -> StoreSource? {
+    guard staged != nil else { return nil }
+    return try staged?.sourceForVerification(name: path)
+  }
+
   func commit() throws(PersistentStoreError) {
     guard let published = try staged.take()?.publish() else { return }
     identity = published.identity

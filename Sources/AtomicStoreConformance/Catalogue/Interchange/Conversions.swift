@@ -54,7 +54,8 @@ extension StoreSession {
     let store = try coordinator.addPersistentStore(at: path, isReadOnly: true)
     return withExtendedLifetime(coordinator) {
       "\(store.metadata.uuid) "
-        + store.metadata.entries.map { "\($0.key): \(GraphComparison.summary($0.value))" }.joined(separator: ", ")
+        + store.metadata.entries.map { "\(GraphComparison.quoted($0.key)): \(GraphComparison.fullText($0.value))" }
+        .joined(separator: ", ")
     }
   }
 
