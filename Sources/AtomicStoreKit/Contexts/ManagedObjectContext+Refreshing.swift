@@ -31,13 +31,7 @@ extension ManagedObjectContext {
           noteChange(of: object)
           if let conflict { found.append((object, conflict)) }
         } else if object.flags.contains(.deleted), let conflict {
-          deletedBefore.append(
-            (
-              object,
-              conflict.keysChangedInStore.compactMap { object.plan.property(named: $0) }.filter {
-                object.plan.properties[$0].isRelationship
-              }
-            ))
+          deletedBefore.append((object, Self.relationships(of: object, changedInStore: conflict)))
         }
       } else if object.flags.contains([.deleted, .propagated]), !object.flags.contains(.realized) {
         // It let go of its values after its deletion.
@@ -50,6 +44,9 @@ extension ManagedObjectContext {
     if found.isEmpty, deletedBefore.isEmpty { return }
     // First what was deleted since the last event: what was changed here before the deletion lets go of it.
     propagateDeletes()
+    for (object, conflict) in found where object.flags.contains(.deleted) {
+      deletedBefore.append((object, Self.relationships(of: object, changedInStore: conflict)))
+    }
     undoManager?.disableUndoRegistration()
     for (object, changedInStore) in deletedBefore {
       // Its delete rules also apply to what it leads to now, in the store.
@@ -60,6 +57,12 @@ extension ManagedObjectContext {
     propagateDeletes()
     mendInverses(found)
     undoManager?.enableUndoRegistration()
+  }
+
+  private static func relationships(of object: ManagedObject, changedInStore conflict: MergeConflict) -> [Int] {
+    conflict.keysChangedInStore.compactMap { object.plan.property(named: $0) }.filter {
+      object.plan.properties[$0].isRelationship
+    }
   }
 
   /// Refreshes a fetched property alone: it is fetched anew when it is next asked for.
