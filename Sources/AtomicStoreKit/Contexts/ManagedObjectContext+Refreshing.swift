@@ -22,7 +22,7 @@ extension ManagedObjectContext {
   /// change made here is kept, at both ends.
   private func mergeNewer(into objects: [ManagedObject]) {
     var found: [(object: ManagedObject, conflict: MergeConflict)] = []
-    var deletedBefore: [ManagedObject] = []
+    var deletedBefore: [(object: ManagedObject, changedInStore: [Int])] = []
     for object in objects where object.context === self && !object.flags.contains(.inserted) {
       let conflict = object.hasChanges ? difference(of: object) : nil
       if object.flags.contains(.realized), rebase(object) {
@@ -31,27 +31,32 @@ extension ManagedObjectContext {
           noteChange(of: object)
           if let conflict { found.append((object, conflict)) }
         } else if object.flags.contains(.deleted), let conflict {
-          // Its delete rules apply to its current destinations in the store.
-          for name in conflict.keysChangedInStore {
-            if let p = object.plan.property(named: name), object.plan.properties[p].isRelationship {
-              object.setEdit(p, nil)
-            }
-          }
-          if object.flags.contains(.propagated) { deletedBefore.append(object) }
+          deletedBefore.append(
+            (
+              object,
+              conflict.keysChangedInStore.compactMap { object.plan.property(named: $0) }.filter {
+                object.plan.properties[$0].isRelationship
+              }
+            ))
         }
       } else if object.flags.contains([.deleted, .propagated]), !object.flags.contains(.realized) {
         // Its values were released after its deletion.
-        deletedBefore.append(object)
+        deletedBefore.append((object, []))
       }
       object.extras?.fetched = [:]
       object.extras?.accessError = nil
       notice.refreshed.append(object)
     }
     if found.isEmpty, deletedBefore.isEmpty { return }
+    // Objects deleted since the last event come first: relationships changed before the deletion release them.
     propagateDeletes()
     undoManager?.disableUndoRegistration()
-    for object in deletedBefore { object.flags.remove(.propagated) }
-    unpropagated += deletedBefore
+    for (object, changedInStore) in deletedBefore {
+      // Its delete rules also apply to its current destinations in the store.
+      for p in changedInStore { object.setEdit(p, nil) }
+      object.flags.remove(.propagated)
+    }
+    unpropagated += deletedBefore.map(\.object)
     propagateDeletes()
     mendInverses(found)
     undoManager?.enableUndoRegistration()
@@ -249,15 +254,20 @@ extension ManagedObjectContext {
       let object = object(with: id)
       if object.context === self, !object.flags.contains(.deleted) { notice.inserted.append(object) }
     }
+    let returned = returnedObjects(among: changes.deleted)
     // Objects deleted here may have further destinations now, which must be released.
     let behind = deleted.filter { $0.base !== $0.home?.currentVersion() }
     mergeNewer(
-      into: ObjectList(changes.updated.compactMap { registeredObject(for: $0) } + cutOff(by: changes.deleted) + behind)
-        .elements)
+      into: ObjectList(
+        changes.updated.compactMap { registeredObject(for: $0) } + cutOff(by: changes.deleted) + behind + returned
+      ).elements)
+    let stays = ObjectList(returned)
     propagateDeletes()
     undoManager?.disableUndoRegistration()
     for id in changes.deleted {
-      guard let object = registeredObject(for: id), !object.flags.contains(.deleted) else { continue }
+      guard let object = registeredObject(for: id), !object.flags.contains(.deleted), !stays.contains(object) else {
+        continue
+      }
       if object.isFault {
         if object.isReachable { delete(object) } else { notice.deleted.append(object) }
       } else {
@@ -267,6 +277,24 @@ extension ManagedObjectContext {
     propagateDeletes()
     undoManager?.enableUndoRegistration()
     processPendingChanges()
+  }
+
+  /// Objects that one save deleted and a later one restored, before this context was notified of the first: the store
+  /// has them. If the store still has one because another process deleted it, the file is read again first.
+  private func returnedObjects(among deletedIDs: [ManagedObjectID]) -> [ManagedObject] {
+    guard parent == nil else { return [] }
+    var readAgain: Set<ObjectIdentifier> = []
+    return deletedIDs.compactMap { id in
+      guard let object = registeredObject(for: id), let home = object.home, let version = home.currentVersion(),
+        node(of: object, in: version) != nil
+      else { return nil }
+      // If the file cannot be read now, the current version is kept, and the next save reports the error.
+      if readAgain.insert(ObjectIdentifier(home)).inserted {
+        try? persistentStoreCoordinator.reloadIfChanged(home.store)
+      }
+      guard let version = home.currentVersion(), node(of: object, in: version) != nil else { return nil }
+      return object
+    }
   }
 
   /// Objects with changes here whose relationships to the deleted objects the store itself cut, because they have no
