@@ -266,7 +266,8 @@ import Testing
       (["--entity", "Employee", "--where", "nmae == 1"], "did you mean 'name'"),
       (["--entity", "Employee", "--where", "name ="], "column 7"),
       (["--entity", "Employee", "--entity", "Project", "--where", "TRUEPREDICATE"], "--entity once"),
-      (["--where", "badge == 1"], "--where needs --entity"), (["--related", "closure"], "--related needs --entity"),
+      (["--where", "badge == 1"], "--where requires --entity"),
+      (["--related", "closure"], "--related requires --entity"),
       (["--entity", "Employee", "--related", "all"], "closure"),
     ])
   func refusals(_ arguments: [String], _ word: String) throws {

@@ -71,7 +71,7 @@ import Testing
     let shown = try Command.run("model", "show", "-", input: model)
     #expect(shown.code == 0 && shown.output.contains("Manager: Employee\n"), "\(shown.errors)")
     let changed = try Command.run("metadata", "set", "-", "k", "v", input: model)
-    #expect(changed.code == 64 && changed.errors.contains("name a file"))
+    #expect(changed.code == 64 && changed.errors.contains("specify a file"))
     #expect(try Command.run("predicate", "--file", "-", input: Data([0xFF])).code == 65)
   }
 
