@@ -71,7 +71,7 @@ enum Terminal {
     }
   }
 
-  @Test("a table that fits is not changed, and what is no terminal gets all of it")
+  @Test("a table that fits is not changed, and without a terminal all columns are printed")
   func wide() throws {
     let plain = try Command.run("fetch", Command.company, "--entity", "Employee", "--columns", "badge,name")
     let (output, errors) = try Terminal.run(
