@@ -8,11 +8,11 @@ struct Diff: ParsableCommand {
     abstract: "Compare two stores object by object: 0 the same, 1 different, 2 trouble.",
     discussion: """
       Objects are matched by entity and reference. Values are compared to the bit and the Unicode scalar, ordered
-      relationships in their order, metadata key by key, the stores' UUIDs too. Where both stores
+      relationships in order, metadata key by key, and the stores' UUIDs. If both stores
       carry a model, all that the models say is compared: configurations, fetch requests, user info, indexes, defaults.
       """)
-  @Argument(help: "The one store; - for standard input, for one of both.") var first: String
-  @Argument(help: "The other.") var second: String
+  @Argument(help: "One store; - for standard input, for one of the two.") var first: String
+  @Argument(help: "The other store.") var second: String
   @OptionGroup var reading: SourceOptions
   @Flag(name: .customLong("ignore-uuid"), help: "Do not compare the stores' UUIDs.") var ignoreUUID = false
   @Flag(name: .customLong("ignore-metadata"), help: "Do not compare metadata.") var ignoreMetadata = false
@@ -27,7 +27,7 @@ struct Diff: ParsableCommand {
     try CommandFailure.comparing(json: common.json) {
       try Tool.load(common.plugins)
       guard first != "-" || second != "-" else {
-        throw CommandFailure("standard input can be one of both only", exitCode: 64)
+        throw CommandFailure("only one of the two can be standard input", exitCode: 64)
       }
       let (one, left) = try reading.open(first)
       let (other, right) = try reading.open(second)

@@ -5,7 +5,7 @@ import CommandSupport
 
 struct Formats: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "List the store types, what each can carry, and its options.")
+    abstract: "List the store types, what each can store, and its options.")
   @OptionGroup var common: CommonOptions
 
   func run() throws {
@@ -47,7 +47,7 @@ struct Formats: ParsableCommand {
     }
   }
 
-  /// The options that are the kit's, of every format.
+  /// The kit's own options, which every format has.
   private static let common =
     StoreLimits.options + RelationshipRules.options + [PersistentStoreCoordinator.ignoreVersionHashesOption]
 

@@ -6,10 +6,10 @@ import StoreCoordination
 
 struct Inspect: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Say what is in a store: type, identity, entities with their counts, metadata; or what a model file is.",
+    abstract: "Describe a store: type, identity, entities with their counts, metadata; or describe a model file.",
     discussion: """
-      The whole store is read, so what is wrong in it is found and named; nothing is written. Relationships whose two ends contradict each
-      other, for which other commands refuse a store, are counted.
+      The whole store is read, so all errors in it are found and reported; nothing is written. Relationships whose two ends contradict each
+      other, because of which other commands refuse a store, are counted.
       """)
   @Argument(help: "The store; - for standard input.") var store: String
   @OptionGroup var source: SourceOptions
@@ -34,7 +34,7 @@ struct Inspect: ParsableCommand {
         let count = nodes.count(of: entity.index)
         text += "  " + entity.name + String(repeating: " ", count: width - entity.name.count) + "  "
         text += entity.isAbstract ? "abstract" : "\(count)"
-        if let parent = entity.superentity { text += ", kind of \(parent.name)" }
+        if let parent = entity.superentity { text += ", sub-entity of \(parent.name)" }
         text += "\n"
       }
       for note in opened.readNotes { text += "  read     \(note)\n" }
@@ -76,7 +76,7 @@ struct Inspect: ParsableCommand {
     let isStore =
       try StorePlace.inspect(input).holdsContent
       && ((try? Tool.registry.recognize(try StorePlace.inspect(input).probe())) != nil)
-    // A mapping model is an XML store as well: of the mapping editor's objects.
+    // A mapping model is also an XML store, which contains objects of the mapping editor.
     if isStore { guard try MappingModel.read(at: input) != nil else { return false } }
     guard let found = try ModelFile.inspect(input) else { return false }
     defer { Input.discard() }

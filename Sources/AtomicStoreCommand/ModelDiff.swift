@@ -6,25 +6,25 @@ extension Model {
   struct Diff: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract:
-        "Say whether Core Data takes two models for one: 0 the same version hashes, 1 migration needed, 2 trouble.",
+        "Compare two models as Core Data does: 0 the same version hashes, 1 migration needed, 2 error.",
       discussion: """
         Each may be a model file of any kind, or a store: the model that it carries, or else the version hashes in its metadata.
-        What is compared is what counts in version hashes: names, types, optionality, relationships, uniqueness; not classes,
+        Only what is part of version hashes is compared: names, types, optionality, relationships, uniqueness; not classes,
         defaults, validation, delete rules, indexes or user info.
 
           atomicstore model diff Company.momd Company.xcdatamodeld
           atomicstore model diff Old.xml Company.xcdatamodeld     # would Core Data open this store with this model?
         """)
-    @Argument(help: "The model or store that is there; - for standard input, for one of both.") var first: String
-    @Argument(help: "The model or store that it is compared with.") var second: String
-    @Flag(help: "Print nothing; the exit code tells.") var quiet = false
+    @Argument(help: "One model or store; - for standard input, for one of the two.") var first: String
+    @Argument(help: "The other model or store.") var second: String
+    @Flag(help: "Print nothing; only the exit code shows the result.") var quiet = false
     @OptionGroup var common: CommonOptions
 
     func run() throws {
       try CommandFailure.comparing(json: common.json) {
         try Tool.load(common.plugins)
         guard first != "-" || second != "-" else {
-          throw CommandFailure("standard input can be one of both only", exitCode: 64)
+          throw CommandFailure("only one of the two can be standard input", exitCode: 64)
         }
         defer { Input.discard() }
         let old = try read(first)
@@ -53,7 +53,7 @@ extension Model {
       if let model = new.model {
         found = model.versionHashDifferences(from: old.hashes, storedModel: old.model)
       } else if let model = old.model {
-        // Only the first is a model: the same, seen from the other side.
+        // Only the first is a model: compare in the other direction.
         found = model.versionHashDifferences(from: new.hashes).map {
           var difference = $0
           if difference.change == VersionHashDifference.onlyInModel {

@@ -15,7 +15,7 @@ extension Conformance {
     ),
     (
       "CNV-09",
-      "pipes are the command’s, not the converter’s: CommandTests, “standard input and output stand for files”, compares both to the byte"
+      "pipes are the command’s, not the converter’s: CommandTests, “- stands for standard input and output”, compares both to the byte"
     ),
     (
       "CNV-12",

@@ -67,7 +67,7 @@ import Testing
     #expect(folder.names == ["C.xcdatamodel", "D.xcdatamodeld"])
   }
 
-  @Test("a store is read with a model of other hashes only where that is asked for")
+  @Test("a store is read with a model of other hashes only with the option for it")
   func ignoring() throws {
     let folder = try Folder()
     #expect(try Command.run("convert", Command.samples + "/FriendInfo/FriendInfo.csvstore", folder("f.xml")).code == 0)
@@ -116,7 +116,7 @@ import Testing
         && near.errors.contains("FriendInfo.xcdatamodel: "), "\(near.errors)")
   }
 
-  @Test("a store stands for the model that it carries, alone and in a search")
+  @Test("a store can be used as the model that it carries, alone and in a search")
   func stores() throws {
     let folder = try Folder()
     try FileManager.default.copyItem(atPath: Command.company, toPath: folder("a.xml"))

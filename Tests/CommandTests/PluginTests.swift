@@ -33,7 +33,7 @@ enum BadPlugin {
     return path
   }
 
-  @Test("what is no library is refused, with the reason")
+  @Test("a file that is not a library is refused, with the reason")
   func noLibrary() throws {
     let folder = try Self.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -84,7 +84,7 @@ enum BadPlugin {
   ]
 
   @Test(
-    "what does not fit is refused with both sides named, before it is asked for its formats",
+    "an incompatible plug-in is refused with both sides named, before its formats are registered",
     .enabled(if: BadPlugin.compiler != nil), arguments: bad)
   func refusals(_ name: String, _ source: String, _ word: String) throws {
     let folder = try Self.folder()
@@ -269,7 +269,7 @@ enum BadPlugin {
   }
 
   @Test(
-    "each kind of package has the sample's frame and records of its own",
+    "each kind of package has the sample's structure and its own records",
     arguments: [
       ("text", "LineWriter.swift", "layout | one file"), ("binary", "RecordWriter.swift", "layout | one file"),
       ("folder", "ObjectLine.swift", "layout | a directory"),

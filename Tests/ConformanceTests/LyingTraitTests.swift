@@ -107,7 +107,7 @@ extension Harness {
   ]
 }
 
-@Suite("Traits are held to what they say", .enabled(if: Harness.isReady)) struct LyingTraitTests {
+@Suite("Declared traits are verified", .enabled(if: Harness.isReady)) struct LyingTraitTests {
   struct Lie: Sendable, CustomTestStringConvertible {
     var trait: String
     var fault: String

@@ -128,7 +128,8 @@ final class JUnitReader: NSObject, XMLParserDelegate {
     return ConformanceReport(storeType: "Calm", checks: checks, results: ConformanceRun(checks).results())
   }
 
-  @Test("text, JSON, JUnit and HTML of one run tell of the same checks the same outcomes", arguments: [false, true])
+  @Test(
+    "text, JSON, JUnit and HTML of one run report the same checks with the same outcomes", arguments: [false, true])
   func agree(_ isReal: Bool) throws {
     let report = isReal ? try Self.run() : Self.invented
     let expected = Dictionary(uniqueKeysWithValues: report.results.map { ($0.id, $0.outcome.rawValue) })
@@ -256,7 +257,7 @@ final class JUnitReader: NSObject, XMLParserDelegate {
     #expect(!Self.invented.html.contains("<&>"))
   }
 
-  @Test("nothing run is no success, nor is a run of which everything was blocked")
+  @Test("a run without checks is not a success, nor is a run in which every check was blocked")
   func nothing() throws {
     #expect(!ConformanceReport(storeType: "Calm", checks: [], results: ConformanceRun([]).results()).isSuccess)
     let check = try Harness.check("REG-02")

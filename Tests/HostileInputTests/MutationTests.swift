@@ -20,7 +20,7 @@ import Testing
   }
 
   @Test(
-    "each is refused with a typed error that has a place, or read as a value that survives a round trip",
+    "each is refused with a typed error that has a location, or read as a value that survives a round trip",
     .timeLimit(.minutes(10)),
     arguments: HostileReader.allCases)
   func bounded(_ reader: HostileReader) throws {

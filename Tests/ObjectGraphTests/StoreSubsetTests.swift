@@ -103,7 +103,7 @@ import Testing
     #expect(all(part).count == nodes.count - 1 - 5)
   }
 
-  @Test("a closure takes along all that can be reached, and nothing else")
+  @Test("a closure includes everything reachable, and nothing else")
   func closure() throws {
     let whole = try stack()
     let (report, part) = try write(whole, subset("Badge", related: .closure))
@@ -159,7 +159,7 @@ import Testing
     #expect(report.selections.isEmpty)
   }
 
-  @Test("an unknown entity and a predicate that cannot be asked are refused, and nothing is written")
+  @Test("an unknown entity and a predicate that cannot be evaluated are refused, and nothing is written")
   func refusals() throws {
     let whole = try stack()
     let unknown = try #require(throws: ManagedObjectError.self) { try write(whole, subset("Persn", related: .closure)) }

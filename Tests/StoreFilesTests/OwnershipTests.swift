@@ -123,7 +123,7 @@ private struct User {
   }
 
   @Test(
-    "a save that would lock somebody out is refused, and nothing is changed",
+    "a save by which a user would lose access is refused, and nothing is changed",
     .enabled(if: isRoot, "only root can be other users"),
     arguments: [
       // The group's members could write, and others cannot: a stranger who may write by a list cannot give the file to
@@ -286,7 +286,7 @@ private struct User {
   }
 
   @Test(
-    "of a directory only its owner may search, nobody else can read the files; nor can another group, or a list's mask widen it"
+    "if only its owner may search a directory, nobody else can read the files; neither another group nor a list's mask changes that"
   )
   func folderCeiling() throws {
     try #require(asf_umask() == 0o022, "this is about the mask 022")

@@ -32,7 +32,7 @@ import Testing
   }
 
   @Test(
-    "a number's empty cell in quotes is no number",
+    "a quoted empty cell is not a number",
     arguments: ["Integer 16", "Double", "Date", "Boolean", "UUID", "Decimal"])
   func quotedNothing(_ type: String) throws {
     let error = try OpenCSV.failure(try folder.write("id:Reference,x:\(type)\n1,\"\"\n"))
@@ -41,7 +41,7 @@ import Testing
   }
 
   @Test(
-    "line breaks, quotes, delimiters, blanks at the ends and NUL come back",
+    "line breaks, quotes, delimiters, leading and trailing spaces and NUL are preserved",
     arguments: [
       "a\nb", "a\r\nb", "\r", "\"", "\"\"", ",", " a", "a ", "\t", "\0", "\u{FEFF}a", ";|", "'", "\\n",
     ])
@@ -153,7 +153,7 @@ import Testing
   }
 
   @Test(
-    "in a file of somebody else's the same is refused in the same place",
+    "in a third-party file the same is refused at the same location",
     arguments: refusals.filter { $0.type != "Undefined" })
   func refusedInForeign(_ refusal: Refusal) throws {
     let path = try folder.write("name;value\n\"two\nlines\";\nx;\(refusal.cell)\n")

@@ -47,7 +47,7 @@ struct Damage: Sendable, CustomTestStringConvertible {
     Damage(file: "edited.csvstore", code: .changedOnDisk, line: nil, words: ["Person.csv", "edited=accept"]),
   ]
 
-  @Test("a damaged store is refused with its place and reason", arguments: all)
+  @Test("a damaged store is refused with its location and reason", arguments: all)
   func refused(_ damage: Damage) throws {
     let coordinator = PersistentStoreCoordinator(registry: .builtIn)
     do {
@@ -94,7 +94,7 @@ struct Damage: Sendable, CustomTestStringConvertible {
       ).isEmpty)
   }
 
-  @Test("an edited folder is taken as it is where that is asked for")
+  @Test("an edited directory is read unchanged on request")
   func accepted() throws {
     let coordinator = PersistentStoreCoordinator(registry: .builtIn)
     let store = try coordinator.addPersistentStore(

@@ -33,7 +33,7 @@ import Testing
     }
   }
 
-  @Test("with a bit changed, a store is read, or refused with its place", arguments: 0..<8)
+  @Test("with a bit changed, a store is read, or refused with its location", arguments: 0..<8)
   func flipped(_ bit: Int) throws {
     var bytes = try Self.company()
     var refused = 0
@@ -166,7 +166,7 @@ import Testing
 
   // MARK: Well-formed and wrong
 
-  @Test("an entity that stands twice is refused")
+  @Test("a duplicate entity is refused")
   func entityTwice() throws {
     let bytes = try PropertyListSupport.store { writer throws(PersistentStoreError) in
       let one = try writer.person(references: [1], columns: [])
@@ -177,7 +177,7 @@ import Testing
     #expect(error.code == .malformed && error.message.contains("Person twice"), "\(error)")
   }
 
-  @Test("a column that stands twice is refused")
+  @Test("a duplicate column is refused")
   func columnTwice() throws {
     let bytes = try PropertyListSupport.store { writer throws(PersistentStoreError) in
       // The second has fewer: what the first left would reach behind its end.
@@ -214,7 +214,7 @@ import Testing
   }
 
   @Test(
-    "a decimal written another way becomes the one way that there is", arguments: ["1e5", "+1.5", "007", "-0", "1."])
+    "a decimal in another spelling is written in the canonical one", arguments: ["1e5", "+1.5", "007", "-0", "1."])
   func decimals(_ text: String) throws {
     let bytes = try PropertyListSupport.store { writer throws(PersistentStoreError) in
       let column = try writer.entries([

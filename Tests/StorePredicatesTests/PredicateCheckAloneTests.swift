@@ -2,7 +2,7 @@ import StorePredicates
 import Testing
 
 /// Predicates are held to a model by this target alone, which knows no plan of the object graph.
-@Suite("Predicates held to a model without an object graph") struct PredicateCheckAloneTests {
+@Suite("Predicates checked against a model without an object graph") struct PredicateCheckAloneTests {
   static func person() throws -> Entity {
     let model = try ManagedObjectModel(
       ModelDescription(

@@ -4,7 +4,7 @@ import Testing
 
 @testable import StorePredicates
 
-@Suite("Predicates held to an entity") struct PredicateCheckTests {
+@Suite("Predicates checked against an entity") struct PredicateCheckTests {
   static func entity(_ name: String) throws -> Entity { try #require(CompanyGraph.model.entity(named: name)) }
 
   struct Case: CustomTestStringConvertible {
@@ -93,7 +93,7 @@ import Testing
   }
 
   @Test(
-    "keys and comparisons are counted as they are met, in every text of public code",
+    "keys and comparisons are counted in the order in which they are visited, in every text of public code",
     .enabled(if: PredicateCorpus.isThere))
   func marks() throws {
     var count = 0

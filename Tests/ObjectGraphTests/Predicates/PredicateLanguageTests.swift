@@ -60,7 +60,7 @@ import Testing
     }
   }
 
-  @Test("arguments are taken in turn, of the right kinds, neither too few nor too many")
+  @Test("arguments are used in order, with the right types, neither too few nor too many")
   func arguments() throws {
     let predicate = try FetchPredicate(format: "%K == %@ AND age > %d AND x IN %@", "a.b", "it's", 5, [1, 2])
     #expect(predicate == (try FetchPredicate(format: "a.b == \"it's\" AND age > 5 AND x IN {1, 2}")))
@@ -197,12 +197,12 @@ import Testing
     }
   }
 
-  @Test("arguments by number are refused, not taken in turn")
+  @Test("arguments by number are refused, not used in order")
   func numberedArguments() {
     #expect(throws: PredicateFormatError.self) { try FetchPredicate(format: "%2$@ == %1$@", "a", "b") }
   }
 
-  @Test("long flat chains are no problem")
+  @Test("long flat chains are accepted")
   func longChains() throws {
     let text = (0..<5000).map { "a == \($0)" }.joined(separator: " OR ")
     guard case .or(let parts) = try FetchPredicate(format: text) else {

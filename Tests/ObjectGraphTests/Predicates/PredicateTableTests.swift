@@ -234,7 +234,7 @@ enum PredicateTable {
   }
 
   @Test(
-    "what cannot be asked is refused with the reason",
+    "a predicate that cannot be evaluated is refused with the reason",
     arguments: [
       ("nmae == 'x'", "did you mean 'name'"), ("tasks.title == 'x'", "ANY, ALL"), ("tasks == 5", "ANY, ALL"),
       ("name.foo == 1", "continues"), ("name + 1 == 2", "numbers"), ("tasks.@sum.title == 1", "numbers"),
@@ -262,7 +262,7 @@ enum PredicateTable {
     }
   }
 
-  @Test("being looked at by a fetch does not fire a fault")
+  @Test("a fetch that examines an object does not fire a fault")
   func noFiring() throws {
     let stack = try Stack()
     try PredicateTable.fill(stack)
