@@ -2,6 +2,7 @@ import ArgumentParser
 import CommandSupport
 import StoreCodecs
 import StoreCoordination
+import StoreMigration
 
 struct Diff: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -9,6 +10,11 @@ struct Diff: ParsableCommand {
     discussion: """
       Objects are matched by entity and reference. Values are compared to the bit and the Unicode scalar, ordered
       relationships in their order, metadata key by key, the stores' UUIDs too.
+
+      With --ignore-model the stores may have different models: what only one has is listed, not compared, and what was
+      renamed is compared with what it was.
+
+        atomicstore diff lib.xml lib3.xml --ignore-model
       """)
   @Argument(help: "The one store; - for standard input, for one of both.") var first: String
   @Argument(help: "The other.") var second: String
@@ -17,6 +23,10 @@ struct Diff: ParsableCommand {
   @Flag(name: .customLong("ignore-metadata"), help: "Do not compare metadata.") var ignoreMetadata = false
   @Flag(name: .customLong("ignore-name-case"), help: "Take names that differ only in case for the same.")
   var ignoreNameCase = false
+  @Flag(
+    name: .customLong("ignore-model"),
+    help: "List the entities and properties that only one side's model has, and compare the others.")
+  var ignoreModel = false
   @Flag(help: "Print nothing; the exit code tells.") var quiet = false
   @OptionGroup var common: CommonOptions
 
@@ -26,14 +36,23 @@ struct Diff: ParsableCommand {
       guard first != "-" || second != "-" else {
         throw CommandFailure("standard input can be one of both only", exitCode: 64)
       }
-      let (one, left) = try reading.open(first)
-      let (other, right) = try reading.open(second)
-      defer { withExtendedLifetime((one, other)) {} }
+      let (firstCoordinator, left) = try reading.open(first)
+      let (secondCoordinator, right) = try reading.open(second)
+      defer { withExtendedLifetime((firstCoordinator, secondCoordinator)) {} }
+      var one = StoreSnapshot(nodes: left.nodes, metadata: left.metadata)
+      let other = StoreSnapshot(nodes: right.nodes, metadata: right.metadata)
+      var models: ModelsBeside?
+      if ignoreModel {
+        let found = ModelsBeside(left.model, right.model, names: (first, second))
+        one.nodes = try found.aligned(one.nodes, store: left.identifier)
+        models = found
+        if !quiet, !common.json { try Talk.put(found.lines.map { $0 + "\n" }.joined()) }
+      }
       let differences = GraphComparison.differences(
-        StoreSnapshot(nodes: left.nodes, metadata: left.metadata),
-        StoreSnapshot(nodes: right.nodes, metadata: right.metadata),
+        one, other,
         options: .init(
-          comparesIdentity: !ignoreUUID, comparesMetadata: !ignoreMetadata, ignoresNameCase: ignoreNameCase))
+          comparesIdentity: !ignoreUUID, comparesMetadata: !ignoreMetadata, ignoresNameCase: ignoreNameCase)
+      ).filter { models?.concerns($0) ?? true }
       // A reader that has had enough changes nothing about the answer.
       do { try show(differences) } catch is ExitCode {}
       if !differences.isEmpty { throw ExitCode(1) }

@@ -17,7 +17,7 @@ package enum Arguments {
   package static let dashHint =
     "A file whose name begins with '-' is written as ./-name, or after --; a value that does as --option=-value."
   /// The options whose value may begin with a dash without that.
-  private static let dashedValues: Set<String> = ["--sort", "--limit", "--offset"]
+  private static let dashedValues: Set<String> = ["--sort", "--limit", "--offset", "-o", "--output"]
 
   /// Whether errors of parsing are asked for as JSON too: nobody has parsed that yet.
   package static var askForJSON: Bool { CommandLine.arguments.dropFirst().prefix { $0 != "--" }.contains("--json") }
@@ -51,7 +51,9 @@ package enum Arguments {
   private static func checkDashes(_ words: ArraySlice<String>) throws {
     for place in words.indices {
       let word = words[place]
-      guard word.count > 1, word.hasPrefix("-"), !word.hasPrefix("--"), word != "-h", word != "-help" else { continue }
+      guard word.count > 1, word.hasPrefix("-"), !word.hasPrefix("--"), !["-h", "-help", "-o"].contains(word) else {
+        continue
+      }
       if place > words.startIndex, dashedValues.contains(words[place - 1]) { continue }
       throw CommandFailure("'\(word)' is not an option\n  \(dashHint)", exitCode: 64, json: askForJSON)
     }

@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StorePredicates
 
 extension ManagedObject {
   /// Checks a value for a property: the model's rules first, then the object's own, ``validate(_:forKey:)``, which may

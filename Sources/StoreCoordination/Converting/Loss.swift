@@ -18,6 +18,8 @@ public struct Loss: Sendable, Hashable, CustomStringConvertible {
     case storeIdentity = "store-identity"
     /// A relationship.
     case relationshipDropped = "relationship-dropped"
+    /// An attribute that the new model does not have.
+    case attributeDropped = "attribute-dropped"
     /// An entity with all its objects.
     case entityDropped = "entity-dropped"
   }
