@@ -27,6 +27,12 @@ struct Diff: ParsableCommand {
     name: .customLong("ignore-model"),
     help: "List the entities and properties that only one side's model has, and compare the others.")
   var ignoreModel = false
+  @Option(name: .customLong("entity"), help: "Compare objects of this entity only. May be repeated.")
+  var entities: [String] = []
+  @Option(
+    name: .customLong("ignore"), help: "A property that is not compared, PROPERTY or ENTITY.PROPERTY. May be repeated.")
+  var ignored: [String] = []
+  @Flag(help: "Print how many objects of each entity differ, rather than each difference.") var summary = false
   @Flag(help: "Print nothing; the exit code tells.") var quiet = false
   @OptionGroup var common: CommonOptions
 
@@ -52,7 +58,7 @@ struct Diff: ParsableCommand {
         one, other,
         options: .init(
           comparesIdentity: !ignoreUUID, comparesMetadata: !ignoreMetadata, ignoresNameCase: ignoreNameCase)
-      ).filter { models?.concerns($0) ?? true }
+      ).filter { (models?.concerns($0) ?? true) && isAsked($0) }
       // A reader that has had enough changes nothing about the answer.
       do { try show(differences) } catch is ExitCode {}
       if !differences.isEmpty { throw ExitCode(1) }
@@ -66,8 +72,58 @@ struct Diff: ParsableCommand {
     }
   }
 
+  /// Whether a difference is of what is to be compared.
+  private func isAsked(_ difference: GraphDifference) -> Bool {
+    guard let object = difference.object else { return entities.isEmpty }
+    guard entities.isEmpty || entities.contains(object.entityName) else { return false }
+    guard difference.kind == .changed, let key = difference.key else { return true }
+    return !ignored.contains(key) && !ignored.contains("\(object.entityName).\(key)")
+  }
+
+  /// Objects by entity and kind of difference; an object that differs in several properties counts once.
+  private func counts(_ differences: [GraphDifference]) -> [(entity: String, inserted: Int, deleted: Int, changed: Int)] {
+    var objects: [String: (inserted: Int, deleted: Int, changed: Set<ReferenceObject>)] = [:]
+    for difference in differences {
+      guard let object = difference.object else { continue }
+      switch difference.kind {
+      case .inserted: objects[object.entityName, default: (0, 0, [])].inserted += 1
+      case .deleted: objects[object.entityName, default: (0, 0, [])].deleted += 1
+      case .changed: objects[object.entityName, default: (0, 0, [])].changed.insert(object.reference)
+      case .metadata, .identity: break
+      }
+    }
+    return objects.sorted { ScalarString($0.key) < ScalarString($1.key) }.map {
+      ($0.key, $0.value.inserted, $0.value.deleted, $0.value.changed.count)
+    }
+  }
+
+  private func showSummary(_ differences: [GraphDifference]) throws {
+    let counts = counts(differences)
+    let others = differences.filter { $0.object == nil }
+    if common.json {
+      let entities = counts.map { count in
+        (
+          count.entity,
+          JSONValue.object([
+            ("inserted", .integer(count.inserted)), ("deleted", .integer(count.deleted)),
+            ("changed", .integer(count.changed)),
+          ])
+        )
+      }
+      let answer = JSONValue.object([("entities", .object(entities)), ("metadata", .integer(others.count))])
+      return try Talk.put(answer.text + "\n")
+    }
+    var text = ""
+    for count in counts {
+      text += "\(count.entity): \(count.inserted) inserted, \(count.deleted) deleted, \(count.changed) changed\n"
+    }
+    if !others.isEmpty { text += "metadata: \(others.count) differ\n" }
+    try Talk.put(text)
+  }
+
   private func show(_ differences: [GraphDifference]) throws {
     guard !quiet else { return }
+    if summary { return try showSummary(differences) }
     if common.json { return try Talk.put(JSONValue.array(differences.map(\.json)).text + "\n") }
     try Talk.stream { writer in
       for difference in differences {

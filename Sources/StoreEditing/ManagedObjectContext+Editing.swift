@@ -81,17 +81,23 @@ extension ManagedObjectContext {
     switch (property, assignment.source) {
     case (.attribute(let attribute), .text(let text)): return try read(text, attribute.type, place)
     case (.attribute(let attribute), .expression(let expression)):
-      return try stored(try evaluate(expression, object), attribute.type, place)
+      return try stored(try evaluate(expression, object, place), attribute.type, place)
     case (.relationship(let relationship), .text(let text)): return try objects(text, relationship, object, place)
     case (.relationship(let relationship), .expression(let expression)):
-      return try objects(try evaluate(expression, object), relationship, place)
+      return try objects(try evaluate(expression, object, place), relationship, place)
     case (.fetchedProperty, _):
       throw PersistentStoreError(.invalidOption, "a fetched property is computed, and cannot be set", at: place)
     }
   }
 
-  private func evaluate(_ expression: FetchExpression, _ object: ManagedObject) throws -> PredicateValue {
-    try PredicateEvaluator(object).value(of: expression)
+  private func evaluate(
+    _ expression: FetchExpression, _ object: ManagedObject, _ place: StoreLocation
+  ) throws(PersistentStoreError) -> PredicateValue {
+    do throws(PredicateEvaluationError) {
+      return try PredicateEvaluator(object).assignedValue(of: expression)
+    } catch {
+      throw PersistentStoreError(.invalidValue, error.message, at: place, underlying: nil)
+    }
   }
 
   // MARK: Attributes

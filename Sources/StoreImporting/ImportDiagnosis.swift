@@ -20,6 +20,9 @@ final class ImportDiagnosis {
     var key: ReferenceObject
     /// The join table and its file's name, for one of its records.
     var join: (index: Int, file: String)?
+    /// For a record of a join table: whether this is the object whose relationship it is. It must be one of the
+    /// imported records.
+    var isOwner = false
   }
   private let limit: Int?
   private(set) var problems: [(table: Int, problem: ImportProblem)] = []
@@ -85,7 +88,7 @@ final class ImportDiagnosis {
         } else {
           note(link, "\(link.key) is a \(entity.name), not a \(destination.name)", job)
         }
-      } else if job.exists(link.key, destination: link.destination) {
+      } else if !link.isOwner, job.exists(link.key, destination: link.destination) {
         continue
       } else if job.importer.existing == nil, !roots.contains(link.root) {
         let name = job.model.entity(at: link.destination).name

@@ -49,11 +49,11 @@ extension ImportPass {
       throw PersistentStoreError(
         .invalidOption, "there is no column '\(missing)'; there are " + columns.joined(separator: ", "))
     }
-    func add(_ column: Int, _ key: ReferenceObject, _ entity: Entity, _ field: ImportField) {
+    func add(_ key: ReferenceObject, _ entity: Entity, _ field: ImportField, isOwner: Bool) {
       diagnosis?.links.append(
         .init(
           table: plan.source, number: nil, field: field, root: entity.root.index, destination: entity.index,
-          property: slot.name, key: key, join: (index, join.source.name)))
+          property: slot.name, key: key, join: (index, join.source.name), isOwner: isOwner))
     }
     var record = ImportRecord()
     // A pair that cannot be read is an error of the file: it belongs to no record that could be left out.
@@ -62,8 +62,8 @@ extension ImportPass {
         let other = try key(record, [to], roots.1, reader.bytes)
       else { continue }
       result.add(other, for: one)
-      add(from, one, plan.entity, record.fields[from])
-      add(to, other, destination, record.fields[to])
+      add(one, plan.entity, record.fields[from], isOwner: true)
+      add(other, destination, record.fields[to], isOwner: false)
     }
     return result
   }

@@ -27,7 +27,7 @@ import Testing
       "set", "lib3.xml", "--entity", "Book", "--where", "price > 20", "price=price * 0.9", "--dry-run", in: folder.path)
     #expect(dry.code == 0, "\(dry.errors)")
     let lines = dry.output.split(separator: "\n")
-    #expect(lines.count == 4 && lines[0] == "~ Book/3.price: 24.90 → 22.410", "\(dry.output)")
+    #expect(lines.count == 4 && lines[0] == "~ Book/3.price: 24.90 → 22.41", "\(dry.output)")
     #expect(try Data(contentsOf: URL(filePath: folder("lib3.xml"))) == before)
     let prices = try Command.run("fetch", "lib3.xml", "--entity", "Book", "--json", in: folder.path)
     #expect(
@@ -127,6 +127,41 @@ import Testing
       """)
     #expect(
       conflict.code != 0 && conflict.errors.contains("Book/2.price: 3 or 2"), "\(conflict.errors)\(conflict.output)")
+  }
+
+  @Test("diff by entity, without a property, and as a summary")
+  func comparing() throws {
+    let folder = try Folder()
+    try Self.library(folder)
+    let edited = try Command.run(
+      "set", "lib.xml", "--entity", "Book", "--where", "price > 20", "price=price + 1", "inPrint=FALSE", "-o", "new.xml",
+      in: folder.path)
+    #expect(edited.code == 0, "\(edited.errors)")
+    func diff(_ options: String...) throws -> Command.Result {
+      try Command.run(arguments: ["diff", "lib.xml", "new.xml"] + options, in: folder.path)
+    }
+    #expect(try diff("--summary").output == "Book: 0 inserted, 0 deleted, 4 changed\n")
+    #expect(try diff("--entity", "Author").code == 0)
+    #expect(try diff("--ignore", "price", "--ignore", "Book.inPrint").code == 0)
+    #expect(try diff("--ignore", "price").output.contains("~ Book/3.inPrint: true → false\n"))
+    let json = try #require(try diff("--summary", "--json").json() as? [String: Any])
+    #expect((json["entities"] as? [String: [String: Int]])?["Book"]?["changed"] == 4)
+  }
+
+  @Test("anonymise makes a copy with other values, the same by the same salt")
+  func anonymising() throws {
+    let folder = try Folder()
+    try Self.library(folder)
+    for name in ["a.xml", "b.xml"] {
+      let made = try Command.run(
+        "anonymise", "lib.xml", "Author.name=hash", "Book.title=mask", "--salt", "s", "-o", name, in: folder.path)
+      #expect(made.code == 0, "\(made.errors)")
+    }
+    #expect(try Command.run("diff", "a.xml", "b.xml", in: folder.path).code == 0)
+    #expect(try !String(contentsOfFile: folder("a.xml"), encoding: .utf8).contains("Zola"))
+    for arguments in [["Author.name=hash", "-o", "c.xml"], ["Author.name=mask"], ["name=mask", "-o", "c.xml"]] {
+      #expect(try Command.run(arguments: ["anonymise", "lib.xml"] + arguments, in: folder.path).code == 64)
+    }
   }
 
   @Test("merge on the command line: nothing matched, a rule, usage")

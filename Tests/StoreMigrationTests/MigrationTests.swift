@@ -143,7 +143,7 @@ import Testing
           properties: [
             Self.attribute("name", .uri), Self.attribute("age", .integer16, optional: false),
             Self.attribute("mail", optional: false), Self.relationship("nick", to: "Pet", inverse: nil),
-            Self.relationship("pets", to: "Pet", inverse: "owner"),
+            Self.relationship("pets", to: "Pet", inverse: nil),
           ]),
         EntityDescription(
           name: "Pet",
@@ -337,7 +337,11 @@ import Testing
       return store.nodes
     }
     let broken = try Self.model(
-      EntityDescription(name: "Person", properties: [Self.attribute("x", optional: false)]), pet)
+      EntityDescription(
+        name: "Person",
+        properties: [
+          Self.attribute("x", optional: false), Self.relationship("pets", to: "Pet", inverse: "owner", many: true),
+        ]), pet)
     #expect(throws: MigrationError.self) { _ = try open(MigrationPlan([.inferred(to: broken)]), broken) }
     #expect(
       try PersistentStoreCoordinator(registry: .builtIn).addPersistentStore(at: path, isReadOnly: true).nodes.count == 4

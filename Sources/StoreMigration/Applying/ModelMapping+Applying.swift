@@ -317,12 +317,13 @@ struct MappingApplication {
       let node = NodeHandle(entity: source.index, row: row)
       let evaluator = PredicateEvaluator(NodeSubject(nodes, node, store: store), now: now)
       do {
-        var value = try Self.stored(try evaluator.value(of: expression), type)
+        var value = try Self.stored(try evaluator.assignedValue(of: expression), type)
         if value.isNull, let replacement = property.replacementForNull { value = replacement }
         if !value.isNull { try builder.set(value, entity: destination.index, row: row, slot: slot.index) }
       } catch {
         failed += 1
-        if first == nil { first = (node, "\(error)") }
+        let message = (error as? PredicateEvaluationError)?.message ?? (error as? PersistentStoreError)?.message
+        if first == nil { first = (node, message ?? "\(error)") }
       }
     }
     guard let first else { return }

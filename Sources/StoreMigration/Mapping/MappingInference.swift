@@ -55,7 +55,11 @@ struct MappingInference {
         continue
       }
       let free = source.entities.filter { !used.contains($0.index) }
-      let byCanonical = free.filter { canonical($0) == canonical(entity) }
+      var byCanonical = free.filter { canonical($0) == canonical(entity) }
+      // Of several the one that has kept its name.
+      if let same = byCanonical.first(where: { ScalarString($0.name) == ScalarString(entity.name) }) {
+        byCanonical = [same]
+      }
       if byCanonical.count > 1 {
         note(entity, nil, "it may have been \(byCanonical.map(\.name).joined(separator: " or "))")
         continue
@@ -123,7 +127,8 @@ struct MappingInference {
         continue
       }
       let free = old.slots.filter { !used.contains($0.index) }
-      let byCanonical = free.filter { canonical($0) == canonical(slot) }
+      var byCanonical = free.filter { canonical($0) == canonical(slot) }
+      if let same = byCanonical.first(where: { ScalarString($0.name) == ScalarString(slot.name) }) { byCanonical = [same] }
       if byCanonical.count > 1 {
         note(entity, slot.name, "it may have been \(byCanonical.map(\.name).joined(separator: " or "))")
         continue
@@ -173,7 +178,8 @@ struct MappingInference {
     let other = destination.entity(at: slot.destination)
     guard let old = sources[other.index] else { return false }
     let inverse = other.slots[slot.inverseSlot]
-    let name = renamingIdentifier(inverse) ?? inverse.name
+    let named = options.file?.entities[other.name]?.properties[inverse.name]?.from
+    let name = named ?? renamingIdentifier(inverse) ?? inverse.name
     return old.slot(named: name) != nil || old.slot(named: inverse.name) != nil
   }
 
