@@ -19,7 +19,7 @@ final class Employee: ManagedObject {
   @Managed("department") var department: Department?
 
   override func validate(_ value: inout Any?, forKey key: String) throws {
-    // Names are kept without blanks around them, whoever enters them.
+    // Trim white space around names, wherever they come from.
     if key == "name", let name = value as? String { value = name.trimmingCharacters(in: .whitespaces) }
   }
 }

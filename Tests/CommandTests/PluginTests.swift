@@ -239,7 +239,7 @@ enum BadPlugin {
     "each kind of package has the sample's frame and records of its own",
     arguments: [
       ("text", "LineWriter.swift", "layout | one file"), ("binary", "RecordWriter.swift", "layout | one file"),
-      ("folder", "ObjectLine.swift", "layout | a folder"),
+      ("folder", "ObjectLine.swift", "layout | a directory"),
     ])
   func kinds(_ kind: String, _ file: String, _ trait: String) throws {
     let folder = try Self.folder()

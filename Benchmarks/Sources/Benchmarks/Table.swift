@@ -49,7 +49,7 @@ struct Table {
     var lines: [String] = []
     for objects in sizes {
       lines.append("\(objects) objects")
-      lines.append(line(["", "median s", "least s", "peak MB", "ratio", "of CPU", "aim", "", "against"]))
+      lines.append(line(["", "median s", "min s", "peak MB", "ratio", "of CPU", "target", "", "compared with"]))
       var section = ""
       for row in rows where row.objects == objects {
         if row.section != section {
@@ -110,7 +110,7 @@ struct Table {
   /// A line for each measurement, three columns for each size.
   var markdown: String {
     var lines: [String] = []
-    let heads = ["", "against", "aim"] + sizes.flatMap { ["\(grouped($0)): s", "ratio", "MB"] }
+    let heads = ["", "compared with", "target"] + sizes.flatMap { ["\(grouped($0)): s", "ratio", "MB"] }
     func append(_ cells: [String]) { lines.append("| " + cells.joined(separator: " | ") + " |") }
     append(heads)
     lines.append("|" + heads.indices.map { $0 < 2 ? "---|" : "---:|" }.joined())
@@ -149,8 +149,8 @@ struct Table {
     }
     lines.append("")
     lines.append(
-      "Seconds are the median, in brackets the least; MB the peak of the whole process, in brackets the bytes an object beyond it. "
-        + "Ratios are the median of each round's own: **met**, *not met*. ¹ measured once.")
+      "Seconds are the median, in parentheses the minimum; MB is the peak of the whole process, in parentheses the bytes per object "
+        + "beyond it. Ratios are the median of the ratios of each round: **met**, *not met*. ¹ measured once.")
     lines += notes.map { "\n" + $0 }
     return lines.joined(separator: "\n")
   }

@@ -25,7 +25,7 @@ enum Indexed {
     func best(_ make: (Int) -> String, _ numbers: Range<Int>) throws -> Double {
       try numbers.map { try time(make($0)) }.min() ?? 0
     }
-    print("microseconds, the least            looked through   making it     with it   after a save")
+    print("microseconds, minimum                        scan    building     with it   after a save")
     var lines: [String] = []
     var later: [(Int) -> String] = []
     for (name, make) in questions {

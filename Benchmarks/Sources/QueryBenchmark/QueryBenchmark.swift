@@ -101,11 +101,11 @@ func makeQueries() -> [Query] {
       #Predicate<Employee> { ($0.title.starts(with: "Director") || $0.rating < 0.5) && !$0.active }
     ) { $0.count { ($0.title.hasPrefix("Director") || $0.rating < 0.5) && !$0.active } },
     counted(
-      "count: a text, plain", "office == 'Department 7'", "WHERE office = 'Department 7'",
+      "count: equality of a string", "office == 'Department 7'", "WHERE office = 'Department 7'",
       #Predicate<Employee> { $0.office == "Department 7" }
     ) { $0.count { $0.office == "Department 7" } },
     counted(
-      "count: the same, of the department", "department.name == 'Department 7'",
+      "count: the same, of the department's name", "department.name == 'Department 7'",
       "JOIN department ON department.id = employee.department WHERE department.name = 'Department 7'",
       #Predicate<Employee> { $0.department.name == "Department 7" }
     ) { $0.count { $0.department.name == "Department 7" } },

@@ -21,7 +21,7 @@ func person(_ name: String, in context: ManagedObjectContext) throws -> ManagedO
   return person
 }
 
-/// To establish a friendship an object is made; if the feeling is mutual, two.
+/// Creates one FriendInfo for a friendship; a mutual friendship has two.
 func befriend(_ source: ManagedObject, _ friend: ManagedObject, ranking: Int) throws {
   guard let context = source.managedObjectContext else { return }
   let info = try context.insertNewObject(forEntityName: "FriendInfo")
