@@ -99,7 +99,10 @@ public struct StoreConverter: Sendable {
     /// In what the result differs from the source.
     public var differences: [GraphDifference]
     /// Creates an error.
-    public init(differences: [GraphDifference]) { self.differences = differences }
+    public init(targetType: String, differences: [GraphDifference]) {
+      self.targetType = targetType
+      self.differences = differences
+    }
     public var description: String {
       "the format \(targetType) does not keep all of it: what it wrote does not read back equal; nothing was written:\n"
         + differences.prefix(20).map { "  \($0)" }.joined(separator: "\n")
@@ -212,6 +215,8 @@ public struct StoreConverter: Sendable {
     var type: String
     var configurationName: String?
     var notes: [StoreSelection.Note]
+    /// What the store's format left out when it loaded.
+    var loadNotes: [LoadNote] = []
     /// What the target must still be, for a graph that takes the place of the store it was made of.
     var replaced: FileIdentity?
   }
@@ -224,7 +229,8 @@ public struct StoreConverter: Sendable {
     }
     return SourceGraph(
       nodes: nodes, metadata: store.metadata, path: store.path, type: store.type,
-      configurationName: store.configurationName, notes: store.readNotes + left)
+      configurationName: store.configurationName, notes: store.readNotes + left,
+      loadNotes: store.loadNotes)
   }
 
   /// Where a result goes.
@@ -321,7 +327,7 @@ public struct StoreConverter: Sendable {
     }
     let snapshot = selection?.snapshot ?? whole
     let keepsMetadata = format.traits.keepsMetadata && selection?.keepsMetadata ?? true
-    let notLoaded = store.loadNotes.filter(\.isLoss).map {
+    let notLoaded = source.loadNotes.filter(\.isLoss).map {
       Loss(kind: .notLoaded, subject: "\($0.subject): \($0.text)", count: $0.count, example: $0.example)
     }
     let losses = format.traits.losses(for: snapshot, includingMetadata: selection?.keepsMetadata ?? true) + notLoaded
@@ -334,7 +340,7 @@ public struct StoreConverter: Sendable {
       },
       identifier: metadata.uuid, losses: losses, selections: source.notes + (selection?.notes ?? []),
       bytesWritten: 0,
-      notes: store.loadNotes.filter { !$0.isLoss }, isDryRun: isDryRun)
+      notes: source.loadNotes.filter { !$0.isLoss }, isDryRun: isDryRun)
 
     progress?(.writing)
     let staged = try makeStaged(source, destination, format.layout)
