@@ -17,7 +17,7 @@ private final class NamedPerson: ManagedObject, Managed {
   func ownProtocol() throws {
     let stack = try Stack()
     stack.coordinator.setManagedObjectClass(NamedPerson.self, forEntityName: NamedPerson.entityName)
-    let person = try #require(try stack.insert("Person") as? NamedPerson)
+    let person = NamedPerson(context: ManagedObjectContext(stack.coordinator))
     person.name = "Ada"
     #expect(try person.value(forKey: "name") as? String == "Ada")
   }

@@ -54,7 +54,8 @@ extension ExactText {
     return value
   }
 
-  /// The seconds that a zone at the end of a date is ahead of UTC: `Z`, `+02`, `+02:00`, ` -0330`. Nil if it is not a zone.
+  /// The seconds that a zone at the end of a date is ahead of UTC: `Z`, `+02`, `+02:00`, ` -0330`. Nil if it is not a
+  /// zone.
   private static func zoneOffset(_ bytes: Span<UInt8>, _ start: Int) -> Int? {
     var index = start
     if index == bytes.count - 1, bytes[index] == UInt8(ascii: "Z") { return 0 }
