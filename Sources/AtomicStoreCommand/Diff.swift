@@ -25,7 +25,7 @@ struct Diff: ParsableCommand {
 
   func run() throws {
     do {
-      try Tool.load(common.plugins)
+      try Tool.load(common.plugins, searches: !common.ignoresInstalledPlugins)
       guard first != "-" || second != "-" else {
         throw CommandFailure("standard input can be one of both only", exitCode: 64)
       }

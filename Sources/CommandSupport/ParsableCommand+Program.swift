@@ -55,7 +55,7 @@ extension ParsableCommand {
   /// Runs what may fail and gives the failure its exit code.
   package func guarded(_ common: CommonOptions, _ body: () throws -> Void) throws {
     try guarded(json: common.json) {
-      try Tool.load(common.plugins)
+      try Tool.load(common.plugins, searches: !common.ignoresInstalledPlugins)
       try body()
     }
   }
