@@ -24,7 +24,7 @@ extension Model {
 
     func run() throws {
       try CommandFailure.comparing(json: common.json) {
-        try Tool.load(common.plugins)
+        try Tool.load(common.plugins, searches: !common.ignoresInstalledPlugins)
         guard first != "-" || second != "-" else {
           throw CommandFailure("only one of the two can be standard input", exitCode: 64)
         }

@@ -7,6 +7,10 @@ package struct CommonOptions: ParsableArguments {
   @Flag(help: "Print JSON instead of text, also for errors.") package var json = false
   @Option(name: .customLong("plugin"), help: "A plug-in with store formats. May be repeated.") package var plugins:
     [String] = []
+  @Flag(
+    name: .customLong("no-plugins"),
+    help: "Do not look for plug-ins in ATOMICSTORE_PLUGIN_PATH and the user's directory.")
+  package var ignoresInstalledPlugins = false
 
   package init() {}
 }

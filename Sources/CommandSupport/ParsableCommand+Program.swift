@@ -55,7 +55,7 @@ extension ParsableCommand {
   /// Runs `body` and exits with the exit code of its failure.
   package func guarded(_ common: CommonOptions, _ body: () throws -> Void) throws {
     try guarded(json: common.json) {
-      try Tool.load(common.plugins)
+      try Tool.load(common.plugins, searches: !common.ignoresInstalledPlugins)
       try body()
     }
   }

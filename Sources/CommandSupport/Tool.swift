@@ -24,6 +24,11 @@ package enum Tool {
 
   package static func add(_ type: any AtomicStore.Type, from origin: String) {
     state.withLock { state in
+      if let near = nearName(of: type.storeType, in: state.registry) {
+        let reason = "its type '\(type.storeType)' differs from '\(near)' in case only"
+        state.refusals.append(PluginSearch.Refusal(from: origin, reason: reason))
+        return
+      }
       do throws(PersistentStoreError) {
         try state.registry.register(type)
         state.origins[type.storeType] = origin
@@ -33,31 +38,51 @@ package enum Tool {
     }
   }
 
+  /// The registered type whose name differs from another in case only: one would be taken for the other.
+  private static func nearName(of name: String, in registry: StoreRegistry) -> String? {
+    registry.storeTypes.first { $0 != name && $0.lowercased() == name.lowercased() }
+  }
+
   /// Loads plug-ins: those specified, for which an error is reported, and those of the search path and the user's
   /// directory, which are ignored if they are invalid.
-  package static func load(_ paths: [String]) throws {
-    let isFirst = state.withLock { state in
+  ///
+  /// - Parameter searches: Whether the search path and the user's directory are searched.
+  package static func load(_ paths: [String], searches: Bool = true) throws {
+    if searches, isFirstSearch() { search() }
+    try loadAsked(paths)
+  }
+
+  private static func isFirstSearch() -> Bool {
+    state.withLock { state in
       defer { state.hasLooked = true }
       return !state.hasLooked
     }
-    if isFirst {
-      let search = PluginSearch()
-      state.withLock { $0.refusals += search.refusals }
-      if reportsRefusals.load(ordering: .relaxed) {
-        for refusal in search.refusals { Talk.say("atomicstore: \(refusal.from): \(refusal.reason)") }
-      }
-      for path in search.files {
-        do throws(PersistentStoreError) {
-          let plugin = try StorePlugin(loading: path)
-          for type in plugin.types { add(type, from: path) }
-        } catch {
-          state.withLock { $0.refusals.append(PluginSearch.Refusal(from: path, reason: error.message)) }
-        }
+  }
+
+  /// Loads the plug-ins of the search path and of the user's directory.
+  private static func search() {
+    let search = PluginSearch()
+    state.withLock { $0.refusals += search.refusals }
+    if reportsRefusals.load(ordering: .relaxed) {
+      for refusal in search.refusals { Talk.say("atomicstore: \(refusal.from): \(refusal.reason)") }
+    }
+    for path in search.files {
+      do throws(PersistentStoreError) {
+        let plugin = try StorePlugin(loading: path)
+        for type in plugin.types { add(type, from: path) }
+      } catch {
+        state.withLock { $0.refusals.append(PluginSearch.Refusal(from: path, reason: error.message)) }
       }
     }
+  }
+
+  private static func loadAsked(_ paths: [String]) throws {
     for path in paths where !state.withLock({ $0.asked.contains(path) }) {
       let plugin = try StorePlugin(loading: path)
       for type in plugin.types {
+        if let near = nearName(of: type.storeType, in: registry) {
+          throw CommandFailure("\(path): its type '\(type.storeType)' differs from '\(near)' in case only", exitCode: 65)
+        }
         // The same plug-in may also be in the directory.
         if let known = try? registry.storeType(named: type.storeType) {
           if ObjectIdentifier(known) == ObjectIdentifier(type) { continue }

@@ -34,7 +34,8 @@ extension CheckContext {
     _ = try process("open it without a model, add an object and save") { session in
       let open = try session.open(path, nil)
       return try withExtendedLifetime(open) {
-        _ = try open.context.insertNewObject(forEntityName: entity)
+        let object = try open.context.insertNewObject(forEntityName: entity)
+        if object.entity.slot(named: "name") != nil { try object.setValue("second", forKey: "name") }
         try open.context.save()
         return true
       }
