@@ -112,7 +112,7 @@ enum BadPlugin {
   }
 
   @Test(
-    "a plug-in that depends on the current directory, or that another user may have written, is not loaded, and that is said",
+    "a plug-in that depends on the current directory, or that another user may have written, is not loaded, and this is reported",
     .enabled(if: BadPlugin.compiler != nil),
     arguments: ["XDG relative", "path relative", "directory", "file", "file in a directory", "link to a directory"])
   func unsafePlaces(_ which: String) throws {
@@ -151,7 +151,7 @@ enum BadPlugin {
     #expect(!FileManager.default.fileExists(atPath: folder + "/ran"))
   }
 
-  @Test("the search takes only what belongs to the user or root and no other user may write to")
+  @Test("the search accepts only files that belong to the user or root and that no other user may write to")
   func owners() throws {
     let folder = try Self.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -174,7 +174,7 @@ enum BadPlugin {
     #expect(PluginSearch(["XDG_DATA_HOME": "", "HOME": folder]).files.isEmpty)
   }
 
-  @Test("a library that was cut short is refused and ends no command", .enabled(if: BadPlugin.compiler != nil))
+  @Test("a truncated library is refused without terminating the command", .enabled(if: BadPlugin.compiler != nil))
   func cutShort() throws {
     let folder = try Self.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -205,7 +205,7 @@ enum BadPlugin {
     #expect(unknown.code == 64 && unknown.errors.contains("left out: \(plugin)"), "\(unknown.errors)")
   }
 
-  @Test("a plug-in that registers nothing is refused", .enabled(if: BadPlugin.compiler != nil))
+  @Test("a plug-in that registers no format is refused", .enabled(if: BadPlugin.compiler != nil))
   func registersNothing() throws {
     let folder = try Self.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -216,7 +216,7 @@ enum BadPlugin {
     #expect(result.errors.contains("it registers no format"))
   }
 
-  @Test("new-format writes a package, and refuses names that are none and folders that exist")
+  @Test("new-format writes a package, and refuses invalid names and existing directories")
   func newFormat() throws {
     let folder = try Self.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
