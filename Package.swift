@@ -42,12 +42,9 @@ let package = Package(
         "BuiltInStoreFormats",
         "AtomicStoreConformance", "AtomicStoreCommand", "AtomicStoreConformCommand", "CStorePlugin",
       ]),
-    // For Fuzzing/, which is a package of its own: inputs made to do harm, and the judge of what comes of them.
-    .library(name: "StoreMutation", targets: ["StoreMutation"]),
     .executable(name: "atomicstore", targets: ["atomicstore"]),
     // What `atomicstore conform` runs.
     .executable(name: "atomicstore-conform", targets: ["atomicstore-conform"]),
-    .executable(name: "iclass", targets: ["iclass"]),
   ],
   traits: [
     // A program that uses the libraries only says `traits: []` where it names this package, and resolves nothing else.
@@ -62,6 +59,7 @@ let package = Package(
   targets: [
     // C: no C type leaves the one target that imports it.
     .systemLibrary(name: "CLibXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
+    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .target(name: "CStoreFiles"),
 
@@ -96,8 +94,20 @@ let package = Package(
       name: "CSVStoreFormat", dependencies: ["AtomicStoreSPI", "StoreCodecs"], path: "StoreFormats/CSV",
       exclude: ["FORMAT.md"], packageAccess: false, swiftSettings: strict),
     .target(
+      name: "CoreDataSQLiteStoreFormat", dependencies: ["AtomicStoreSPI", "StoreCodecs", "ModelFiles", "CSQLite"],
+      path: "StoreFormats/CoreDataSQLite",
+      exclude: ["FORMAT.md"], packageAccess: false, swiftSettings: strict),
+    .target(
+      name: "CoreDataBinaryStoreFormat", dependencies: ["AtomicStoreSPI", "StoreCodecs"],
+      path: "StoreFormats/CoreDataBinary",
+      exclude: ["FORMAT.md"], packageAccess: false, swiftSettings: strict),
+    .target(
       name: "BuiltInStoreFormats",
-      dependencies: ["AtomicStoreSPI", "XMLStoreFormat", "BinaryPropertyListStoreFormat", "CSVStoreFormat"],
+      dependencies: [
+        "AtomicStoreSPI", "XMLStoreFormat", "BinaryPropertyListStoreFormat", "CSVStoreFormat",
+        "CoreDataSQLiteStoreFormat",
+        "CoreDataBinaryStoreFormat",
+      ],
       path: "StoreFormats/BuiltIn", swiftSettings: strict),
 
     // The stack, in three parts that know the SPI and never a format; of the codecs they use the exact texts of dates.
@@ -116,6 +126,10 @@ let package = Package(
     .target(
       name: "AtomicStoreConformance", dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "CConformance"],
       swiftSettings: strict),
+    // Formats of other designs, written as an outsider would, that can be told to make mistakes: what the harness is
+    // tested on besides the kit's own formats.
+    .target(
+      name: "FaultyDesigns", dependencies: ["AtomicStoreSPI"], packageAccess: false, swiftSettings: strict),
     // The replaced calls: `write`, `rename` and so on, defined again. Only atomicstore-conform and tests link this
     // target; nothing imports it, and the harness finds it through a weak reference.
     .target(name: "CStoreFaults", cSettings: [.headerSearchPath("../CConformance/include")]),
@@ -148,7 +162,8 @@ let package = Package(
     .target(
       name: "AtomicStoreConformCommand",
       dependencies: [
-        "CommandSupport", "AtomicStoreConformance", "AtomicStoreSPI", "BuiltInStoreFormats", argumentParser,
+        "CommandSupport", "AtomicStoreConformance", "FaultyDesigns", "AtomicStoreSPI", "BuiltInStoreFormats",
+        argumentParser,
       ],
       swiftSettings: strict),
     .executableTarget(
@@ -196,9 +211,10 @@ let package = Package(
     .testTarget(
       name: "StoreFormatsTests",
       dependencies: [
-        "BuiltInStoreFormats", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "StoreCodecs", "TestSupport",
+        "BuiltInStoreFormats", "CSVStoreFormat", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "StoreCodecs",
+        "TestSupport",
       ],
-      swiftSettings: strict),
+      exclude: ["Fixtures"], swiftSettings: strict),
     .testTarget(
       name: "HostileInputTests",
       dependencies: [
@@ -226,7 +242,8 @@ let package = Package(
     .testTarget(
       name: "ConformanceTests",
       dependencies: [
-        "AtomicStoreConformance", "AtomicStoreKit", "AtomicStoreSPI", "CConformance", "CStoreFaults", "XMLStoreFormat",
+        "AtomicStoreConformance", "FaultyDesigns", "AtomicStoreKit", "AtomicStoreSPI", "CConformance", "CStoreFaults",
+        "XMLStoreFormat",
         "BinaryPropertyListStoreFormat", "CSVStoreFormat", "ModelFiles", "StoreMutation",
       ],
       swiftSettings: strict),
@@ -244,3 +261,9 @@ let package = Package(
       swiftSettings: strict),
   ]
 )
+
+// For Fuzzing/, which is a package of its own: hostile inputs, and the judge of what readers make of them. Scripts/fuzz
+// asks for this product; users of the package do not see it.
+if Context.environment["ATOMICSTORE_FUZZING"] != nil {
+  package.products.append(.library(name: "StoreMutation", targets: ["StoreMutation"]))
+}

@@ -194,6 +194,7 @@ struct Convert: ParsableCommand {
     }
     for loss in report.losses { Talk.say("lost: \(loss)") }
     for selection in report.selections { Talk.say("as asked: \(selection)") }
+    for note in report.notes { Talk.say("note: \(note)") }
     let total = report.counts.reduce(0) { $0 + $1.count }
     if !entities.isEmpty, total == 0 { Talk.say("atomicstore: nothing matched: the new store has no objects") }
     // Like other tools: quiet on success, unless standard error is a terminal.
@@ -220,6 +221,7 @@ struct Convert: ParsableCommand {
             .object([("subject", .string($0.subject)), ("count", .integer($0.count)), ("text", .string($0.text))])
           })
       ),
+      ("notes", .array(report.notes.map(\.json))),
     ])
   }
 }

@@ -48,7 +48,7 @@ struct Dump: ParsableCommand {
         for row in 0..<reader.count {
           writer.append(title)
           Self.write(reader.reference(row: row), to: writer)
-          writer.append(byte: 0x0A)
+          writer.append(byte: UInt8(ascii: "\n"))
           for slot in slots {
             switch reader.value(slot: slot.index, row: row) {
             case .null: continue
@@ -56,12 +56,12 @@ struct Dump: ParsableCommand {
               for object in list {
                 writer.append(slot.title)
                 Self.write(.toOne(object), to: writer)
-                writer.append(byte: 0x0A)
+                writer.append(byte: UInt8(ascii: "\n"))
               }
             case let value:
               writer.append(slot.title)
               Self.write(value, to: writer)
-              writer.append(byte: 0x0A)
+              writer.append(byte: UInt8(ascii: "\n"))
             }
           }
           try writer.flushIfNeeded()
@@ -93,18 +93,22 @@ struct Dump: ParsableCommand {
     case .uuid(let uuid): writer.append(uuid: uuid)
     case .toOne(let object):
       writer.append(name(object.entityName))
-      writer.append(byte: 0x2F)
+      writer.append(byte: UInt8(ascii: "/"))
       write(object.reference, to: writer)
     case .string(var text):
-      let isPlain = text.withUTF8 { bytes in bytes.allSatisfy { $0 >= 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x5C } }
+      let isPlain = text.withUTF8 { bytes in
+        bytes.allSatisfy {
+          $0 >= UInt8(ascii: " ") && $0 < 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\")
+        }
+      }
       guard isPlain else { return writer.append(GraphComparison.quoted(text)) }
-      writer.append(byte: 0x22)
+      writer.append(byte: UInt8(ascii: "\""))
       writer.append(text)
-      writer.append(byte: 0x22)
+      writer.append(byte: UInt8(ascii: "\""))
     case .data(let data):
-      writer.append(byte: 0x3C)
+      writer.append(byte: UInt8(ascii: "<"))
       for byte in data { writer.append(hexadecimal: UInt64(byte), digits: 2) }
-      writer.append(byte: 0x3E)
+      writer.append(byte: UInt8(ascii: ">"))
     default: writer.append(GraphComparison.fullText(value))
     }
   }
@@ -117,7 +121,7 @@ struct Dump: ParsableCommand {
         ("uuid", .string(metadata.uuid.uuidString)),
         ("metadata", .object(metadata.entries.map { ($0.key, $0.value.json) })),
       ]
-      writer.append(byte: 0x7B)
+      writer.append(byte: UInt8(ascii: "{"))
       for (index, member) in frame.enumerated() {
         JSONValue.begin(index, to: writer, indent: 0)
         JSONValue.quote(member.0, to: writer)

@@ -42,8 +42,30 @@ struct Inspect: ParsableCommand {
       if let first = disagreements.first {
         text += "  inverses \(disagreements.count) that contradict each other, the first: \(first)\n"
       }
+      for note in opened.loadNotes { text += "  \(note.isLoss ? "loss" : "note")     \(note)\n" }
       for entry in metadata.entries { text += "  metadata \(entry.key): \(GraphComparison.summary(entry.value))\n" }
+      text += "  next: \(next(opened))\n"
       try Talk.put(text)
+    }
+  }
+
+  /// The command that is of most use with this store.
+  private func next(_ opened: PersistentStore) -> String {
+    let name = store.utf8.allSatisfy { Self.isPlain($0) } ? store : "'" + store.replacing("'", with: "'\\''") + "'"
+    // What is worked out from the data of a store with hashes has a model somewhere.
+    guard opened.model.description.isInferred, VersionHashes(metadata: opened.metadata.entries) != nil,
+      source.model == nil
+    else { return "atomicstore dump \(name)" }
+    return "atomicstore inspect \(name) --model DIRECTORY (of the application or its sources: its model is found there)"
+  }
+
+  private static func isPlain(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"),
+      UInt8(ascii: "/"), UInt8(ascii: "+"), UInt8(ascii: ","), UInt8(ascii: "@"):
+      true
+    default: byte >= 0x80
     }
   }
 
@@ -107,6 +129,17 @@ struct Inspect: ParsableCommand {
       ("inverseDisagreements", .integer(nodes.inverseDisagreements().count)),
       ("modelIsInferred", .boolean(nodes.model.description.isInferred)), ("entities", .array(entities)),
       ("metadata", .object(metadata.entries.map { ($0.key, $0.value.json) })),
+      ("notes", .array(opened.loadNotes.map(\.json))), ("next", .string(next(opened))),
+    ])
+  }
+}
+
+extension LoadNote {
+  /// As `--json` prints it.
+  var json: JSONValue {
+    .object([
+      ("subject", .string(subject)), ("text", .string(text)), ("count", .integer(count)),
+      ("example", example.map { .string($0) } ?? .null), ("isLoss", .boolean(isLoss)),
     ])
   }
 }

@@ -17,10 +17,12 @@ extension StoreConverter.LossError: CommandError {
 extension StoreConverter.VerificationError: CommandError {
   package var failure: CommandFailure {
     let details = JSONValue.object([
-      ("code", .string("verification")), ("message", .string(description)),
+      ("code", .string("verification")), ("message", .string(description)), ("type", .string(targetType)),
+      ("origin", Tool.origin(of: targetType).map { .string($0) } ?? .null),
       ("differences", .array(differences.map { $0.json })),
     ])
-    return CommandFailure(description, exitCode: 70, details: details)
+    let origin = Tool.origin(of: targetType).map { "\n  (the format comes from \($0))" } ?? ""
+    return CommandFailure(description + origin, exitCode: 65, details: details)
   }
 }
 

@@ -60,6 +60,11 @@ struct Metadata: ParsableCommand {
     @Option(
       name: .customLong("read-option"), help: "An option of the format that is read, name=value. May be repeated.")
     var readOptions: [String] = []
+    @Flag(
+      inversion: .prefixedNo,
+      help:
+        "Read the store back and compare it before it takes the place of the old one. By default, stores of plug-ins are."
+    ) var verify: Bool?
     @OptionGroup var common: CommonOptions
 
     func run() throws {
@@ -78,8 +83,9 @@ struct Metadata: ParsableCommand {
         let path = try Input.path(for: store)
         let value = try value.map { try parsed($0) }
         do {
-          try PersistentStoreCoordinator.updateMetadata(type: from, at: path, options: options, registry: Tool.registry)
-          { entries in
+          try PersistentStoreCoordinator.updateMetadata(type: from, at: path, options: options, registry: Tool.registry,
+            verifiesSaves: { verify ?? (Tool.origin(of: $0) != nil) }
+          ) { entries in
             if remove, entries[key] == nil {
               throw CommandFailure("\(store): the metadata does not have the key '\(key)'", exitCode: 1)
             }

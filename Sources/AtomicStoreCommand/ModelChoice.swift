@@ -42,6 +42,10 @@ struct ModelChoice {
     }
     if let found = finder.model(for: stored) { return try use(found) }
     if hasVersions { return nil }
+    if let store, let own = Self.modelCarriedIfReadable(at: try Input.path(for: store)) {
+      Talk.say("atomicstore: none of the \(finder.found.count) models in \(path) fits; the model is the store's own")
+      return try model(of: own, at: store)
+    }
     throw CommandFailure(Self.nearMisses(finder, stored, path), exitCode: 65)
   }
 
@@ -52,7 +56,7 @@ struct ModelChoice {
       text += "\n  \(found.path): \(shown)" + (differences.count > 5 ? "; and \(differences.count - 5) more" : "")
     }
     for refusal in finder.refusals.prefix(5) { text += "\n  not read: \(refusal)" }
-    return text
+    return text + "\n  (without --model the store is read by what its own file says of its model)"
   }
 
   private func use(_ found: ModelFinder.Found) throws -> ManagedObjectModel {

@@ -21,7 +21,7 @@ extension Model {
     @OptionGroup var common: CommonOptions
 
     func run() throws {
-      do {
+      try CommandFailure.comparing(json: common.json) {
         try Tool.load(common.plugins)
         guard first != "-" || second != "-" else {
           throw CommandFailure("only one of the two can be standard input", exitCode: 64)
@@ -31,14 +31,7 @@ extension Model {
         let new = try read(second)
         let differences = try differences(old, new)
         if !quiet { try show(differences) }
-        if !differences.isEmpty { throw ExitCode(1) }
-      } catch let code as ExitCode {
-        throw code
-      } catch {
-        var failure = CommandFailure(error, json: common.json)
-        // 1 means that they differ: all trouble is 2.
-        failure.exitCode = 2
-        throw failure
+        return !differences.isEmpty
       }
     }
 

@@ -17,13 +17,13 @@ struct RowPrinter {
 
   func csv(to writer: ByteWriter) throws {
     for (column, name) in names.enumerated() {
-      if column > 0 { writer.append(byte: 0x2C) }
+      if column > 0 { writer.append(byte: UInt8(ascii: ",")) }
       Self.cell(name, to: writer)
     }
-    writer.append(byte: 0x0A)
+    writer.append(byte: UInt8(ascii: "\n"))
     for row in rows {
       for (column, value) in row.values.enumerated() {
-        if column > 0 { writer.append(byte: 0x2C) }
+        if column > 0 { writer.append(byte: UInt8(ascii: ",")) }
         switch value {
         case .value(.null): break
         case .value(.integer(let number)): writer.append(integer: number)
@@ -34,7 +34,7 @@ struct RowPrinter {
         default: Self.cell(Self.text(value), to: writer)
         }
       }
-      writer.append(byte: 0x0A)
+      writer.append(byte: UInt8(ascii: "\n"))
       try writer.flushIfNeeded()
     }
   }
@@ -43,23 +43,25 @@ struct RowPrinter {
   private static func cell(_ text: String, to writer: ByteWriter) {
     var text = text
     text.withUTF8 { bytes in
-      let isSpecial = bytes.contains { $0 == 0x22 || $0 == 0x2C || $0 == 0x0A || $0 == 0x0D }
-      guard isSpecial || bytes.isEmpty || bytes.first == 0x20 || bytes.last == 0x20 else {
+      let isSpecial = bytes.contains {
+        $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r")
+      }
+      guard isSpecial || bytes.isEmpty || bytes.first == UInt8(ascii: " ") || bytes.last == UInt8(ascii: " ") else {
         return writer.append(UnsafeRawBufferPointer(bytes))
       }
-      writer.append(byte: 0x22)
+      writer.append(byte: UInt8(ascii: "\""))
       for byte in bytes {
-        if byte == 0x22 { writer.append(byte: 0x22) }
+        if byte == UInt8(ascii: "\"") { writer.append(byte: UInt8(ascii: "\"")) }
         writer.append(byte: byte)
       }
-      writer.append(byte: 0x22)
+      writer.append(byte: UInt8(ascii: "\""))
     }
   }
 
   // MARK: JSON
 
   func json(to writer: ByteWriter) throws {
-    writer.append(byte: 0x5B)
+    writer.append(byte: UInt8(ascii: "["))
     for (index, row) in rows.enumerated() {
       JSONValue.begin(index, to: writer, indent: 0)
       Self.json(row).write(to: writer, indent: 1)
@@ -73,7 +75,7 @@ struct RowPrinter {
   func jsonLines(to writer: ByteWriter) throws {
     for row in rows {
       Self.json(row).write(to: writer, indent: nil)
-      writer.append(byte: 0x0A)
+      writer.append(byte: UInt8(ascii: "\n"))
       try writer.flushIfNeeded()
     }
   }
@@ -161,18 +163,18 @@ struct RowPrinter {
         width = Self.width(shown)
       }
       if !shown.isEmpty {
-        writer.append(repeating: 0x20, count: missing)
+        writer.append(repeating: UInt8(ascii: " "), count: missing)
         missing = 0
         writer.append(shown)
       }
       missing += max(0, room - width) + 2
     }
-    writer.append(byte: 0x0A)
+    writer.append(byte: UInt8(ascii: "\n"))
   }
 
   /// The number of terminal columns of a text: East Asian characters and emoji take two, combining characters none.
   private static func width(_ text: String) -> Int {
-    if text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) { return text.utf8.count }
+    if text.utf8.allSatisfy({ $0 >= UInt8(ascii: " ") && $0 < 0x7F }) { return text.utf8.count }
     return text.reduce(0) { width, character in
       guard let first = character.unicodeScalars.first else { return width }
       switch first.value {
@@ -191,7 +193,7 @@ struct RowPrinter {
   private static func shown(_ value: FetchedRow.Value) -> String { shown(text(value)) }
 
   private static func shown(_ text: String) -> String {
-    if text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) { return text }
+    if text.utf8.allSatisfy({ $0 >= UInt8(ascii: " ") && $0 < 0x7F }) { return text }
     var result = String.UnicodeScalarView()
     for scalar in text.unicodeScalars {
       let isBreak = scalar == "\n" || scalar == "\t" || scalar == "\u{2028}" || scalar == "\u{2029}"

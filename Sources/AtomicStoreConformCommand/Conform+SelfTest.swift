@@ -3,9 +3,24 @@ import AtomicStoreConformance
 import AtomicStoreSPI
 import BuiltInStoreFormats
 import CommandSupport
+import FaultyDesigns
 import Foundation
 
 extension Conform.Run {
+  /// Formats of other designs, which can be told to make mistakes.
+  private static var designs: [ConformanceSubject] {
+    let types: [(Mistake.Design, any AtomicStore.Type)] = [
+      (.ledger, LedgerStore.self), (.paged, PagedStore.self), (.binder, BinderStore.self),
+    ]
+    return types.map { design, type in
+      var subject = ConformanceSubject(type)
+      subject.designFaults = Mistake.allCases.filter { $0.design == design }
+        .map { DesignFault(name: $0.rawValue, text: $0.text, foundBy: $0.foundBy) }
+      subject.makeDesignFault = { Mistake.current = Mistake(rawValue: $0) }
+      return subject
+    }
+  }
+
   /// Plants faults, and prints which checks found them.
   func test() throws {
     let types = Tool.registry.storeTypes.compactMap { try? Tool.registry.storeType(named: $0) }
@@ -17,9 +32,12 @@ extension Conform.Run {
       subject.crafted = ConformanceSubject.sampleCraft
       return subject
     }
+    let designs = Self.designs
     // A worker process serves when it comes by.
-    for subject in subjects { _ = Conformance.checks(for: subject) }
-    for name in fault where !Conformance.faults.contains(where: { $0.name == name }) {
+    for subject in subjects + designs { _ = Conformance.checks(for: subject) }
+    let mistakes = designs.flatMap(\.designFaults)
+    for name in fault
+    where !Conformance.faults.contains(where: { $0.name == name }) && !mistakes.contains(where: { $0.name == name }) {
       throw CommandFailure(
         "there is no fault '\(name)'; see: atomicstore conform list --faults", exitCode: 64, json: common.json)
     }
@@ -27,49 +45,69 @@ extension Conform.Run {
     for id in wanted where !Conformance.catalogue.contains(where: { $0.id == id }) {
       throw CommandFailure("there is no check '\(id)'; see: atomicstore conform list", exitCode: 64)
     }
-    let tried = Conformance.catalogue.filter { wanted.isEmpty || wanted.contains($0.id) }.flatMap(\.catches).map(\.name)
+    let tried =
+      Conformance.catalogue.filter { wanted.isEmpty || wanted.contains($0.id) }.flatMap(\.catches).map(\.name)
+      + mistakes.filter { wanted.isEmpty || $0.foundBy.contains { wanted.contains($0) } }.map(\.name)
     guard tried.contains(where: { fault.isEmpty || fault.contains($0) }) else {
       throw CommandFailure(
         "none of these checks is there to find that; see: atomicstore conform explain \(wanted.first ?? "VAL-07")",
         exitCode: 64)
     }
     let isTerminal = isatty(2) == 1
-    let outcome = ConformanceSelfTest.run(in: subjects, width: lanes, faults: fault, checks: wanted) { done, total in
-      if isTerminal { FileHandle.standardError.write(Data("\r\(done) of \(total)".utf8)) }
+    let show: @Sendable (Int, Int) -> Void = { done, total in
+      if isTerminal { FileHandle.standardError.write(Data("\r\(done) of \(total)   ".utf8)) }
+    }
+    // Faults round good stores first, then those in the code of other designs.
+    let known = fault.filter { name in !mistakes.contains { $0.name == name } }
+    let own = fault.filter { !known.contains($0) }
+    var outcome = ConformanceSelfTest(findings: [], deadChecks: [], unknownFaults: [])
+    if fault.isEmpty || !known.isEmpty {
+      outcome = ConformanceSelfTest.run(
+        in: subjects, width: lanes, faults: known, checks: wanted, progress: show)
+    }
+    if fault.isEmpty || !own.isEmpty {
+      outcome.findings +=
+        ConformanceSelfTest.run(
+          designs: designs, width: lanes, faults: own, checks: wanted, progress: show
+        ).findings
     }
     if isTerminal { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
-    if common.json {
-      let list = outcome.findings.map { finding in
-        JSONValue.object([
-          ("fault", .string(finding.fault)), ("text", .string(finding.text)),
-          ("caughtBy", .array(finding.caughtBy.map { .string($0) })),
-          ("missedBy", .array(finding.missedBy.map { .string($0) })),
-          ("brokenIn", .array(finding.brokenIn.map { .string($0) })),
-          ("unrelated", .array(finding.unrelated.map { .string($0) })),
-        ])
-      }
-      try Talk.put(
-        JSONValue.object([
-          ("faults", .array(list)), ("caught", .integer(outcome.caught)),
-          ("deadChecks", .array(outcome.deadChecks.map { .string($0) })),
-          ("unknownFaults", .array(outcome.unknownFaults.map { .string($0) })),
-        ]).text + "\n")
-    } else {
-      for finding in outcome.findings {
-        var line = finding.isSound ? "caught   " : "SURVIVED "
-        line += finding.fault + ": " + finding.text
-        if !finding.caughtBy.isEmpty { line += "; by " + finding.caughtBy.joined(separator: ", ") }
-        if !finding.missedBy.isEmpty { line += "; MISSED by " + finding.missedBy.joined(separator: ", ") }
-        if !finding.brokenIn.isEmpty { line += "; a crash or hang in " + finding.brokenIn.joined(separator: ", ") }
-        if !finding.unrelated.isEmpty { line += "; unrelated failures: " + finding.unrelated.joined(separator: ", ") }
-        try Talk.put(line + "\n")
-      }
-      for id in outcome.deadChecks { try Talk.put("DEAD     \(id): no fault makes it fail\n") }
-      for name in outcome.unknownFaults { try Talk.put("UNKNOWN  \(name): named by a check, and cannot be planted\n") }
-      try Talk.put(
-        "\(Talk.count(outcome.findings.count, "fault")), \(outcome.caught) caught, \(Talk.count(outcome.deadChecks.count, "dead check"))\n"
-      )
-    }
+    try common.json ? printJSON(outcome) : printText(outcome)
     if !outcome.isSuccess { throw ExitCode(1) }
+  }
+
+  private func printJSON(_ outcome: ConformanceSelfTest) throws {
+    let list = outcome.findings.map { finding in
+      JSONValue.object([
+        ("fault", .string(finding.fault)), ("text", .string(finding.text)),
+        ("caughtBy", .array(finding.caughtBy.map { .string($0) })),
+        ("missedBy", .array(finding.missedBy.map { .string($0) })),
+        ("brokenIn", .array(finding.brokenIn.map { .string($0) })),
+        ("unrelated", .array(finding.unrelated.map { .string($0) })),
+      ])
+    }
+    try Talk.put(
+      JSONValue.object([
+        ("faults", .array(list)), ("caught", .integer(outcome.caught)),
+        ("deadChecks", .array(outcome.deadChecks.map { .string($0) })),
+        ("unknownFaults", .array(outcome.unknownFaults.map { .string($0) })),
+      ]).text + "\n")
+  }
+
+  private func printText(_ outcome: ConformanceSelfTest) throws {
+    for finding in outcome.findings {
+      var line = finding.isSound ? "caught   " : "SURVIVED "
+      line += finding.fault + ": " + finding.text
+      if !finding.caughtBy.isEmpty { line += "; by " + finding.caughtBy.joined(separator: ", ") }
+      if !finding.missedBy.isEmpty { line += "; MISSED by " + finding.missedBy.joined(separator: ", ") }
+      if !finding.brokenIn.isEmpty { line += "; a crash or hang in " + finding.brokenIn.joined(separator: ", ") }
+      if !finding.unrelated.isEmpty { line += "; unrelated failures: " + finding.unrelated.joined(separator: ", ") }
+      try Talk.put(line + "\n")
+    }
+    for id in outcome.deadChecks { try Talk.put("DEAD     \(id): no fault makes it fail\n") }
+    for name in outcome.unknownFaults { try Talk.put("UNKNOWN  \(name): named by a check, and cannot be planted\n") }
+    try Talk.put(
+      "\(Talk.count(outcome.findings.count, "fault")), \(outcome.caught) caught, \(Talk.count(outcome.deadChecks.count, "dead check"))\n"
+    )
   }
 }

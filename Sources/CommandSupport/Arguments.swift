@@ -32,7 +32,8 @@ package enum Arguments {
       }
       guard String(validating: bytes, as: UTF8.self) == nil else { continue }
       let shown = bytes.map {
-        $0 >= 0x20 && $0 < 0x7F ? String(UnicodeScalar($0)) : "\\x" + ($0 < 16 ? "0" : "") + String($0, radix: 16)
+        $0 >= UInt8(ascii: " ") && $0 < 0x7F
+          ? String(UnicodeScalar($0)) : "\\x" + ($0 < 16 ? "0" : "") + String($0, radix: 16)
       }
       throw CommandFailure("argument \(place) is not UTF-8: '\(shown.joined())'", exitCode: 64, json: askForJSON)
     }

@@ -1,3 +1,4 @@
+internal import ArgumentParser
 package import AtomicStoreSPI
 
 /// An error with its exit code and its JSON representation.
@@ -49,6 +50,20 @@ package struct CommandFailure: Error {
     default:
       message = "\(error)"
       exitCode = 70
+    }
+  }
+
+  /// Runs a comparison, which ends with 0 if nothing differs and with 1 if something does. As 1 is taken, every error
+  /// ends with 2.
+  ///
+  /// - Parameter body: Returns whether something differs.
+  package static func comparing(json: Bool, _ body: () throws -> Bool) throws {
+    do { if try body() { throw ExitCode(1) } } catch let code as ExitCode {
+      throw code
+    } catch {
+      var failure = CommandFailure(error, json: json)
+      failure.exitCode = 2
+      throw failure
     }
   }
 

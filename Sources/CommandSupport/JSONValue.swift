@@ -35,15 +35,15 @@ package indirect enum JSONValue: Sendable {
       number.isFinite ? writer.append(number.description) : Self.quote(number.description, to: writer)
     case .string(let string): Self.quote(string, to: writer)
     case .array(let values):
-      writer.append(byte: 0x5B)
+      writer.append(byte: UInt8(ascii: "["))
       for (index, value) in values.enumerated() {
         Self.begin(index, to: writer, indent: indent)
         value.write(to: writer, indent: indent.map { $0 + 1 })
       }
       Self.end(values.isEmpty, to: writer, indent: indent)
-      writer.append(byte: 0x5D)
+      writer.append(byte: UInt8(ascii: "]"))
     case .object(let members):
-      writer.append(byte: 0x7B)
+      writer.append(byte: UInt8(ascii: "{"))
       for (index, member) in members.enumerated() {
         Self.begin(index, to: writer, indent: indent)
         Self.quote(member.0, to: writer)
@@ -51,23 +51,23 @@ package indirect enum JSONValue: Sendable {
         member.1.write(to: writer, indent: indent.map { $0 + 1 })
       }
       Self.end(members.isEmpty, to: writer, indent: indent)
-      writer.append(byte: 0x7D)
+      writer.append(byte: UInt8(ascii: "}"))
     }
   }
 
   /// Writes what precedes a member of an array or an object.
   package static func begin(_ index: Int, to writer: ByteWriter, indent: Int?) {
-    if index > 0 { writer.append(byte: 0x2C) }
+    if index > 0 { writer.append(byte: UInt8(ascii: ",")) }
     guard let indent else { return }
-    writer.append(byte: 0x0A)
-    writer.append(repeating: 0x20, count: 2 * (indent + 1))
+    writer.append(byte: UInt8(ascii: "\n"))
+    writer.append(repeating: UInt8(ascii: " "), count: 2 * (indent + 1))
   }
 
   /// Writes what follows the last member.
   package static func end(_ isEmpty: Bool, to writer: ByteWriter, indent: Int?) {
     guard let indent, !isEmpty else { return }
-    writer.append(byte: 0x0A)
-    writer.append(repeating: 0x20, count: 2 * indent)
+    writer.append(byte: UInt8(ascii: "\n"))
+    writer.append(repeating: UInt8(ascii: " "), count: 2 * indent)
   }
 
   /// A date as a string: ISO 8601, or `@` and the seconds since 2001 if ISO 8601 would not represent it to the bit.

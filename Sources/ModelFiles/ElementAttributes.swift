@@ -52,8 +52,8 @@ extension XMLElement {
       switch child {
       case .element(let child):
         if isLaidOut {
-          writer.append(byte: 0x0A)
-          writer.append(repeating: 0x20, count: (depth + 1) * 4)
+          writer.append(byte: UInt8(ascii: "\n"))
+          writer.append(repeating: UInt8(ascii: " "), count: (depth + 1) * 4)
         }
         child.append(to: writer, depth: depth + 1)
       // Line breaks in values are written as character references: all other line breaks are layout, and may be
@@ -62,8 +62,8 @@ extension XMLElement {
       }
     }
     if isLaidOut {
-      writer.append(byte: 0x0A)
-      writer.append(repeating: 0x20, count: depth * 4)
+      writer.append(byte: UInt8(ascii: "\n"))
+      writer.append(repeating: UInt8(ascii: " "), count: depth * 4)
     }
     writer.append("</")
     writer.append(name)
@@ -72,6 +72,8 @@ extension XMLElement {
 
   /// Whether this element directly contains more than white space.
   var hasText: Bool {
-    !text.utf8.allSatisfy { $0 == 0x20 || $0 == 0x0A || $0 == 0x0D || $0 == 0x09 }
+    !text.utf8.allSatisfy {
+      $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") || $0 == UInt8(ascii: "\t")
+    }
   }
 }

@@ -29,10 +29,10 @@ enum ModelFileKind {
       return compiledKind(bytes)
     }
     var start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
-    while start < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[start]) { start += 1 }
+    while start < bytes.count, " \t\n\r".utf8.contains(bytes[start]) { start += 1 }
     guard start < bytes.count else { return .unknown }
-    // In this family, UTF-16 with a byte order mark is XML as well.
-    if bytes[start] == 0x3C || bytes.starts(with: [0xFE, 0xFF]) || bytes.starts(with: [0xFF, 0xFE]) {
+    // A byte order mark of UTF-16 is XML's too, in this family.
+    if bytes[start] == UInt8(ascii: "<") || bytes.starts(with: [0xFE, 0xFF]) || bytes.starts(with: [0xFF, 0xFE]) {
       return .contents
     }
     return .unknown

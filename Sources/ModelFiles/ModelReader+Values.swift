@@ -99,8 +99,8 @@ extension ModelReader {
   /// The seconds of a date's text, such as `2013-04-23 12:00:00 +0000`, which Xcode 4 wrote. A text without a time zone
   /// is in the author's time zone, which is unknown.
   private static func oldDate(_ bytes: [UInt8]) -> Double? {
-    guard let first = bytes.first, first != 0x40,
-      bytes.dropFirst(10).contains(where: { [0x2B, 0x2D, 0x5A].contains($0) })
+    guard let first = bytes.first, first != UInt8(ascii: "@"),
+      bytes.dropFirst(10).contains(where: { "+-Z".utf8.contains($0) })
     else { return nil }
     return ExactText.date(bytes.span)
   }

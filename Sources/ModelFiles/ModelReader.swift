@@ -327,8 +327,8 @@ struct ModelReader {
   /// A model file has no text between its elements. Such text indicates a damaged file.
   func refuseText(in element: XMLElement) throws(PersistentStoreError) {
     guard element.hasText else { return }
-    var text = element.text.split(separator: "\n").first { $0.utf8.contains { $0 > 0x20 } } ?? ""
-    while let first = text.utf8.first, first <= 0x20 { text = text.dropFirst() }
+    var text = element.text.split(separator: "\n").first { $0.utf8.contains { $0 > UInt8(ascii: " ") } } ?? ""
+    while let first = text.utf8.first, first <= UInt8(ascii: " ") { text = text.dropFirst() }
     let hint = text.hasPrefix("=======") || text.hasPrefix(">>>>>>>") ? ", left over from a merge" : ""
     throw fail(element, "unexpected text '\(text.prefix(40))' in <\(element.name)>\(hint)", code: .malformed)
   }

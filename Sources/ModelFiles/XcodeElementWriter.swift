@@ -97,7 +97,7 @@ struct XcodeElementWriter {
 
   mutating func begin(_ name: String, _ attributes: XcodeAttributes) throws(PersistentStoreError) {
     closeTag()
-    bytes.append(repeating: 0x20, count: depth * 4)
+    bytes.append(repeating: UInt8(ascii: " "), count: depth * 4)
     bytes.append("<")
     bytes.append(name)
     for (attribute, value) in attributes.sorted {
@@ -122,7 +122,7 @@ struct XcodeElementWriter {
   private func append(_ value: String) {
     var isFirst = true
     for piece in value.utf8.split(separator: 0x3E, omittingEmptySubsequences: false) {
-      if !isFirst { bytes.append(byte: 0x3E) }
+      if !isFirst { bytes.append(byte: UInt8(ascii: ">")) }
       isFirst = false
       bytes.append(xmlEscaped: String(Substring(piece)), inAttribute: true)
     }
@@ -133,14 +133,14 @@ struct XcodeElementWriter {
     if isTagOpen {
       bytes.append("/>")
     } else {
-      bytes.append(repeating: 0x20, count: depth * 4)
+      bytes.append(repeating: UInt8(ascii: " "), count: depth * 4)
       bytes.append("</")
       bytes.append(name)
       bytes.append(">")
     }
     isTagOpen = false
     // Xcode ends the file without a line break.
-    if depth > 0 { bytes.append(byte: 0x0A) }
+    if depth > 0 { bytes.append(byte: UInt8(ascii: "\n")) }
   }
 
   mutating func leaf(
@@ -163,16 +163,21 @@ struct XcodeElementWriter {
       bytes.append(indent)
       // Line breaks in the content are written as character references, so these are layout.
       bytes.append(text.replacing("\n", with: "\n" + indent))
-      bytes.append(byte: 0x0A)
+      bytes.append(byte: UInt8(ascii: "\n"))
     }
   }
 
   private static func isName(_ text: String) -> Bool {
     guard let first = text.utf8.first, XMLText.canHold(text) else { return false }
-    if (0x30...0x39).contains(first) || first == 0x2D || first == 0x2E { return false }
+    if (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) || first == UInt8(ascii: "-")
+      || first == UInt8(ascii: ".")
+    {
+      return false
+    }
     return text.utf8.allSatisfy {
-      $0 >= 0x80 || (0x30...0x3A).contains($0) || (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0)
-        || $0 == 0x5F || $0 == 0x2D || $0 == 0x2E
+      $0 >= 0x80 || (UInt8(ascii: "0")...UInt8(ascii: ":")).contains($0)
+        || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0)
+        || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: ".")
     }
   }
 }

@@ -60,14 +60,14 @@ extension DecimalNumber: CustomStringConvertible, LosslessStringConvertible {
   /// Returns nil, rather than rounding, if the digits need more than 128 bits or the exponent is outside -128 … 127.
   public init?(utf8 bytes: Span<UInt8>) {
     let count = bytes.count
-    if count == 3, bytes[0] == 0x4E, bytes[1] == 0x61, bytes[2] == 0x4E {
+    if count == 3, bytes[0] == UInt8(ascii: "N"), bytes[1] == UInt8(ascii: "a"), bytes[2] == UInt8(ascii: "N") {
       self = .nan
       return
     }
     var index = 0
     var negative = false
-    if index < count, bytes[index] == 0x2D || bytes[index] == 0x2B {
-      negative = bytes[index] == 0x2D
+    if index < count, bytes[index] == UInt8(ascii: "-") || bytes[index] == UInt8(ascii: "+") {
+      negative = bytes[index] == UInt8(ascii: "-")
       index += 1
     }
     var small: UInt64 = 0
@@ -77,7 +77,7 @@ extension DecimalNumber: CustomStringConvertible, LosslessStringConvertible {
     var seenPoint = false
     while index < count {
       let byte = bytes[index]
-      if byte >= 0x30, byte <= 0x39 {
+      if byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") {
         let digit = UInt64(byte &- 0x30)
         if digits < 18 {
           small = small &* 10 &+ digit
@@ -92,30 +92,30 @@ extension DecimalNumber: CustomStringConvertible, LosslessStringConvertible {
         if digits > 0 || digit != 0 { digits += 1 }
         if seenPoint { scale += 1 }
         index += 1
-      } else if byte == 0x2E, !seenPoint {
+      } else if byte == UInt8(ascii: "."), !seenPoint {
         seenPoint = true
         index += 1
       } else {
         break
       }
     }
-    let start = (negative || (count > 0 && bytes[0] == 0x2B)) ? 1 : 0
+    let start = (negative || (count > 0 && bytes[0] == UInt8(ascii: "+"))) ? 1 : 0
     let figures = index - start - (seenPoint ? 1 : 0)
     guard figures > 0 else { return nil }
     var power = 0
     if index < count {
-      guard bytes[index] == 0x65 || bytes[index] == 0x45 else { return nil }
+      guard bytes[index] == UInt8(ascii: "e") || bytes[index] == UInt8(ascii: "E") else { return nil }
       index += 1
       var negativePower = false
-      if index < count, bytes[index] == 0x2D || bytes[index] == 0x2B {
-        negativePower = bytes[index] == 0x2D
+      if index < count, bytes[index] == UInt8(ascii: "-") || bytes[index] == UInt8(ascii: "+") {
+        negativePower = bytes[index] == UInt8(ascii: "-")
         index += 1
       }
       guard index < count, count - index <= 4 else { return nil }
       while index < count {
         let byte = bytes[index]
-        guard byte >= 0x30, byte <= 0x39 else { return nil }
-        power = power * 10 + Int(byte - 0x30)
+        guard byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") else { return nil }
+        power = power * 10 + Int(byte - UInt8(ascii: "0"))
         index += 1
       }
       if negativePower { power = -power }
@@ -142,25 +142,25 @@ extension DecimalNumber: CustomStringConvertible, LosslessStringConvertible {
   /// Appends ``description`` as UTF-8.
   public func append(to bytes: inout [UInt8]) {
     if isNaN {
-      bytes.append(contentsOf: [0x4E, 0x61, 0x4E])
+      bytes.append(contentsOf: "NaN".utf8)
       return
     }
     var digits: [UInt8] = []
     if let small = UInt64(exactly: mantissa) {
       var rest = small
       repeat {
-        digits.append(0x30 + UInt8(truncatingIfNeeded: rest % 10))
+        digits.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
         rest /= 10
       } while rest > 0
     } else {
       var rest = mantissa
       repeat {
-        digits.append(0x30 + UInt8(truncatingIfNeeded: rest % 10))
+        digits.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
         rest /= 10
       } while rest > 0
     }
     // `digits` runs from the lowest to the highest.
-    if isNegative { bytes.append(0x2D) }
+    if isNegative { bytes.append(UInt8(ascii: "-")) }
     let scale = -Int(exponent)
     if scale <= 0 {
       bytes.append(contentsOf: digits.reversed())
@@ -168,12 +168,12 @@ extension DecimalNumber: CustomStringConvertible, LosslessStringConvertible {
     } else if scale < digits.count {
       for place in stride(from: digits.count - 1, through: 0, by: -1) {
         bytes.append(digits[place])
-        if place == scale { bytes.append(0x2E) }
+        if place == scale { bytes.append(UInt8(ascii: ".")) }
       }
     } else {
-      bytes.append(0x30)
-      bytes.append(0x2E)
-      bytes.append(contentsOf: repeatElement(0x30, count: scale - digits.count))
+      bytes.append(UInt8(ascii: "0"))
+      bytes.append(UInt8(ascii: "."))
+      bytes.append(contentsOf: repeatElement(UInt8(ascii: "0"), count: scale - digits.count))
       bytes.append(contentsOf: digits.reversed())
     }
   }

@@ -22,13 +22,6 @@ public struct BinaryPropertyListStore: AtomicStore {
   public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) { depth = configuration.limits.depth }
 
   public static func recognize(_ probe: StoreProbe) -> Recognition {
-    if probe.begins(with: "CoreData\0\0\0\u{1}") {
-      return .known(
-        "an Apple binary store (NSBinaryStoreType), which this version does not read; save it as XML with Core Data")
-    }
-    if probe.begins(with: "SQLite format 3\0") {
-      return .known("an SQLite database, as Core Data's SQLite stores are, which this version does not read")
-    }
     guard !probe.isFolder, probe.begins(with: "bplist00") else { return .no }
     // The string's marker and length are in between: three bytes, or four for a length over 255.
     let head = probe.prefix.dropFirst(8).prefix(64)

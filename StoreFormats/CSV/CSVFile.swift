@@ -63,7 +63,9 @@ struct CSVFile {
     guard text.starts(with: Header.identifier.utf8) else { return nil }
     // The column itself does not contain a delimiter.
     let all: [CSVDialect] = [.comma, .semicolon, .tab, .bar]
-    guard let end = text.firstIndex(where: { byte in byte == 0x0A || all.contains { $0.delimiter == byte } }) else {
+    guard
+      let end = text.firstIndex(where: { byte in byte == UInt8(ascii: "\n") || all.contains { $0.delimiter == byte } })
+    else {
       return nil
     }
     guard Header.first(String(decoding: text[..<end], as: UTF8.self)) != nil else { return nil }
@@ -126,7 +128,7 @@ struct CSVFile {
     for property in mapping.properties {
       guard let property else { continue }
       properties.append(
-        .attribute(AttributeDescription(name: property, type: types.removeValue(forKey: property) ?? .string)))
+        .attribute(property, types.removeValue(forKey: property) ?? .string))
     }
     if let unknown = types.keys.sorted().first {
       throw PersistentStoreError(.invalidOption, "the option 'types' contains '\(unknown)', which is not a column")

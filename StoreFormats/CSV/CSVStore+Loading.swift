@@ -49,7 +49,7 @@ extension CSVStore {
       }
       let file = try CSVFile(source, member: member.file, options: [:])
       if options["edited"] != "accept" {
-        guard Digest.text(Digest.of(file.bytes.span)) == member.digest else {
+        guard Digest.matches(member.digest, file.bytes.span) else {
           throw PersistentStoreError(
             .changedOnDisk,
             "the file was changed since the store was saved; the option edited=accept reads it anyway",
@@ -357,7 +357,7 @@ struct Cell {
     case .toOne: try setReference(bytes, slot, nodes, isToMany: false)
     case .toMany:
       var start = 0
-      for index in 0...bytes.count where index == bytes.count || bytes[index] == 0x20 {
+      for index in 0...bytes.count where index == bytes.count || bytes[index] == UInt8(ascii: " ") {
         if index > start { try setReference(bytes.extracting(start..<index), slot, nodes, isToMany: true) }
         start = index + 1
       }
@@ -384,8 +384,8 @@ struct Cell {
       guard let uuid = ExactText.uuid(bytes) else { throw Self.unfit(bytes, slot, nodes) }
       try nodes.set(uuid: uuid, slot: slot)
     case .bytes:
-      if let offset = Base64.decode(bytes, into: &buffer) {
-        throw PersistentStoreError(.invalidValue, "byte \(offset + 1) of the text is not base64")
+      do throws(Base64.DecodingError) { try Base64.decode(bytes, into: &buffer) } catch {
+        throw PersistentStoreError(.invalidValue, "byte \(error.offset + 1) of the text is not base64")
       }
       try nodes.set(bytes: buffer.span, slot: slot)
     case .undefined:
@@ -416,7 +416,11 @@ struct Cell {
 
   private func boolean(_ bytes: Span<UInt8>) -> Bool? {
     // Our own files have two words; they are told apart without making strings.
-    if bytes.count == 4, bytes[0] == 0x74, bytes[1] == 0x72, bytes[2] == 0x75, bytes[3] == 0x65 { return true }
+    if bytes.count == 4, bytes[0] == UInt8(ascii: "t"), bytes[1] == UInt8(ascii: "r"), bytes[2] == UInt8(ascii: "u"),
+      bytes[3] == UInt8(ascii: "e")
+    {
+      return true
+    }
     let text = Self.text(bytes)
     switch isForeign ? text.lowercased() : text {
     case "true": return true

@@ -84,8 +84,8 @@ extension CSVStore {
     _ entity: Entity, named name: String? = nil, _ nodes: NodeTable, _ references: ReferenceNumbers,
     in dialect: CSVDialect,
     defusing defusesFormulas: Bool, to file: StagedFile
-  ) throws(PersistentStoreError) -> UInt64 {
-    let digest = RunningDigest()
+  ) throws(PersistentStoreError) -> XXH64 {
+    var digest = XXH64()
     let writer = ByteWriter { (bytes) throws(PersistentStoreError) in
       digest.add(bytes)
       try file.write(bytes)
@@ -97,7 +97,7 @@ extension CSVStore {
       writer.append(byte: dialect.delimiter)
       cells.append(text: Header.text(slot))
     }
-    writer.append(byte: 0x0A)
+    writer.append(byte: UInt8(ascii: "\n"))
     let reader = nodes.reader(of: entity.index)
     let columns = entity.slots.map { column($0) }
     for row in 0..<reader.count {
@@ -110,11 +110,11 @@ extension CSVStore {
         writer.append(byte: dialect.delimiter)
         cells.append(column, row, reader, references)
       }
-      writer.append(byte: 0x0A)
+      writer.append(byte: UInt8(ascii: "\n"))
       try writer.flushIfNeeded()
     }
     try writer.finish()
-    return digest.value
+    return digest
   }
 
   // MARK: Files of others
@@ -127,6 +127,41 @@ extension CSVStore {
     // The delimiter is detected from the first record: no other delimiter may occur in it unquoted.
     cells.quotesEveryDelimiter = true
     cells.defusesFormulas = foreign.isDefused
+    let slots = try checkedSlots(of: foreign, entity, nodes)
+    let reader = nodes.reader(of: entity.index)
+    func endRecord() {
+      if foreign.dialect.lineEnding == .carriageReturnLineFeed { writer.append(byte: UInt8(ascii: "\r")) }
+      writer.append(byte: UInt8(ascii: "\n"))
+      cells.quotesEveryDelimiter = false
+    }
+    if foreign.hasHeader {
+      for (index, name) in foreign.header.enumerated() {
+        if index > 0 { writer.append(byte: foreign.dialect.delimiter) }
+        cells.append(text: name)
+      }
+      endRecord()
+    }
+    for row in 0..<reader.count {
+      let values = slots.map { reader.value(slot: $0, row: row) }
+      try checkReference(of: row, foreign, entity, reader)
+      for (index, value) in values.enumerated() {
+        if index > 0 { writer.append(byte: foreign.dialect.delimiter) }
+        try append(value, foreign, to: &cells) {
+          StoreLocation(
+            file: path, entity: entity.name, reference: reader.reference(row: row).description,
+            property: entity.slots[slots[index]].name)
+        }
+      }
+      endRecord()
+      try writer.flushIfNeeded()
+    }
+    try writer.finish()
+  }
+
+  /// The slots of the file's columns, in their order. Refuses a file that does not have a column for everything.
+  private func checkedSlots(
+    of foreign: ForeignLayout, _ entity: Entity, _ nodes: NodeTable
+  ) throws(PersistentStoreError) -> [Int] {
     if foreign.columns.contains(nil) {
       throw PersistentStoreError(
         .unsupportedByFormat, "columns were left out on reading, and a save would lose them",
@@ -142,74 +177,59 @@ extension CSVStore {
           at: StoreLocation(file: path, entity: entity.name, property: slot.name))
       }
     }
-    func endRecord() {
-      if foreign.dialect.lineEnding == .carriageReturnLineFeed { writer.append(byte: 0x0D) }
-      writer.append(byte: 0x0A)
-      cells.quotesEveryDelimiter = false
-    }
-    if foreign.hasHeader {
-      for (index, name) in foreign.header.enumerated() {
-        if index > 0 { writer.append(byte: foreign.dialect.delimiter) }
-        cells.append(text: name)
+    return slots
+  }
+
+  /// References are not written: they must be what the next reading will make of the row.
+  private func checkReference(
+    of row: Int, _ foreign: ForeignLayout, _ entity: Entity, _ reader: EntityReader
+  ) throws(PersistentStoreError) {
+    let derived: ReferenceObject
+    if foreign.keys.isEmpty {
+      derived = .integer(Int64(row + 1))
+    } else {
+      var texts: [String] = []
+      for key in foreign.keys {
+        texts.append(entity.slot(named: key).map { foreign.text(of: reader.value(slot: $0, row: row)) } ?? "")
       }
-      endRecord()
+      derived = .string(ForeignLayout.key(texts))
     }
-    for row in 0..<reader.count {
-      let values = slots.map { reader.value(slot: $0, row: row) }
-      // References are not written: they must be what the next reading will make of the row.
-      let derived: ReferenceObject
-      if foreign.keys.isEmpty {
-        derived = .integer(Int64(row + 1))
-      } else {
-        derived = .string(
-          ForeignLayout.key(
-            foreign.keys.map { key in
-              entity.slot(named: key).map { foreign.text(of: reader.value(slot: $0, row: row)) } ?? ""
-            }))
-      }
-      guard derived == reader.reference(row: row) else {
+    guard derived == reader.reference(row: row) else {
+      throw PersistentStoreError(
+        .unsupportedByFormat,
+        foreign.keys.isEmpty
+          ? "the file knows objects by their row, and a row before this one is gone"
+          : "the object's key would be read back as '\(derived)': another object's",
+        at: StoreLocation(file: path, entity: entity.name, reference: reader.reference(row: row).description))
+    }
+  }
+
+  private func append(
+    _ value: StoredValue, _ foreign: ForeignLayout, to cells: inout CellWriter, at location: () -> StoreLocation
+  ) throws(PersistentStoreError) {
+    switch value {
+    case .null: break
+    case .toMany(let list):
+      // Spaces separate the keys: one that contains a space would be read back as two.
+      if let key = list.first(where: {
+        $0.reference.description.utf8.contains(UInt8(ascii: " ")) || $0.reference.description.isEmpty
+      }) {
         throw PersistentStoreError(
-          .unsupportedByFormat,
-          foreign.keys.isEmpty
-            ? "the file knows objects by their row, and a row before this one is gone"
-            : "the object's key would be read back as '\(derived)': another object's",
-          at: StoreLocation(file: path, entity: entity.name, reference: reader.reference(row: row).description))
+          .unsupportedByFormat, "the key '\(key.reference)' cannot stand in a list that blanks separate",
+          at: location())
       }
-      for (index, value) in values.enumerated() {
-        if index > 0 { writer.append(byte: foreign.dialect.delimiter) }
-        switch value {
-        case .null: break
-        case .toMany(let list):
-          // Blanks separate: a key that holds one would be read back as two.
-          if let key = list.first(where: {
-            $0.reference.description.utf8.contains(0x20) || $0.reference.description.isEmpty
-          }) {
-            throw PersistentStoreError(
-              .unsupportedByFormat, "the key '\(key.reference)' cannot stand in a list that blanks separate",
-              at: StoreLocation(
-                file: path, entity: entity.name, reference: reader.reference(row: row).description,
-                property: entity.slots[slots[index]].name))
-          }
-          let text = list.map { $0.reference.description }.joined(separator: " ")
-          if !text.isEmpty { cells.append(text: text) }
-        case .date(let date):
-          if let format = foreign.dateFormat, format.text(date.timeIntervalSinceReferenceDate) == nil {
-            throw PersistentStoreError(
-              .unsupportedByFormat, "the file's date format cannot hold the date",
-              at: StoreLocation(
-                file: path, entity: entity.name, reference: reader.reference(row: row).description,
-                property: entity.slots[slots[index]].name))
-          }
-          cells.append(text: foreign.text(of: value))
-        case .boolean, .integer, .float, .double, .decimal:
-          // A number with a sign is no formula.
-          cells.append(plain: foreign.text(of: value))
-        default: cells.append(text: foreign.text(of: value))
-        }
+      let text = list.map { $0.reference.description }.joined(separator: " ")
+      if !text.isEmpty { cells.append(text: text) }
+    case .date(let date):
+      if let format = foreign.dateFormat, format.text(date.timeIntervalSinceReferenceDate) == nil {
+        throw PersistentStoreError(
+          .unsupportedByFormat, "the file's date format cannot hold the date", at: location())
       }
-      endRecord()
-      try writer.flushIfNeeded()
+      cells.append(text: foreign.text(of: value))
+    case .boolean, .integer, .float, .double, .decimal:
+      // A number with a sign is not a formula.
+      cells.append(plain: foreign.text(of: value))
+    default: cells.append(text: foreign.text(of: value))
     }
-    try writer.finish()
   }
 }

@@ -84,7 +84,7 @@ public struct CSVStore: AtomicStore {
     // A NUL is valid only within quotes, as we write it ourselves.
     var isQuoted = false
     for byte in prefix {
-      if byte == 0x22 { isQuoted.toggle() }
+      if byte == UInt8(ascii: "\"") { isQuoted.toggle() }
       if byte == 0, !isQuoted { return .no }
     }
     return .unsure
@@ -134,9 +134,9 @@ public struct CSVStore: AtomicStore {
   static func identifier(ofPath path: String) -> UUID {
     let absolute = path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
     var bytes = Array(absolute.utf8)
-    let high = Digest.of(bytes.span)
+    let high = Version1Hash.of(bytes.span)
     bytes.append(0)
-    let low = Digest.of(bytes.span)
+    let low = Version1Hash.of(bytes.span)
     var value: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     withUnsafeMutableBytes(of: &value) { target in
       for place in 0..<8 {

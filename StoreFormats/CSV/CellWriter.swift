@@ -43,29 +43,35 @@ struct CellWriter {
 
   private func needsQuotes(_ bytes: Span<UInt8>) -> Bool {
     let last = bytes.count - 1
-    if bytes[0] == 0x20 || bytes[last] == 0x20 || bytes[0] == 0x09 || bytes[last] == 0x09 || bytes[0] == 0xEF {
+    if bytes[0] == UInt8(ascii: " ") || bytes[last] == UInt8(ascii: " ") || bytes[0] == UInt8(ascii: "\t")
+      || bytes[last] == UInt8(ascii: "\t") || bytes[0] == 0xEF
+    {
       return true
     }
     let delimiter = delimiter
-    if quotesEveryDelimiter, bytes.withUnsafeBufferPointer({ $0.contains { [0x2C, 0x3B, 0x09, 0x7C].contains($0) } }) {
+    if quotesEveryDelimiter, bytes.withUnsafeBufferPointer({ $0.contains { ",;\t|".utf8.contains($0) } }) {
       return true
     }
     return bytes.withUnsafeBufferPointer { buffer in
-      for byte in buffer where byte <= 0x7C {
-        if byte == delimiter || byte == 0x22 || byte == 0x0A || byte == 0x0D || byte == 0 { return true }
+      for byte in buffer where byte <= UInt8(ascii: "|") {
+        if byte == delimiter || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r")
+          || byte == 0
+        {
+          return true
+        }
       }
       return false
     }
   }
 
   private func appendQuoted(_ bytes: Span<UInt8>, apostrophe: Bool = false) {
-    writer.append(byte: 0x22)
-    if apostrophe { writer.append(byte: 0x27) }
+    writer.append(byte: UInt8(ascii: "\""))
+    if apostrophe { writer.append(byte: UInt8(ascii: "'")) }
     for index in 0..<bytes.count {
-      if bytes[index] == 0x22 { writer.append(byte: 0x22) }
+      if bytes[index] == UInt8(ascii: "\"") { writer.append(byte: UInt8(ascii: "\"")) }
       writer.append(byte: bytes[index])
     }
-    writer.append(byte: 0x22)
+    writer.append(byte: UInt8(ascii: "\""))
   }
 
   func append(_ column: CSVStore.Column, _ row: Int, _ reader: EntityReader, _ references: ReferenceNumbers) {
@@ -77,7 +83,7 @@ struct CellWriter {
     case .toMany:
       let list = reader.toMany(slot: slot, row: row)
       for place in 0..<list.count {
-        if place > 0 { writer.append(byte: 0x20) }
+        if place > 0 { writer.append(byte: UInt8(ascii: " ")) }
         append(list[place], references)
       }
       return
@@ -96,7 +102,7 @@ struct CellWriter {
       let bytes = reader.bytes(slot: slot, row: row)
       guard bytes.count > 0 else { return writer.append("\"\"") }
       // The one character of base64 that begins a formula.
-      if defusesFormulas, bytes[0] >> 2 == 62 { writer.append(byte: 0x27) }
+      if defusesFormulas, bytes[0] >> 2 == 62 { writer.append(byte: UInt8(ascii: "'")) }
       Base64.encode(bytes, to: writer)
     case .undefined: append(text: reader.value(slot: slot, row: row).typedText)
     case .toOne, .toMany, .skipped, .reference: break

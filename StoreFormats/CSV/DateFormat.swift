@@ -45,7 +45,7 @@ struct DateFormat: Sendable {
         let most = digits == 1 ? 2 : digits
         var value = 0
         var count = 0
-        while count < most, index < bytes.count, bytes[index] &- 0x30 < 10 {
+        while count < most, index < bytes.count, bytes[index] &- UInt8(ascii: "0") < 10 {
           value = value * 10 + Int(bytes[index] - 0x30)
           index += 1
           count += 1
@@ -70,9 +70,9 @@ struct DateFormat: Sendable {
     writer.append(dateSeconds: seconds)
     let iso = writer.takeBytes()
     // Only whole seconds of four-digit years have this length, and some of what stands behind an @.
-    guard iso.count == 20, iso[0] != 0x40 else { return nil }
+    guard iso.count == 20, iso[0] != UInt8(ascii: "@") else { return nil }
     func number(_ start: Int, _ length: Int) -> Int {
-      iso[start..<start + length].reduce(0) { $0 * 10 + Int($1 - 0x30) }
+      iso[start..<start + length].reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
     }
     let values: [Character: Int] = [
       "y": number(0, 4), "M": number(5, 2), "d": number(8, 2), "H": number(11, 2), "m": number(14, 2),

@@ -15,7 +15,7 @@ struct FolderMetadata {
 
   static let fileName = "metadata.plist"
   static let signature = "AtomicStore CSV"
-  static let version = 1
+  static let version = 2
 
   static func read(_ source: StoreSource, storeType: String, maximumDepth: Int) throws(PersistentStoreError)
     -> FolderMetadata
@@ -91,13 +91,16 @@ enum EscapedText {
   static func escaped(_ value: PropertyListValue) -> PropertyListValue {
     switch value {
     // A carriage return survives as a reference, but not every reader of lists keeps to that.
-    case .string(let text) where !XMLText.canHold(text) || text.utf8.contains(0x0D): exact("string", text.utf8)
+    case .string(let text) where !XMLText.canHold(text) || text.utf8.contains(UInt8(ascii: "\r")):
+      exact("string", text.utf8)
     case .real(let number) where number.isNaN: exact("real", String(number.bitPattern, radix: 16).utf8)
     case .date(let date):
       exact("date", String(date.timeIntervalSinceReferenceDate.bitPattern, radix: 16).utf8)
     case .array(let values): .array(values.map { escaped($0) })
     case .dictionary(let entries):
-      if entries.contains(where: { !XMLText.canHold($0.key) || $0.key.utf8.contains(0x0D) || $0.key == key }) {
+      if entries.contains(where: {
+        !XMLText.canHold($0.key) || $0.key.utf8.contains(UInt8(ascii: "\r")) || $0.key == key
+      }) {
         // Keys cannot be replaced by a dictionary: the whole becomes a list of pairs.
         .dictionary([
           key: .string("pairs"),

@@ -34,10 +34,14 @@ enum Header {
     var bytes: [UInt8] = []
     for byte in name.utf8 {
       switch byte {
-      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x5F, 0x2E, 0x80...: bytes.append(byte)
+      case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "_"), UInt8(ascii: "."), 0x80...:
+        bytes.append(byte)
       default:
-        bytes.append(0x25)
-        for digit in [byte >> 4, byte & 0xF] { bytes.append(digit < 10 ? 0x30 + digit : 0x37 + digit) }
+        bytes.append(UInt8(ascii: "%"))
+        for digit in [byte >> 4, byte & 0xF] {
+          bytes.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "A") + digit - 10)
+        }
       }
     }
     return String(decoding: bytes, as: UTF8.self)
@@ -48,8 +52,10 @@ enum Header {
     var rest = Substring(text).utf8
     while let byte = rest.popFirst() {
       switch byte {
-      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x5F, 0x2E, 0x80...: bytes.append(byte)
-      case 0x25:
+      case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "_"), UInt8(ascii: "."), 0x80...:
+        bytes.append(byte)
+      case UInt8(ascii: "%"):
         guard let high = rest.popFirst(), let low = rest.popFirst(),
           let one = Character(Unicode.Scalar(high)).hexDigitValue,
           let two = Character(Unicode.Scalar(low)).hexDigitValue
@@ -95,7 +101,7 @@ enum Header {
     guard let colon = text.firstIndex(of: ":"), let name = unescaped(text[..<colon]), !name.isEmpty,
       let type = AttributeType(modelName: String(text[text.index(after: colon)...]))
     else { return nil }
-    return .attribute(AttributeDescription(name: name, type: type))
+    return .attribute(name, type)
   }
 
   private static func escaped(_ name: String) -> String {
@@ -138,9 +144,12 @@ enum ReferenceText {
     bytes.append(contentsOf: "s:".utf8)
     for byte in text.utf8 {
       switch byte {
-      case 0...0x20, 0x22, 0x25, 0x2C, 0x3B, 0x7C, 0x7F:
-        bytes.append(0x25)
-        for digit in [byte >> 4, byte & 0xF] { bytes.append(digit < 10 ? 0x30 + digit : 0x37 + digit) }
+      case 0...UInt8(ascii: " "), UInt8(ascii: "\""), UInt8(ascii: "%"), UInt8(ascii: ","), UInt8(ascii: ";"),
+        UInt8(ascii: "|"), 0x7F:
+        bytes.append(UInt8(ascii: "%"))
+        for digit in [byte >> 4, byte & 0xF] {
+          bytes.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "A") + digit - 10)
+        }
       default: bytes.append(byte)
       }
     }
@@ -148,11 +157,11 @@ enum ReferenceText {
 
   /// Decodes a string reference from bytes that begin with `s:`; nil for an invalid escape.
   static func string(_ bytes: Span<UInt8>) -> String? {
-    guard bytes.count >= 2, bytes[0] == 0x73, bytes[1] == 0x3A else { return nil }
+    guard bytes.count >= 2, bytes[0] == UInt8(ascii: "s"), bytes[1] == UInt8(ascii: ":") else { return nil }
     var result: [UInt8] = []
     var index = 2
     while index < bytes.count {
-      if bytes[index] == 0x25 {
+      if bytes[index] == UInt8(ascii: "%") {
         guard index + 2 < bytes.count, let high = Character(Unicode.Scalar(bytes[index + 1])).hexDigitValue,
           let low = Character(Unicode.Scalar(bytes[index + 2])).hexDigitValue
         else { return nil }

@@ -46,20 +46,24 @@ private struct ProbeScanner {
     // In UTF-16, every second byte of the relevant letters is zero.
     let isWide =
       prefix.starts(with: [0xFF, 0xFE]) || prefix.starts(with: [0xFE, 0xFF])
-      || prefix.starts(with: [0x3C, 0x00]) || prefix.starts(with: [0x00, 0x3C])
+      || prefix.starts(with: [UInt8(ascii: "<"), 0x00]) || prefix.starts(with: [0x00, UInt8(ascii: "<")])
     bytes = isWide ? prefix.filter { $0 != 0 && $0 != 0xFF && $0 != 0xFE } : prefix
     if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { bytes.removeFirst(3) }
   }
 
   mutating func startsDocument() -> Bool {
     skipBlanks()
-    return index < bytes.count && bytes[index] == 0x3C
+    return index < bytes.count && bytes[index] == UInt8(ascii: "<")
   }
 
   var isAtEnd: Bool { index >= bytes.count }
-  var isAtNameEnd: Bool { isBlank(bytes[index]) || bytes[index] == 0x3E || bytes[index] == 0x2F }
+  var isAtNameEnd: Bool {
+    isBlank(bytes[index]) || bytes[index] == UInt8(ascii: ">") || bytes[index] == UInt8(ascii: "/")
+  }
 
-  private func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D }
+  private func isBlank(_ byte: UInt8) -> Bool {
+    byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r")
+  }
 
   mutating func skipBlanks() { while index < bytes.count, isBlank(bytes[index]) { index += 1 } }
 
@@ -86,7 +90,13 @@ private struct ProbeScanner {
     while index < bytes.count {
       let byte = bytes[index]
       index += 1
-      if byte == 0x5B { depth += 1 } else if byte == 0x5D { depth -= 1 } else if byte == 0x3E, depth <= 0 { break }
+      if byte == UInt8(ascii: "[") {
+        depth += 1
+      } else if byte == UInt8(ascii: "]") {
+        depth -= 1
+      } else if byte == UInt8(ascii: ">"), depth <= 0 {
+        break
+      }
     }
     let text = String(decoding: bytes[start..<index], as: UTF8.self)
     namesDatabase = text.contains("database") && text.contains("CoreData.dtd")

@@ -99,9 +99,8 @@ struct CarefulStore: AtomicStore {
     EntityDescription(
       name: "Person",
       properties: [
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .relationship(
-          RelationshipDescription(name: "friends", destinationEntityName: "Person", maximumCount: 0, isOrdered: true)),
+        .attribute("name", .string),
+        .toMany("friends", "Person", isOrdered: true),
       ])
   ])
 
@@ -168,5 +167,49 @@ struct CarefulStore: AtomicStore {
       try convert(in: folder, losing: "friend", allowsLoss: true)
     }
     #expect(folder.names == ["source.careful"])
+  }
+
+  @Test(
+    "a save that is verified finds what the format loses, and the old store stays",
+    arguments: [("value", "Person/2.name"), ("object", "Person/4"), ("entry", "note"), ("nothing", nil)])
+  func verifiedSave(_ lost: String, _ words: String?) throws {
+    let folder = try Folder()
+    let path = folder("store.forgetful")
+    func bytes() throws -> Data { try Data(contentsOf: URL(filePath: path)) }
+    var registry = StoreRegistry()
+    try registry.register(ForgetfulStore.self)
+    let known = registry
+    func open(_ lost: String) throws -> (PersistentStoreCoordinator, PersistentStore) {
+      let coordinator = PersistentStoreCoordinator(
+        managedObjectModel: try ManagedObjectModel(Self.model), registry: known)
+      let store = try coordinator.addPersistentStore(
+        type: "Forgetful", at: path, options: ["lose": lost])
+      return (coordinator, store)
+    }
+    let people = ["Ada", "Bob", "Cyd", "Dan"].map { ManagedObjectSnapshot(entity: 0, values: [0: .string($0)]) }
+    let (first, old) = try open("nothing")
+    try old.setMetadata(["note": "kept"])
+    try first.save(old, changes: StoreChanges(inserted: people))
+    try first.remove(old)
+    let before = try bytes()
+
+    let (coordinator, store) = try open(lost)
+    coordinator.verifiesSaves = true
+    var changed = ManagedObjectSnapshot(entity: 0, values: [0: .string("Eve")])
+    changed.reference = .integer(1)
+    let changes = StoreChanges(updated: [changed])
+    guard let words else {
+      try coordinator.save(store, changes: changes)
+      #expect(try bytes() != before)
+      return
+    }
+    let error = #expect(throws: PersistentStoreError.self) { try coordinator.save(store, changes: changes) }
+    #expect(error?.code == .unsupportedByFormat)
+    #expect(error?.message.contains(words) == true && error?.message.contains("Forgetful") == true, "\(error as Any)")
+    #expect(try bytes() == before && folder.names == ["store.forgetful"])
+    // Without, it would be lost.
+    coordinator.verifiesSaves = false
+    try coordinator.save(store, changes: changes)
+    #expect(try bytes() != before)
   }
 }

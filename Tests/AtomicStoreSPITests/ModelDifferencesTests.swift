@@ -36,7 +36,7 @@ import Testing
       $0.entities.append(EntityDescription(name: "Course"))
       $0.edit("Person") {
         $0.properties.removeLast()
-        $0.properties.append(.attribute(AttributeDescription(name: "e\u{301}", type: .string)))
+        $0.properties.append(.attribute("e\u{301}", .string))
         $0.isAbstract = false
       }
     }

@@ -14,7 +14,7 @@ struct ModelProblemsTests {
   }
 
   private static func attribute(_ name: String, _ type: AttributeType = .string) -> PropertyDescription {
-    .attribute(AttributeDescription(name: name, type: type))
+    .attribute(name, type)
   }
   private static func relationship(
     _ name: String, to destination: String, inverse: String? = nil, least: Int = 0, most: Int = 1,
@@ -152,13 +152,13 @@ struct ModelProblemsTests {
         EntityDescription(
           name: "A",
           properties: [
-            .attribute(AttributeDescription(name: "x", type: .double, derivationExpression: "bs.y.@sum")),
+            .attribute("x", .double, derivationExpression: "bs.y.@sum"),
             relationship("bs", to: "B", inverse: "a", most: 0),
           ]),
         EntityDescription(
           name: "B",
           properties: [
-            .attribute(AttributeDescription(name: "y", type: .double, derivationExpression: "a.x * 2")),
+            .attribute("y", .double, derivationExpression: "a.x * 2"),
             relationship("a", to: "A", inverse: "bs"),
           ]),
       ])),

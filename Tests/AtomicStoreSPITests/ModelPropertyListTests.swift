@@ -13,7 +13,7 @@ import Testing
   @Test("defaults are not written")
   func compact() throws {
     let model = ModelDescription(entities: [
-      EntityDescription(name: "E", properties: [.attribute(AttributeDescription(name: "a", type: .string))])
+      EntityDescription(name: "E", properties: [.attribute("a", .string)])
     ])
     let expected: PropertyListValue = [
       "formatVersion": 1, "entities": [["name": "E", "properties": [["name": "a", "type": "String"]]]],

@@ -9,10 +9,10 @@ import Testing
         EntityDescription(
           name: "Node",
           properties: [
-            .attribute(AttributeDescription(name: "name", type: .string)),
-            .attribute(AttributeDescription(name: "worth", type: .decimal)),
-            .relationship(RelationshipDescription(name: "one", destinationEntityName: "Node", maximumCount: 1)),
-            .relationship(RelationshipDescription(name: "many", destinationEntityName: "Node", maximumCount: 0)),
+            .attribute("name", .string),
+            .attribute("worth", .decimal),
+            .toOne("one", "Node"),
+            .toMany("many", "Node"),
           ])
       ]))
   }

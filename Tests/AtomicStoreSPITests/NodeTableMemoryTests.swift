@@ -5,11 +5,11 @@ import Testing
 @Suite("Memory of node tables") struct NodeTableMemoryTests {
   private static func model(_ kinds: [AttributeType]) throws -> ManagedObjectModel {
     var properties: [PropertyDescription] = kinds.enumerated().map {
-      .attribute(AttributeDescription(name: "a\($0.offset)", type: $0.element))
+      .attribute("a\($0.offset)", $0.element)
     }
-    properties.append(.relationship(RelationshipDescription(name: "one", destinationEntityName: "Node")))
+    properties.append(.toOne("one", "Node"))
     properties.append(
-      .relationship(RelationshipDescription(name: "many", destinationEntityName: "Node", maximumCount: 0)))
+      .toMany("many", "Node"))
     return try ManagedObjectModel(ModelDescription(entities: [EntityDescription(name: "Node", properties: properties)]))
   }
   private static let kinds: [AttributeType] = [

@@ -9,24 +9,21 @@ func everything() throws -> ManagedObjectModel {
     .uuid, .uri, .transformable,
   ]
   var properties = types.map {
-    PropertyDescription.attribute(
-      AttributeDescription(name: $0.modelName.lowercased().replacingOccurrences(of: " ", with: ""), type: $0))
+    PropertyDescription.attribute($0.modelName.lowercased().replacingOccurrences(of: " ", with: ""), $0)
   }
   properties.append(
-    .relationship(RelationshipDescription(name: "one", destinationEntityName: "Base", inverseName: "many")))
+    .toOne("one", "Base", inverse: "many"))
   properties.append(
-    .relationship(
-      RelationshipDescription(name: "many", destinationEntityName: "Base", inverseName: "one", maximumCount: 0)))
+    .toMany("many", "Base", inverse: "one"))
   properties.append(
-    .relationship(
-      RelationshipDescription(name: "list", destinationEntityName: "Base", maximumCount: 0, isOrdered: true)))
+    .toMany("list", "Base", isOrdered: true))
   return try ManagedObjectModel(
     ModelDescription(entities: [
       EntityDescription(
         name: "Base", properties: properties,
         subentities: [
           EntityDescription(
-            name: "Derived", properties: [.attribute(AttributeDescription(name: "extra", type: .string))])
+            name: "Derived", properties: [.attribute("extra", .string)])
         ]),
       EntityDescription(name: "Abstract", isAbstract: true),
       EntityDescription(name: "Other"),

@@ -102,6 +102,14 @@ import Testing
     try FileManager.default.createDirectory(atPath: folder("models"), withIntermediateDirectories: true)
     try FileManager.default.moveItem(
       atPath: folder("FriendInfo.xcdatamodeld"), toPath: folder("models") + "/FriendInfo.xcdatamodeld")
+    // A store that carries its model is read by that.
+    let own = try Command.run("inspect", folder("f.xml"), "--model", folder("models"))
+    #expect(own.code == 0 && own.errors.contains("the model is the store's own"), "\(own.errors)")
+    var store = try String(contentsOfFile: folder("f.xml"), encoding: .utf8)
+    let start = try #require(store.range(of: "<key>AtomicStoreModel</key>")).lowerBound
+    let end = try #require(store.range(of: "<key>NSStoreModelVersionHashes</key>")).lowerBound
+    store.removeSubrange(start..<end)
+    try Data(store.utf8).write(to: URL(filePath: folder("f.xml")))
     let near = try Command.run("inspect", folder("f.xml"), "--model", folder("models"))
     #expect(
       near.code == 65 && near.errors.contains("none of the 1 models")

@@ -106,6 +106,39 @@ enum BadPlugin {
     #expect(searched.output.contains("left out: \(path)"))
   }
 
+  /// A copy of the kit of its own, as a library has one that links the static product: the file that identifies a copy.
+  private static let ownCopy = "#include \"../CStorePlugin.c\"\n"
+
+  @Test(
+    "a plug-in that is linked with its own copy of the kit is refused, although the program exports the same symbols",
+    .enabled(if: BadPlugin.compiler != nil))
+  func ownCopyOfTheKit() throws {
+    let folder = try Self.folder()
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let path = try BadPlugin.make("own", Self.ownCopy + Self.info() + Self.touched, in: folder)
+    let result = try Command.run("formats", "--plugin", path)
+    #expect(result.code == 65, "\(result.errors)")
+    #expect(result.errors.contains("carries its own copy of the kit"), "\(result.errors)")
+  }
+
+  @Test(
+    "a process that uses two copies of the kit opens no store, and names both; a second copy that is only loaded is allowed",
+    .enabled(if: BadPlugin.compiler != nil), arguments: [true, false])
+  func twoCopies(_ isUsed: Bool) throws {
+    let folder = try Self.folder()
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let use = """
+      __attribute__((constructor)) static void use(void) { char path[64]; asp_find_other_copy(path, sizeof(path)); }
+
+      """
+    let library = try BadPlugin.make("copy", Self.ownCopy + (isUsed ? use : ""), in: folder)
+    let result = try Command.run(arguments: ["inspect", Command.company], environment: ["LD_PRELOAD": library])
+    #expect(result.code == (isUsed ? 65 : 0), "\(result.errors)")
+    #expect(
+      result.errors.contains("two copies of AtomicStoreKit, one in \(library) and one in ") == isUsed,
+      "\(result.errors)")
+  }
+
   /// Writes down that its code ran.
   private static func touching(_ folder: String) -> String {
     "#include <stdio.h>\n__attribute__((constructor)) static void ran(void) { fclose(fopen(\"\(folder)/ran\", \"w\")); }\n"

@@ -34,20 +34,19 @@ struct GraphPlant: Sendable, CustomTestStringConvertible {
       .uuid, .uri,
       .transformable,
     ]
-    var properties = types.map { PropertyDescription.attribute(AttributeDescription(name: "\($0)", type: $0)) }
+    var properties = types.map { PropertyDescription.attribute("\($0)", $0) }
     for name in ["empty", "missing", "é"] {
-      properties.append(.attribute(AttributeDescription(name: name, type: .string)))
+      properties.append(.attribute(name, .string))
     }
     for name in ["emptyData", "missingData"] {
-      properties.append(.attribute(AttributeDescription(name: name, type: .binaryData)))
+      properties.append(.attribute(name, .binaryData))
     }
-    for name in ["nan", "zero"] { properties.append(.attribute(AttributeDescription(name: name, type: .double))) }
+    for name in ["nan", "zero"] { properties.append(.attribute(name, .double)) }
     properties += [
-      .relationship(RelationshipDescription(name: "one", destinationEntityName: "Thing")),
-      .relationship(RelationshipDescription(name: "none", destinationEntityName: "Thing")),
-      .relationship(RelationshipDescription(name: "many", destinationEntityName: "Thing", maximumCount: 0)),
-      .relationship(
-        RelationshipDescription(name: "list", destinationEntityName: "Thing", maximumCount: 0, isOrdered: true)),
+      .toOne("one", "Thing"),
+      .toOne("none", "Thing"),
+      .toMany("many", "Thing"),
+      .toMany("list", "Thing", isOrdered: true),
     ]
     return ModelDescription(entities: [
       EntityDescription(name: "Thing", properties: properties, subentities: [EntityDescription(name: "Sub")])

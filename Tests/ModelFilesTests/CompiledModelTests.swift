@@ -56,19 +56,16 @@ struct CompiledModelTests {
         && top.managedObjectClassName == nil)
     #expect(
       top.properties == [
-        .attribute(AttributeDescription(name: "name", type: .string, isIndexed: true)),
-        .relationship(
-          RelationshipDescription(
-            name: "children", destinationEntityName: "Child", minimumCount: 1, maximumCount: 0, isOrdered: true,
-            deleteRule: .cascade)),
+        .attribute("name", .string, isIndexed: true),
+        .toMany("children", "Child", minimumCount: 1, isOrdered: true, deleteRule: .cascade),
       ])
     #expect(
       top.subentities == [
         EntityDescription(
           name: "Child", managedObjectClassName: "App.Child",
           properties: [
-            .attribute(AttributeDescription(name: "a", type: .integer16, isOptional: false)),
-            .attribute(AttributeDescription(name: "b", type: .string)),
+            .attribute("a", .integer16, isOptional: false),
+            .attribute("b", .string),
           ], uniquenessConstraints: [["a", "b"]], renamingIdentifier: "Kid", versionHashModifier: "2",
           userInfo: [UserInfoEntry(key: "k", value: "v")])
       ])
@@ -165,7 +162,7 @@ struct CompiledModelTests {
     #expect(try ManagedObjectModel(again).versionHashes == ManagedObjectModel(file.description).versionHashes)
     var other = file.description
     other.entities[0].properties = [
-      .relationship(RelationshipDescription(name: "r", destinationEntityName: "E", maximumCount: 0))
+      .toMany("r", "E")
     ]
     // 2^40 has no low bits: cut to 32 it is 0.
     #expect((try ManagedObjectModel(other).versionHashes == ManagedObjectModel(again).versionHashes) == (count > 0))

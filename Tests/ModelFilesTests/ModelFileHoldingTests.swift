@@ -22,13 +22,9 @@ import Testing
           name: "B", managedObjectClassName: ".B",
           properties: [
             .attribute(
-              AttributeDescription(
-                name: "n", type: .string, isOptional: false, defaultValue: .string("<\"\n>"), minimumLength: 1,
-                renamingIdentifier: "m", userInfo: [UserInfoEntry(key: "k", value: "v")])),
-            .relationship(
-              RelationshipDescription(
-                name: "r", destinationEntityName: "A", minimumCount: 1, maximumCount: 3, isOrdered: true,
-                deleteRule: .cascade)),
+              "n", .string, isOptional: false, defaultValue: .string("<\"\n>"), minimumLength: 1,
+              renamingIdentifier: "m", userInfo: [UserInfoEntry(key: "k", value: "v")]),
+            .toMany("r", "A", minimumCount: 1, maximumCount: 3, isOrdered: true, deleteRule: .cascade),
           ]),
       ])
     #expect(

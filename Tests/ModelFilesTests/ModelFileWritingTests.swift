@@ -12,17 +12,12 @@ struct ModelFileWritingTests {
         name: "Zoo", isAbstract: true, managedObjectClassName: ".Zoo",
         properties: [
           .attribute(
-            AttributeDescription(
-              name: "n\u{E9}e \"<&>\"", type: .string, defaultValue: .string("a\tb\nc\r"), minimumLength: 1,
-              maximumLength: 2)),
-          .attribute(
-            AttributeDescription(
-              name: "when", type: .date, defaultValue: .date(Date(timeIntervalSinceReferenceDate: 0.1)))),
-          .attribute(AttributeDescription(name: "home", type: .composite("Place"))),
-          .relationship(
-            RelationshipDescription(
-              name: "animals", destinationEntityName: "Animal", inverseName: "zoo", minimumCount: 1, maximumCount: 9,
-              isOrdered: true, deleteRule: .cascade)),
+            "n\u{E9}e \"<&>\"", .string, defaultValue: .string("a\tb\nc\r"), minimumLength: 1, maximumLength: 2),
+          .attribute("when", .date, defaultValue: .date(Date(timeIntervalSinceReferenceDate: 0.1))),
+          .attribute("home", .composite("Place")),
+          .toMany(
+            "animals", "Animal", inverse: "zoo", minimumCount: 1, maximumCount: 9, isOrdered: true, deleteRule: .cascade
+          ),
         ],
         subentities: [EntityDescription(name: "Wild"), EntityDescription(name: "Aqua")],
         uniquenessConstraints: [["when"]],
@@ -30,7 +25,7 @@ struct ModelFileWritingTests {
       EntityDescription(
         name: "Animal",
         properties: [
-          .relationship(RelationshipDescription(name: "zoo", destinationEntityName: "Zoo", inverseName: "animals"))
+          .toOne("zoo", "Zoo", inverse: "animals")
         ]),
     ],
     composites: [

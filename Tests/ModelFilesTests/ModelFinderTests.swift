@@ -14,7 +14,7 @@ struct ModelFinderTests {
   private static func hashes(_ entity: String, _ type: AttributeType = .string) throws -> VersionHashes {
     try ManagedObjectModel(
       ModelDescription(entities: [
-        EntityDescription(name: entity, properties: [.attribute(AttributeDescription(name: "a", type: type))])
+        EntityDescription(name: entity, properties: [.attribute("a", type)])
       ])
     ).versionHashes
   }

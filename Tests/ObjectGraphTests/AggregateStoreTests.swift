@@ -10,7 +10,7 @@ import Testing
     EntityDescription(
       name: name,
       properties: [
-        .attribute(AttributeDescription(name: "name", type: .string)),
+        .attribute("name", .string),
         .relationship(
           RelationshipDescription(
             name: key, destinationEntityName: other, inverseName: inverse, maximumCount: many ? 0 : 1)),
@@ -97,7 +97,7 @@ import Testing
     _ = try stack.insert("Employee", ["name": "Ada"])
     try stack.context.save()
     var changed = Self.description
-    changed.entities[1].properties[0] = .attribute(AttributeDescription(name: "name", type: .integer16))
+    changed.entities[1].properties[0] = .attribute("name", .integer16)
     let coordinator = PersistentStoreCoordinator(
       managedObjectModel: try ManagedObjectModel(changed), registry: .builtIn)
     do throws(PersistentStoreError) {

@@ -81,12 +81,10 @@ import Testing
           EntityDescription(
             name: "Place",
             properties: [
-              .attribute(AttributeDescription(name: "name", type: .string)),
-              .relationship(RelationshipDescription(name: "one", destinationEntityName: "Place")),
-              .relationship(RelationshipDescription(name: "many", destinationEntityName: "Place", maximumCount: 0)),
-              .relationship(
-                RelationshipDescription(
-                  name: "ordered", destinationEntityName: "Place", maximumCount: 0, isOrdered: true)),
+              .attribute("name", .string),
+              .toOne("one", "Place"),
+              .toMany("many", "Place"),
+              .toMany("ordered", "Place", isOrdered: true),
             ])
         ])))
     let here = try stack.insert("Place", ["name": "here"])

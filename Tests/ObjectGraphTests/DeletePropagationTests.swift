@@ -12,36 +12,23 @@ import Testing
         EntityDescription(
           name: "Link",
           properties: [
-            .attribute(AttributeDescription(name: "name", type: .string)),
-            .relationship(
-              RelationshipDescription(
-                name: "next", destinationEntityName: "Link", inverseName: "back", deleteRule: .cascade)),
-            .relationship(
-              RelationshipDescription(
-                name: "back", destinationEntityName: "Link", inverseName: "next", deleteRule: .cascade)),
-            .relationship(
-              RelationshipDescription(
-                name: "own", destinationEntityName: "Link", inverseName: "own", deleteRule: .cascade)),
-            .relationship(
-              RelationshipDescription(name: "tag", destinationEntityName: "Tag", inverseName: "links")),
+            .attribute("name", .string),
+            .toOne("next", "Link", inverse: "back", deleteRule: .cascade),
+            .toOne("back", "Link", inverse: "next", deleteRule: .cascade),
+            .toOne("own", "Link", inverse: "own", deleteRule: .cascade),
+            .toOne("tag", "Tag", inverse: "links"),
           ]),
         EntityDescription(
           name: "Tag",
           properties: [
-            .relationship(
-              RelationshipDescription(
-                name: "links", destinationEntityName: "Link", inverseName: "tag", maximumCount: 0)),
+            .toMany("links", "Link", inverse: "tag"),
             // Mandatory at the other end.
-            .relationship(
-              RelationshipDescription(
-                name: "notes", destinationEntityName: "Note", inverseName: "tag", maximumCount: 0)),
+            .toMany("notes", "Note", inverse: "tag"),
           ]),
         EntityDescription(
           name: "Note",
           properties: [
-            .relationship(
-              RelationshipDescription(
-                name: "tag", destinationEntityName: "Tag", inverseName: "notes", isOptional: false))
+            .toOne("tag", "Tag", inverse: "notes", isOptional: false)
           ]),
       ]))
   }

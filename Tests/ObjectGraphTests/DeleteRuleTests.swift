@@ -72,25 +72,18 @@ import Testing
         EntityDescription(
           name: "Firm",
           properties: [
-            .relationship(
-              RelationshipDescription(
-                name: "offices", destinationEntityName: "Office", inverseName: "firm", maximumCount: 0,
-                deleteRule: .cascade))
+            .toMany("offices", "Office", inverse: "firm", deleteRule: .cascade)
           ]),
         EntityDescription(
           name: "Office",
           properties: [
-            .relationship(RelationshipDescription(name: "firm", destinationEntityName: "Firm", inverseName: "offices")),
-            .relationship(
-              RelationshipDescription(
-                name: "tenants", destinationEntityName: "Tenant", inverseName: "office", maximumCount: 0,
-                deleteRule: .deny)),
+            .toOne("firm", "Firm", inverse: "offices"),
+            .toMany("tenants", "Tenant", inverse: "office", deleteRule: .deny),
           ]),
         EntityDescription(
           name: "Tenant",
           properties: [
-            .relationship(
-              RelationshipDescription(name: "office", destinationEntityName: "Office", inverseName: "tenants"))
+            .toOne("office", "Office", inverse: "tenants")
           ]),
       ]))
     let stack = try Stack(model: model)

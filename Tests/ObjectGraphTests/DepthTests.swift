@@ -10,12 +10,10 @@ import Testing
     EntityDescription(
       name: "Link",
       properties: [
-        .attribute(AttributeDescription(name: "number", type: .integer32)),
-        .relationship(
-          RelationshipDescription(
-            name: "next", destinationEntityName: "Link", inverseName: "previous", deleteRule: .cascade)),
-        .relationship(RelationshipDescription(name: "previous", destinationEntityName: "Link", inverseName: "next")),
-        .relationship(RelationshipDescription(name: "after", destinationEntityName: "Link", isTransient: true)),
+        .attribute("number", .integer32),
+        .toOne("next", "Link", inverse: "previous", deleteRule: .cascade),
+        .toOne("previous", "Link", inverse: "next"),
+        .toOne("after", "Link", isTransient: true),
       ])
   ])
   static let length = 100_000
@@ -120,7 +118,7 @@ import Testing
         EntityDescription(
           name: "Node",
           properties: [
-            .attribute(AttributeDescription(name: "number", type: .integer32)),
+            .attribute("number", .integer32),
             .fetchedProperty(
               FetchedPropertyDescription(
                 name: "similar",

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Derived attributes") struct DerivedAttributeTests {
   static func derivable(_ name: String, _ type: AttributeType, _ derivation: String? = nil) -> PropertyDescription {
-    .attribute(AttributeDescription(name: name, type: type, derivationExpression: derivation))
+    .attribute(name, type, derivationExpression: derivation)
   }
   static func relationship(_ name: String, _ destination: String, _ inverse: String?, isToMany: Bool = false)
     -> PropertyDescription

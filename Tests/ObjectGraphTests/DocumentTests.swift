@@ -201,7 +201,7 @@ import Testing
     let model = try ManagedObjectModel(
       ModelDescription(entities: [
         EntityDescription(
-          name: "Person", properties: [.attribute(AttributeDescription(name: "name", type: .string))],
+          name: "Person", properties: [.attribute("name", .string)],
           uniquenessConstraints: [["name"]])
       ]))
     let document = PersistentDocument(model: model, registry: .builtIn)

@@ -7,7 +7,7 @@ private final class TypedPerson: ManagedObject {
   enum Age: Int, AttributeValue {
     case young = 20
     case old = 80
-    static var valueForNull: Age { .young }
+    static var atomicStoreValueForNull: Age { .young }
   }
   @Managed("name") var name: String
   @Managed("age") var age: Age?

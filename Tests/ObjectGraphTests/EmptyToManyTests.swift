@@ -10,18 +10,12 @@ import Testing
         EntityDescription(
           name: "Country",
           properties: [
-            .relationship(
-              RelationshipDescription(
-                name: "moods", destinationEntityName: "Mood", inverseName: "country", isOptional: false,
-                minimumCount: minimumCount,
-                maximumCount: 0))
+            .toMany("moods", "Mood", inverse: "country", isOptional: false, minimumCount: minimumCount)
           ]),
         EntityDescription(
           name: "Mood",
           properties: [
-            .relationship(
-              RelationshipDescription(
-                name: "country", destinationEntityName: "Country", inverseName: "moods", isOptional: false))
+            .toOne("country", "Country", inverse: "moods", isOptional: false)
           ]),
       ]))
   }

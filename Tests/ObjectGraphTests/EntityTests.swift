@@ -14,7 +14,7 @@ private final class Clerk: Party {
 
 @Suite("Entities, their classes and their objects") struct EntityTests {
   static func text(_ name: String) -> PropertyDescription {
-    .attribute(AttributeDescription(name: name, type: .string))
+    .attribute(name, .string)
   }
 
   /// The guide's example: Employee and Customer inherit the names of Person.
@@ -25,7 +25,7 @@ private final class Clerk: Party {
       subentities: [
         EntityDescription(
           name: "Employee", managedObjectClassName: "Clerk",
-          properties: [.attribute(AttributeDescription(name: "salary", type: .integer32))]),
+          properties: [.attribute("salary", .integer32)]),
         EntityDescription(name: "Customer", managedObjectClassName: "Party", properties: [text("number")]),
       ]),
     EntityDescription(name: "Note", properties: [text("text")]),

@@ -10,20 +10,18 @@ import Testing
       name: "Department",
       properties: [
         // It does not name an inverse, though a relationship names it.
-        .relationship(RelationshipDescription(name: "guide", destinationEntityName: "Person")),
+        .toOne("guide", "Person"),
         // It leads to an entity below the one that takes it for its inverse.
-        .relationship(RelationshipDescription(name: "boss", destinationEntityName: "Manager", inverseName: "heads")),
+        .toOne("boss", "Manager", inverse: "heads"),
       ]),
     EntityDescription(
-      name: "Person", properties: [.attribute(AttributeDescription(name: "name", type: .string))],
+      name: "Person", properties: [.attribute("name", .string)],
       subentities: [
         EntityDescription(
           name: "Employee",
           properties: [
-            .relationship(
-              RelationshipDescription(name: "guides", destinationEntityName: "Department", inverseName: "guide")),
-            .relationship(
-              RelationshipDescription(name: "heads", destinationEntityName: "Department", inverseName: "boss")),
+            .toOne("guides", "Department", inverse: "guide"),
+            .toOne("heads", "Department", inverse: "boss"),
           ], subentities: [EntityDescription(name: "Manager")])
       ]),
   ])
@@ -55,16 +53,13 @@ import Testing
         EntityDescription(
           name: "Artist",
           properties: [
-            .relationship(
-              RelationshipDescription(name: "thumbnail", destinationEntityName: "Image", inverseName: "thumbnail"))
+            .toOne("thumbnail", "Image", inverse: "thumbnail")
           ]),
         EntityDescription(
           name: "Image",
           properties: [
-            .relationship(
-              RelationshipDescription(name: "artist", destinationEntityName: "Artist", inverseName: "thumbnail")),
-            .relationship(
-              RelationshipDescription(name: "thumbnail", destinationEntityName: "Artist", inverseName: "thumbnail")),
+            .toOne("artist", "Artist", inverse: "thumbnail"),
+            .toOne("thumbnail", "Artist", inverse: "thumbnail"),
           ]),
       ]))
     #expect(

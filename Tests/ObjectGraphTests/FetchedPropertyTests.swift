@@ -23,10 +23,8 @@ import Testing
       EntityDescription(
         name: "Department",
         properties: [
-          .attribute(AttributeDescription(name: "name", type: .string)),
-          .relationship(
-            RelationshipDescription(
-              name: "employees", destinationEntityName: "Employee", inverseName: "department", maximumCount: 0)),
+          .attribute("name", .string),
+          .toMany("employees", "Employee", inverse: "department"),
           fetched("recentHires", "Employee", "department == $FETCH_SOURCE AND year > 2020"),
           fetched("byYear", "Employee", nil, order: [.init("year", isAscending: false), .init("name")]),
           fetched("firstTwo", "Employee", nil, limit: 2, order: [.init("name")]),
@@ -40,16 +38,15 @@ import Testing
       EntityDescription(
         name: "Employee",
         properties: [
-          .attribute(AttributeDescription(name: "name", type: .string)),
-          .attribute(AttributeDescription(name: "year", type: .integer16)),
-          .relationship(
-            RelationshipDescription(name: "department", destinationEntityName: "Department", inverseName: "employees")),
+          .attribute("name", .string),
+          .attribute("year", .integer16),
+          .toOne("department", "Department", inverse: "employees"),
         ]),
       EntityDescription(
         name: "Invoice",
         properties: [
-          .attribute(AttributeDescription(name: "number", type: .integer32)),
-          .attribute(AttributeDescription(name: "departmentName", type: .string)),
+          .attribute("number", .integer32),
+          .attribute("departmentName", .string),
         ]),
     ],
     configurations: [

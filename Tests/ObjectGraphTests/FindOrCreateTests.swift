@@ -14,23 +14,21 @@ import Testing
         EntityDescription(
           name: "Item",
           properties: [
-            .attribute(AttributeDescription(name: "number", type: .integer32)),
-            .attribute(AttributeDescription(name: "name", type: .string)),
-            .attribute(AttributeDescription(name: "id", type: .uuid)),
-            .attribute(AttributeDescription(name: "weight", type: .double)),
-            .attribute(AttributeDescription(name: "made", type: .date)),
-            .attribute(AttributeDescription(name: "plain", type: .integer64)),
-            .attribute(AttributeDescription(name: "note", type: .string)),
-            .relationship(RelationshipDescription(name: "box", destinationEntityName: "Box", inverseName: "items")),
+            .attribute("number", .integer32),
+            .attribute("name", .string),
+            .attribute("id", .uuid),
+            .attribute("weight", .double),
+            .attribute("made", .date),
+            .attribute("plain", .integer64),
+            .attribute("note", .string),
+            .toOne("box", "Box", inverse: "items"),
           ],
           subentities: [EntityDescription(name: "Special")], uniquenessConstraints: [["number"], ["name"]]),
         EntityDescription(
           name: "Box",
           properties: [
-            .attribute(AttributeDescription(name: "name", type: .string)),
-            .relationship(
-              RelationshipDescription(name: "items", destinationEntityName: "Item", inverseName: "box", maximumCount: 0)
-            ),
+            .attribute("name", .string),
+            .toMany("items", "Item", inverse: "box"),
           ]),
       ]))
   }

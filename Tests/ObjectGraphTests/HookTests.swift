@@ -82,13 +82,9 @@ import Testing
         EntityDescription(
           name: "Employee",
           properties: [
-            .attribute(AttributeDescription(name: "name", type: .string)),
-            .relationship(
-              RelationshipDescription(
-                name: "next", destinationEntityName: "Employee", inverseName: "back", deleteRule: .cascade)),
-            .relationship(
-              RelationshipDescription(
-                name: "back", destinationEntityName: "Employee", inverseName: "next", deleteRule: .cascade)),
+            .attribute("name", .string),
+            .toOne("next", "Employee", inverse: "back", deleteRule: .cascade),
+            .toOne("back", "Employee", inverse: "next", deleteRule: .cascade),
           ])
       ]))
     let stack = try Stack(model: model, classes: ["Employee": HookedEmployee.self])

@@ -11,26 +11,19 @@ import Testing
         EntityDescription(
           name: "Person",
           properties: [
-            .attribute(AttributeDescription(name: "name", type: .string)),
+            .attribute("name", .string),
             .relationship(
               RelationshipDescription(
                 name: "friends", destinationEntityName: "FriendInfo", inverseName: "source", minimumCount: least,
                 maximumCount: most, deleteRule: .cascade)),
-            .relationship(
-              RelationshipDescription(
-                name: "befriendedBy", destinationEntityName: "FriendInfo", inverseName: "friend", maximumCount: 0,
-                deleteRule: .cascade)),
+            .toMany("befriendedBy", "FriendInfo", inverse: "friend", deleteRule: .cascade),
           ]),
         EntityDescription(
           name: "FriendInfo",
           properties: [
-            .attribute(AttributeDescription(name: "ranking", type: .integer16)),
-            .relationship(
-              RelationshipDescription(
-                name: "source", destinationEntityName: "Person", inverseName: "friends", isOptional: false)),
-            .relationship(
-              RelationshipDescription(
-                name: "friend", destinationEntityName: "Person", inverseName: "befriendedBy", isOptional: false)),
+            .attribute("ranking", .integer16),
+            .toOne("source", "Person", inverse: "friends", isOptional: false),
+            .toOne("friend", "Person", inverse: "befriendedBy", isOptional: false),
           ]),
       ]))
   }

@@ -73,25 +73,15 @@ import Testing
         EntityDescription(
           name: "Person",
           properties: [
-            .attribute(AttributeDescription(name: "name", type: .string)),
-            .relationship(
-              RelationshipDescription(
-                name: "friends", destinationEntityName: "FriendInfo", inverseName: "source", maximumCount: 0,
-                deleteRule: .cascade)),
-            .relationship(
-              RelationshipDescription(
-                name: "befriendedBy", destinationEntityName: "FriendInfo", inverseName: "friend", maximumCount: 0,
-                deleteRule: .cascade)),
+            .attribute("name", .string),
+            .toMany("friends", "FriendInfo", inverse: "source", deleteRule: .cascade),
+            .toMany("befriendedBy", "FriendInfo", inverse: "friend", deleteRule: .cascade),
           ]),
         EntityDescription(
           name: "FriendInfo",
           properties: [
-            .relationship(
-              RelationshipDescription(
-                name: "source", destinationEntityName: "Person", inverseName: "friends", isOptional: false)),
-            .relationship(
-              RelationshipDescription(
-                name: "friend", destinationEntityName: "Person", inverseName: "befriendedBy", isOptional: false)),
+            .toOne("source", "Person", inverse: "friends", isOptional: false),
+            .toOne("friend", "Person", inverse: "befriendedBy", isOptional: false),
           ]),
       ]))
     let stack = try Stack("XML", model: model)
@@ -119,13 +109,13 @@ import Testing
     entities: [
       EntityDescription(
         name: "Values",
-        properties: attributes.map { .attribute(AttributeDescription(name: $0.0, type: $0.1)) } + [
-          .attribute(AttributeDescription(name: "place", type: .composite("Place"))),
-          .attribute(AttributeDescription(name: "colour", type: .transformable, valueTransformerName: "Colour")),
-          .attribute(AttributeDescription(name: "raw", type: .transformable)),
-          .attribute(AttributeDescription(name: "upper", type: .string, derivationExpression: "uppercase:(str)")),
-          .attribute(AttributeDescription(name: "saved", type: .date, derivationExpression: "now()")),
-          .attribute(AttributeDescription(name: "phone", type: .string, regularExpression: "[0-9]{3}-[0-9]{4}")),
+        properties: attributes.map { .attribute($0.0, $0.1) } + [
+          .attribute("place", .composite("Place")),
+          .attribute("colour", .transformable, valueTransformerName: "Colour"),
+          .attribute("raw", .transformable),
+          .attribute("upper", .string, derivationExpression: "uppercase:(str)"),
+          .attribute("saved", .date, derivationExpression: "now()"),
+          .attribute("phone", .string, regularExpression: "[0-9]{3}-[0-9]{4}"),
         ])
     ],
     composites: [

@@ -189,6 +189,28 @@ import Testing
     #expect(try file.fetch("Employee").allSatisfy { $0["department"] == nil })
   }
 
+  @Test("an object that goes by Cascade with one deleted here is released by the object that it was given to there")
+  func cascadeBesideMove() throws {
+    let two = try Two()
+    let sales = try two.stack.insert("Department", ["name": "Sales"])
+    let dev = try two.stack.insert("Department", ["name": "Dev"])
+    let room = try two.stack.insert("Room", ["number": 1])
+    try two.here.save()
+    try two.there.existingObject(with: room.objectID)
+      .setValue(try two.there.existingObject(with: dev.objectID), forKey: "department")
+    room["department"] = sales
+    two.here.delete(sales)
+    dev["floor"] = 3
+    two.here.mergeChanges(fromDidSave: try two.saveThere())
+    #expect(room.isDeleted)
+    #expect(try dev.objects(forRelationshipNamed: "rooms").isEmpty)
+    two.here.mergePolicy = .overwrite
+    try two.here.save()
+    let file = try two.stack.reopened()
+    #expect(try file.fetch("Room").isEmpty)
+    #expect(try file.fetch("Department").map { $0["floor"] as? Int } == [3])
+  }
+
   @Test("an object that was deleted and restored before the deletion is merged is kept", arguments: [true, false])
   func returned(_ isFault: Bool) throws {
     let two = try Two()

@@ -8,8 +8,8 @@ import Testing
 @Suite("Saves over several stores") struct MixedSaveTests {
   static let model = ModelDescription(
     entities: [
-      EntityDescription(name: "Employee", properties: [.attribute(AttributeDescription(name: "name", type: .string))]),
-      EntityDescription(name: "Customer", properties: [.attribute(AttributeDescription(name: "name", type: .string))]),
+      EntityDescription(name: "Employee", properties: [.attribute("name", .string)]),
+      EntityDescription(name: "Customer", properties: [.attribute("name", .string)]),
     ],
     configurations: [
       ConfigurationDescription(name: "staff", entityNames: ["Employee"]),

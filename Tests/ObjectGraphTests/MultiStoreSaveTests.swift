@@ -37,7 +37,7 @@ private struct FailingStore: AtomicStore {
 
 @Suite("Several stores behind one coordinator") struct MultiStoreSaveTests {
   static func named(_ name: String) -> EntityDescription {
-    EntityDescription(name: name, properties: [.attribute(AttributeDescription(name: "name", type: .string))])
+    EntityDescription(name: name, properties: [.attribute("name", .string)])
   }
 
   /// Employees in one configuration, customers in the other, notes in both.

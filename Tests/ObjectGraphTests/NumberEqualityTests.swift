@@ -39,9 +39,9 @@ import Testing
         EntityDescription(
           name: "Rate",
           properties: [
-            .attribute(AttributeDescription(name: "decimal", type: .decimal)),
-            .attribute(AttributeDescription(name: "double", type: .double)),
-            .attribute(AttributeDescription(name: "live", type: .undefined, isTransient: true)),
+            .attribute("decimal", .decimal),
+            .attribute("double", .double),
+            .attribute("live", .undefined, isTransient: true),
           ])
       ]))
   }

@@ -68,7 +68,7 @@ import Testing
     func model(_ name: String, _ attribute: String) throws -> ManagedObjectModel {
       try ManagedObjectModel(
         ModelDescription(entities: [
-          EntityDescription(name: name, properties: [.attribute(AttributeDescription(name: attribute, type: .string))])
+          EntityDescription(name: name, properties: [.attribute(attribute, .string)])
         ]))
     }
     let folder = try TestFolder()

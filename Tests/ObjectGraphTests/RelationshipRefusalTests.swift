@@ -30,21 +30,16 @@ func graphError(_ body: () throws -> Void) -> ManagedObjectError? {
             EntityDescription(
               name: "Person",
               properties: [
-                .attribute(AttributeDescription(name: "name", type: .string)),
-                .relationship(
-                  RelationshipDescription(
-                    name: "pets", destinationEntityName: "Pet", inverseName: "owner", maximumCount: 0)),
-                .relationship(
-                  RelationshipDescription(name: "friend", destinationEntityName: "Person", inverseName: "friend")),
-                .relationship(
-                  RelationshipDescription(name: "guest", destinationEntityName: "Pet", isTransient: true)),
+                .attribute("name", .string),
+                .toMany("pets", "Pet", inverse: "owner"),
+                .toOne("friend", "Person", inverse: "friend"),
+                .toOne("guest", "Pet", isTransient: true),
               ]),
             EntityDescription(
               name: "Pet",
               properties: [
-                .attribute(AttributeDescription(name: "name", type: .string)),
-                .relationship(
-                  RelationshipDescription(name: "owner", destinationEntityName: "Person", inverseName: "pets")),
+                .attribute("name", .string),
+                .toOne("owner", "Person", inverse: "pets"),
               ]),
           ],
           configurations: [

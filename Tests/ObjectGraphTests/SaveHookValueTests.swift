@@ -26,10 +26,10 @@ import Testing
     EntityDescription(
       name: "Page",
       properties: [
-        .attribute(AttributeDescription(name: "title", type: .string)),
-        .attribute(AttributeDescription(name: "mood", type: .undefined, isTransient: true)),
-        .attribute(AttributeDescription(name: "data", type: .transformable, valueTransformerName: "words")),
-        .attribute(AttributeDescription(name: "saved", type: .date, derivationExpression: "now()")),
+        .attribute("title", .string),
+        .attribute("mood", .undefined, isTransient: true),
+        .attribute("data", .transformable, valueTransformerName: "words"),
+        .attribute("saved", .date, derivationExpression: "now()"),
       ])
   ])
 

@@ -37,8 +37,8 @@ private final class Wall: ManagedObject {
         EntityDescription(
           name: "Wall",
           properties: [
-            .attribute(AttributeDescription(name: "colour", type: .undefined, isTransient: true)),
-            .attribute(AttributeDescription(name: "colourText", type: .string)),
+            .attribute("colour", .undefined, isTransient: true),
+            .attribute("colourText", .string),
           ])
       ]))
     let stack = try Stack(type, model: model, classes: ["Wall": Wall.self])
@@ -115,7 +115,7 @@ private final class Wall: ManagedObject {
       ModelDescription(entities: [
         EntityDescription(
           name: "Person",
-          properties: [.attribute(AttributeDescription(name: "name", type: .string, isOptional: false))])
+          properties: [.attribute("name", .string, isOptional: false)])
       ]))
     let stack = try Stack("XML", model: model)
     _ = try stack.insert("Person", ["name": "Ada"])

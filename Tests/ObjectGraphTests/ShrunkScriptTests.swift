@@ -74,14 +74,14 @@ struct ShrunkScriptTests {
         EntityDescription(
           name: "P",
           properties: [
-            .attribute(AttributeDescription(name: "name", type: .string)),
+            .attribute("name", .string),
             relationship("tags", "T", "ps", toMany: true),
             relationship("owned", "T", "owner", toMany: true),
           ]),
         EntityDescription(
           name: "T",
           properties: [
-            .attribute(AttributeDescription(name: "name", type: .string)),
+            .attribute("name", .string),
             relationship("ps", "P", "tags", toMany: true),
             relationship("owner", "P", "owned", toMany: false),
           ]),

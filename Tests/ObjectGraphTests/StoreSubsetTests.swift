@@ -197,25 +197,19 @@ import Testing
     EntityDescription(
       name: "Order",
       properties: [
-        .relationship(
-          RelationshipDescription(
-            name: "customer", destinationEntityName: "Customer", inverseName: "orders", isOptional: false)),
-        .relationship(
-          RelationshipDescription(
-            name: "lines", destinationEntityName: "Line", inverseName: "order", minimumCount: 2, maximumCount: 0)),
+        .toOne("customer", "Customer", inverse: "orders", isOptional: false),
+        .toMany("lines", "Line", inverse: "order", minimumCount: 2),
       ]),
     EntityDescription(
       name: "Customer",
       properties: [
-        .relationship(
-          RelationshipDescription(
-            name: "orders", destinationEntityName: "Order", inverseName: "customer", maximumCount: 0))
+        .toMany("orders", "Order", inverse: "customer")
       ]),
     EntityDescription(
       name: "Line",
       properties: [
-        .attribute(AttributeDescription(name: "number", type: .integer16)),
-        .relationship(RelationshipDescription(name: "order", destinationEntityName: "Order", inverseName: "lines")),
+        .attribute("number", .integer16),
+        .toOne("order", "Order", inverse: "lines"),
       ]),
   ])
 

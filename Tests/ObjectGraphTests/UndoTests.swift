@@ -232,7 +232,7 @@ import Testing
           name: name, destinationEntityName: destination, inverseName: inverse, maximumCount: toMany ? 0 : 1,
           deleteRule: rule))
     }
-    let name = PropertyDescription.attribute(AttributeDescription(name: "name", type: .string))
+    let name = PropertyDescription.attribute("name", .string)
     return try ManagedObjectModel(
       ModelDescription(entities: [
         EntityDescription(name: "Box", properties: [name, end("labels", "Label", "boxes", true, rule)]),

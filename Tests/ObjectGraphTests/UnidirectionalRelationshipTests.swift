@@ -7,15 +7,13 @@ import Testing
 @Suite("Relationships without an inverse") struct UnidirectionalRelationshipTests {
   private static let description = ModelDescription(entities: [
     EntityDescription(
-      name: "Department", properties: [.attribute(AttributeDescription(name: "name", type: .string))]),
+      name: "Department", properties: [.attribute("name", .string)]),
     EntityDescription(
       name: "Employee",
       properties: [
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .relationship(
-          RelationshipDescription(
-            name: "department", destinationEntityName: "Department", isOptional: false, deleteRule: .deny)),
-        .relationship(RelationshipDescription(name: "visited", destinationEntityName: "Department", maximumCount: 0)),
+        .attribute("name", .string),
+        .toOne("department", "Department", isOptional: false, deleteRule: .deny),
+        .toMany("visited", "Department"),
       ]),
   ])
 
@@ -119,13 +117,9 @@ import Testing
   func bidirectional() throws {
     var description = Self.description
     description.entities[0].properties.append(
-      .relationship(
-        RelationshipDescription(
-          name: "staff", destinationEntityName: "Employee", inverseName: "department", maximumCount: 0)))
-    description.entities[1].properties[1] = .relationship(
-      RelationshipDescription(
-        name: "department", destinationEntityName: "Department", inverseName: "staff", isOptional: false,
-        deleteRule: .deny))
+      .toMany("staff", "Employee", inverse: "department"))
+    description.entities[1].properties[1] = .toOne(
+      "department", "Department", inverse: "staff", isOptional: false, deleteRule: .deny)
     let stack = try Stack(model: try ManagedObjectModel(description))
     let department = try stack.insert("Department", ["name": "Sales"])
     let employee = try stack.insert("Employee", ["name": "Ada", "department": department])

@@ -14,17 +14,15 @@ import Testing
     EntityDescription(
       name: "Code",
       properties: [
-        .attribute(AttributeDescription(name: "code", type: .integer32)),
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .relationship(
-          RelationshipDescription(
-            name: "notes", destinationEntityName: "Note", inverseName: "code", maximumCount: 0, deleteRule: .deny)),
+        .attribute("code", .integer32),
+        .attribute("name", .string),
+        .toMany("notes", "Note", inverse: "code", deleteRule: .deny),
       ], uniquenessConstraints: [["code"]]),
     EntityDescription(
       name: "Note",
       properties: [
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .relationship(RelationshipDescription(name: "code", destinationEntityName: "Code", inverseName: "notes")),
+        .attribute("name", .string),
+        .toOne("code", "Code", inverse: "notes"),
       ]),
   ])
 
@@ -69,12 +67,12 @@ import Testing
           EntityDescription(
             name: "Leaving",
             properties: [
-              .attribute(AttributeDescription(name: "code", type: .integer32)),
-              .attribute(AttributeDescription(name: "note", type: .string)),
-              .attribute(AttributeDescription(name: "isTraced", type: .boolean)),
+              .attribute("code", .integer32),
+              .attribute("note", .string),
+              .attribute("isTraced", .boolean),
             ],
             uniquenessConstraints: [["code"]]),
-          EntityDescription(name: "Trace", properties: [.attribute(AttributeDescription(name: "name", type: .string))]),
+          EntityDescription(name: "Trace", properties: [.attribute("name", .string)]),
         ],
         configurations: [
           ConfigurationDescription(name: "one", entityNames: ["Leaving"]),

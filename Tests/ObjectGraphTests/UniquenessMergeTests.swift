@@ -27,10 +27,10 @@ import Testing
       EntityDescription(
         name: "Account",
         properties: [
-          .attribute(AttributeDescription(name: "number", type: .integer32)),
-          .attribute(AttributeDescription(name: "mail", type: .string)),
-          .attribute(AttributeDescription(name: "name", type: .string)),
-          .attribute(AttributeDescription(name: "city", type: .string)),
+          .attribute("number", .integer32),
+          .attribute("mail", .string),
+          .attribute("name", .string),
+          .attribute("city", .string),
           relationship("items", "Item", "account", isToMany: true, rule),
           relationship("steps", "Item", "plan", isToMany: true, isOrdered: true, rule),
           relationship("tags", "Tag", "accounts", isToMany: true, rule),
@@ -45,30 +45,30 @@ import Testing
       EntityDescription(
         name: "Item",
         properties: [
-          .attribute(AttributeDescription(name: "name", type: .string)),
+          .attribute("name", .string),
           relationship("account", "Account", "items"), relationship("plan", "Account", "steps"),
         ]),
       EntityDescription(
         name: "Tag",
         properties: [
-          .attribute(AttributeDescription(name: "name", type: .string)),
+          .attribute("name", .string),
           relationship("accounts", "Account", "tags", isToMany: true),
         ]),
       EntityDescription(
         name: "Person",
         properties: [
-          .attribute(AttributeDescription(name: "name", type: .string)),
+          .attribute("name", .string),
           relationship("accounts", "Account", "owner", isToMany: true),
         ]),
       EntityDescription(
         name: "Card",
         properties: [
-          .attribute(AttributeDescription(name: "name", type: .string)), relationship("account", "Account", "card"),
+          .attribute("name", .string), relationship("account", "Account", "card"),
         ]),
       EntityDescription(
         name: "Visit",
         properties: [
-          .attribute(AttributeDescription(name: "name", type: .string)), relationship("account", "Account", nil),
+          .attribute("name", .string), relationship("account", "Account", nil),
           relationship("seen", "Account", nil, isToMany: true, isOrdered: true),
         ]),
       EntityDescription(name: "Trace"),
@@ -382,7 +382,7 @@ import Testing
     let model = try ManagedObjectModel(
       ModelDescription(entities: [
         EntityDescription(
-          name: "Rate", properties: [.attribute(AttributeDescription(name: "value", type: type))],
+          name: "Rate", properties: [.attribute("value", type)],
           uniquenessConstraints: [["value"]])
       ]))
     func value(_ text: String) throws -> Any {

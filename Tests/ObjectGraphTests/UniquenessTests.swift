@@ -8,8 +8,8 @@ import Testing
     EntityDescription(
       name: "User",
       properties: [
-        .attribute(AttributeDescription(name: "mail", type: .string)),
-        .attribute(AttributeDescription(name: "note", type: .string)),
+        .attribute("mail", .string),
+        .attribute("note", .string),
       ],
       subentities: [EntityDescription(name: "Admin"), EntityDescription(name: "Guest")],
       uniquenessConstraints: [["mail"]])

@@ -33,30 +33,24 @@ private final class Account: ManagedObject {
     EntityDescription(
       name: "Account",
       properties: [
+        .attribute("title", .string, isOptional: false, minimumLength: 2, maximumLength: 4),
+        .attribute("note", .string),
+        .attribute("count", .integer32, minimum: .integer(1), maximum: .integer(9)),
+        .attribute("ratio", .double, minimum: .double(0.5), maximum: .double(1.5)),
+        .attribute("amount", .decimal, minimum: .decimal(decimal("0.10")), maximum: .decimal(decimal("0.30"))),
         .attribute(
-          AttributeDescription(name: "title", type: .string, isOptional: false, minimumLength: 2, maximumLength: 4)),
-        .attribute(AttributeDescription(name: "note", type: .string)),
-        .attribute(AttributeDescription(name: "count", type: .integer32, minimum: .integer(1), maximum: .integer(9))),
-        .attribute(AttributeDescription(name: "ratio", type: .double, minimum: .double(0.5), maximum: .double(1.5))),
-        .attribute(
-          AttributeDescription(
-            name: "amount", type: .decimal, minimum: .decimal(decimal("0.10")), maximum: .decimal(decimal("0.30")))),
-        .attribute(
-          AttributeDescription(
-            name: "opened", type: .date, minimum: .date(Date(timeIntervalSinceReferenceDate: 100)),
-            maximum: .date(Date(timeIntervalSinceReferenceDate: 200)))),
-        .relationship(
-          RelationshipDescription(
-            name: "items", destinationEntityName: "Item", inverseName: "account", minimumCount: 2, maximumCount: 3)),
+          "opened", .date, minimum: .date(Date(timeIntervalSinceReferenceDate: 100)),
+          maximum: .date(Date(timeIntervalSinceReferenceDate: 200))),
+        .toMany("items", "Item", inverse: "account", minimumCount: 2, maximumCount: 3),
       ]),
     EntityDescription(
       name: "Item",
       properties: [
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .relationship(RelationshipDescription(name: "account", destinationEntityName: "Account", inverseName: "items")),
-        .relationship(RelationshipDescription(name: "label", destinationEntityName: "Label", isOptional: false)),
+        .attribute("name", .string),
+        .toOne("account", "Account", inverse: "items"),
+        .toOne("label", "Label", isOptional: false),
       ]),
-    EntityDescription(name: "Label", properties: [.attribute(AttributeDescription(name: "name", type: .string))]),
+    EntityDescription(name: "Label", properties: [.attribute("name", .string)]),
   ])
 
   func stack() throws -> Stack {

@@ -11,8 +11,10 @@ import Testing
   private func decode(_ text: String) -> Decoded {
     // What the buffer held before must not matter.
     var bytes = [UInt8](repeating: 9, count: 40)
-    let fault = Base64.decode(Array(text.utf8).span, into: &bytes)
-    return fault.map { .fault(offset: $0) } ?? .bytes(bytes)
+    do throws(Base64.DecodingError) { try Base64.decode(Array(text.utf8).span, into: &bytes) } catch {
+      return bytes.isEmpty ? .fault(offset: error.offset) : .bytes(bytes)
+    }
+    return .bytes(bytes)
   }
 
   private func bytes(_ count: Int) -> [UInt8] {

@@ -38,18 +38,17 @@ private let fixed = UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1
       .undefined, .integer16, .integer32, .integer64, .decimal, .double, .float, .string, .boolean, .date, .binaryData,
       .uuid, .uri, .transformable,
     ]
-    var properties = types.map { PropertyDescription.attribute(AttributeDescription(name: "\($0)", type: $0)) }
-    properties.append(.attribute(AttributeDescription(name: "empty", type: .string)))
-    properties.append(.attribute(AttributeDescription(name: "missing", type: .string)))
-    properties.append(.attribute(AttributeDescription(name: "emptyData", type: .binaryData)))
-    properties.append(.attribute(AttributeDescription(name: "nan", type: .double)))
-    properties.append(.relationship(RelationshipDescription(name: "one", destinationEntityName: "Thing")))
-    properties.append(.relationship(RelationshipDescription(name: "none", destinationEntityName: "Thing")))
+    var properties = types.map { PropertyDescription.attribute("\($0)", $0) }
+    properties.append(.attribute("empty", .string))
+    properties.append(.attribute("missing", .string))
+    properties.append(.attribute("emptyData", .binaryData))
+    properties.append(.attribute("nan", .double))
+    properties.append(.toOne("one", "Thing"))
+    properties.append(.toOne("none", "Thing"))
     properties.append(
-      .relationship(RelationshipDescription(name: "many", destinationEntityName: "Thing", maximumCount: 0)))
+      .toMany("many", "Thing"))
     properties.append(
-      .relationship(
-        RelationshipDescription(name: "list", destinationEntityName: "Thing", maximumCount: 0, isOrdered: true)))
+      .toMany("list", "Thing", isOrdered: true))
     let model = try ManagedObjectModel(
       ModelDescription(entities: [
         EntityDescription(name: "Thing", properties: properties, subentities: [EntityDescription(name: "Sub")])

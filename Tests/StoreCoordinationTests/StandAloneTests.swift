@@ -13,8 +13,8 @@ import Testing
         EntityDescription(
           name: "Thing",
           properties: [
-            .attribute(AttributeDescription(name: "name", type: .string)),
-            .relationship(RelationshipDescription(name: "next", destinationEntityName: "Thing", maximumCount: 1)),
+            .attribute("name", .string),
+            .toOne("next", "Thing"),
           ])
       ]))
   }

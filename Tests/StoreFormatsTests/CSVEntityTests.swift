@@ -15,8 +15,8 @@ import Testing
         EntityDescription(
           name: entity,
           properties: [
-            .attribute(AttributeDescription(name: "name", type: .string)),
-            .relationship(RelationshipDescription(name: "friend", destinationEntityName: entity)),
+            .attribute("name", .string),
+            .toOne("friend", entity),
           ])
       ]))
     let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: .builtIn)

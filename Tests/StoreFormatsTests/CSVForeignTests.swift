@@ -72,9 +72,9 @@ import Testing
       EntityDescription(
         name: "Person",
         properties: [
-          .attribute(AttributeDescription(name: "name", type: .string)),
-          .attribute(AttributeDescription(name: "a\tb", type: .string)),
-          .relationship(RelationshipDescription(name: "friend", destinationEntityName: "Person")),
+          .attribute("name", .string),
+          .attribute("a\tb", .string),
+          .toOne("friend", "Person"),
         ])
     ])
     let path = folder.path + "/" + name
@@ -212,9 +212,9 @@ import Testing
       EntityDescription(
         name: "Person",
         properties: [
-          .attribute(AttributeDescription(name: "name", type: .string)),
-          .relationship(RelationshipDescription(name: "boss", destinationEntityName: "Person", maximumCount: 1)),
-          .relationship(RelationshipDescription(name: "friends", destinationEntityName: "Person", maximumCount: 0)),
+          .attribute("name", .string),
+          .toOne("boss", "Person"),
+          .toMany("friends", "Person"),
         ])
     ])
     let path = try folder.write("name,boss,friends\nAda,New York,Bob\nBob,,\nNew York,,Ada Bob\n")

@@ -18,9 +18,9 @@ import Testing
         EntityDescription(
           name: "Person",
           properties: [
-            .attribute(AttributeDescription(name: "=name", type: .string)),
-            .attribute(AttributeDescription(name: "photo", type: .binaryData)),
-            .attribute(AttributeDescription(name: "debt", type: .integer64)),
+            .attribute("=name", .string),
+            .attribute("photo", .binaryData),
+            .attribute("debt", .integer64),
           ])
       ]))
   }

@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 @Suite("Limits that a caller sets") struct StoreLimitTests {
-  static let types = ["XML", "BinaryPropertyList", "CSV"]
+  static let types = ["XML", "BinaryPropertyList", "CSV", "CoreDataSQLite", "CoreDataBinary"]
 
   private final class Folder {
     let path = NSTemporaryDirectory() + "limits-\(UUID().uuidString)"
@@ -19,8 +19,8 @@ import Testing
   ) throws -> String {
     let model = try ManagedObjectModel(
       ModelDescription(entities: [
-        EntityDescription(name: "Note", properties: [.attribute(AttributeDescription(name: "text", type: .string))]),
-        EntityDescription(name: "Tag", properties: [.attribute(AttributeDescription(name: "name", type: .string))]),
+        EntityDescription(name: "Note", properties: [.attribute("text", .string)]),
+        EntityDescription(name: "Tag", properties: [.attribute("name", .string)]),
       ]))
     let path = folder.path + "/" + name
     let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: .builtIn)

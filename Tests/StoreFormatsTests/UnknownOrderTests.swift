@@ -46,10 +46,8 @@ import Testing
         EntityDescription(
           name: "LIST",
           properties: [
-            .relationship(
-              RelationshipDescription(
-                name: "items", destinationEntityName: "ITEM", maximumCount: 0, isOrdered: isOrdered)),
-            .relationship(RelationshipDescription(name: "others", destinationEntityName: "ITEM", maximumCount: 0)),
+            .toMany("items", "ITEM", isOrdered: isOrdered),
+            .toMany("others", "ITEM"),
           ]),
       ]))
   }

@@ -124,10 +124,10 @@ import Testing
         EntityDescription(
           name: "Item",
           properties: [
-            .attribute(AttributeDescription(name: "title", type: .string)),
-            .attribute(AttributeDescription(name: "number", type: .integer16)),
-            .relationship(RelationshipDescription(name: "next", destinationEntityName: "Item")),
-            .relationship(RelationshipDescription(name: "all", destinationEntityName: "Item", maximumCount: 0)),
+            .attribute("title", .string),
+            .attribute("number", .integer16),
+            .toOne("next", "Item"),
+            .toMany("all", "Item"),
           ])
       ]))
   }

@@ -11,17 +11,17 @@ struct XMLStoreErrorTests {
         EntityDescription(
           name: "Item",
           properties: [
-            .attribute(AttributeDescription(name: "flag", type: .boolean)),
-            .attribute(AttributeDescription(name: "small", type: .integer16)),
-            .attribute(AttributeDescription(name: "price", type: .decimal)),
-            .attribute(AttributeDescription(name: "ratio", type: .float)),
-            .attribute(AttributeDescription(name: "when", type: .date)),
-            .attribute(AttributeDescription(name: "blob", type: .binaryData)),
-            .attribute(AttributeDescription(name: "key", type: .uuid)),
-            .attribute(AttributeDescription(name: "text", type: .string)),
-            .attribute(AttributeDescription(name: "any", type: .undefined)),
-            .relationship(RelationshipDescription(name: "one", destinationEntityName: "Item")),
-            .relationship(RelationshipDescription(name: "many", destinationEntityName: "Item", maximumCount: 0)),
+            .attribute("flag", .boolean),
+            .attribute("small", .integer16),
+            .attribute("price", .decimal),
+            .attribute("ratio", .float),
+            .attribute("when", .date),
+            .attribute("blob", .binaryData),
+            .attribute("key", .uuid),
+            .attribute("text", .string),
+            .attribute("any", .undefined),
+            .toOne("one", "Item"),
+            .toMany("many", "Item"),
           ])
       ]))
   }

@@ -19,13 +19,10 @@ struct XMLStoreExtensionTests {
         entities: names.map { name in
           EntityDescription(
             name: name,
-            properties: types.map { .attribute(AttributeDescription(name: $0.0, type: $0.1)) } + [
-              .relationship(RelationshipDescription(name: "toFirst", destinationEntityName: names[0])),
-              .relationship(
-                RelationshipDescription(name: "toLast", destinationEntityName: names[names.count - 1], maximumCount: 0)),
-              .relationship(
-                RelationshipDescription(
-                  name: "inOrder", destinationEntityName: names[0], minimumCount: 1, maximumCount: 0, isOrdered: true)),
+            properties: types.map { .attribute($0.0, $0.1) } + [
+              .toOne("toFirst", names[0]),
+              .toMany("toLast", names[names.count - 1]),
+              .toMany("inOrder", names[0], minimumCount: 1, isOrdered: true),
             ])
         }))
   }
@@ -234,9 +231,9 @@ struct XMLStoreExtensionTests {
           EntityDescription(
             name: $0,
             properties: [
-              .attribute(AttributeDescription(name: "value", type: .string)),
-              .attribute(AttributeDescription(name: "Value", type: .string)),
-              .relationship(RelationshipDescription(name: "r", destinationEntityName: "Item")),
+              .attribute("value", .string),
+              .attribute("Value", .string),
+              .toOne("r", "Item"),
             ])
         }))
     var nodes = NodeTable(model: model)
@@ -257,7 +254,7 @@ struct XMLStoreExtensionTests {
     let model = try ManagedObjectModel(
       ModelDescription(entities: [
         EntityDescription(
-          name: "R&D \"<Straße>\"", properties: [.attribute(AttributeDescription(name: "a\nb\\ÉΣ", type: .string))])
+          name: "R&D \"<Straße>\"", properties: [.attribute("a\nb\\ÉΣ", .string)])
       ]))
     var nodes = NodeTable(model: model)
     let node = try nodes.addCacheNode(entity: 0, reference: .integer(1))

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Files of no bytes") struct ZeroLengthTests {
   static let model = ModelDescription(entities: [
-    EntityDescription(name: "Person", properties: [.attribute(AttributeDescription(name: "name", type: .string))])
+    EntityDescription(name: "Person", properties: [.attribute("name", .string)])
   ])
 
   @Test(

@@ -10,11 +10,11 @@ import Testing
           EntityDescription(
             name: "Person",
             properties: [
-              .attribute(AttributeDescription(name: "name", type: .string)),
-              .attribute(AttributeDescription(name: "mood", type: .string, isTransient: true)),
-              .attribute(AttributeDescription(name: "address", type: .composite("Address"))),
-              .attribute(AttributeDescription(name: "draft", type: .composite("Address"), isTransient: true)),
-              .relationship(RelationshipDescription(name: "friends", destinationEntityName: "Person", maximumCount: 0)),
+              .attribute("name", .string),
+              .attribute("mood", .string, isTransient: true),
+              .attribute("address", .composite("Address")),
+              .attribute("draft", .composite("Address"), isTransient: true),
+              .toMany("friends", "Person"),
               .fetchedProperty(
                 FetchedPropertyDescription(
                   name: "peers", fetchRequest: FetchRequestDescription(name: "", entityName: "Person"))),

@@ -142,7 +142,7 @@ final class WorkerPool: Sendable {
       let line = [
         "RUN", definition.id, "\(seed)", folder, subject.fault ?? "", "\(limit * 1000)",
         subject.timeLimit.map { "\($0)" } ?? "",
-        subject.isBlind ? "1" : "0",
+        subject.isBlind ? "1" : "0", subject.runs.map { "\($0)" } ?? "",
       ].joined(separator: "\t")
       guard send(line, to: worker), let answer = receive(from: worker, milliseconds: limit * 10_000 + 20_000) else {
         discard(worker)
@@ -256,7 +256,7 @@ final class WorkerPool: Sendable {
       let got = Glibc.read(worker.control, &buffer, buffer.count)
       guard got > 0 else { return nil }
       bytes += buffer[0..<got]
-      if bytes.last == 0x0A { return String(decoding: bytes.dropLast(), as: UTF8.self) }
+      if bytes.last == .lineFeed { return String(decoding: bytes.dropLast(), as: UTF8.self) }
     }
     return nil
   }

@@ -81,7 +81,7 @@ struct TextTest {
     if isPlain, !ignoresCase { return compare(bytes) }
     if isPlain, bytes.count <= 256 {
       return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: max(bytes.count, 1)) { buffer in
-        for (place, byte) in bytes.enumerated() { buffer[place] = byte &- 0x41 < 26 ? byte | 0x20 : byte }
+        for (place, byte) in bytes.enumerated() { buffer[place] = byte &- UInt8(ascii: "A") < 26 ? byte | 0x20 : byte }
         return compare(UnsafeBufferPointer(rebasing: UnsafeBufferPointer(buffer)[0..<bytes.count]))
       }
     }

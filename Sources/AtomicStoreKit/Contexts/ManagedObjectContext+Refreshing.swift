@@ -31,13 +31,7 @@ extension ManagedObjectContext {
           noteChange(of: object)
           if let conflict { found.append((object, conflict)) }
         } else if object.flags.contains(.deleted), let conflict {
-          deletedBefore.append(
-            (
-              object,
-              conflict.keysChangedInStore.compactMap { object.plan.property(named: $0) }.filter {
-                object.plan.properties[$0].isRelationship
-              }
-            ))
+          deletedBefore.append((object, Self.relationships(of: object, changedInStore: conflict)))
         }
       } else if object.flags.contains([.deleted, .propagated]), !object.flags.contains(.realized) {
         // Its values were released after its deletion.
@@ -48,8 +42,11 @@ extension ManagedObjectContext {
       notice.refreshed.append(object)
     }
     if found.isEmpty, deletedBefore.isEmpty { return }
-    // Objects deleted since the last event come first: relationships changed before the deletion release them.
+    // First the deletions since the last event: they release what was related to the objects by changes made here.
     propagateDeletes()
+    for (object, conflict) in found where object.flags.contains(.deleted) {
+      deletedBefore.append((object, Self.relationships(of: object, changedInStore: conflict)))
+    }
     undoManager?.disableUndoRegistration()
     for (object, changedInStore) in deletedBefore {
       // Its delete rules also apply to its current destinations in the store.
@@ -60,6 +57,12 @@ extension ManagedObjectContext {
     propagateDeletes()
     mendInverses(found)
     undoManager?.enableUndoRegistration()
+  }
+
+  private static func relationships(of object: ManagedObject, changedInStore conflict: MergeConflict) -> [Int] {
+    conflict.keysChangedInStore.compactMap { object.plan.property(named: $0) }.filter {
+      object.plan.properties[$0].isRelationship
+    }
   }
 
   /// Refreshes only a fetched property: it is fetched again when it is next read.
@@ -279,8 +282,8 @@ extension ManagedObjectContext {
     processPendingChanges()
   }
 
-  /// Objects that one save deleted and a later one restored, before this context was notified of the first: the store
-  /// has them. If the store still has one because another process deleted it, the file is read again first.
+  /// Objects that one save deleted and a later one restored before this context merged the first: the store contains
+  /// them. If the store contains one only because another process deleted it, the file is read again first.
   private func returnedObjects(among deletedIDs: [ManagedObjectID]) -> [ManagedObject] {
     guard parent == nil else { return [] }
     var readAgain: Set<ObjectIdentifier> = []
@@ -288,7 +291,7 @@ extension ManagedObjectContext {
       guard let object = registeredObject(for: id), let home = object.home, let version = home.currentVersion(),
         node(of: object, in: version) != nil
       else { return nil }
-      // If the file cannot be read now, the current version is kept, and the next save reports the error.
+      // If the file cannot be read now, the present version stays, and the next save reports the error.
       if readAgain.insert(ObjectIdentifier(home)).inserted {
         try? persistentStoreCoordinator.reloadIfChanged(home.store)
       }

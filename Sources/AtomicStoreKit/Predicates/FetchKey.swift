@@ -59,30 +59,32 @@ extension FetchExpression {
 
 extension FetchKey where Value: AttributeValue {
   public static func == (key: FetchKey, value: Value?) -> FetchPredicate {
-    key.compare(.equal, .constant(value?.stored ?? .null))
+    key.compare(.equal, .constant(value?.atomicStoreValue ?? .null))
   }
   public static func != (key: FetchKey, value: Value?) -> FetchPredicate {
-    key.compare(.notEqual, .constant(value?.stored ?? .null))
+    key.compare(.notEqual, .constant(value?.atomicStoreValue ?? .null))
   }
   public static func == (key: FetchKey, other: FetchKey) -> FetchPredicate { key.compare(.equal, other.expression) }
   public static func != (key: FetchKey, other: FetchKey) -> FetchPredicate { key.compare(.notEqual, other.expression) }
 
   /// Whether the value is one of a list.
   public func isIn(_ values: some Sequence<Value>) -> FetchPredicate {
-    compare(.isIn, .aggregate(values.map { .constant($0.stored) }))
+    compare(.isIn, .aggregate(values.map { .constant($0.atomicStoreValue) }))
   }
 }
 
 extension FetchKey where Value: AttributeValue & Comparable {
-  public static func < (key: FetchKey, value: Value) -> FetchPredicate { key.compare(.less, .constant(value.stored)) }
+  public static func < (key: FetchKey, value: Value) -> FetchPredicate {
+    key.compare(.less, .constant(value.atomicStoreValue))
+  }
   public static func <= (key: FetchKey, value: Value) -> FetchPredicate {
-    key.compare(.lessOrEqual, .constant(value.stored))
+    key.compare(.lessOrEqual, .constant(value.atomicStoreValue))
   }
   public static func > (key: FetchKey, value: Value) -> FetchPredicate {
-    key.compare(.greater, .constant(value.stored))
+    key.compare(.greater, .constant(value.atomicStoreValue))
   }
   public static func >= (key: FetchKey, value: Value) -> FetchPredicate {
-    key.compare(.greaterOrEqual, .constant(value.stored))
+    key.compare(.greaterOrEqual, .constant(value.atomicStoreValue))
   }
   public static func < (key: FetchKey, other: FetchKey) -> FetchPredicate { key.compare(.less, other.expression) }
   public static func <= (key: FetchKey, other: FetchKey) -> FetchPredicate {
@@ -95,7 +97,9 @@ extension FetchKey where Value: AttributeValue & Comparable {
 
   /// Whether the value is within a range, bounds included.
   public func isBetween(_ range: ClosedRange<Value>) -> FetchPredicate {
-    compare(.between, .aggregate([.constant(range.lowerBound.stored), .constant(range.upperBound.stored)]))
+    compare(
+      .between,
+      .aggregate([.constant(range.lowerBound.atomicStoreValue), .constant(range.upperBound.atomicStoreValue)]))
   }
   /// Whether the value is within a range, the upper bound excluded.
   public func isBetween(_ range: Range<Value>) -> FetchPredicate { self >= range.lowerBound && self < range.upperBound }

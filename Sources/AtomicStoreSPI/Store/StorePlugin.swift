@@ -72,37 +72,8 @@ public struct StorePlugin: Sendable {
     guard let place = dlsym(library, "atomicstore_plugin_info_v1") else {
       throw refused("it is a library, but no store plug-in: it has no atomicstore_plugin_info_v1")
     }
-    let host = asp_host()
-    // Read the size first: an older interface does not have the later fields.
-    let head = place.loadUnaligned(as: UInt32.self)
-    let size = place.loadUnaligned(fromByteOffset: 4, as: UInt32.self)
-    guard head == host.magic, size >= 12 else { throw refused("its description is none of a store plug-in") }
-    let major = place.loadUnaligned(fromByteOffset: 8, as: UInt16.self)
-    let minor = place.loadUnaligned(fromByteOffset: 10, as: UInt16.self)
-    guard major == host.major, minor <= host.minor, size >= host.size else {
-      throw refused(
-        "it was built for plug-in interface \(major).\(minor), this program has \(host.major).\(host.minor): build it again"
-      )
-    }
-    let plugin = place.loadUnaligned(as: asp_info.self)
-    let kit = String(cString: plugin.kit)
-    guard kit == String(cString: host.kit) else {
-      throw refused(
-        "it was built against version \(kit) of the kit, this program is \(String(cString: host.kit)): build it again")
-    }
-    let compiler = String(cString: plugin.compiler)
-    guard compiler == String(cString: host.compiler) else {
-      throw refused(
-        "it was built by \(compiler), this program by \(String(cString: host.compiler)): build both with one compiler")
-    }
-    guard plugin.swiftRuntime == host.swiftRuntime else {
-      throw refused("it runs on a second copy of the Swift runtime: neither may link it statically")
-    }
-    guard plugin.kitIdentity == host.kitIdentity else {
-      throw refused(
-        "it carries its own copy of the kit: it must link the product AtomicStoreKitDynamic, and the program must export its symbols"
-      )
-    }
+    let plugin: asp_info
+    do throws(Mismatch) { plugin = try Self.description(at: place) } catch { throw refused(error.reason) }
     guard let register = dlsym(library, "atomicstore_plugin_register_v1") else {
       throw refused("it has no atomicstore_plugin_register_v1")
     }
@@ -115,5 +86,52 @@ public struct StorePlugin: Sendable {
     self.path = path
     name = String(cString: plugin.name)
     types = sink.all
+  }
+
+  /// Why a plug-in does not fit this program.
+  private struct Mismatch: Error {
+    var reason: String
+  }
+
+  /// Reads what a plug-in says of itself, and compares it with this program.
+  private static func description(at place: UnsafeMutableRawPointer) throws(Mismatch) -> asp_info {
+    let host = asp_host()
+    // The size first: what an older interface did not have is not there to be read.
+    let head = place.loadUnaligned(as: UInt32.self)
+    let size = place.loadUnaligned(fromByteOffset: 4, as: UInt32.self)
+    guard head == host.magic, size >= 12 else { throw Mismatch(reason: "its description is none of a store plug-in") }
+    let major = place.loadUnaligned(fromByteOffset: 8, as: UInt16.self)
+    let minor = place.loadUnaligned(fromByteOffset: 10, as: UInt16.self)
+    guard major == host.major, minor <= host.minor, size >= host.size else {
+      throw Mismatch(
+        reason:
+          "it was built for plug-in interface \(major).\(minor), this program has \(host.major).\(host.minor): build it again"
+      )
+    }
+    let plugin = place.loadUnaligned(as: asp_info.self)
+    let kit = String(cString: plugin.kit)
+    guard kit == String(cString: host.kit) else {
+      throw Mismatch(
+        reason:
+          "it was built against version \(kit) of the kit, this program is \(String(cString: host.kit)): build it again"
+      )
+    }
+    let compiler = String(cString: plugin.compiler)
+    guard compiler == String(cString: host.compiler) else {
+      throw Mismatch(
+        reason:
+          "it was built by \(compiler), this program by \(String(cString: host.compiler)): build both with one compiler"
+      )
+    }
+    guard plugin.swiftRuntime == host.swiftRuntime else {
+      throw Mismatch(reason: "it runs on a second copy of the Swift runtime: neither may link it statically")
+    }
+    guard plugin.kitIdentity == host.kitIdentity else {
+      throw Mismatch(
+        reason:
+          "it carries its own copy of the kit: it must link the product AtomicStoreKitDynamic, and the program must export its symbols"
+      )
+    }
+    return plugin
   }
 }

@@ -44,17 +44,10 @@ extension StoreSnapshot {
         copy.name = slot.name
         properties.append(.attribute(copy))
       } else if var relationship = slot.relationship {
-        var values = 0
-        var leads = false
-        for row in 0..<reader.count where !reader.isNull(slot: slot.index, row: row) {
-          values += 1
-          if let node = reader.toOne(slot: slot.index, row: row), node.entity != entity.index { leads = true }
-          let list = reader.toMany(slot: slot.index, row: row)
-          for place in 0..<list.count where list[place].entity != entity.index { leads = true }
-        }
+        let (values, leads) = reader.relationship(slot.index, leadsOutOf: entity.index)
         if leads || !model.entity(at: slot.destination).isKindOf(entity: entity) && slot.destination != entity.index {
           asText.insert(slot.index)
-          properties.append(.attribute(AttributeDescription(name: slot.name, type: .string)))
+          properties.append(.attribute(slot.name, .string))
           if values > 0 {
             notes.append(
               .init(
@@ -77,7 +70,18 @@ extension StoreSnapshot {
     } catch {
       throw PersistentStoreError(.internalInconsistency, "the entity alone makes no model", underlying: error)
     }
-    let builder = NodeTableBuilder(model: part)
+    let builder = try Self.copy(reader, entity, asText: asText, into: part)
+    var metadata = metadata
+    metadata.model = description
+    return StoreSelection(
+      snapshot: StoreSnapshot(nodes: try builder.finish(), metadata: metadata), notes: notes)
+  }
+
+  /// The objects of one entity, with the relationships `asText` as the texts of their references.
+  private static func copy(
+    _ reader: EntityReader, _ entity: Entity, asText: Set<Int>, into model: ManagedObjectModel
+  ) throws(PersistentStoreError) -> NodeTableBuilder {
+    let builder = NodeTableBuilder(model: model)
     for row in 0..<reader.count {
       try builder.beginNode(entity: 0, reference: reader.reference(row: row))
       for slot in entity.slots {
@@ -95,9 +99,21 @@ extension StoreSnapshot {
         }
       }
     }
-    var metadata = metadata
-    metadata.model = description
-    return StoreSelection(
-      snapshot: StoreSnapshot(nodes: try builder.finish(), metadata: metadata), notes: notes)
+    return builder
+  }
+}
+
+extension EntityReader {
+  /// In how many rows a relationship has a value, and whether one of them leads to an object of another entity.
+  fileprivate func relationship(_ slot: Int, leadsOutOf entity: Int) -> (values: Int, leads: Bool) {
+    var values = 0
+    var leads = false
+    for row in 0..<count where !isNull(slot: slot, row: row) {
+      values += 1
+      if let node = toOne(slot: slot, row: row), node.entity != entity { leads = true }
+      let list = toMany(slot: slot, row: row)
+      for place in 0..<list.count where list[place].entity != entity { leads = true }
+    }
+    return (values, leads)
   }
 }

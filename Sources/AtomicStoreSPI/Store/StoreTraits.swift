@@ -11,6 +11,16 @@ public struct StoreTraits: Sendable {
     case derived
   }
 
+  /// When ``AtomicStore/save(_:to:)`` can be asked to write.
+  public enum Writes: String, Sendable, CaseIterable {
+    /// Never: stores are read.
+    case none
+    /// A store that is not there yet, or that a conversion replaces as a whole; not one that was opened.
+    case newOnly
+    /// Always.
+    case all
+  }
+
   /// One line for people.
   public var summary: String
   /// File name extensions, without the leading dot, the preferred one first.
@@ -18,8 +28,13 @@ public struct StoreTraits: Sendable {
   /// Whether a store is one file or a directory of files. If a format supports both, each store specifies its layout:
   /// ``AtomicStore/layout``.
   public var layout: StoreLayout
-  /// Whether ``AtomicStore/save(_:to:)`` is implemented.
-  public var canWrite: Bool
+  /// When stores of the format can be written. Defaults to always.
+  public var writes: Writes
+  /// Whether ``AtomicStore/save(_:to:)`` is implemented: ``writes`` is not `none`.
+  public var canWrite: Bool {
+    get { writes != .none }
+    set { writes = newValue ? .all : .none }
+  }
   /// Which reference objects survive a save. Defaults to all.
   public var references: References
   /// Whether the order of ordered relationships survives a save.
@@ -28,6 +43,8 @@ public struct StoreTraits: Sendable {
   public var keepsNilApartFromEmpty: Bool
   /// Whether not-a-number, infinities and -0.0 come back to the bit.
   public var keepsSpecialFloats: Bool
+  /// Whether decimals come back digit for digit, not only as a double or a 64-bit integer holds them.
+  public var keepsDecimals: Bool
   /// Whether all metadata entries survive a save.
   public var keepsMetadata: Bool
   /// Whether the file specifies its entities and types, so that no model is needed.
@@ -45,19 +62,21 @@ public struct StoreTraits: Sendable {
   /// Creates traits. By default, the format is one file and preserves everything.
   public init(
     summary: String, fileExtensions: [String], layout: StoreLayout = .file, canWrite: Bool = true,
-    references: References = .all, keepsOrder: Bool = true, keepsNilApartFromEmpty: Bool = true,
-    keepsSpecialFloats: Bool = true, keepsMetadata: Bool = true, isSelfDescribing: Bool = true,
+    writes: Writes? = nil, references: References = .all, keepsOrder: Bool = true, keepsNilApartFromEmpty: Bool = true,
+    keepsSpecialFloats: Bool = true, keepsDecimals: Bool = true, keepsMetadata: Bool = true,
+    isSelfDescribing: Bool = true,
     maximumEntities: Int? = nil, unsupportedTypes: [String] = [], readOptions: [StoreOption] = [],
     writeOptions: [StoreOption] = []
   ) {
     self.summary = summary
     self.fileExtensions = fileExtensions
     self.layout = layout
-    self.canWrite = canWrite
+    self.writes = writes ?? (canWrite ? .all : .none)
     self.references = references
     self.keepsOrder = keepsOrder
     self.keepsNilApartFromEmpty = keepsNilApartFromEmpty
     self.keepsSpecialFloats = keepsSpecialFloats
+    self.keepsDecimals = keepsDecimals
     self.keepsMetadata = keepsMetadata
     self.isSelfDescribing = isSelfDescribing
     self.maximumEntities = maximumEntities

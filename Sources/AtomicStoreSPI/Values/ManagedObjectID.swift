@@ -74,7 +74,9 @@ public struct ManagedObjectID: Sendable, CustomStringConvertible {
     var result = ""
     for byte in text.utf8 {
       switch byte {
-      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F: result.unicodeScalars.append(Unicode.Scalar(byte))
+      case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
+        result.unicodeScalars.append(Unicode.Scalar(byte))
       default:
         let hex = String(byte, radix: 16, uppercase: true)
         result += hex.count == 1 ? "%0\(hex)" : "%\(hex)"
@@ -87,7 +89,7 @@ public struct ManagedObjectID: Sendable, CustomStringConvertible {
     var bytes: [UInt8] = []
     var rest = text.utf8.makeIterator()
     while let byte = rest.next() {
-      guard byte == 0x25 else {
+      guard byte == UInt8(ascii: "%") else {
         bytes.append(byte)
         continue
       }

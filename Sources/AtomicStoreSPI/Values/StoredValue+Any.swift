@@ -41,35 +41,14 @@ extension StoredValue {
       guard let flag = value as? Bool else { return nil }
       self = .boolean(flag)
     case .double:
-      if let number = value as? Double {
-        self = .double(number)
-      } else if let number = value as? Float {
-        self = .double(Double(number))
-      } else if !(value is Bool), let number = Self.integer(value), let exact = Double(exactly: number) {
-        self = .double(exact)
-      } else {
-        return nil
-      }
+      guard let number = Self.double(value) else { return nil }
+      self = .double(number)
     case .float:
-      if let number = value as? Float {
-        self = .float(number)
-      } else if let number = value as? Double, let exact = Self.exactFloat(number) {
-        self = .float(exact)
-      } else if !(value is Bool), let number = Self.integer(value), let exact = Float(exactly: number) {
-        self = .float(exact)
-      } else {
-        return nil
-      }
+      guard let number = Self.float(value) else { return nil }
+      self = .float(number)
     case .decimal:
-      if let number = value as? DecimalNumber {
-        self = .decimal(number)
-      } else if let number = value as? Decimal, let exact = DecimalNumber("\(number)") {
-        self = .decimal(exact)
-      } else if !(value is Bool), let number = Self.integer(value) {
-        self = .decimal(DecimalNumber(number))
-      } else {
-        return nil
-      }
+      guard let number = Self.decimal(value) else { return nil }
+      self = .decimal(number)
     case .string:
       guard let text = value as? String else { return nil }
       self = .string(text)
@@ -126,6 +105,24 @@ extension StoredValue {
     case let number as any BinaryInteger: Int64(exactly: number)
     default: nil
     }
+  }
+
+  private static func double(_ value: Any) -> Double? {
+    if let number = value as? Double { return number }
+    if let number = value as? Float { return Double(number) }
+    return value is Bool ? nil : integer(value).flatMap { Double(exactly: $0) }
+  }
+
+  private static func float(_ value: Any) -> Float? {
+    if let number = value as? Float { return number }
+    if let number = value as? Double, let exact = exactFloat(number) { return exact }
+    return value is Bool ? nil : integer(value).flatMap { Float(exactly: $0) }
+  }
+
+  private static func decimal(_ value: Any) -> DecimalNumber? {
+    if let number = value as? DecimalNumber { return number }
+    if let number = value as? Decimal, let exact = DecimalNumber("\(number)") { return exact }
+    return value is Bool ? nil : integer(value).map { DecimalNumber($0) }
   }
 
   private static func exactFloat(_ number: Double) -> Float? {

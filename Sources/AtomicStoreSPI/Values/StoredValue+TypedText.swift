@@ -40,7 +40,7 @@ extension StoredValue {
       self = .null
       return
     }
-    guard let colon = text.utf8.firstIndex(of: 0x3A) else { return nil }
+    guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else { return nil }
     let rest = text[text.utf8.index(after: colon)...]
     let value: StoredValue?
     switch text[..<colon] {

@@ -92,7 +92,7 @@ extension KeyedArchive.Value {
 // MARK: - Containers
 
 extension KeyedArchive.Value {
-  private func spend(_ count: Int) throws(PersistentStoreError) {
+  func spend(_ count: Int) throws(PersistentStoreError) {
     let isLeft = storage.budget.withLock { budget in
       guard budget >= count else { return false }
       budget -= count

@@ -22,13 +22,13 @@ public struct CSVDialect: Sendable, Hashable {
   }
 
   /// Commas between fields, and lines that end with a line feed.
-  public static let comma = CSVDialect(delimiter: 0x2C)
+  public static let comma = CSVDialect(delimiter: UInt8(ascii: ","))
   /// Semicolons between fields, as spreadsheets write where the comma is the decimal separator.
-  public static let semicolon = CSVDialect(delimiter: 0x3B)
+  public static let semicolon = CSVDialect(delimiter: UInt8(ascii: ";"))
   /// Tabs between fields.
-  public static let tab = CSVDialect(delimiter: 0x09)
+  public static let tab = CSVDialect(delimiter: UInt8(ascii: "\t"))
   /// Vertical bars between fields.
-  public static let bar = CSVDialect(delimiter: 0x7C)
+  public static let bar = CSVDialect(delimiter: UInt8(ascii: "|"))
 
   /// Guesses the delimiter from the first record: the one of comma, semicolon, tab and bar that occurs most often
   /// outside quotes, the earlier of two that tie; a comma if none occurs.
@@ -39,13 +39,15 @@ public struct CSVDialect: Sendable, Hashable {
     // A longer first record has shown what it uses.
     scan: for (position, byte) in bytes.prefix(1 << 20).enumerated() {
       switch byte {
-      case 0x22: isQuoted.toggle()
+      case UInt8(ascii: "\""): isQuoted.toggle()
       case _ where isQuoted: continue
-      case 0x0A: break scan
-      case 0x0D:
-        if position + 1 < bytes.count, bytes[position + 1] == 0x0A { lineEnding = .carriageReturnLineFeed }
+      case UInt8(ascii: "\n"): break scan
+      case UInt8(ascii: "\r"):
+        if position + 1 < bytes.count, bytes[position + 1] == UInt8(ascii: "\n") {
+          lineEnding = .carriageReturnLineFeed
+        }
         break scan
-      case 0x2C, 0x3B, 0x09, 0x7C: counts[byte, default: 0] += 1
+      case UInt8(ascii: ","), UInt8(ascii: ";"), UInt8(ascii: "\t"), UInt8(ascii: "|"): counts[byte, default: 0] += 1
       default: continue
       }
     }
@@ -56,7 +58,9 @@ public struct CSVDialect: Sendable, Hashable {
   }
 
   func check() throws(PersistentStoreError) {
-    guard delimiter < 0x80, delimiter != 0, delimiter != 0x22, delimiter != 0x0A, delimiter != 0x0D else {
+    guard delimiter < 0x80, delimiter != 0, delimiter != UInt8(ascii: "\""), delimiter != UInt8(ascii: "\n"),
+      delimiter != UInt8(ascii: "\r")
+    else {
       throw PersistentStoreError(.invalidOption, "the byte \(delimiter) cannot be a CSV file's delimiter")
     }
   }

@@ -78,7 +78,7 @@ public struct CSVReader {
     try dialect.check()
     self.bytes = bytes
     delimiter = dialect.delimiter
-    highestSpecial = max(dialect.delimiter, 0x22)
+    highestSpecial = max(dialect.delimiter, UInt8(ascii: "\""))
     position = 0
     if bytes.count >= 3, bytes[0] == 0xEF, bytes[1] == 0xBB, bytes[2] == 0xBF {
       position = 3
@@ -97,22 +97,22 @@ public struct CSVReader {
     var position = self.position
     if position >= count {
       guard fieldIsDue else { return nil }
-    } else if bytes[position] == 0x22 {
+    } else if bytes[position] == UInt8(ascii: "\"") {
       return try quotedField()
     }
     let start = position
     let highestSpecial = self.highestSpecial
     let delimiter = self.delimiter
     var union: UInt8 = 0
-    var stop: UInt8 = 0x0A
+    var stop = UInt8(ascii: "\n")
     while position < count {
       let byte = bytes[position]
       if byte <= highestSpecial {
-        if byte == delimiter || byte == 0x0A || byte == 0x0D {
+        if byte == delimiter || byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r") {
           stop = byte
           break
         }
-        if byte == 0x22 || byte == 0 { throw misplaced(byte, at: position) }
+        if byte == UInt8(ascii: "\"") || byte == 0 { throw misplaced(byte, at: position) }
       }
       union |= byte
       position += 1
@@ -168,22 +168,24 @@ public struct CSVReader {
       }
       let byte = bytes[position]
       position += 1
-      if byte > 0x22 {
+      if byte > UInt8(ascii: "\"") {
         union |= byte
-      } else if byte == 0x22 {
-        guard position < count, bytes[position] == 0x22 else { break }
+      } else if byte == UInt8(ascii: "\"") {
+        guard position < count, bytes[position] == UInt8(ascii: "\"") else { break }
         hasDoubledQuotes = true
         position += 1
-      } else if byte == 0x0A || (byte == 0x0D && (position == count || bytes[position] != 0x0A)) {
+      } else if byte == UInt8(ascii: "\n")
+        || (byte == UInt8(ascii: "\r") && (position == count || bytes[position] != UInt8(ascii: "\n")))
+      {
         line += 1
         lineStart = position
       }
     }
     if union >= 0x80 { try checkText(opening + 1, position - 1, line: openingLine, lineStart: openingLineStart) }
-    var stop: UInt8 = 0x0A
+    var stop = UInt8(ascii: "\n")
     if position < count {
       stop = bytes[position]
-      guard stop == delimiter || stop == 0x0A || stop == 0x0D else {
+      guard stop == delimiter || stop == UInt8(ascii: "\n") || stop == UInt8(ascii: "\r") else {
         throw PersistentStoreError(
           .malformed, "text follows the quote that closes a field",
           at: StoreLocation(line: line, column: position - lineStart + 1, offset: position))
@@ -226,7 +228,7 @@ extension CSVReader {
     while position < field.end {
       let byte = bytes[position]
       buffer.append(byte)
-      position += byte == 0x22 ? 2 : 1
+      position += byte == UInt8(ascii: "\"") ? 2 : 1
     }
   }
 
@@ -273,7 +275,9 @@ extension CSVReader {
     var line = line
     var lineStart = lineStart
     for position in start..<place {
-      if bytes[position] == 0x0A || (bytes[position] == 0x0D && bytes[position + 1] != 0x0A) {
+      if bytes[position] == UInt8(ascii: "\n")
+        || (bytes[position] == UInt8(ascii: "\r") && bytes[position + 1] != UInt8(ascii: "\n"))
+      {
         line += 1
         lineStart = position + 1
       }

@@ -21,29 +21,30 @@ enum PropertyListDate {
     let second = seconds - day * 86_400
     let (year, month, dayOfMonth) = civil(day + referenceDay)
     append(year, width: 4, to: &buffer)
-    buffer.append(0x2D)
+    buffer.append(UInt8(ascii: "-"))
     append(month, width: 2, to: &buffer)
-    buffer.append(0x2D)
+    buffer.append(UInt8(ascii: "-"))
     append(dayOfMonth, width: 2, to: &buffer)
-    buffer.append(0x54)
+    buffer.append(UInt8(ascii: "T"))
     append(second / 3600, width: 2, to: &buffer)
-    buffer.append(0x3A)
+    buffer.append(UInt8(ascii: ":"))
     append(second / 60 % 60, width: 2, to: &buffer)
-    buffer.append(0x3A)
+    buffer.append(UInt8(ascii: ":"))
     append(second % 60, width: 2, to: &buffer)
     if let digits = fraction {
-      buffer.append(0x2E)
+      buffer.append(UInt8(ascii: "."))
       append(digits.value, width: digits.width, to: &buffer)
     }
-    buffer.append(0x5A)
+    buffer.append(UInt8(ascii: "Z"))
     return true
   }
 
   /// Parses a date; nil if it is invalid.
   static func parse(_ text: some Collection<UInt8>) -> Date? {
     let bytes = Array(text)
-    guard bytes.count >= 20, bytes[4] == 0x2D, bytes[7] == 0x2D, bytes[10] == 0x54, bytes[13] == 0x3A,
-      bytes[16] == 0x3A, bytes[bytes.count - 1] == 0x5A, let year = number(bytes[0..<4]),
+    guard bytes.count >= 20, bytes[4] == UInt8(ascii: "-"), bytes[7] == UInt8(ascii: "-"),
+      bytes[10] == UInt8(ascii: "T"), bytes[13] == UInt8(ascii: ":"),
+      bytes[16] == UInt8(ascii: ":"), bytes[bytes.count - 1] == UInt8(ascii: "Z"), let year = number(bytes[0..<4]),
       let month = number(bytes[5..<7]), let day = number(bytes[8..<10]), let hour = number(bytes[11..<13]),
       let minute = number(bytes[14..<16]), let second = number(bytes[17..<19]),
       1...12 ~= month, 1...31 ~= day, hour < 24, minute < 60, second < 60, year >= 1
@@ -54,7 +55,9 @@ enum PropertyListDate {
     let whole = Double((days - referenceDay) * 86_400 + hour * 3600 + minute * 60 + second)
     if bytes.count == 20 { return Date(timeIntervalSinceReferenceDate: whole) }
     let width = bytes.count - 21
-    guard bytes[19] == 0x2E, 1...18 ~= width, let digits = number(bytes[20..<(20 + width)]) else { return nil }
+    guard bytes[19] == UInt8(ascii: "."), 1...18 ~= width, let digits = number(bytes[20..<(20 + width)]) else {
+      return nil
+    }
     return Date(timeIntervalSinceReferenceDate: value(whole, digits, width))
   }
 
@@ -84,7 +87,7 @@ enum PropertyListDate {
   private static func number(_ digits: ArraySlice<UInt8>) -> Int? {
     var value = 0
     for digit in digits {
-      guard 0x30...0x39 ~= digit else { return nil }
+      guard UInt8(ascii: "0")...UInt8(ascii: "9") ~= digit else { return nil }
       value = value * 10 + Int(digit - 0x30)
     }
     return value
@@ -92,7 +95,7 @@ enum PropertyListDate {
 
   private static func append(_ value: Int, width: Int, to buffer: inout [UInt8]) {
     let digits = String(value).utf8
-    for _ in 0..<max(0, width - digits.count) { buffer.append(0x30) }
+    for _ in 0..<max(0, width - digits.count) { buffer.append(UInt8(ascii: "0")) }
     buffer.append(contentsOf: digits)
   }
 

@@ -10,9 +10,9 @@ extension PropertyList {
   ) throws(PersistentStoreError) -> PropertyListValue {
     var start = 0
     if bytes.count >= 3, bytes[0] == 0xEF, bytes[1] == 0xBB, bytes[2] == 0xBF { start = 3 }
-    while start < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[start]) { start += 1 }
+    while start < bytes.count, " \t\n\r".utf8.contains(bytes[start]) { start += 1 }
     let isUTF16 = bytes.count >= 2 && (bytes[0] == 0xFE && bytes[1] == 0xFF || bytes[0] == 0xFF && bytes[1] == 0xFE)
-    guard start < bytes.count, bytes[start] == 0x3C || isUTF16 else {
+    guard start < bytes.count, bytes[start] == UInt8(ascii: "<") || isUTF16 else {
       throw PersistentStoreError(
         .malformed,
         bytes.count == start

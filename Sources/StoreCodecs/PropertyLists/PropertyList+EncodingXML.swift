@@ -2,36 +2,30 @@ import FoundationEssentials
 public import StorePrimitives
 
 extension PropertyList {
-  /// How an XML property list is set.
-  public struct XMLLayout: Sendable {
-    /// One level's indentation.
-    public var unit: String
-    /// The levels that `<plist>` itself stands at.
-    public var depth: Int
-    /// Whether the top value stands one level deeper than `<plist>`, as in a document that was laid out again.
-    public var indentsTopValue: Bool
+  /// How an XML property list is indented.
+  package struct XMLLayout: Sendable {
+    /// The indentation of one level.
+    let unit: String
+    /// The level of `<plist>` itself.
+    let depth: Int
+    /// Whether the top value is one level deeper than `<plist>`, as in a document that was indented again.
+    let indentsTopValue: Bool
     /// Whether an element without content has an end tag: `<array></array>`, not `<array/>`.
-    public var closesEmptyElements: Bool
-
-    /// Creates a layout. See ``document`` and ``embedded(depth:)`` for those of Apple's files.
-    public init(unit: String, depth: Int, indentsTopValue: Bool, closesEmptyElements: Bool) {
-      self.unit = unit
-      self.depth = depth
-      self.indentsTopValue = indentsTopValue
-      self.closesEmptyElements = closesEmptyElements
-    }
+    let closesEmptyElements: Bool
 
     /// A file of its own: tabs, and the top value at the margin.
-    public static let document = XMLLayout(unit: "\t", depth: 0, indentsTopValue: false, closesEmptyElements: false)
-    /// Within another document of four-space levels, as Core Data's XML stores embed their metadata at depth 3.
-    public static func embedded(depth: Int) -> XMLLayout {
+    package static let document = XMLLayout(unit: "\t", depth: 0, indentsTopValue: false, closesEmptyElements: false)
+    /// Within another document with levels of four spaces.
+    package static func embedded(depth: Int) -> XMLLayout {
       XMLLayout(unit: "    ", depth: depth, indentsTopValue: true, closesEmptyElements: true)
     }
   }
 
   /// Writes a value as an XML property-list file in Apple's layout.
   ///
-  /// - Throws: as ``appendXML(_:layout:to:)`` does.
+  /// - Throws: `.invalidValue` that names the key path for what XML cannot hold: control characters, U+FFFE and
+  ///   U+FFFF in a string, a date outside the years 1 to 9999, an integer outside -2^63 … 2^64 - 1, a dictionary of one
+  ///   integer named `CF$UID`, which would be read as a UID; `.limitExceeded` beyond ``maximumDepth``.
   public static func encodeXML(_ value: PropertyListValue) throws(PersistentStoreError) -> [UInt8] {
     var buffer = Array(
       """
@@ -48,10 +42,8 @@ extension PropertyList {
   /// Base64 stands between lines of tabs, as many as the value's own depth whatever the layout's unit: Core Data's
   /// files have it so. Not-a-numbers are all written as `nan`.
   ///
-  /// - Throws: `.invalidValue` that names the key path for what XML cannot hold: control characters, U+FFFE and
-  ///   U+FFFF in a string, a date outside the years 1 to 9999, an integer outside -2^63 … 2^64 - 1, a dictionary of one
-  ///   integer named `CF$UID`, which would be read as a UID; `.limitExceeded` beyond ``maximumDepth``.
-  public static func appendXML(
+  /// - Throws: as ``encodeXML(_:)`` does.
+  package static func appendXML(
     _ value: PropertyListValue, layout: XMLLayout, to buffer: inout [UInt8]
   ) throws(PersistentStoreError) {
     var writer = PropertyListXMLWriter(
@@ -150,11 +142,11 @@ private struct PropertyListXMLWriter {
     }
     for byte in text.utf8 {
       switch byte {
-      case 0x26: buffer.append(contentsOf: "&amp;".utf8)
-      case 0x3C: buffer.append(contentsOf: "&lt;".utf8)
-      case 0x3E: buffer.append(contentsOf: "&gt;".utf8)
+      case UInt8(ascii: "&"): buffer.append(contentsOf: "&amp;".utf8)
+      case UInt8(ascii: "<"): buffer.append(contentsOf: "&lt;".utf8)
+      case UInt8(ascii: ">"): buffer.append(contentsOf: "&gt;".utf8)
       // A reader of XML takes a bare one for a line feed.
-      case 0x0D: buffer.append(contentsOf: "&#13;".utf8)
+      case UInt8(ascii: "\r"): buffer.append(contentsOf: "&#13;".utf8)
       default: buffer.append(byte)
       }
     }
@@ -171,7 +163,7 @@ private struct PropertyListXMLWriter {
       let end = min(start + width, text.count)
       appendTabs(depth)
       buffer.append(contentsOf: text[start..<end])
-      buffer.append(0x0A)
+      buffer.append(UInt8(ascii: "\n"))
       start = end
     }
     appendTabs(depth)
@@ -179,13 +171,13 @@ private struct PropertyListXMLWriter {
   }
 
   private mutating func appendTabs(_ depth: Int) {
-    for _ in 0..<min(depth, 8) { buffer.append(0x09) }
+    for _ in 0..<min(depth, 8) { buffer.append(UInt8(ascii: "\t")) }
   }
 
   private mutating func appendLine(_ line: String, _ depth: Int) {
     indent(depth)
     buffer.append(contentsOf: line.utf8)
-    buffer.append(0x0A)
+    buffer.append(UInt8(ascii: "\n"))
   }
 
   private mutating func appendEmpty(_ element: String, _ depth: Int) {

@@ -170,11 +170,11 @@ extension PropertyListXMLBuilder {
 
   /// Decimal or, after `0x`, hexadecimal, with an optional sign.
   private static func integer(_ digits: ArraySlice<UInt8>) -> Int128? {
-    let isNegative = digits.first == 0x2D
-    let unsigned = isNegative || digits.first == 0x2B ? digits.dropFirst() : digits
-    let isHexadecimal = unsigned.starts(with: [0x30, 0x78]) || unsigned.starts(with: [0x30, 0x58])
+    let isNegative = digits.first == UInt8(ascii: "-")
+    let unsigned = isNegative || digits.first == UInt8(ascii: "+") ? digits.dropFirst() : digits
+    let isHexadecimal = unsigned.starts(with: "0x".utf8) || unsigned.starts(with: "0X".utf8)
     let body = String(decoding: isHexadecimal ? unsigned.dropFirst(2) : unsigned, as: UTF8.self)
-    guard let first = body.utf8.first, first != 0x2D, first != 0x2B,
+    guard let first = body.utf8.first, first != UInt8(ascii: "-"), first != UInt8(ascii: "+"),
       let magnitude = Int128(body, radix: isHexadecimal ? 16 : 10), magnitude <= Int128(UInt64.max)
     else { return nil }
     let number = isNegative ? -magnitude : magnitude
@@ -190,7 +190,9 @@ extension PropertyListXMLBuilder {
       // Swift also accepts hexadecimal reals and signed not-a-numbers, which property lists do not have.
       let isPlain = text.utf8.allSatisfy { byte in
         switch byte {
-        case 0x30...0x39, 0x2B, 0x2D, 0x2E, 0x45, 0x65: true
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."),
+          UInt8(ascii: "E"), UInt8(ascii: "e"):
+          true
         default: false
         }
       }
@@ -198,7 +200,9 @@ extension PropertyListXMLBuilder {
     }
   }
 
-  private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x0A || byte == 0x09 || byte == 0x0D }
+  private static func isBlank(_ byte: UInt8) -> Bool {
+    byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\r")
+  }
 
   private static func element(_ name: String) -> Element? {
     switch name {

@@ -13,13 +13,13 @@ extension ByteWriter {
       if value.bitPattern == Double.nan.bitPattern { return append("nan") }
       append("nan(0x")
       append(hexadecimal: value.bitPattern, digits: 16)
-      return append(byte: 0x29)
+      return append(byte: UInt8(ascii: ")"))
     }
     if let (digits, places) = ExactText.fewDecimals(magnitude) {
-      if value < 0 { append(byte: 0x2D) }
+      if value < 0 { append(byte: UInt8(ascii: "-")) }
       let scale = places == 1 ? 10 : places == 2 ? 100 : 1000 as UInt64
       append(integer: Int64(digits / scale))
-      append(byte: 0x2E)
+      append(byte: UInt8(ascii: "."))
       return pad(Int(digits % scale), places)
     }
     append(number: value.description, dropsPointZero: dropsPointZero && !(value == 0 && value.sign == .minus))
@@ -31,7 +31,7 @@ extension ByteWriter {
       if value.bitPattern == Float.nan.bitPattern { return append("nan") }
       append("nan(0x")
       append(hexadecimal: UInt64(value.bitPattern), digits: 8)
-      return append(byte: 0x29)
+      return append(byte: UInt8(ascii: ")"))
     }
     append(number: value.description, dropsPointZero: dropsPointZero && !(value == 0 && value.sign == .minus))
   }
@@ -39,7 +39,8 @@ extension ByteWriter {
   private func append(number text: String, dropsPointZero: Bool) {
     var text = text
     text.withUTF8 { utf8 in
-      let endsInPointZero = utf8.count > 2 && utf8[utf8.count - 1] == 0x30 && utf8[utf8.count - 2] == 0x2E
+      let endsInPointZero =
+        utf8.count > 2 && utf8[utf8.count - 1] == UInt8(ascii: "0") && utf8[utf8.count - 2] == UInt8(ascii: ".")
       let count = utf8.count - (dropsPointZero && endsInPointZero ? 2 : 0)
       append(UnsafeRawBufferPointer(start: utf8.baseAddress, count: count))
     }
@@ -49,7 +50,7 @@ extension ByteWriter {
   public func append(hexadecimal value: UInt64, digits: Int) {
     for place in stride(from: (digits - 1) * 4, through: 0, by: -4) {
       let digit = UInt8(truncatingIfNeeded: value >> UInt64(place)) & 0xF
-      append(byte: digit < 10 ? 0x30 + digit : 0x57 + digit)
+      append(byte: digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
     }
   }
 
@@ -60,7 +61,7 @@ extension ByteWriter {
       var position = 0
       for index in 0..<16 {
         if index == 4 || index == 6 || index == 8 || index == 10 {
-          target[position] = 0x2D
+          target[position] = UInt8(ascii: "-")
           position += 1
         }
         target[position] = Self.upperHexDigit(bytes[index] >> 4)
@@ -88,11 +89,11 @@ extension ByteWriter {
     var target = room(42)
     let start = target
     if value.sign == .minus {
-      target.pointee = 0x2D
+      target.pointee = UInt8(ascii: "-")
       target += 1
     }
     target += ExactText.writeDecimal(whole, to: target)
-    target.pointee = 0x2E
+    target.pointee = UInt8(ascii: ".")
     // Two halves of ten digits each.
     let halves = (10_000_000_000 as UInt64).dividingFullWidth(
       (UInt64(truncatingIfNeeded: fraction >> 64), UInt64(truncatingIfNeeded: fraction)))
@@ -108,7 +109,7 @@ extension ByteWriter {
   public func append(dateSeconds seconds: Double) {
     // Years 0001 to 9999.
     guard seconds >= -63_113_904_000, seconds < 252_423_993_600, seconds != 0 || seconds.sign == .plus else {
-      append(byte: 0x40)
+      append(byte: UInt8(ascii: "@"))
       return append(double: seconds)
     }
     var whole = Int(seconds)
@@ -122,7 +123,7 @@ extension ByteWriter {
       } else {
         var text = seconds.magnitude.description
         guard let scan = text.withUTF8({ DecimalScan($0) }), scan.exponent < 0, scan.exponent >= -26 else {
-          append(byte: 0x40)
+          append(byte: UInt8(ascii: "@"))
           return append(double: seconds)
         }
         (significand, places) = (scan.significand, -scan.exponent)
@@ -149,23 +150,23 @@ extension ByteWriter {
     let secondOfDay = ((whole % 86400) + 86400) % 86400
     let day = ExactText.calendarDay((whole - secondOfDay) / 86400)
     pad(day.year, 4)
-    append(byte: 0x2D)
+    append(byte: UInt8(ascii: "-"))
     pad(day.month, 2)
-    append(byte: 0x2D)
+    append(byte: UInt8(ascii: "-"))
     pad(day.day, 2)
-    append(byte: 0x54)
+    append(byte: UInt8(ascii: "T"))
     pad(secondOfDay / 3600, 2)
-    append(byte: 0x3A)
+    append(byte: UInt8(ascii: ":"))
     pad(secondOfDay / 60 % 60, 2)
-    append(byte: 0x3A)
+    append(byte: UInt8(ascii: ":"))
     pad(secondOfDay % 60, 2)
     if places > 0 {
-      append(byte: 0x2E)
+      append(byte: UInt8(ascii: "."))
       let parts = fraction.quotientAndRemainder(dividingBy: 1_000_000_000_000_000_000)
       if places > 18 { pad(Int(parts.quotient), places - 18) }
       pad(Int(parts.remainder), min(places, 18))
     }
-    append(byte: 0x5A)
+    append(byte: UInt8(ascii: "Z"))
   }
 
   /// Appends a non-negative number with leading zeros.

@@ -101,7 +101,7 @@ public final class ByteWriter {
     let start = room(20)
     guard value < 0 else { return advance(ExactText.writeDecimal(value.magnitude, to: start)) }
     // Twenty places hold the nineteen digits of any Int64 and its sign.
-    start.pointee = 0x2D
+    start.pointee = UInt8(ascii: "-")
     advance(1 + ExactText.writeDecimal(value.magnitude, to: start + 1))
   }
 

@@ -133,16 +133,17 @@ extension ExactText {
   ) -> UInt64? {
     var text = UnsafeBufferPointer(rebasing: text[...])
     var signBit: UInt64 = 0
-    if let first = text.first, first == 0x2D || first == 0x2B {
-      signBit = first == 0x2D ? sign : 0
+    if let first = text.first, first == UInt8(ascii: "-") || first == UInt8(ascii: "+") {
+      signBit = first == UInt8(ascii: "-") ? sign : 0
       text = UnsafeBufferPointer(rebasing: text.dropFirst())
     }
     if matches(text, "nan") { return nan | signBit }
     if matches(text, "inf") || matches(text, "infinity") { return infinity | signBit }
     // nan(0x, the digits of the whole bit pattern, and the closing bracket; no sign, because the pattern contains it.
     let digits = sign == 1 << 63 ? 16 : 8
-    guard signBit == 0, text.count == digits + 7, text[text.count - 1] == 0x29,
-      matches(UnsafeBufferPointer(rebasing: text[0..<3]), "nan"), text[3] == 0x28, text[4] == 0x30, text[5] == 0x78
+    guard signBit == 0, text.count == digits + 7, text[text.count - 1] == UInt8(ascii: ")"),
+      matches(UnsafeBufferPointer(rebasing: text[0..<3]), "nan"), text[3] == UInt8(ascii: "("),
+      text[4] == UInt8(ascii: "0"), text[5] == UInt8(ascii: "x")
     else { return nil }
     var pattern: UInt64 = 0
     for digit in text[6..<6 + digits] {
@@ -198,8 +199,8 @@ struct DecimalScan {
     let end = text.count
     var index = 0
     guard end > 0 else { return nil }
-    if text[0] == 0x2D || text[0] == 0x2B {
-      isNegative = text[0] == 0x2D
+    if text[0] == UInt8(ascii: "-") || text[0] == UInt8(ascii: "+") {
+      isNegative = text[0] == UInt8(ascii: "-")
       index = 1
     }
     // Nineteen digits fit in 64 bits; two such halves are combined at the end.
@@ -227,7 +228,7 @@ struct DecimalScan {
           dropped += 1
           if digit != 0 { isExact = false }
         }
-      } else if byte == 0x2E, !afterPoint {
+      } else if byte == UInt8(ascii: "."), !afterPoint {
         afterPoint = true
       } else {
         break
@@ -239,14 +240,14 @@ struct DecimalScan {
     if significant > 19 { significand = significand &* UInt128(Self.powers[significant - 19]) &+ UInt128(second) }
     exponent = dropped - fraction
     guard index < end else { return }
-    guard text[index] | 0x20 == 0x65, index + 1 < end else { return nil }
+    guard text[index] | 0x20 == UInt8(ascii: "e"), index + 1 < end else { return nil }
     index += 1
-    let isDown = text[index] == 0x2D
-    if isDown || text[index] == 0x2B { index += 1 }
+    let isDown = text[index] == UInt8(ascii: "-")
+    if isDown || text[index] == UInt8(ascii: "+") { index += 1 }
     guard index < end else { return nil }
     var power = 0
     while index < end {
-      let digit = Int(text[index]) - 0x30
+      let digit = Int(text[index]) - Int(UInt8(ascii: "0"))
       guard digit >= 0, digit <= 9 else { return nil }
       // Far beyond every type's range, the exact exponent does not matter.
       power = min(power &* 10 &+ digit, 1_000_000_000)

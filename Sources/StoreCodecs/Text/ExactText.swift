@@ -11,9 +11,9 @@ public enum ExactText {
   public static func integer(_ bytes: Span<UInt8>) -> Int64? {
     bytes.withUnsafeBufferPointer { text in
       guard let first = text.first else { return nil }
-      let isSigned = first == 0x2D || first == 0x2B
+      let isSigned = first == UInt8(ascii: "-") || first == UInt8(ascii: "+")
       guard let magnitude = magnitude(text, from: isSigned ? 1 : 0) else { return nil }
-      guard first == 0x2D else { return Int64(exactly: magnitude) }
+      guard first == UInt8(ascii: "-") else { return Int64(exactly: magnitude) }
       return magnitude <= Int64.min.magnitude ? Int64(truncatingIfNeeded: 0 &- magnitude) : nil
     }
   }
@@ -25,13 +25,13 @@ public enum ExactText {
     let safe = min(text.count, start + 18)
     var index = start
     while index < safe {
-      let digit = text[index] &- 0x30
+      let digit = text[index] &- UInt8(ascii: "0")
       guard digit <= 9 else { return nil }
       value = value &* 10 &+ UInt64(digit)
       index += 1
     }
     while index < text.count {
-      let digit = text[index] &- 0x30
+      let digit = text[index] &- UInt8(ascii: "0")
       guard digit <= 9 else { return nil }
       let (product, overflow) = value.multipliedReportingOverflow(by: 10)
       let (sum, carry) = product.addingReportingOverflow(UInt64(digit))
@@ -47,7 +47,9 @@ public enum ExactText {
   /// Parses a UUID of 36 characters, letters in either case.
   public static func uuid(_ bytes: Span<UInt8>) -> UUID? {
     bytes.withUnsafeBufferPointer { text in
-      guard text.count == 36, text[8] == 0x2D, text[13] == 0x2D, text[18] == 0x2D, text[23] == 0x2D else { return nil }
+      guard text.count == 36, text[8] == UInt8(ascii: "-"), text[13] == UInt8(ascii: "-"),
+        text[18] == UInt8(ascii: "-"), text[23] == UInt8(ascii: "-")
+      else { return nil }
       guard let a = hex(text, 0, 8), let b = hex(text, 9, 4), let c = hex(text, 14, 4), let d = hex(text, 19, 4),
         let e = hex(text, 24, 12)
       else { return nil }
@@ -59,9 +61,9 @@ public enum ExactText {
 
   /// The value of a hexadecimal digit in either case.
   @inline(__always) static func hexDigit(_ byte: UInt8) -> UInt8? {
-    let digit = byte &- 0x30
+    let digit = byte &- UInt8(ascii: "0")
     if digit <= 9 { return digit }
-    let letter = (byte | 0x20) &- 0x61
+    let letter = (byte | 0x20) &- UInt8(ascii: "a")
     return letter <= 5 ? letter + 10 : nil
   }
 
@@ -94,7 +96,7 @@ public enum ExactText {
   /// Writes decimal digits, at most 20, and returns how many.
   static func writeDecimal(_ value: UInt64, to target: UnsafeMutablePointer<UInt8>) -> Int {
     if value < 10 {
-      target[0] = 0x30 + UInt8(truncatingIfNeeded: value)
+      target[0] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value)
       return 1
     }
     let length = decimalLength(value)

@@ -18,7 +18,7 @@ public struct XMLName: Equatable, Sendable {
   fileprivate init?(_ name: UnsafePointer<UInt8>, prefix: UnsafePointer<UInt8>, in names: OpaquePointer?) {
     var whole: [UInt8] = []
     for part in [prefix, name] {
-      if !whole.isEmpty { whole.append(0x3A) }
+      if !whole.isEmpty { whole.append(UInt8(ascii: ":")) }
       var index = 0
       while part[index] != 0 {
         whole.append(part[index])

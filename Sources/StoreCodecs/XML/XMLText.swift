@@ -5,14 +5,14 @@ extension ByteWriter {
   public func append(xmlEscaped text: String, inAttribute: Bool = false) {
     for byte in text.utf8 {
       switch byte {
-      case 0x26: append("&amp;")
-      case 0x3C: append("&lt;")
-      case 0x3E: append("&gt;")
-      case 0x22 where inAttribute: append("&quot;")
-      case 0x0A where inAttribute: append("&#10;")
-      case 0x09 where inAttribute: append("&#9;")
+      case UInt8(ascii: "&"): append("&amp;")
+      case UInt8(ascii: "<"): append("&lt;")
+      case UInt8(ascii: ">"): append("&gt;")
+      case UInt8(ascii: "\"") where inAttribute: append("&quot;")
+      case UInt8(ascii: "\n") where inAttribute: append("&#10;")
+      case UInt8(ascii: "\t") where inAttribute: append("&#9;")
       // A bare carriage return would be read as a line feed.
-      case 0x0D: append("&#13;")
+      case UInt8(ascii: "\r"): append("&#13;")
       default: append(byte: byte)
       }
     }

@@ -17,6 +17,11 @@ public struct GraphComparison: Sendable {
     /// both. By default an entry that only one of them has is no difference: a conversion adds them. Two that differ
     /// always are one.
     public var comparesMissingDerivedMetadata: Bool
+    /// Whether the models that both stores carry must be the same, as data: see ``ModelComparison``. Models that were
+    /// inferred are not compared.
+    public var comparesModel: Bool
+    /// Whether the entities, properties and other things in the models must come in the same order.
+    public var comparesModelOrder: Bool
     /// Entity and property names that differ only in case are the same: for a store whose format folds them.
     public var ignoresNameCase: Bool
     /// Whether members of to-manys of unknown order are compared in order: a copy must keep it. Otherwise they are
@@ -24,15 +29,18 @@ public struct GraphComparison: Sendable {
     public var comparesUnknownOrder: Bool
     /// The maximum number of differences to find; nil for all.
     public var limit: Int?
-    /// Creates options. By default everything is compared but sequences of unknown order, and all differences are
-    /// found.
+    /// Creates options. By default everything is compared but carried models and sequences of unknown order, and all
+    /// differences are found.
     public init(
       comparesIdentity: Bool = true, comparesMetadata: Bool = true, comparesMissingDerivedMetadata: Bool = false,
+      comparesModel: Bool = false, comparesModelOrder: Bool = true,
       ignoresNameCase: Bool = false, comparesUnknownOrder: Bool = false, limit: Int? = nil
     ) {
       self.comparesIdentity = comparesIdentity
       self.comparesMetadata = comparesMetadata
       self.comparesMissingDerivedMetadata = comparesMissingDerivedMetadata
+      self.comparesModel = comparesModel
+      self.comparesModelOrder = comparesModelOrder
       self.ignoresNameCase = ignoresNameCase
       self.comparesUnknownOrder = comparesUnknownOrder
       self.limit = limit
@@ -44,12 +52,13 @@ public struct GraphComparison: Sendable {
   private let options: Options
   private var found: [GraphDifference] = []
 
-  /// All differences, metadata first, then by entity and reference.
+  /// All differences, metadata first, then the models, then by entity and reference.
   public static func differences(
     _ first: StoreSnapshot, _ second: StoreSnapshot, options: Options = Options()
   ) -> [GraphDifference] {
     var comparison = GraphComparison(first: first, second: second, options: options)
     comparison.compareMetadata()
+    comparison.compareModels()
     comparison.compareObjects()
     return comparison.found
   }
@@ -82,6 +91,14 @@ public struct GraphComparison: Sendable {
           kind: .metadata, key: key.string, old: one[key.string].map { Self.text($0) },
           new: other[key.string].map { Self.text($0) }))
     }
+  }
+
+  private mutating func compareModels() {
+    guard options.comparesModel, let one = first.metadata.model, let other = second.metadata.model,
+      !one.isInferred, !other.isInferred
+    else { return }
+    let differences = ModelComparison.differences(one, other, comparesOrder: options.comparesModelOrder)
+    found += differences.map { GraphDifference(kind: .model, key: $0.path, old: $0.old, new: $0.new) }
   }
 
   private func folded(_ name: String) -> ScalarString {

@@ -14,6 +14,8 @@ public struct GraphDifference: Sendable, Hashable, CustomStringConvertible {
     case metadata
     /// The stores' UUIDs differ.
     case identity
+    /// The models that the stores carry differ; ``GraphDifference/key`` says where.
+    case model
   }
   /// The kind of difference.
   public var kind: Kind
@@ -32,6 +34,7 @@ public struct GraphDifference: Sendable, Hashable, CustomStringConvertible {
     case .deleted: "- \(object.map(\.description) ?? "")"
     case .changed: "~ \(object.map(\.description) ?? "").\(key ?? ""): \(old ?? "(none)") → \(new ?? "(none)")"
     case .metadata: "~ metadata \(key ?? ""): \(old ?? "(none)") → \(new ?? "(none)")"
+    case .model: "~ model \(key ?? ""): \(old ?? "(none)") → \(new ?? "(none)")"
     case .identity: "~ UUID: \(old ?? "") → \(new ?? "")"
     }
   }

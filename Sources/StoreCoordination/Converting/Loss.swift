@@ -6,6 +6,8 @@ public struct Loss: Sendable, Hashable, CustomStringConvertible {
     case typeUnsupported = "type-unsupported"
     /// Not-a-number, infinities or -0.0.
     case specialFloat = "special-float"
+    /// Digits of a decimal that the format does not keep.
+    case decimalPrecision = "decimal-precision"
     /// Empty text or data that comes back as null, or null as empty.
     case nilVersusEmpty = "nil-vs-empty"
     /// The order of an ordered relationship.
@@ -16,10 +18,10 @@ public struct Loss: Sendable, Hashable, CustomStringConvertible {
     case metadataKey = "metadata-key"
     /// The store's UUID.
     case storeIdentity = "store-identity"
-    /// A relationship.
-    case relationshipDropped = "relationship-dropped"
     /// An entity with all its objects.
     case entityDropped = "entity-dropped"
+    /// Not the target's fault: the source holds it, or should, and could not load it.
+    case notLoaded = "not-loaded"
   }
   /// The kind of loss.
   public var kind: Kind

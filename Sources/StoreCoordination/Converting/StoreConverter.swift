@@ -73,6 +73,8 @@ public struct StoreConverter: Sendable {
     public var selections: [StoreSelection.Note]
     /// The size of the result in bytes; 0 for a dry run.
     public var bytesWritten: Int
+    /// What the source's format reported when it was loaded, apart from losses.
+    public var notes: [LoadNote] = []
     /// Whether nothing was written because ``StoreConverter/isDryRun`` was set.
     public var isDryRun: Bool
   }
@@ -91,10 +93,12 @@ public struct StoreConverter: Sendable {
 
   /// The result, read back, is not what was to be written.
   public struct VerificationError: Error, Sendable, CustomStringConvertible {
+    /// The type whose format wrote something else than it was given, or read something else than it wrote.
+    public var targetType: String
     /// In what the result differs from the source.
     public var differences: [GraphDifference]
     public var description: String {
-      "the result does not read back equal; nothing was written:\n"
+      "the format \(targetType) does not keep all of it: what it wrote does not read back equal; nothing was written:\n"
         + differences.prefix(20).map { "  \($0)" }.joined(separator: "\n")
     }
   }
@@ -212,13 +216,7 @@ public struct StoreConverter: Sendable {
     guard formatType.traits.canWrite else {
       throw PersistentStoreError(.notSupported, "\(formatType.storeType) stores can be read, not written")
     }
-    var format: any AtomicStore
-    do throws(PersistentStoreError) {
-      format = try formatType.init(
-        StoreConfiguration(path: destination.place?.resolvedPath ?? target, options: writeOptions, isReadOnly: false))
-    } catch {
-      throw error.located(StoreLocation(file: target))
-    }
+    var format = try made(formatType, destination, target)
 
     progress?(.forecasting)
     var (nodes, left) = try subset?.nodes(of: store) ?? (store.nodes, [])
@@ -240,7 +238,10 @@ public struct StoreConverter: Sendable {
     }
     let snapshot = selection?.snapshot ?? whole
     let keepsMetadata = format.traits.keepsMetadata && selection?.keepsMetadata ?? true
-    let losses = format.traits.losses(for: snapshot, includingMetadata: selection?.keepsMetadata ?? true)
+    let notLoaded = store.loadNotes.filter(\.isLoss).map {
+      Loss(kind: .notLoaded, subject: "\($0.subject): \($0.text)", count: $0.count, example: $0.example)
+    }
+    let losses = format.traits.losses(for: snapshot, includingMetadata: selection?.keepsMetadata ?? true) + notLoaded
     guard losses.isEmpty || allowsLoss else { throw LossError(targetType: formatType.storeType, losses: losses) }
     var report = Report(
       sourceType: store.type, targetType: formatType.storeType,
@@ -250,13 +251,15 @@ public struct StoreConverter: Sendable {
       },
       identifier: metadata.uuid, losses: losses, selections: store.readNotes + left + (selection?.notes ?? []),
       bytesWritten: 0,
-      isDryRun: isDryRun)
+      notes: store.loadNotes.filter { !$0.isLoss }, isDryRun: isDryRun)
 
     progress?(.writing)
     let staged = try makeStaged(store, destination, format.layout)
     // Staged files are gone with the value that stands for them, should anything fail.
     do throws(PersistentStoreError) {
-      try format.save(snapshot, to: staged.files)
+      let kept = StoreSnapshot(
+        nodes: losses.isEmpty ? snapshot.nodes : try format.traits.reduced(snapshot.nodes), metadata: snapshot.metadata)
+      try format.save(kept, to: staged.files)
       try staged.finish()
     } catch {
       throw error.located(StoreLocation(file: target))
@@ -266,23 +269,45 @@ public struct StoreConverter: Sendable {
     let readBack = try self.readBack(staged, formatType, target, snapshot.nodes.model)
     report.bytesWritten = readBack.size
     if !keepsMetadata { report.identifier = readBack.snapshot.metadata.uuid }
-    let differences = GraphComparison.differences(
-      snapshot, readBack.snapshot,
-      options: .init(
-        comparesIdentity: keepsMetadata, comparesMetadata: keepsMetadata, comparesMissingDerivedMetadata: true,
-        comparesUnknownOrder: true,
-        limit: losses.isEmpty ? 100 : nil))
-    // Leave to lose one thing is no leave to lose another.
-    let unexplained =
-      losses.isEmpty
-      ? differences : differences.filter { !Self.explains(losses, $0, snapshot.nodes, readBack.snapshot.nodes) }
-    guard unexplained.isEmpty else { throw VerificationError(differences: Array(unexplained.prefix(100))) }
-
+    var wanted = snapshot
+    wanted.metadata.model = snapshot.metadata.model ?? snapshot.nodes.model.description
+    try Self.verify(
+      readBack.snapshot, against: wanted, losses, targetType: formatType.storeType, comparesMetadata: keepsMetadata)
     return StagedResult(report: report, store: staged)
   }
 
+  private func made(
+    _ type: any AtomicStore.Type, _ destination: Destination, _ target: String
+  ) throws(PersistentStoreError) -> any AtomicStore {
+    do throws(PersistentStoreError) {
+      return try type.init(
+        StoreConfiguration(path: destination.place?.resolvedPath ?? target, options: writeOptions, isReadOnly: false))
+    } catch {
+      throw error.located(StoreLocation(file: target))
+    }
+  }
+
+  /// Compares what was written with what was to be written. Permission to lose one thing is not permission to lose
+  /// another.
+  private static func verify(
+    _ written: StoreSnapshot, against snapshot: StoreSnapshot, _ losses: [Loss], targetType: String,
+    comparesMetadata: Bool
+  ) throws {
+    let differences = GraphComparison.differences(
+      snapshot, written,
+      options: .init(
+        comparesIdentity: comparesMetadata, comparesMetadata: comparesMetadata, comparesMissingDerivedMetadata: true,
+        comparesModel: true, comparesUnknownOrder: true,
+        limit: losses.isEmpty ? 100 : nil))
+    let unexplained =
+      losses.isEmpty ? differences : differences.filter { !Self.explains(losses, $0, snapshot.nodes, written.nodes) }
+    guard unexplained.isEmpty else {
+      throw VerificationError(targetType: targetType, differences: Array(unexplained.prefix(100)))
+    }
+  }
+
   /// Whether a difference is explained by a declared loss.
-  private static func explains(_ losses: [Loss], _ difference: GraphDifference, _ before: NodeTable, _ after: NodeTable)
+  static func explains(_ losses: [Loss], _ difference: GraphDifference, _ before: NodeTable, _ after: NodeTable)
     -> Bool
   {
     func value(_ nodes: NodeTable) -> StoredValue? {
@@ -294,12 +319,14 @@ public struct StoreConverter: Sendable {
     return losses.contains { loss in
       switch loss.kind {
       // Objects under other references, or that are missing, change what leads to them as well.
-      case .referenceRenumbered, .entityDropped: difference.kind != .metadata && difference.kind != .identity
+      case .referenceRenumbered, .entityDropped: [.inserted, .deleted, .changed].contains(difference.kind)
       case .metadataKey: difference.kind == .metadata && difference.key == loss.subject
       case .storeIdentity: difference.kind == .identity
-      case .typeUnsupported, .specialFloat, .nilVersusEmpty, .order, .relationshipDropped:
+      case .typeUnsupported, .specialFloat, .decimalPrecision, .nilVersusEmpty, .order:
         difference.kind == .changed && loss.subject == "\(difference.object?.entityName ?? "").\(difference.key ?? "")"
           && loss.kind.explains(value(before) ?? .null, value(after) ?? .null)
+      // What was not loaded is in neither.
+      case .notLoaded: false
       }
     }
   }
@@ -376,7 +403,7 @@ public struct StoreConverter: Sendable {
     var reader = try formatType.init(
       StoreConfiguration(
         path: staged.targetPath, options: writeOptions.filter { known.contains($0.key) }, isReadOnly: true))
-    var metadata = try reader.metadata(in: source)
+    let metadata = try reader.metadata(in: source)
     var readModel = model
     if let own = metadata.model {
       do {
@@ -393,7 +420,6 @@ public struct StoreConverter: Sendable {
     builder.inverseHandling = .enforce
     try reader.load(source, into: builder)
     let nodes = try builder.finish()
-    metadata.model = nil
     return (StoreSnapshot(nodes: nodes, metadata: metadata), try source.totalSize())
   }
 
@@ -414,10 +440,10 @@ extension Loss.Kind {
     case (.specialFloat, .date(let date), _):
       !date.timeIntervalSinceReferenceDate.isFinite
         || (date.timeIntervalSinceReferenceDate == 0 && date.timeIntervalSinceReferenceDate.sign == .minus)
+    case (.decimalPrecision, .decimal(let old), .decimal(let new)): old.doubleValue == new.doubleValue
     case (.nilVersusEmpty, .string(let text), .null): text.isEmpty
     case (.order, .toMany(let old), .toMany(let new)): old.count == new.count && Set(old) == Set(new)
-    case (.typeUnsupported, _, .null), (.relationshipDropped, _, .null): true
-    case (.relationshipDropped, _, .toMany(let list)): list.isEmpty
+    case (.typeUnsupported, _, .null): true
     default: false
     }
   }

@@ -33,12 +33,14 @@ extension PersistentStoreCoordinator {
   ///   - path: The path of the store.
   ///   - options: The format's options, by name.
   ///   - registry: The formats that the store may have.
+  ///   - verifiesSaves: Called with the store's type: whether the save is read back and compared, see
+  ///     ``verifiesSaves``.
   ///   - change: Changes the entries. It is called again if another process saved the store meanwhile.
   /// - Throws: The errors of `change`, in which case nothing is saved; `.changedOnDisk` if other processes keep saving
   ///   the store.
   public static func updateMetadata(
     type: String? = nil, at path: String, options: StoreOptions = [:], registry: StoreRegistry,
-    _ change: (inout PropertyListDictionary) throws -> Void
+    verifiesSaves: (_ type: String) -> Bool = { _ in false }, _ change: (inout PropertyListDictionary) throws -> Void
   ) throws {
     for attempt in 1... {
       let coordinator = PersistentStoreCoordinator(registry: registry)
@@ -46,6 +48,7 @@ extension PersistentStoreCoordinator {
       var entries = store.metadata.entries
       try change(&entries)
       try store.setMetadata(entries)
+      coordinator.verifiesSaves = verifiesSaves(store.type)
       do throws(PersistentStoreError) {
         try coordinator.save(store)
         return try coordinator.remove(store)

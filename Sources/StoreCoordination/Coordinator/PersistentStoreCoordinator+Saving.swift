@@ -71,6 +71,7 @@ extension PersistentStoreCoordinator {
       }
       if pending.count > 1 { SaveSet.mark(&pending) }
       for index in pending.indices { try pending[index].save.write() }
+      if verifiesSaves { for index in pending.indices { try pending[index].save.verify(pending[index].store) } }
       for index in pending.indices { try pending[index].save.commit() }
     } catch {
       var failures: [String] = error.code == .notRolledBack ? [error.message] : []

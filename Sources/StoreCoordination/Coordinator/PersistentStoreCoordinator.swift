@@ -19,6 +19,7 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
     var attachments: [ObjectIdentifier: any Sendable & AnyObject] = [:]
     var observers: [Int: @Sendable (StoreEvent) -> Void] = [:]
     var nextObserver = 0
+    var verifiesSaves = false
   }
   let state = Mutex(State())
   /// Locked during a save.
@@ -46,6 +47,16 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
   deinit {
     guard ownsStores else { return }
     for store in state.withLock({ $0.stores }) { store.state.withLock { $0.close(from: nil) } }
+  }
+
+  /// Whether each save is read back and compared with what was saved before it takes the place of the old store; false
+  /// by default.
+  ///
+  /// A format that loses something without declaring it then fails the save with `.unsupportedByFormat`, and the old
+  /// store stays. A verified save costs about as much as a save, an open and a comparison of all values.
+  public var verifiesSaves: Bool {
+    get { state.withLock { $0.verifiesSaves } }
+    set { state.withLock { $0.verifiesSaves = newValue } }
   }
 
   /// The open stores, in the order they were added.

@@ -1,6 +1,11 @@
 import AtomicStoreSPI
 import Synchronization
 
+extension StoreTraits {
+  /// What the refusal to change a store says whose format writes new stores only.
+  package static let changeRefusal = "stores can be written anew, not changed"
+}
+
 /// One store's part of a save: what it will hold, and the staged file. Used by one thread.
 final class PendingSave {
   let path: String
@@ -31,6 +36,12 @@ final class PendingSave {
     let open = store.state.withLock { $0 }
     guard !changes.isEmpty || open.metadataChanged || open.reservation != nil || open.fileIdentity?.isEmpty != false
     else { return nil }
+    guard open.format.traits.writes == .all || open.reservation != nil || open.fileIdentity?.isEmpty != false else {
+      throw PersistentStoreError(
+        .notSupported,
+        "\(store.type) \(open.format.traits.writes == .none ? "stores can be read, not written" : StoreTraits.changeRefusal): convert it with 'atomicstore convert', and change the copy",
+        at: StoreLocation(file: store.path))
+    }
     var format = open.format
     var nodes = open.nodes
     var metadata = open.metadata
@@ -175,6 +186,12 @@ final class PendingSave {
     } catch {
       throw error.located(StoreLocation(file: path))
     }
+  }
+
+  /// The staged files, to be read before they are published; nil where nothing was written.
+  func stagedSource() throws(PersistentStoreError) -> StoreSource? {
+    guard staged != nil else { return nil }
+    return try staged?.sourceForVerification(name: path)
   }
 
   func commit() throws(PersistentStoreError) {

@@ -17,6 +17,8 @@ struct OpenStore: Sendable {
   var bystanders: [String] = []
   /// What the load changed by the rules for relationships.
   var readNotes: [StoreSelection.Note] = []
+  /// What the format reported when the file was read.
+  var notes: [LoadNote] = []
   var isOpen = true
   /// How it was opened, to reopen it if another process changed the file.
   var opening: StoreOpening

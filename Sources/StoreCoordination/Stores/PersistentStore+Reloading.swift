@@ -45,6 +45,7 @@ extension PersistentStore {
       open.fileIdentity = fresh.fileIdentity
       open.bystanders = fresh.bystanders
       open.readNotes = fresh.readNotes
+      open.notes = fresh.notes
     }
   }
 }

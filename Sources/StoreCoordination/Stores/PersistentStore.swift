@@ -93,6 +93,8 @@ public final class PersistentStore: Sendable {
 
   /// Files in the store's directory that its format passed over.
   var unrelatedFiles: [String] { state.withLock { $0.bystanders } }
+  /// What the format reported when it read the file: what is lost of it, what was read beside it.
+  public var loadNotes: [LoadNote] { state.withLock { $0.notes } }
 
   /// Whether the store is still open in its coordinator.
   public var isOpen: Bool { state.withLock { $0.isOpen } }

@@ -18,6 +18,7 @@ extension StoreOpening {
   ///
   /// - Throws: `.changedOnDisk` where somebody puts another file there again and again.
   func open(_ place: StorePlace) throws(PersistentStoreError) -> OpenStore {
+    try KitCopies.requireOnlyOne()
     guard place.holdsContent else { return try openOnce(place) }
     // Content, metadata and objects are read one after the other. If the file is replaced meanwhile, they do not match,
     // and everything is read again.
@@ -67,7 +68,7 @@ extension StoreOpening {
       return OpenStore(
         format: format, version: NodeVersion(nodes), metadata: metadata, storedLastReference: metadata.lastReference,
         fileIdentity: place.identity,
-        bystanders: source.bystanders, readNotes: builder.notes, opening: self)
+        bystanders: source.bystanders, readNotes: builder.notes, notes: source.notes, opening: self)
     } catch {
       format.willRemove(from: nil)
       throw error.located(StoreLocation(file: path))

@@ -3,7 +3,7 @@ import Synchronization
 
 /// The input of a format: a file, a directory of files, or bytes in memory.
 public final class StoreSource: Sendable {
-  private enum Content: Sendable {
+  enum Content: Sendable {
     case file(path: String)
     case folder(FolderListing)
     case memory([ScalarString: StoreBytes])
@@ -14,8 +14,17 @@ public final class StoreSource: Sendable {
   public let isFolder: Bool
   /// For a directory: the names of its files that do not begin with a dot, in the order of their bytes.
   public let memberNames: [String]
-  private let content: Content
+  let content: Content
+  /// For a store that is not published yet: the name that it will have, and where the directory beside it is until
+  /// then.
+  let companions: (fileName: String, root: String, path: String)?
   private let passedOver = Mutex<[String]>([])
+  private let reported = Mutex<[LoadNote]>([])
+
+  /// Reports something worth knowing about the load, which goes on.
+  public func report(_ note: LoadNote) { reported.withLock { $0.append(note) } }
+  /// What was reported while this source was read.
+  public var notes: [LoadNote] { reported.withLock { $0 } }
 
   /// Declares that a file in the store's directory does not belong to the store, so that a save keeps it. All other
   /// files that do not begin with a dot belong to the format, and those that it does not write again are removed.
@@ -26,8 +35,15 @@ public final class StoreSource: Sendable {
   /// Opens what lies at a place.
   ///
   /// - Throws: `.notFound` where there is nothing to read.
-  public init(opening place: StorePlace) throws(PersistentStoreError) {
+  public convenience init(opening place: StorePlace) throws(PersistentStoreError) {
+    try self.init(opening: place, companions: nil)
+  }
+
+  init(
+    opening place: StorePlace, companions: (fileName: String, root: String, path: String)?
+  ) throws(PersistentStoreError) {
     name = place.path
+    self.companions = companions
     switch place.kind {
     case .folder, .emptyFolder:
       isFolder = true
@@ -47,6 +63,7 @@ public final class StoreSource: Sendable {
   /// Creates a source from a file in memory.
   public init(bytes: [UInt8], name: String) {
     self.name = name
+    companions = nil
     isFolder = false
     memberNames = []
     content = .memory([ScalarString(""): StoreBytes(bytes)])
@@ -55,6 +72,7 @@ public final class StoreSource: Sendable {
   /// Creates a source from a directory in memory.
   public init(members: [(name: String, bytes: [UInt8])], name: String) {
     self.name = name
+    companions = nil
     isFolder = true
     memberNames = members.map { ScalarString($0.name) }.sorted().map(\.string)
     var table: [ScalarString: StoreBytes] = [:]

@@ -20,6 +20,8 @@ struct Replacement: Sendable {
   /// The identity of the staged file or directory when it was moved to the target.
   let staged: FileIdentity?
   let replaced: Replaced
+  /// What was published with it, beside it.
+  let companions: StagedCompanions
 
   private var targetPath: String { location.targetPath }
   private var stagedPath: String { location.stagedPath }
@@ -83,6 +85,7 @@ struct Replacement: Sendable {
     case .file(let keeper): try renameBack(keeper, cause)
     case .members(let keeper, let old, let new): try moveBack(keeper, old, new, cause)
     }
+    companions.remove()
     try? SystemCall.syncFolder(FilePathText.folder(targetPath), of: targetPath)
   }
 

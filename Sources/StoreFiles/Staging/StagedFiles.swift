@@ -24,11 +24,13 @@ public final class StagedFiles: Sendable {
     var isClosed = false
   }
   private let state = Mutex(State())
+  let companions: StagedCompanions
 
   init(_ location: StagingLocation, layout: StoreLayout, isUnnamed: Bool = false) {
     self.location = location
     self.layout = layout
     self.isUnnamed = isUnnamed
+    companions = StagedCompanions(targetPath: location.targetPath, faults: location.faults)
   }
 
   /// Creates the file of a store that is one file. Call it once.
@@ -64,6 +66,34 @@ public final class StagedFiles: Sendable {
     return try create(location.stagedPath + "/" + name, shownAs: location.targetPath + "/" + name)
   }
 
+  /// The name that the store's file will have, symbolic links followed: names of files beside it derive from it.
+  public var fileName: String { FilePathText.name(location.targetPath) }
+
+  /// Whether files can be written beside the store: ``writeCompanion(_:in:_:)``. Not beside a directory, nor beside a
+  /// result that gets no name, such as that of a dry run.
+  public var hasCompanions: Bool { layout == .file && !isUnnamed }
+
+  /// Writes a file that belongs to a store of one file and is kept in a directory beside it. The kit publishes it with
+  /// the store, or removes it where the save fails.
+  ///
+  /// - Parameters:
+  ///   - name: of the file, 1 to 255 bytes.
+  ///   - directory: beside the store's file, new with the store: its name begins with a dot, and a directory within it
+  ///     follows after `/`. All files of a store are in one.
+  ///   - bytes: all of the file.
+  /// - Throws: `.alreadyExists` where the directory is there; `.invalidValue` for other names;
+  ///   `.internalInconsistency` unless ``hasCompanions``; otherwise as ``file()``.
+  public func writeCompanion(
+    _ name: String, in directory: String, _ bytes: UnsafeRawBufferPointer
+  ) throws(PersistentStoreError) {
+    try checkOpen()
+    guard hasCompanions else {
+      throw PersistentStoreError(
+        .internalInconsistency, "no file can be beside this store", at: StoreLocation(file: location.targetPath))
+    }
+    try companions.write(name, in: directory, bytes)
+  }
+
   // MARK: For StagedStore
 
   /// The files so far, in the order they were created.
@@ -80,6 +110,7 @@ public final class StagedFiles: Sendable {
       for file in state.files { file.abandon() }
       state.isClosed = true
     }
+    companions.abandon()
   }
 
   // MARK: Creating

@@ -41,8 +41,14 @@ extension StagedStore {
     let isCarrying = try takeBystanders()
     if let error = faults?.next(.rename) { throw SystemCall.error(error, "rename", targetPath) }
     let staged = try FileIdentity.of(stagedPath)
+    try files.companions.publish()
+    let replaced: Replacement.Replaced
+    do throws(PersistentStoreError) { replaced = try exchange(old, staged, canExchange: isCarrying) } catch {
+      if ownsStaged { files.companions.remove() }
+      throw error
+    }
     let replacement = Replacement(
-      location: location, layout: layout, staged: staged, replaced: try exchange(old, staged, canExchange: isCarrying))
+      location: location, layout: layout, staged: staged, replaced: replaced, companions: files.companions)
     ownsStaged = false
     let identity: FileIdentity
     do throws(PersistentStoreError) {
@@ -212,8 +218,9 @@ extension StagedStore {
       try FolderSwap.finish(in: targetPath, movingOldTo: keeper, of: targetPath)
     } catch {
       ownsStaged = false
-      try Replacement(location: location, layout: layout, staged: identity, replaced: replaced).putBack(
-        known: nil, after: error)
+      try Replacement(
+        location: location, layout: layout, staged: identity, replaced: replaced, companions: files.companions
+      ).putBack(known: nil, after: error)
       throw error
     }
     location.use.mark(keeper)

@@ -147,6 +147,7 @@ package struct StagedStore: ~Copyable, Sendable {
         try permissions.mode(isFolder: false, in: folder, group: group)
       }
     }
+    try files.companions.seal(permissions)
     guard layout == .folder else { return }
     let descriptor = try SystemCall.open(stagedPath, O_RDONLY | O_DIRECTORY, doing: "open the folder")
     defer { close(descriptor) }
@@ -170,7 +171,8 @@ package struct StagedStore: ~Copyable, Sendable {
   package func sourceForVerification(name: String) throws(PersistentStoreError) -> StoreSource {
     guard files.isUnnamed else {
       let place = try StorePlace.inspect(stagedPath)
-      return try StoreSource(opening: place.shown(as: name))
+      return try StoreSource(
+        opening: place.shown(as: name), companions: files.companions.staged.map { (files.fileName, $0.root, $0.path) })
     }
     guard let descriptor = files.files.first?.descriptor else {
       throw PersistentStoreError(

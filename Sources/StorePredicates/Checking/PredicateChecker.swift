@@ -29,7 +29,7 @@ struct PredicateChecker {
     return next < marks.count ? marks[next] : 1
   }
 
-  private func error(_ column: Int, _ message: String, _ suggestion: String? = nil) -> PredicateFormatError {
+  func error(_ column: Int, _ message: String, _ suggestion: String? = nil) -> PredicateFormatError {
     PredicateFormatError(format, column, message, suggestion: suggestion)
   }
 
@@ -83,7 +83,7 @@ struct PredicateChecker {
       }
     }
     guard isStrict else { return }
-    try checkKinds(comparison, element, right, column)
+    try ComparisonCheck(self, comparison, element, right, column: column).run()
   }
 
   /// Checks that a whole composite is compared with nil only.
@@ -111,111 +111,8 @@ struct PredicateChecker {
     }
   }
 
-  private func checkKinds(
-    _ comparison: FetchPredicate.Comparison, _ left: Kind, _ right: Kind, _ column: Int
-  ) throws(PredicateFormatError) {
-    /// The type of a literal in a comparison: a string compared with a date is a date.
-    func kind(_ kind: Kind, _ literal: FetchExpression, with other: Kind) -> Kind {
-      other.group == .date && PredicateDate.isDate(literal) ? .date : kind
-    }
-    let (left, right) = (kind(left, comparison.left, with: right), kind(right, comparison.right, with: left))
-    func mismatch(_ other: Kind) -> PredicateFormatError {
-      var suggestion: String?
-      if left.group == .date, other.group == .text {
-        suggestion = PredicateDate.forms
-      } else if left.group == .date, other.group == .number {
-        suggestion =
-          "\(PredicateDate.forms); CAST(\(comparison.right), \"NSDate\") is a date given in seconds since 2001"
-      } else if left.group == .text, other.group == .date, case .keyPath = comparison.left {
-        suggestion = "use CAST(\(comparison.left), \"NSDate\") to convert a string to a date"
-      } else if left.group == .number, other.group == .text, case .constant(.string(let text)) = comparison.right,
-        Double(text) != nil
-      {
-        suggestion = "write the number without quotes"
-      } else if left.group == .text, other.group == .number {
-        suggestion = "write a string in quotes"
-        if case .keyPath = comparison.left {
-          suggestion? += "; use CAST(\(comparison.left), \"NSNumber\") to convert a string to a number"
-        }
-      } else if left.group == .boolean, other.group == .text {
-        suggestion = "write YES or NO"
-      }
-      return error(
-        column, "'\(comparison.left)' is \(left.title) and cannot be compared with \(other.title)", suggestion)
-    }
-    switch comparison.comparator {
-    case .equal, .notEqual:
-      guard left.isComparable(with: right) else { throw mismatch(right) }
-    case .less, .lessOrEqual, .greater, .greaterOrEqual:
-      for side in [left, right] where side.group == .object || side.group == .data {
-        throw error(column, "\(side.title) has no order; use == or !=")
-      }
-      guard left.isComparable(with: right) else { throw mismatch(right) }
-    case .between:
-      guard case .aggregate(let bounds) = comparison.right else {
-        if case .list = right { return }
-        if right.isUnknownOrNull { return }
-        throw error(column, "BETWEEN requires two bounds, such as {1, 10}")
-      }
-      var inner = PredicateChecker(model, isStrict: false)
-      for bound in bounds {
-        guard let found = try? inner.kind(of: bound, .unknown) else { continue }
-        let kind = kind(found, bound, with: left)
-        guard left.isComparable(with: kind) else { throw mismatch(kind) }
-      }
-    case .isIn:
-      switch right {
-      case .list(let element):
-        // A list of strings may be a list of dates.
-        if left.group == .date, case .aggregate(let parts) = comparison.right,
-          element.group == .text || element.group == .unknown,
-          let wrong = parts.first(where: {
-            if case .constant(.string) = $0 { !PredicateDate.isDate($0) } else { false }
-          })
-        {
-          throw error(column, "'\(comparison.left)' is a date, and \(wrong) is not", PredicateDate.forms)
-        }
-        let isDates = left.group == .date && Self.isListOfTexts(comparison.right)
-        guard isDates || left.isComparable(with: element) else { throw mismatch(element) }
-      case .unknown, .null: break
-      default:
-        guard right.group == .text, left.group == .text || left.group == .unknown else {
-          throw error(column, "IN requires a list or a string, but '\(comparison.right)' is \(right.title)")
-        }
-      }
-    case .contains, .beginsWith, .endsWith, .like, .matches:
-      if comparison.comparator == .contains, left.group == .object || right.group == .object {
-        guard left.isComparable(with: right) else { throw mismatch(right) }
-        return
-      }
-      // An element that CONTAINS searches for in a to-many is compared unchanged.
-      if comparison.comparator == .contains, comparison.modifier == .direct, left.isComparable(with: right) { return }
-      let isTextLike =
-        [.text, .unknown, .uuid].contains(left.group) || comparison.comparator != .contains && left.group == .number
-      guard isTextLike else {
-        throw error(
-          column, "\(comparison.comparator.rawValue) requires strings, but '\(comparison.left)' is \(left.title)")
-      }
-      guard [.text, .unknown].contains(right.group) else {
-        throw error(
-          column, "\(comparison.comparator.rawValue) requires a string, but '\(comparison.right)' is \(right.title)")
-      }
-      if comparison.comparator == .matches, case .constant(.string(let pattern)) = comparison.right {
-        let problem = PatternCache.problem(pattern)
-        if !problem.isEmpty {
-          throw error(column, "the pattern '\(pattern)' is not a supported regular expression: \(problem)")
-        }
-      }
-    }
-  }
-
-  private static func isListOfTexts(_ expression: FetchExpression) -> Bool {
-    guard case .aggregate(let parts) = expression else { return false }
-    return parts.allSatisfy { if case .constant(.string) = $0 { true } else { false } }
-  }
-
-  /// Sets up the check of a group's predicate: the keys it is grouped by have one value each, everything else is a list
-  /// of the values of its objects.
+  /// Has the predicate of a group checked: its keys have one value each, everything else is a list of the values of its
+  /// objects.
   mutating func group(_ keys: [FetchExpression], of subject: Kind) throws(PredicateFormatError) {
     for key in keys {
       let kind = try wholeKind(of: key, subject)

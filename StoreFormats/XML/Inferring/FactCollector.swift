@@ -87,9 +87,9 @@ final class FactCollector: DocumentReader {
     let target = try note(name: name, type: type, destination: destination, isAttribute: false)
     var start = 0
     while start < references.count {
-      while start < references.count, references[start] == 0x20 { start += 1 }
+      while start < references.count, references[start] == UInt8(ascii: " ") { start += 1 }
       var end = start
-      while end < references.count, references[end] != 0x20 { end += 1 }
+      while end < references.count, references[end] != UInt8(ascii: " ") { end += 1 }
       guard end > start else { return }
       let identifier = Bytes(rebasing: references[start..<end])
       start = end

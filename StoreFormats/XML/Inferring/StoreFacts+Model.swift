@@ -216,7 +216,7 @@ private struct EntityTree {
     for (name, property) in node.properties.sorted(by: { $0.key < $1.key }) {
       switch property {
       case .attribute(let type):
-        attributes.append(.attribute(AttributeDescription(name: name.string, type: type)))
+        attributes.append(.attribute(name.string, type))
       case .relationship(let found):
         let destination = indexByKey[ScalarString(found.destination)].map { nodes[$0].name } ?? found.destination
         relationships.append(

@@ -102,7 +102,9 @@ final class CanonicalScanner {
   private func endOfHead() -> Int? {
     let word: StaticString = "</databaseInfo>"
     while searched + word.utf8CodeUnitCount <= count {
-      if buffer[searched] == 0x3C, Self.matches(buffer + searched, word) { return searched + word.utf8CodeUnitCount }
+      if buffer[searched] == UInt8(ascii: "<"), Self.matches(buffer + searched, word) {
+        return searched + word.utf8CodeUnitCount
+      }
       searched += 1
     }
     return nil
@@ -119,7 +121,7 @@ final class CanonicalScanner {
     var start = buffer + declaration.utf8CodeUnitCount
     let type: StaticString = "<!DOCTYPE database SYSTEM \"file:///System/Library/DTDs/CoreData.dtd\">"
     if Self.matches(start, type) { start += type.utf8CodeUnitCount }
-    while start.pointee == 0x0A || start.pointee == 0x20 { start += 1 }
+    while start.pointee == UInt8(ascii: "\n") || start.pointee == UInt8(ascii: " ") { start += 1 }
     return Self.matches(start, "<database>")
   }
 
@@ -196,10 +198,12 @@ final class CanonicalScanner {
         guard let typeEnd = Self.endOfValue(type, &cursor) else { return stuck(cursor) }
         var text = typeEnd + 2
         var valueType: Bytes?
-        if typeEnd[1] != 0x3E {
+        if typeEnd[1] != UInt8(ascii: ">") {
           guard Self.matches(typeEnd, "\" valuetype=\"") else { return stuck(cursor) }
           let start = typeEnd + 13
-          guard let valueEnd = Self.endOfValue(start, &cursor), valueEnd[1] == 0x3E else { return stuck(cursor) }
+          guard let valueEnd = Self.endOfValue(start, &cursor), valueEnd[1] == UInt8(ascii: ">") else {
+            return stuck(cursor)
+          }
           valueType = Self.bytes(start, valueEnd)
           text = valueEnd + 2
         }
@@ -250,7 +254,10 @@ final class CanonicalScanner {
   }
 
   private func scanTail() {
-    while position < count, buffer[position] == 0x0A || buffer[position] == 0x20 || buffer[position] == 0x09 {
+    while position < count,
+      buffer[position] == UInt8(ascii: "\n") || buffer[position] == UInt8(ascii: " ")
+        || buffer[position] == UInt8(ascii: "\t")
+    {
       position += 1
     }
     if position < count { phase = .surprised }
@@ -296,8 +303,8 @@ final class CanonicalScanner {
     }
     while true {
       switch cursor.pointee {
-      case 0x20, 0x09: cursor += 1
-      case 0x0A:
+      case UInt8(ascii: " "), UInt8(ascii: "\t"): cursor += 1
+      case UInt8(ascii: "\n"):
         lines += 1
         cursor += 1
       default: return
@@ -331,7 +338,7 @@ final class CanonicalScanner {
         continue
       }
       place += found.trailingZeroBitCount >> 3
-      if place.pointee == 0x22 {
+      if place.pointee == UInt8(ascii: "\"") {
         // Where the words do not match that should follow, it is here.
         cursor = place
         return place
@@ -360,14 +367,14 @@ final class CanonicalScanner {
       }
       place += found.trailingZeroBitCount >> 3
       let byte = place.pointee
-      if byte == 0x3C {
+      if byte == UInt8(ascii: "<") {
         cursor = place
         return place
       }
-      if byte == 0x0A {
+      if byte == UInt8(ascii: "\n") {
         lines += 1
         place += 1
-      } else if byte == 0x09 {
+      } else if byte == UInt8(ascii: "\t") {
         place += 1
       } else {
         let length = scalarLength(place)

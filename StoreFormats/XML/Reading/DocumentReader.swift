@@ -209,7 +209,7 @@ class DocumentReader: XMLEventHandler {
     default:
       // XML itself allows no characters below the space except white space.
       let isBlank = bytes.withUnsafeBufferPointer { buffer in
-        for byte in buffer where byte > 0x20 { return false }
+        for byte in buffer where byte > UInt8(ascii: " ") { return false }
         return true
       }
       guard isBlank else { throw malformed("text between elements") }

@@ -254,8 +254,10 @@ final class ObjectLoader: DocumentReader {
       switch slots[slot].reading {
       case .text: try nodes.set(utf8: Span(_unsafeElements: try decoded(text)), slot: slot)
       case .boolean:
-        guard text.count == 1, text[0] == 0x30 || text[0] == 0x31 else { throw wrong(text, "neither 0 nor 1") }
-        try nodes.set(boolean: text[0] == 0x31, slot: slot)
+        guard text.count == 1, text[0] == UInt8(ascii: "0") || text[0] == UInt8(ascii: "1") else {
+          throw wrong(text, "neither 0 nor 1")
+        }
+        try nodes.set(boolean: text[0] == UInt8(ascii: "1"), slot: slot)
       case .integer:
         guard let number = ExactText.integer(value) else { throw wrong(text, "not a 64-bit integer") }
         try nodes.set(integer: number, slot: slot)
@@ -287,10 +289,11 @@ final class ObjectLoader: DocumentReader {
   }
 
   private func decoded(_ text: UnsafeMutableBufferPointer<UInt8>) throws(PersistentStoreError) -> Bytes {
-    var fault: StoreText.Fault?
-    let count = StoreText.decode(text, fault: &fault)
-    if let fault { throw PersistentStoreError(.malformed, "\(fault.message), at byte \(fault.offset) of the text") }
-    return Bytes(rebasing: text[..<count])
+    do throws(StoreText.Fault) {
+      return Bytes(rebasing: text[..<(try StoreText.decode(text))])
+    } catch {
+      throw PersistentStoreError(.malformed, "\(error.message), at byte \(error.offset) of the text")
+    }
   }
 
   private func setScratch() throws(PersistentStoreError) {
@@ -300,8 +303,8 @@ final class ObjectLoader: DocumentReader {
   }
 
   private func decodeBase64(_ text: UnsafeMutableBufferPointer<UInt8>) throws(PersistentStoreError) {
-    if let offset = Base64.decode(Span(_unsafeElements: Bytes(text)), into: &scratch) {
-      throw PersistentStoreError(.malformed, "the base64 is wrong at its byte \(offset)")
+    do throws(Base64.DecodingError) { try Base64.decode(Span(_unsafeElements: Bytes(text)), into: &scratch) } catch {
+      throw PersistentStoreError(.malformed, "the base64 is wrong at its byte \(error.offset)")
     }
   }
 
@@ -312,7 +315,8 @@ final class ObjectLoader: DocumentReader {
     case .string, .uri:
       let string = String(decoding: try decoded(text), as: UTF8.self)
       return valueType == .uri ? .uri(string) : .string(string)
-    case .boolean where text.count == 1 && text[0] & 0xFE == 0x30: return .boolean(text[0] == 0x31)
+    case .boolean where text.count == 1 && text[0] & 0xFE == UInt8(ascii: "0"):
+      return .boolean(text[0] == UInt8(ascii: "1"))
     case .integer16, .integer32, .integer64:
       if let number = ExactText.integer(value), valueType.accepts(.integer(number)) { return .integer(number) }
     case .float: if let number = ExactText.float(value) { return .float(number) }
@@ -347,10 +351,10 @@ final class ObjectLoader: DocumentReader {
     var isFirst = true
     let count = references.count
     while start < count {
-      while start < count, references[start] == 0x20 { start += 1 }
+      while start < count, references[start] == UInt8(ascii: " ") { start += 1 }
       guard start < count else { break }
       var end = start
-      while end < count, references[end] != 0x20 { end += 1 }
+      while end < count, references[end] != UInt8(ascii: " ") { end += 1 }
       let identifier = Bytes(rebasing: references[start..<end])
       start = end
       guard isFirst || plan.reading == .toMany else {

@@ -14,14 +14,14 @@ enum DateText {
   /// or if 128 bits do not suffice.
   private static func fixed20(_ text: UnsafeMutableBufferPointer<UInt8>) -> Double? {
     let count = text.count
-    guard count > 22, text[count - 21] == 0x2E else { return nil }
-    let isNegative = text[0] == 0x2D
+    guard count > 22, text[count - 21] == UInt8(ascii: ".") else { return nil }
+    let isNegative = text[0] == UInt8(ascii: "-")
     let start = isNegative ? 1 : 0
     let wholeDigits = count - 21 - start
     guard wholeDigits >= 1, wholeDigits <= 9 else { return nil }
     var whole: UInt64 = 0
     for index in start..<count - 21 {
-      let digit = text[index] &- 0x30
+      let digit = text[index] &- UInt8(ascii: "0")
       guard digit < 10 else { return nil }
       whole = whole &* 10 &+ UInt64(digit)
     }
@@ -30,12 +30,12 @@ enum DateText {
     var high: UInt64 = 0
     var low: UInt64 = 0
     for index in count - 20..<count - 10 {
-      let digit = text[index] &- 0x30
+      let digit = text[index] &- UInt8(ascii: "0")
       guard digit < 10 else { return nil }
       high = high &* 10 &+ UInt64(digit)
     }
     for index in count - 10..<count {
-      let digit = text[index] &- 0x30
+      let digit = text[index] &- UInt8(ascii: "0")
       guard digit < 10 else { return nil }
       low = low &* 10 &+ UInt64(digit)
     }

@@ -90,7 +90,7 @@ enum MetadataText {
   private static func append(
     _ value: PropertyListValue, depth: Int, to writer: ByteWriter
   ) throws(PersistentStoreError) {
-    writer.append(repeating: 0x20, count: 16 + depth * 4)
+    writer.append(repeating: UInt8(ascii: " "), count: 16 + depth * 4)
     switch value {
     case .string(let text): append(text, in: "string", to: writer)
     case .integer(let number): writer.append("<integer>\(number)</integer>\n" as String)
@@ -108,17 +108,17 @@ enum MetadataText {
       guard !elements.isEmpty else { return writer.append("<array></array>\n") }
       writer.append("<array>\n")
       for element in elements { try append(element, depth: depth + 1, to: writer) }
-      writer.append(repeating: 0x20, count: 16 + depth * 4)
+      writer.append(repeating: UInt8(ascii: " "), count: 16 + depth * 4)
       writer.append("</array>\n")
     case .dictionary(let entries):
       guard !entries.isEmpty else { return writer.append("<dict></dict>\n") }
       writer.append("<dict>\n")
       for entry in entries {
-        writer.append(repeating: 0x20, count: 20 + depth * 4)
+        writer.append(repeating: UInt8(ascii: " "), count: 20 + depth * 4)
         append(entry.key, in: "key", to: writer)
         try append(entry.value, depth: depth + 1, to: writer)
       }
-      writer.append(repeating: 0x20, count: 16 + depth * 4)
+      writer.append(repeating: UInt8(ascii: " "), count: 16 + depth * 4)
       writer.append("</dict>\n")
     case .uid:
       throw PersistentStoreError(.internalInconsistency, "a UID is stored in the binary entries")
@@ -127,14 +127,14 @@ enum MetadataText {
   }
 
   private static func append(_ text: String, in element: StaticString, to writer: ByteWriter) {
-    writer.append(byte: 0x3C)
+    writer.append(byte: UInt8(ascii: "<"))
     writer.append(element)
-    writer.append(byte: 0x3E)
+    writer.append(byte: UInt8(ascii: ">"))
     for byte in text.utf8 {
       switch byte {
-      case 0x26: writer.append("&amp;")
-      case 0x3C: writer.append("&lt;")
-      case 0x3E: writer.append("&gt;")
+      case UInt8(ascii: "&"): writer.append("&amp;")
+      case UInt8(ascii: "<"): writer.append("&lt;")
+      case UInt8(ascii: ">"): writer.append("&gt;")
       default: writer.append(byte: byte)
       }
     }
@@ -153,12 +153,12 @@ enum MetadataText {
     var start = 0
     while start < text.count {
       let end = min(start + width, text.count)
-      writer.append(repeating: 0x09, count: tabs)
+      writer.append(repeating: UInt8(ascii: "\t"), count: tabs)
       writer.append(Array(text[start..<end]))
-      writer.append(byte: 0x0A)
+      writer.append(byte: UInt8(ascii: "\n"))
       start = end
     }
-    writer.append(repeating: 0x09, count: tabs)
+    writer.append(repeating: UInt8(ascii: "\t"), count: tabs)
     writer.append("</data>\n")
   }
 }

@@ -13,9 +13,9 @@ enum NameText {
     var result: [UInt8] = []
     for byte in writer.takeBytes() {
       switch byte {
-      case 0x22: result += Array("\\u2200".utf8)
-      case 0x09: result += Array("\\u0900".utf8)
-      case 0x0A: result += Array("\\u0a00".utf8)
+      case UInt8(ascii: "\""): result += Array("\\u2200".utf8)
+      case UInt8(ascii: "\t"): result += Array("\\u0900".utf8)
+      case UInt8(ascii: "\n"): result += Array("\\u0a00".utf8)
       default: result.append(byte)
       }
     }
@@ -25,8 +25,7 @@ enum NameText {
   /// Decodes a name; nil if an escape is invalid.
   static func decode(_ bytes: UnsafeBufferPointer<UInt8>) -> String? {
     var copy = Array(bytes)
-    var fault: StoreText.Fault?
-    let count = copy.withUnsafeMutableBufferPointer { StoreText.decode($0, fault: &fault) }
-    return fault == nil ? String(decoding: copy[..<count], as: UTF8.self) : nil
+    let count = try? copy.withUnsafeMutableBufferPointer { text throws(StoreText.Fault) in try StoreText.decode(text) }
+    return count.map { String(decoding: copy[..<$0], as: UTF8.self) }
   }
 }

@@ -19,12 +19,12 @@ enum XMLDeclaration: Sendable, Equatable {
   init(_ start: UnsafeRawBufferPointer) {
     // In UTF-16, every second byte of these letters is zero.
     let letters = start.prefix(400).filter { $0 != 0 }
-    let declaration = String(decoding: letters.prefix { $0 != 0x3E }, as: UTF8.self)
+    let declaration = String(decoding: letters.prefix { $0 != UInt8(ascii: ">") }, as: UTF8.self)
     guard let place = declaration.utf8.firstRange(ofWord: "standalone") else {
       self = .plain
       return
     }
-    let value = declaration.utf8[place...].drop { $0 != 0x22 && $0 != 0x27 }.dropFirst()
+    let value = declaration.utf8[place...].drop { $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "'") }.dropFirst()
     self = value.starts(with: "yes".utf8) ? .standaloneYes : .standaloneNo
   }
 }

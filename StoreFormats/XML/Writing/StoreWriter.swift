@@ -28,7 +28,7 @@ final class StoreWriter {
     self.plans = plans
     active = plans.filter { $0.count > 0 }
     for root in clashingHierarchies() {
-      let suffix = [0x2E] + ObjectIdentifierText.percentEncoded(names[root])
+      let suffix = [UInt8(ascii: ".")] + ObjectIdentifierText.percentEncoded(names[root])
       for plan in plans where plan.root == root { plan.suffix = suffix }
     }
   }
@@ -140,10 +140,10 @@ final class StoreWriter {
 
   @inline(__always) private func appendIdentifier(_ plan: EntityPlan, row: Int) {
     guard row < plan.numberCount else {
-      writer.append(byte: 0x73)
+      writer.append(byte: UInt8(ascii: "s"))
       return writer.append(ObjectIdentifierText.percentEncoded(plan.reader.reference(row: row).description))
     }
-    writer.append(byte: 0x7A)
+    writer.append(byte: UInt8(ascii: "z"))
     writer.append(integer: plan.numbers[row])
     if !plan.suffix.isEmpty { writer.append(plan.suffix) }
   }
@@ -153,7 +153,8 @@ final class StoreWriter {
     writer.append(slot.head)
     switch slot.type {
     case .string, .uri: StoreText.encode(reader.bytes(slot: slot.index, row: row), to: writer)
-    case .boolean: writer.append(byte: reader.boolean(slot: slot.index, row: row) ? 0x31 : 0x30)
+    case .boolean:
+      writer.append(byte: reader.boolean(slot: slot.index, row: row) ? UInt8(ascii: "1") : UInt8(ascii: "0"))
     case .integer16, .integer32, .integer64: writer.append(integer: reader.integer(slot: slot.index, row: row))
     case .float: writer.append(float: reader.float(slot: slot.index, row: row), dropsPointZero: true)
     case .double: writer.append(double: reader.double(slot: slot.index, row: row), dropsPointZero: true)
@@ -181,7 +182,7 @@ final class StoreWriter {
     writer.append(StoreTypeName.name(of: type))
     writer.append("\">")
     switch value {
-    case .boolean(let flag): writer.append(byte: flag ? 0x31 : 0x30)
+    case .boolean(let flag): writer.append(byte: flag ? UInt8(ascii: "1") : UInt8(ascii: "0"))
     case .integer(let number): writer.append(integer: number)
     case .float(let number): writer.append(float: number, dropsPointZero: true)
     case .double(let number): writer.append(double: number, dropsPointZero: true)
@@ -202,15 +203,15 @@ final class StoreWriter {
       if nodes.count > 0 {
         writer.append(" idrefs=\"")
         for index in 0..<nodes.count {
-          if index > 0 { writer.append(byte: 0x20) }
+          if index > 0 { writer.append(byte: UInt8(ascii: " ")) }
           appendIdentifier(plans[nodes[index].entity], row: nodes[index].row)
         }
-        writer.append(byte: 0x22)
+        writer.append(byte: UInt8(ascii: "\""))
       }
     } else if let node = reader.toOne(slot: slot.index, row: row) {
       writer.append(" idrefs=\"")
       appendIdentifier(plans[node.entity], row: node.row)
-      writer.append(byte: 0x22)
+      writer.append(byte: UInt8(ascii: "\""))
     }
     writer.append("></relationship>\n")
   }
@@ -262,7 +263,7 @@ private final class EntityPlan {
         let counts = "\(slot.relationship?.minimumCount ?? 0)/\(slot.relationship?.maximumCount ?? 0)"
         let head =
           Array("        <relationship name=\"".utf8) + name + Array("\" type=\"\(counts)\" destination=\"".utf8)
-          + (typeNames.indices.contains(slot.destination) ? typeNames[slot.destination] : []) + [0x22]
+          + (typeNames.indices.contains(slot.destination) ? typeNames[slot.destination] : []) + [UInt8(ascii: "\"")]
         relationships.append(SlotPlan(index: slot.index, type: .undefined, isToMany: slot.isToMany, head: head))
       }
     }

@@ -92,8 +92,8 @@ import Testing
           EntityDescription(
             name: "Trip",
             properties: [
-              .attribute(AttributeDescription(name: "name", type: .string)),
-              .attribute(AttributeDescription(name: "stay", type: .composite("Stay"))),
+              .attribute("name", .string),
+              .attribute("stay", .composite("Stay")),
             ])
         ],
         composites: [

@@ -9,26 +9,21 @@ import Testing
       EntityDescription(
         name: "Account",
         properties: [
-          .attribute(AttributeDescription(name: "name", type: .string)),
-          .attribute(AttributeDescription(name: "total", type: .decimal, derivationExpression: "entries.@sum.amount")),
-          .attribute(AttributeDescription(name: "mean", type: .decimal, derivationExpression: "entries.@avg.amount")),
+          .attribute("name", .string),
+          .attribute("total", .decimal, derivationExpression: "entries.@sum.amount"),
+          .attribute("mean", .decimal, derivationExpression: "entries.@avg.amount"),
           .attribute(
-            AttributeDescription(
-              name: "whole", type: .integer64,
-              derivationExpression: "entries.@count + CAST('9007199254740993.25', 'NSDecimalNumber')"
-            )),
-          .relationship(
-            RelationshipDescription(
-              name: "entries", destinationEntityName: "Entry", inverseName: "account", maximumCount: 0)),
+            "whole", .integer64, derivationExpression: "entries.@count + CAST('9007199254740993.25', 'NSDecimalNumber')"
+          ),
+          .toMany("entries", "Entry", inverse: "account"),
         ]),
       EntityDescription(
         name: "Entry",
         properties: [
-          .attribute(AttributeDescription(name: "amount", type: .decimal)),
-          .attribute(AttributeDescription(name: "pieces", type: .integer64)),
-          .attribute(AttributeDescription(name: "rate", type: .double)),
-          .relationship(
-            RelationshipDescription(name: "account", destinationEntityName: "Account", inverseName: "entries")),
+          .attribute("amount", .decimal),
+          .attribute("pieces", .integer64),
+          .attribute("rate", .double),
+          .toOne("account", "Account", inverse: "entries"),
         ]),
     ])
     do { return try ManagedObjectModel(description) } catch { preconditionFailure("\(error)") }

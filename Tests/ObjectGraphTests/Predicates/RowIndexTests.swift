@@ -9,11 +9,11 @@ import Testing
     let item = EntityDescription(
       name: "Item",
       properties: [
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .attribute(AttributeDescription(name: "number", type: .integer32)),
-        .attribute(AttributeDescription(name: "weight", type: .double)),
-        .attribute(AttributeDescription(name: "made", type: .date)),
-        .attribute(AttributeDescription(name: "plain", type: .integer64)),
+        .attribute("name", .string),
+        .attribute("number", .integer32),
+        .attribute("weight", .double),
+        .attribute("made", .date),
+        .attribute("plain", .integer64),
       ],
       subentities: [EntityDescription(name: "Special")], uniquenessConstraints: [["name"]],
       fetchIndexes: ["number", "weight", "made"].map { name in

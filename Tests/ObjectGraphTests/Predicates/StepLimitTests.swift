@@ -94,7 +94,7 @@ import Testing
         EntityDescription(
           name: "Node",
           properties: [
-            .attribute(AttributeDescription(name: "number", type: .integer32)),
+            .attribute("number", .integer32),
             .fetchedProperty(
               FetchedPropertyDescription(
                 name: "below",

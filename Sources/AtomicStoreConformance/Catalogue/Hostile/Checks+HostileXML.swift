@@ -265,7 +265,7 @@ extension Checks {
           model: store.graph.model)
       }
       var latin = store.pieces
-      latin.pieces[store.leaf].bytes += [0xE4, 0x20]
+      latin.pieces[store.leaf].bytes += [0xE4, .space]
       try check.expectRefused(latin.bytes, "in Latin-1", model: store.graph.model)
     },
     CheckDefinition(
@@ -288,7 +288,8 @@ extension Checks {
         var graph = Graph(model)
         graph.objects.append(
           .init(
-            label: "one", entity: "Sample", values: Dictionary(uniqueKeysWithValues: names.map { ($0, .string($0)) })))
+            label: "one", entity: "Sample",
+            values: Dictionary(uniqueKeysWithValues: names.map { (ScalarKey($0), .string($0)) })))
         try check.expectKeptOrRefused(graph, "properties whose names hold tabs and line ends")
       }
     },

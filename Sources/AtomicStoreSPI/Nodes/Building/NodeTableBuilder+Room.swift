@@ -54,6 +54,16 @@ extension NodeTableBuilder {
     try take((header.pointee.heapCapacity - before) * header.pointee.layout.heapUnit)
   }
 
+  /// Makes room for what is read from other files than the store's own, such as a log or values beside it: the size of
+  /// the store's file alone would bound it. A limit that the caller set stays.
+  ///
+  /// - Parameter bytes: The size of the other file.
+  public func addInput(bytes: Int) {
+    guard limits.memory == nil, room < .max else { return }
+    let more = limits.memory(forInput: bytes)
+    room = room.addingReportingOverflow(more).overflow ? .max : room + more
+  }
+
   /// Counts bytes that columns took.
   func take(_ bytes: Int, at location: @autoclosure () -> StoreLocation? = nil) throws(PersistentStoreError) {
     room -= bytes

@@ -511,20 +511,24 @@ public final class NodeTableBuilder {
     var index = 0
     let count = text.count
     guard count > 0, count <= 36 else { return false }
-    if text[0] == 0x2D { index = 1 }
-    guard index < count, text[index] >= 0x30, text[index] <= 0x39 else { return false }
+    if text[0] == UInt8(ascii: "-") { index = 1 }
+    guard index < count, text[index] >= UInt8(ascii: "0"), text[index] <= UInt8(ascii: "9") else { return false }
     // A leading zero is canonical only before a point, and zero has no sign.
-    if text[index] == 0x30 {
+    if text[index] == UInt8(ascii: "0") {
       if count == 1 { return true }
-      guard index + 1 < count, text[index + 1] == 0x2E, index == 0 else { return false }
+      guard index + 1 < count, text[index + 1] == UInt8(ascii: "."), index == 0 else { return false }
     }
     var points = 0
     while index < count {
       let byte = text[index]
-      if byte == 0x2E { points += 1 } else if byte < 0x30 || byte > 0x39 { return false }
+      if byte == UInt8(ascii: ".") {
+        points += 1
+      } else if byte < UInt8(ascii: "0") || byte > UInt8(ascii: "9") {
+        return false
+      }
       index += 1
     }
-    return points <= 1 && text[count - 1] != 0x2E
+    return points <= 1 && text[count - 1] != UInt8(ascii: ".")
   }
 
   /// Whether the bytes are UTF-8: eight at a time while they are ASCII.
