@@ -38,7 +38,7 @@ struct Diff: ParsableCommand {
         options: .init(
           comparesIdentity: !ignoreUUID, comparesMetadata: !ignoreMetadata, comparesModel: !ignoreModel,
           comparesModelOrder: false, ignoresNameCase: ignoreNameCase))
-      // A reader that has had enough changes nothing about the answer.
+      // If the reader has closed the output, the result is still the same.
       do { try show(differences) } catch is ExitCode {}
       return !differences.isEmpty
     }

@@ -33,7 +33,7 @@ struct Fetch: ParsableCommand {
   @Flag(help: "Print only the number of objects.") var count = false
   @Flag(help: "Print only how the objects are found: by columns, or one by one and why.") var explain =
     false
-  @Option(help: "table, csv, json or ndjson. Without it a table, or JSON with --json.") var format: Format?
+  @Option(help: "table, csv, json or ndjson. By default table, or JSON with --json.") var format: Format?
   @Option(
     name: .customLong("step-limit"),
     help:

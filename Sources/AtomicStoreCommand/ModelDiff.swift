@@ -91,7 +91,7 @@ extension Model {
       guard !differences.isEmpty else {
         return try Talk.put("the version hashes are the same: Core Data opens a store of the one with the other\n")
       }
-      var text = "migration needed: Core Data refuses to open a store of \(first) with \(second) as it is\n"
+      var text = "migration needed: Core Data refuses to open a store of \(first) with \(second)\n"
       for difference in differences { text += "  \(difference)\n" }
       try Talk.put(text)
     }

@@ -64,8 +64,8 @@ enum BadPlugin {
   static let touched = "#include <stdlib.h>\nvoid atomicstore_plugin_register_v1(void *sink) { abort(); }\n"
 
   static let bad: [(String, String, String)] = [
-    ("no description", "int nothing;\n", "no store plug-in"),
-    ("another magic", info(magic: "7"), "none of a store plug-in"),
+    ("no description", "int nothing;\n", "not a store plug-in"),
+    ("another magic", info(magic: "7"), "not that of a store plug-in"),
     ("a newer interface", info(major: "99"), "was built for plug-in interface 99.0, this program has 2.0"),
     ("a newer minor one", info(minor: "7"), "was built for plug-in interface 2.7, this program has 2.0"),
     (

@@ -54,7 +54,8 @@ extension ExactText {
     return value
   }
 
-  /// The seconds that a zone at the end of a date is ahead of UTC: `Z`, `+02`, `+02:00`, ` -0330`. Nil if it is not a zone.
+  /// The seconds that a zone at the end of a date is ahead of UTC: `Z`, `+02`, `+02:00`, ` -0330`. Nil if it is not a
+  /// zone.
   private static func zoneOffset(_ bytes: Span<UInt8>, _ start: Int) -> Int? {
     var index = start
     if index == bytes.count - 1, bytes[index] == UInt8(ascii: "Z") { return 0 }
@@ -76,11 +77,11 @@ extension ExactText {
     return isNegative ? -offset : offset
   }
 
-  /// Whole seconds and a decimal fraction as one correctly rounded double.
+  /// Combines whole seconds and a decimal fraction to one correctly rounded double.
   private static func joined(_ seconds: Int, _ fraction: Span<UInt8>) -> Double? {
     var digits = fraction.count
     while digits > 0, fraction[digits - 1] == UInt8(ascii: "0") { digits -= 1 }
-    // Below 3e11 seconds times 1e26: within 128 bits. No date's shortest text has that many decimals.
+    // Below 3e11 seconds times 1e26: within 128 bits. The shortest text of a date never has that many decimals.
     guard digits <= 26 else { return nil }
     var decimals: UInt128 = 0
     for index in 0..<digits { decimals = decimals * 10 + UInt128(fraction[index] - UInt8(ascii: "0")) }
