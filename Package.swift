@@ -26,7 +26,10 @@ let package = Package(
   products: [
     .library(
       name: "AtomicStoreKit",
-      targets: ["AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats"]),
+      targets: [
+        "AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats", "StoreImporting",
+        "StoreMaintenance", "StoreMigration", "StoreEditing",
+      ]),
     // What a format author needs, and nothing else: no format, no libxml2, no object graph.
     .library(name: "AtomicStoreSPI", targets: ["AtomicStoreSPI"]),
     .library(name: "AtomicStoreConformance", targets: ["AtomicStoreConformance"]),
@@ -39,7 +42,7 @@ let package = Package(
       name: "AtomicStoreKitDynamic", type: .dynamic,
       targets: [
         "AtomicStoreKit", "StoreCoordination", "StorePredicates", "AtomicStoreSPI", "StoreCodecs", "ModelFiles",
-        "BuiltInStoreFormats",
+        "BuiltInStoreFormats", "StoreImporting", "StoreMaintenance", "StoreMigration", "StoreEditing",
         "AtomicStoreConformance", "AtomicStoreCommand", "AtomicStoreConformCommand", "CStorePlugin",
       ]),
     .executable(name: "atomicstore", targets: ["atomicstore"]),
@@ -120,6 +123,24 @@ let package = Package(
       name: "AtomicStoreKit", dependencies: ["AtomicStoreSPI", "StoreCoordination", "StorePredicates", "StoreCodecs"],
       swiftSettings: strict),
 
+    // What people do to whole stores, without objects: tables of other programs into a graph; checking one; bringing
+    // one to another version of its model. They work on columns and know no format.
+    .target(
+      name: "StoreImporting",
+      dependencies: ["AtomicStoreSPI", "StoreCodecs", "StoreCoordination", "StorePredicates"], swiftSettings: strict),
+    .target(
+      name: "StoreMaintenance", dependencies: ["AtomicStoreSPI", "StoreCoordination", "StorePredicates"],
+      swiftSettings: strict),
+    .target(
+      name: "StoreMigration",
+      dependencies: ["AtomicStoreSPI", "StoreCodecs", "StoreCoordination", "StorePredicates", "ModelFiles"],
+      swiftSettings: strict),
+
+    // Changes to many objects of the graph at once.
+    .target(
+      name: "StoreEditing", dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "StorePredicates"],
+      swiftSettings: strict),
+
     // The harness that proves a format. No test framework inside. Its C part forks, sets limits, and shares between
     // processes what is done to the system calls of a save.
     .target(name: "CConformance"),
@@ -151,7 +172,7 @@ let package = Package(
       name: "AtomicStoreCommand",
       dependencies: [
         "CommandSupport", "AtomicStoreKit", "StoreCoordination", "AtomicStoreSPI", "StoreCodecs", "ModelFiles",
-        "BuiltInStoreFormats",
+        "BuiltInStoreFormats", "StoreImporting", "StoreMaintenance", "StoreMigration", "StoreEditing",
         argumentParser,
       ], swiftSettings: strict),
     .executableTarget(
@@ -225,6 +246,27 @@ let package = Package(
     .testTarget(
       name: "StoreCoordinationTests",
       dependencies: ["StoreCoordination", "AtomicStoreSPI", "BuiltInStoreFormats", "TestSupport"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "StoreImportingTests",
+      dependencies: [
+        "StoreImporting", "StoreMaintenance", "StoreCoordination", "AtomicStoreSPI", "BuiltInStoreFormats",
+        "ModelFiles",
+        "StoreCodecs", "TestSupport",
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "StoreEditingTests",
+      dependencies: [
+        "StoreEditing", "AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles", "TestSupport",
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "StoreMigrationTests",
+      dependencies: [
+        "StoreMigration", "StoreCoordination", "StorePredicates", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles",
+        "TestSupport",
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "StorePredicatesTests", dependencies: ["StorePredicates", "AtomicStoreSPI", "TestSupport"],

@@ -16,7 +16,9 @@ struct AtomicStoreCommand: ParsableCommand {
       """,
     version: StorePlugin.kitVersion,
     subcommands: [
-      Formats.self, Inspect.self, Convert.self, Diff.self, Dump.self, Fetch.self, PredicateCommand.self, Metadata.self,
+      Formats.self, Inspect.self, Check.self, Convert.self, Import.self, Migrate.self, Merge.self, SetCommand.self,
+      InsertCommand.self, DeleteCommand.self, Anonymise.self, Diff.self, Dump.self, Fetch.self,
+      PredicateCommand.self, Metadata.self,
       Model.self, Conform.self, NewFormat.self,
     ])
 

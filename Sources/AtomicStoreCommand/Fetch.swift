@@ -15,6 +15,7 @@ struct Fetch: ParsableCommand {
         atomicstore fetch Company.xml --entity Employee --count
       """)
   enum Format: String, ExpressibleByArgument, CaseIterable { case table, csv, json, ndjson }
+  enum Decimals: String, ExpressibleByArgument, CaseIterable { case number, string }
 
   @Argument(help: "The store; - for standard input.") var store: String
   @Option(help: "The entity; its sub-entities are included.") var entity: String
@@ -34,6 +35,7 @@ struct Fetch: ParsableCommand {
   @Flag(help: "Print only how the objects are found: by columns, or one by one and why.") var explain =
     false
   @Option(help: "table, csv, json or ndjson. By default table, or JSON with --json.") var format: Format?
+  @Option(help: "How decimals are written in JSON: number, with all their digits, or string.") var decimals = Decimals.number
   @Option(
     name: .customLong("step-limit"),
     help:
@@ -70,8 +72,8 @@ struct Fetch: ParsableCommand {
         switch format {
         case .table: try RowPrinter(names, rows).table(to: writer, terminal: Talk.terminalWidth)
         case .csv: try RowPrinter(names, rows).csv(to: writer)
-        case .json: try RowPrinter(names, rows).json(to: writer)
-        case .ndjson: try RowPrinter(names, rows).jsonLines(to: writer)
+        case .json: try RowPrinter(names, rows, quotesDecimals: decimals == .string).json(to: writer)
+        case .ndjson: try RowPrinter(names, rows, quotesDecimals: decimals == .string).jsonLines(to: writer)
         }
       }
       // With JSON, the output shows it.

@@ -1,6 +1,7 @@
 import ArgumentParser
 import AtomicStoreKit
 import CommandSupport
+import StoreMigration
 
 extension Model {
   struct Diff: ParsableCommand {
@@ -10,7 +11,8 @@ extension Model {
       discussion: """
         Each may be a model file of any kind, or a store: the model that it carries, or else the version hashes in its metadata.
         Only what is part of version hashes is compared: names, types, optionality, relationships, uniqueness; not classes,
-        defaults, validation, delete rules, indexes or user info.
+        defaults, validation, delete rules, indexes or user info. If both models are known, each difference says whether
+        Core Data could infer the migration from the first to the second ('migrate' does).
 
           atomicstore model diff Company.momd Company.xcdatamodeld
           atomicstore model diff Old.xml Company.xcdatamodeld     # would Core Data open this store with this model?
@@ -30,7 +32,8 @@ extension Model {
         let old = try read(first)
         let new = try read(second)
         let differences = try differences(old, new)
-        if !quiet { try show(differences) }
+        let mapping = old.model.flatMap { from in new.model.map { ModelMapping(from: from, to: $0) } }
+        if !quiet { try show(differences, mapping) }
         return !differences.isEmpty
       }
     }
@@ -76,23 +79,52 @@ extension Model {
       return found
     }
 
-    private func show(_ differences: [VersionHashDifference]) throws {
-      if common.json {
-        let list = differences.map { difference -> JSONValue in
-          .object([
-            ("entity", .string(difference.entityName)),
-            ("property", difference.propertyName.map { .string($0) } ?? .null),
-            ("change", .string(difference.change)), ("isVerified", .boolean(!difference.isUnverified)),
-          ])
-        }
-        let answer = JSONValue.object([("isCompatible", .boolean(differences.isEmpty)), ("differences", .array(list))])
-        return try Talk.put(answer.text + "\n")
+    /// What is in the way of inferring a difference; nil for nothing.
+    private func obstacle(_ difference: VersionHashDifference, _ mapping: ModelMapping?) -> MappingObstacle? {
+      mapping?.obstacles.first {
+        ScalarString($0.entityName) == ScalarString(difference.entityName) && $0.propertyName == difference.propertyName
       }
+    }
+
+    private func json(_ differences: [VersionHashDifference], _ mapping: ModelMapping?) -> JSONValue {
+      let list = differences.map { difference -> JSONValue in
+        .object([
+          ("entity", .string(difference.entityName)),
+          ("property", difference.propertyName.map { .string($0) } ?? .null),
+          ("change", .string(difference.change)), ("isVerified", .boolean(!difference.isUnverified)),
+          ("isInferable", mapping == nil ? .null : .boolean(obstacle(difference, mapping) == nil)),
+        ])
+      }
+      return .object([
+        ("isCompatible", .boolean(differences.isEmpty)),
+        ("isInferable", mapping.map { .boolean($0.obstacles.isEmpty) } ?? .null),
+        ("obstacles", .array((mapping?.obstacles ?? []).map { .string($0.description) })),
+        (
+          "renamed",
+          .array(
+            (mapping?.renamings ?? []).map { .object([("old", .string($0.old)), ("new", .string($0.new))]) })
+        ), ("differences", .array(list)),
+      ])
+    }
+
+    private func show(_ differences: [VersionHashDifference], _ mapping: ModelMapping?) throws {
+      if common.json { return try Talk.put(json(differences, mapping).text + "\n") }
       guard !differences.isEmpty else {
         return try Talk.put("the version hashes are the same: Core Data opens a store of the one with the other\n")
       }
       var text = "migration needed: Core Data refuses to open a store of \(first) with \(second)\n"
-      for difference in differences { text += "  \(difference)\n" }
+      for difference in differences {
+        text +=
+          "  \(difference)" + (obstacle(difference, mapping).map { "; cannot be inferred: \($0.reason)" } ?? "") + "\n"
+      }
+      if let mapping {
+        for renaming in mapping.renamings { text += "  \(renaming.old) is \(renaming.new) now\n" }
+        let obstacles = mapping.obstacles
+        text +=
+          obstacles.isEmpty
+          ? "the migration can be inferred\n"
+          : "the migration cannot be inferred:\n" + obstacles.map { "  \($0)\n" }.joined()
+      }
       try Talk.put(text)
     }
   }

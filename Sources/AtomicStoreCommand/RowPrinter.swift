@@ -7,10 +7,13 @@ import StoreCodecs
 struct RowPrinter {
   private let names: [String]
   private let rows: [FetchedRow]
+  /// Whether JSON has decimals as strings, for readers whose numbers are doubles.
+  private let quotesDecimals: Bool
 
-  init(_ names: [String], _ rows: [FetchedRow]) {
+  init(_ names: [String], _ rows: [FetchedRow], quotesDecimals: Bool = false) {
     self.names = names
     self.rows = rows
+    self.quotesDecimals = quotesDecimals
   }
 
   // MARK: CSV
@@ -64,7 +67,7 @@ struct RowPrinter {
     writer.append(byte: UInt8(ascii: "["))
     for (index, row) in rows.enumerated() {
       JSONValue.begin(index, to: writer, indent: 0)
-      Self.json(row).write(to: writer, indent: 1)
+      json(row).write(to: writer, indent: 1)
       try writer.flushIfNeeded()
     }
     JSONValue.end(rows.isEmpty, to: writer, indent: 0)
@@ -74,26 +77,28 @@ struct RowPrinter {
   /// Prints each object on a line.
   func jsonLines(to writer: ByteWriter) throws {
     for row in rows {
-      Self.json(row).write(to: writer, indent: nil)
+      json(row).write(to: writer, indent: nil)
       writer.append(byte: UInt8(ascii: "\n"))
       try writer.flushIfNeeded()
     }
   }
 
-  private static func json(_ row: FetchedRow) -> JSONValue {
+  private func json(_ row: FetchedRow) -> JSONValue {
     .object(zip(row.columns, row.values).map { ($0, json($1)) })
   }
 
-  private static func json(_ value: FetchedRow.Value) -> JSONValue {
+  private func json(_ value: FetchedRow.Value) -> JSONValue {
     switch value {
     case .value(.null): .null
     case .value(.boolean(let flag)): .boolean(flag)
     case .value(.integer(let number)): .integer(Int(number))
     case .value(.double(let number)): .number(number)
-    case .value(.float(let number)): .number(Double(number))
+    // The shortest text that reads back: as a double it would have digits that nobody wrote.
+    case .value(.float(let number)) where number.isFinite: .exactNumber(number.description)
+    case .value(.decimal(let number)) where !number.isNaN && !quotesDecimals: .exactNumber(number.description)
     case .value(.string(let text)): .string(text)
     case .list(let list): .array(list.map(json))
-    default: .string(text(value))
+    default: .string(Self.text(value))
     }
   }
 

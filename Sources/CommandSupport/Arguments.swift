@@ -17,7 +17,7 @@ package enum Arguments {
   package static let dashHint =
     "Write a file name that begins with '-' as ./-name, or after --; write such an option value as --option=-value."
   /// The options whose value may begin with a dash without that.
-  private static let dashedValues: Set<String> = ["--sort", "--limit", "--offset"]
+  private static let dashedValues: Set<String> = ["--sort", "--limit", "--offset", "-o", "--output"]
 
   /// Whether errors of parsing should be JSON too: options are not parsed at that point.
   package static var askForJSON: Bool { CommandLine.arguments.dropFirst().prefix { $0 != "--" }.contains("--json") }
@@ -52,7 +52,9 @@ package enum Arguments {
   private static func checkDashes(_ words: ArraySlice<String>) throws {
     for place in words.indices {
       let word = words[place]
-      guard word.count > 1, word.hasPrefix("-"), !word.hasPrefix("--"), word != "-h", word != "-help" else { continue }
+      guard word.count > 1, word.hasPrefix("-"), !word.hasPrefix("--"), !["-h", "-help", "-o"].contains(word) else {
+        continue
+      }
       if place > words.startIndex, dashedValues.contains(words[place - 1]) { continue }
       throw CommandFailure("'\(word)' is not an option\n  \(dashHint)", exitCode: 64, json: askForJSON)
     }

@@ -8,6 +8,8 @@ package indirect enum JSONValue: Sendable {
   case boolean(Bool)
   case integer(Int)
   case number(Double)
+  /// A number by its text, which is JSON as it is: of any precision.
+  case exactNumber(String)
   case string(String)
   case array([JSONValue])
   case object([(String, JSONValue)])
@@ -33,6 +35,7 @@ package indirect enum JSONValue: Sendable {
     // JSON cannot represent numbers that are not finite: write them as strings.
     case .number(let number):
       number.isFinite ? writer.append(number.description) : Self.quote(number.description, to: writer)
+    case .exactNumber(let text): writer.append(text)
     case .string(let string): Self.quote(string, to: writer)
     case .array(let values):
       writer.append(byte: UInt8(ascii: "["))

@@ -192,7 +192,15 @@ enum RelatedFile {
     if probe.prefix.starts(with: RollbackJournal.magic) {
       return .known("the rollback journal of an SQLite database: open \(opening("-journal"))")
     }
-    return .no
+    // Encrypted databases have no mark at all: the name and the size of pages are what is left.
+    let isCipher =
+      ["sqlite", "sqlite3", "storedata", "db"].contains(probe.fileExtension) && probe.size >= 512
+      && probe.size % 512 == 0 && probe.prefix.contains { $0 >= 0x80 }
+      && String(validating: probe.prefix, as: UTF8.self) == nil
+    return isCipher
+      ? .known(
+        "named as an SQLite database, and does not begin as one: it is encrypted (decrypt it with the application that wrote it), or its first page is damaged"
+      ) : .no
   }
 
   static func folder(_ probe: StoreProbe) -> Recognition {

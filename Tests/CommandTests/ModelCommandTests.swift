@@ -126,13 +126,17 @@ import Testing
     }
   }
 
-  @Test("inspect says what a model file is, and names the next command", arguments: ["model", "version", "mapping"])
+  @Test("inspect says what a model file is, and names the next command", arguments: ["model", "version", "mapping", "current"])
   func inspected(_ kind: String) throws {
     let folder = try Folder()
     let path: String
     switch kind {
     case "model": path = Self.company
     case "version": path = Self.friends + "/FriendInfo.xcdatamodel"
+    case "current":
+      path = folder(".xccurrentversion")
+      try Data("<plist version=\"1.0\"><dict><key>_XCCurrentVersionName</key><string>A</string></dict></plist>".utf8)
+        .write(to: URL(filePath: path))
     default:
       path = folder("xcmapping.xml")
       let text = """

@@ -85,8 +85,6 @@ import Testing
     }
     #expect(error?.code == .alreadyExists)
     // Made while the store was written: found when it is published.
-    let staged = try Self.stage(folder("t.store"), "new", .createNew)
-    staged.discard()
     try FileManager.default.removeItem(atPath: folder(".s_SUPPORT"))
     let late = try Self.stage(folder("s.store"), "new")
     try FileManager.default.createDirectory(atPath: folder(".s_SUPPORT"), withIntermediateDirectories: true)

@@ -182,15 +182,19 @@ struct CoreDataSQLiteCompanionTests {
   @Test(
     "files that belong to a store are named, with what to open instead",
     arguments: zip(
-      ["Live.sqlite-wal", ".External_SUPPORT", "Plain.sqlite-journal", "Empty.sqlite", "Cut.sqlite"],
+      [
+        "Live.sqlite-wal", ".External_SUPPORT", "Plain.sqlite-journal", "Empty.sqlite", "Cut.sqlite", "Cipher.sqlite",
+      ],
       [
         "'Live.sqlite' beside it", "external data", "'Plain.sqlite' beside it", "not a Core Data store",
-        "cut short: 2000 of 11264 bytes",
+        "cut short: 2000 of 11264 bytes", "encrypted",
       ]))
   func relatedFiles(_ name: String, _ words: String) throws {
     try (Data([0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]) + Data(count: 600)).write(
       to: URL(filePath: samples.path("Plain.sqlite-journal")))
     try samples.edit("Empty.sqlite", "CREATE TABLE t (x)")
+    try Data((0..<4096).map { UInt8(truncatingIfNeeded: $0 &* 167 &+ 13 ^ $0 >> 3) }).write(
+      to: URL(filePath: samples.path("Cipher.sqlite")))
     try (try #require(FileManager.default.contents(atPath: samples.path("Plain.sqlite")))).prefix(2000).write(
       to: URL(filePath: samples.path("Cut.sqlite")))
     let error = try samples.failure(name)

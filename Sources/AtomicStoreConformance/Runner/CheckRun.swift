@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StoreCoordination
 import CConformance
 import FoundationEssentials
 import StoreCoordination

@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StorePredicates
 
 extension ManagedObject {
   /// Checks a value for a property: first by the model's rules, then by the object's own, ``validate(_:forKey:)``,

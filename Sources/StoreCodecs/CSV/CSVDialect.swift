@@ -14,11 +14,16 @@ public struct CSVDialect: Sendable, Hashable {
   public var delimiter: UInt8
   /// The line end to write. Reading accepts all of them.
   public var lineEnding: LineEnding
+  /// Whether a quote may be within a field, where it is a character like any other, as in `3.5" disk`. A field whose
+  /// first character is a quote is a quoted one only if its closing quote is on the same line and a delimiter or the
+  /// line end follows.
+  public var allowsStrayQuotes: Bool
 
-  /// Creates a dialect.
-  public init(delimiter: UInt8, lineEnding: LineEnding = .lineFeed) {
+  /// Creates a dialect; by default one in which a quote within a field is an error.
+  public init(delimiter: UInt8, lineEnding: LineEnding = .lineFeed, allowsStrayQuotes: Bool = false) {
     self.delimiter = delimiter
     self.lineEnding = lineEnding
+    self.allowsStrayQuotes = allowsStrayQuotes
   }
 
   /// Commas between fields, and lines that end with a line feed.

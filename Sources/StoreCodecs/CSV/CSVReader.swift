@@ -59,6 +59,7 @@ public struct CSVReader {
   @usableFromInline let delimiter: UInt8
   /// All bytes above it are content: one comparison settles most bytes.
   @usableFromInline let highestSpecial: UInt8
+  @usableFromInline let allowsStrayQuotes: Bool
   @usableFromInline var position: Int
   @usableFromInline var line = 1
   @usableFromInline var lineStart = 0
@@ -78,6 +79,7 @@ public struct CSVReader {
     try dialect.check()
     self.bytes = bytes
     delimiter = dialect.delimiter
+    allowsStrayQuotes = dialect.allowsStrayQuotes
     highestSpecial = max(dialect.delimiter, UInt8(ascii: "\""))
     position = 0
     if bytes.count >= 3, bytes[0] == 0xEF, bytes[1] == 0xBB, bytes[2] == 0xBF {
@@ -97,7 +99,7 @@ public struct CSVReader {
     var position = self.position
     if position >= count {
       guard fieldIsDue else { return nil }
-    } else if bytes[position] == UInt8(ascii: "\"") {
+    } else if bytes[position] == UInt8(ascii: "\""), !allowsStrayQuotes || endsAtDelimiter(position) {
       return try quotedField()
     }
     let start = position
@@ -112,7 +114,7 @@ public struct CSVReader {
           stop = byte
           break
         }
-        if byte == UInt8(ascii: "\"") || byte == 0 { throw misplaced(byte, at: position) }
+        if byte == 0 || (byte == UInt8(ascii: "\"") && !allowsStrayQuotes) { throw misplaced(byte, at: position) }
       }
       union |= byte
       position += 1
@@ -198,6 +200,41 @@ public struct CSVReader {
       isLastInRecord: stop != delimiter, index: index, line: openingLine, column: opening - openingLineStart + 1)
     finishField(at: position, stop: stop)
     return field
+  }
+
+  /// Passes over the rest of the line: of one that begins with a mark for comments, or of a record that is not well
+  /// formed, so that reading goes on with the next. A quoted line break does not hold it up.
+  public mutating func skipLine() {
+    while position < bytes.count, bytes[position] != UInt8(ascii: "\n"), bytes[position] != UInt8(ascii: "\r") {
+      position += 1
+    }
+    index = 0
+    fieldIsDue = false
+    guard position < bytes.count else { return }
+    let isPair =
+      bytes[position] == UInt8(ascii: "\r") && position + 1 < bytes.count && bytes[position + 1] == UInt8(ascii: "\n")
+    position += isPair ? 2 : 1
+    line += 1
+    lineStart = position
+  }
+
+  /// Whether the quote at an offset is closed by one that a delimiter or a line end follows, on the same line.
+  @usableFromInline @inline(never)
+  func endsAtDelimiter(_ opening: Int) -> Bool {
+    var position = opening + 1
+    while position < bytes.count, bytes[position] != UInt8(ascii: "\n"), bytes[position] != UInt8(ascii: "\r") {
+      if bytes[position] == UInt8(ascii: "\"") {
+        if position + 1 < bytes.count, bytes[position + 1] == UInt8(ascii: "\"") {
+          position += 2
+          continue
+        }
+        guard position + 1 < bytes.count else { return true }
+        let next = bytes[position + 1]
+        return next == delimiter || next == UInt8(ascii: "\n") || next == UInt8(ascii: "\r")
+      }
+      position += 1
+    }
+    return false
   }
 
   @usableFromInline @inline(never)

@@ -28,6 +28,15 @@ public struct GraphDifference: Sendable, Hashable, CustomStringConvertible {
   /// The value in the second graph, as text; nil if there is none.
   public var new: String?
 
+  /// Creates a difference.
+  public init(kind: Kind, object: ObjectReference? = nil, key: String? = nil, old: String? = nil, new: String? = nil) {
+    self.kind = kind
+    self.object = object
+    self.key = key
+    self.old = old
+    self.new = new
+  }
+
   public var description: String {
     switch kind {
     case .inserted: "+ \(object.map(\.description) ?? "")"

@@ -18,6 +18,10 @@ public struct Loss: Sendable, Hashable, CustomStringConvertible {
     case metadataKey = "metadata-key"
     /// The store's UUID.
     case storeIdentity = "store-identity"
+    /// A relationship.
+    case relationshipDropped = "relationship-dropped"
+    /// An attribute that the new model does not have.
+    case attributeDropped = "attribute-dropped"
     /// An entity with all its objects.
     case entityDropped = "entity-dropped"
     /// Not the target's fault: the source holds it, or should, and could not load it.

@@ -1,5 +1,6 @@
 public import AtomicStoreSPI
 public import FoundationEssentials
+import Synchronization
 
 /// Converts a store to another type, with everything it contains, and verifies the result.
 ///
@@ -97,6 +98,11 @@ public struct StoreConverter: Sendable {
     public var targetType: String
     /// In what the result differs from the source.
     public var differences: [GraphDifference]
+    /// Creates an error.
+    public init(targetType: String, differences: [GraphDifference]) {
+      self.targetType = targetType
+      self.differences = differences
+    }
     public var description: String {
       "the format \(targetType) does not keep all of it: what it wrote does not read back equal; nothing was written:\n"
         + differences.prefix(20).map { "  \($0)" }.joined(separator: "\n")
@@ -151,6 +157,82 @@ public struct StoreConverter: Sendable {
     return staged.report
   }
 
+  /// Writes a graph that is in memory as a store of its own, and proves it before it says so: as
+  /// ``convert(from:to:)``, without a source.
+  ///
+  /// ``model``, ``sourceType``, ``readOptions``, ``subset`` and ``limitsPermissions`` have no effect. The metadata's
+  /// store type is replaced by the one that is written.
+  ///
+  /// - Parameters:
+  ///   - snapshot: The objects, in any order, and the metadata.
+  ///   - target: The path of the new store. With ``replacesTarget`` the store there is replaced.
+  ///   - name: What the report has for the source's type.
+  ///   - notes: What was left out before, for the report.
+  ///   - store: The open store that the graph was made of, where it is to take that one's place: then `target` is its
+  ///     path, and what another process put there meanwhile is not replaced.
+  /// - Throws: `PersistentStoreError`, ``LossError``, ``VerificationError``. On any error the target is as it was.
+  public func write(
+    _ snapshot: StoreSnapshot, to target: String, describedAs name: String = "memory",
+    notes: [StoreSelection.Note] = [],
+    replacing store: PersistentStore? = nil
+  ) throws -> Report {
+    let place = try refuseTaken(target, source: nil)
+    let unrelated = try refuseUnknown(place)
+    var graph = SourceGraph(
+      nodes: snapshot.nodes, metadata: snapshot.metadata, path: nil, type: name, configurationName: nil, notes: notes)
+    if let store {
+      graph.configurationName = store.configurationName
+      graph.replaced = store.state.withLock { $0.fileIdentity }
+    }
+    let staged = try stage(graph, Destination(shown: target, place: place, unrelated: unrelated))
+    let report = staged.report
+    if !isDryRun {
+      progress?(.publishing)
+      try staged.store.commit()
+    }
+    return report
+  }
+
+  /// Writes a graph that is in memory to a file without a name: see
+  /// ``convert(from:shownAs:unnamedIn:_:)``.
+  package func write(
+    _ snapshot: StoreSnapshot, shownAs target: String, describedAs name: String, notes: [StoreSelection.Note],
+    unnamedIn folder: String, _ body: (StoreSource) throws -> Void
+  ) throws -> Report {
+    let graph = SourceGraph(
+      nodes: snapshot.nodes, metadata: snapshot.metadata, path: nil, type: name, configurationName: nil, notes: notes)
+    let staged = try stage(graph, Destination(shown: target, unnamedFolder: folder))
+    if !isDryRun { try body(try staged.store.sourceForVerification(name: target)) }
+    return staged.report
+  }
+
+  /// What is written.
+  private struct SourceGraph {
+    var nodes: NodeTable
+    var metadata: StoreMetadata
+    /// The store's path; nil for a graph that was never one.
+    var path: String?
+    var type: String
+    var configurationName: String?
+    var notes: [StoreSelection.Note]
+    /// What the store's format left out when it loaded.
+    var loadNotes: [LoadNote] = []
+    /// What the target must still be, for a graph that takes the place of the store it was made of.
+    var replaced: FileIdentity?
+  }
+
+  /// A store's objects, or the part that is asked for, with deferred values supplied.
+  private func graph(of store: PersistentStore) throws -> SourceGraph {
+    var (nodes, left) = try subset?.nodes(of: store) ?? (store.nodes, [])
+    for (node, slot) in nodes.deferredSlots where nodes.contains(node) {
+      try nodes.set(try store.value(slot: slot, of: node), slot: slot, of: node)
+    }
+    return SourceGraph(
+      nodes: nodes, metadata: store.metadata, path: store.path, type: store.type,
+      configurationName: store.configurationName, notes: store.readNotes + left,
+      loadNotes: store.loadNotes)
+  }
+
   /// Where a result goes.
   private struct Destination {
     /// The path, or another name for messages.
@@ -186,7 +268,7 @@ public struct StoreConverter: Sendable {
 
   /// Where the result is written until it is published. A dry run does not write next to the target.
   private func makeStaged(
-    _ store: PersistentStore, _ destination: Destination, _ layout: StoreLayout
+    _ source: SourceGraph, _ destination: Destination, _ layout: StoreLayout
   ) throws(PersistentStoreError) -> StagedStore {
     if let folder = destination.unnamedFolder {
       guard layout == .file else {
@@ -200,16 +282,26 @@ public struct StoreConverter: Sendable {
       return try StagedStore(
         target: Self.temporaryPath(for: destination.shown), layout: layout, policy: .createNew, ceiling: .ownerOnly)
     }
-    let origin = try StorePlace.inspect(store.path)
+    let ceiling: PermissionCeiling?
+    if limitsPermissions, let path = source.path {
+      ceiling = try PermissionCeiling(of: try StorePlace.inspect(path))
+    } else {
+      ceiling = nil
+    }
     return try StagedStore(
       target: destination.shown, layout: layout,
-      policy: replacesTarget ? .replaceAny : .replaceOnlyIf(destination.place?.identity),
+      policy: source.replaced.map { .replaceOnlyIf($0) }
+        ?? (replacesTarget ? .replaceAny : .replaceOnlyIf(destination.place?.identity)),
       keeping: destination.unrelated,
-      ceiling: limitsPermissions ? try PermissionCeiling(of: origin) : nil)
+      ceiling: ceiling)
   }
 
   /// Writes the result, reads it back and compares it.
   private func stage(_ store: PersistentStore, _ destination: Destination) throws -> StagedResult {
+    try stage(try graph(of: store), destination)
+  }
+
+  private func stage(_ source: SourceGraph, _ destination: Destination) throws -> StagedResult {
     let target = destination.shown
     let formatType = try targetFormat(destination.place, target)
     try formatType.traits.check(writeOptions, of: formatType.storeType, for: optionUse)
@@ -219,15 +311,12 @@ public struct StoreConverter: Sendable {
     var format = try made(formatType, destination, target)
 
     progress?(.forecasting)
-    var (nodes, left) = try subset?.nodes(of: store) ?? (store.nodes, [])
-    for (node, slot) in nodes.deferredSlots where nodes.contains(node) {
-      try nodes.set(try store.value(slot: slot, of: node), slot: slot, of: node)
-    }
-    var metadata = store.metadata
+    let nodes = source.nodes
+    var metadata = source.metadata
     metadata.storeType = formatType.storeType
     if makesNewIdentifier { metadata.uuid = UUID() }
     metadata.setVersionHashes(
-      of: nodes.model, configuration: store.configurationName, isKept: format.traits.keepsMetadata)
+      of: nodes.model, configuration: source.configurationName, isKept: format.traits.keepsMetadata)
     let whole = StoreSnapshot(nodes: try nodes.canonical(), metadata: metadata)
     let selection = try format.selection(from: whole)
     if refusesSelections, let selection, !selection.keepsMetadata || !selection.notes.isEmpty {
@@ -238,23 +327,23 @@ public struct StoreConverter: Sendable {
     }
     let snapshot = selection?.snapshot ?? whole
     let keepsMetadata = format.traits.keepsMetadata && selection?.keepsMetadata ?? true
-    let notLoaded = store.loadNotes.filter(\.isLoss).map {
+    let notLoaded = source.loadNotes.filter(\.isLoss).map {
       Loss(kind: .notLoaded, subject: "\($0.subject): \($0.text)", count: $0.count, example: $0.example)
     }
     let losses = format.traits.losses(for: snapshot, includingMetadata: selection?.keepsMetadata ?? true) + notLoaded
     guard losses.isEmpty || allowsLoss else { throw LossError(targetType: formatType.storeType, losses: losses) }
     var report = Report(
-      sourceType: store.type, targetType: formatType.storeType,
+      sourceType: source.type, targetType: formatType.storeType,
       counts: snapshot.nodes.model.entities.compactMap { entity in
         let count = snapshot.nodes.count(of: entity.index)
         return count > 0 ? (entity.name, count) : nil
       },
-      identifier: metadata.uuid, losses: losses, selections: store.readNotes + left + (selection?.notes ?? []),
+      identifier: metadata.uuid, losses: losses, selections: source.notes + (selection?.notes ?? []),
       bytesWritten: 0,
-      notes: store.loadNotes.filter { !$0.isLoss }, isDryRun: isDryRun)
+      notes: source.loadNotes.filter { !$0.isLoss }, isDryRun: isDryRun)
 
     progress?(.writing)
-    let staged = try makeStaged(store, destination, format.layout)
+    let staged = try makeStaged(source, destination, format.layout)
     // Staged files are gone with the value that stands for them, should anything fail.
     do throws(PersistentStoreError) {
       let kept = StoreSnapshot(
@@ -322,7 +411,8 @@ public struct StoreConverter: Sendable {
       case .referenceRenumbered, .entityDropped: [.inserted, .deleted, .changed].contains(difference.kind)
       case .metadataKey: difference.kind == .metadata && difference.key == loss.subject
       case .storeIdentity: difference.kind == .identity
-      case .typeUnsupported, .specialFloat, .decimalPrecision, .nilVersusEmpty, .order:
+      case .typeUnsupported, .specialFloat, .decimalPrecision, .nilVersusEmpty, .order, .relationshipDropped,
+        .attributeDropped:
         difference.kind == .changed && loss.subject == "\(difference.object?.entityName ?? "").\(difference.key ?? "")"
           && loss.kind.explains(value(before) ?? .null, value(after) ?? .null)
       // What was not loaded is in neither.
@@ -333,17 +423,9 @@ public struct StoreConverter: Sendable {
 
   /// Returns what is at the target, if it may be replaced.
   @discardableResult
-  private func refuseTaken(_ target: String, source: String) throws(PersistentStoreError) -> StorePlace {
+  private func refuseTaken(_ target: String, source: String?) throws(PersistentStoreError) -> StorePlace {
     let place = try StorePlace.inspect(target)
-    let origin = try StorePlace.inspect(source)
-    if StorePlace.isSame(origin, path: target) {
-      throw PersistentStoreError(
-        .alreadyExists, "the target is the source itself", at: StoreLocation(file: target))
-    }
-    guard !place.contains(origin), !origin.contains(place) else {
-      throw PersistentStoreError(
-        .cannotCreate, "source and target lie in one another", at: StoreLocation(file: target))
-    }
+    if let source { try Self.refuseOverlap(try StorePlace.inspect(source), place, target) }
     try registry.refuseWithinStore(place)
     if place.kind != .nothing, place.kind != .zeroLength, place.kind != .emptyFolder, !replacesTarget {
       throw PersistentStoreError(
@@ -359,6 +441,19 @@ public struct StoreConverter: Sendable {
       }
     }
     return place
+  }
+
+  private static func refuseOverlap(
+    _ origin: StorePlace, _ place: StorePlace, _ target: String
+  ) throws(PersistentStoreError) {
+    if StorePlace.isSame(origin, path: target) {
+      throw PersistentStoreError(
+        .alreadyExists, "the target is the source itself", at: StoreLocation(file: target))
+    }
+    guard !place.contains(origin), !origin.contains(place) else {
+      throw PersistentStoreError(
+        .cannotCreate, "source and target lie in one another", at: StoreLocation(file: target))
+    }
   }
 
   /// Of a folder that is to go, every file must be known to be its store's: only who can read it knows that.
