@@ -96,7 +96,7 @@ public struct StorePlugin: Sendable {
   /// Reads what a plug-in says of itself, and compares it with this program.
   private static func description(at place: UnsafeMutableRawPointer) throws(Mismatch) -> asp_info {
     let host = asp_host()
-    // The size first: what an older interface did not have is not there to be read.
+    // Read the size first: an older interface does not have the later fields.
     let head = place.loadUnaligned(as: UInt32.self)
     let size = place.loadUnaligned(fromByteOffset: 4, as: UInt32.self)
     guard head == host.magic, size >= 12 else {
