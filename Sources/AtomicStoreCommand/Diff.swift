@@ -76,7 +76,8 @@ struct Diff: ParsableCommand {
   }
 
   /// Objects by entity and kind of difference; an object that differs in several properties counts once.
-  private func counts(_ differences: [GraphDifference]) -> [(entity: String, inserted: Int, deleted: Int, changed: Int)] {
+  private func counts(_ differences: [GraphDifference]) -> [(entity: String, inserted: Int, deleted: Int, changed: Int)]
+  {
     var objects: [String: (inserted: Int, deleted: Int, changed: Set<ReferenceObject>)] = [:]
     for difference in differences {
       guard let object = difference.object else { continue }

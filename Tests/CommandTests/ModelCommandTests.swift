@@ -126,7 +126,9 @@ import Testing
     }
   }
 
-  @Test("inspect says what a model file is, and names the next command", arguments: ["model", "version", "mapping", "current"])
+  @Test(
+    "inspect describes a model file, and suggests the next command",
+    arguments: ["model", "version", "mapping", "current"])
   func inspected(_ kind: String) throws {
     let folder = try Folder()
     let path: String
