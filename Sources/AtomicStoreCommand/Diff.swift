@@ -6,14 +6,14 @@ import StoreMigration
 
 struct Diff: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Compare two stores object by object: 0 the same, 1 different, 2 trouble.",
+    abstract: "Compare two stores object by object: 0 the same, 1 different, 2 error.",
     discussion: """
       Objects are matched by entity and reference. Values are compared to the bit and the Unicode scalar, ordered
       relationships in order, metadata key by key, and the stores' UUIDs. If both stores
-      carry a model, all that the models say is compared: configurations, fetch requests, user info, indexes, defaults.
+      carry a model, the models are compared completely: configurations, fetch requests, user info, indexes, defaults.
 
-      With --ignore-model the stores may have different models: what only one has is listed, not compared, and what was
-      renamed is compared with its earlier values.
+      With --ignore-model the stores may have different models: entities and properties that only one has are listed, not
+      compared, and renamed ones are compared with their earlier values.
 
         atomicstore diff lib.xml lib3.xml --ignore-model
       """)
@@ -22,7 +22,7 @@ struct Diff: ParsableCommand {
   @OptionGroup var reading: SourceOptions
   @Flag(name: .customLong("ignore-uuid"), help: "Do not compare the stores' UUIDs.") var ignoreUUID = false
   @Flag(name: .customLong("ignore-metadata"), help: "Do not compare metadata.") var ignoreMetadata = false
-  @Flag(name: .customLong("ignore-name-case"), help: "Take names that differ only in case for the same.")
+  @Flag(name: .customLong("ignore-name-case"), help: "Treat names that differ only in case as equal.")
   var ignoreNameCase = false
   @Flag(
     name: .customLong("ignore-model"),
@@ -34,7 +34,7 @@ struct Diff: ParsableCommand {
     name: .customLong("ignore"), help: "A property that is not compared, PROPERTY or ENTITY.PROPERTY. May be repeated.")
   var ignored: [String] = []
   @Flag(help: "Print how many objects of each entity differ, rather than each difference.") var summary = false
-  @Flag(help: "Print nothing; the exit code tells.") var quiet = false
+  @Flag(help: "Print nothing; only the exit code shows the result.") var quiet = false
   @OptionGroup var common: CommonOptions
 
   func run() throws {
@@ -61,7 +61,7 @@ struct Diff: ParsableCommand {
           comparesIdentity: !ignoreUUID, comparesMetadata: !ignoreMetadata, comparesModel: !ignoreModel,
           comparesModelOrder: false, ignoresNameCase: ignoreNameCase)
       ).filter { (models?.concerns($0) ?? true) && isAsked($0) }
-      // A reader that has had enough changes nothing about the answer.
+      // If the reader has closed the output, the result is still the same.
       do { try show(differences) } catch is ExitCode {}
       return !differences.isEmpty
     }
@@ -76,7 +76,8 @@ struct Diff: ParsableCommand {
   }
 
   /// Objects by entity and kind of difference; an object that differs in several properties counts once.
-  private func counts(_ differences: [GraphDifference]) -> [(entity: String, inserted: Int, deleted: Int, changed: Int)] {
+  private func counts(_ differences: [GraphDifference]) -> [(entity: String, inserted: Int, deleted: Int, changed: Int)]
+  {
     var objects: [String: (inserted: Int, deleted: Int, changed: Set<ReferenceObject>)] = [:]
     for difference in differences {
       guard let object = difference.object else { continue }

@@ -34,8 +34,8 @@ struct Fetch: ParsableCommand {
   @Flag(help: "Print only the number of objects.") var count = false
   @Flag(help: "Print only how the objects are found: by columns, or one by one and why.") var explain =
     false
-  @Option(help: "table, csv, json or ndjson. Without it a table, or JSON with --json.") var format: Format?
-  @Option(help: "What decimals are in JSON: number, with all their digits, or string.") var decimals = Decimals.number
+  @Option(help: "table, csv, json or ndjson. By default table, or JSON with --json.") var format: Format?
+  @Option(help: "How decimals are written in JSON: number, with all digits, or string.") var decimals = Decimals.number
   @Option(
     name: .customLong("step-limit"),
     help:

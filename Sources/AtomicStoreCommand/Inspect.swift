@@ -69,7 +69,7 @@ struct Inspect: ParsableCommand {
     }
   }
 
-  /// Says what a model file is, and what the next command is; false for everything else.
+  /// Describes a model file and suggests the next command; returns false for everything else.
   private func showModelFile() throws -> Bool {
     let input = try Input.path(for: store)
     if source.from != nil { return false }

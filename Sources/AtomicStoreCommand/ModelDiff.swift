@@ -112,7 +112,7 @@ extension Model {
       guard !differences.isEmpty else {
         return try Talk.put("the version hashes are the same: Core Data opens a store of the one with the other\n")
       }
-      var text = "migration needed: Core Data refuses to open a store of \(first) with \(second) as it is\n"
+      var text = "migration needed: Core Data refuses to open a store of \(first) with \(second)\n"
       for difference in differences {
         text +=
           "  \(difference)" + (obstacle(difference, mapping).map { "; cannot be inferred: \($0.reason)" } ?? "") + "\n"

@@ -31,7 +31,7 @@ enum ModelFileKind {
     var start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
     while start < bytes.count, " \t\n\r".utf8.contains(bytes[start]) { start += 1 }
     guard start < bytes.count else { return .unknown }
-    // A byte order mark of UTF-16 is XML's too, in this family.
+    // In this family, UTF-16 with a byte order mark is XML as well.
     if bytes[start] == UInt8(ascii: "<") || bytes.starts(with: [0xFE, 0xFF]) || bytes.starts(with: [0xFF, 0xFE]) {
       return .contents
     }

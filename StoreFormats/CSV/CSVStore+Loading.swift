@@ -415,7 +415,7 @@ struct Cell {
   }
 
   private func boolean(_ bytes: Span<UInt8>) -> Bool? {
-    // Our own files have two words; they are told apart without making strings.
+    // Files written by the kit have two words, which are compared without creating strings.
     if bytes.count == 4, bytes[0] == UInt8(ascii: "t"), bytes[1] == UInt8(ascii: "r"), bytes[2] == UInt8(ascii: "u"),
       bytes[3] == UInt8(ascii: "e")
     {

@@ -164,7 +164,7 @@ extension CSVStore {
   ) throws(PersistentStoreError) -> [Int] {
     if foreign.columns.contains(nil) {
       throw PersistentStoreError(
-        .unsupportedByFormat, "columns were left out on reading, and a save would lose them",
+        .unsupportedByFormat, "columns were ignored when the file was read, and a save would lose them",
         at: StoreLocation(file: path))
     }
     let slots = foreign.columns.compactMap { $0.flatMap { entity.slot(named: $0) } }
@@ -173,14 +173,14 @@ extension CSVStore {
     for slot in entity.slots where !written.contains(slot.index) {
       if (0..<reader.count).contains(where: { !reader.isNull(slot: slot.index, row: $0) }) {
         throw PersistentStoreError(
-          .unsupportedByFormat, "the file has no column for the property",
+          .unsupportedByFormat, "the file does not have a column for the property",
           at: StoreLocation(file: path, entity: entity.name, property: slot.name))
       }
     }
     return slots
   }
 
-  /// References are not written: they must be what the next reading will make of the row.
+  /// References are not written: they must be what the next reading derives from the row.
   private func checkReference(
     of row: Int, _ foreign: ForeignLayout, _ entity: Entity, _ reader: EntityReader
   ) throws(PersistentStoreError) {
@@ -198,8 +198,8 @@ extension CSVStore {
       throw PersistentStoreError(
         .unsupportedByFormat,
         foreign.keys.isEmpty
-          ? "the file knows objects by their row, and a row before this one is gone"
-          : "the object's key would be read back as '\(derived)': another object's",
+          ? "the file identifies objects by row, but an earlier row was deleted"
+          : "the object's key would be read as '\(derived)', which is another object's",
         at: StoreLocation(file: path, entity: entity.name, reference: reader.reference(row: row).description))
     }
   }
@@ -215,7 +215,7 @@ extension CSVStore {
         $0.reference.description.utf8.contains(UInt8(ascii: " ")) || $0.reference.description.isEmpty
       }) {
         throw PersistentStoreError(
-          .unsupportedByFormat, "the key '\(key.reference)' cannot stand in a list that blanks separate",
+          .unsupportedByFormat, "the key '\(key.reference)' contains a space and cannot be in a list",
           at: location())
       }
       let text = list.map { $0.reference.description }.joined(separator: " ")
@@ -223,7 +223,7 @@ extension CSVStore {
     case .date(let date):
       if let format = foreign.dateFormat, format.text(date.timeIntervalSinceReferenceDate) == nil {
         throw PersistentStoreError(
-          .unsupportedByFormat, "the file's date format cannot hold the date", at: location())
+          .unsupportedByFormat, "the file's date format cannot represent the date", at: location())
       }
       cells.append(text: foreign.text(of: value))
     case .boolean, .integer, .float, .double, .decimal:

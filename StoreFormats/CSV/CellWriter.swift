@@ -101,7 +101,7 @@ struct CellWriter {
     case .bytes:
       let bytes = reader.bytes(slot: slot, row: row)
       guard bytes.count > 0 else { return writer.append("\"\"") }
-      // The one character of base64 that begins a formula.
+      // The only character of base64 that begins a formula.
       if defusesFormulas, bytes[0] >> 2 == 62 { writer.append(byte: UInt8(ascii: "'")) }
       Base64.encode(bytes, to: writer)
     case .undefined: append(text: reader.value(slot: slot, row: row).typedText)

@@ -1,11 +1,11 @@
-/// The digest of a member of a folder, by which edits are noticed.
+/// The digest of a member of a directory, by which edits are detected.
 enum Digest {
   /// What digests begin with that are XXH64. Those of version 1 have no such name.
   private static let name = "xxh64:"
 
   static func text(_ hash: XXH64) -> String { name + hexadecimal(hash.value) }
 
-  /// Whether the bytes are those that a digest in the folder's metadata was made of, in this version or in version 1.
+  /// Whether the bytes have the given digest of the directory's metadata, in this version or in version 1.
   static func matches(_ digest: String, _ bytes: Span<UInt8>) -> Bool {
     digest.hasPrefix(name)
       ? digest == name + hexadecimal(XXH64.of(bytes)) : digest == hexadecimal(Version1Hash.of(bytes))
@@ -20,7 +20,7 @@ enum Digest {
 /// The hash that version 1 of the folder's metadata has instead of XXH64. The identifiers of single files are made from
 /// it too, so that they stay what they were.
 enum Version1Hash {
-  /// Words of eight bytes, little-endian, the last filled up with zeros; then the length.
+  /// Hashes words of eight bytes, little-endian, the last one padded with zeros; then the length.
   static func of(_ bytes: Span<UInt8>) -> UInt64 {
     var hash: UInt64 = 0x9E37_79B9_7F4A_7C15
     func mix(_ word: UInt64) {

@@ -90,7 +90,7 @@ enum EscapedText {
 
   static func escaped(_ value: PropertyListValue) -> PropertyListValue {
     switch value {
-    // A carriage return survives as a reference, but not every reader of lists keeps to that.
+    // A carriage return can be written as a character reference, but not every property list reader preserves it.
     case .string(let text) where !XMLText.canHold(text) || text.utf8.contains(UInt8(ascii: "\r")):
       exact("string", text.utf8)
     case .real(let number) where number.isNaN: exact("real", String(number.bitPattern, radix: 16).utf8)
@@ -101,7 +101,7 @@ enum EscapedText {
       if entries.contains(where: {
         !XMLText.canHold($0.key) || $0.key.utf8.contains(UInt8(ascii: "\r")) || $0.key == key
       }) {
-        // Keys cannot be replaced by a dictionary: the whole becomes a list of pairs.
+        // A key cannot be replaced by a dictionary, so the dictionary becomes a list of pairs.
         .dictionary([
           key: .string("pairs"),
           "value": .array(entries.flatMap { [escaped(.string($0.key)), escaped($0.value)] }),

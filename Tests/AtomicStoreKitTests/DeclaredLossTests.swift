@@ -138,7 +138,7 @@ struct CarefulStore: AtomicStore {
     #expect(folder.names == ["source.careful", "target.forgetful"])
   }
 
-  @Test("without leave nothing is written")
+  @Test("without permission to lose it, nothing is written")
   func noLeave() throws {
     let folder = try Folder()
     #expect(throws: StoreConverter.LossError.self) { try convert(in: folder, losing: "nothing", allowsLoss: false) }

@@ -59,7 +59,7 @@ import Testing
       ])
   }
 
-  @Test("what does not touch stored data counts only when everything does")
+  @Test("what does not affect stored data is reported only on request")
   func everything() throws {
     func change(_ stored: inout ModelDescription) {
       stored.edit("Person", attribute: "age") {
@@ -78,7 +78,7 @@ import Testing
       ])
   }
 
-  @Test("a store whose own model is not valid says so")
+  @Test("a store whose own model is invalid is reported as such")
   func invalid() throws {
     let found = try differences { $0.edit("Department", relationship: "staff") { $0.destinationEntityName = "None" } }
     #expect(found == ["model: the store's own model is not valid"])

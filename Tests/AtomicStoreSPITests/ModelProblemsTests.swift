@@ -290,7 +290,7 @@ struct ModelProblemsTests {
     }
   }
 
-  @Test("every code has a case here")
+  @Test("every problem code has a test case")
   func everyCodeIsTested() {
     #expect(Set(Self.cases.map(\.code)) == Set(ModelProblem.Code.allCases))
   }
@@ -334,13 +334,13 @@ struct ModelProblemsTests {
     #expect(model.problems() == [])
   }
 
-  @Test("names that differ in scalars only are two names")
+  @Test("names that are canonically equivalent but have different scalars are two names")
   func scalarsTellNamesApart() {
     let model = ModelDescription(entities: [EntityDescription(name: "\u{E9}"), EntityDescription(name: "e\u{301}")])
     #expect(model.problems() == [])
   }
 
-  @Test("an inferred model is not blamed for relationships without an inverse")
+  @Test("an inferred model gets no warning for relationships without an inverse")
   func inferredModels() {
     var model = Self.one(Self.relationship("r", to: "A"))
     model.isInferred = true

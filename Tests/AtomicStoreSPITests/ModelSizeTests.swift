@@ -59,7 +59,7 @@ import Testing
     ),
   ]
 
-  @Test("checking and freezing a model takes time by its size, not by its square", arguments: kinds.indices)
+  @Test("checking and compiling a model takes linear, not quadratic time", arguments: kinds.indices)
   func linear(_ kind: Int) throws {
     let small = Self.kinds[kind].make(1)
     let large = Self.kinds[kind].make(8)
@@ -71,7 +71,7 @@ import Testing
     #expect(eight < 0.01 || eight < one * 28, "\(Self.kinds[kind].name): \(one) s became \(eight) s")
   }
 
-  @Test("an entity has the slots of its super-entities first, at the same numbers, and its own behind them")
+  @Test("an entity has the slots of its super-entities first, at the same numbers, followed by its own")
   func slots() throws {
     let model = try ManagedObjectModel(
       ModelDescription(

@@ -13,7 +13,7 @@ struct VersionHashTests {
     #expect(entity.unverifiedVersionHashRules == [])
   }
 
-  @Test("all vectors are there")
+  @Test("all test vectors exist")
   func count() { #expect(VersionHashVector.all.count >= 197) }
 
   /// A rule of the hash, broken.
@@ -129,7 +129,7 @@ struct VersionHashTests {
   }
   private static let name = PropertyDescription.attribute("name", .string)
 
-  @Test("the worked examples come out")
+  @Test("the worked examples have the documented results")
   func examples() throws {
     let event = try Self.model([.attribute("timeStamp", .date)])
     // The entity's name counts as well, so that the example has its own.
@@ -138,7 +138,7 @@ struct VersionHashTests {
     #expect(VersionHashes.hexadecimal(try #require(model.versionHashes["Event"])).hasPrefix("5431c046d30e7f32"))
   }
 
-  @Test("what is not stored data does not count")
+  @Test("what is not stored data does not affect the hash")
   func doesNotCount() throws {
     let plain = try Self.model([Self.name])
     var attribute = AttributeDescription(name: "name", type: .string)
@@ -156,7 +156,7 @@ struct VersionHashTests {
     #expect(other.versionHashDifferences(from: plain) == [])
   }
 
-  @Test("the inverse counts that is named, though another relationship took it")
+  @Test("the named inverse counts, even if another relationship is its inverse")
   func namedInverse() throws {
     func hashes(_ inverse: String?) -> Data? {
       let model = ManagedObjectModel(
@@ -177,7 +177,7 @@ struct VersionHashTests {
     #expect(hashes("a") != hashes(nil))
   }
 
-  @Test("a hash that no vector confirms says which rule it rests on")
+  @Test("a hash that no vector confirms lists the rules it depends on")
   func unverified() throws {
     func rules(_ model: ManagedObjectModel) -> [String] { model.entities.flatMap(\.unverifiedVersionHashRules) }
     #expect(rules(try Self.model([Self.name], modifier: "2")) == [])
@@ -202,7 +202,7 @@ struct VersionHashTests {
     #expect(rules(composite).count == 2)
   }
 
-  @Test("a store of a configuration fits the model, and another one names what differs")
+  @Test("a store of a configuration matches the model, and another one lists the differences")
   func differences() throws {
     var description = try Self.model([Self.name]).description
     description.configurations = [ConfigurationDescription(name: "Small", entityNames: ["B"])]

@@ -10,7 +10,7 @@ import Testing
     "insert and save": (12, 115),
   ]
 
-  @Test("an object costs no more of it than it did: loads and saves nearly none, fetches one each")
+  @Test("allocations per object do not increase: almost none for loads and saves, one for fetches")
   func guarded() throws {
     let process = Process()
     process.executableURL = URL(filePath: try #require(Command.built("allocation-guard"), "it was not built"))

@@ -92,7 +92,7 @@ import Testing
         && !result.errors.contains("NSCocoa"), "\(result.errors)")
   }
 
-  @Test("the help of conform has the options of what it runs")
+  @Test("the help of conform lists the options of the program it runs")
   func conformHelp() throws {
     for arguments in [["conform", "--help"], ["help", "conform"]] {
       let help = try Command.run(arguments: arguments)

@@ -21,7 +21,7 @@ import Testing
     #expect(folder.names == ["a.csvstore", "b.plist", "c.xml"])
   }
 
-  @Test("a file of zero bytes may be filled; anything else only with --force")
+  @Test("an empty file may be replaced; any other file only with --force")
   func overwriting() throws {
     let folder = try Folder()
     try Data().write(to: URL(filePath: folder("r.xml")))
@@ -38,7 +38,7 @@ import Testing
     #expect(try Data(contentsOf: URL(filePath: folder("r.xml"))) != made)
   }
 
-  @Test("a store is not converted onto itself, however it is named", arguments: ["same", "symbolic", "hard"])
+  @Test("a store is not converted onto itself, even under another path", arguments: ["same", "symbolic", "hard"])
   func itself(_ way: String) throws {
     let folder = try Folder()
     try FileManager.default.copyItem(atPath: Command.company, toPath: folder("a.xml"))
@@ -55,7 +55,7 @@ import Testing
     #expect(try Data(contentsOf: URL(filePath: folder("a.xml"))) == before)
   }
 
-  @Test("a dry run writes nothing and says what it would do")
+  @Test("a dry run writes nothing and reports what it would do")
   func dryRun() throws {
     let folder = try Folder()
     let result = try Command.run("convert", Command.company, folder("a.plist"), "--dry-run", "--json")
@@ -65,7 +65,7 @@ import Testing
     #expect(report["targetType"] as? String == "BinaryPropertyList")
   }
 
-  @Test("a dry run refuses what the real one would", arguments: ["nodir/x.xml", "file/x.xml", "taken.xml"])
+  @Test("a dry run refuses what a conversion would refuse", arguments: ["nodir/x.xml", "file/x.xml", "taken.xml"])
   func dryRunRefusal(_ target: String) throws {
     let folder = try Folder()
     for name in ["file", "taken.xml"] { try Data("x".utf8).write(to: URL(filePath: folder(name))) }
@@ -85,7 +85,7 @@ import Testing
     #expect(missing.code == 64 && missing.output.isEmpty)
   }
 
-  @Test("one entity goes to a single CSV file, and what was left out is reported, not lost")
+  @Test("one entity is converted to a single CSV file, and what was left out is reported, not lost")
   func oneEntity() throws {
     let result = try Command.run("convert", Command.company, "-", "--to", "CSV", "--write-option", "entity=Employee")
     #expect(result.code == 0)
@@ -107,7 +107,7 @@ import Testing
     #expect(try Command.run("diff", Command.company, folder("a.plist"), "--ignore-uuid").code == 0)
   }
 
-  @Test("a model may be given, and one that does not match names what differs")
+  @Test("a model may be specified, and one that does not match is refused with the differences")
   func models() throws {
     let folder = try Folder()
     let model = Command.samples + "/Company/Company.xcdatamodeld"
@@ -122,7 +122,7 @@ import Testing
     #expect(try Command.run("diff", Command.company, folder("o.xml"), "--ignore-name-case", "--quiet").code <= 1)
   }
 
-  @Test("an interrupt leaves neither result nor litter")
+  @Test("an interrupt leaves neither a result nor temporary files")
   func interrupted() throws {
     let folder = try Folder()
     // Large enough that the signal comes before the end.
@@ -153,7 +153,7 @@ import Testing
     (["SOURCE"], 64), (["SOURCE", "a.plist", "--nonsense"], 64), (["DAMAGED", "a.plist"], 65),
   ]
 
-  @Test("what is wrong has its exit code, and nothing is made", arguments: wrong)
+  @Test("each error has its exit code, and nothing is created", arguments: wrong)
   func exitCodes(_ arguments: [String], _ code: Int32) throws {
     let folder = try Folder()
     let list = arguments.map {
@@ -181,7 +181,7 @@ import Testing
   }
 
   @Test(
-    "a subset keeps references and what is related within it, in all formats",
+    "a subset keeps references and the relationships within it, in all formats",
     arguments: ["a.xml", "a.plist", "a.csvstore"])
   func formats(_ name: String) throws {
     let folder = try Folder()
@@ -223,7 +223,7 @@ import Testing
   }
 
   @Test(
-    "without --related the first relationship that leaves the subset is an error that names it, and nothing is made")
+    "without --related the first relationship that leaves the subset is an error that names it, and nothing is created")
   func failing() throws {
     let folder = try Folder()
     for arguments in [[], ["--related", "fail"]] {
@@ -243,7 +243,7 @@ import Testing
     #expect(folder.names.isEmpty)
   }
 
-  @Test("a subset may be empty; a dry run and --force are as for the whole")
+  @Test("a subset may be empty; a dry run and --force work as for the whole store")
   func empty() throws {
     let folder = try Folder()
     let arguments = ["convert", Command.company, folder("a.plist"), "--entity", "Employee", "--where", "badge < 0"]

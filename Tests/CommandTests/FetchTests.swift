@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @Suite("atomicstore fetch and predicate") struct FetchCommandTests {
-  @Test("objects are printed as a table, CSV, JSON and one JSON object on a line")
+  @Test("objects are printed as a table, CSV, JSON and one JSON object per line")
   func formats() throws {
     let table = try Command.run(
       "fetch", Command.company, "--entity", "Employee", "--columns", "badge,department.name", "--where",
@@ -37,7 +37,7 @@ import Testing
     #expect(groups.output == "department.name,@count,max:(badge)\nEntwicklung,4,2147483647\n")
   }
 
-  @Test("--explain says how the objects are found, and finds none")
+  @Test("--explain prints how the objects would be found, and no objects")
   func explain() throws {
     func explain(_ arguments: String...) throws -> String {
       let result = try Command.run(
@@ -109,7 +109,7 @@ import Testing
     #expect(result.errors.contains(word), "\(result.errors)")
   }
 
-  @Test("a number that is compared with a text of a column without types is refused with the way to write it")
+  @Test("a comparison of a number with a column without types is refused with a hint how to write it")
   func untyped() throws {
     let folder = try Folder()
     try Data("sku,qty\na,4\nb,6\nc,7\n".utf8).write(to: URL(filePath: folder("p.csv")))
@@ -141,7 +141,7 @@ import Testing
     }
   }
 
-  @Test("a predicate that takes too many steps ends with an error that names the limit and the option")
+  @Test("a predicate that needs too many steps ends with an error that names the limit and the option")
   func steps() throws {
     let result = try Command.run(
       "fetch", Command.company, "--entity", "Employee", "--where",
@@ -173,7 +173,7 @@ import Testing
     #expect(try output("--format", "ndjson") == "")
   }
 
-  @Test("where nothing matches, that is said beside the answer", arguments: ["table", "csv", "ndjson"])
+  @Test("if nothing matches, a message on standard error says so", arguments: ["table", "csv", "ndjson"])
   func nothing(_ format: String) throws {
     let result = try Command.run(
       "fetch", Command.company, "--entity", "Employee", "--columns", "name", "--where", "badge < 0", "--format", format)

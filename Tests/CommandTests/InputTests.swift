@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite("What atomicstore reads") struct InputTests {
+@Suite("Input of atomicstore") struct InputTests {
   /// Every subcommand that reads, with `PATH` for what it reads.
   static let readers: [[String]] = [
     ["inspect", "PATH"], ["dump", "PATH"], ["fetch", "PATH", "--entity", "Employee"], ["convert", "PATH", "new.plist"],
@@ -36,7 +36,7 @@ import Testing
     #expect(folder.names == ["loop"])
   }
 
-  @Test("what is empty is 65 and is said to be, on standard input too", arguments: readers)
+  @Test("an empty file is exit code 65 and is reported as empty, also on standard input", arguments: readers)
   func empty(_ arguments: [String]) throws {
     let folder = try Folder()
     try Data().write(to: URL(filePath: folder("zero.xml")))
@@ -48,7 +48,7 @@ import Testing
     #expect(folder.names == ["zero.xml"])
   }
 
-  @Test("standard input is taken wherever something is read, and leaves nothing behind", arguments: readers)
+  @Test("standard input is accepted by every command that reads, and leaves no files behind", arguments: readers)
   func standardInput(_ arguments: [String]) throws {
     let folder = try Folder()
     let work = try Folder()
@@ -60,7 +60,7 @@ import Testing
     #expect(work.names.isEmpty)
   }
 
-  @Test("predicates and models come from standard input too")
+  @Test("predicates and models can be read from standard input")
   func otherInput() throws {
     let predicates = try Command.run("predicate", "--file", "-", input: Data("\"a == 1\"\n\"b ==\"\n".utf8))
     #expect(
@@ -87,7 +87,7 @@ import Testing
     }
   }
 
-  @Test("a folder that was edited since it was saved is bad data, unless that is accepted", arguments: readers)
+  @Test("a directory that was edited since it was saved is invalid data, unless edits are accepted", arguments: readers)
   func edited(_ arguments: [String]) throws {
     let folder = try Folder()
     let path = Command.samples + "/Damaged/edited.csvstore"

@@ -5,7 +5,7 @@ import Testing
   private static let company = Command.samples + "/Company/Company.xcdatamodeld"
   private static let friends = Command.samples + "/FriendInfo/FriendInfo.xcdatamodeld"
 
-  @Test("show --hashes prints a line for each entity, digest and checksum, as JSON too")
+  @Test("show --hashes prints a line for each entity, digest and checksum, also as JSON")
   func hashes() throws {
     let text = try Command.run("model", "show", "--hashes", Self.company)
     let lines = text.output.split(separator: "\n").map(String.init)
@@ -19,7 +19,7 @@ import Testing
     #expect((entities[0]["hash"] as? String).map { lines[0].hasPrefix($0) } == true)
   }
 
-  @Test("a hash that rests on a rule without evidence says so")
+  @Test("a hash that depends on an unverified rule is marked")
   func notVerified() throws {
     let folder = try Folder()
     let text = """
@@ -31,7 +31,7 @@ import Testing
     #expect(result.output.contains("A  (not verified: relationship 'friend' is its own inverse)\n"), "\(result.output)")
   }
 
-  @Test("diff says 0 for the same hashes, 1 and why for others, 2 for trouble")
+  @Test("the exit code of diff is 0 for the same hashes, 1 with the reasons for others, 2 for errors")
   func diff() throws {
     let folder = try Folder()
     let same = try Command.run("model", "diff", Self.company, Command.samples + "/Company/Company.xml")
@@ -52,7 +52,7 @@ import Testing
     #expect(quiet.code == 1 && quiet.output.isEmpty)
   }
 
-  @Test("convert writes what reads back with the same hashes, and refuses what is there")
+  @Test("the result of convert has the same hashes, and an existing model is not replaced")
   func convert() throws {
     let folder = try Folder()
     #expect(
@@ -83,7 +83,7 @@ import Testing
     #expect(try Command.run("diff", Command.samples + "/FriendInfo/FriendInfo.xml", folder("f.xml")).code == 0)
   }
 
-  @Test("--model takes a directory and finds the model that fits; without one the near misses are named")
+  @Test("--model accepts a directory and finds the matching model; if there is none, the nearest are listed")
   func found() throws {
     let folder = try Folder()
     try FileManager.default.copyItem(atPath: Self.company, toPath: folder("Company.xcdatamodeld"))
@@ -126,7 +126,9 @@ import Testing
     }
   }
 
-  @Test("inspect says what a model file is, and names the next command", arguments: ["model", "version", "mapping", "current"])
+  @Test(
+    "inspect describes a model file, and suggests the next command",
+    arguments: ["model", "version", "mapping", "current"])
   func inspected(_ kind: String) throws {
     let folder = try Folder()
     let path: String

@@ -64,8 +64,8 @@ enum BadPlugin {
   static let touched = "#include <stdlib.h>\nvoid atomicstore_plugin_register_v1(void *sink) { abort(); }\n"
 
   static let bad: [(String, String, String)] = [
-    ("no description", "int nothing;\n", "no store plug-in"),
-    ("another magic", info(magic: "7"), "none of a store plug-in"),
+    ("no description", "int nothing;\n", "not a store plug-in"),
+    ("another magic", info(magic: "7"), "not that of a store plug-in"),
     ("a newer interface", info(major: "99"), "was built for plug-in interface 99.0, this program has 2.0"),
     ("a newer minor one", info(minor: "7"), "was built for plug-in interface 2.7, this program has 2.0"),
     (
@@ -145,7 +145,7 @@ enum BadPlugin {
   }
 
   @Test(
-    "a plug-in that depends on the current directory, or that another user may have written, is not loaded, and that is said",
+    "a plug-in that depends on the current directory, or that another user may have written, is not loaded, and this is reported",
     .enabled(if: BadPlugin.compiler != nil),
     arguments: ["XDG relative", "path relative", "directory", "file", "file in a directory", "link to a directory"])
   func unsafePlaces(_ which: String) throws {
@@ -184,7 +184,7 @@ enum BadPlugin {
     #expect(!FileManager.default.fileExists(atPath: folder + "/ran"))
   }
 
-  @Test("the search takes only what belongs to the user or root and no other user may write to")
+  @Test("the search accepts only files that belong to the user or root and that no other user may write to")
   func owners() throws {
     let folder = try Self.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -207,7 +207,7 @@ enum BadPlugin {
     #expect(PluginSearch(["XDG_DATA_HOME": "", "HOME": folder]).files.isEmpty)
   }
 
-  @Test("a library that was cut short is refused and ends no command", .enabled(if: BadPlugin.compiler != nil))
+  @Test("a truncated library is refused without terminating the command", .enabled(if: BadPlugin.compiler != nil))
   func cutShort() throws {
     let folder = try Self.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -238,7 +238,7 @@ enum BadPlugin {
     #expect(unknown.code == 64 && unknown.errors.contains("left out: \(plugin)"), "\(unknown.errors)")
   }
 
-  @Test("a plug-in that registers nothing is refused", .enabled(if: BadPlugin.compiler != nil))
+  @Test("a plug-in that registers no format is refused", .enabled(if: BadPlugin.compiler != nil))
   func registersNothing() throws {
     let folder = try Self.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -249,7 +249,7 @@ enum BadPlugin {
     #expect(result.errors.contains("it registers no format"))
   }
 
-  @Test("new-format writes a package, and refuses names that are none and folders that exist")
+  @Test("new-format writes a package, and refuses invalid names and existing directories")
   func newFormat() throws {
     let folder = try Self.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }

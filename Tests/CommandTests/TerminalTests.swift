@@ -50,7 +50,7 @@ enum Terminal {
 
 @Suite("Tables on a terminal") struct TerminalTests {
   @Test(
-    "no line is longer than the terminal; columns without room are left out and named",
+    "no line is longer than the terminal; columns that do not fit are omitted and listed",
     arguments: [20, 40, 80, 132] as [UInt16])
   func narrow(_ columns: UInt16) throws {
     let (output, errors) = try Terminal.run("fetch", Command.company, "--entity", "Employee", columns: columns)

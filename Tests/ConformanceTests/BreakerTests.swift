@@ -4,7 +4,7 @@ import Testing
 
 @testable import AtomicStoreConformance
 
-@Suite("Stores that break the harness", .enabled(if: Harness.isReady)) struct BreakerTests {
+@Suite("Stores that disrupt the harness", .enabled(if: Harness.isReady)) struct BreakerTests {
   struct Breaker: Sendable, CustomTestStringConvertible {
     var fault: String
     var outcome: ConformanceResult.Outcome
@@ -63,14 +63,14 @@ import Testing
     }
   }
 
-  @Test("what a store writes to standard output harms no other check, and is noted there")
+  @Test("output of a store to standard output does not affect other checks, and is noted")
   func noted() throws {
     let result = try Harness.check("REG-02", fault: "floodsOutput").outcome()
     #expect(result.outcome == .passed)
     #expect(result.notes.contains { $0.contains("more than 60000 bytes to standard output") }, "\(result.notes)")
   }
 
-  @Test("a limit holds for checks that come by the front door too")
+  @Test("a limit also applies to a check that is run directly")
   func limited() throws {
     let check = try Harness.check("REG-02", fault: "hangsAtSave").limited(toSeconds: 1)
     // Without that limit it would take thirty times as much, of the processor.
@@ -78,13 +78,13 @@ import Testing
     #expect(result.outcome == .timedOut && result.explanation?.actual.contains("stopped after 1 s") == true)
   }
 
-  @Test("limits are of processor time; what waits without end is stopped after ten times as long")
+  @Test("limits are in processor time; a check that waits endlessly is stopped after ten times as long")
   func waiting() throws {
     let result = try Harness.check("REG-02", fault: "waitsAtSave", seconds: 1).outcome()
     #expect(result.outcome == .timedOut, "\(result)")
   }
 
-  @Test("a check that is at work and is not given its time is blocked, and the machine is to blame")
+  @Test("a busy check that gets no processor time is blocked, and the machine is named as the cause")
   func slow() throws {
     let result = try Harness.check("REG-02", fault: "slowAtSave", seconds: 1).outcome()
     #expect(result.outcome == .blocked && result.reason?.contains("the machine is too slow") == true, "\(result)")

@@ -27,7 +27,7 @@ struct GraphPlant: Sendable, CustomTestStringConvertible {
 }
 
 /// The comparison that every verdict of the harness rests on. The kit's own, `GraphComparison`, is tested with the kit.
-@Suite("Comparing what a store gives back") struct ComparerTests {
+@Suite("Comparing what a store returns") struct ComparerTests {
   static let model: ModelDescription = {
     let types: [AttributeType] = [
       .undefined, .integer16, .integer32, .integer64, .decimal, .double, .float, .string, .boolean, .date, .binaryData,
@@ -156,7 +156,7 @@ struct GraphPlant: Sendable, CustomTestStringConvertible {
     #expect(!other.differences(from: one).isEmpty)
   }
 
-  @Test("the same in what a store holds that was written and opened again", arguments: plants)
+  @Test("a planted difference is also found in a store that was written and reopened", arguments: plants)
   func foundInStores(_ plant: GraphPlant) throws {
     var changed = Self.graph
     plant.change(&changed)
@@ -174,10 +174,10 @@ struct GraphPlant: Sendable, CustomTestStringConvertible {
     #expect(try Self.text(changed, plant.references).differences(from: other).isEmpty)
   }
 
-  @Test("forty differences and more are planted, each once")
+  @Test("at least forty differences are planted, each once")
   func enough() { #expect(Self.plants.count >= 40 && Set(Self.plants.map(\.name)).count == Self.plants.count) }
 
-  @Test("graphs are equal whatever order they were made in, and in whatever order a set is given")
+  @Test("graphs are equal regardless of the order of creation and of the order of sets")
   func equal() throws {
     let one = try Self.text(Self.graph)
     #expect(one.differences(from: one).isEmpty)

@@ -53,7 +53,7 @@ import Testing
     #expect(isQuoted.allSatisfy { $0 }, "not quoted: \(zip(folders, isQuoted).filter { !$1 }.map(\.0))")
   }
 
-  @Test("each check that the list of ways to lose data names is there, and catches what it says")
+  @Test("each check that the list of ways to lose data names exists, and catches what it should")
   func waysToLoseData() throws {
     let article = try Self.text("Sources/AtomicStoreSPI/AtomicStoreSPI.docc/WaysToLoseData.md")
     let checks = Dictionary(uniqueKeysWithValues: Conformance.catalogue.map { ($0.id, $0) })

@@ -149,7 +149,7 @@ extension Harness {
   }
 
   @Test(
-    "a gap that is declared, and refused or left out as declared, is verified",
+    "a declared limitation that is refused or omitted as declared is verified",
     arguments: [
       ("VAL-08", "honestSpecialFloats"), ("TRA-02", "honestEmpty"), ("TRA-01", "honestOrder"),
       ("TRA-05", "honestEntities"), ("TRA-09", "honestDecimals"),
@@ -161,7 +161,7 @@ extension Harness {
     #expect(result.reason?.isEmpty == false)
   }
 
-  @Test("every trait that promises something is lied about here, both ways")
+  @Test("every trait that promises something is falsified here, in both directions")
   func complete() {
     let traits = Mirror(reflecting: CalmStore.traits).children.compactMap(\.label)
     // What people read, and options and extensions, which INI-23 and REG-01 ask for, are no promises about values.
@@ -172,7 +172,7 @@ extension Harness {
     }
   }
 
-  @Test("of a store that cannot be written nothing is claimed but that")
+  @Test("for a store that cannot be written, only that is claimed")
   func readOnly() throws {
     let ids = ["REG-02", "VAL-01", "SAV-01", "TRA-08"]
     let checks = try ids.map { try Harness.check($0, fault: "honestWriting") }

@@ -186,7 +186,7 @@ final class JUnitReader: NSObject, XMLParserDelegate {
     #expect(report.isSuccess == false)
   }
 
-  @Test("totals are the catalogue's")
+  @Test("totals are those of the catalogue")
   func totals() throws {
     #expect(Self.invented.results.count == Conformance.catalogue.count)
     let profiles = ConformanceCheck.Profile.allCases.map { profile in
@@ -195,7 +195,7 @@ final class JUnitReader: NSObject, XMLParserDelegate {
     #expect(profiles.reduce(0, +) == Conformance.catalogue.count && !profiles.contains(0))
   }
 
-  @Test("JSON holds to the schema that is published, and what does not is found")
+  @Test("JSON matches the published schema, and deviations are detected")
   func schema() throws {
     let schema = try #require(
       try JSONSerialization.jsonObject(with: Data(ConformanceReport.schema.utf8)) as? [String: Any])
@@ -222,7 +222,7 @@ final class JUnitReader: NSObject, XMLParserDelegate {
     #expect(JSONSchema.problems(bad, schema).contains { $0.contains("perhaps") })
   }
 
-  @Test("a claim is made of all checks of a profile: of one that was not run nothing is said, in any report")
+  @Test("a claim requires all checks of a profile: if one was not run, no report makes it")
   func claims() throws {
     let all = Self.invented.checks
     let passed = all.map { ConformanceResult(id: $0.id, outcome: .passed) }
@@ -249,7 +249,7 @@ final class JUnitReader: NSObject, XMLParserDelegate {
       ConformanceReport(storeType: "Calm", checks: all, results: results).claim(.core) == .partial([all[place].id]))
   }
 
-  @Test("markup in what a store says stays text, and what XML cannot have is written by its number")
+  @Test("markup in a store's messages stays text, and characters that XML does not allow are written as numbers")
   func markup() throws {
     let junit = Self.invented.junit
     #expect(!junit.unicodeScalars.contains { $0.value == 0 || $0.value == 0xFFFE || $0.value == 0x1B })

@@ -32,7 +32,7 @@ import Testing
     return path
   }
 
-  @Test("arrays that hold the next ones over and over, in 158 bytes, are refused at once", .timeLimit(.minutes(10)))
+  @Test("arrays that repeatedly contain each other, in 158 bytes, are refused at once", .timeLimit(.minutes(10)))
   func sharedReferences() throws {
     defer { try? FileManager.default.removeItem(atPath: folder) }
     // Nine arrays of nine references to the next, and a number at the end: 387 million values.
@@ -77,7 +77,7 @@ import Testing
   }
 
   @Test(
-    "a field of a hundred million bytes is read, or where its quote is left open refused with the line of the quote",
+    "a field of a hundred million bytes is read, or if its quote is not closed refused with the line of the quote",
     .timeLimit(.minutes(10)))
   func longField() throws {
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -99,7 +99,7 @@ import Testing
   }
 
   @Test(
-    "a folder's metadata cannot name a file outside of it",
+    "a directory's metadata cannot refer to a file outside of it",
     arguments: [
       "../outside.csv", "/etc/hostname", "./Person.csv", "x/../Person.csv", "..", "", "linked.csv", "Person.csv\0",
     ])

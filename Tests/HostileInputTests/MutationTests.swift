@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The short, repeatable part of what `Scripts/fuzz` does for hours.
-@Suite("Inputs made to do harm") struct MutationTests {
+@Suite("Malicious inputs") struct MutationTests {
   static let samples = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
     .appending(path: "SampleStores").path

@@ -125,7 +125,7 @@ struct KeyedArchiveTests {
     #expect(try ModelFileSupport.error { _ = try KeyedArchive(try builder.binary()).root }.code == .malformed)
   }
 
-  @Test("lists that share lists are refused when they unfold to more than the file can hold")
+  @Test("nested shared lists are refused if they expand to more than the file can contain")
   func sharing() throws {
     let builder = ArchiveBuilder()
     var list = builder.array((0..<50).map { _ in ArchiveBuilder.null })
@@ -137,7 +137,7 @@ struct KeyedArchiveTests {
     #expect(try ModelFileSupport.error { _ = try walk(root) }.code == .limitExceeded)
   }
 
-  @Test("bytes are decompressed as far as is allowed")
+  @Test("bytes are decompressed up to the limit")
   func inflating() throws {
     // "hello hello hello hello\n" and a million zeros, by another program.
     let text: [UInt8] = [0xCB, 0x48, 0xCD, 0xC9, 0xC9, 0x57, 0xC8, 0x40, 0x27, 0xB9, 0x00]

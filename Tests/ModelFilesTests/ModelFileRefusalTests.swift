@@ -13,7 +13,7 @@ struct ModelFileRefusalTests {
   }
 
   @Test(
-    "a file of the family that is not read is recognised by its bytes, and the way on is said",
+    "an unsupported file of the family is recognised by its bytes, and the error says what to do",
     arguments: [
       ("momv2$and more", "optimised compiled model (.omo)"),
       ("bplist00 NSMappingModel", "compiled mapping model (.cdm)"),
@@ -51,7 +51,7 @@ struct ModelFileRefusalTests {
     #expect(error.location.column != nil)
   }
 
-  @Test("text between elements is malformed: such files are left over from a merge")
+  @Test("text between elements is malformed: it is left over from a merge")
   func strayText() throws {
     let error = try ModelFileSupport.error {
       _ = try ModelFileSupport.read(elements: "<entity name=\"A\"/>\n=======\n<entity name=\"B\"/>")
@@ -70,7 +70,7 @@ struct ModelFileRefusalTests {
     }
   }
 
-  @Test("folders of compiled, old and mapping models are recognised by what is in them")
+  @Test("directories of compiled, old and mapping models are recognised by their content")
   func folders() throws {
     for (member, words) in [
       ("X.momd/X.omo", "optimised compiled model"),
@@ -118,7 +118,7 @@ struct ModelFileRefusalTests {
     #expect(error.location.entity == entity)
   }
 
-  @Test("parents above each other are bounded, however many a file has")
+  @Test("the number of inheritance levels is limited")
   func deepParents() throws {
     func chain(_ count: Int) -> String {
       // Children before their parents, too.

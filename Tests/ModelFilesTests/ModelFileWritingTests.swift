@@ -37,7 +37,7 @@ struct ModelFileWritingTests {
       FetchRequestDescription(name: "f", entityName: "Zoo", predicateString: "a < 1 && b == \"c\"")
     ])
 
-  @Test("a model made in code is written as a folder, and reads back as it was")
+  @Test("a model created in code is written as a directory, and is the same when read")
   func roundTrip() throws {
     try ModelFileSupport.withFolder { folder in
       let path = folder + "/Zoo 1.xcdatamodel"
@@ -51,7 +51,7 @@ struct ModelFileWritingTests {
     }
   }
 
-  @Test("equal models give equal bytes, and a folder that is there is replaced on request only")
+  @Test("equal models give equal bytes, and an existing directory is replaced only on request")
   func overwriting() throws {
     #expect(try ModelFile.contents(of: Self.model) == ModelFile.contents(of: Self.model))
     try ModelFileSupport.withFolder { folder in

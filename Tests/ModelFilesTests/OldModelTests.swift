@@ -109,7 +109,7 @@ struct OldModelTests {
   }
 
   @Test(
-    "what contradicts itself is an error that names the object or the entity",
+    "a contradiction is an error that names the object or the entity",
     arguments: ["type", "twice", "class", "package", "circle"])
   func damaged(_ damage: String) throws {
     let builder = ArchiveBuilder()

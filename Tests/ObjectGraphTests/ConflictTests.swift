@@ -32,7 +32,7 @@ import Testing
   }
 
   @Test(
-    "an object changed on both sides is saved as the policy says",
+    "an object changed on both sides is saved as the policy specifies",
     arguments: [
       (.mergeByPropertyStoreTrump, "Theirs 40"), (.mergeByPropertyObjectTrump, "Mine 40"), (.overwrite, "Mine 36"),
       (.rollback, "Theirs 40"),
@@ -50,7 +50,7 @@ import Testing
   }
 
   @Test(
-    "each side's changes to different properties are merged, or not, as the policy says",
+    "each side's changes to different properties are merged, or not, as the policy specifies",
     arguments: [
       (.mergeByPropertyStoreTrump, "Mine 40"), (.mergeByPropertyObjectTrump, "Mine 40"), (.overwrite, "Mine 36"),
       (.rollback, "Ada 40"),
@@ -65,7 +65,7 @@ import Testing
   }
 
   @Test(
-    "an object changed here and deleted in the store comes back or goes, as the policy says",
+    "an object changed here and deleted in the store is restored or deleted, as the policy specifies",
     arguments: [
       (.mergeByPropertyStoreTrump, []), (.mergeByPropertyObjectTrump, ["Mine 36"]), (.overwrite, ["Mine 36"]),
       (.rollback, []),
@@ -87,7 +87,7 @@ import Testing
   }
 
   @Test(
-    "an object deleted here and changed in the store goes or stays, as the policy says",
+    "an object deleted here and changed in the store is deleted or kept, as the policy specifies",
     arguments: [
       (.mergeByPropertyStoreTrump, ["Ada 40"]), (.mergeByPropertyObjectTrump, []), (.overwrite, []),
       (.rollback, ["Ada 40"]),
@@ -144,7 +144,7 @@ import Testing
     #expect(try pair.stored() == ["Mine 40"])
   }
 
-  @Test("a deletion in the store shows as no persisted values")
+  @Test("for an object deleted in the store, the conflict has no persisted values")
   func deletedSnapshot() throws {
     let pair = try Pair(.error)
     pair.other.delete(pair.theirs)
@@ -169,7 +169,7 @@ import Testing
   }
 
   @Test(
-    "what another coordinator saved is found at save", arguments: Stack.types)
+    "what another coordinator saved is detected by the save", arguments: Stack.types)
   func anotherCoordinator(_ type: String) throws {
     let stack = try Stack(type)
     let mine = try stack.insert("Person", ["name": "Ada", "age": 36])

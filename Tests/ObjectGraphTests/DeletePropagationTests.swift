@@ -3,7 +3,7 @@ import AtomicStoreSPI
 import Foundation
 import Testing
 
-@Suite("Deletions carried around") struct DeletePropagationTests {
+@Suite("Propagation of deletions") struct DeletePropagationTests {
   /// Nodes in a list, each the owner of the next: deleted by cascade in both directions, and what cascades comes before
   /// what nullifies.
   private static func chainModel() throws -> ManagedObjectModel {
@@ -34,7 +34,7 @@ import Testing
   }
 
   @Test(
-    "a circle of cascades ends, and what it nullifies is nullified",
+    "a cycle of cascades ends, and applies Nullify",
     arguments: [(1, true), (1, false), (2, true), (2, false), (5, true), (5, false)], [true, false])
   func circle(_ size: (count: Int, saved: Bool), _ atEnd: Bool) throws {
     let stack = try Stack(model: try Self.chainModel())
@@ -53,7 +53,7 @@ import Testing
     #expect(try stack.fetch("Tag") == [tag])
   }
 
-  @Test("a cascade of any length is carried to its end", arguments: [true, false])
+  @Test("a cascade of any length is completed", arguments: [true, false])
   func longChain(_ atEnd: Bool) throws {
     let stack = try Stack(model: try Self.chainModel())
     var last = try stack.insert("Link")
@@ -70,7 +70,7 @@ import Testing
     #expect(stack.store.nodes.count == 0)
   }
 
-  @Test("nullify over a mandatory inverse: the save fails, and names whose relationship would be empty")
+  @Test("nullify over a mandatory inverse: the save fails, and names the object whose relationship would be empty")
   func mandatoryInverse() throws {
     let stack = try Stack(model: try Self.chainModel())
     let tag = try stack.insert("Tag")
@@ -108,7 +108,7 @@ import Testing
     #expect(stack.store.nodes.count == 1)
   }
 
-  @Test("a new object that is deleted leaves nothing behind, and its partners are free")
+  @Test("a new object that is deleted leaves nothing behind, and its partners are released")
   func newObject() throws {
     let stack = try Stack()
     let ada = try stack.insert("Person", ["name": "Ada"])
@@ -150,7 +150,7 @@ import Testing
     #expect(stack.context.deletionPlan(for: visitor).deleted.map(\.object) == [visitor])
   }
 
-  @Test("a deletion plan of a circle names each object once")
+  @Test("a deletion plan with a cycle lists each object once")
   func planOfCircle() throws {
     let stack = try Stack(model: try Self.chainModel())
     let links = try (0..<3).map { _ in try stack.insert("Link") }

@@ -46,7 +46,7 @@ import Testing
     #expect(!document.isDocumentEdited)
   }
 
-  @Test("undo makes a document unedited again")
+  @Test("after undo a document is unedited again")
   func undo() throws {
     let folder = try TestFolder()
     let document = document()

@@ -22,7 +22,7 @@ import Testing
 
   func code(_ stack: Stack) -> ManagedObjectError.Code? { graphError { try stack.context.save() }?.code }
 
-  @Test("one must not be empty, unless the context allows it")
+  @Test("it must not be empty, unless the context allows it")
   func option() throws {
     let stack = try Stack(model: try Self.model(0))
     let country = try stack.insert("Country")
@@ -37,7 +37,7 @@ import Testing
     #expect(child.allowsEmptyNonOptionalToMany)
   }
 
-  @Test("a minimum count and a to-one that is not optional hold in any case")
+  @Test("a minimum count and a to-one that is not optional are checked in any case")
   func stillDemanded() throws {
     let stack = try Stack(model: try Self.model(1))
     stack.context.allowsEmptyNonOptionalToMany = true
@@ -48,7 +48,7 @@ import Testing
     #expect(code(stack) == .validationMissingMandatoryProperty)
   }
 
-  @Test("the plan of a deletion goes by the same rule", arguments: [true, false])
+  @Test("the plan of a deletion follows the same rule", arguments: [true, false])
   func plan(_ isAllowed: Bool) throws {
     let stack = try Stack(model: try Self.model(0))
     let country = try stack.insert("Country")

@@ -4,7 +4,7 @@ import BuiltInStoreFormats
 import Foundation
 import Testing
 
-@Suite("Inverses within a family of entities") struct FamilyInverseTests {
+@Suite("Inverses within an entity hierarchy") struct FamilyInverseTests {
   static let description = ModelDescription(entities: [
     EntityDescription(
       name: "Department",
@@ -45,7 +45,7 @@ import Testing
     #expect(eve["guides"] as? ManagedObject === sales && !eve.hasChanges)
   }
 
-  @Test("an inverse belongs to the relationship that it names: another that names it too changes nothing there")
+  @Test("an inverse belongs to the relationship that it names: another relationship that names it changes nothing")
   func taken() throws {
     // As a published model has it, which Xcode builds with a warning.
     let model = try ManagedObjectModel(

@@ -74,14 +74,14 @@ import Testing
 
   func found(_ key: String) throws -> [String] { try names(sales, key) }
 
-  @Test("the value is what the fetch finds for this object: $FETCH_SOURCE")
+  @Test("the value is the result of the fetch for this object: $FETCH_SOURCE")
   func source() throws {
     let empty = try stack.insert("Department", ["name": "Empty"])
     #expect(try found("recentHires").sorted() == ["Ada", "Bob"])
     #expect(try names(empty, "recentHires").isEmpty)
   }
 
-  @Test("the predicate may ask for the property's own name and user info: $FETCHED_PROPERTY")
+  @Test("the predicate may use the property's own name and user info: $FETCHED_PROPERTY")
   func property() throws {
     #expect(try found("Ada") == ["Ada"])
     #expect(try found("veterans") == ["Cyd"])
@@ -107,7 +107,7 @@ import Testing
     #expect(try found("recentHires").sorted() == ["Ada", "Bob", "Dan"])
   }
 
-  @Test("refreshing the object, with its changes kept or not, makes it be fetched again", arguments: [true, false])
+  @Test("after refreshing the object, with its changes kept or not, it is fetched again", arguments: [true, false])
   func refresh(_ mergeChanges: Bool) throws {
     #expect(try found("recentHires").count == 2)
     try hire("Dan", 2023, sales)
@@ -117,7 +117,7 @@ import Testing
     #expect(try found("recentHires").sorted() == ["Ada", "Bob", "Dan"])
   }
 
-  @Test("one property can be refreshed alone")
+  @Test("one property can be refreshed separately")
   func refreshAlone() throws {
     #expect(try found("recentHires").count == 2)
     #expect(try found("byYear").count == 3)
@@ -127,7 +127,7 @@ import Testing
     #expect(try found("byYear").count == 3)
   }
 
-  @Test("it is one way and weak: it cannot be set, nothing found knows of it, and a deletion is carried nowhere")
+  @Test("it is one-way and weak: it cannot be set, the found objects have no inverse, and deletions are not propagated")
   func weak() throws {
     let ada = try #require(try stack.first("Employee", "Ada"))
     let here = try #require(try sales.value(forKey: "recentHires") as? [ManagedObject])
@@ -167,7 +167,7 @@ import Testing
     #expect(sales.objectID.storeIdentifier == staff.identifier)
   }
 
-  @Test("a variable other than these two is refused by its name")
+  @Test("any other variable is refused by its name")
   func unknownVariable() throws {
     let error = try #require(throws: ManagedObjectError.self) { try sales.value(forKey: "broken") }
     #expect(error.code == .invalidFetch)
@@ -175,7 +175,7 @@ import Testing
     #expect(error.message.contains("$SOMETHING"))
   }
 
-  @Test("no file keeps what was found")
+  @Test("the result is not stored")
   func notStored() throws {
     #expect(try found("recentHires").count == 2)
     let again = try stack.reopened()

@@ -65,7 +65,7 @@ import Testing
     return made
   }
 
-  @Test("an import that fetches each object first looks at a few objects for each, whatever the key", arguments: kinds)
+  @Test("an import that fetches each object first examines few objects for each, whatever the key", arguments: kinds)
   func work(_ kind: String) throws {
     let stack = try Stack(model: try Self.model())
     let count = 1500
@@ -85,7 +85,7 @@ import Testing
     #expect(held.count == count)
   }
 
-  @Test("what is found among unsaved changes is what asking each object finds, after every kind of change")
+  @Test("a search among unsaved changes finds what evaluating each object finds, after every kind of change")
   func sameAnswers() throws {
     let stack = try Stack(model: try Self.model())
     let context = stack.context
@@ -153,7 +153,8 @@ import Testing
   }
 
   @Test(
-    "the table of unsaved values keeps no object alive once its changes are saved or dropped", arguments: [true, false])
+    "the table of unsaved values keeps no object alive once its changes are saved or discarded",
+    arguments: [true, false])
   func lifetime(_ isSaving: Bool) throws {
     let stack = try Stack(model: try Self.model())
     _ = try Self.importAll(stack, "number", 40, note: "n")

@@ -31,7 +31,7 @@ import Testing
     #expect(employee.unavailableReason == .deletedHere)
   }
 
-  @Test("objects without changes hear nothing of a save")
+  @Test("objects without changes get no save hooks")
   func untouched() throws {
     let employee = try saved()
     _ = try stack.insert("Task")
@@ -75,7 +75,7 @@ import Testing
     #expect(try other.fetch("Employee").isEmpty)
   }
 
-  @Test("a cascade prepares each object for its deletion, once")
+  @Test("a cascade calls prepareForDeletion on each object once")
   func cascade() throws {
     let model = try ManagedObjectModel(
       ModelDescription(entities: [
@@ -121,7 +121,7 @@ import Testing
   }
 
   @Test(
-    "rollback, reset and a refresh from inside a hook leave the context whole",
+    "rollback, reset and a refresh inside a hook leave the context consistent",
     arguments: ["willSave", "didSave", "prepareForDeletion", "willTurnIntoFault", "didTurnIntoFault", "validate"],
     ["rollback", "reset", "refresh"])
   func disruptive(_ hook: String, _ act: String) throws {

@@ -91,7 +91,7 @@ import Testing
     #expect(try group.names(1, "friends.friend") == ["A"])
   }
 
-  @Test("with a person their friendships go, in both directions", arguments: Stack.types)
+  @Test("deleting a person deletes their friendships, in both directions", arguments: Stack.types)
   func cascade(_ type: String) throws {
     let group = try People(type)
     try group.befriend(0, 1)

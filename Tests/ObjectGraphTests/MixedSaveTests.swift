@@ -65,7 +65,7 @@ import Testing
     observation.cancel()
   }
 
-  @Test("saving one store alone puts nothing out of step")
+  @Test("saving only one store does not cause a mismatch")
   func alone() throws {
     let folder = try TestFolder()
     try add(["Employee", "Customer"], try open(folder))

@@ -3,7 +3,7 @@ import AtomicStoreSPI
 import Foundation
 import Testing
 
-@Suite("Notices of changes") struct NoticeTests {
+@Suite("Change notifications") struct NoticeTests {
   /// What observers were told, in words.
   private final class Record {
     var changes: [ObjectChanges] = []
@@ -151,7 +151,7 @@ import Testing
     observation.cancel()
   }
 
-  @Test("save() inside any notice throws", arguments: ["changed", "willSave", "didSave"])
+  @Test("save() inside any notification throws", arguments: ["changed", "willSave", "didSave"])
   func saveInNotice(_ which: String) throws {
     let stack = try Stack()
     let context = stack.context

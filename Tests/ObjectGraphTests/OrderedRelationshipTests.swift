@@ -3,7 +3,7 @@ import AtomicStoreSPI
 import Foundation
 import Testing
 
-@Suite("Ordered relationships and asking without firing") struct OrderedRelationshipTests {
+@Suite("Ordered relationships, and reading without firing") struct OrderedRelationshipTests {
   private func staff(_ type: String = "BinaryPropertyList", tasks count: Int = 4) throws -> (
     Stack, ManagedObject, [ManagedObject]
   ) {
@@ -14,7 +14,7 @@ import Testing
     return (stack, ada, tasks)
   }
 
-  @Test("the order given is the order kept, over a save and a reopening", arguments: Stack.types)
+  @Test("the order is preserved by a save and a reopening", arguments: Stack.types)
   func order(_ type: String) throws {
     let (stack, ada, tasks) = try staff(type)
     try ada.setValue([tasks[2], tasks[0], tasks[3], tasks[1]], forKey: "tasks")
@@ -117,7 +117,7 @@ import Testing
     #expect(!again.hasFault(forRelationshipNamed: "spouse"))
   }
 
-  @Test("asking a fault whether its relationship is one does not fire it")
+  @Test("testing whether a relationship is a fault does not fire it")
   func askingFault() throws {
     let (stack, ada, _) = try staff()
     try stack.context.save()

@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 /// What random scripts found, each in as few steps as it takes.
-@Suite("Failed saves, merges, undo and child contexts meet") struct RandomFindingTests {
+@Suite("Combinations of failed saves, merges, undo and child contexts") struct RandomFindingTests {
   /// Two contexts on one store; each change made there comes with what its save says.
   struct Two {
     let stack: Stack
@@ -30,7 +30,7 @@ import Testing
   }
 
   @Test(
-    "a save that fails after a merge policy decided leaves changes, undo and IDs as they were",
+    "a save that fails after a merge policy was applied leaves changes, undo and IDs as they were",
     arguments: MergePolicy.allCases.filter { $0 != .error })
   func restores(_ policy: MergePolicy) throws {
     let folder = try TestFolder()
@@ -89,7 +89,7 @@ import Testing
     #expect(ada["name"] as? String == "Bob")
   }
 
-  @Test("an object whose value is set and set back has no changes in a child either")
+  @Test("an object whose value is set and reset has no changes, also in a child")
   func setBackInChild() throws {
     let stack = try Stack()
     let ada = try stack.insert("Person", ["name": "Ada"])
@@ -151,7 +151,7 @@ import Testing
     #expect(try first.reread("Person").map { $0["name"] as? String } == ["Ada"])
   }
 
-  @Test("undo does not bring back what another context deleted")
+  @Test("undo does not restore what another context deleted")
   func undoAfterMerge() throws {
     let two = try Two()
     let ada = try two.stack.insert("Person", ["name": "Ada"])
@@ -196,7 +196,7 @@ import Testing
     #expect((stored["room"] != nil) == isReplaced)
   }
 
-  @Test("a deletion made here takes what the other context gave to it meanwhile, as its rules say")
+  @Test("a deletion made here also affects what the other context added meanwhile, by its rules")
   func deletionMeetsMore() throws {
     let two = try Two()
     let sales = try two.stack.insert("Department")
@@ -264,7 +264,7 @@ import Testing
     #expect(stack.context.registeredObject(for: id) === room)
   }
 
-  @Test("in a child what its parent deleted forbids no deletion")
+  @Test("in a child, an object that its parent deleted does not forbid a deletion")
   func deniedByGone() throws {
     let stack = try Stack()
     let room = try stack.insert("Room")
@@ -293,7 +293,7 @@ import Testing
     #expect(try stack.reread("Visitor").isEmpty)
   }
 
-  @Test("what was moved away before its owner was deleted elsewhere stays", arguments: [true, false])
+  @Test("an object that was moved away before its owner was deleted elsewhere is kept", arguments: [true, false])
   func movedBeforeCascade(_ isFault: Bool) throws {
     let two = try Two()
     let sales = try two.stack.insert("Department", ["name": "Sales"])

@@ -77,7 +77,7 @@ import Testing
   }
 
   @Test(
-    "two contexts that each take the same partner: the second conflicts, and no end is left alone",
+    "if two contexts set the same partner, the second conflicts, and both ends stay consistent",
     arguments: MergePolicy.allCases)
   func partners(_ policy: MergePolicy) throws {
     let stack = try Stack()
@@ -101,7 +101,7 @@ import Testing
   }
 
   @Test(
-    "two contexts that change different members of one set: property merges keep both ends alike",
+    "if two contexts change different members of one set, property merges keep both ends consistent",
     arguments: MergePolicy.allCases)
   func sets(_ policy: MergePolicy) throws {
     let stack = try Stack()
@@ -133,7 +133,8 @@ import Testing
   }
 
   @Test(
-    "relationships changed in a child context are its parent's after its save, at both ends", arguments: Stack.types)
+    "relationships changed in a child context are changed in its parent after the save, at both ends",
+    arguments: Stack.types)
   func child(_ type: String) throws {
     let stack = try Stack(type)
     let sales = try stack.insert("Department", ["name": "Sales"])

@@ -14,7 +14,7 @@ func graphError(_ body: () throws -> Void) -> ManagedObjectError? {
   }
 }
 
-@Suite("Relationships refuse what they cannot hold") struct RelationshipRefusalTests {
+@Suite("Relationships refuse invalid destinations") struct RelationshipRefusalTests {
   /// A model with two configurations, and a store for each.
   struct TwoStores {
     let folder: TestFolder
@@ -95,7 +95,7 @@ func graphError(_ body: () throws -> Void) -> ManagedObjectError? {
     #expect(stores.two.nodes.count == 1)
   }
 
-  @Test("what is only related before its store is known is refused by the save, and nothing is written")
+  @Test("objects related before their stores are known are refused by the save, and nothing is written")
   func crossStoreAtSave() throws {
     let stores = try TwoStores(both: ["All", "All"])
     let context = stores.context
@@ -173,7 +173,7 @@ func graphError(_ body: () throws -> Void) -> ManagedObjectError? {
     #expect(!ada.hasChanges)
   }
 
-  @Test("a refused assignment through the subscript is kept, and makes the next save fail until it is discarded")
+  @Test("a refused assignment through the subscript is recorded, and makes the next save fail until it is discarded")
   func refusedSubscript() throws {
     let stack = try Stack()
     let ada = try stack.insert("Person", ["name": "Ada"])

@@ -29,7 +29,7 @@ private final class Wall: ManagedObject {
   }
 }
 
-@Suite("Claims of the guide that no other suite is about") struct SeedClaimTests {
+@Suite("Claims of the guide that no other suite covers") struct SeedClaimTests {
   @Test("a transient attribute shows a type that no store can keep, a persistent one keeps it", arguments: Stack.types)
   func nonStandardAttribute(_ type: String) throws {
     let model = try ManagedObjectModel(
@@ -57,7 +57,7 @@ private final class Wall: ManagedObject {
     #expect(wall.colour == Colour(red: 9, green: 2, blue: 3))
   }
 
-  @Test("no action brings nothing at the other end into memory")
+  @Test("no action loads nothing at the other end into memory")
   func noActionIsCheap() throws {
     let stack = try Stack()
     let department = try stack.insert("Department", ["name": "Sales"])
@@ -109,7 +109,7 @@ private final class Wall: ManagedObject {
     #expect(!stack.context.hasChanges)
   }
 
-  @Test("an invalid object keeps everything from being written; once it is valid all is")
+  @Test("an invalid object prevents all from being written; once it is valid all are written")
   func validState() throws {
     let model = try ManagedObjectModel(
       ModelDescription(entities: [
@@ -128,7 +128,7 @@ private final class Wall: ManagedObject {
     #expect(Set(try stack.reread("Person").compactMap { $0["name"] as? String }) == ["Ada", "Bob"])
   }
 
-  @Test("records come with new objects and go with deleted ones")
+  @Test("rows are added with new objects and removed with deleted ones")
   func records() throws {
     let stack = try Stack()
     let entity = try #require(stack.store.model.entity(named: "Task")).index

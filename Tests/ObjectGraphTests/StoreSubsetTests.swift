@@ -56,7 +56,8 @@ import Testing
   }
 
   @Test(
-    "cutting keeps references and values, cuts both sides, and keeps the order of what remains", arguments: Stack.types,
+    "nullify keeps references and values, updates both sides, and keeps the order of the remaining objects",
+    arguments: Stack.types,
     Stack.types)
   func nullify(_ from: String, _ to: String) throws {
     let whole = try stack(from)
@@ -75,7 +76,7 @@ import Testing
     #expect(report.selections.contains { $0.subject == "Department" && $0.count == 2 && $0.text == "left out" })
   }
 
-  @Test("a part of an ordered relationship keeps its order, a one-to-one and a many-to-many lose what is not there")
+  @Test("a part of an ordered relationship keeps its order, a one-to-one and a many-to-many lose missing objects")
   func parts() throws {
     let whole = try stack()
     let (_, tasks) = try write(whole, subset("Task", format: "title != 'first'", related: .nullify))
@@ -89,7 +90,7 @@ import Testing
     #expect(try names(cyd, "managers") == ["Ada"])
   }
 
-  @Test("an order with a hole in it is the order of what is left")
+  @Test("an order with gaps is the order of the remaining objects")
   func hole() throws {
     let whole = try stack()
     let nodes = whole.store.nodes
@@ -122,7 +123,7 @@ import Testing
   }
 
   @Test(
-    "a relationship that leads out is an error that names object, relationship and what it leads to",
+    "a relationship that leads out is an error that names object, relationship and destination",
     arguments: [
       ("Task", "people", "Task"), ("Badge", "owner", "Badge"), ("Visitor", "room", "Visitor"),
       ("Department", "employees", "Department"),
@@ -137,7 +138,7 @@ import Testing
     #expect(StoreSubset(entityNames: []).related == .fail)
   }
 
-  @Test("nothing chosen is a store without objects", arguments: Stack.types)
+  @Test("an empty selection is a store without objects", arguments: Stack.types)
   func nothing(_ type: String) throws {
     let whole = try stack()
     for related in StoreSubset.RelatedObjects.allCases {
@@ -149,7 +150,7 @@ import Testing
     #expect(all(try write(whole, subset("Thing", related: .fail)).1).isEmpty)
   }
 
-  @Test("an entity twice, or with one of its sub-entities, counts once; all entities are the whole store")
+  @Test("an entity specified twice, or with one of its sub-entities, counts once; all entities are the whole store")
   func overlapping() throws {
     let whole = try stack()
     #expect(all(try write(whole, subset("Employee", "Manager", "Employee", related: .nullify)).1).count == 2)
@@ -176,7 +177,7 @@ import Testing
     }
   }
 
-  @Test("an open store is written in part as it was saved, and stays open")
+  @Test("a part of an open store is written as it was saved, and the store stays open")
   func openStore() throws {
     let whole = try stack()
     let ada = try #require(try whole.first("Person", "Ada"))
@@ -212,7 +213,7 @@ import Testing
       ]),
   ])
 
-  @Test("a cut that leaves a relationship with less than the model demands is an error; a closure is not cut")
+  @Test("removing more objects from a relationship than the model allows is an error; a closure removes none")
   func mandatory() throws {
     let stack = try Stack(model: try ManagedObjectModel(Self.strict))
     let customer = try stack.insert("Customer")

@@ -41,7 +41,7 @@ import Testing
     #expect(try firm.stack.fetch("Department").isEmpty)
   }
 
-  @Test("afterwards the relationship is a fault to nowhere rather than nil")
+  @Test("afterwards the relationship is a fault without an object rather than nil")
   func faultToNowhere() throws {
     let firm = try Firm()
     let id = firm.department.objectID
@@ -59,7 +59,7 @@ import Testing
     #expect(graphError { _ = try firm.employee.value(forKeyPath: "department.name") }?.reason == .deletedHere)
   }
 
-  @Test("a fresh look at the store shows nil there")
+  @Test("a new context shows nil there")
   func refreshed() throws {
     let firm = try Firm()
     firm.stack.context.delete(firm.department)
@@ -99,7 +99,7 @@ import Testing
     #expect(graphError { try firm.stack.context.save() }?.code == .validationRelationshipDeniedDelete)
   }
 
-  @Test("a to-many in one direction loses the deleted object with the save")
+  @Test("a one-way to-many loses the deleted object with the save")
   func toMany() throws {
     let firm = try Firm()
     let lab = try firm.stack.insert("Department", ["name": "Lab"])

@@ -4,7 +4,7 @@ import BuiltInStoreFormats
 import Foundation
 import Testing
 
-@Suite("Uniqueness constraints that meet others") struct UniquenessChainTests {
+@Suite("Combinations of uniqueness constraints") struct UniquenessChainTests {
   func names(in stack: Stack) throws -> [String] {
     let other = try stack.reopened()
     return try other.fetch("Code").compactMap { $0["name"] as? String }.sorted()
@@ -26,7 +26,7 @@ import Testing
       ]),
   ])
 
-  @Test("of a changed saved object and a new one with its unique value, the store's stays where the store wins")
+  @Test("of a changed saved object and a new one with its unique value, the stored one survives if the store wins")
   func changedAndNew() throws {
     let stack = try Stack("XML", model: try ManagedObjectModel(Self.unique))
     let old = try stack.insert("Code", ["code": 1, "name": "old"])
@@ -38,7 +38,7 @@ import Testing
     #expect(try names(in: stack) == ["older"])
   }
 
-  @Test("of a changed saved object and a new one with its unique value, the new one stays where the context wins")
+  @Test("of a changed saved object and a new one with its unique value, the new one survives if the context wins")
   func newOverChanged() throws {
     let stack = try Stack("XML", model: try ManagedObjectModel(Self.unique))
     let old = try stack.insert("Code", ["code": 1, "name": "old"])
@@ -101,7 +101,7 @@ import Testing
     (.rollback, ["old"]),
   ]
 
-  @Test("of many objects with one unique value one stays", arguments: policies, [true, false])
+  @Test("of many objects with one unique value one survives", arguments: policies, [true, false])
   func many(_ policy: (MergePolicy, [String]), _ isChanged: Bool) throws {
     let stack = try Stack("XML", model: try ManagedObjectModel(Self.unique))
     let old = try stack.insert("Code", ["code": 1, "name": "old"])
@@ -116,7 +116,7 @@ import Testing
     #expect(try sorted(old, "notes") == (isChanged ? ["n"] : []))
   }
 
-  @Test("a unique value that a refused change gives back is unique still")
+  @Test("a unique value that a refused change restores is unique again")
   func givenBack() throws {
     let stack = try Stack("XML", model: try ManagedObjectModel(Self.unique))
     let one = try stack.insert("Code", ["code": 1, "name": "one"])

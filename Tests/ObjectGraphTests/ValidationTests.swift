@@ -85,7 +85,7 @@ private final class Account: ManagedObject {
   static func date(_ seconds: Double) -> StoredValue { .date(Date(timeIntervalSinceReferenceDate: seconds)) }
 
   @Test(
-    "each rule of the model refuses what is beyond it, by its code, and takes what is on it",
+    "each rule of the model refuses values beyond the bound with its code, and accepts the bound",
     arguments: [
       Case("title", .null, .validationMissingMandatoryProperty),
       Case("title", .string("a"), .validationStringTooShort), Case("title", .string("ab"), nil),
@@ -128,7 +128,7 @@ private final class Account: ManagedObject {
   }
 
   @Test(
-    "the limits of a relationship hold, but not for an empty optional one",
+    "the count limits of a relationship apply, except to an empty optional one",
     arguments: [
       (0, nil), (1, .validationRelationshipLacksMinimumCount), (2, nil), (3, nil),
       (4, .validationRelationshipExceedsMaximumCount),
@@ -143,7 +143,7 @@ private final class Account: ManagedObject {
     #expect(error?.key == (code == nil ? nil : "items"))
   }
 
-  @Test("a relationship that is not optional needs an object")
+  @Test("a relationship that is not optional requires an object")
   func mandatoryRelationship() throws {
     let stack = try stack()
     let item = try stack.insert("Item")
@@ -154,7 +154,7 @@ private final class Account: ManagedObject {
     #expect(failure(stack) == nil)
   }
 
-  @Test("all failures come in one flat list, of all objects and properties")
+  @Test("all failures are in one flat list, of all objects and properties")
   func flatList() throws {
     let stack = try stack()
     let one = try stack.insert("Account", ["count": 0, "ratio": 9.0])
@@ -171,7 +171,7 @@ private final class Account: ManagedObject {
       ])
   }
 
-  @Test("what a key's own check makes of a value is what is saved", arguments: Stack.types)
+  @Test("the value that a key's own check returns is saved", arguments: Stack.types)
   func hookChangesValue(_ type: String) throws {
     let stack = try Stack(
       type, model: try ManagedObjectModel(Self.description), classes: ["Account": Account.self])

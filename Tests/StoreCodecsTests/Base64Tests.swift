@@ -59,7 +59,7 @@ import Testing
   }
 
   @Test(
-    "a fault has its offset",
+    "an error has its offset",
     arguments: [
       ("TW-u", 2), ("TWFu*", 4), ("T", 1), ("TW", 2), ("TWF", 3), ("=", 0), ("T===", 1), ("TW=", 3), ("TW==TWFu", 4),
       ("TWE==", 4), ("TWFu=", 4), ("TX==", 2), ("TWF=", 3), ("TWFuTW_=", 6), ("TWFu\0", 4), ("TWFué", 4),

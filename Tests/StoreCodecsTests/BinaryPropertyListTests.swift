@@ -104,7 +104,8 @@ struct BinaryPropertyListTests {
     #expect(error.code == .limitExceeded)
   }
 
-  @Test("nesting is read to the limit and refused beyond it", arguments: [(512, true), (513, false), (20_000, false)])
+  @Test(
+    "nesting is read up to the limit and refused beyond it", arguments: [(512, true), (513, false), (20_000, false)])
   func depth(_ depth: Int, _ isRead: Bool) throws {
     var levels: [[UInt8]] = (1...depth).map { (next: Int) -> [UInt8] in [0xA1, UInt8(next >> 8), UInt8(next & 0xFF)] }
     levels.append([0x51, 0x61])
@@ -179,7 +180,7 @@ struct BinaryPropertyListTests {
   }
 
   @Test(
-    "a data object in pieces is the same as one in whole, small or large", arguments: [0, 1, 14, 15, 300, 1_000_000])
+    "a data object in pieces is the same as a whole one, small or large", arguments: [0, 1, 14, 15, 300, 1_000_000])
   func streams(_ count: Int) throws {
     let content = (0..<count).map { UInt8(truncatingIfNeeded: $0) }
     var output: [UInt8] = []
@@ -197,7 +198,7 @@ struct BinaryPropertyListTests {
     #expect(try PropertyList.decodeBinary(output) == ["column": .data(Data(content))])
   }
 
-  @Test("a data object left short, overfilled, or one object too many is refused")
+  @Test("a data object that is incomplete or too long, or one object too many, is refused")
   func brokenPromises() throws {
     let pair = UnsafeMutableRawBufferPointer.allocate(byteCount: 2, alignment: 1)
     defer { pair.deallocate() }
@@ -220,7 +221,7 @@ struct BinaryPropertyListTests {
     } catch { #expect(error.code == .limitExceeded) }
   }
 
-  @Test("an integer that other readers would cut is not written")
+  @Test("an integer that other readers would truncate is not written")
   func refusesIntegers() {
     #expect(throws: PersistentStoreError.self) { try PropertyList.encodeBinary(.integer(Int128(UInt64.max) + 1)) }
     #expect(throws: PersistentStoreError.self) { try PropertyList.encodeBinary(.integer(Int128(Int64.min) - 1)) }

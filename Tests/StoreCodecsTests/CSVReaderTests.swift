@@ -88,7 +88,7 @@ struct CSVReaderTests {
     #expect(throws: PersistentStoreError.self) { try read("a", CSVDialect(delimiter: byte)) }
   }
 
-  @Test("a field knows its line and column, whatever ends the lines")
+  @Test("a field has its line and column, with any line ending")
   func places() throws {
     let bytes = Array("\"a\nb\",c\r\nd\re".utf8)
     try bytes.withUnsafeBufferPointer { (buffer) throws in

@@ -157,7 +157,7 @@ private let fixed = UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1
     Plant(name: "the UUID", kind: .identity, apply: { $0.metadata.uuid = UUID() }),
   ]
 
-  @Test("a planted change is found, alone, and named", arguments: plants)
+  @Test("a planted change is the only one found, and is named", arguments: plants)
   func found(_ plant: Plant) throws {
     let original = try Self.make()
     var changed = original
@@ -176,7 +176,7 @@ private let fixed = UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1
   @Test("at least forty changes are planted")
   func enough() { #expect(Self.plants.count >= 40) }
 
-  @Test("a graph equals itself, and its like made in another order")
+  @Test("a graph equals itself, and the same graph created in another order")
   func same() throws {
     #expect(GraphComparison.differences(try Self.make(), try Self.make()).isEmpty)
     var moved = try Self.make()
@@ -200,7 +200,7 @@ private let fixed = UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1
     #expect(kinds.sorted { $0.rawValue < $1.rawValue } == [.changed, .deleted, .inserted])
   }
 
-  @Test("what is not to be compared is not")
+  @Test("what is excluded from the comparison is not compared")
   func options() throws {
     let original = try Self.make()
     var changed = original

@@ -76,13 +76,13 @@ public struct ManagedKey {
 public protocol ManagedPropertyValue {
   /// Reads the property of an object. Called by ``Managed``.
   static func atomicStoreRead(_ object: ManagedObject, _ key: ManagedKey) -> Self
-  /// Sets the property of an object. Called by ``Managed``; an error is kept and thrown by the next save.
+  /// Sets the property of an object. Called by ``Managed``; an error is recorded and thrown by the next save.
   static func atomicStoreWrite(_ value: Self, _ object: ManagedObject, _ key: ManagedKey)
 }
 
 /// What the type of an optional ``Managed`` property can wrap. Do not adopt it: adopt ``AttributeValue``.
 public protocol OptionalManagedPropertyValue {
-  /// Reads the property of an object; nil for null, and where the value is not of this type.
+  /// Reads the property of an object; nil for null, and if the value is not of this type.
   static func atomicStoreReadOptional(_ object: ManagedObject, _ key: ManagedKey) -> Self?
   /// Sets the property of an object; nil for null.
   static func atomicStoreWriteOptional(_ value: Self?, _ object: ManagedObject, _ key: ManagedKey)

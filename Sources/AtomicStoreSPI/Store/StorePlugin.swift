@@ -70,12 +70,12 @@ public struct StorePlugin: Sendable {
       throw refused("the dynamic loader cannot load it: \(reason)")
     }
     guard let place = dlsym(library, "atomicstore_plugin_info_v1") else {
-      throw refused("it is a library, but no store plug-in: it has no atomicstore_plugin_info_v1")
+      throw refused("it is a library, but not a store plug-in: the symbol atomicstore_plugin_info_v1 is missing")
     }
     let plugin: asp_info
     do throws(Mismatch) { plugin = try Self.description(at: place) } catch { throw refused(error.reason) }
     guard let register = dlsym(library, "atomicstore_plugin_register_v1") else {
-      throw refused("it has no atomicstore_plugin_register_v1")
+      throw refused("the symbol atomicstore_plugin_register_v1 is missing")
     }
     let sink = StorePluginSink()
     withExtendedLifetime(sink) {
@@ -96,10 +96,12 @@ public struct StorePlugin: Sendable {
   /// Reads what a plug-in says of itself, and compares it with this program.
   private static func description(at place: UnsafeMutableRawPointer) throws(Mismatch) -> asp_info {
     let host = asp_host()
-    // The size first: what an older interface did not have is not there to be read.
+    // Read the size first: an older interface does not have the later fields.
     let head = place.loadUnaligned(as: UInt32.self)
     let size = place.loadUnaligned(fromByteOffset: 4, as: UInt32.self)
-    guard head == host.magic, size >= 12 else { throw Mismatch(reason: "its description is none of a store plug-in") }
+    guard head == host.magic, size >= 12 else {
+      throw Mismatch(reason: "its description is not that of a store plug-in")
+    }
     let major = place.loadUnaligned(fromByteOffset: 8, as: UInt16.self)
     let minor = place.loadUnaligned(fromByteOffset: 10, as: UInt16.self)
     guard major == host.major, minor <= host.minor, size >= host.size else {

@@ -16,7 +16,7 @@ extension KeyedArchive.Value {
       switch next {
       case .uid(let number):
         guard let index = Int(exactly: number), storage.objects.indices.contains(index) else {
-          throw malformed("a reference to object \(number) of \(storage.objects.count)")
+          throw malformed("a reference to object \(number), but there are \(storage.objects.count)")
         }
         if index > 0, numbers.insert(index).inserted { waiting.append(storage.objects[index]) }
       case .array(let elements): waiting += elements

@@ -145,7 +145,7 @@ private struct PropertyListXMLWriter {
       case UInt8(ascii: "&"): buffer.append(contentsOf: "&amp;".utf8)
       case UInt8(ascii: "<"): buffer.append(contentsOf: "&lt;".utf8)
       case UInt8(ascii: ">"): buffer.append(contentsOf: "&gt;".utf8)
-      // A reader of XML takes a bare one for a line feed.
+      // XML readers convert a literal carriage return to a line feed.
       case UInt8(ascii: "\r"): buffer.append(contentsOf: "&#13;".utf8)
       default: buffer.append(byte)
       }

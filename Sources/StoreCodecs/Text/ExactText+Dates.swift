@@ -77,11 +77,11 @@ extension ExactText {
     return isNegative ? -offset : offset
   }
 
-  /// Whole seconds and a decimal fraction as one correctly rounded double.
+  /// Combines whole seconds and a decimal fraction to one correctly rounded double.
   private static func joined(_ seconds: Int, _ fraction: Span<UInt8>) -> Double? {
     var digits = fraction.count
     while digits > 0, fraction[digits - 1] == UInt8(ascii: "0") { digits -= 1 }
-    // Below 3e11 seconds times 1e26: within 128 bits. No date's shortest text has that many decimals.
+    // Below 3e11 seconds times 1e26: within 128 bits. The shortest text of a date never has that many decimals.
     guard digits <= 26 else { return nil }
     var decimals: UInt128 = 0
     for index in 0..<digits { decimals = decimals * 10 + UInt128(fraction[index] - UInt8(ascii: "0")) }

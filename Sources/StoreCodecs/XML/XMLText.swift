@@ -11,7 +11,7 @@ extension ByteWriter {
       case UInt8(ascii: "\"") where inAttribute: append("&quot;")
       case UInt8(ascii: "\n") where inAttribute: append("&#10;")
       case UInt8(ascii: "\t") where inAttribute: append("&#9;")
-      // A bare carriage return would be read as a line feed.
+      // A literal carriage return would be read as a line feed.
       case UInt8(ascii: "\r"): append("&#13;")
       default: append(byte: byte)
       }

@@ -13,24 +13,25 @@ public struct GraphComparison: Sendable {
     public var comparesIdentity: Bool
     /// Whether the metadata entries must be the same.
     public var comparesMetadata: Bool
-    /// Whether metadata that follows from the model (``/AtomicStoreSPI/VersionHashes/derivedMetadataKeys``) must be in
-    /// both. By default an entry that only one of them has is no difference: a conversion adds them. Two that differ
-    /// always are one.
+    /// Whether metadata that is derived from the model (``/AtomicStoreSPI/VersionHashes/derivedMetadataKeys``) must be
+    /// in both. By default, an entry that only one of them has is not a difference, because a conversion adds such
+    /// entries. Two different entries always are a difference.
     public var comparesMissingDerivedMetadata: Bool
     /// Whether the models that both stores carry must be the same, as data: see ``ModelComparison``. Models that were
     /// inferred are not compared.
     public var comparesModel: Bool
     /// Whether the entities, properties and other things in the models must come in the same order.
     public var comparesModelOrder: Bool
-    /// Entity and property names that differ only in case are the same: for a store whose format folds them.
+    /// Whether entity and property names that differ only in case are treated as the same: for a store whose format
+    /// folds them.
     public var ignoresNameCase: Bool
     /// Whether members of to-manys of unknown order are compared in order: a copy must keep it. Otherwise they are
     /// compared as sets, unless a model on either side says that the relationship is ordered.
     public var comparesUnknownOrder: Bool
     /// The maximum number of differences to find; nil for all.
     public var limit: Int?
-    /// Creates options. By default everything is compared but carried models and sequences of unknown order, and all
-    /// differences are found.
+    /// Creates options. By default everything is compared except carried models and unknown orders, and all differences
+    /// are found.
     public init(
       comparesIdentity: Bool = true, comparesMetadata: Bool = true, comparesMissingDerivedMetadata: Bool = false,
       comparesModel: Bool = false, comparesModelOrder: Bool = true,
@@ -52,7 +53,7 @@ public struct GraphComparison: Sendable {
   private let options: Options
   private var found: [GraphDifference] = []
 
-  /// All differences, metadata first, then the models, then by entity and reference.
+  /// Returns all differences, metadata first, then the models, then by entity and reference.
   public static func differences(
     _ first: StoreSnapshot, _ second: StoreSnapshot, options: Options = Options()
   ) -> [GraphDifference] {

@@ -8,7 +8,7 @@ public struct Loss: Sendable, Hashable, CustomStringConvertible {
     case specialFloat = "special-float"
     /// Digits of a decimal that the format does not keep.
     case decimalPrecision = "decimal-precision"
-    /// Empty text or data that comes back as null, or null as empty.
+    /// An empty string or data that is read as null, or the reverse.
     case nilVersusEmpty = "nil-vs-empty"
     /// The order of an ordered relationship.
     case order

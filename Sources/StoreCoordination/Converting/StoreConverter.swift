@@ -306,7 +306,7 @@ public struct StoreConverter: Sendable {
     let formatType = try targetFormat(destination.place, target)
     try formatType.traits.check(writeOptions, of: formatType.storeType, for: optionUse)
     guard formatType.traits.canWrite else {
-      throw PersistentStoreError(.notSupported, "\(formatType.storeType) stores can be read, not written")
+      throw PersistentStoreError(.notSupported, "\(formatType.storeType) stores cannot be written, only read")
     }
     var format = try made(formatType, destination, target)
 

@@ -6,7 +6,7 @@ extension StoreTraits {
   package static let changeRefusal = "stores can be written anew, not changed"
 }
 
-/// One store's part of a save: what it will hold, and the staged file. Used by one thread.
+/// The part of a save that concerns one store: its new content, and the staged file. Used on one thread.
 final class PendingSave {
   let path: String
   var format: any AtomicStore

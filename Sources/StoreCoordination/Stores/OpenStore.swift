@@ -15,7 +15,7 @@ struct OpenStore: Sendable {
   var reservation: Reservation?
   /// Files in the store's directory that the format ignored.
   var bystanders: [String] = []
-  /// What the load changed by the rules for relationships.
+  /// The changes that the load made by the rules for relationships.
   var readNotes: [StoreSelection.Note] = []
   /// What the format reported when the file was read.
   var notes: [LoadNote] = []

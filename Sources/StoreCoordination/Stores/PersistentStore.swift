@@ -91,7 +91,7 @@ public final class PersistentStore: Sendable {
   /// Whether the metadata was set since the last save.
   public var hasUnsavedMetadata: Bool { state.withLock { $0.metadataChanged } }
 
-  /// Files in the store's directory that its format passed over.
+  /// Files in the store's directory that its format ignored.
   var unrelatedFiles: [String] { state.withLock { $0.bystanders } }
   /// What the format reported when it read the file: what is lost of it, what was read beside it.
   public var loadNotes: [LoadNote] { state.withLock { $0.notes } }

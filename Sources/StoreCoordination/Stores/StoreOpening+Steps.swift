@@ -14,9 +14,9 @@ extension StoreOpening {
     return try readMetadata(&value, try StoreSource(opening: place), format)
   }
 
-  /// Opens what lies at the place, or begins a store there.
+  /// Opens the store at a path, or creates one there.
   ///
-  /// - Throws: `.changedOnDisk` where somebody puts another file there again and again.
+  /// - Throws: `.changedOnDisk` if the file keeps being replaced.
   func open(_ place: StorePlace) throws(PersistentStoreError) -> OpenStore {
     try KitCopies.requireOnlyOne()
     guard place.holdsContent else { return try openOnce(place) }

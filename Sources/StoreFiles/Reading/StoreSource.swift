@@ -32,9 +32,9 @@ public final class StoreSource: Sendable {
   /// The members that formats ignored.
   package var bystanders: [String] { passedOver.withLock { $0 } }
 
-  /// Opens what lies at a place.
+  /// Opens what is at a path.
   ///
-  /// - Throws: `.notFound` where there is nothing to read.
+  /// - Throws: `.notFound` if there is nothing to read.
   public convenience init(opening place: StorePlace) throws(PersistentStoreError) {
     try self.init(opening: place, companions: nil)
   }

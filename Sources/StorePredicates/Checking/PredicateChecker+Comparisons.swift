@@ -87,7 +87,7 @@ extension PredicateChecker {
         guard left.isComparable(with: right) else { throw mismatch(right) }
         return
       }
-      // An element of a to-many that CONTAINS looks for is compared as it is.
+      // An element that CONTAINS searches for in a to-many is compared unchanged.
       if comparison.comparator == .contains, comparison.modifier == .direct, left.isComparable(with: right) { return }
       let isTextLike =
         [.text, .unknown, .uuid].contains(left.group) || comparison.comparator != .contains && left.group == .number

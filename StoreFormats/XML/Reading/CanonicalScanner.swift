@@ -339,7 +339,7 @@ final class CanonicalScanner {
       }
       place += found.trailingZeroBitCount >> 3
       if place.pointee == UInt8(ascii: "\"") {
-        // Where the words do not match that should follow, it is here.
+        // If the following tokens do not match, it is handled here.
         cursor = place
         return place
       }

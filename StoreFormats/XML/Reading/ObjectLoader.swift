@@ -304,7 +304,7 @@ final class ObjectLoader: DocumentReader {
 
   private func decodeBase64(_ text: UnsafeMutableBufferPointer<UInt8>) throws(PersistentStoreError) {
     do throws(Base64.DecodingError) { try Base64.decode(Span(_unsafeElements: Bytes(text)), into: &scratch) } catch {
-      throw PersistentStoreError(.malformed, "the base64 is wrong at its byte \(error.offset)")
+      throw PersistentStoreError(.malformed, "invalid base64 at byte \(error.offset)")
     }
   }
 

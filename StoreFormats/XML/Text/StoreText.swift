@@ -7,7 +7,7 @@ import StoreCodecs
 /// surrogates and everything from U+FEFF on are written as `\u` and the UTF-16 unit in four hexadecimal digits, the low
 /// byte first.
 enum StoreText {
-  /// What is wrong with an escape, and where in the text it begins.
+  /// An invalid escape, and its offset in the text.
   struct Fault: Error, Equatable {
     var offset: Int
     var message: String
@@ -23,7 +23,7 @@ enum StoreText {
       var index = 0
       while index < count {
         let byte = base[index]
-        // What may begin something to escape is rare: runs are copied whole.
+        // Bytes that may begin something to escape are rare: copy runs as a whole.
         if byte >= UInt8(ascii: " "), byte < 0xEF, byte != UInt8(ascii: "\\"), byte != UInt8(ascii: "<"),
           byte != UInt8(ascii: ">"), byte != UInt8(ascii: "&")
         {
@@ -82,9 +82,9 @@ enum StoreText {
 
   // MARK: Reading
 
-  /// Decodes in place, which is possible since every escape is longer than what it stands for.
+  /// Decodes in place, which is possible because every escape is longer than what it represents.
   ///
-  /// - Returns: How many bytes are left.
+  /// - Returns: The remaining number of bytes.
   static func decode(_ text: UnsafeMutableBufferPointer<UInt8>) throws(Fault) -> Int {
     guard let base = text.baseAddress else { return 0 }
     let count = text.count
@@ -100,7 +100,7 @@ enum StoreText {
         continue
       }
       guard read + 1 < count else {
-        throw Fault(offset: read, message: "a backslash ends the text")
+        throw Fault(offset: read, message: "a backslash at the end of the text")
       }
       if base[read + 1] == UInt8(ascii: "\\") {
         base[written] = UInt8(ascii: "\\")
@@ -110,19 +110,19 @@ enum StoreText {
       }
       guard let unit = unit(base, count, at: read) else {
         let escape = UnsafeBufferPointer(start: base + read, count: min(6, count - read))
-        throw Fault(offset: read, message: "'\(String(decoding: escape, as: UTF8.self))' is no escape")
+        throw Fault(offset: read, message: "'\(String(decoding: escape, as: UTF8.self))' is not a valid escape")
       }
       var scalar = unit
       var length = 6
       switch unit {
       case 0xD800...0xDBFF:
         guard let low = Self.unit(base, count, at: read + 6), low >= 0xDC00, low <= 0xDFFF else {
-          throw Fault(offset: read, message: "half of a surrogate pair stands alone")
+          throw Fault(offset: read, message: "an unpaired surrogate")
         }
         scalar = 0x10000 + (unit - 0xD800) << 10 + (low - 0xDC00)
         length = 12
       case 0xDC00...0xDFFF:
-        throw Fault(offset: read, message: "half of a surrogate pair stands alone")
+        throw Fault(offset: read, message: "an unpaired surrogate")
       default: break
       }
       written += put(scalar, at: base + written)

@@ -53,7 +53,7 @@ import Testing
     #expect(row["address.street"] as? String == "High Street" && row["address.city"] as? String == "Bern")
   }
 
-  @Test("all attributes of an entity are columns, a composite by its parts")
+  @Test("all attributes of an entity are columns, composites by their parts")
   func allColumns() throws {
     let row = try #require(try stack.context.fetchRows(request { _ in }).first)
     #expect(row.columns == ["name", "age", "address.street", "address.city"])
@@ -76,7 +76,7 @@ import Testing
     #expect { _ = try unknown.evaluate(with: cyd, variables: ["x": 1]) } throws: { "\($0)".contains("address.city") }
   }
 
-  @Test("as an expression a composite is what its key gives: a dictionary of its parts, or nil")
+  @Test("as an expression a composite has the value of its key: a dictionary of its parts, or nil")
   func expression() throws {
     let expression = try FetchExpression(format: "address")
     let bob = try #require(try stack.first("Person", "Bob"))

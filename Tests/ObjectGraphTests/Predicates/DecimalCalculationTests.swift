@@ -92,7 +92,7 @@ import Testing
     arguments: ["amount * rate", "amount + 0.5", "amount / 0.0", "sqrt:(amount)", "amount / 0"])
   func doubles(_ format: String) throws { #expect(try column(format, where: "pieces == 3") is Double) }
 
-  @Test("whole numbers stay whole while they fit, and are doubles beyond")
+  @Test("integers remain integers while they fit, and are doubles beyond")
   func integers() throws {
     #expect(try column("sum:(pieces)", where: "account.name == 'cents'") as? Int == 7)
     #expect(try column("sum:(pieces)", where: "account.name == 'gold'") as? Double == 0x1p63)
@@ -115,7 +115,7 @@ import Testing
     #expect(try stack.context.fetch(request) == [gold])
   }
 
-  @Test("groups add up and are chosen by exact sums")
+  @Test("groups are summed and filtered exactly")
   func groups() throws {
     var request = FetchRequest<ManagedObject>(entityName: "Entry")
     request.propertiesToFetch = [
@@ -128,7 +128,7 @@ import Testing
     #expect(try #require(rows.first?["sum"] as? DecimalNumber) == Self.decimal("0.3"))
   }
 
-  @Test("derived attributes are computed exactly, and rounded where their type is coarser")
+  @Test("derived attributes are computed exactly, and rounded if their type is less precise")
   func derived() throws {
     let gold = try #require(try stack.first("Account", "gold"))
     #expect(

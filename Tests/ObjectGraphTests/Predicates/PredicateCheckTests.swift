@@ -58,7 +58,7 @@ import Testing
     Case("tasks[0].titel == 'x'", 10, "unknown key 'titel' on Task"),
   ]
 
-  @Test("what is wrong is named, with its column and what would be right", arguments: mistakes)
+  @Test("an error is named, with its column and a correction", arguments: mistakes)
   func wrong(_ entry: Case) throws {
     let entity = try Self.entity(entry.entity)
     #expect {
@@ -82,7 +82,7 @@ import Testing
     }
   }
 
-  @Test("what runs passes", arguments: PredicateTable.cases.map(\.0))
+  @Test("valid predicates pass", arguments: PredicateTable.cases.map(\.0))
   func right(_ text: String) throws {
     let predicate = try FetchPredicate(format: text)
     let entity = try Self.entity("Person")

@@ -55,7 +55,7 @@ import Testing
   }
 
   @Test(
-    "with an index a fetch finds what it finds without, through changes, saves and deletions", arguments: Stack.types)
+    "a fetch finds the same with an index as without, through changes, saves and deletions", arguments: Stack.types)
   func sameAnswers(_ type: String) throws {
     let stack = try Stack(type, model: Self.model)
     try Self.fill(stack, 0..<300)
@@ -116,7 +116,7 @@ import Testing
     #expect(RowIndexes.of(stack.store.version).has(entity: entity.index, slot: slot))
   }
 
-  @Test("what the model does not index gets no index")
+  @Test("an attribute that the model does not index gets no index")
   func plainAttribute() throws {
     let entity = try #require(Self.model.entity(named: "Special"))
     let plan = ModelPlan.plan(of: Self.model).entities[entity.index]
