@@ -2,8 +2,8 @@ public import AtomicStoreSPI
 import FoundationEssentials
 import StorePredicates
 
-/// Replaces values that tell of people by others, the same for the same value: so that stores can be given away, and still
-/// be joined and tested with.
+/// Replaces values that tell of people by others, the same for the same value: so that stores can be given away, and
+/// still be joined and tested with.
 public struct StoreAnonymizer: Sendable {
   /// What becomes of the values of a property. Null stays null.
   public enum Rule: Sendable, Hashable {
@@ -40,7 +40,8 @@ public struct StoreAnonymizer: Sendable {
       guard let entity = result.model.entity(named: entityName) else {
         throw PersistentStoreError(
           .invalidOption,
-          "there is no entity '\(entityName)'" + Suggestion.text(for: entityName, among: result.model.entities.map(\.name)))
+          "there is no entity '\(entityName)'"
+            + Suggestion.text(for: entityName, among: result.model.entities.map(\.name)))
       }
       for (name, rule) in properties.sorted(by: { $0.key < $1.key }) {
         var count = 0
