@@ -26,7 +26,10 @@ let package = Package(
   products: [
     .library(
       name: "AtomicStoreKit",
-      targets: ["AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats"]),
+      targets: [
+        "AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats", "StoreImporting",
+        "StoreMaintenance", "StoreMigration", "StoreEditing",
+      ]),
     // What a format author needs, and nothing else: no format, no libxml2, no object graph.
     .library(name: "AtomicStoreSPI", targets: ["AtomicStoreSPI"]),
     .library(name: "AtomicStoreConformance", targets: ["AtomicStoreConformance"]),
@@ -39,7 +42,7 @@ let package = Package(
       name: "AtomicStoreKitDynamic", type: .dynamic,
       targets: [
         "AtomicStoreKit", "StoreCoordination", "StorePredicates", "AtomicStoreSPI", "StoreCodecs", "ModelFiles",
-        "BuiltInStoreFormats",
+        "BuiltInStoreFormats", "StoreImporting", "StoreMaintenance", "StoreMigration", "StoreEditing",
         "AtomicStoreConformance", "AtomicStoreCommand", "AtomicStoreConformCommand", "CStorePlugin",
       ]),
     .executable(name: "atomicstore", targets: ["atomicstore"]),
@@ -59,6 +62,7 @@ let package = Package(
   targets: [
     // C: no C type leaves the one target that imports it.
     .systemLibrary(name: "CLibXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
+    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .target(name: "CStoreFiles"),
 
@@ -93,8 +97,20 @@ let package = Package(
       name: "CSVStoreFormat", dependencies: ["AtomicStoreSPI", "StoreCodecs"], path: "StoreFormats/CSV",
       exclude: ["FORMAT.md"], packageAccess: false, swiftSettings: strict),
     .target(
+      name: "CoreDataSQLiteStoreFormat", dependencies: ["AtomicStoreSPI", "StoreCodecs", "ModelFiles", "CSQLite"],
+      path: "StoreFormats/CoreDataSQLite",
+      exclude: ["FORMAT.md"], packageAccess: false, swiftSettings: strict),
+    .target(
+      name: "CoreDataBinaryStoreFormat", dependencies: ["AtomicStoreSPI", "StoreCodecs"],
+      path: "StoreFormats/CoreDataBinary",
+      exclude: ["FORMAT.md"], packageAccess: false, swiftSettings: strict),
+    .target(
       name: "BuiltInStoreFormats",
-      dependencies: ["AtomicStoreSPI", "XMLStoreFormat", "BinaryPropertyListStoreFormat", "CSVStoreFormat"],
+      dependencies: [
+        "AtomicStoreSPI", "XMLStoreFormat", "BinaryPropertyListStoreFormat", "CSVStoreFormat",
+        "CoreDataSQLiteStoreFormat",
+        "CoreDataBinaryStoreFormat",
+      ],
       path: "StoreFormats/BuiltIn", swiftSettings: strict),
 
     // The stack, in three parts that know the SPI and never a format; of the codecs they use the exact texts of dates.
@@ -107,12 +123,34 @@ let package = Package(
       name: "AtomicStoreKit", dependencies: ["AtomicStoreSPI", "StoreCoordination", "StorePredicates", "StoreCodecs"],
       swiftSettings: strict),
 
+    // What people do to whole stores, without objects: tables of other programs into a graph; checking one; bringing
+    // one to another version of its model. They work on columns and know no format.
+    .target(
+      name: "StoreImporting",
+      dependencies: ["AtomicStoreSPI", "StoreCodecs", "StoreCoordination", "StorePredicates"], swiftSettings: strict),
+    .target(
+      name: "StoreMaintenance", dependencies: ["AtomicStoreSPI", "StoreCoordination", "StorePredicates"],
+      swiftSettings: strict),
+    .target(
+      name: "StoreMigration",
+      dependencies: ["AtomicStoreSPI", "StoreCodecs", "StoreCoordination", "StorePredicates", "ModelFiles"],
+      swiftSettings: strict),
+
+    // Changes to many objects of the graph at once.
+    .target(
+      name: "StoreEditing", dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "StorePredicates"],
+      swiftSettings: strict),
+
     // The harness that proves a format. No test framework inside. Its C part forks, sets limits, and shares between
     // processes what is done to the system calls of a save.
     .target(name: "CConformance"),
     .target(
       name: "AtomicStoreConformance", dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "CConformance"],
       swiftSettings: strict),
+    // Formats of other designs, written as an outsider would, that can be told to make mistakes: what the harness is
+    // tested on besides the kit's own formats.
+    .target(
+      name: "FaultyDesigns", dependencies: ["AtomicStoreSPI"], packageAccess: false, swiftSettings: strict),
     // The replaced calls: `write`, `rename` and so on, defined again. Only atomicstore-conform and tests link this
     // target; nothing imports it, and the harness finds it through a weak reference.
     .target(name: "CStoreFaults", cSettings: [.headerSearchPath("../CConformance/include")]),
@@ -134,7 +172,7 @@ let package = Package(
       name: "AtomicStoreCommand",
       dependencies: [
         "CommandSupport", "AtomicStoreKit", "StoreCoordination", "AtomicStoreSPI", "StoreCodecs", "ModelFiles",
-        "BuiltInStoreFormats",
+        "BuiltInStoreFormats", "StoreImporting", "StoreMaintenance", "StoreMigration", "StoreEditing",
         argumentParser,
       ], swiftSettings: strict),
     .executableTarget(
@@ -145,7 +183,8 @@ let package = Package(
     .target(
       name: "AtomicStoreConformCommand",
       dependencies: [
-        "CommandSupport", "AtomicStoreConformance", "AtomicStoreSPI", "BuiltInStoreFormats", argumentParser,
+        "CommandSupport", "AtomicStoreConformance", "FaultyDesigns", "AtomicStoreSPI", "BuiltInStoreFormats",
+        argumentParser,
       ],
       swiftSettings: strict),
     .executableTarget(
@@ -209,6 +248,27 @@ let package = Package(
       dependencies: ["StoreCoordination", "AtomicStoreSPI", "BuiltInStoreFormats", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
+      name: "StoreImportingTests",
+      dependencies: [
+        "StoreImporting", "StoreMaintenance", "StoreCoordination", "AtomicStoreSPI", "BuiltInStoreFormats",
+        "ModelFiles",
+        "StoreCodecs", "TestSupport",
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "StoreEditingTests",
+      dependencies: [
+        "StoreEditing", "AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles", "TestSupport",
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "StoreMigrationTests",
+      dependencies: [
+        "StoreMigration", "StoreCoordination", "StorePredicates", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles",
+        "TestSupport",
+      ],
+      swiftSettings: strict),
+    .testTarget(
       name: "StorePredicatesTests", dependencies: ["StorePredicates", "AtomicStoreSPI", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
@@ -224,7 +284,8 @@ let package = Package(
     .testTarget(
       name: "ConformanceTests",
       dependencies: [
-        "AtomicStoreConformance", "AtomicStoreKit", "AtomicStoreSPI", "CConformance", "CStoreFaults", "XMLStoreFormat",
+        "AtomicStoreConformance", "FaultyDesigns", "AtomicStoreKit", "AtomicStoreSPI", "CConformance", "CStoreFaults",
+        "XMLStoreFormat",
         "BinaryPropertyListStoreFormat", "CSVStoreFormat", "ModelFiles", "StoreMutation",
       ],
       swiftSettings: strict),

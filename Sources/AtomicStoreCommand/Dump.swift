@@ -6,15 +6,15 @@ import StoreCodecs
 
 struct Dump: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Print a store as text that diffs well: the same for every type of store.",
+    abstract: "Print a store as text that is suitable for diff: the same for every type of store.",
     discussion: """
-      One line for each value, objects in order of entity and reference. As git's textconv:
+      One line for each value, objects in order of entity and reference. To use it as git's textconv:
 
         git config diff.atomicstore.textconv 'atomicstore dump'
         echo '*.plist diff=atomicstore' >> .gitattributes
       """)
   @Argument(help: "The store; - for standard input.") var store: String
-  @Option(help: "Only the objects of this entity. May be repeated.") var entity: [String] = []
+  @Option(help: "Print only the objects of this entity. May be repeated.") var entity: [String] = []
   @OptionGroup var source: SourceOptions
   @OptionGroup var common: CommonOptions
 
@@ -77,7 +77,7 @@ struct Dump: ParsableCommand {
     }
   }
 
-  /// A name or reference as it is, or in quotes where it could be taken for something else, such as the next line.
+  /// A name or reference unchanged, or in quotes if it could be misread, for example as the next line.
   private static func name(_ text: String) -> String {
     let isPlain = text.unicodeScalars.allSatisfy {
       $0 != "\"" && !TerminalText.isUnsafe($0) && $0 != "\n" && $0 != "\t"
@@ -85,7 +85,7 @@ struct Dump: ParsableCommand {
     return isPlain ? text : GraphComparison.quoted(text)
   }
 
-  /// As `GraphComparison.fullText` has it: what there is most of without a text in between.
+  /// As `GraphComparison.fullText`, but frequent types without intermediate strings.
   private static func write(_ value: StoredValue, to writer: ByteWriter) {
     switch value {
     case .integer(let number): writer.append(integer: number)
@@ -115,7 +115,8 @@ struct Dump: ParsableCommand {
 
   private func dumpJSON(_ nodes: NodeTable, _ metadata: StoreMetadata) throws {
     try Talk.stream { writer in
-      // One object at a time, and the frame around them by hand: all of them as values would take many times the store.
+      // One object at a time, with the enclosing text written explicitly: as one value, all of them would need many
+      // times the size of the store.
       let frame: [(String, JSONValue)] = [
         ("uuid", .string(metadata.uuid.uuidString)),
         ("metadata", .object(metadata.entries.map { ($0.key, $0.value.json) })),

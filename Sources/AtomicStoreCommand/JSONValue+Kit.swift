@@ -18,8 +18,8 @@ extension GraphDifference {
       fields.append(("entity", .string(object.entityName)))
       fields.append(("reference", .string(object.reference.description)))
     }
-    if let key { fields.append((kind == .metadata ? "key" : "property", .string(key))) }
-    if kind == .changed || kind == .metadata || kind == .identity {
+    if let key { fields.append((kind == .changed ? "property" : kind == .model ? "path" : "key", .string(key))) }
+    if kind != .inserted && kind != .deleted {
       fields.append(("old", old.map { .string($0) } ?? .null))
       fields.append(("new", new.map { .string($0) } ?? .null))
     }

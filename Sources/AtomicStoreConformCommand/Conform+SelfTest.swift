@@ -3,9 +3,24 @@ import AtomicStoreConformance
 import AtomicStoreSPI
 import BuiltInStoreFormats
 import CommandSupport
+import FaultyDesigns
 import Foundation
 
 extension Conform.Run {
+  /// Formats of other designs, which can be told to make mistakes.
+  private static var designs: [ConformanceSubject] {
+    let types: [(Mistake.Design, any AtomicStore.Type)] = [
+      (.ledger, LedgerStore.self), (.paged, PagedStore.self), (.binder, BinderStore.self),
+    ]
+    return types.map { design, type in
+      var subject = ConformanceSubject(type)
+      subject.designFaults = Mistake.allCases.filter { $0.design == design }
+        .map { DesignFault(name: $0.rawValue, text: $0.text, foundBy: $0.foundBy) }
+      subject.makeDesignFault = { Mistake.current = Mistake(rawValue: $0) }
+      return subject
+    }
+  }
+
   /// Plants faults, and prints which checks found them.
   func test() throws {
     let types = Tool.registry.storeTypes.compactMap { try? Tool.registry.storeType(named: $0) }
@@ -17,9 +32,12 @@ extension Conform.Run {
       subject.crafted = ConformanceSubject.sampleCraft
       return subject
     }
+    let designs = Self.designs
     // A worker process serves when it comes by.
-    for subject in subjects { _ = Conformance.checks(for: subject) }
-    for name in fault where !Conformance.faults.contains(where: { $0.name == name }) {
+    for subject in subjects + designs { _ = Conformance.checks(for: subject) }
+    let mistakes = designs.flatMap(\.designFaults)
+    for name in fault
+    where !Conformance.faults.contains(where: { $0.name == name }) && !mistakes.contains(where: { $0.name == name }) {
       throw CommandFailure(
         "there is no fault '\(name)'; see: atomicstore conform list --faults", exitCode: 64, json: common.json)
     }
@@ -27,15 +45,31 @@ extension Conform.Run {
     for id in wanted where !Conformance.catalogue.contains(where: { $0.id == id }) {
       throw CommandFailure("there is no check '\(id)'; see: atomicstore conform list", exitCode: 64)
     }
-    let tried = Conformance.catalogue.filter { wanted.isEmpty || wanted.contains($0.id) }.flatMap(\.catches).map(\.name)
+    let tried =
+      Conformance.catalogue.filter { wanted.isEmpty || wanted.contains($0.id) }.flatMap(\.catches).map(\.name)
+      + mistakes.filter { wanted.isEmpty || $0.foundBy.contains { wanted.contains($0) } }.map(\.name)
     guard tried.contains(where: { fault.isEmpty || fault.contains($0) }) else {
       throw CommandFailure(
         "none of these checks is there to find that; see: atomicstore conform explain \(wanted.first ?? "VAL-07")",
         exitCode: 64)
     }
     let isTerminal = isatty(2) == 1
-    let outcome = ConformanceSelfTest.run(in: subjects, width: lanes, faults: fault, checks: wanted) { done, total in
-      if isTerminal { FileHandle.standardError.write(Data("\r\(done) of \(total)".utf8)) }
+    let show: @Sendable (Int, Int) -> Void = { done, total in
+      if isTerminal { FileHandle.standardError.write(Data("\r\(done) of \(total)   ".utf8)) }
+    }
+    // Faults round good stores first, then those in the code of other designs.
+    let known = fault.filter { name in !mistakes.contains { $0.name == name } }
+    let own = fault.filter { !known.contains($0) }
+    var outcome = ConformanceSelfTest(findings: [], deadChecks: [], unknownFaults: [])
+    if fault.isEmpty || !known.isEmpty {
+      outcome = ConformanceSelfTest.run(
+        in: subjects, width: lanes, faults: known, checks: wanted, progress: show)
+    }
+    if fault.isEmpty || !own.isEmpty {
+      outcome.findings +=
+        ConformanceSelfTest.run(
+          designs: designs, width: lanes, faults: own, checks: wanted, progress: show
+        ).findings
     }
     if isTerminal { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
     try common.json ? printJSON(outcome) : printText(outcome)

@@ -47,9 +47,10 @@ struct Conform: ParsableCommand {
       }) var profile: [ConformanceCheck.Profile] = []
     @Option(help: "The check of this name alone; may be repeated.") var only: [String] = []
     @Option(help: "What random choices are made by.") var seed: UInt64 = 1
-    @Option(help: "Write a report: a name that ends in .json, .xml (JUnit), .html or .txt. May be repeated.")
+    @Option(help: "Write a report: a name that ends in .json, .xml (JUnit), .html, .txt or .notes. May be repeated.")
     var report: [String] = []
     @Option(help: "How many checks run at a time.") var width: Int?
+    @Option(help: "How many random graphs VAL-35 makes; and so many times as many damages INI-15 tries.") var runs: Int?
     @Flag(help: "About two dozen checks that take a few seconds.") var smoke = false
     @Flag(
       help:
@@ -87,6 +88,7 @@ struct Conform: ParsableCommand {
         .filter { $0.storeType != type.storeType }
       var subject = ConformanceSubject(type, others: others)
       subject.arguments += Tool.pluginArguments
+      subject.runs = runs
       var checks = Conformance.checks(for: subject)
       if smoke { checks = checks.filter { Conformance.smoke(for: type).map(\.id).contains($0.id) } }
       if !profile.isEmpty { checks = checks.filter { profile.contains($0.profile) } }
@@ -104,9 +106,9 @@ struct Conform: ParsableCommand {
           "no check is both of what was asked for; see: atomicstore conform list", exitCode: 64, json: common.json)
       }
       for path in report {
-        guard ["json", "xml", "html", "txt"].contains((path as NSString).pathExtension) else {
+        guard ["json", "xml", "html", "txt", "notes"].contains((path as NSString).pathExtension) else {
           throw CommandFailure(
-            "\(path): a report's name ends in .json, .xml, .html or .txt", exitCode: 64, json: common.json)
+            "\(path): a report's name ends in .json, .xml, .html, .txt or .notes", exitCode: 64, json: common.json)
         }
         if !force, FileManager.default.fileExists(atPath: path) {
           throw CommandFailure("\(path) exists; --force replaces it", exitCode: 73, json: common.json)
@@ -114,17 +116,20 @@ struct Conform: ParsableCommand {
       }
       let total = checks.count
       let isTerminal = isatty(2) == 1
+      let start = Date()
       let results = ConformanceRun(checks, seed: seed, width: lanes).results { done, result in
         if isTerminal { FileHandle.standardError.write(Data("\r\(done) of \(total)  \(result.id)    ".utf8)) }
       }
       if isTerminal { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
-      let made = ConformanceReport(storeType: type.storeType, checks: checks, results: results)
+      var made = ConformanceReport(storeType: type.storeType, checks: checks, results: results)
+      made.circumstances = .init(seed: seed, seconds: Date().timeIntervalSince(start), width: lanes)
       for path in report {
         let bytes: [UInt8]
         switch (path as NSString).pathExtension {
         case "json": bytes = try made.json()
         case "xml": bytes = Array(made.junit.utf8)
         case "html": bytes = Array(made.html.utf8)
+        case "notes": bytes = Array(made.notes.utf8)
         default: bytes = Array(made.text.utf8)
         }
         do { try Data(bytes).write(to: URL(fileURLWithPath: path)) } catch {

@@ -15,7 +15,7 @@ extension Conformance {
     ),
     (
       "CNV-09",
-      "pipes are the command’s, not the converter’s: CommandTests, “standard input and output stand for files”, compares both to the byte"
+      "pipes are the command’s, not the converter’s: CommandTests, “- stands for standard input and output”, compares both to the byte"
     ),
     (
       "CNV-12",
@@ -31,7 +31,6 @@ extension Conformance {
     ),
     ("MET-11", "the kit refuses entries with its own keys before a format sees them"),
     ("MET-14", "no trait says that metadata can be read at a cost that does not grow"),
-    ("LOD-08", "a format may supply values later, and none that is here does: there is nothing to compare"),
     ("CON-07", "whether threads race is told by a build with the thread sanitizer, which this is not"),
     ("CON-08", "the coordinator makes saves wait for each other; no format can undo that"),
     ("REM-10", "the kit's clean-up does not depend on the format's: there is nothing that could be left out"),

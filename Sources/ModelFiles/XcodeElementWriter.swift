@@ -1,9 +1,9 @@
 import AtomicStoreSPI
 import StoreCodecs
 
-/// The attributes of one element, to be written in the order that Xcode writes them in.
+/// The attributes of one element, in the order in which Xcode writes them.
 ///
-/// The orders are those of the model files that Xcode 4 to 16 left in public repositories; none contradicts another.
+/// The orders were derived from the model files of Xcode 4 to 16 in public repositories; none contradicts another.
 struct XcodeAttributes {
   struct Order {
     let names: [String]
@@ -59,10 +59,10 @@ struct XcodeAttributes {
 
   init(_ order: Order) { self.order = order }
 
-  /// Adds an attribute; the first of a name stands.
+  /// Adds an attribute; if the name occurs twice, the first one is kept.
   mutating func add(_ name: String, _ value: String?) {
     guard let value, !list.contains(where: { $0.name.utf8.elementsEqual(name.utf8) }) else { return }
-    // What Xcode is not known to write comes last, in the order of the file it came from.
+    // Attributes that Xcode is not known to write come last, in the order of the file.
     list.append((order.names.firstIndex(of: name) ?? order.names.count, name, value))
   }
 
@@ -82,7 +82,7 @@ struct XcodeAttributes {
 struct XcodeElementWriter {
   let bytes: ByteWriter
   private var depth = 0
-  /// Whether the last start tag lacks its end still: an element without children ends in it.
+  /// Whether the last start tag is not closed yet: an element without children is closed in it.
   private var isTagOpen = false
 
   init() {
@@ -106,7 +106,7 @@ struct XcodeElementWriter {
       }
       guard XMLText.canHold(value) else {
         throw PersistentStoreError(
-          .unsupportedByFormat, "the \(attribute) of a <\(name)> has a character that XML cannot hold")
+          .unsupportedByFormat, "the \(attribute) of a <\(name)> contains a character that XML cannot hold")
       }
       bytes.append(" ")
       bytes.append(attribute)
@@ -118,7 +118,7 @@ struct XcodeElementWriter {
     depth += 1
   }
 
-  /// Appends an attribute's text. Xcode, unlike most, leaves `>` as it is.
+  /// Appends an attribute's text. Like Xcode, it does not escape `>`.
   private func append(_ value: String) {
     var isFirst = true
     for piece in value.utf8.split(separator: 0x3E, omittingEmptySubsequences: false) {
@@ -153,15 +153,15 @@ struct XcodeElementWriter {
     end(name)
   }
 
-  /// Adds the elements among the extras as they stand, indented.
+  /// Adds the elements among the extras unchanged, with indentation.
   mutating func add(elements extras: [ModelExtra]) throws(PersistentStoreError) {
     for case .element(let text) in extras {
-      // It may come from a program: what is not XML would spoil the file.
+      // It may come from a program: invalid XML would damage the file.
       _ = try XMLElement.parse(Array(text.utf8).span)
       closeTag()
       let indent = String(repeating: " ", count: depth * 4)
       bytes.append(indent)
-      // Line breaks of the content itself are written as references, so these are layout.
+      // Line breaks in the content are written as character references, so these are layout.
       bytes.append(text.replacing("\n", with: "\n" + indent))
       bytes.append(byte: UInt8(ascii: "\n"))
     }

@@ -5,6 +5,8 @@ public enum HostileReader: String, CaseIterable, Sendable, CustomStringConvertib
   case modelArchive = "model-archive"
   case binaryPropertyList = "binary-plist"
   case csvStore = "csv-store"
+  case coreDataSQLite = "sqlite-store"
+  case coreDataBinary = "binary-store"
   case xmlPropertyList = "xml-plist"
   case predicate
   case objectURI = "object-uri"

@@ -1,3 +1,5 @@
+import AtomicStoreKit
+import BuiltInStoreFormats
 import Foundation
 
 extension HostileReader {
@@ -47,6 +49,8 @@ extension HostileReader {
           try folder("FriendInfo/FriendInfo.csvstore"), try folder("Company/Company.csvstore"),
         ]
       seeds += try damaged(".csv") + damaged(".csvstore")
+    case .coreDataBinary: seeds = [try Self.binaryStore(samples)]
+    case .coreDataSQLite: seeds = [try file("People/People.sqlite")] + (try damaged(".sqlite"))
     case .xmlPropertyList:
       seeds = [
         Array(Self.xmlList.utf8), try file("FriendInfo/FriendInfo.csvstore/metadata.plist"),
@@ -58,6 +62,14 @@ extension HostileReader {
     seeds += ProductShape.all.filter { $0.reader == self }.map(\.seed)
     if let corpus { seeds += publicFiles(corpus) }
     return seeds.filter { $0.count <= limit }
+  }
+
+  /// A sample as a binary store.
+  private static func binaryStore(_ samples: String) throws -> [UInt8] {
+    let path = NSTemporaryDirectory() + "seed-\(UUID().uuidString).binary"
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    _ = try StoreConverter(registry: .builtIn).convert(from: samples + "/FriendInfo/FriendInfo.xml", to: path)
+    return Array(try Data(contentsOf: URL(filePath: path)))
   }
 
   private func publicFiles(_ corpus: String) -> [[UInt8]] {
@@ -74,6 +86,8 @@ extension HostileReader {
     case .binaryPropertyList:
       return (files("plist") { _ in true } + files("mom") { _ in true }).filter { $0.starts(with: "bplist".utf8) }
     case .xmlPropertyList: return files("plist") { _ in true }.filter { $0.first == UInt8(ascii: "<") }
+    case .coreDataSQLite: return files("sqlite") { _ in true }
+    case .coreDataBinary: return files("binary") { _ in true }
     case .csvStore: return files("csv") { $0.hasSuffix(".csv") }
     case .predicate:
       let lines = (try? Data(contentsOf: URL(filePath: corpus + "/predicates_public.txt"))) ?? Data()

@@ -23,8 +23,8 @@ extension CSVStore {
     try staged.member(FolderMetadata.fileName).write(bytes)
   }
 
-  /// The file of an entity: its name, what file systems dislike percent-escaped, and told apart where some of them
-  /// would not tell letters' cases apart.
+  /// The file name of an entity: its name, with characters that file systems do not accept percent-encoded, made unique
+  /// for file systems that ignore case.
   private static func memberName(_ entity: String, _ taken: inout Set<String>) -> String {
     var stem = ""
     for scalar in entity.unicodeScalars {
@@ -52,16 +52,16 @@ extension CSVStore {
     guard full.count <= 1 else {
       throw PersistentStoreError(
         .unsupportedByFormat,
-        "a single CSV file holds one entity, and there are objects of "
+        "a single CSV file can contain one entity, but there are objects of "
           + full.map(\.name).joined(separator: ", "))
     }
     guard snapshot.metadata.entries.isEmpty else {
       throw PersistentStoreError(
         .unsupportedByFormat,
-        "a single CSV file has no place for metadata: \(snapshot.metadata.entries.keys.joined(separator: ", "))")
+        "a single CSV file cannot store metadata: \(snapshot.metadata.entries.keys.joined(separator: ", "))")
     }
     guard let entity = full.first ?? model.entities.first(where: { !$0.isAbstract }) else {
-      throw PersistentStoreError(.unsupportedByFormat, "the model has no entity with objects")
+      throw PersistentStoreError(.unsupportedByFormat, "the model does not have an entity with objects")
     }
     let file = try staged.file()
     if let foreign { return try saveForeign(foreign, entity, snapshot.nodes, to: file) }
@@ -69,7 +69,7 @@ extension CSVStore {
       throw PersistentStoreError(
         .unsupportedByFormat,
         "the relationship leads to \(slot.relationship?.destinationEntityName ?? ""), which a single "
-          + "file does not hold", at: StoreLocation(entity: entity.name, property: slot.name))
+          + "file does not contain", at: StoreLocation(entity: entity.name, property: slot.name))
     }
     _ = try Self.write(
       entity, named: wasUnnamed ? nil : entity.name, snapshot.nodes, ReferenceNumbers(of: snapshot.nodes),
@@ -79,7 +79,7 @@ extension CSVStore {
 
   // MARK: Our own files
 
-  /// - Parameter name: The entity's in a single file, which nothing else tells.
+  /// - Parameter name: The entity's name in a single file, which nothing else specifies.
   private static func write(
     _ entity: Entity, named name: String? = nil, _ nodes: NodeTable, _ references: ReferenceNumbers,
     in dialect: CSVDialect,
@@ -124,7 +124,7 @@ extension CSVStore {
   ) throws(PersistentStoreError) {
     let writer = ByteWriter { (bytes) throws(PersistentStoreError) in try file.write(bytes) }
     var cells = CellWriter(writer, dialect: foreign.dialect)
-    // The delimiter is found out from the first record: no other may stand there bare.
+    // The delimiter is detected from the first record: no other delimiter may occur in it unquoted.
     cells.quotesEveryDelimiter = true
     cells.defusesFormulas = foreign.isDefused
     let slots = try checkedSlots(of: foreign, entity, nodes)

@@ -2,13 +2,13 @@ import AtomicStoreSPI
 import FoundationEssentials
 import StoreCodecs
 
-/// Writes cells: quoted where they must be, and only there.
+/// Writes cells, quoted only if necessary.
 struct CellWriter {
   private let writer: ByteWriter
   private let delimiter: UInt8
-  /// Quotes a text also for the delimiters that other files have.
+  /// Whether to quote strings also because of other delimiters.
   var quotesEveryDelimiter = false
-  /// Puts an apostrophe before texts that a spreadsheet would run.
+  /// Whether to prefix an apostrophe to strings that a spreadsheet would run.
   var defusesFormulas = false
 
   init(_ writer: ByteWriter, dialect: CSVDialect) {
@@ -27,7 +27,7 @@ struct CellWriter {
     writer.append(bytes)
   }
 
-  /// A text's cell; the empty text is two quotes, since nothing at all is null.
+  /// Writes the cell of a string; the empty string is two quotes, since an empty cell is null.
   func append(utf8 bytes: Span<UInt8>) {
     let count = bytes.count
     if defusesFormulas, Formula.needsDefusing(bytes) { return appendQuoted(bytes, apostrophe: true) }

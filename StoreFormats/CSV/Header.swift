@@ -1,24 +1,24 @@
 import AtomicStoreSPI
 
-/// The first record of our own files: a column's name with what it holds.
+/// The first record of files written by the kit: the name and type of each column.
 ///
 /// `id:Reference`, in a single file `id:Reference Person`; `name:String`, `badge:Integer 16`, `department->Department`,
-/// `projects->>Project`, `tasks->>Project (ordered)`. In names `%`, `:`, `>` and `(` are percent-escaped.
+/// `projects->>Project`, `tasks->>Project (ordered)`. In names `%`, `:`, `>` and `(` are percent-encoded.
 enum Header {
-  /// The first column of every file of ours, and what such a file is known by. In a single file the entity follows: it
-  /// is called so whatever the file is.
+  /// The first column of every file written by the kit, by which such files are recognised. In a single file the entity
+  /// follows, so that it does not depend on the file name.
   static let identifier = "id:Reference"
-  /// Its end in a file whose texts are defused for spreadsheets.
+  /// The suffix in a file whose strings are protected against spreadsheets.
   private static let defusedMark = " (defused)"
 
   /// The first column.
   ///
-  /// - Parameter entity: The entity of a single file; nil in a folder, whose metadata say it.
+  /// - Parameter entity: The entity of a single file; nil in a directory, whose metadata specify it.
   static func identifier(entity: String?, isDefused: Bool) -> String {
     identifier + (entity.map { " " + escapedEntity($0) } ?? "") + (isDefused ? defusedMark : "")
   }
 
-  /// What a first column says; nil for one that is none of ours.
+  /// Parses a first column; nil if the kit did not write it.
   static func first(_ text: String) -> (entity: String?, isDefused: Bool)? {
     guard text.hasPrefix(identifier) else { return nil }
     var rest = text.dropFirst(identifier.count)
@@ -29,7 +29,7 @@ enum Header {
     return (name, isDefused)
   }
 
-  /// Only letters, digits and what is not ASCII stand bare: no delimiter, quote or blank.
+  /// Only letters, digits and non-ASCII characters are not encoded: no delimiter, quote or space.
   private static func escapedEntity(_ name: String) -> String {
     var bytes: [UInt8] = []
     for byte in name.utf8 {
@@ -68,7 +68,7 @@ enum Header {
   }
 
   private static let orderedMark = " (ordered)"
-  /// The sequence may mean something: the model was inferred from a store that does not say.
+  /// It is not known whether the order matters: the model was inferred from a store that does not specify it.
   private static let unknownOrderMark = " (order unknown)"
 
   static func text(_ slot: Slot) -> String {
@@ -81,7 +81,7 @@ enum Header {
     }
   }
 
-  /// A column of our own kind, or nil where the text is none.
+  /// Parses a column of the kit's form; nil if it is not one.
   static func property(_ text: String) -> PropertyDescription? {
     if let arrow = text.firstRange(of: "->") {
       guard let name = unescaped(text[..<arrow.lowerBound]), !name.isEmpty else { return nil }
@@ -137,8 +137,8 @@ enum Header {
   }
 }
 
-/// References as cells: an integer in digits, a string as `s:` and its text percent-escaped, so that a blank can
-/// separate several.
+/// References as cells: an integer in digits, a string as `s:` and its percent-encoded text, so that several can be
+/// separated by spaces.
 enum ReferenceText {
   static func append(_ text: String, to bytes: inout [UInt8]) {
     bytes.append(contentsOf: "s:".utf8)
@@ -155,7 +155,7 @@ enum ReferenceText {
     }
   }
 
-  /// The string of a reference in bytes that begin with `s:`; nil for a bad escape.
+  /// Decodes a string reference from bytes that begin with `s:`; nil for an invalid escape.
   static func string(_ bytes: Span<UInt8>) -> String? {
     guard bytes.count >= 2, bytes[0] == UInt8(ascii: "s"), bytes[1] == UInt8(ascii: ":") else { return nil }
     var result: [UInt8] = []

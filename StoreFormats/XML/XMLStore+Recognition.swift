@@ -1,8 +1,8 @@
 public import AtomicStoreSPI
 
 extension XMLStore {
-  /// Yes for `<database>` with `<databaseInfo>` in it, as far as the first bytes show; yes too for what begins as Core
-  /// Data's documents do and then breaks off or goes wrong, so that reading it tells where.
+  /// Returns `.yes` for `<database>` with `<databaseInfo>` in it, as far as the first bytes show; also for a document
+  /// that begins like Core Data's and is then truncated or damaged, so that reading reports the location.
   public static func recognize(_ probe: StoreProbe) -> Recognition {
     guard !probe.isFolder else { return .no }
     var scanner = ProbeScanner(probe.prefix)
@@ -35,15 +35,15 @@ extension XMLStore {
   }
 }
 
-/// Looks through the first bytes of a document without being strict about them.
+/// Scans the first bytes of a document leniently.
 private struct ProbeScanner {
   private var bytes: [UInt8]
   private var index = 0
-  /// Whether a document type declaration said `database` and Core Data's address.
+  /// Whether a document type declaration has the name `database` and Core Data's address.
   private(set) var namesDatabase = false
 
   init(_ prefix: [UInt8]) {
-    // In UTF-16 every second byte of the letters that matter here is zero.
+    // In UTF-16, every second byte of the relevant letters is zero.
     let isWide =
       prefix.starts(with: [0xFF, 0xFE]) || prefix.starts(with: [0xFE, 0xFF])
       || prefix.starts(with: [UInt8(ascii: "<"), 0x00]) || prefix.starts(with: [0x00, UInt8(ascii: "<")])
@@ -75,7 +75,7 @@ private struct ProbeScanner {
     return true
   }
 
-  /// Goes behind the word; to the end where it does not come.
+  /// Skips past the word; to the end if it does not occur.
   mutating func skip(past word: StaticString) -> Bool {
     while index < bytes.count {
       if skip(word) { return true }

@@ -120,7 +120,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     #expect(text.contains("```text\n" + lines.joined(separator: "\n") + "\n```"), "\(lines.joined(separator: "\n"))")
   }
 
-  @Test("metadata is asked for before load, and a failed load ends with willRemove and no coordinator")
+  @Test("metadata is read before load, and a failed load ends with willRemove and no coordinator")
   func failedLoad() throws {
     let folder = try Folder()
     let journal = LinesStore.Journal()
@@ -136,7 +136,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     #expect(journal.all.suffix(4) == ["init", "metadata", "load", "willRemove nil"])
   }
 
-  @Test("a coordinator that goes tells its stores, once, without itself")
+  @Test("a coordinator that is deallocated notifies its stores, once, without itself")
   func deallocation() throws {
     let folder = try Folder()
     let journal = LinesStore.Journal()
@@ -151,7 +151,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     #expect(folder.names.isEmpty)
   }
 
-  @Test("a format supplies a value on first read, and is asked once")
+  @Test("a format supplies a value on first read, and is called once")
   func deferredValues() throws {
     let folder = try Folder()
     let journal = LinesStore.Journal()
@@ -222,7 +222,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     }
   }
 
-  @Test("a save that fails keeps what it asked for")
+  @Test("a save that fails keeps the deferred values it requested")
   func askedOnce() throws {
     try store("yes", ["fail": "save"]) { coordinator, store, journal in
       for _ in 0..<3 {
@@ -234,7 +234,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     }
   }
 
-  @Test("a format that writes deferred values by itself is asked for none, and they go on being deferred")
+  @Test("a format that writes deferred values itself is not asked for any, and they remain deferred")
   func carried() throws {
     try store("carry") { coordinator, store, journal in
       try coordinator.save(store, changes: StoreChanges(updated: [change("Anna", of: 1)]))
@@ -247,7 +247,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     }
   }
 
-  @Test("a fetch runs over columns unless it asks for the one that is deferred")
+  @Test("a fetch runs over columns unless it reads the deferred one")
   func columns() throws {
     try store("yes") { (coordinator, store, journal) throws in
       let context = ManagedObjectContext(coordinator)
@@ -269,7 +269,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
   }
 }
 
-@Suite("What lies at the path") struct PlaceTests {
+@Suite("What is at the path") struct PlaceTests {
   @Test("a missing path gets a reservation, which goes when the store is removed unsaved")
   func reservation() throws {
     let folder = try Folder()
@@ -398,7 +398,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     #expect(folder.names == ["bad.lines", "good.lines"])
   }
 
-  @Test("a file that somebody else changed is not overwritten")
+  @Test("a file that another program changed is not overwritten")
   func changedOnDisk() throws {
     let folder = try Folder()
     let coordinator = try coordinator()
@@ -493,7 +493,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
   }
 
   @Test(
-    "what is no URI of an object is nil",
+    "a string that is not the URI of an object gives nil",
     arguments: [
       "", "x-coredata://", "x-coredata:///Person/tABC", "http://a/b/p1",
       "x-coredata://00000000-0000-0000-0000-000000000000/Person/p01",

@@ -94,7 +94,7 @@ struct CarefulStore: AtomicStore {
   }
 }
 
-@Suite("Leave to lose one thing is no leave to lose another") struct DeclaredLossTests {
+@Suite("Permission to lose one thing is not permission to lose another") struct DeclaredLossTests {
   static let model = ModelDescription(entities: [
     EntityDescription(
       name: "Person",
@@ -130,7 +130,7 @@ struct CarefulStore: AtomicStore {
     return try converter.convert(store, to: folder("target.forgetful"))
   }
 
-  @Test("the loss that was declared is told, and explains its difference")
+  @Test("the declared loss is reported, and explains its difference")
   func declared() throws {
     let folder = try Folder()
     let report = try convert(in: folder, losing: "nothing", allowsLoss: true)
@@ -146,7 +146,7 @@ struct CarefulStore: AtomicStore {
   }
 
   @Test(
-    "what else is lost is found, and nothing takes the target's place",
+    "any other loss is detected, and the target is not replaced",
     arguments: [("object", "Person/4"), ("value", "Person/2.name"), ("entry", "note")])
   func undeclared(_ lost: String, _ words: String) throws {
     let folder = try Folder()
@@ -160,12 +160,56 @@ struct CarefulStore: AtomicStore {
     #expect(folder.names == ["source.careful"])
   }
 
-  @Test("a friend that is gone is another loss than the order of those who stay")
+  @Test("a removed friend is a different loss than the order of the remaining ones")
   func member() throws {
     let folder = try Folder()
     #expect(throws: StoreConverter.VerificationError.self) {
       try convert(in: folder, losing: "friend", allowsLoss: true)
     }
     #expect(folder.names == ["source.careful"])
+  }
+
+  @Test(
+    "a save that is verified finds what the format loses, and the old store stays",
+    arguments: [("value", "Person/2.name"), ("object", "Person/4"), ("entry", "note"), ("nothing", nil)])
+  func verifiedSave(_ lost: String, _ words: String?) throws {
+    let folder = try Folder()
+    let path = folder("store.forgetful")
+    func bytes() throws -> Data { try Data(contentsOf: URL(filePath: path)) }
+    var registry = StoreRegistry()
+    try registry.register(ForgetfulStore.self)
+    let known = registry
+    func open(_ lost: String) throws -> (PersistentStoreCoordinator, PersistentStore) {
+      let coordinator = PersistentStoreCoordinator(
+        managedObjectModel: try ManagedObjectModel(Self.model), registry: known)
+      let store = try coordinator.addPersistentStore(
+        type: "Forgetful", at: path, options: ["lose": lost])
+      return (coordinator, store)
+    }
+    let people = ["Ada", "Bob", "Cyd", "Dan"].map { ManagedObjectSnapshot(entity: 0, values: [0: .string($0)]) }
+    let (first, old) = try open("nothing")
+    try old.setMetadata(["note": "kept"])
+    try first.save(old, changes: StoreChanges(inserted: people))
+    try first.remove(old)
+    let before = try bytes()
+
+    let (coordinator, store) = try open(lost)
+    coordinator.verifiesSaves = true
+    var changed = ManagedObjectSnapshot(entity: 0, values: [0: .string("Eve")])
+    changed.reference = .integer(1)
+    let changes = StoreChanges(updated: [changed])
+    guard let words else {
+      try coordinator.save(store, changes: changes)
+      #expect(try bytes() != before)
+      return
+    }
+    let error = #expect(throws: PersistentStoreError.self) { try coordinator.save(store, changes: changes) }
+    #expect(error?.code == .unsupportedByFormat)
+    #expect(error?.message.contains(words) == true && error?.message.contains("Forgetful") == true, "\(error as Any)")
+    #expect(try bytes() == before && folder.names == ["store.forgetful"])
+    // Without, it would be lost.
+    coordinator.verifiesSaves = false
+    try coordinator.save(store, changes: changes)
+    #expect(try bytes() != before)
   }
 }

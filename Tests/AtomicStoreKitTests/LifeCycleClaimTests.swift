@@ -112,7 +112,7 @@ import Testing
     #expect(names == [.string("Ada"), .string("Eve")])
   }
 
-  @Test("once the nodes are registered the format is not asked: fetches and objects are the kit's")
+  @Test("once the nodes are registered the format is not called: the kit fetches and creates objects")
   func fetchesAreTheKits() throws {
     let folder = try Folder()
     let journal = LinesStore.Journal()
@@ -134,7 +134,7 @@ import Testing
     }
   }
 
-  @Test("what hangs on a node is let go with the node")
+  @Test("the payload of a node is released with the node")
   func payload() throws {
     let folder = try Folder()
     let coordinator = try plainCoordinator()

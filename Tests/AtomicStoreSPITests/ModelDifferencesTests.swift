@@ -16,7 +16,7 @@ import Testing
     #expect(try differences(everything: everything) { _ in } == [])
   }
 
-  @Test("a type, a cardinality and an order are told at the entity that declares them, once")
+  @Test("a type, a cardinality and an order are reported once, at the entity that declares them")
   func kinds() throws {
     #expect(
       try differences { $0.edit("Person", attribute: "age") { $0.type = .integer32 } } == [
@@ -30,7 +30,7 @@ import Testing
         == ["Department.staff: ordered to-many Employee → to-many Employee"])
   }
 
-  @Test("entities and properties that only one side has are told with the side")
+  @Test("entities and properties that only one side has are reported with the side")
   func sides() throws {
     let found = try differences {
       $0.entities.append(EntityDescription(name: "Course"))
@@ -47,7 +47,7 @@ import Testing
       ])
   }
 
-  @Test("a moved entity is told of, with what it then lacks")
+  @Test("a moved entity is reported, with what it then lacks")
   func moved() throws {
     let found = try differences {
       let employee = $0.entities[1].subentities.removeLast()

@@ -275,7 +275,7 @@ struct ModelProblemsTests {
       })
   }
 
-  @Test("each contradiction is found, with its code, its severity and its place", arguments: cases)
+  @Test("each contradiction is found, with its code, its severity and its location", arguments: cases)
   func isFound(_ one: Case) throws {
     let problems = one.model.problems()
     let found = problems.filter { $0.code == one.code && $0.severity == one.severity }

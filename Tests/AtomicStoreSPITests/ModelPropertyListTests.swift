@@ -31,11 +31,11 @@ import Testing
   }
 
   static let wrong: [(PropertyListValue, PersistentStoreError.Code, String)] = [
-    ("text", .malformed, "model is no dictionary"),
+    ("text", .malformed, "model is not a dictionary"),
     ([:], .malformed, "model.formatVersion is missing"),
-    (["formatVersion": 2], .unsupportedVersion, "form 2"),
+    (["formatVersion": 2], .unsupportedVersion, "format version 2"),
     (["formatVersion": 1, "news": 1], .unsupportedVersion, "news"),
-    (["formatVersion": 1, "entities": 5], .malformed, "model.entities is no array"),
+    (["formatVersion": 1, "entities": 5], .malformed, "model.entities is not an array"),
     (["formatVersion": 1, "entities": [[:]]], .malformed, "model.entities[0].name is missing"),
     (
       ["formatVersion": 1, "entities": [["name": "E", "properties": [["name": "a", "type": "Int"]]]]],

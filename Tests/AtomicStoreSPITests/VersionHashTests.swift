@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Version hashes")
 struct VersionHashTests {
-  @Test("the hash of each entity is the one that Apple's software gave it", arguments: VersionHashVector.all)
+  @Test("the hash of each entity is the one that Apple's software computed", arguments: VersionHashVector.all)
   func vectors(_ vector: VersionHashVector) throws {
     let model = try vector.model()
     let entity = try #require(model.entity(named: vector.entity))

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite("How often memory is asked for") struct AllocationTests {
+@Suite("Number of memory allocations") struct AllocationTests {
   /// By step, the most for each object: in a release build, and without the optimiser, which takes most of it away. A
   /// text or a box made for each value would add one at least.
   static let bounds: [String: (release: Double, debug: Double)] = [

@@ -94,7 +94,7 @@ private final class Installation {
     #expect(try installation.run("--help").output.contains("conform"))
   }
 
-  @Test("a program with formats of its own asks for one that has them too")
+  @Test("a program with its own formats requires a conform program that has them too")
   func ownFormats() {
     let program = ConformProgram(executable: "/opt/bin/jsonlines", searchPath: "/a::b:/c", hasOwnFormats: true)
     #expect(

@@ -36,7 +36,7 @@ import Testing
     Bad("conform --type XML --plugin missing.so --only VAL-07", 66, "missing.so"),
   ]
 
-  @Test("what cannot be run as asked is refused, and nothing is written", arguments: bad)
+  @Test("an invalid request is refused, and nothing is written", arguments: bad)
   func refused(_ bad: Bad) throws {
     let folder = try Folder()
     let result = try Command.run(arguments: bad.arguments, in: folder.path)
@@ -45,7 +45,7 @@ import Testing
     #expect(folder.names.isEmpty)
   }
 
-  @Test("one check is run with the seed that was given, and all reports tell of it")
+  @Test("one check is run with the given seed, and all reports contain it")
   func one() throws {
     let folder = try Folder()
     // As the command that a failure names, and with reports.

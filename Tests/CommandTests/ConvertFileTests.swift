@@ -57,7 +57,7 @@ import Testing
   }
 
   @Test(
-    "a new result is no wider than its source, unless --default-permissions asks for it",
+    "a new result does not have wider permissions than its source, unless --default-permissions is given",
     arguments: ["a.plist", "a.csvstore"])
   func permissions(_ name: String) throws {
     let folder = try Folder()

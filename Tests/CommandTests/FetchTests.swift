@@ -24,7 +24,7 @@ import Testing
     #expect(json?.count == 2)
   }
 
-  @Test("rows are counted, grouped, and chosen by what a group comes to")
+  @Test("rows are counted, grouped, and filtered by aggregates of the group")
   func groups() throws {
     let counted = try Command.run("fetch", Command.company, "--entity", "Employee", "--count")
     #expect(counted.output == "6\n")
@@ -69,7 +69,7 @@ import Testing
   static let longPath = String(repeating: "manager.", count: 400) + "name"
 
   @Test(
-    "what cannot be asked is refused with the reason and exit code 64",
+    "an invalid request is refused with the reason and exit code 64",
     arguments: [
       (["--entity", "Employe"], "did you mean 'Employee'"),
       (["--entity", "Employee", "--where", "nmae == 1"], "did you mean 'name'"),
@@ -78,8 +78,8 @@ import Testing
       (["--entity", "Employee", "--sort", "department"], "no order"),
       (["--entity", "Employee", "--limit=-1"], "--limit"),
       (["--entity", "Employee", "--where", "projects == 1"], "ANY"),
-      (["--entity", "Employee", "--limit", "-1"], "--limit takes 0 or more, not -1"),
-      (["--entity", "Employee", "--offset", "-1"], "--offset takes 0 or more, not -1"),
+      (["--entity", "Employee", "--limit", "-1"], "--limit must be 0 or more, not -1"),
+      (["--entity", "Employee", "--offset", "-1"], "--offset must be 0 or more, not -1"),
       (["--entity", "Employee", "--columns", ""], "--columns"),
       (["--entity", "Employee", "--columns", ","], "--columns"),
       (["--entity", "Employee", "--columns", "name,,badge"], "--columns"),
@@ -115,7 +115,7 @@ import Testing
     try Data("sku,qty\na,4\nb,6\nc,7\n".utf8).write(to: URL(filePath: folder("p.csv")))
     let refused = try Command.run("fetch", folder("p.csv"), "--entity", "p", "--where", "qty > 5")
     #expect(
-      refused.code == 64 && refused.errors.contains("'qty' is a text")
+      refused.code == 64 && refused.errors.contains("'qty' is a string")
         && refused.errors.contains("CAST(qty, \"NSNumber\")"), "\(refused.errors)")
     let found = try Command.run(
       "fetch", folder("p.csv"), "--entity", "p", "--where", "CAST(qty, 'NSNumber') > 5", "--columns", "sku", "--format",
@@ -124,7 +124,7 @@ import Testing
     let converted = try Command.run(
       "convert", folder("p.csv"), folder("q.plist"), "--entity", "p", "--where", "qty > 5")
     #expect(
-      converted.code == 64 && converted.errors.contains("--where: ") && converted.errors.contains("'qty' is a text"),
+      converted.code == 64 && converted.errors.contains("--where: ") && converted.errors.contains("'qty' is a string"),
       "\(converted.errors)")
     #expect(folder.names == ["p.csv"])
   }
@@ -153,7 +153,7 @@ import Testing
     #expect(result.errors.contains("SUBQUERY(department.employees"))
   }
 
-  @Test("a column may stand twice where there are no keys")
+  @Test("a column may be repeated if the format has no keys")
   func twice() throws {
     let csv = try Command.run(
       "fetch", Command.company, "--entity", "Employee", "--columns", "badge,badge", "--where", "badge == 1001",
@@ -161,7 +161,7 @@ import Testing
     #expect(csv.output == "badge,badge\n1001,1001\n")
   }
 
-  @Test("a limit of 0 is no rows, whatever is asked for")
+  @Test("a limit of 0 means no rows, with every output format")
   func noRows() throws {
     func output(_ more: String...) throws -> String {
       try Command.run(arguments: ["fetch", Command.company, "--entity", "Employee", "--limit", "0"] + more).output
@@ -182,7 +182,7 @@ import Testing
   }
 
   @Test(
-    "cells are quoted where they must be: an empty text, commas, quotes, lines, blanks at an end; JSON escapes what breaks lines"
+    "cells are quoted where necessary: an empty string, commas, quotes, line breaks, leading or trailing spaces; JSON escapes line separators"
   )
   func quoting() throws {
     let folder = try Folder()
@@ -212,7 +212,7 @@ import Testing
     #expect(lines.count == 10 && lines[2] == "{\"text\":\"say \\\"x\\\"\"}")
   }
 
-  @Test("a predicate is checked and printed in full; a refused one points at its column")
+  @Test("a predicate is checked and printed in full; an error has its column")
   func predicate() throws {
     let good = try Command.run("predicate", "a=1 && b contains[CD] 'x'")
     #expect(good.code == 0)

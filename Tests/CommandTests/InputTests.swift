@@ -20,7 +20,7 @@ import Testing
     try Command.run(arguments: arguments.map { $0 == "PATH" ? path : $0 }, input: input, in: folder.path)
   }
 
-  @Test("what is not there is 66 for whoever reads, with and without an extension", arguments: files)
+  @Test("a missing file is exit code 66 in every command, with and without an extension", arguments: files)
   func missing(_ arguments: [String]) throws {
     let folder = try Folder()
     try FileManager.default.createSymbolicLink(atPath: folder("loop"), withDestinationPath: "loop")
@@ -71,11 +71,11 @@ import Testing
     let shown = try Command.run("model", "show", "-", input: model)
     #expect(shown.code == 0 && shown.output.contains("Manager: Employee\n"), "\(shown.errors)")
     let changed = try Command.run("metadata", "set", "-", "k", "v", input: model)
-    #expect(changed.code == 64 && changed.errors.contains("name a file"))
+    #expect(changed.code == 64 && changed.errors.contains("specify a file"))
     #expect(try Command.run("predicate", "--file", "-", input: Data([0xFF])).code == 65)
   }
 
-  @Test("errors in what came by standard input name it, not a file that nobody knows", arguments: [[], ["--json"]])
+  @Test("errors in standard input name it, not a file that the user does not know", arguments: [[], ["--json"]])
   func named(_ more: [String]) throws {
     let bytes = try Data(contentsOf: URL(filePath: Command.company)).prefix(2000)
     let work = try Folder()
@@ -102,7 +102,7 @@ import Testing
   }
 
   @Test(
-    "an entity that is not there is 64 for whoever asks, with those that are",
+    "an unknown entity is exit code 64 in every command, with the existing entities listed",
     arguments: [
       ["dump", Command.company, "--entity", "Employe"], ["fetch", Command.company, "--entity", "Employe"],
       ["convert", Command.company, "new.xml", "--entity", "Employe"],

@@ -39,7 +39,7 @@ import Testing
   }
 
   @Test(
-    "a number that cannot be held is refused, and the store stays as it is",
+    "a number out of range is refused, and the store is not changed",
     arguments: [
       ("integer", "18446744073709551616"), ("integer", "-9223372036854775809"), ("integer", "1.0"), ("real", "1e400"),
       ("real", "-1e400"), ("real", "1e-400"),
@@ -53,7 +53,7 @@ import Testing
   }
 
   @Test(
-    "reals are taken as they are, zero and the largest too",
+    "reals are stored exactly, including zero and the largest",
     arguments: ["0.0", "-0.0", "1.7976931348623157e+308", "5e-324", "inf"])
   func reals(_ text: String) throws {
     let folder = try Folder()

@@ -67,7 +67,7 @@ import Testing
     #expect(folder.names == ["C.xcdatamodel", "D.xcdatamodeld"])
   }
 
-  @Test("a store is read with a model of other hashes only where that is asked for")
+  @Test("a store is read with a model of other hashes only with the option for it")
   func ignoring() throws {
     let folder = try Folder()
     #expect(try Command.run("convert", Command.samples + "/FriendInfo/FriendInfo.csvstore", folder("f.xml")).code == 0)
@@ -102,13 +102,21 @@ import Testing
     try FileManager.default.createDirectory(atPath: folder("models"), withIntermediateDirectories: true)
     try FileManager.default.moveItem(
       atPath: folder("FriendInfo.xcdatamodeld"), toPath: folder("models") + "/FriendInfo.xcdatamodeld")
+    // A store that carries its model is read by that.
+    let own = try Command.run("inspect", folder("f.xml"), "--model", folder("models"))
+    #expect(own.code == 0 && own.errors.contains("the model is the store's own"), "\(own.errors)")
+    var store = try String(contentsOfFile: folder("f.xml"), encoding: .utf8)
+    let start = try #require(store.range(of: "<key>AtomicStoreModel</key>")).lowerBound
+    let end = try #require(store.range(of: "<key>NSStoreModelVersionHashes</key>")).lowerBound
+    store.removeSubrange(start..<end)
+    try Data(store.utf8).write(to: URL(filePath: folder("f.xml")))
     let near = try Command.run("inspect", folder("f.xml"), "--model", folder("models"))
     #expect(
       near.code == 65 && near.errors.contains("none of the 1 models")
         && near.errors.contains("FriendInfo.xcdatamodel: "), "\(near.errors)")
   }
 
-  @Test("a store stands for the model that it carries, alone and in a search")
+  @Test("a store can be used as the model that it carries, alone and in a search")
   func stores() throws {
     let folder = try Folder()
     try FileManager.default.copyItem(atPath: Command.company, toPath: folder("a.xml"))
@@ -118,13 +126,17 @@ import Testing
     }
   }
 
-  @Test("inspect says what a model file is, and names the next command", arguments: ["model", "version", "mapping"])
+  @Test("inspect says what a model file is, and names the next command", arguments: ["model", "version", "mapping", "current"])
   func inspected(_ kind: String) throws {
     let folder = try Folder()
     let path: String
     switch kind {
     case "model": path = Self.company
     case "version": path = Self.friends + "/FriendInfo.xcdatamodel"
+    case "current":
+      path = folder(".xccurrentversion")
+      try Data("<plist version=\"1.0\"><dict><key>_XCCurrentVersionName</key><string>A</string></dict></plist>".utf8)
+        .write(to: URL(filePath: path))
     default:
       path = folder("xcmapping.xml")
       let text = """

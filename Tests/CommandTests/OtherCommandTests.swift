@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @Suite("atomicstore's other commands") struct OtherCommandTests {
-  @Test("inspect tells types, counts and metadata, as text and as JSON")
+  @Test("inspect prints types, counts and metadata, as text and as JSON")
   func inspect() throws {
     let text = try Command.run("inspect", Command.company)
     #expect(text.code == 0 && text.output.contains("Employee") && text.output.contains("Übersee & Söhne"))
@@ -135,14 +135,14 @@ import Testing
     #expect(try Command.run("model", "show", Command.samples + "/Damaged/not-a-store.xml").code == 65)
   }
 
-  @Test("formats lists what there is")
+  @Test("formats lists all formats")
   func formats() throws {
     let list = try #require(try Command.run("formats", "--json").json() as? [[String: Any]])
     #expect(list.compactMap { $0["type"] as? String } == ["BinaryPropertyList", "CSV", "XML"])
     #expect(try Command.run("formats").output.contains("--read-option key=…"))
   }
 
-  @Test("a reader that goes away is no error")
+  @Test("a closed pipe is not an error")
   func brokenPipe() throws {
     let process = Process()
     process.executableURL = URL(filePath: "/bin/sh")

@@ -33,14 +33,14 @@ enum BadPlugin {
     return path
   }
 
-  @Test("what is no library is refused, with the reason")
+  @Test("a file that is not a library is refused, with the reason")
   func noLibrary() throws {
     let folder = try Self.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
     try Data("hello".utf8).write(to: URL(fileURLWithPath: folder + "/text.so"))
     for (path, code, word) in [
-      (folder + "/missing.so", 66, "no such plug-in"), (folder + "/text.so", 65, "no dynamic library"),
-      (folder, 65, "a plug-in is a file"),
+      (folder + "/missing.so", 66, "the plug-in does not exist"), (folder + "/text.so", 65, "not a dynamic library"),
+      (folder, 65, "a plug-in must be a file"),
     ] {
       let result = try Command.run("formats", "--plugin", path)
       #expect(result.code == Int32(code), "\(result.errors)")
@@ -84,7 +84,7 @@ enum BadPlugin {
   ]
 
   @Test(
-    "what does not fit is refused with both sides named, before it is asked for its formats",
+    "an incompatible plug-in is refused with both sides named, before its formats are registered",
     .enabled(if: BadPlugin.compiler != nil), arguments: bad)
   func refusals(_ name: String, _ source: String, _ word: String) throws {
     let folder = try Self.folder()
@@ -220,7 +220,7 @@ enum BadPlugin {
       let listed = try Command.run(arguments: ["formats"], environment: ["XDG_DATA_HOME": folder + "/data"])
       #expect(
         listed.code == 0 && listed.output.contains("left out: \(plugin)"), "\(length): \(listed.code) \(listed.output)")
-      #expect(listed.output.contains(length < 4 ? "no dynamic library" : "cut short"), "\(length): \(listed.output)")
+      #expect(listed.output.contains(length < 4 ? "not a dynamic library" : "truncated"), "\(length): \(listed.output)")
       #expect(try Command.run("formats", "--plugin", plugin).code == 65)
     }
     // Headers that tell of more than there can be.
@@ -269,7 +269,7 @@ enum BadPlugin {
   }
 
   @Test(
-    "each kind of package has the sample's frame and records of its own",
+    "each kind of package has the sample's structure and its own records",
     arguments: [
       ("text", "LineWriter.swift", "layout | one file"), ("binary", "RecordWriter.swift", "layout | one file"),
       ("folder", "ObjectLine.swift", "layout | a directory"),

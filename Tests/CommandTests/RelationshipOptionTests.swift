@@ -20,7 +20,8 @@ import Testing
     return path
   }
 
-  @Test("one edited cell: inspect counts it, everything else refuses it with both places, and the option mends it")
+  @Test(
+    "one edited cell: inspect counts it, all other commands refuse it with both locations, and the option repairs it")
   func contradiction() throws {
     let folder = try Folder()
     let path = try edited(folder)

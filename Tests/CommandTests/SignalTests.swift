@@ -11,7 +11,7 @@ import Testing
     #expect(work.names.isEmpty)
   }
 
-  @Test("a signal that whoever started it ignores does not stop it", arguments: [(SIGHUP, "HUP"), (SIGINT, "INT")])
+  @Test("a signal that the parent process ignores does not stop it", arguments: [(SIGHUP, "HUP"), (SIGINT, "INT")])
   func ignored(_ signal: Int32, _ name: String) throws {
     let work = try Folder()
     let running = try RunningCommand(

@@ -39,7 +39,9 @@ import Testing
     return checks.map { ($0, ConformanceRun($0).results()) }
   }()
 
-  @Test("what breaks is told as what it is, on its own check, and the next check is run", arguments: breakers.indices)
+  @Test(
+    "each kind of failure is reported as such, on its own check, and the next check is run", arguments: breakers.indices
+  )
   func pinned(_ place: Int) throws {
     let breaker = Self.breakers[place]
     let results = try #require(Self.run?.results)
@@ -51,7 +53,7 @@ import Testing
     #expect(next.id == "REG-02" && next.outcome == .passed)
   }
 
-  @Test("a run with one of them is no success, and counts each as what it is")
+  @Test("a run with one of them is not a success, and counts each by its kind")
   func counted() throws {
     let run = try #require(Self.run)
     let report = ConformanceReport(storeType: "Calm", checks: run.checks, results: run.results)
@@ -88,7 +90,7 @@ import Testing
     #expect(result.outcome == .blocked && result.reason?.contains("the machine is too slow") == true, "\(result)")
   }
 
-  @Test("a check whose worker is lost ends with it, is tried once more, and then told as blocked")
+  @Test("a check whose worker is lost ends with it, is tried once more, and then reported as blocked")
   func lost() throws {
     let result = try Harness.check("OWN-21").outcome()
     #expect(result.outcome == .blocked && result.reason?.contains("worker process ended") == true, "\(result.outcome)")

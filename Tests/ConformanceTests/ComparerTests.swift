@@ -188,7 +188,7 @@ struct GraphPlant: Sendable, CustomTestStringConvertible {
     #expect(try one.differences(from: Self.text(other) { .integer(Int64(4 - $0)) }).isEmpty)
   }
 
-  @Test("decimals that are worth the same are told apart by their digits")
+  @Test("decimals that are numerically equal are distinguished by their digits")
   func decimals() throws {
     var other = Self.graph
     let short = DecimalNumber(mantissa: 15, exponent: -1)
@@ -197,7 +197,7 @@ struct GraphPlant: Sendable, CustomTestStringConvertible {
     #expect(try !Self.text(Self.graph).differences(from: Self.text(other)).isEmpty)
   }
 
-  @Test("references that look like others are told apart")
+  @Test("references that look alike are distinguished")
   func references() throws {
     let all: [ReferenceObject] = [
       .integer(1), .string("1"), .string("+1"), .string("01"), .string("\"1\""), .string("1 | Thing/2"), .string("é"),
@@ -214,7 +214,7 @@ struct GraphPlant: Sendable, CustomTestStringConvertible {
     #expect(one != two)
   }
 
-  @Test("properties whose names Swift takes for one are two")
+  @Test("properties whose names are equal strings in Swift are two properties")
   func propertyNames() throws {
     var one = GraphText()
     var other = GraphText()

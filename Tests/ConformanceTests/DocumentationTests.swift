@@ -2,7 +2,7 @@ import AtomicStoreConformance
 import Foundation
 import Testing
 
-@Suite("The documentation tells what is there") struct DocumentationTests {
+@Suite("The documentation matches the code") struct DocumentationTests {
   static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
 
@@ -23,7 +23,7 @@ import Testing
   }
 
   @Test(
-    "each snippet of an article stands in the samples that are built, and each of the samples is quoted",
+    "each snippet of an article is in the samples that are built, and each of the samples is quoted",
     arguments: [
       ("AtomicStoreSPI/AtomicStoreSPI.docc/WritingAFormat.md", ["SampleStores/JSONLines"], 9),
       (
@@ -69,7 +69,7 @@ import Testing
     }
   }
 
-  @Test("every rule of the catalogue is told apart: none is there twice, none is both there and left out")
+  @Test("every rule of the catalogue is unique: none is listed twice, none is both listed and left out")
   func catalogue() {
     let ids = Conformance.catalogue.map(\.id)
     #expect(Set(ids).count == ids.count)

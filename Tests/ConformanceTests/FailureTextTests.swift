@@ -76,7 +76,7 @@ import Testing
     #expect(first.explanation?.actual == again.explanation?.actual)
   }
 
-  @Test("a test program that is asked for one check runs that; asked for one that is not there, it runs all")
+  @Test("a test program runs the one check that was requested; if that does not exist, it runs all")
   func asked() {
     let all = Conformance.catalogue
     #expect(ConformanceFilter.asked(of: all, named: "VAL-07").map(\.id) == ["VAL-07"])

@@ -58,7 +58,7 @@ extension Harness {
     #expect(outcome.caught == 1 && outcome.deadChecks.isEmpty && outcome.unknownFaults.isEmpty && outcome.isSuccess)
   }
 
-  @Test("a fault that nobody catches survives, and its check is dead")
+  @Test("a fault that no check catches survives, and its check is dead")
   func survivor() throws {
     let finding = try finding("ownHarmless")
     #expect(finding.missedBy == ["OWN-02"] && finding.caughtBy.isEmpty && finding.brokenIn.isEmpty && !finding.isSound)
@@ -86,7 +86,7 @@ extension Harness {
     #expect(finding.caughtBy == ["OWN-06"] && finding.tried == 3 && finding.unrelated.count >= 2 && !finding.isSound)
   }
 
-  @Test("a fault that a check names and that cannot be planted is told, as is one that is asked for and not there")
+  @Test("a fault that a check names and that cannot be planted is reported, as is a requested one that does not exist")
   func unknown() {
     #expect(Self.all.unknownFaults.filter { $0.hasPrefix("own") } == ["ownUnheardOf"])
     let asked = ConformanceSelfTest.run(in: [Harness.subject], [], Harness.selfTestFaults, faults: ["noSuchFault"])

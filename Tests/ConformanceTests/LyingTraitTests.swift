@@ -76,6 +76,9 @@ extension Harness {
     },
     // As they say.
     fault("honestSpecialFloats", { $0.keepsSpecialFloats = false }, saved: refuse { hasValue($0, isSpecial) }),
+    fault(
+      "honestDecimals", { $0.keepsDecimals = false },
+      saved: refuse { hasValue($0) { if case .decimal = $0 { true } else { false } } }),
     fault("honestEmpty", { $0.keepsNilApartFromEmpty = false }, saved: refuse { hasValue($0) { $0 == .string("") } }),
     fault(
       "honestOrder", { $0.keepsOrder = false },
@@ -104,7 +107,7 @@ extension Harness {
   ]
 }
 
-@Suite("Traits are held to what they say", .enabled(if: Harness.isReady)) struct LyingTraitTests {
+@Suite("Declared traits are verified", .enabled(if: Harness.isReady)) struct LyingTraitTests {
   struct Lie: Sendable, CustomTestStringConvertible {
     var trait: String
     var fault: String
@@ -133,8 +136,10 @@ extension Harness {
     Lie(trait: "references", fault: "deniesAllReferences", check: "TRA-06"),
     Lie(trait: "references", fault: "numbersOnly", check: "TRA-06"),
     Lie(trait: "layout", fault: "tellsOtherLayout", check: "TRA-07"),
-    Lie(trait: "canWrite", fault: "deniesWriting", check: "TRA-08"),
-    Lie(trait: "canWrite", fault: "cannotWrite", check: "TRA-08"),
+    Lie(trait: "writes", fault: "deniesWriting", check: "TRA-08"),
+    Lie(trait: "writes", fault: "cannotWrite", check: "TRA-08"),
+    Lie(trait: "keepsDecimals", fault: "deniesDecimals", check: "TRA-09"),
+    Lie(trait: "keepsDecimals", fault: "decimalViaDouble", check: "TRA-09"),
   ]
 
   @Test("a trait that denies what works, or promises what does not, is found", arguments: lies)
@@ -147,7 +152,7 @@ extension Harness {
     "a gap that is declared, and refused or left out as declared, is verified",
     arguments: [
       ("VAL-08", "honestSpecialFloats"), ("TRA-02", "honestEmpty"), ("TRA-01", "honestOrder"),
-      ("TRA-05", "honestEntities"),
+      ("TRA-05", "honestEntities"), ("TRA-09", "honestDecimals"),
       ("TRA-03", "honestMetadata"), ("TRA-08", "honestWriting"),
     ])
   func honest(_ id: String, _ fault: String) throws {

@@ -55,6 +55,8 @@ final class JUnitReader: NSObject, XMLParserDelegate {
   struct Case: Equatable {
     var id: String
     var profile: String
+    /// The property of that name.
+    var title = ""
     /// The element within: failure, error, skipped; nil for a pass.
     var inner: String?
     var message = ""
@@ -78,7 +80,9 @@ final class JUnitReader: NSObject, XMLParserDelegate {
     case "testsuite": suite = attributes
     case "testcase":
       cases.append(
-        Case(id: String(attributes["name"]?.split(separator: " ").first ?? ""), profile: attributes["classname"] ?? ""))
+        Case(id: attributes["name"] ?? "", profile: attributes["classname"] ?? ""))
+    case "property": if !cases.isEmpty { cases[cases.count - 1].title = attributes["value"] ?? "" }
+    case "properties": break
     default:
       guard !cases.isEmpty else { return }
       cases[cases.count - 1].inner = name
@@ -124,7 +128,8 @@ final class JUnitReader: NSObject, XMLParserDelegate {
     return ConformanceReport(storeType: "Calm", checks: checks, results: ConformanceRun(checks).results())
   }
 
-  @Test("text, JSON, JUnit and HTML of one run tell of the same checks the same outcomes", arguments: [false, true])
+  @Test(
+    "text, JSON, JUnit and HTML of one run report the same checks with the same outcomes", arguments: [false, true])
   func agree(_ isReal: Bool) throws {
     let report = isReal ? try Self.run() : Self.invented
     let expected = Dictionary(uniqueKeysWithValues: report.results.map { ($0.id, $0.outcome.rawValue) })
@@ -152,14 +157,15 @@ final class JUnitReader: NSObject, XMLParserDelegate {
 
     let junit = try #require(JUnitReader.read(report.junit), "not well-formed")
     #expect(junit.cases.map(\.id) == report.checks.map(\.id))
+    #expect(junit.cases.map(\.title) == report.checks.map(\.title))
     #expect(junit.cases.map(\.profile) == report.checks.map(\.profile.rawValue))
     for (one, result) in zip(junit.cases, report.results) {
       switch result.outcome {
       case .passed, .refusalVerified: #expect(one.inner == nil)
       case .failed: #expect(one.inner == "failure" && !one.text.isEmpty)
       case .crashed, .timedOut: #expect(one.inner == "error" && one.message == result.outcome.rawValue)
-      case .gap, .notApplicable, .blocked:
-        #expect(one.inner == "skipped" && one.message.hasPrefix(result.outcome.rawValue))
+      case .gap, .notApplicable: #expect(one.inner == "skipped" && one.message.hasPrefix(result.outcome.rawValue))
+      case .blocked: #expect(one.inner == "error" && one.message.hasPrefix("blocked"))
       }
     }
     #expect(junit.suite["tests"] == "\(expected.count)")
@@ -251,7 +257,7 @@ final class JUnitReader: NSObject, XMLParserDelegate {
     #expect(!Self.invented.html.contains("<&>"))
   }
 
-  @Test("nothing run is no success, nor is a run of which everything was blocked")
+  @Test("a run without checks is not a success, nor is a run in which every check was blocked")
   func nothing() throws {
     #expect(!ConformanceReport(storeType: "Calm", checks: [], results: ConformanceRun([]).results()).isSuccess)
     let check = try Harness.check("REG-02")

@@ -128,7 +128,7 @@ extension Harness {
   }
 
   @Test(
-    "where calls cannot be seen, what fails them fails, and so does what finds that there are none",
+    "where calls cannot be intercepted, checks that inject failures fail, and so does the one that finds no calls",
     arguments: ["SAV-01", "SAV-03", "SAV-08", "INI-04", "INI-12", "OWN-11"])
   func blind(_ id: String) throws {
     let result = try Harness.check(id, isBlind: true).outcome()

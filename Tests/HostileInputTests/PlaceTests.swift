@@ -33,7 +33,9 @@ import Testing
     }
   }
 
-  @Test("what is no list in XML is said to be none in its first line, and a document without an element where it ends")
+  @Test(
+    "a file that is not an XML property list is refused at its first line, and a document without an element at its end"
+  )
   func noList() throws {
     #expect(try Self.failure { _ = try PropertyList.decodeXML(Array("{ a = 1; }".utf8).span) }.location.line == 1)
     // UTF-16 of which half is missing: the parser gives up without a word.

@@ -72,7 +72,7 @@ struct CompiledModelTests {
     #expect(try ManagedObjectModel(file.description).entityCount == 2)
   }
 
-  @Test("a property that stands for an inherited one, or repeats it, is not the entity's own")
+  @Test("a property that represents or repeats an inherited one is not the entity's own")
   func inherited() throws {
     let builder = ArchiveBuilder()
     let parent = builder.entity(
@@ -281,7 +281,7 @@ struct CompiledModelTests {
     #expect(error.location.entity != nil || error.location.property != nil, "\(error)")
   }
 
-  @Test("the current version of a .momd is read, another one when it is asked for, and without either they are listed")
+  @Test("the current version of a .momd is read, or another one on request; without either, an error lists them")
   func versions() throws {
     func mom(_ name: String) throws -> [UInt8] {
       let builder = ArchiveBuilder()

@@ -14,7 +14,7 @@ struct KeyedArchiveTests {
     return try binary.root
   }
 
-  @Test("values are read by key, whether they stand in the object or are referred to")
+  @Test("values are read by key, whether they are inline or referenced")
   func values() throws {
     let builder = ArchiveBuilder()
     let date = builder.object("NSDate", fields: ["NS.time": 12.5])
@@ -60,7 +60,7 @@ struct KeyedArchiveTests {
     #expect(try Self.root(builder, number).decimalValue?.description == text)
   }
 
-  @Test("a dictionary with known keys leaves out what its token stands for")
+  @Test("a dictionary with known keys omits the values for which it has a token")
   func knownKeys() throws {
     let builder = ArchiveBuilder()
     let token = builder.text("__empty_slot_token__")
@@ -74,7 +74,7 @@ struct KeyedArchiveTests {
     #expect(entries.map(\.key) == ["b"] && entries.first?.value.integerValue == 9)
   }
 
-  @Test("objects may refer to each other in a circle: each is looked at when it is asked for")
+  @Test("references between objects may form a cycle: each object is read on request")
   func circle() throws {
     let builder = ArchiveBuilder()
     let one = builder.reserve()
@@ -92,8 +92,8 @@ struct KeyedArchiveTests {
     let root = try Self.root(builder, builder.object("Outer", fields: ["inner": inner]))
     let value = try #require(try root["inner"])
     for (body, path, words) in [
-      ({ _ = try value.integer("number") }, "root.inner.number", "a whole number is expected"),
-      ({ _ = try value["far"] }, "root.inner", "a reference to object 99 of"),
+      ({ _ = try value.integer("number") }, "root.inner.number", "an integer is expected"),
+      ({ _ = try value["far"] }, "root.inner", "a reference to object 99, but"),
       ({ _ = try value.list("list") }, "root.inner.list", "an array or a set is expected"),
       ({ _ = try value.requiredString("name") }, "root.inner", "(Inner): the key 'name' is missing"),
       ({ _ = try value.expect(class: "Else") }, "root.inner", "class Else is expected"),
@@ -107,7 +107,7 @@ struct KeyedArchiveTests {
     }
   }
 
-  @Test("what is no keyed archive is not read as one")
+  @Test("a file that is not a keyed archive is refused")
   func others() throws {
     for list: PropertyListValue in [["a": 1], .array([]), ["$archiver": "X", "$objects": .array([])]] {
       #expect(

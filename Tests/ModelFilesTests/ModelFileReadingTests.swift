@@ -32,7 +32,7 @@ struct ModelFileReadingTests {
   }
 
   @Test(
-    "a default that is no value of the type is kept as it is, with a warning that has its line",
+    "a default that is not a value of the type is kept unchanged, with a warning that has its line",
     arguments: [
       ("UUID", "empy"), ("Integer 16", "70000"), ("Integer 32", "1.5"), ("Integer 64", "99999999999999999999"),
       ("Boolean", "maybe"), ("Double", "much"), ("Decimal", "1,5"), ("Date", "NO"), ("Binary", "0"),
@@ -78,7 +78,7 @@ struct ModelFileReadingTests {
     #expect(attribute.type == .undefined && attribute.isTransient && !attribute.isOptional)
   }
 
-  @Test("everything that Xcode can say of an attribute finds its place")
+  @Test("everything that Xcode can write about an attribute is read")
   func attribute() throws {
     let read = try ModelFileSupport.attribute(
       """
@@ -125,7 +125,7 @@ struct ModelFileReadingTests {
 
   // MARK: Entities and the rest
 
-  @Test("sub-entities go below their parents, wherever these stand in the file")
+  @Test("sub-entities are nested below their parents, in any order in the file")
   func inheritance() throws {
     let file = try ModelFileSupport.read(
       elements: """
@@ -250,7 +250,7 @@ struct ModelFileReadingTests {
     #expect(odd.relationship.extras == [.attribute(name: "inverseEntity", value: "F")] && odd.warnings.count == 1)
   }
 
-  @Test("a date without a time zone is nobody's: it is kept as it is")
+  @Test("a date without a time zone is ambiguous: it is kept unchanged")
   func localDates() throws {
     let read = try ModelFileSupport.attribute(
       "<attribute name=\"x\" attributeType=\"Date\" minValueString=\"2010-01-01 01:00:00\"/>")

@@ -3,7 +3,7 @@ import Foundation
 import ModelFiles
 import Testing
 
-@Suite("What is no model file, or not one that is read")
+@Suite("Files that are not models, or not supported")
 struct ModelFileRefusalTests {
   private static func refusal(ofBytes bytes: [UInt8], named name: String) throws -> PersistentStoreError {
     try ModelFileSupport.withFolder { folder in
@@ -27,7 +27,7 @@ struct ModelFileRefusalTests {
   }
 
   @Test(
-    "a file of another kind is no model",
+    "a file of another kind is not a model",
     arguments: [
       "bplist00 something else", "plain text", "<database/>", "<plist version=\"1.0\"><dict/></plist>", "\u{0}\u{1}",
     ])
@@ -35,7 +35,7 @@ struct ModelFileRefusalTests {
     #expect(try Self.refusal(ofBytes: Array(text.utf8), named: "thing").code == .unrecognizedFormat)
   }
 
-  @Test("an empty file and a missing one are told apart")
+  @Test("an empty file and a missing one have different errors")
   func emptyAndMissing() throws {
     #expect(try Self.refusal(ofBytes: [], named: "contents").code == .malformed)
     let error = try ModelFileSupport.error { _ = try ModelFile.read(at: "/nonexistent/X.xcdatamodeld") }
@@ -59,7 +59,7 @@ struct ModelFileRefusalTests {
     #expect(error.code == .malformed && error.message.contains("merge"))
   }
 
-  @Test("a store, and the list of a compiled model's versions, are told from models")
+  @Test("a store, and the list of a compiled model's versions, are distinguished from models")
   func relatives() throws {
     for (text, words) in [
       ("<?xml version=\"1.0\"?><database></database>", "store in Core Data's XML format"),
@@ -91,11 +91,11 @@ struct ModelFileRefusalTests {
   }
 
   @Test(
-    "what cannot stand in a model is an error that names it and its line",
+    "invalid content of a model is an error with its name and line",
     arguments: [
       ("<entity name=\"A\" parentEntity=\"Gone\"/>", "'Gone'", "A"),
       ("<entity name=\"A\" parentEntity=\"B\"/><entity name=\"B\" parentEntity=\"A\"/>", "A, B", "A"),
-      ("<entity name=\"A\" parentEntity=\"A\"/>", "circle", "A"),
+      ("<entity name=\"A\" parentEntity=\"A\"/>", "cycle", "A"),
       ("<entity/>", "has no name", nil),
       ("<entity name=\"A\"><attribute/></entity>", "has no name", "A"),
       ("<entity name=\"A\"><attribute name=\"x\" attributeType=\"Integer 128\"/></entity>", "'Integer 128'", "A"),

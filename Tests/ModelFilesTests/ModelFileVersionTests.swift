@@ -41,7 +41,7 @@ struct ModelFileVersionTests {
     }
   }
 
-  @Test("a version can be asked for, with or without its extension", arguments: ["A 1", "A 1.xcdatamodel"])
+  @Test("a version can be specified with or without its extension", arguments: ["A 1", "A 1.xcdatamodel"])
   func asked(_ name: String) throws {
     try Self.withVersions(Self.marked("B.xcdatamodel")) { path in
       let file = try ModelFile.read(at: path, version: name)

@@ -68,7 +68,7 @@ struct ModelFileWritingTests {
     }
   }
 
-  @Test("entities stand by name, without changing the order of siblings")
+  @Test("entities are sorted by name, without changing the order of siblings")
   func entityOrder() throws {
     let text = String(decoding: try ModelFile.contents(of: Self.model), as: UTF8.self)
     let names = text.split(separator: "<entity name=\"").dropFirst().map { $0.prefix { $0 != "\"" } }

@@ -58,7 +58,7 @@ struct ModelFinderTests {
     }
   }
 
-  @Test("a file that is not a model is asked for the model that it carries")
+  @Test("a file that is not a model is searched for the model that it carries")
   func carried() throws {
     try Self.withTree { folder in
       var asked: [String] = []

@@ -156,7 +156,7 @@ import Testing
     #expect(!new.objectID.isTemporaryID)
   }
 
-  @Test("an object that is gone from the parent refuses the child's save, and nothing is handed over")
+  @Test("an object that was removed from the parent makes the child's save fail, and nothing is passed on")
   func goneFromParent() throws {
     let stack = try Stack()
     let ada = try stack.insert("Person", ["name": "Ada"])

@@ -69,7 +69,7 @@ import Testing
     }
   }
 
-  @Test("no row has another's number, and none was lost in reading")
+  @Test("all rows have different numbers, and none was lost in reading")
   func numbers() throws {
     let ids = Self.rows.map(\.id)
     #expect(ids.count > 170)

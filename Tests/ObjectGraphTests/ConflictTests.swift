@@ -102,7 +102,7 @@ import Testing
     #expect(!pair.stack.context.hasChanges)
   }
 
-  @Test("an object deleted on both sides is no conflict", arguments: MergePolicy.allCases)
+  @Test("an object deleted on both sides is not a conflict", arguments: MergePolicy.allCases)
   func deletedDeleted(_ policy: MergePolicy) throws {
     let pair = try Pair(policy)
     pair.other.delete(pair.theirs)
@@ -113,7 +113,7 @@ import Testing
     #expect(!pair.stack.context.hasChanges)
   }
 
-  @Test("a refused save tells both sides' values and leaves the context as it was")
+  @Test("a refused save reports both sides' values and leaves the context as it was")
   func snapshots() throws {
     let pair = try Pair(.error)
     try pair.theirs.setValue(40, forKey: "age")
@@ -155,7 +155,7 @@ import Testing
     #expect(pair.mine.isUpdated)
   }
 
-  @Test("a row written again with the same values is no conflict")
+  @Test("a row rewritten with the same values is not a conflict")
   func equalValues() throws {
     let pair = try Pair(.error)
     try pair.theirs.setValue(40, forKey: "age")
@@ -188,7 +188,7 @@ import Testing
       try stack.reread("Person").map { "\($0["name"] as? String ?? "") \($0["age"] as? Int ?? 0)" } == ["Mine 40"])
   }
 
-  @Test("an object that only the store changed is no conflict")
+  @Test("an object that only the store changed is not a conflict")
   func untouched() throws {
     let pair = try Pair(.error)
     try pair.theirs.setValue(40, forKey: "age")
@@ -199,7 +199,7 @@ import Testing
   }
 
   @Test(
-    "a relationship changed on both sides is a conflict of its own",
+    "a relationship changed on both sides is a separate conflict",
     arguments: [MergePolicy.error, .overwrite, .rollback])
   func relationship(_ policy: MergePolicy) throws {
     let stack = try Stack()

@@ -93,7 +93,7 @@ import Testing
     #expect(try other.objects(forRelationshipNamed: "notes") == [note])
   }
 
-  @Test("an object refreshed after its deletion still takes along and nullifies what it should")
+  @Test("an object refreshed after its deletion still cascades and nullifies as it should")
   func refreshedAfterDelete() throws {
     let stack = try Stack()
     let sales = try stack.insert("Department", ["name": "Sales"])
@@ -123,7 +123,9 @@ import Testing
     #expect(!stack.context.hasChanges)
   }
 
-  @Test("a deletion plan tells what goes, what loses whom, what forbids it, and does none of it")
+  @Test(
+    "a deletion plan lists what is deleted, what loses a relationship and what forbids the deletion, and changes nothing"
+  )
   func plan() throws {
     let stack = try Stack()
     let sales = try stack.insert("Department", ["name": "Sales"])
@@ -159,7 +161,7 @@ import Testing
     #expect(plan.nullified.isEmpty)
   }
 
-  @Test("what is deleted is gone from fetches, though not yet from the store")
+  @Test("a deleted object is no longer in fetches, but still in the store")
   func fetches() throws {
     let stack = try Stack()
     let ada = try stack.insert("Person", ["name": "Ada"])

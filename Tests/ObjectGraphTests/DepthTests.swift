@@ -99,7 +99,7 @@ import Testing
     observation.cancel()
   }
 
-  @Test("temporary IDs of objects that are gone are forgotten")
+  @Test("temporary IDs of deallocated objects are forgotten")
   func temporaries() throws {
     let stack = try Stack(model: try ManagedObjectModel(Self.chain))
     for _ in 0..<10_000 {

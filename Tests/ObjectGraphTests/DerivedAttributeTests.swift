@@ -104,7 +104,7 @@ import Testing
     #expect(!shop.stack.context.hasChanges)
   }
 
-  @Test("it is computed in a context that has not fetched the owner, and the owner is told of as changed")
+  @Test("it is computed in a context that has not fetched the owner, and the owner is reported as changed")
   func unfetchedOwner() throws {
     let shop = try Shop()
     let context = ManagedObjectContext(shop.stack.coordinator)
@@ -139,7 +139,7 @@ import Testing
     #expect(try shop.stored("Customer", "total") == ["0.0", "5.0"])
   }
 
-  @Test("what cannot be found is computed when the object itself is saved: there is no inverse")
+  @Test("without an inverse to find the owner, it is computed when the object itself is saved")
   func noInverse() throws {
     let shop = try Shop()
     let kind = try shop.stack.insert("Kind", ["name": "book"])

@@ -81,7 +81,7 @@ import Testing
     #expect(throws: PersistentStoreError.self) { try document.save(to: "") }
   }
 
-  @Test("a file that is there is replaced only when asked for")
+  @Test("an existing file is replaced only on request")
   func replacing() throws {
     let folder = try TestFolder()
     let first = document()
@@ -150,7 +150,7 @@ import Testing
     #expect(try people(at: folder.file("a.plist")) == ["Ada", "Bob"])
   }
 
-  @Test("a new document that cannot take the place of what lies there keeps its changes", arguments: [false, true])
+  @Test("a new document that cannot replace an existing file keeps its changes", arguments: [false, true])
   func failingFirstSave(_ isBad: Bool) throws {
     let folder = try TestFolder()
     let document = document()
@@ -174,7 +174,7 @@ import Testing
     }
   }
 
-  @Test("reverting to a file that was taken away fails and drops nothing")
+  @Test("reverting to a file that was removed fails and discards nothing")
   func revertWithoutFile() throws {
     let folder = try TestFolder()
     let document = document()

@@ -37,7 +37,7 @@ private final class Clerk: Party {
       classes: ["Person": Party.self, "Employee": Clerk.self, "Customer": Party.self])
   }
 
-  @Test("a model that nothing is of any more is gone, with what was compiled from it; an object alone keeps it")
+  @Test("a model that is no longer used is deallocated, with what was compiled from it; an object alone retains it")
   func ends() throws {
     weak var seen: ManagedObjectModel?
     var object: ManagedObject?
@@ -106,7 +106,7 @@ private final class Clerk: Party {
     }
   }
 
-  @Test("an object tells its entity's name, attributes and relationships from the entity's description")
+  @Test("an object gives access to its entity's name, attributes and relationships through the entity's description")
   func metadata() throws {
     let stack = try Stack()
     let task = try stack.insert("Task")

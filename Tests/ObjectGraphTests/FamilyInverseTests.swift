@@ -64,7 +64,7 @@ import Testing
       ]))
     #expect(
       model.warnings.map(\.description) == [
-        "Image.artist: Artist.thumbnail has Image.thumbnail for its inverse: this relationship is one-way"
+        "Image.artist: the inverse of Artist.thumbnail is Image.thumbnail: this relationship is one-way"
       ])
     let stack = try Stack("XML", model: model)
     let artist = try stack.insert("Artist")

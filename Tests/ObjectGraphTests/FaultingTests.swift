@@ -127,7 +127,7 @@ import Testing
     #expect(stack.store.isOpen)
   }
 
-  @Test("a context keeps changed objects no longer than it lives, whoever holds them")
+  @Test("a context keeps changed objects alive only while it lives itself")
   func endOfContext() throws {
     let (stack, context, ids) = try marketing()
     weak var changed: ManagedObject?

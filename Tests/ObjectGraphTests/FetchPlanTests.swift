@@ -29,7 +29,7 @@ import Testing
     return try context.explain(request)
   }
 
-  @Test("nothing is looked at where all objects are wanted, in whatever order they have")
+  @Test("no object is examined if all objects are wanted in any order")
   func all() throws {
     #expect(try explain(request()).description == "all")
     #expect(try explain(request("age > 0")).method != .all)

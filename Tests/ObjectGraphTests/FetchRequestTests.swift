@@ -45,7 +45,7 @@ import Testing
     #expect(names(found) == ["Boss", "Bob", "Ada"])
   }
 
-  @Test("a fetch gives one entity's objects, its sub-entities' among them unless told otherwise")
+  @Test("a fetch returns one entity's objects, including its sub-entities' unless specified otherwise")
   func oneEntity() throws {
     var request = try request("Employee")
     #expect(try context.fetch(request).map(\.entity.name).sorted() == ["Employee", "Employee", "Employee", "Manager"])
@@ -101,7 +101,7 @@ import Testing
     #expect(Set(context.registeredObjects) == [cyd, sales])
   }
 
-  @Test("an object that nobody holds any more is deallocated, and is still in its store")
+  @Test("an object that is no longer referenced is deallocated, and is still in its store")
   func letGo() throws {
     weak var ada: ManagedObject?
     let id: ManagedObjectID

@@ -95,7 +95,7 @@ import Testing
     #expect(try found("firstTwo") == ["Ada", "Bob"])
   }
 
-  @Test("it is fetched when first asked for, and then kept")
+  @Test("it is fetched on first access, and then kept")
   func lazyAndCached() throws {
     #expect(sales.hasFault(forRelationshipNamed: "recentHires"))
     // Not fetched before this, or Dan would be missing.

@@ -40,7 +40,7 @@ import Testing
     #expect(!employee.isFault)
   }
 
-  @Test("what awakeFromFetch sets is no change, what awakeFromInsert sets is saved")
+  @Test("a value set in awakeFromFetch is not a change, one set in awakeFromInsert is saved")
   func awake() throws {
     let employee = try saved()
     employee.behaviour["awakeFromFetch"] = { employee in
@@ -55,7 +55,7 @@ import Testing
     #expect(try #require(try other.first("Employee", "Ada"))["age"] == nil)
   }
 
-  @Test("in prepareForDeletion the relationships are still in place, and may be changed")
+  @Test("in prepareForDeletion the relationships are still set, and may be changed")
   func prepareForDeletion() throws {
     let employee = try saved()
     let sales = try stack.insert("Department", ["name": "Sales"])

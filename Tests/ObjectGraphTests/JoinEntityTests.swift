@@ -119,7 +119,7 @@ import Testing
   }
 
   @Test(
-    "the number of objects at a to-many's end must lie between its limits; none at all is what optional allows",
+    "the number of objects at a to-many's end must be between its limits; optional also allows none",
     arguments: [
       (0, nil), (1, ManagedObjectError.Code.validationRelationshipLacksMinimumCount), (2, nil), (3, nil),
       (4, .validationRelationshipExceedsMaximumCount),

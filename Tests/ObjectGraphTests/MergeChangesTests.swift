@@ -75,7 +75,7 @@ import Testing
     #expect(!two.here.hasChanges)
   }
 
-  @Test("objects deleted there are deleted here, and what leads to them is mended", arguments: [true, false])
+  @Test("objects deleted there are deleted here, and relationships to them are updated", arguments: [true, false])
   func deleted(_ isFault: Bool) throws {
     let two = try Two()
     let sales = try two.stack.insert("Department", ["name": "Sales"])
@@ -127,7 +127,7 @@ import Testing
     #expect(try sorted(try #require(try other.first("Department", "Sales")), "employees") == ["C", "D"])
   }
 
-  @Test("observers are told of new objects as inserted, of changed ones as refreshed")
+  @Test("observers are notified of new objects as inserted, of changed ones as refreshed")
   func reported() throws {
     let two = try Two()
     let sales = try two.stack.insert("Department", ["name": "Sales"])
@@ -249,7 +249,7 @@ import Testing
     #expect(try stack.reopened().fetch("Person").isEmpty)
   }
 
-  @Test("IDs of strangers are passed over", arguments: ["updated", "deleted", "inserted"])
+  @Test("unknown IDs are ignored", arguments: ["updated", "deleted", "inserted"])
   func strangers(_ kind: String) throws {
     let two = try Two()
     let ids = [
@@ -288,7 +288,7 @@ import Testing
     #expect(received == expected)
   }
 
-  @Test("a stream of changes gives what observers are told, by ID")
+  @Test("a stream of changes contains what observers receive, by ID")
   func changes() async throws {
     let (stream, ids) = try {
       let stack = try Stack()

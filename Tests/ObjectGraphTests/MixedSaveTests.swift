@@ -31,7 +31,7 @@ import Testing
     try context.save()
   }
 
-  @Test("a crash between two files leaves each whole, and the next to open both is told")
+  @Test("a crash between two files leaves each complete, and opening both reports a mismatch")
   func mixed() throws {
     let folder = try TestFolder()
     do { try add(["Employee", "Customer"], try open(folder)) }

@@ -262,7 +262,7 @@ private struct FailingStore: AtomicStore {
     #expect(moved.identifier == two.staff.identifier)
   }
 
-  @Test("a coordinator tells of stores that come and go")
+  @Test("a coordinator reports added and removed stores")
   func events() throws {
     let two = try Two()
     let told = Mutex<[String]>([])

@@ -82,7 +82,7 @@ import Testing
     }
   }
 
-  @Test("a comparison of stores tells spellings apart")
+  @Test("a comparison of stores distinguishes spellings")
   func comparison() throws {
     func store(_ text: String) throws -> Stack {
       let stack = try Stack("XML", model: try Self.model())

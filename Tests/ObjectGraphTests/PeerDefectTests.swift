@@ -8,7 +8,7 @@ import Testing
 /// leave dangling old ends, and delete rules, are in tests of their own.
 @Suite("Defects of others, which this does not have") struct PeerDefectTests {
   @Test(
-    "an object named before it appears in the file is of its own entity, with its own attributes",
+    "an object referenced before it appears in the file is of its own entity, with its own attributes",
     arguments: Stack.types)
   func forwardReference(_ type: String) throws {
     let stack = try Stack(type)
@@ -159,7 +159,7 @@ import Testing
     #expect(graphError { try context.save() }?.code == .storeAssignment)
   }
 
-  @Test("a temporary ID has a URI of its own kind, and a permanent one names its row whether or not it is there")
+  @Test("a temporary ID has a different kind of URI, and a permanent one identifies its row whether or not it exists")
   func uris() throws {
     let stack = try Stack()
     let ada = try stack.insert("Person", ["name": "Ada"])

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 @Suite("Turning objects into faults") struct RefreshTests {
-  @Test("without merging, values and changes are let go, and the next access fetches anew")
+  @Test("without merging, values and changes are discarded, and the next access fetches again")
   func withoutMerge() throws {
     let stack = try Stack()
     let ada = try stack.insert("Person", ["name": "Ada", "mood": "cheerful"])
@@ -53,7 +53,7 @@ import Testing
     #expect(stack.store.nodes.value(forKey: "name", of: again) == .string("Bob"))
   }
 
-  @Test("a fault that is refreshed with merging stays one, a new object stays as it is")
+  @Test("a fault that is refreshed with merging remains one, a new object is not changed")
   func nothingChanged() throws {
     let stack = try Stack()
     let ada = try stack.insert("Person", ["name": "Ada"])

@@ -63,7 +63,7 @@ import Testing
     #expect(gone == nil)
   }
 
-  @Test("each store's entities stay apart where stores bring models of their own")
+  @Test("each store's entities are separate if stores have their own models")
   func models() throws {
     func model(_ name: String, _ attribute: String) throws -> ManagedObjectModel {
       try ManagedObjectModel(
@@ -107,7 +107,7 @@ import Testing
   }
 
   @Test(
-    "objects deleted together are let go when the undo history that could bring them back is",
+    "objects deleted together are released when the undo history that could restore them is",
     arguments: ["trimmed", "emptied", "redo"])
   func cyclesInHistory(_ way: String) throws {
     let stack = try Stack("XML")

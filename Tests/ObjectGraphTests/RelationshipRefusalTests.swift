@@ -142,7 +142,7 @@ func graphError(_ body: () throws -> Void) -> ManagedObjectError? {
     #expect((ada["spouse"] as? ManagedObject)?["name"] as? String == "M")
   }
 
-  @Test("what is no object is refused", arguments: ["department", "cousins", "tasks"])
+  @Test("a value that is not an object is refused", arguments: ["department", "cousins", "tasks"])
   func noObject(_ key: String) throws {
     let stack = try Stack()
     let ada = try stack.insert("Person")

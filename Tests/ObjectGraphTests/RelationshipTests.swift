@@ -150,7 +150,7 @@ enum EndState: String, CaseIterable, CustomTestStringConvertible {
     #expect(try people.map { try sorted($0, "managers") } == [[], [], ["A", "B"]])
   }
 
-  @Test("objects of sub-entities stand in a super-entity's relationship as what they are", arguments: Stack.types)
+  @Test("objects of sub-entities keep their entity in a super-entity's relationship", arguments: Stack.types)
   func subentities(_ type: String) throws {
     let stack = try Stack(type)
     // The department is written before the people it names, and names them by their super-entity.

@@ -71,7 +71,7 @@ private final class Wall: ManagedObject {
     #expect(context.updatedObjects.isEmpty)
   }
 
-  @Test("nobody at the other end of a one-way relationship is changed or brought into memory")
+  @Test("no object at the other end of a one-way relationship is changed or loaded into memory")
   func oneWay() throws {
     let stack = try Stack()
     let room = try stack.insert("Room", ["number": 7])

@@ -88,7 +88,7 @@ struct ShrunkScriptTests {
       ]))
   }
 
-  @Test("the file agrees with itself after each save, whoever wins", arguments: scripts, Start.allCases)
+  @Test("the file is consistent after each save, whichever side wins", arguments: scripts, Start.allCases)
   func agrees(_ script: Script, _ start: Start) throws {
     for type in Stack.types {
       for policy in script.policy == .error ? [.error] : [script.policy, .error] {

@@ -103,14 +103,15 @@ import Testing
     #expect(all(part).count == nodes.count - 1 - 5)
   }
 
-  @Test("a closure takes along all that can be reached, and nothing else")
+  @Test("a closure includes everything reachable, and nothing else")
   func closure() throws {
     let whole = try stack()
     let (report, part) = try write(whole, subset("Badge", related: .closure))
     // Everybody but the visitor and the room, which nobody here knows.
     let entities: Set<String> = Set(all(part).map { $0.entityName })
     #expect(entities == ["Badge", "Person", "Employee", "Manager", "Department", "Task"])
-    #expect(report.selections.contains { $0.subject == "Task" && $0.count == 4 && $0.text == "taken along" })
+    #expect(
+      report.selections.contains { $0.subject == "Task" && $0.count == 4 && $0.text == "included as related objects" })
     #expect(report.selections.contains { $0.subject == "Visitor" && $0.text == "left out" })
     let differences = GraphComparison.differences(whole.store.snapshotForTest, part.store.snapshotForTest)
     #expect(differences.map { $0.kind } == [.deleted, .deleted])
@@ -158,7 +159,7 @@ import Testing
     #expect(report.selections.isEmpty)
   }
 
-  @Test("an unknown entity and a predicate that cannot be asked are refused, and nothing is written")
+  @Test("an unknown entity and a predicate that cannot be evaluated are refused, and nothing is written")
   func refusals() throws {
     let whole = try stack()
     let unknown = try #require(throws: ManagedObjectError.self) { try write(whole, subset("Persn", related: .closure)) }
@@ -227,7 +228,7 @@ import Testing
     #expect(
       emptied.location.entity == "Order" && emptied.location.property == "customer" && emptied.location.reference != nil
     )
-    #expect(emptied.message.contains("Customer/") && emptied.message.contains("so with 1 more"))
+    #expect(emptied.message.contains("Customer/") && emptied.message.contains("the same holds for 1 more"))
     // Two of three lines are enough, one is not.
     var chosen = try subset("Order", "Customer", "Line", related: .nullify)
     let lines = try stack.fetch("Line")

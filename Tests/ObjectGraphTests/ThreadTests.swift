@@ -28,7 +28,7 @@ import Testing
     if let error = failure.withLock({ $0 }) { throw error }
   }
 
-  @Test("all that they insert is saved, and whoever reads meanwhile finds whole objects", arguments: Stack.types)
+  @Test("everything that they insert is saved, and concurrent readers find complete objects", arguments: Stack.types)
   func insertions(_ type: String) throws {
     let stack = try Stack(type)
     let marketing = try stack.insert("Department", ["name": "Marketing"])
@@ -103,7 +103,7 @@ import Testing
     #expect(inverseProblems(in: other.store.nodes).isEmpty)
   }
 
-  @Test("a slow save among quick ones comes to its end, also where its hooks save on another thread and wait for that")
+  @Test("a slow save among fast ones completes, also if its hooks save on another thread and wait for that")
   func slowSave() throws {
     let stack = try Stack(classes: ["Person": Waiting.self])
     let coordinator = stack.coordinator

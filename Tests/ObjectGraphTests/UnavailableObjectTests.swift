@@ -4,7 +4,7 @@ import BuiltInStoreFormats
 import Foundation
 import Testing
 
-@Suite("Objects that are gone say so") struct UnavailableObjectTests {
+@Suite("Unavailable objects give the reason") struct UnavailableObjectTests {
   final class Employee: ManagedObject {
     @Managed("name") var name: String
     @Managed("age") var age: Int
@@ -109,7 +109,8 @@ import Testing
   }
 
   @Test(
-    "whatever a context is asked to do with an object that is gone, it does nothing and stays whole", arguments: reasons
+    "every operation of a context on an unavailable object has no effect, and the context stays consistent",
+    arguments: reasons
   )
   func contextOperations(_ reason: ManagedObjectError.UnavailableReason, _ message: String) throws {
     let gone = try Gone(reason)

@@ -286,7 +286,7 @@ import Testing
   }
 
   @Test(
-    "undo after a refresh adds nothing that is there again, and takes out nothing that is gone",
+    "undo after a refresh does not add an object that is back, nor remove one that is missing",
     arguments: [true, false])
   func undoAfterRefresh(_ toMany: Bool) throws {
     let stack = try Stack(model: try Self.boxes(.nullify, toMany: toMany))

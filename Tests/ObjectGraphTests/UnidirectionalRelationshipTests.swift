@@ -70,7 +70,7 @@ import Testing
     #expect(try #require(try other.first("Employee", "Ada"))["department"] == nil)
   }
 
-  @Test("a nil in place of the deleted object makes the save fail, correctly")
+  @Test("a nil instead of the deleted object makes the save fail, correctly")
   func setToNil() throws {
     let firm = try Firm()
     firm.stack.context.delete(firm.department)

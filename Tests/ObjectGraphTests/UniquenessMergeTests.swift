@@ -183,7 +183,7 @@ import Testing
     #expect(try stack.reread("Account").map { $0["name"] as? String } == [name])
   }
 
-  @Test("an object that was merged says so, and observers hear of the rows that are gone", arguments: resolving)
+  @Test("an object that was merged reports it, and observers are notified of the removed rows", arguments: resolving)
   func notices(_ policy: MergePolicy) throws {
     let stack = try stack()
     let old = try stack.insert("Account", ["number": 1, "mail": "a"])
@@ -241,7 +241,7 @@ import Testing
   }
 
   @Test(
-    "relationships without an inverse lead to the survivor, from rows that nobody fetched too", arguments: resolving)
+    "relationships without an inverse lead to the survivor, also from rows that were not fetched", arguments: resolving)
   func withoutInverse(_ policy: MergePolicy) throws {
     let stack = try stack(.deny)
     let one = try stack.insert("Account", ["number": 1, "mail": "a", "name": "one"])

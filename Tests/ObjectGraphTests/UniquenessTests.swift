@@ -74,7 +74,7 @@ import Testing
   }
 
   @Test(
-    "a constraint holds for all entities below the one that states it, between siblings too",
+    "a constraint applies to all sub-entities of the entity that declares it, also between siblings",
     arguments: [("User", "Admin"), ("Admin", "User"), ("Admin", "Guest"), ("Admin", "Admin")])
   func inherited(_ first: String, _ second: String) throws {
     let stack = try stack()

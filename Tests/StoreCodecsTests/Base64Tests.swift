@@ -46,12 +46,12 @@ import Testing
     #expect(decode(text) == .bytes(bytes))
   }
 
-  @Test("white space may stand anywhere", arguments: ["\n\tTW Fu\r\n", " T W F u ", "TWFu", "\tTWF\nu"])
+  @Test("white space may be anywhere", arguments: ["\n\tTW Fu\r\n", " T W F u ", "TWFu", "\tTWF\nu"])
   func whiteSpace(_ text: String) {
     #expect(decode(text) == .bytes(Array("Man".utf8)))
   }
 
-  @Test("white space may stand within and after the padding")
+  @Test("white space may be within and after the padding")
   func paddedWhiteSpace() {
     #expect(decode("TQ=\n=\n") == .bytes(Array("M".utf8)))
     #expect(decode(" TWE = ") == .bytes(Array("Ma".utf8)))

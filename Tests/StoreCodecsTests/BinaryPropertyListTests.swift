@@ -68,7 +68,7 @@ struct BinaryPropertyListTests {
   }
 
   @Test(
-    "what no honest file holds is refused",
+    "invalid files are refused",
     arguments: [
       ("cycle", file([[0xA1, 0]]), .malformed),
       ("long cycle", file([[0xA1, 1], [0xD1, 2, 0], [0x51, 0x61]]), .malformed),
@@ -134,7 +134,7 @@ struct BinaryPropertyListTests {
     #expect(refused > 0)
   }
 
-  @Test("a format reads its columns in place")
+  @Test("a format reads its columns without copying")
   func lazyReading() throws {
     let bytes = try PropertyList.encodeBinary(["column": .data(Data([1, 2, 3])), "count": 3, "list": ["x"]])
     try bytes.withUnsafeBytes { (raw) throws in
@@ -151,7 +151,7 @@ struct BinaryPropertyListTests {
     }
   }
 
-  @Test("what was not read is refused, wherever it lies, and never taken for zero")
+  @Test("bytes that were not read are refused, wherever they are, and never taken for zero")
   func gaps() throws {
     let value: PropertyListValue = [
       "column": .data(Data(repeating: 9, count: 40)), "count": 3, "list": ["x", "é", true, .real(0.5)],

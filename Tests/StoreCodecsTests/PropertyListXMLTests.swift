@@ -186,7 +186,7 @@ struct PropertyListXMLTests {
   }
 
   @Test(
-    "what is no property list is refused with its line",
+    "a file that is not a property list is refused with its line",
     arguments: [
       "<dict>\n<key>a</key></dict>", "<dict>\n<string>a</string></dict>", "<array>\n<key>a</key></array>",
       "<array>\n<set/></array>", "<array>\nx</array>", "<array>\n<integer>1.5</integer></array>",
@@ -275,7 +275,7 @@ private let binaryFiles = corpusFiles.filter { file in
 @Suite("Property-list corpus", .enabled(if: !corpusFiles.isEmpty, "the corpus is not on this machine"))
 struct PropertyListCorpusTests {
   @Test(
-    "a binary file of the world is read or refused with a place, within a second of processor time",
+    "a real binary file is read or refused with a location, within a second of processor time",
     arguments: binaryFiles)
   func binary(_ file: URL) throws {
     let bytes = [UInt8](try Data(contentsOf: file))

@@ -7,7 +7,7 @@ import Testing
     try XMLElement.parse(Array(text.utf8).span, file: file)
   }
 
-  @Test("a small document becomes a tree with places")
+  @Test("a small document becomes a tree with locations")
   func tree() throws {
     let root = try parse(
       """

@@ -164,7 +164,7 @@ let specimen = """
     #expect(counter.ids == ["p:id=z8", "id=z7"])
   }
 
-  @Test("a place far down is given exactly")
+  @Test("the location of an error far down is exact")
   func locations() throws {
     let recorder = EventRecorder()
     recorder.refusedName = "b"
@@ -199,7 +199,7 @@ let specimen = """
     #expect(recorder.events == "<a>")
   }
 
-  @Test("a byte order mark tells UTF-8 and UTF-16", arguments: [1, 2, 5, 1000])
+  @Test("a byte order mark distinguishes UTF-8 and UTF-16", arguments: [1, 2, 5, 1000])
   func encodings(_ size: Int) throws {
     let text = "<?xml version=\"1.0\"?><a>é漢😀" + String(repeating: "x", count: 300) + "</a>"
     let expected = try events(of: text)
@@ -360,7 +360,7 @@ let specimen = """
   }
 
   @Test(
-    "what goes on for megabytes gives the same events in pieces of any size, and the same place where it is wrong",
+    "tokens of megabytes give the same events in pieces of any size, and the same location of an error",
     arguments: [
       ("<a>one<!--", "-->two<b x='1'/></a>"), ("<a>one<?x ", "?>two<b/></a>"), ("<a x='", "'>one<b/></a>"),
       ("<a>", "<b/>end</a>"),
@@ -378,7 +378,7 @@ let specimen = """
     }
   }
 
-  @Test("a comment that goes on takes time by its length, not by its square")
+  @Test("a comment over many pieces takes linear, not quadratic time")
   func longComment() throws {
     func seconds(_ count: Int) throws -> Double {
       let bytes = Array("<a><!--".utf8) + [UInt8](repeating: UInt8(ascii: "x"), count: count) + Array("--></a>".utf8)

@@ -187,7 +187,7 @@ private let fixed = UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1
     #expect(GraphComparison.differences(moved, back).count == 1)
   }
 
-  @Test("an object under another entity's name is one gone and one come")
+  @Test("an object under another entity's name is one deleted and one inserted")
   func otherEntity() throws {
     let original = try Self.make()
     var changed = original

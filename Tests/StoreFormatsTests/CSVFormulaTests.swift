@@ -84,7 +84,7 @@ import Testing
     #expect(try texts(path) == Self.texts.map { .string($0) })
   }
 
-  @Test("a file of somebody else's is defused and read back with the same option")
+  @Test("formulas in a third-party file are neutralised and read back with the same option")
   func foreign() throws {
     let path = try folder.write("=key,note\n=a,-1\n'b,@c\n", to: "Rows.csv")
     let options = ["formulas": "defuse", "key": "=key"]

@@ -122,7 +122,7 @@ import Testing
     #expect(strict.map(\.key) == ["items"])
   }
 
-  @Test("a member that is added goes to the end, the others keep their places")
+  @Test("an added member is appended, the others keep their order")
   func edited() throws {
     let folder = try Folder()
     let path = try folder.write(Self.document, to: "source.xml")

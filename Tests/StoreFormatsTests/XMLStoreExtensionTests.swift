@@ -223,7 +223,7 @@ struct XMLStoreExtensionTests {
 
   // MARK: Names and schema
 
-  @Test("names that differ only in case are told apart by the schema, and refused without")
+  @Test("names that differ only in case are distinguished by the schema, and refused without")
   func foldedNames() throws {
     let model = try ManagedObjectModel(
       ModelDescription(
@@ -249,7 +249,7 @@ struct XMLStoreExtensionTests {
     #expect(error.message.contains("'Item'") && error.message.contains("'ITEM'"))
   }
 
-  @Test("names that could not stand in XML are escaped")
+  @Test("names that XML cannot represent are escaped")
   func strangeNames() throws {
     let model = try ManagedObjectModel(
       ModelDescription(entities: [
@@ -263,7 +263,7 @@ struct XMLStoreExtensionTests {
     #expect(XMLSupport.exact(opened.nodes) == XMLSupport.exact(nodes))
   }
 
-  @Test("a model of one's own goes along; one that the file tells does not; the option decides otherwise")
+  @Test("a model that the file does not reveal is written to it, one that it does is not; the option decides otherwise")
   func schema() throws {
     let nodes = NodeTable(model: try Self.model())
     let (opened, text) = try Self.again(nodes, Self.metadata(nodes))

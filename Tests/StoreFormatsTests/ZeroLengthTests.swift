@@ -10,7 +10,7 @@ import Testing
   ])
 
   @Test(
-    "every format makes a new store of a file of no bytes, wherever somebody reserved it",
+    "every format creates a new store from an empty file, wherever it was reserved",
     arguments: [
       ("XML", "a.xml"), ("BinaryPropertyList", "a.plist"), ("CSV", "a.csvstore"), ("CSV", "Person.csv"),
       ("XML", "no extension"),

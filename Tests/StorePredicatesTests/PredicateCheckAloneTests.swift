@@ -2,7 +2,7 @@ import StorePredicates
 import Testing
 
 /// Predicates are held to a model by this target alone, which knows no plan of the object graph.
-@Suite("Predicates held to a model without an object graph") struct PredicateCheckAloneTests {
+@Suite("Predicates checked against a model without an object graph") struct PredicateCheckAloneTests {
   static func person() throws -> Entity {
     let model = try ManagedObjectModel(
       ModelDescription(
@@ -56,7 +56,8 @@ import Testing
     arguments: [
       ("nmae == 1", "did you mean 'name'"), ("address.ctiy == 'x'", "address.city"),
       ("address == 'Rome'", "address.city, address.at.north"),
-      ("address.at == 1", "address.at.north"), ("friends.name == 'x'", "ANY"), ("name == 1", "write a text in quotes"),
+      ("address.at == 1", "address.at.north"), ("friends.name == 'x'", "ANY"),
+      ("name == 1", "write a string in quotes"),
       ("draft.nothing == 1", "draft"),
     ])
   func refused(_ text: String, _ words: String) throws {

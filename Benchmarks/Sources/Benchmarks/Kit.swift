@@ -44,6 +44,25 @@ enum Kit {
     return measured
   }
 
+  /// The same objects as a Core Data store. Formats that are changed in place are ``Format``.
+  static let coreDataFile = "company-coredata.sqlite"
+
+  static func makeCoreDataStore(_ folder: String) throws {
+    var converter = StoreConverter(registry: .builtIn)
+    converter.targetType = "CoreDataSQLite"
+    converter.replacesTarget = true
+    // The zeros at the end of salaries.
+    converter.allowsLoss = true
+    _ = try converter.convert(from: folder + "/" + Format.propertyList.file, to: folder + "/" + coreDataFile)
+  }
+
+  static func measureCoreDataLoad(_ folder: String) throws -> Measured {
+    var opened: (PersistentStoreCoordinator, PersistentStore)?
+    let measured = try timed { opened = try load(folder + "/" + coreDataFile) }
+    guard let opened, opened.1.nodes.count > 0 else { throw Failure(message: "nothing was loaded") }
+    return measured
+  }
+
   /// What every load includes: whether the two ends of all relationships agree.
   static func measureInverses(_ folder: String) throws -> Measured {
     let (coordinator, store) = try load(folder + "/" + Format.propertyList.file)

@@ -10,10 +10,20 @@ public struct ConformanceSubject: Sendable {
   public var others: [any AtomicStore.Type] = []
   /// Makes more stores to try, from one that the format wrote itself: its files by name, one file under the empty name.
   public var crafted: (@Sendable ([String: [UInt8]]) -> [CraftedStore])?
+  /// Makes of a store that holds two objects, with the references 1111111 and 2222222, one in which both have the same:
+  /// for formats that write references neither as text nor as integers of 4 or 8 bytes. Its files by name, one file
+  /// under the empty name. Nil where it cannot.
+  public var duplicate: (@Sendable ([String: [UInt8]]) -> [String: [UInt8]]?)?
+  /// How many random graphs the check of random graphs makes; nil for as many as it makes by itself.
+  public var runs: Int?
   /// How to write the type on a command line, for the command that runs a check again.
   public var arguments: String
   /// The fault that is planted, when the harness is tested.
   var fault: String?
+  /// Mistakes that the format itself can be told to make, when the harness is tested.
+  package var designFaults: [DesignFault] = []
+  /// Makes one of them, for the rest of the process.
+  package var makeDesignFault: (@Sendable (_ name: String) -> Void)?
   /// For the harness's own tests: checks and faults besides the catalogue's.
   var ownChecks: [CheckDefinition] = []
   var ownFaults: [Fault] = []

@@ -190,15 +190,30 @@ struct CheckContext: Sendable {
     guard actual == expected else { throw ExpectationFailure(expected: "\(what): \(expected)", actual: "\(actual)") }
   }
 
+  /// Texts are compared by their scalars, whatever holds them.
+  func expectEqual(_ actual: String, _ expected: String, _ what: String) throws {
+    try expectEqual(ScalarKey(actual), ScalarKey(expected), what)
+  }
+  func expectEqual(_ actual: String?, _ expected: String?, _ what: String) throws {
+    try expectEqual(actual.map { ScalarKey($0) }, expected.map { ScalarKey($0) }, what)
+  }
+  func expectEqual(_ actual: [String], _ expected: [String], _ what: String) throws {
+    try expectEqual(actual.map { ScalarKey($0) }, expected.map { ScalarKey($0) }, what)
+  }
+
   /// Texts by their scalars: Swift's `==` takes some that differ for one.
   func expectSame(_ actual: GraphText, _ expected: GraphText, _ what: String) throws {
+    try expectNone(expected.differences(from: actual), what)
+  }
+
+  func expectNone(_ differences: [GraphText.Difference], _ what: String) throws {
     record.expected()
-    let differences = expected.differences(from: actual)
     guard !differences.isEmpty else { return }
+    let shown = differences.prefix(GraphText.mostShown)
     throw ExpectationFailure(
-      expected: what + ":\n" + differences.prefix(6).map { "  " + $0.expected }.joined(separator: "\n"),
-      actual: differences.prefix(6).map { "  " + $0.actual }.joined(separator: "\n")
-        + (differences.count > 6 ? "\n  and \(differences.count - 6) more differences" : ""))
+      expected: what + ":\n" + shown.map { "  " + $0.expected }.joined(separator: "\n"),
+      actual: shown.map { "  " + $0.actual }.joined(separator: "\n")
+        + (differences.count > shown.count ? "\n  and more differences" : ""))
   }
 
   func expectUntouched(_ path: String, _ before: [String: [UInt8]]?, _ what: String) throws {

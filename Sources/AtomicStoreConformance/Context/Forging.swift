@@ -28,16 +28,18 @@ extension StoreSession {
           expected: "the check's own graph is sound", actual: "there is no entity \(object.entity)")
       }
       let node = try nodes.addCacheNode(entity: entity.index, reference: references(place))
-      for (name, value) in object.values { try nodes.setValue(value, forKey: name, of: node) }
+      for (name, value) in object.values { try nodes.setValue(value, forKey: name.text, of: node) }
       made[object.label] = node
     }
     for object in graph.objects {
       guard let node = made[object.label] else { continue }
       for (name, labels) in object.links {
         let targets = labels.compactMap { made[$0] }.map { nodes.objectReference(of: $0) }
-        let isToMany = model.entity(at: node.entity).slots.first { $0.name == name }?.isToMany ?? false
+        let isToMany =
+          model.entity(at: node.entity).slots.first { ScalarKey($0.name) == name }?.isToMany
+          ?? false
         try nodes.setValue(
-          isToMany ? .toMany(targets) : targets.first.map { .toOne($0) } ?? .null, forKey: name, of: node)
+          isToMany ? .toMany(targets) : targets.first.map { .toOne($0) } ?? .null, forKey: name.text, of: node)
       }
     }
     var format = try subject.type.init(StoreConfiguration(path: path, options: options)) as any AtomicStore

@@ -52,7 +52,7 @@ extension StoreSession {
         let old = before?.values[name]
         // Another spelling of the same number is a change.
         let isSame = if let value, let old { value.isIdentical(to: old) } else { value == nil && old == nil }
-        if !isSame { try target.setValue(value, forKey: name) }
+        if !isSame { try target.setValue(value, forKey: name.text) }
       }
     }
     for object in old.objects where !wanted.contains(object.label) {
@@ -65,8 +65,8 @@ extension StoreSession {
         let labels = object.links[name] ?? []
         guard labels != before[name] ?? [] else { continue }
         let targets = labels.compactMap { made[$0] }
-        let isToMany = owner.entity.slots.first { $0.name == name }?.isToMany ?? false
-        try owner.setValue(isToMany ? targets as Any : targets.first as Any?, forKey: name)
+        let isToMany = owner.entity.slots.first { ScalarKey($0.name) == name }?.isToMany ?? false
+        try owner.setValue(isToMany ? targets as Any : targets.first as Any?, forKey: name.text)
       }
     }
     return made

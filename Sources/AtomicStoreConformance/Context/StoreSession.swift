@@ -41,7 +41,7 @@ struct StoreSession {
     var made: [String: ManagedObject] = [:]
     for object in graph.objects {
       let new = try context.insertNewObject(forEntityName: object.entity)
-      for (name, value) in object.values.sorted(by: { $0.key < $1.key }) { try new.setValue(value, forKey: name) }
+      for (name, value) in object.values.sorted(by: { $0.key < $1.key }) { try new.setValue(value, forKey: name.text) }
       made[object.label] = new
     }
     for object in graph.objects {
@@ -49,9 +49,8 @@ struct StoreSession {
       for (name, labels) in object.links.sorted(by: { $0.key < $1.key }) {
         let targets = labels.compactMap { made[$0] }
         let isToMany =
-          owner.entity.slots.first { $0.name == name }.map { if case .toMany = $0.kind { true } else { false } }
-          ?? false
-        try owner.setValue(isToMany ? targets as Any : targets.first as Any?, forKey: name)
+          owner.entity.slots.first { ScalarKey($0.name) == name }?.isToMany ?? false
+        try owner.setValue(isToMany ? targets as Any : targets.first as Any?, forKey: name.text)
       }
     }
     return made

@@ -7,6 +7,10 @@ struct TestedStore: Sendable {
   /// Other formats whose files this one must leave alone, and that it converts from and to.
   var others: [any AtomicStore.Type] = []
   var crafted: (@Sendable ([String: [UInt8]]) -> [CraftedStore])?
+  /// As ``ConformanceSubject/duplicate``.
+  var duplicate: (@Sendable ([String: [UInt8]]) -> [String: [UInt8]]?)?
+  /// How many random runs there are; nil for as many as the check has by itself.
+  var runs: Int?
   /// The name of the planted fault.
   var fault: String?
   /// Mistakes that the system calls make for the planted fault, as bits of `csf_mistake`.

@@ -8,15 +8,9 @@ struct Graph: Sendable {
     /// What the check calls it.
     var label: String
     var entity: String
-    var values: [String: StoredValue] = [:]
+    var values: [ScalarKey: StoredValue] = [:]
     /// By relationship, the labels of the objects that it leads to, in order.
-    var links: [String: [String]] = [:]
-
-    /// The value under the very name: a dictionary takes canonically equal ones for one.
-    func value(_ name: String) -> StoredValue? {
-      guard let place = values.index(forKey: name), values[place].key.utf8.elementsEqual(name.utf8) else { return nil }
-      return values[place].value
-    }
+    var links: [ScalarKey: [String]] = [:]
   }
   var model: ModelDescription
   var objects: [Object] = []
@@ -31,7 +25,7 @@ struct Graph: Sendable {
     var graph = Graph(Models.attributes([(name, type)]))
     for (place, value) in values.enumerated() {
       graph.objects.append(
-        Object(label: "object \(place)", entity: "Sample", values: value.isNull ? [:] : [name: value]))
+        Object(label: "object \(place)", entity: "Sample", values: value.isNull ? [:] : [ScalarKey(name): value]))
     }
     return graph
   }
@@ -55,7 +49,7 @@ struct Graph: Sendable {
           }
           let list = slot.isOrdered ? targets : targets.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
           values[GraphText.Key(slot.name)] = "→ " + list.joined(separator: " | ")
-        } else if let value = object.value(slot.name) ?? slot.attribute?.defaultValue,
+        } else if let value = object.values[slot.name] ?? slot.attribute?.defaultValue,
           let shown = GraphText.value(value)
         {
           values[GraphText.Key(slot.name)] = shown

@@ -7,20 +7,16 @@ struct GraphText: Codable, Sendable {
   /// By `Entity/reference`, then by property. Null is absent.
   var objects: [Key: [Key: String]] = [:]
 
-  /// Text that is compared by its scalars.
-  struct Key: Hashable, Codable, Sendable, Comparable {
-    let text: String
-    init(_ text: String) { self.text = text }
-    static func == (one: Key, other: Key) -> Bool { one.text.utf8.elementsEqual(other.text.utf8) }
-    static func < (one: Key, other: Key) -> Bool { one.text.utf8.lexicographicallyPrecedes(other.text.utf8) }
-    func hash(into hasher: inout Hasher) { for byte in text.utf8 { hasher.combine(byte) } }
-  }
+  typealias Key = ScalarKey
+
+  /// How many differences a failure shows.
+  static let mostShown = 6
 
   var count: Int { objects.count }
 
   func count(of entity: String) -> Int { objects.keys.filter { $0.text.hasPrefix(entity + "/") }.count }
 
-  struct Difference {
+  struct Difference: Codable, Sendable {
     var expected: String
     var actual: String
   }

@@ -4,13 +4,14 @@ import FoundationEssentials
 
 /// Models and graphs that dice make.
 enum RandomGraphs {
-  static func make(_ dice: inout SeededRandom, entities most: Int, isOrdered: Bool, _ traits: StoreTraits) throws
-    -> [Graph]
-  {
+  /// - Parameter isLarge: Whether there are more objects, and longer lists, than most programs have in a test.
+  static func make(
+    _ dice: inout SeededRandom, entities most: Int, isOrdered: Bool, _ traits: StoreTraits, isLarge: Bool = false
+  ) throws -> [Graph] {
     let types: [AttributeType] = [
       .string, .string, .integer32, .integer16, .integer64, .double, .boolean, .date, .decimal, .binaryData, .uuid,
     ]
-    .filter { !traits.unsupportedTypes.contains($0.modelName) }
+    .filter { !traits.unsupportedTypes.contains($0.modelName) && ($0 != .decimal || traits.keepsDecimals) }
     var names: [String] = []
     for place in 0..<(1 + dice.below(min(most, 4))) { names.append("Entity\(place)") }
     var roots: [EntityDescription] = names.map { name in
@@ -42,21 +43,21 @@ enum RandomGraphs {
     }
     let model = ModelDescription(entities: roots)
     var graph = Graph(model)
-    for place in 0..<(4 + dice.below(11)) {
+    for place in 0..<(isLarge ? 25 + dice.below(16) : 4 + dice.below(11)) {
       graph.objects.append(.init(label: "o\(place)", entity: names[dice.below(names.count)]))
     }
-    try change(&graph, &dice, all: true)
+    try change(&graph, &dice, all: true, longest: isLarge ? 30 : 5)
     var graphs = [graph]
     for edit in 0..<2 {
       if let gone = graph.objects.randomElement(using: &dice)?.label, graph.objects.count > 2 { graph.remove(gone) }
       graph.objects.append(.init(label: "new\(edit)", entity: names[dice.below(names.count)]))
-      try change(&graph, &dice, all: false)
+      try change(&graph, &dice, all: false, longest: isLarge ? 30 : 5)
       graphs.append(graph)
     }
     return graphs
   }
 
-  private static func change(_ graph: inout Graph, _ dice: inout SeededRandom, all: Bool) throws {
+  private static func change(_ graph: inout Graph, _ dice: inout SeededRandom, all: Bool, longest: Int) throws {
     let frozen = try Models.frozen(graph.model)
     for object in graph.objects where all || dice.below(3) == 0 {
       guard let entity = frozen.entity(named: object.entity) else { continue }
@@ -71,7 +72,7 @@ enum RandomGraphs {
         let candidates = graph.objects.filter { frozen.entity(named: $0.entity)?.isKindOf(entity: wanted) ?? false }
           .map(\.label)
         guard !candidates.isEmpty else { continue }
-        let count = slot.isToMany ? dice.below(min(candidates.count, 5) + 1) : dice.below(2)
+        let count = slot.isToMany ? dice.below(min(candidates.count, longest) + 1) : dice.below(2)
         try graph.relate(object.label, slot.name, to: Array(candidates.shuffled(using: &dice).prefix(count)))
       }
     }

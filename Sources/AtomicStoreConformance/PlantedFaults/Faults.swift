@@ -26,6 +26,9 @@ enum Faults {
     conversion,
     traits,
     crafted,
+    adversarial,
+    metadataTables,
+    counts,
   ].flatMap { $0 }
 
   /// - Parameter subject: May have faults of its own.

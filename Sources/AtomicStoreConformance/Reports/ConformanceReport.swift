@@ -8,6 +8,8 @@ public struct ConformanceReport: Sendable {
   public let checks: [ConformanceCheck]
   /// Their results, in the same order.
   public let results: [ConformanceResult]
+  /// When, where and how the checks were run; nil where that is not known.
+  public var circumstances: Circumstances?
   /// How many checks each profile has in all.
   private let totals: [ConformanceCheck.Profile: Int]
 
@@ -230,113 +232,4 @@ public struct ConformanceReport: Sendable {
     }
 
     """
-
-  // MARK: JUnit and HTML
-
-  private static func escaped(_ text: String) -> String {
-    var result = ""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "&": result += "&amp;"
-      case "<": result += "&lt;"
-      case ">": result += "&gt;"
-      case "\"": result += "&quot;"
-      case "\n", "\t": result.unicodeScalars.append(scalar)
-      default:
-        // What XML cannot have, and what cannot be seen, by its number.
-        if scalar.value < 0x20 || scalar.value & 0xFFFE == 0xFFFE || scalar.value == 0x7F {
-          result += "\\u{\(String(scalar.value, radix: 16))}"
-        } else {
-          result.unicodeScalars.append(scalar)
-        }
-      }
-    }
-    return result
-  }
-
-  /// As JUnit's XML, which CI systems read.
-  public var junit: String {
-    let failed = count(.failed)
-    let broken = count(.crashed) + count(.timedOut)
-    let skipped = results.filter { [.gap, .notApplicable, .blocked].contains($0.outcome) }.count
-    var text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-    text +=
-      "<testsuite name=\"\(Self.escaped(storeType)) conformance\" tests=\"\(results.count)\" failures=\"\(failed)\" errors=\"\(broken)\" skipped=\"\(skipped)\">\n"
-    for (check, result) in zip(checks, results) {
-      let milliseconds = Int(result.seconds * 1000)
-      let seconds = "\(milliseconds / 1000)." + String(String(milliseconds % 1000 + 1000).dropFirst())
-      text +=
-        "  <testcase classname=\"\(check.profile.rawValue)\" name=\"\(Self.escaped("\(check.id) \(check.title)"))\" time=\"\(seconds)\""
-      switch result.outcome {
-      case .passed, .refusalVerified: text += "/>\n"
-      case .gap, .notApplicable, .blocked:
-        text +=
-          ">\n    <skipped message=\"\(Self.escaped("\(result.outcome.rawValue): \(result.reason ?? "")"))\"/>\n  </testcase>\n"
-      case .failed:
-        text +=
-          ">\n    <failure message=\"\(Self.escaped(result.explanation?.actual ?? ""))\">\(Self.escaped(Self.text(of: result)))</failure>\n  </testcase>\n"
-      case .crashed, .timedOut:
-        text +=
-          ">\n    <error message=\"\(result.outcome.rawValue)\">\(Self.escaped(Self.text(of: result)))</error>\n  </testcase>\n"
-      }
-    }
-    return text + "</testsuite>\n"
-  }
-
-  /// As one page that needs nothing else.
-  public var html: String {
-    let colours: [ConformanceResult.Outcome: String] = [
-      .passed: "#2e7d32", .refusalVerified: "#00796b", .failed: "#c62828", .crashed: "#6a1b9a", .timedOut: "#e65100",
-    ]
-    var rows = ""
-    for profile in ConformanceCheck.Profile.allCases {
-      let own = zip(checks, results).filter { $0.0.profile == profile }
-      guard !own.isEmpty else { continue }
-      rows +=
-        "<tr class=\"profile\"><th colspan=\"4\">\(profile.rawValue): \(Self.escaped(claim(profile).text))</th></tr>\n"
-      for (check, result) in own {
-        let colour = colours[result.outcome] ?? "#757575"
-        var detail = Self.escaped(check.title)
-        if let reason = result.reason { detail += " <small>\(Self.escaped(reason))</small>" }
-        if !result.strip.isEmpty {
-          detail +=
-            "<div class=\"strip\">"
-            + result.strip.map { word in
-              "<span class=\"\(Self.escaped(word.lowercased()))\" title=\"\(Self.escaped(word))\"></span>"
-            }.joined() + "</div>"
-        }
-        if result.explanation != nil {
-          detail +=
-            "<details open><summary>\(result.outcome.rawValue)</summary><pre>\(Self.escaped(Self.text(of: result)))</pre></details>"
-        }
-        if !result.notes.isEmpty {
-          detail +=
-            "<details><summary>\(result.notes.count) note\(result.notes.count == 1 ? "" : "s")</summary><pre>\(Self.escaped(result.notes.joined(separator: "\n")))</pre></details>"
-        }
-        rows +=
-          "<tr id=\"\(check.id)\"><td>\(check.id)</td><td>\(check.level.rawValue)</td><td style=\"color:\(colour)\">\(result.outcome.rawValue)</td><td>\(detail)</td></tr>\n"
-      }
-    }
-    return """
-      <!doctype html>
-      <html lang="en"><head><meta charset="utf-8"><title>\(Self.escaped(storeType)) conformance</title>
-      <style>
-      body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 70em; padding: 0 1em; color: #222; background: #fff }
-      table { border-collapse: collapse; width: 100% }
-      td, th { text-align: left; vertical-align: top; padding: .25em .7em; border-bottom: 1px solid #ddd }
-      tr.profile th { background: #f0f0f0; text-transform: capitalize }
-      pre { overflow-x: auto; background: #f7f7f7; padding: .7em; font-size: 13px }
-      .strip span { display: inline-block; width: .6em; height: 1em; margin-right: 1px; background: #c62828 }
-      .strip .old { background: #90a4ae } .strip .new { background: #2e7d32 }
-      small { color: #666 }
-      @media (prefers-color-scheme: dark) { body { color: #ddd; background: #1b1b1b } td, th { border-color: #444 }
-        tr.profile th { background: #2c2c2c } pre { background: #262626 } }
-      </style></head><body>
-      <h1>\(Self.escaped(storeType))</h1>
-      <pre>\(Self.escaped(summary))</pre>
-      <table><tr><th>Check</th><th>Level</th><th>Outcome</th><th>Rule</th></tr>
-      \(rows)</table></body></html>
-
-      """
-  }
 }

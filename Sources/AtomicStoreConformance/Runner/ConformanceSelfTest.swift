@@ -36,6 +36,12 @@ public struct ConformanceSelfTest: Sendable {
   public var isSuccess: Bool {
     !findings.isEmpty && findings.allSatisfy(\.isSound) && deadChecks.isEmpty && unknownFaults.isEmpty
   }
+  package init(findings: [Finding], deadChecks: [String], unknownFaults: [String]) {
+    self.findings = findings
+    self.deadChecks = deadChecks
+    self.unknownFaults = unknownFaults
+  }
+
   /// How many faults were caught as they should be.
   public var caught: Int { findings.filter(\.isSound).count }
 

@@ -142,7 +142,7 @@ final class WorkerPool: Sendable {
       let line = [
         "RUN", definition.id, "\(seed)", folder, subject.fault ?? "", "\(limit * 1000)",
         subject.timeLimit.map { "\($0)" } ?? "",
-        subject.isBlind ? "1" : "0",
+        subject.isBlind ? "1" : "0", subject.runs.map { "\($0)" } ?? "",
       ].joined(separator: "\t")
       guard send(line, to: worker), let answer = receive(from: worker, milliseconds: limit * 10_000 + 20_000) else {
         discard(worker)

@@ -16,6 +16,9 @@ struct FaultHooks: Sendable {
   var source: (@Sendable (StoreSource) throws(PersistentStoreError) -> StoreSource)?
   /// Loads in the format's stead; false to leave it to the format.
   var load: (@Sendable (StoreSource, NodeTableBuilder) throws(PersistentStoreError) -> Bool)?
+  /// The value of a slot that was deferred: slot, node, its table, path of the store.
+  var supplied: (@Sendable (Int, NodeHandle, NodeTable, String) throws(PersistentStoreError) -> StoredValue)?
+  var writesDeferredValues = false
   var swallowsLoadErrors = false
   /// What else is put into the table when the format has loaded.
   var afterLoad: (@Sendable (StoreSource, NodeTableBuilder) throws(PersistentStoreError) -> Void)?

@@ -60,10 +60,11 @@ struct FaultyStore<Base: AtomicStore>: AtomicStore {
     try hooks.afterLoad?(source, nodes)
   }
 
-  var writesDeferredValues: Bool { base.writesDeferredValues }
+  var writesDeferredValues: Bool { FaultHooks.current.writesDeferredValues || base.writesDeferredValues }
 
   mutating func value(slot: Int, of node: NodeHandle, in nodes: NodeTable) throws(PersistentStoreError) -> StoredValue {
-    try base.value(slot: slot, of: node, in: nodes)
+    if let supplied = FaultHooks.current.supplied { return try supplied(slot, node, nodes, configuration.path) }
+    return try base.value(slot: slot, of: node, in: nodes)
   }
 
   mutating func newReferenceObject(

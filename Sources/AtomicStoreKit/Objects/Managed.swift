@@ -1,7 +1,7 @@
 public import AtomicStoreSPI
 public import FoundationEssentials
 
-/// A property of a ``ManagedObject`` subclass that stands for one of its entity's.
+/// A property wrapper for properties of a ``ManagedObject`` subclass that access a property of its entity.
 ///
 /// ```swift
 /// final class Employee: ManagedObject {
@@ -12,13 +12,13 @@ public import FoundationEssentials
 /// }
 /// ```
 ///
-/// Properties cannot throw: an object that is gone reads as nil, zero or empty, and so does null where the type is not
-/// optional; the error is kept in ``ManagedObject/accessError``. A refused assignment makes the next save fail.
+/// Properties cannot throw: an unavailable object reads as nil, zero or empty, and so does null if the type is not
+/// optional; the error is stored in ``ManagedObject/accessError``. A refused assignment makes the next save fail.
 ///
 /// In a module with a type of its own that is called `Managed`, write `@AtomicStoreKit.Managed("name")`.
 @propertyWrapper
 public struct Managed<Value: ManagedPropertyValue> {
-  // A literal lives for good; its address is all that each object pays for each property.
+  // A literal has static lifetime; its address is all that each object stores for each property.
   private let key: UnsafePointer<UInt8>
   private let count: Int32
 
@@ -28,9 +28,9 @@ public struct Managed<Value: ManagedPropertyValue> {
     count = Int32(truncatingIfNeeded: key.utf8CodeUnitCount)
   }
 
-  // Property wrappers must have this property; in subclasses of ManagedObject the static subscript below is taken in
-  // its stead, and elsewhere the attribute makes the compiler refuse every use. Whoever came here all the same would
-  // ask an object that has no such property, which reads as null and refuses what it is given.
+  // Property wrappers must have this property. In subclasses of ManagedObject the static subscript below is used
+  // instead, and elsewhere the attribute makes the compiler refuse every use. Code that reaches it anyway would access
+  // an object without such a property, which reads as null and refuses assignments.
   @available(*, unavailable, message: "only properties of ManagedObject subclasses are managed")
   public var wrappedValue: Value {
     get { Value.atomicStoreRead(.standIn(), ManagedKey(key: key, count: Int(count))) }
@@ -53,14 +53,14 @@ public struct Managed<Value: ManagedPropertyValue> {
   }
 }
 
-/// A property's name, as ``Managed`` knows it.
+/// The name of a property, as ``Managed`` stores it.
 public struct ManagedKey {
   let key: UnsafePointer<UInt8>
   let count: Int
 
   var text: String { String(decoding: UnsafeBufferPointer(start: key, count: count), as: UTF8.self) }
 
-  /// The property's number; nil where the entity has none of that name, which is then kept as an error.
+  /// The number of the property; nil if the entity has no property of that name, which is then recorded as an error.
   func property(of object: ManagedObject) -> Int? {
     if let p = object.plan.property(named: key, count: count) { return p }
     do throws(ManagedObjectError) { _ = try object.number(of: text) } catch { object.refuse(error) }
@@ -116,7 +116,7 @@ extension AttributeValue {
     do throws(ManagedObjectError) {
       let property = object.plan.properties[p]
       let stored = value?.atomicStoreValue ?? .null
-      // Straight to the slot where nothing needs converting.
+      // Read the slot directly if no conversion is needed.
       if case .attribute(let type) = property.kind, property.slot >= 0, type.accepts(stored) {
         try object.setStoredValue(p, stored)
       } else {

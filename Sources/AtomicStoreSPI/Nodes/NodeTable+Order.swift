@@ -1,14 +1,15 @@
 extension NodeTable {
-  /// Whether rows ascend by reference and none is deleted.
+  /// Whether rows are in ascending order of reference and none is deleted.
   public var isCanonical: Bool { entities.allSatisfy(\.isCanonical) }
 
-  /// The table as formats are given it: no deleted rows, rows ascending by reference, so that equal graphs are equal
-  /// tables. The same table where it is so already. Handles into this one are not good for the other.
+  /// Returns the table as it is passed to formats: no deleted rows, rows in ascending order of reference, so that equal
+  /// graphs are equal tables. If that is the case already, the table itself. Handles into this table are not valid for
+  /// the result.
   ///
-  /// - Throws: `.danglingReference` where a relationship names a node that was removed.
+  /// - Throws: `.danglingReference` if a relationship names a node that was removed.
   public func canonical() throws(PersistentStoreError) -> NodeTable {
     if isCanonical { return self }
-    // Where each row goes: new row by old row, all ones for deleted.
+    // The new row for each old row; all bits set for deleted rows.
     var newRows: [[UInt32]] = []
     var orders: [[Int]] = []
     for table in entities {

@@ -1,9 +1,8 @@
 import FoundationEssentials
 
 extension StoredValue {
-  /// The value as `value(forKey:)` gives it: `Int` for integers of any width, `String`, `Bool`, `Double`, `Float`,
-  /// `DecimalNumber`, `Date`, `Data`, `UUID`, and for a URI `URL`, or its text where Foundation would write it another
-  /// way.
+  /// The value as `value(forKey:)` returns it: `Int` for integers of any width, `String`, `Bool`, `Double`, `Float`,
+  /// `DecimalNumber`, `Date`, `Data`, `UUID`, and for a URI `URL`, or its text if Foundation would change it.
   package var anyValue: Any? {
     switch self {
     case .null, .toOne, .toMany: nil
@@ -21,8 +20,8 @@ extension StoredValue {
     }
   }
 
-  /// What a caller gave for an attribute of a type; nil where the type does not take it. Conversions lose nothing: an
-  /// integer fits, a number for a Double is exactly that double.
+  /// Converts a caller's value to an attribute's type; nil if the type does not accept it. Conversions are lossless: an
+  /// integer must be in range, a number for a Double must be exactly representable.
   package init?(any value: Any?, type: AttributeType) {
     guard let value = Self.unwrapped(value) else {
       self = .null
@@ -82,7 +81,7 @@ extension StoredValue {
     }
   }
 
-  /// A value by its own type, for attributes that have none.
+  /// Converts a value by its own type, for attributes that have none.
   package init?(guessing value: Any) {
     switch value {
     case let flag as Bool: self = .boolean(flag)
@@ -131,7 +130,7 @@ extension StoredValue {
     return Double(single).bitPattern == number.bitPattern || number.isNaN ? single : nil
   }
 
-  /// The value in the optionals, however many there are of them.
+  /// The value wrapped in any number of optionals.
   package static func unwrapped(_ value: Any?) -> Any? {
     guard let value else { return nil }
     guard let nested = value as? any NestedOptional else { return value }
@@ -149,7 +148,7 @@ extension StoredValue {
     case .decimal(let number): number.description
     case .string(let text): text.count > 60 ? "'\(text.prefix(57))…'" : "'\(text)'"
     case .data(let data): "\(data.count) bytes"
-    // Not Date's own description, which traps far from today.
+    // Not Date's own description, which traps for dates far from today.
     case .date(let date): "\(date.timeIntervalSinceReferenceDate) s since 2001"
     case .uuid(let uuid): uuid.uuidString
     case .uri(let text): text

@@ -1,12 +1,12 @@
 import StorePrimitives
 
-/// What may differ between CSV files that RFC 4180 describes: the delimiter, and the line end that is written.
+/// The properties in which CSV files according to RFC 4180 differ: the delimiter, and the line ending that is written.
 public struct CSVDialect: Sendable, Hashable {
-  /// The bytes that end a record when written. All three are read.
+  /// The bytes that end a record when written. All three are accepted when reading.
   public enum LineEnding: Sendable, Hashable {
     /// `\n`.
     case lineFeed
-    /// `\r\n`, as RFC 4180 has it.
+    /// `\r\n`, as in RFC 4180.
     case carriageReturnLineFeed
   }
 
@@ -14,11 +14,16 @@ public struct CSVDialect: Sendable, Hashable {
   public var delimiter: UInt8
   /// The line end to write. Reading accepts all of them.
   public var lineEnding: LineEnding
+  /// Whether a quote may be within a field, where it is a character like any other, as in `3.5" disk`. A field whose
+  /// first character is a quote is a quoted one only if its closing quote is on the same line and a delimiter or the
+  /// line end follows.
+  public var allowsStrayQuotes: Bool
 
-  /// Creates a dialect.
-  public init(delimiter: UInt8, lineEnding: LineEnding = .lineFeed) {
+  /// Creates a dialect; by default one in which a quote within a field is an error.
+  public init(delimiter: UInt8, lineEnding: LineEnding = .lineFeed, allowsStrayQuotes: Bool = false) {
     self.delimiter = delimiter
     self.lineEnding = lineEnding
+    self.allowsStrayQuotes = allowsStrayQuotes
   }
 
   /// Commas between fields, and lines that end with a line feed.
@@ -30,13 +35,13 @@ public struct CSVDialect: Sendable, Hashable {
   /// Vertical bars between fields.
   public static let bar = CSVDialect(delimiter: UInt8(ascii: "|"))
 
-  /// Guesses the delimiter from the first record: the one of comma, semicolon, tab and bar that stands there most
-  /// often outside quotes, the earlier of two that tie; a comma if none does.
+  /// Guesses the delimiter from the first record: the one of comma, semicolon, tab and bar that occurs most often
+  /// outside quotes, the earlier of two that tie; a comma if none occurs.
   public static func detect(_ bytes: UnsafeBufferPointer<UInt8>) -> CSVDialect {
     var counts: [UInt8: Int] = [:]
     var isQuoted = false
     var lineEnding = LineEnding.lineFeed
-    // A first record longer than this has shown what it uses.
+    // A longer first record has shown what it uses.
     scan: for (position, byte) in bytes.prefix(1 << 20).enumerated() {
       switch byte {
       case UInt8(ascii: "\""): isQuoted.toggle()

@@ -64,7 +64,7 @@ private struct PropertyListXMLWriter {
   let base: Int
   let closesEmptyElements: Bool
   var buffer: [UInt8]
-  /// Where we are, for errors.
+  /// The current path, for errors.
   var path: [String] = []
 
   init(unit: [UInt8], base: Int, closesEmptyElements: Bool, buffer: [UInt8]) {
@@ -80,7 +80,7 @@ private struct PropertyListXMLWriter {
     case .string(let text): try appendText(text, element: "string", depth: depth)
     case .integer(let number):
       guard number >= Int128(Int64.min), number <= Int128(UInt64.max) else {
-        throw invalid("\(number) is beyond the integers of a property list")
+        throw invalid("\(number) is out of range for an integer of a property list")
       }
       appendLine("<integer>\(number)</integer>", depth)
     case .real(let number): appendLine("<real>\(text(number))</real>", depth)
@@ -89,7 +89,7 @@ private struct PropertyListXMLWriter {
       indent(depth)
       buffer.append(contentsOf: "<date>".utf8)
       guard PropertyListDate.append(date, to: &buffer) else {
-        throw invalid("the date \(date.timeIntervalSinceReferenceDate) seconds from 2001 has no text")
+        throw invalid("the date \(date.timeIntervalSinceReferenceDate) seconds from 2001 cannot be represented")
       }
       buffer.append(contentsOf: "</date>\n".utf8)
     case .data(let data): appendData(data, depth: depth)
@@ -110,7 +110,7 @@ private struct PropertyListXMLWriter {
     case .dictionary(let entries):
       if entries.isEmpty { return appendEmpty("dict", depth) }
       if entries.count == 1, let number = entries["CF$UID"], case .integer(0...Int128(UInt64.max)) = number {
-        throw invalid("a dictionary of one integer named CF$UID would be read as a UID")
+        throw invalid("a dictionary of one integer with the key CF$UID would be read as a UID")
       }
       appendLine("<dict>", depth)
       for entry in entries {
@@ -123,7 +123,7 @@ private struct PropertyListXMLWriter {
     }
   }
 
-  /// The shortest digits that read back to the bit; Apple's files have `12`, not `12.0`.
+  /// The shortest digits that are read back to the bit; Apple's files have `12`, not `12.0`.
   private func text(_ number: Double) -> String {
     if number.isNaN { return "nan" }
     if number.isInfinite { return number < 0 ? "-infinity" : "+infinity" }
@@ -137,7 +137,7 @@ private struct PropertyListXMLWriter {
     for scalar in text.unicodeScalars where scalar.value < 0x20 || scalar.value & ~1 == 0xFFFE {
       switch scalar.value {
       case 0x09, 0x0A, 0x0D: continue
-      default: throw invalid("U+\(String(scalar.value, radix: 16, uppercase: true)) cannot stand in XML")
+      default: throw invalid("U+\(String(scalar.value, radix: 16, uppercase: true)) is not allowed in XML")
       }
     }
     for byte in text.utf8 {
@@ -156,7 +156,7 @@ private struct PropertyListXMLWriter {
   private mutating func appendData(_ data: Data, depth: Int) {
     appendLine("<data>", depth)
     let text = Array(data.base64EncodedString().utf8)
-    // Lines are kept within 76 columns at tabs of 8, and beyond 8 tabs grow no narrower.
+    // Lines are at most 76 columns wide with tabs of 8, and do not get narrower beyond 8 tabs.
     let width = 76 - 8 * min(depth, 8)
     var start = 0
     while start < text.count {

@@ -1,17 +1,17 @@
-/// Base64 as RFC 4648 has it, strictly read.
+/// Base64 according to RFC 4648, with strict decoding.
 public enum Base64 {
-  /// How the text is broken into lines.
+  /// How the text is divided into lines.
   public enum Wrapping: Sendable {
     /// One line without a line break.
     case none
-    /// As Core Data's XML stores have it: below 76 characters one line and a line break; exactly 76 without any; above,
-    /// 76 characters, a line break, all the rest, a line break. No bytes, no text.
+    /// As in Core Data's XML stores: fewer than 76 characters are one line with a line break; exactly 76 have no line
+    /// break; more are 76 characters, a line break, the rest, and a line break.
     case coreData
   }
 
   // MARK: Writing
 
-  /// Appends the text of `bytes`, padded.
+  /// Appends the encoded bytes, padded.
   public static func encode(_ bytes: Span<UInt8>, to writer: ByteWriter, wrapping: Wrapping = .none) {
     bytes.withUnsafeBufferPointer { bytes in
       guard let source = bytes.baseAddress, bytes.count > 0 else { return }
@@ -27,7 +27,7 @@ public enum Base64 {
     }
   }
 
-  /// They make 76 characters; 55 and 56 do too, with padding.
+  /// Encoded, they have 76 characters; so have 55 and 56 with padding.
   private static let bytesInFullLine = 57
 
   private static func encode(_ source: UnsafePointer<UInt8>, _ length: Int, _ writer: ByteWriter) {
@@ -92,7 +92,7 @@ public enum Base64 {
       let end = source.count
       var index = 0
       var written = 0
-      // The quantum that white space or the end interrupts goes on here.
+      // Continue a quantum that white space or the end interrupts.
       var bits: UInt32 = 0
       var digits = 0
       while index < end {
@@ -164,7 +164,7 @@ public enum Base64 {
 
   private static let space: UInt8 = 64
 
-  /// What each byte stands for: 0 to 63, ``space``, or 255.
+  /// The value of each byte: 0 to 63, ``space``, or 255.
   private static let values: [UInt8] = {
     var table = [UInt8](repeating: 255, count: 256)
     for value in 0..<64 { table[Int(alphabet.utf8Start[value])] = UInt8(value) }

@@ -1,8 +1,8 @@
 public import FoundationEssentials
 
 extension ByteWriter {
-  /// Appends the shortest text that reads back as this double: `0.1`, `-0.0`, `inf`, `nan`; a not-a-number of other
-  /// bits than the usual as `nan(0x…)`. Whole numbers keep their `.0` unless `dropsPointZero`.
+  /// Appends the shortest text that is read back as this double: `0.1`, `-0.0`, `inf`, `nan`; a not-a-number with
+  /// unusual bits as `nan(0x…)`. Integral values keep `.0` unless `dropsPointZero`.
   public func append(double value: Double, dropsPointZero: Bool = false) {
     let magnitude = value.magnitude
     if magnitude < 0x1p53, magnitude > 0, Double(UInt64(magnitude)) == magnitude {
@@ -46,7 +46,7 @@ extension ByteWriter {
     }
   }
 
-  /// Appends lower-case hexadecimal digits.
+  /// Appends hexadecimal digits in lower case.
   public func append(hexadecimal value: UInt64, digits: Int) {
     for place in stride(from: (digits - 1) * 4, through: 0, by: -4) {
       let digit = UInt8(truncatingIfNeeded: value >> UInt64(place)) & 0xF
@@ -78,10 +78,10 @@ extension ByteWriter {
 
   // MARK: Seconds and dates
 
-  /// Appends a double with exactly twenty decimals, as C's `%.20f` does: what Apple's XML stores have for dates.
+  /// Appends a double with exactly twenty decimals, like C's `%.20f`: the form of dates in Apple's XML stores.
   ///
-  /// - Returns: Whether the text reads back as the same bits. Where not, nothing was appended; that happens to most
-  ///   numbers below 2^-13, to those of 2^63 and more, and to what is not finite.
+  /// - Returns: Whether the text is read back as the same bits. If not, nothing was appended, as for most numbers below
+  ///   2^-13, those of 2^63 and more, and those that are not finite.
   public func appendFixed20(_ value: Double) -> Bool {
     let magnitude = value.magnitude
     guard magnitude < 0x1p63, ExactText.fixed20IsExact(value) else { return false }
@@ -103,8 +103,9 @@ extension ByteWriter {
     return true
   }
 
-  /// Appends a date given in seconds since 2001-01-01T00:00:00Z as ISO 8601 in UTC with as many decimals as it takes to
-  /// read back as the same bits; `@` and the double's text where the year has not four digits or no text would do.
+  /// Appends a date, in seconds since 2001-01-01T00:00:00Z, as ISO 8601 in UTC with as many decimals as needed to be
+  /// read back as the same bits; as `@` and the double's text if the year does not have four digits or no such text
+  /// exists.
   public func append(dateSeconds seconds: Double) {
     // Years 0001 to 9999.
     guard seconds >= -63_113_904_000, seconds < 252_423_993_600, seconds != 0 || seconds.sign == .plus else {
@@ -115,7 +116,7 @@ extension ByteWriter {
     var fraction: UInt128 = 0
     var places = 0
     if Double(whole) != seconds {
-      // The digits of the shortest decimal number, which reading turns into the same bits again.
+      // The digits of the shortest decimal number, which are read back as the same bits.
       let significand: UInt128
       if let few = ExactText.fewDecimals(seconds.magnitude) {
         (significand, places) = (UInt128(few.digits), few.places)
@@ -128,7 +129,7 @@ extension ByteWriter {
         (significand, places) = (scan.significand, -scan.exponent)
       }
       let scale = ExactText.powerOfTen(places)
-      // At most 17 digits: what lies behind 19 places is all fraction, and the rest divides in 64 bits.
+      // At most 17 digits: with more than 19 decimals, all of it is fraction; otherwise it can be divided in 64 bits.
       if places <= 19 {
         let parts = UInt64(significand).quotientAndRemainder(dividingBy: UInt64(scale))
         whole = Int(parts.quotient)
@@ -140,7 +141,7 @@ extension ByteWriter {
       if seconds < 0 {
         whole = -whole
         if fraction > 0 {
-          // Counted forward from the second before.
+          // Count forward from the preceding second.
           whole -= 1
           fraction = scale - fraction
         }
@@ -168,7 +169,7 @@ extension ByteWriter {
     append(byte: UInt8(ascii: "Z"))
   }
 
-  /// Appends a number that is not negative with leading zeros.
+  /// Appends a non-negative number with leading zeros.
   private func pad(_ value: Int, _ width: Int) {
     ExactText.writeDecimal(UInt64(truncatingIfNeeded: value), length: width, to: room(width))
     advance(width)

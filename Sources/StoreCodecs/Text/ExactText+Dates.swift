@@ -1,9 +1,9 @@
 extension ExactText {
   // MARK: Dates
 
-  /// Seconds since 2001-01-01T00:00:00Z from ISO 8601 (`2001-01-01T00:00:00.125Z`, `2001-01-01 02:00:00+02:00`,
-  /// `2001-01-01`), or from `@` and a double's text, which stands for what no calendar text reaches. Without a zone the
-  /// text is taken to be in UTC. At most 26 decimals.
+  /// Parses seconds since 2001-01-01T00:00:00Z from ISO 8601 (`2001-01-01T00:00:00.125Z`, `2001-01-01 02:00:00+02:00`,
+  /// `2001-01-01`), or from `@` and a double's text, which is used for dates without a calendar text. A text without a
+  /// time zone is in UTC. At most 26 decimals.
   public static func date(_ bytes: Span<UInt8>) -> Double? {
     let count = bytes.count
     if count > 1, bytes[0] == UInt8(ascii: "@") { return double(bytes.extracting(1..<count)) }

@@ -1,13 +1,13 @@
 public import FoundationEssentials
 
-/// Text for values that reads back as the very value, to the bit; independent of locale and time zone.
+/// Text for values that is read back as exactly the same value, to the bit, independent of locale and time zone.
 ///
-/// Reading is strict: all bytes must be used, nothing is trimmed, what does not fit is nil.
+/// Parsing is strict: all bytes must be used, nothing is trimmed, and values out of range are nil.
 public enum ExactText {
   // MARK: Integers
 
-  /// Decimal digits with an optional sign, leading zeros included; nil for anything else and for what 64 bits do not
-  /// hold.
+  /// Parses decimal digits with an optional sign, leading zeros allowed; nil for anything else and for values that do
+  /// not fit in 64 bits.
   public static func integer(_ bytes: Span<UInt8>) -> Int64? {
     bytes.withUnsafeBufferPointer { text in
       guard let first = text.first else { return nil }
@@ -44,7 +44,7 @@ public enum ExactText {
 
   // MARK: UUID and hexadecimal
 
-  /// A UUID in its 36 characters, letters in either case.
+  /// Parses a UUID of 36 characters, letters in either case.
   public static func uuid(_ bytes: Span<UInt8>) -> UUID? {
     bytes.withUnsafeBufferPointer { text in
       guard text.count == 36, text[8] == UInt8(ascii: "-"), text[13] == UInt8(ascii: "-"),
@@ -53,7 +53,7 @@ public enum ExactText {
       guard let a = hex(text, 0, 8), let b = hex(text, 9, 4), let c = hex(text, 14, 4), let d = hex(text, 19, 4),
         let e = hex(text, 24, 12)
       else { return nil }
-      // Big-endian in memory, as the text is.
+      // Big-endian in memory, like the text.
       let halves = ((a << 32 | b << 16 | c).bigEndian, (d << 48 | e).bigEndian)
       return UUID(uuid: Swift.withUnsafeBytes(of: halves) { $0.loadUnaligned(as: uuid_t.self) })
     }
@@ -69,7 +69,7 @@ public enum ExactText {
 
   @inline(__always)
   private static func hex(_ text: UnsafeBufferPointer<UInt8>, _ start: Int, _ length: Int) -> UInt64? {
-    // Gathered without a branch for each digit, which halves the time of a UUID.
+    // Without a branch for each digit, which halves the time of a UUID.
     let values = hexValues
     var value: UInt64 = 0
     var faults: UInt8 = 0
@@ -81,12 +81,12 @@ public enum ExactText {
     return faults < 16 ? value : nil
   }
 
-  /// The value of every byte as a hexadecimal digit, 255 for those that are none.
+  /// The value of every byte as a hexadecimal digit; 255 if it is not one.
   private static let hexValues: [UInt8] = (0...255).map { hexDigit($0) ?? 255 }
 
   // MARK: Parts
 
-  /// Whether `text` is `word`, which stands in lower case, without regard to ASCII case.
+  /// Whether `text` equals `word`, which is in lower case, ignoring ASCII case.
   static func matches(_ text: UnsafeBufferPointer<UInt8>, _ word: StaticString) -> Bool {
     guard text.count == word.utf8CodeUnitCount else { return false }
     for index in 0..<text.count where text[index] | 0x20 != word.utf8Start[index] { return false }
@@ -110,7 +110,7 @@ public enum ExactText {
     var index = length
     while index >= 2 {
       let (quotient, pair) = rest.quotientAndRemainder(dividingBy: 100)
-      // Two digits from one division: 103/1024 is a tenth for every number below 100.
+      // Two digits with one division: 103/1024 approximates a tenth for every number below 100.
       let tens = (pair &* 103) &>> 10
       index -= 2
       target[index] = 0x30 &+ UInt8(truncatingIfNeeded: tens)

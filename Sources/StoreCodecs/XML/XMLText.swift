@@ -1,7 +1,7 @@
 extension ByteWriter {
   /// Appends text with `&`, `<` and `>` escaped, and for attributes quotes, tabs and line breaks too.
   ///
-  /// The text must hold only characters that XML knows: see ``XMLText/canHold(_:)``.
+  /// The text must contain only characters that XML allows: see ``XMLText/canHold(_:)``.
   public func append(xmlEscaped text: String, inAttribute: Bool = false) {
     for byte in text.utf8 {
       switch byte {
@@ -19,9 +19,9 @@ extension ByteWriter {
   }
 }
 
-/// What XML 1.0 can and cannot hold.
+/// The characters that XML 1.0 allows.
 public enum XMLText {
-  /// Whether all characters are ones that XML 1.0 allows: no controls but tab, LF and CR, no U+FFFE or U+FFFF.
+  /// Whether XML 1.0 allows all characters: no control characters except tab, LF and CR, no U+FFFE or U+FFFF.
   public static func canHold(_ text: String) -> Bool {
     text.unicodeScalars.allSatisfy { scalar in
       switch scalar.value {

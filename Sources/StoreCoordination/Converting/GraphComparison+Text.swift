@@ -3,7 +3,8 @@ import FoundationEssentials
 import StoreCodecs
 
 extension GraphComparison {
-  /// A value as text that tells apart what differs: strings in quotes with scalars escaped, bytes in hexadecimal.
+  /// A value as text that is different for different values: strings in quotes with escaped scalars, bytes in
+  /// hexadecimal.
   public static func text(_ value: StoredValue) -> String {
     switch value {
     case .null: "(none)"
@@ -22,7 +23,7 @@ extension GraphComparison {
     }
   }
 
-  /// A property-list value on one line, as differences show it. Long data is cut short.
+  /// A property-list value on one line, as differences show it. Long data is abbreviated.
   public static func text(_ value: PropertyListValue) -> String {
     switch value {
     case .string(let string): quoted(string)
@@ -38,17 +39,17 @@ extension GraphComparison {
     }
   }
 
-  /// ISO 8601 where that gives the date back to the bit, else the seconds since 2001.
+  /// ISO 8601 if that represents the date to the bit, otherwise the seconds since 2001.
   static func text(_ date: Date) -> String {
     DateText.text(date) ?? "date(\(number(date.timeIntervalSinceReferenceDate)))"
   }
 
-  /// Shortest text; a not-a-number with its bits.
+  /// The shortest exact text; for not-a-number, the bits.
   static func number(_ number: Double) -> String {
     number.isNaN ? "nan(0x\(String(number.bitPattern, radix: 16)))" : number.description
   }
 
-  /// The string in quotes, everything but printable ASCII escaped where two texts could look alike.
+  /// The string in quotes, with everything but printable ASCII escaped if two strings could look alike.
   public static func quoted(_ string: String) -> String {
     var result = "\""
     for scalar in string.unicodeScalars {
@@ -59,7 +60,7 @@ extension GraphComparison {
       case "\r": result += "\\r"
       case "\t": result += "\\t"
       default:
-        // Marks that combine, controls and what does not print: by number.
+        // Combining marks, control characters and what is not printable: by number.
         let properties = scalar.properties
         switch properties.generalCategory {
         case .control, .format, .nonspacingMark, .enclosingMark, .spacingMark, .unassigned, .privateUse,
@@ -76,7 +77,7 @@ extension GraphComparison {
     bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
   }
 
-  /// As ``text(_:)-(StoredValue)``, with all bytes of data: for a dump, where two values may differ anywhere.
+  /// As ``text(_:)-(StoredValue)``, with all bytes of data, for dumps.
   public static func fullText(_ value: StoredValue) -> String {
     switch value {
     case .data(let data): "<" + data.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + ">"
@@ -95,13 +96,13 @@ extension GraphComparison {
     }
   }
 
-  /// A metadata value on one line, cut where it is long.
+  /// A metadata value on one line, abbreviated if it is long.
   public static func summary(_ value: PropertyListValue) -> String {
     let whole = text(value)
     return whole.count > 200 ? whole.prefix(200) + "…" : whole
   }
 
-  /// A metadata value for a shell: a string as it is, everything else as ``text(_:)-(PropertyListValue)``.
+  /// A metadata value for use in a shell: a string unchanged, everything else as ``text(_:)-(PropertyListValue)``.
   public static func plain(_ value: PropertyListValue) -> String {
     if case .string(let string) = value { string } else { text(value) }
   }

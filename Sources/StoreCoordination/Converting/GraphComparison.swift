@@ -2,12 +2,12 @@ public import AtomicStoreSPI
 import FoundationEssentials
 
 /// Compares two graphs: objects by entity and reference, values to the bit and the Unicode scalar, relationships by
-/// what they name, and in their order those that a model of either side calls ordered, and the metadata.
+/// their destinations, in order if a model on either side says that they are ordered, and the metadata.
 ///
-/// It reads both through their tables' general values and shares nothing with formats or the converter, whose work it
-/// judges.
+/// It reads the general values of both tables, and shares no code with formats or the converter, whose results it
+/// checks.
 public struct GraphComparison: Sendable {
-  /// What to look at.
+  /// What is compared.
   public struct Options: Sendable {
     /// Whether the stores' UUIDs must be the same.
     public var comparesIdentity: Bool
@@ -17,22 +17,30 @@ public struct GraphComparison: Sendable {
     /// both. By default an entry that only one of them has is no difference: a conversion adds them. Two that differ
     /// always are one.
     public var comparesMissingDerivedMetadata: Bool
+    /// Whether the models that both stores carry must be the same, as data: see ``ModelComparison``. Models that were
+    /// inferred are not compared.
+    public var comparesModel: Bool
+    /// Whether the entities, properties and other things in the models must come in the same order.
+    public var comparesModelOrder: Bool
     /// Entity and property names that differ only in case are the same: for a store whose format folds them.
     public var ignoresNameCase: Bool
-    /// Whether members of to-manys of unknown order are compared in their sequence: a copy must keep it. Without, they
-    /// are a set unless a model on either side says that the relationship is ordered.
+    /// Whether members of to-manys of unknown order are compared in order: a copy must keep it. Otherwise they are
+    /// compared as sets, unless a model on either side says that the relationship is ordered.
     public var comparesUnknownOrder: Bool
-    /// Stop after so many; nil for all.
+    /// The maximum number of differences to find; nil for all.
     public var limit: Int?
-    /// Creates options. By default everything is compared but sequences of unknown order, and all differences are
-    /// found.
+    /// Creates options. By default everything is compared but carried models and sequences of unknown order, and all
+    /// differences are found.
     public init(
       comparesIdentity: Bool = true, comparesMetadata: Bool = true, comparesMissingDerivedMetadata: Bool = false,
+      comparesModel: Bool = false, comparesModelOrder: Bool = true,
       ignoresNameCase: Bool = false, comparesUnknownOrder: Bool = false, limit: Int? = nil
     ) {
       self.comparesIdentity = comparesIdentity
       self.comparesMetadata = comparesMetadata
       self.comparesMissingDerivedMetadata = comparesMissingDerivedMetadata
+      self.comparesModel = comparesModel
+      self.comparesModelOrder = comparesModelOrder
       self.ignoresNameCase = ignoresNameCase
       self.comparesUnknownOrder = comparesUnknownOrder
       self.limit = limit
@@ -44,12 +52,13 @@ public struct GraphComparison: Sendable {
   private let options: Options
   private var found: [GraphDifference] = []
 
-  /// All differences, metadata first, then by entity and reference.
+  /// All differences, metadata first, then the models, then by entity and reference.
   public static func differences(
     _ first: StoreSnapshot, _ second: StoreSnapshot, options: Options = Options()
   ) -> [GraphDifference] {
     var comparison = GraphComparison(first: first, second: second, options: options)
     comparison.compareMetadata()
+    comparison.compareModels()
     comparison.compareObjects()
     return comparison.found
   }
@@ -84,6 +93,14 @@ public struct GraphComparison: Sendable {
     }
   }
 
+  private mutating func compareModels() {
+    guard options.comparesModel, let one = first.metadata.model, let other = second.metadata.model,
+      !one.isInferred, !other.isInferred
+    else { return }
+    let differences = ModelComparison.differences(one, other, comparesOrder: options.comparesModelOrder)
+    found += differences.map { GraphDifference(kind: .model, key: $0.path, old: $0.old, new: $0.new) }
+  }
+
   private func folded(_ name: String) -> ScalarString {
     ScalarString(options.ignoresNameCase ? name.lowercased() : name)
   }
@@ -101,7 +118,7 @@ public struct GraphComparison: Sendable {
   private mutating func compare(_ one: Entity?, _ other: Entity?) {
     let ours = one.map { rows($0, first.nodes) } ?? []
     let theirs = other.map { rows($0, second.nodes) } ?? []
-    // Slots of both sides by name; nil where one side does not know the property.
+    // The slots of both sides by name; nil if one side does not have the property.
     var pairs: [(name: String, one: Int?, other: Int?)] = []
     var place: [ScalarString: Int] = [:]
     for slot in one?.slots ?? [] {
@@ -149,12 +166,12 @@ public struct GraphComparison: Sendable {
     ObjectReference(entityName: entity?.name ?? "", reference: reference)
   }
 
-  /// The rows of an entity with their references, ascending.
+  /// The rows of an entity with their references, in ascending order.
   private func rows(_ entity: Entity, _ nodes: NodeTable) -> [(reference: ReferenceObject, row: Int)] {
     nodes.handles(of: entity.index).map { (nodes.reference(of: $0), $0.row) }.sorted { $0.reference < $1.reference }
   }
 
-  /// A property that one side does not know equals one that has no value.
+  /// A property that one side does not have equals a property without a value.
   private func same(
     _ old: StoredValue?, _ new: StoredValue?, _ one: Entity?, _ oneSlot: Int?, _ other: Entity?, _ otherSlot: Int?
   ) -> Bool {

@@ -24,7 +24,7 @@ extension PredicateChecker {
       case .equal, .notEqual: try requireComparable()
       case .less, .lessOrEqual, .greater, .greaterOrEqual:
         for side in [left, right] where side.group == .object || side.group == .data {
-          throw error("\(side.title) has no order; == and != are for those")
+          throw error("\(side.title) has no order; use == or !=")
         }
         try requireComparable()
       case .between: try checkBounds()
@@ -50,7 +50,7 @@ extension PredicateChecker {
       guard case .aggregate(let bounds) = comparison.right else {
         if case .list = right { return }
         if right.isUnknownOrNull { return }
-        throw error("BETWEEN takes two bounds, such as {1, 10}")
+        throw error("BETWEEN requires two bounds, such as {1, 10}")
       }
       var inner = PredicateChecker(checker.model, isStrict: false)
       for bound in bounds {
@@ -63,7 +63,7 @@ extension PredicateChecker {
     private func checkList() throws(PredicateFormatError) {
       switch right {
       case .list(let element):
-        // A list of texts may be one of dates.
+        // A list of strings may be a list of dates.
         if left.group == .date, case .aggregate(let parts) = comparison.right,
           element.group == .text || element.group == .unknown,
           let wrong = parts.first(where: {
@@ -77,7 +77,7 @@ extension PredicateChecker {
       case .unknown, .null: break
       default:
         guard right.group == .text, left.group == .text || left.group == .unknown else {
-          throw error("IN takes a list or a text, and '\(comparison.right)' is \(right.title)")
+          throw error("IN requires a list or a string, but '\(comparison.right)' is \(right.title)")
         }
       }
     }
@@ -92,15 +92,15 @@ extension PredicateChecker {
       let isTextLike =
         [.text, .unknown, .uuid].contains(left.group) || comparison.comparator != .contains && left.group == .number
       guard isTextLike else {
-        throw error("\(comparison.comparator.rawValue) is for texts, and '\(comparison.left)' is \(left.title)")
+        throw error("\(comparison.comparator.rawValue) requires strings, but '\(comparison.left)' is \(left.title)")
       }
       guard [.text, .unknown].contains(right.group) else {
-        throw error("\(comparison.comparator.rawValue) takes a text, and '\(comparison.right)' is \(right.title)")
+        throw error("\(comparison.comparator.rawValue) requires a string, but '\(comparison.right)' is \(right.title)")
       }
       if comparison.comparator == .matches, case .constant(.string(let pattern)) = comparison.right {
         let problem = PatternCache.problem(pattern)
         if !problem.isEmpty {
-          throw error("the pattern '\(pattern)' is no regular expression that is supported: \(problem)")
+          throw error("the pattern '\(pattern)' is not a supported regular expression: \(problem)")
         }
       }
     }
@@ -110,22 +110,23 @@ extension PredicateChecker {
       if left.group == .date, other.group == .text {
         suggestion = PredicateDate.forms
       } else if left.group == .date, other.group == .number {
-        suggestion = "\(PredicateDate.forms); CAST(\(comparison.right), \"NSDate\") is a date by its seconds since 2001"
+        suggestion =
+          "\(PredicateDate.forms); CAST(\(comparison.right), \"NSDate\") is a date given in seconds since 2001"
       } else if left.group == .text, other.group == .date, case .keyPath = comparison.left {
-        suggestion = "CAST(\(comparison.left), \"NSDate\") is the date that a text stands for"
+        suggestion = "use CAST(\(comparison.left), \"NSDate\") to convert a string to a date"
       } else if left.group == .number, other.group == .text, case .constant(.string(let text)) = comparison.right,
         Double(text) != nil
       {
         suggestion = "write the number without quotes"
       } else if left.group == .text, other.group == .number {
-        suggestion = "write a text in quotes"
+        suggestion = "write a string in quotes"
         if case .keyPath = comparison.left {
-          suggestion? += "; CAST(\(comparison.left), \"NSNumber\") is the number that a text stands for"
+          suggestion? += "; use CAST(\(comparison.left), \"NSNumber\") to convert a string to a number"
         }
       } else if left.group == .boolean, other.group == .text {
         suggestion = "write YES or NO"
       }
-      return error("'\(comparison.left)' is \(left.title), and \(other.title) is no such thing", suggestion)
+      return error("'\(comparison.left)' is \(left.title) and cannot be compared with \(other.title)", suggestion)
     }
 
     private static func isListOfTexts(_ expression: FetchExpression) -> Bool {

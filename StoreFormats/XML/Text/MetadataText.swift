@@ -2,18 +2,18 @@ import AtomicStoreSPI
 import FoundationEssentials
 import StoreCodecs
 
-/// The metadata's property list as a child of the document, laid out as Core Data does: four spaces a level, empty
+/// The metadata's property list as a child of the document, in Core Data's layout: four spaces per level, empty
 /// elements with both tags, base64 between lines of tabs.
 ///
-/// What no XML property list can hold exactly (control characters, fractions of seconds, not-a-numbers of other bits)
-/// stands instead, for the whole entry, in a binary property list under ``exactKey``.
+/// An entry that an XML property list cannot represent exactly (control characters, fractions of seconds, not-a-numbers
+/// with other bits) is instead stored, as a whole, in a binary property list under ``exactKey``.
 enum MetadataText {
   /// The model of the store, as a dictionary.
   static let modelKey = "AtomicStoreModel"
-  /// Entries that XML cannot hold: a dictionary of them as a binary property list.
+  /// The key for entries that XML cannot represent: a dictionary of them as a binary property list.
   static let exactKey = "AtomicStoreExactEntries"
 
-  /// - Parameter isInline: Without the indentation before the element and the line break after it.
+  /// - Parameter isInline: Whether to omit the indentation before the element and the line break after it.
   static func append(
     _ entries: PropertyListDictionary, isInline: Bool = false, to writer: ByteWriter
   ) throws(PersistentStoreError) {
@@ -38,12 +38,12 @@ enum MetadataText {
     if !isInline { writer.append(byte: UInt8(ascii: "\n")) }
   }
 
-  /// The entries that the file's dictionary stands for.
+  /// The entries that the file's dictionary represents.
   static func entries(of read: PropertyListDictionary) throws(PersistentStoreError) -> PropertyListDictionary {
     guard let value = read[exactKey] else { return read }
     guard case .data(let data) = value else { throw malformed("\(exactKey) is not data") }
     guard case .dictionary(let exact) = try PropertyList.decodeBinary(Array(data)) else {
-      throw malformed("\(exactKey) holds no dictionary")
+      throw malformed("\(exactKey) does not contain a dictionary")
     }
     var entries = read
     entries[exactKey] = nil
@@ -73,7 +73,7 @@ enum MetadataText {
     case .uid: return false
     case .array(let elements): return elements.allSatisfy { isExactInXML($0, depth: depth + 1) }
     case .dictionary(let entries):
-      // A dictionary of this one key is how XML property lists spell a UID.
+      // In XML property lists, a dictionary with only this key represents a UID.
       if entries.count == 1, entries["CF$UID"] != nil { return false }
       return entries.allSatisfy { isText($0.key) && isExactInXML($0.value, depth: depth + 1) }
     }
@@ -121,7 +121,7 @@ enum MetadataText {
       writer.append(repeating: UInt8(ascii: " "), count: 16 + depth * 4)
       writer.append("</dict>\n")
     case .uid:
-      throw PersistentStoreError(.internalInconsistency, "a UID is kept in the binary entries")
+      throw PersistentStoreError(.internalInconsistency, "a UID is stored in the binary entries")
     }
     try writer.flushIfNeeded()
   }
@@ -147,7 +147,7 @@ enum MetadataText {
     guard !data.isEmpty else { return writer.append("<data></data>\n") }
     writer.append("<data>\n")
     let tabs = min(depth, 8)
-    // Core Data's property lists keep lines within 76 columns, tabs counted as eight.
+    // Core Data's property lists have lines of at most 76 columns, counting a tab as eight.
     let width = max(76 - 8 * tabs, 4)
     let text = Array(data.base64EncodedString().utf8)
     var start = 0

@@ -1,8 +1,8 @@
 import AtomicStoreSPI
 import StoreCodecs
 
-/// Names of entities and properties between the quotes of an XML attribute. Core Data's names are letters and digits;
-/// what would not stand there as it is, is escaped as text is, so that no reader of XML has to be trusted with it.
+/// Names of entities and properties in XML attributes. Core Data's names consist of letters and digits; other
+/// characters are escaped as in text, so that no XML reader can misinterpret them.
 enum NameText {
   static func encode(_ name: String, at place: StoreLocation) throws(PersistentStoreError) -> [UInt8] {
     guard !name.isEmpty else {
@@ -22,7 +22,7 @@ enum NameText {
     return result
   }
 
-  /// The name that the bytes stand for; nil where an escape is wrong.
+  /// Decodes a name; nil if an escape is invalid.
   static func decode(_ bytes: UnsafeBufferPointer<UInt8>) -> String? {
     var copy = Array(bytes)
     let count = try? copy.withUnsafeMutableBufferPointer { text throws(StoreText.Fault) in try StoreText.decode(text) }

@@ -1,21 +1,21 @@
 import AtomicStoreSPI
 import StoreCodecs
 
-/// How reference objects stand in `id` and `idrefs`.
+/// The form of reference objects in `id` and `idrefs`.
 ///
-/// Core Data writes `z` and a number that no other object of the store has. Ours adds what that cannot say:
-/// `z7.ROOT` is 7 in the hierarchy below ROOT, where another hierarchy has a 7 too; `sName` is the string `Name`, with
-/// all but letters, digits, `-`, `_` and `~` as `%` and two hexadecimal digits for each byte of its UTF-8.
+/// Core Data writes `z` and a number that no other object of the store has. This format adds: `z7.ROOT` is 7 in the
+/// hierarchy of ROOT, if another hierarchy has a 7 too; `sName` is the string `Name`, with everything except letters,
+/// digits, `-`, `_` and `~` percent-encoded, byte by byte of its UTF-8.
 enum ObjectIdentifierText {
   struct Parsed: Equatable {
     var reference: ReferenceObject
-    /// The hierarchy, where the identifier names one: its root's written name.
+    /// The hierarchy, if the identifier contains one: the written name of its root.
     var root: String?
   }
 
   // MARK: Reading
 
-  /// The number in `z…`, if it is written as Core Data would: all that most files hold.
+  /// The number in `z…`, if it is written as by Core Data, which is the only form in most files.
   @inline(__always) static func number(_ text: UnsafeBufferPointer<UInt8>) -> Int64? {
     let count = text.count
     guard count > 1, count < 20, text[0] == UInt8(ascii: "z") else { return nil }
@@ -27,14 +27,14 @@ enum ObjectIdentifierText {
     while index < count {
       let digit = text[index] &- UInt8(ascii: "0")
       guard digit < 10 else { return nil }
-      // Eighteen digits at most: no overflow.
+      // At most eighteen digits: no overflow.
       value = value &* 10 &+ Int64(digit)
       index += 1
     }
     return text[1] == UInt8(ascii: "-") ? -value : value
   }
 
-  /// Any identifier; nil for what is none.
+  /// Parses any identifier; nil if it is invalid.
   static func parse(_ text: UnsafeBufferPointer<UInt8>) -> Parsed? {
     if let number = number(text) { return Parsed(reference: .integer(number), root: nil) }
     guard let first = text.first, text.count > 1 || first == UInt8(ascii: "s") else { return nil }
@@ -64,7 +64,7 @@ enum ObjectIdentifierText {
           return nil
         }
         let byte = high << 4 | low
-        // One way to write each byte, or two texts would be one reference.
+        // Each byte has exactly one form, otherwise two texts could be one reference.
         guard !isPlain(byte) else { return nil }
         bytes.append(byte)
         index += 3
@@ -96,7 +96,7 @@ enum ObjectIdentifierText {
 
   // MARK: Writing
 
-  /// The string's bytes, with all that is not plain as `%XX`.
+  /// The bytes of the string, with special characters as `%XX`.
   static func percentEncoded(_ text: String) -> [UInt8] {
     var bytes: [UInt8] = []
     let digits = Array("0123456789ABCDEF".utf8)

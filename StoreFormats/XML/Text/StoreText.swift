@@ -1,10 +1,11 @@
 import AtomicStoreSPI
 import StoreCodecs
 
-/// The text of attributes as Core Data's XML stores have it.
+/// The text of attributes in Core Data's XML stores.
 ///
-/// It is not escaped as XML is. A backslash is doubled; `<`, `>`, `&`, controls but for tab and line feed, surrogates
-/// and everything from U+FEFF on stand as `\u` and the UTF-16 unit in four hexadecimal digits, the low byte first.
+/// It is not escaped as in XML. A backslash is doubled; `<`, `>`, `&`, control characters except tab and line feed,
+/// surrogates and everything from U+FEFF on are written as `\u` and the UTF-16 unit in four hexadecimal digits, the low
+/// byte first.
 enum StoreText {
   /// What is wrong with an escape, and where in the text it begins.
   struct Fault: Error, Equatable {
@@ -50,7 +51,7 @@ enum StoreText {
     second > 0xBB || (second == 0xBB && third == 0xBF)
   }
 
-  /// Writes the scalar at `base`, escaped, and says how many bytes it was.
+  /// Writes the scalar at `base`, escaped, and returns its length in bytes.
   private static func encodeScalar(_ base: UnsafePointer<UInt8>, _ count: Int, to writer: ByteWriter) -> Int {
     switch base[0] {
     case UInt8(ascii: "\\"):
@@ -130,7 +131,7 @@ enum StoreText {
     return written
   }
 
-  /// The unit of the escape at `index`, if one stands there.
+  /// The unit of the escape at `index`, if there is one.
   private static func unit(_ base: UnsafePointer<UInt8>, _ count: Int, at index: Int) -> UInt32? {
     guard index + 6 <= count, base[index] == UInt8(ascii: "\\"), base[index + 1] == UInt8(ascii: "u"),
       let a = digit(base[index + 2]), let b = digit(base[index + 3]), let c = digit(base[index + 4]),

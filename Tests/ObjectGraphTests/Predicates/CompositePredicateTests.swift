@@ -20,7 +20,7 @@ import Testing
   }
 
   @Test(
-    "a whole composite is no key to sort by: the error names its parts", arguments: ["address", "department.address"])
+    "a whole composite cannot be a sort key: the error names its parts", arguments: ["address", "department.address"])
   func sorting(_ path: String) throws {
     let request = request { $0.sortKeys = [SortKey(path)] }
     for context in [stack.context, ManagedObjectContext(parent: stack.context)] {
@@ -32,7 +32,7 @@ import Testing
   }
 
   @Test(
-    "a whole composite is no column and makes no groups: the error names its parts",
+    "a whole composite can neither be a column nor form groups: the error names its parts",
     arguments: ["address", "department.address"])
   func columns(_ path: String) throws {
     let requests = [
@@ -59,7 +59,7 @@ import Testing
     #expect(row.columns == ["name", "age", "address.street", "address.city"])
   }
 
-  @Test("asked of one object without a fetch, the refusal is the same")
+  @Test("evaluated on one object without a fetch, the error is the same")
   func evaluated() throws {
     let ada = try #require(try stack.first("Person", "Ada"))
     let cyd = try #require(try stack.first("Person", "Cyd"))
@@ -84,7 +84,7 @@ import Testing
     #expect(try expression.value(with: #require(try stack.first("Person", "Cyd"))) == nil)
   }
 
-  @Test("a composite in a composite is asked like the outer one", arguments: Stack.types)
+  @Test("a nested composite is evaluated like the outer one", arguments: Stack.types)
   func nested(_ type: String) throws {
     let model = try ManagedObjectModel(
       ModelDescription(

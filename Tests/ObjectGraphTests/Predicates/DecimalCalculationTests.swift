@@ -54,7 +54,7 @@ import Testing
   }
 
   @Test(
-    "what decimals and whole numbers come to is a decimal, exact or of 38 digits",
+    "a calculation with decimals and integers results in a decimal, exact or of 38 digits",
     arguments: [
       ("sum:(amount)", "0.3"), ("average:(amount)", "0.15"), ("median:(amount)", "0.15"), ("mode:(amount)", "0.1"),
       ("max:(amount)", "0.2"),
@@ -99,7 +99,7 @@ import Testing
     #expect(try column("average:(pieces)", where: "account.name == 'cents'") as? Double == 3.5)
   }
 
-  @Test("a path's @sum and @avg are exact, asked as a key path, a column or in a predicate")
+  @Test("a path's @sum and @avg are exact, as a key path, a column or in a predicate")
   func paths() throws {
     let total = try Self.decimal("100000000000000065000.01")
     let mean = try Self.decimal("50000000000000032500.005")

@@ -223,7 +223,7 @@ final class Duty: ManagedObject {
     let stack = try Self.stack()
     let predicate = try FetchPredicate(format: "($x := age + 1) > 3")
     #expect(try FetchPredicate(format: predicate.predicateFormat) == predicate)
-    #expect { _ = try Self.names(predicate, stack) } throws: { "\($0)".contains("is not carried out") }
+    #expect { _ = try Self.names(predicate, stack) } throws: { "\($0)".contains("is not supported") }
   }
 
   @Test("arguments keep whole numbers whole, and take characters")

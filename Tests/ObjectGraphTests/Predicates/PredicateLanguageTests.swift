@@ -43,11 +43,11 @@ import Testing
     "an error names the column, what is wrong, and what would be right",
     arguments: [
       ("", 1, "empty"), ("a", 2, "comparison"), ("a ==", 5, "value"), ("a == 1 AND", 11, "value"),
-      ("a == 'x", 6, "quote"), ("(a == 1", 8, "')'"), ("a == 1)", 7, "AND"), ("a == %@", 6, "no argument"),
+      ("a == 'x", 6, "closed"), ("(a == 1", 8, "')'"), ("a == 1)", 7, "AND"), ("a == %@", 6, "no argument"),
       ("a CONATINS 'x'", 3, "CONTAINS"), ("a IS NULL", 3, "=="), ("a BETWEEN {1}", 11, "two bounds"),
       ("a == 1 b == 2", 8, "AND"), ("a CONTAINS[x] 'y'", 12, "options"), ("nosuch(a) == 1", 1, "function"),
       ("SUBQUERY(a, x, TRUEPREDICATE).@count > 0", 13, "variable"), ("a == %", 6, "%@"),
-      ("a == 12345678901234567890e999", 6, "fits"),
+      ("a == 12345678901234567890e999", 6, "representable"),
       ("uppercase(a, b) == 'A'", 1, "1 argument"), ("a == ü€ b", 7, "no meaning"), ("ä == üö b", 9, "AND"),
     ])
   func errors(_ text: String, _ column: Int, _ word: String) {
@@ -60,7 +60,7 @@ import Testing
     }
   }
 
-  @Test("arguments are taken in turn, of the right kinds, neither too few nor too many")
+  @Test("arguments are used in order, with the right types, neither too few nor too many")
   func arguments() throws {
     let predicate = try FetchPredicate(format: "%K == %@ AND age > %d AND x IN %@", "a.b", "it's", 5, [1, 2])
     #expect(predicate == (try FetchPredicate(format: "a.b == \"it's\" AND age > 5 AND x IN {1, 2}")))
@@ -197,12 +197,12 @@ import Testing
     }
   }
 
-  @Test("arguments by number are refused, not taken in turn")
+  @Test("arguments by number are refused, not used in order")
   func numberedArguments() {
     #expect(throws: PredicateFormatError.self) { try FetchPredicate(format: "%2$@ == %1$@", "a", "b") }
   }
 
-  @Test("long flat chains are no problem")
+  @Test("long flat chains are accepted")
   func longChains() throws {
     let text = (0..<5000).map { "a == \($0)" }.joined(separator: " OR ")
     guard case .or(let parts) = try FetchPredicate(format: text) else {

@@ -234,15 +234,15 @@ enum PredicateTable {
   }
 
   @Test(
-    "what cannot be asked is refused with the reason",
+    "a predicate that cannot be evaluated is refused with the reason",
     arguments: [
       ("nmae == 'x'", "did you mean 'name'"), ("tasks.title == 'x'", "ANY, ALL"), ("tasks == 5", "ANY, ALL"),
-      ("name.foo == 1", "goes on"), ("name + 1 == 2", "numbers"), ("tasks.@sum.title == 1", "numbers"),
+      ("name.foo == 1", "continues"), ("name + 1 == 2", "numbers"), ("tasks.@sum.title == 1", "numbers"),
       ("$x == 1", "$x"), ("tasks.@foo == 1", "@foo"), ("name MATCHES '('", "regular expression"),
-      ("name ==[l] 'x'", "language"),
+      ("name ==[l] 'x'", "locale"),
       ("address == 'Bern'", "address.street, address.city"), ("address == department.address", "address.city"),
       ("department.address IN {'Bern'}", "department.address.city"), ("'x' CONTAINS address", "address.city"),
-      ("address > 1", "compared with nil alone"), ("address.@count == 1", "compared with nil alone"),
+      ("address > 1", "only be compared with nil"), ("address.@count == 1", "only be compared with nil"),
       ("uppercase(address) == 'X'", "address.city"), ("count:(address) == 1", "address.city"),
       ("{address} == {nil}", "address.city"),
       ("CAST(address, 'NSString') == 'x'", "address.city"), ("ANY reports.address == 'x'", "reports.address.city"),
@@ -262,7 +262,7 @@ enum PredicateTable {
     }
   }
 
-  @Test("being looked at by a fetch does not fire a fault")
+  @Test("a fetch that examines an object does not fire a fault")
   func noFiring() throws {
     let stack = try Stack()
     try PredicateTable.fill(stack)

@@ -102,7 +102,7 @@ import Testing
     try Self.compare(stack, "filled again")
   }
 
-  @Test("whoever asks once pays for no index")
+  @Test("a single query does not pay for an index")
   func patience() throws {
     let stack = try Stack(model: Self.model)
     try Self.fill(stack, 0..<50)
@@ -124,7 +124,7 @@ import Testing
     #expect(names.sorted() == ["made", "name", "number", "weight"])
   }
 
-  @Test("an index that a save carries on is the one that would be made anew")
+  @Test("an index that a save carries over equals a new one")
   func carried() throws {
     let stack = try Stack(model: Self.model)
     try Self.fill(stack, 0..<200)

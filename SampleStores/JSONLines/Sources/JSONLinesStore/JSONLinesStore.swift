@@ -19,17 +19,22 @@ public struct JSONLinesStore: AtomicStore {
     probe.begins(with: "{\"store\":\"JSONLines\"") ? .yes : .no
   }
 
-  public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {}
+  /// How deep metadata and models may be nested.
+  private let depth: Int
+
+  public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
+    depth = configuration.limits.depth
+  }
 
   // MARK: Reading
 
   public mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
-    var lines = try LineReader(source)
+    var lines = try LineReader(source, depth: depth)
     return try Header(try lines.next(), lines.place).metadata
   }
 
   public mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
-    var lines = try LineReader(source)
+    var lines = try LineReader(source, depth: depth)
     let header = try Header(try lines.next(), lines.place)
     var count = 0
     while !lines.isAtEnd {

@@ -17,11 +17,15 @@ struct LineReader {
   private var line = 0
   private var lineStart = 0
 
-  /// Objects and lists in each other.
-  static let maximumDepth = 200
+  /// How deep objects and lists may be nested.
+  private let maximumDepth: Int
 
-  /// - Parameter member: The file of a store that is a folder.
-  init(_ source: StoreSource, member: String? = nil) throws(PersistentStoreError) {
+  /// - Parameters:
+  ///   - member: The file of a store that is a directory.
+  ///   - depth: How deep metadata and models may be nested. A line has three levels above them, and dates, bytes and
+  ///     the like one below.
+  init(_ source: StoreSource, member: String? = nil, depth: Int) throws(PersistentStoreError) {
+    maximumDepth = depth + 4
     bytes = try source.bytes(ofMember: member)
     file = source.displayName(ofMember: member)
   }
@@ -64,9 +68,10 @@ struct LineReader {
   }
 
   private mutating func value(depth: Int) throws(PersistentStoreError) -> JSONValue {
-    guard depth < Self.maximumDepth else {
+    guard depth < maximumDepth else {
       throw PersistentStoreError(
-        .limitExceeded, "more than \(Self.maximumDepth) levels in each other", at: failure("").location)
+        .limitExceeded, "nested more deeply than the limit 'maximumDepth' of \(maximumDepth - 4)",
+        at: failure("").location)
     }
     switch peek() {
     case UInt8(ascii: "\""): return .string(try string())

@@ -219,7 +219,9 @@ extension Checks {
       _ = try check.csvSubject()
       var graph = Graph(model)
       graph.objects.append(
-        .init(label: "one", entity: "Sample", values: Dictionary(uniqueKeysWithValues: names.map { ($0, .string($0)) }))
+        .init(
+          label: "one", entity: "Sample",
+          values: Dictionary(uniqueKeysWithValues: names.map { (ScalarKey($0), .string($0)) }))
       )
       try check.expectKept(graph, "names with what headers use", path: check.path("names"))
       graph.objects = [.init(label: "none", entity: "Sample")]

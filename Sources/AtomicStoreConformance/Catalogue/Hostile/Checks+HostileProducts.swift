@@ -52,7 +52,7 @@ extension Checks {
       causes: ["each property has buffers of a fixed size"], catches: ["bufferForEachProperty"], timeLimit: 120
     ) { check in
       var graph = Graph(Models.attributes((0..<10_000 * productScale).map { ("attribute\($0)", AttributeType.string) }))
-      let values = (0..<10_000 * productScale).map { ("attribute\($0)", StoredValue.string("x")) }
+      let values = (0..<10_000 * productScale).map { (ScalarKey("attribute\($0)"), StoredValue.string("x")) }
       graph.objects = [
         .init(label: "all", entity: "Sample", values: Dictionary(uniqueKeysWithValues: values)),
         .init(label: "none", entity: "Sample"),

@@ -288,7 +288,8 @@ extension Checks {
         var graph = Graph(model)
         graph.objects.append(
           .init(
-            label: "one", entity: "Sample", values: Dictionary(uniqueKeysWithValues: names.map { ($0, .string($0)) })))
+            label: "one", entity: "Sample",
+            values: Dictionary(uniqueKeysWithValues: names.map { (ScalarKey($0), .string($0)) })))
         try check.expectKeptOrRefused(graph, "properties whose names hold tabs and line ends")
       }
     },

@@ -134,6 +134,24 @@ extension Checks {
       }
       try check.expect(!Files.exists(path), "nothing lies there", "something does")
     },
+    trait(
+      "TRA-09", "keepsDecimals is true of it",
+      causes: ["keepsDecimals is false, and decimals come back digit for digit"],
+      catches: ["deniesDecimals"],
+      { traits in
+        traits.unsupportedTypes.contains("Decimal")
+          ? "unsupportedTypes has Decimal" : traits.keepsDecimals ? nil : "keepsDecimals is false"
+      }
+    ) { check in
+      // Zeros at the end, and more digits than a double or a 64-bit integer has.
+      let graph = Graph.values(
+        .decimal,
+        ["1.50", "0.1000000000000000000001", "12345678901234567890"].compactMap {
+          DecimalNumber($0).map { .decimal($0) }
+        })
+      if check.isRefusal { return try check.expectRefusedSave(graph, "decimals of many digits") }
+      try check.expectKept(graph, "decimals of many digits")
+    },
     CheckDefinition(
       "PRO-01", "A store leaves standard output alone", profile: .interop,
       from: "\(kit): standard output is where the command writes a store that was asked for with “-”",

@@ -54,7 +54,8 @@ extension StoreSession {
     let store = try coordinator.addPersistentStore(at: path, isReadOnly: true)
     return withExtendedLifetime(coordinator) {
       "\(store.metadata.uuid) "
-        + store.metadata.entries.map { "\($0.key): \(GraphComparison.summary($0.value))" }.joined(separator: ", ")
+        + store.metadata.entries.map { "\(GraphComparison.quoted($0.key)): \(GraphComparison.fullText($0.value))" }
+        .joined(separator: ", ")
     }
   }
 
@@ -93,7 +94,7 @@ extension CheckContext {
   var suffix: String { traits.fileExtensions.first.map { "." + $0 } ?? "" }
   /// The other formats that can be written.
   var partners: [Partner] {
-    subject.others.filter { $0.traits.canWrite }.map {
+    subject.others.filter { $0.traits.writes == .all }.map {
       Partner(
         name: $0.storeType,
         suffix: $0.traits.fileExtensions.first.map { "." + $0 } ?? "")

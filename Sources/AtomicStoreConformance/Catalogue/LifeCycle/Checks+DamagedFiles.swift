@@ -6,6 +6,13 @@ import Glibc
 
 /// INI: a store begins, or is found: what lies at the path, and what must not be done to it.
 extension Checks {
+  #if DEBUG
+    /// Fewer where the code under test is ten times slower.
+    private static let mostDamages = 700
+  #else
+    private static let mostDamages = 6_000
+  #endif
+
   /// Files that cannot be read, are damaged, or are not the format's.
   static let damagedFiles: [CheckDefinition] = [
     CheckDefinition(
@@ -60,11 +67,15 @@ extension Checks {
     CheckDefinition(
       "INI-15", "A damaged file never ends the process, and neither adds objects nor takes any away", from: kit,
       by:
-        "bits are turned over and bytes replaced, all through a small store; how often another value comes back is noted",
-      causes: ["a length or a reference from the file was believed"], catches: ["inventsFromDamage"], timeLimit: 60
+        "every bit of a small store is turned over, and every byte replaced by four others, one at a time; \(mostDamages) of them, all through it, where there are more (--runs makes more); how often another value comes back is noted",
+      causes: ["a length or a reference from the file was believed"],
+      catches: ["inventsFromDamage", "silentGarbage", "crashesOnCorrupt"], timeLimit: 120
     ) { check in
       let (path, graph, text) = try check.small()
-      let some = damages(to: (Files.content(path) ?? [:]).sorted { $0.key < $1.key }, limit: 700, seed: check.seed)
+      let some = damages(
+        to: (Files.content(path) ?? [:]).sorted { $0.key < $1.key },
+        limit: max(1, min(check.subject.runs ?? 1, 1_000)) * mostDamages,
+        seed: check.seed)
       var refused = 0
       var others: [String] = []
       for (damage, end) in try check.open(path, graph, text, damaged: some) {

@@ -354,7 +354,7 @@ extension Checks {
     var text: GraphText
   }
 
-  static func entries(_ list: [String: PropertyListValue]) -> PropertyListDictionary {
+  static func entries(_ list: KeyValuePairs<String, PropertyListValue>) -> PropertyListDictionary {
     var entries = PropertyListDictionary()
     for (key, value) in list { entries[key] = value }
     return entries

@@ -159,7 +159,11 @@ extension Checks {
       }
       var content = Files.content(path) ?? [:]
       var found = false
-      for (member, bytes) in content {
+      if let crafted = check.subject.duplicate?(content) {
+        content = crafted
+        found = true
+      }
+      for (member, bytes) in content where !found {
         func big(_ number: Int64, _ width: Int) -> [UInt8] {
           (0..<width).reversed().map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
         }

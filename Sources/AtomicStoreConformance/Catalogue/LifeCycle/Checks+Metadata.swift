@@ -114,7 +114,7 @@ extension Checks {
       let read = try check.process("read it in another process") { session in shown(try session.metadata(path).entries)
       }
       for (key, text) in shown(wanted).sorted(by: { $0.key < $1.key }) {
-        try check.expect(read[key] == text, "\(key): \(text)", read[key] ?? "missing")
+        try check.expectEqual(read[key] ?? "missing", text, "\(key)")
       }
     },
     CheckDefinition(
@@ -252,7 +252,7 @@ extension Checks {
       }
       let read = try check.process("read the metadata") { session in shown(try session.metadata(path).entries) }
       for (key, text) in shown(wanted).sorted(by: { $0.key < $1.key }) {
-        try check.expect(read[key] == text, "\(key): \(text)", read[key] ?? "missing")
+        try check.expectEqual(read[key] ?? "missing", text, "\(key)")
       }
     },
     CheckDefinition(
@@ -270,12 +270,12 @@ extension Checks {
         graph.objects.append(
           .init(
             label: "\(number)", entity: "metadata",
-            values: names.reduce(into: [:]) { $0[$1] = .string("\($1) \(number)") }))
+            values: names.reduce(into: [:]) { $0[ScalarKey($1)] = .string("\($1) \(number)") }))
       }
       let path = check.path()
       let made = graph
-      let wanted = entries(
-        names.filter { !StoreMetadata.reservedKeys.contains($0) }.reduce(into: [:]) { $0[$1] = .string("entry \($1)") })
+      let wanted = names.filter { !StoreMetadata.reservedKeys.contains($0) }
+        .reduce(into: PropertyListDictionary()) { $0[$1] = .string("entry \($1)") }
       let references = try check.process("save objects and metadata of the same names") {
         try $0.write(made, to: path, metadata: wanted)
       }
@@ -334,7 +334,7 @@ extension Checks {
   ])
 
   /// Each entry as a text that tells its type and its bits.
-  static func shown(_ entries: PropertyListDictionary) -> [String: String] {
+  static func shown(_ entries: PropertyListDictionary) -> [ScalarKey: String] {
     entries.reduce(into: [:]) { $0[$1.key] = shown($1.value) }
   }
   static func shown(_ value: PropertyListValue) -> String {
@@ -343,10 +343,12 @@ extension Checks {
     case .integer(let number): "integer \(number)"
     case .real(let number): "real bits \(String(number.bitPattern, radix: 16))"
     case .boolean(let flag): "boolean \(flag)"
-    case .date(let date): "date \(date.timeIntervalSinceReferenceDate)"
+    case .date(let date):
+      "date \(date.timeIntervalSinceReferenceDate) bits \(String(date.timeIntervalSinceReferenceDate.bitPattern, radix: 16))"
     case .data(let data): "data \(data.map { String($0, radix: 16) }.joined(separator: " "))"
     case .array(let list): "[" + list.map { shown($0) }.joined(separator: ", ") + "]"
-    case .dictionary(let table): "{" + table.map { "\($0.key): \(shown($0.value))" }.joined(separator: ", ") + "}"
+    case .dictionary(let table):
+      "{" + table.map { "\(shown(.string($0.key))): \(shown($0.value))" }.joined(separator: ", ") + "}"
     case .uid(let number): "uid \(number)"
     }
   }
@@ -358,7 +360,7 @@ extension StoreSession {
     try PersistentStoreCoordinator.metadataForPersistentStore(
       type: subject.type.storeType, at: path, registry: try registry())
   }
-  @discardableResult func setMetadata(_ list: [String: PropertyListValue], _ path: String) throws -> Bool {
+  @discardableResult func setMetadata(_ list: KeyValuePairs<String, PropertyListValue>, _ path: String) throws -> Bool {
     try PersistentStoreCoordinator.setMetadata(
       Checks.entries(list), type: subject.type.storeType, at: path, registry: try registry())
     return true

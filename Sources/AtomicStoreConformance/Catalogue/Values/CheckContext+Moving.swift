@@ -80,13 +80,13 @@ extension CheckContext {
       }
       guard let wanted = graph[label] else { continue }
       for (key, value) in wanted.values {
-        let found = try object.value(forKey: key)
+        let found = try object.value(forKey: key.text)
         if !Self.isSame(found, value) {
           problems.append("\(label).\(key) is \(found.map { "\($0)" } ?? "nil") in \(store)")
         }
       }
       for (key, targets) in wanted.links {
-        let found = Set(try object.objects(forRelationshipNamed: key).map { ObjectIdentifier($0) })
+        let found = Set(try object.objects(forRelationshipNamed: key.text).map { ObjectIdentifier($0) })
         let expected = Set(held.filter { targets.contains($0.label) }.map { ObjectIdentifier($0.object) })
         if found != expected { problems.append("\(label).\(key) leads to other objects in \(store)") }
       }

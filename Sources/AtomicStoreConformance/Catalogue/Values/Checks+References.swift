@@ -169,7 +169,7 @@ extension Checks {
       causes: ["faults are fired in a store that is gone"], catches: ["migratedObjectsLoseValues"], timeLimit: 60
     ) { check in
       let others = check.subject.others.filter {
-        $0.traits.references == .all && $0.traits.keepsMetadata && $0.traits.canWrite
+        $0.traits.references == .all && $0.traits.keepsMetadata && $0.traits.writes == .all
       }
       if others.isEmpty { throw Skipped(reason: "no other format is at hand") }
       for (place, other) in others.enumerated() {

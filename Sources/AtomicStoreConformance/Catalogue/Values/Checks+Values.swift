@@ -47,12 +47,18 @@ extension Checks {
       catches: ["shortDoubleFormat"], causes: ["fewer than 17 digits were written"]),
     CheckDefinition(
       "VAL-08", "Not-a-number and the infinities come back to the bit, or the save refuses", from: kit,
-      by: "three values; where the traits say that the format has none, the save must throw and write nothing",
+      by:
+        "the infinities, not-a-numbers of both signs, with a payload, signalling; where the traits say that the format has none, the save must throw and write nothing",
       causes: ["a value without text was written as 0", "a file was written that cannot be read"],
-      catches: ["nanBecomesZero"],
+      catches: ["nanBecomesZero", "payloadsLost"],
       demand: specialFloats
     ) { check in
-      let graph = Graph.values(.double, [.double(.nan), .double(.infinity), .double(-.infinity)])
+      let graph = Graph.values(
+        .double,
+        ([.nan, .infinity, -.infinity]
+          + [0xFFF8_0000_0000_0000, 0x7FF8_0000_0000_0001, 0x7FF0_0000_0000_0001, 0xFFF4_0000_0000_0BAD].map {
+            (bits: UInt64) in Double(bitPattern: bits)
+          }).map { .double($0) })
       if check.isRefusal {
         try check.expectRefusedSave(graph, "not-a-number")
       } else {
@@ -68,14 +74,20 @@ extension Checks {
       ["12345678901234567890123456789012345678", "-99999999999999999999999999999999999999", "0.1"].compactMap {
         DecimalNumber($0).map { .decimal($0) }
       },
-      catches: ["decimalViaDouble"], causes: ["a decimal went through a double"]),
+      catches: ["decimalViaDouble"], causes: ["a decimal went through a double"],
+      demand: { traits in
+        traits.keepsDecimals ? type(AttributeType.decimal.modelName)(traits) : .refuses("keepsDecimals is false")
+      }),
     kept(
       "VAL-13", "Dates keep every bit below a millisecond", .date,
       [0.001, 0.0005, 0.123456789, 1e-9, -0.000_001, 700_000_000.123_456].map { date($0) },
       catches: ["dateWholeSeconds", "dateMillis"], causes: ["a date was written in whole seconds or milliseconds"]),
     kept(
       "VAL-14", "Dates far from today are kept", .date,
-      [-63_114_076_800, 64_092_211_200, -62_135_769_600, -13_197_600_000, 252_423_993_600, 1e12, -1e12].map {
+      [
+        -63_114_076_800, -63_114_076_800.25, 64_092_211_200, 64_092_211_200.125, -62_135_769_600, -12_219_292_800,
+        -12_219_206_400, -13_197_600_000, 252_423_993_600, 1e12, -1e12,
+      ].map {
         date($0)
       },
       catches: ["dateCalendarShift"], causes: ["a date went through a calendar"]),
@@ -151,7 +163,7 @@ extension Checks {
       causes: ["a character was cut where a buffer ends"], catches: ["chunkBoundarySplit"],
       timeLimit: 120
     ) { check in
-      var texts: [StoredValue] = [.string(String(repeating: "äöü€𝄞 ", count: 1_100_000))]
+      var texts: [StoredValue] = [.string(String(repeating: "äöü€𝄞 ", count: 1_200_000))]
       for size in [4096, 65536, 1_048_576] {
         for shift in -3...3 { texts.append(.string(String(repeating: "x", count: size + shift) + "€𝄞é")) }
       }

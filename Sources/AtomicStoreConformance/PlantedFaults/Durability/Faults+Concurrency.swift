@@ -27,6 +27,16 @@ extension Faults {
         if Files.exists(configuration.path + "/note.txt") { Files.remove(configuration.path) }
       }
     },
+    Fault("mixesValuesOfTwoSaves", "writes a number of the save before with the name of this one") { hooks in
+      hooks.saved = { snapshot throws(PersistentStoreError) in
+        try eachNode(of: &snapshot.nodes) { nodes, node, entity throws(PersistentStoreError) in
+          guard let name = entity.slot(named: "name"), let slot = entity.slot(named: "number"),
+            case .string(let text) = nodes.value(slot: name, of: node), text == "round 20"
+          else { return }
+          try nodes.set(.integer(1_019), slot: slot, of: node)
+        }
+      }
+    },
     Fault("readerSeesTruncation", "writes into the file that is there", mistakes: Int32(CSF_RENAME_BY_COPY.rawValue)),
     Fault("staticScratchBuffer", "keeps what it wrote last in one place for all stores") { hooks in
       let last = Notebook<(store: UUID, name: StoredValue)?>(nil)

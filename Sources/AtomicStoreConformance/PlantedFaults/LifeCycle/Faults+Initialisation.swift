@@ -98,6 +98,11 @@ extension Faults {
         return true
       }
     },
+    silent(
+      "silentGarbage", "reads nothing where a file is damaged", about: [.malformed, .invalidValue, .limitExceeded]),
+    Fault("crashesOnCorrupt", "ends the process where a file is damaged") { hooks in
+      hooks.loadFailed = { error in if error.code == .malformed { abort() } }
+    },
     Fault("acceptsTruncated", "takes what it has read when the file ends too early") { $0.swallowsLoadErrors = true },
     Fault("trailingGarbageIsData", "takes what follows a store for one more object") { hooks in
       hooks.swallowsLoadErrors = true

@@ -24,17 +24,22 @@ public struct JSONLinesStore: AtomicStore {
 
   public static func recognize(_ probe: StoreProbe) -> Recognition { probe.prefix.starts(with: signature) ? .yes : .no }
 
-  public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {}
+  /// How deep metadata and models may be nested.
+  private let depth: Int
+
+  public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
+    depth = configuration.limits.depth
+  }
 
   // MARK: Reading
 
   public mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
-    var records = try RecordReader(source)
+    var records = try RecordReader(source, depth: depth)
     return try records.description().metadata
   }
 
   public mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
-    var records = try RecordReader(source)
+    var records = try RecordReader(source, depth: depth)
     let expected = try records.description().count
     // Before anything is taken for a value: one bit that is not what it was, and the file is refused.
     try records.checkDigest()

@@ -14,9 +14,12 @@ enum Tag: UInt8 {
 struct RecordReader {
   private let bytes: StoreBytes
   private let file: String
+  private let depth: Int
   private var offset = 0
 
-  init(_ source: StoreSource) throws(PersistentStoreError) {
+  /// - Parameter depth: How deep metadata and models may be nested.
+  init(_ source: StoreSource, depth: Int) throws(PersistentStoreError) {
+    self.depth = depth
     bytes = try source.bytes()
     file = source.name
     let signature = JSONLinesStore.signature
@@ -113,15 +116,27 @@ struct RecordReader {
 
   // MARK: The description
 
+  /// A property list that is no deeper than the limit; the description itself is the level above metadata and model.
+  private func propertyList(_ range: Range<Int>) throws(PersistentStoreError) -> PropertyListValue {
+    let result: Result<PropertyListValue, PersistentStoreError> = bytes.withUnsafeBytes { all in
+      do throws(PersistentStoreError) {
+        var reader = try BinaryPropertyListReader(UnsafeRawBufferPointer(rebasing: all[range]))
+        reader.maximumDepth = min(depth + 1, PropertyList.maximumDepth)
+        return .success(try reader.materialize(reader.top))
+      } catch { return .failure(error) }
+    }
+    do throws(PersistentStoreError) {
+      return try result.get()
+    } catch {
+      guard error.code != .limitExceeded else { throw error.located(place) }
+      throw failure("the description is not a property list: \(error.message)")
+    }
+  }
+
   mutating func description() throws(PersistentStoreError) -> (metadata: StoreMetadata, count: Int) {
     let length = try count(of: 1)
     let start = try take(length)
-    let list: PropertyListValue
-    do throws(PersistentStoreError) {
-      list = try PropertyList.decodeBinary((start..<(start + length)).map { bytes.span[$0] })
-    } catch {
-      throw failure("the description is no property list: \(error.message)")
-    }
+    let list = try propertyList(start..<(start + length))
     guard case .dictionary(let fields) = list, case .string(let uuidText)? = fields["uuid"],
       let uuid = UUID(uuidString: uuidText),
       case .integer(let last)? = fields["last"], let lastReference = Int64(exactly: last),

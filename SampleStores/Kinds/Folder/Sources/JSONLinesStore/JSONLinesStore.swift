@@ -22,7 +22,12 @@ public struct JSONLinesStore: AtomicStore {
     probe.isFolder && probe.prefix(ofMember: head).starts(with: "{\"store\":\"JSONLines\"".utf8) ? .yes : .no
   }
 
-  public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {}
+  /// How deep metadata and models may be nested.
+  private let depth: Int
+
+  public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
+    depth = configuration.limits.depth
+  }
 
   // MARK: Reading
 
@@ -31,7 +36,7 @@ public struct JSONLinesStore: AtomicStore {
       throw PersistentStoreError(
         .malformed, "the store is a folder, and this is a file", at: StoreLocation(file: source.name))
     }
-    var lines = try LineReader(source, member: Self.head)
+    var lines = try LineReader(source, member: Self.head, depth: depth)
     let header = try Header(try lines.next(), lines.place)
     guard lines.isAtEnd else { throw PersistentStoreError(.malformed, "more than one line", at: lines.place) }
     return header
@@ -49,7 +54,7 @@ public struct JSONLinesStore: AtomicStore {
         throw PersistentStoreError(
           .malformed, "the file is none of the store's", at: StoreLocation(file: source.displayName(ofMember: member)))
       }
-      var lines = try LineReader(source, member: member)
+      var lines = try LineReader(source, member: member, depth: depth)
       while !lines.isAtEnd {
         try ObjectLine.load(try lines.next(), lines.place, into: nodes)
         count += 1

@@ -1,25 +1,41 @@
-import AtomicStoreSPI
+package import AtomicStoreSPI
 import FoundationEssentials
-import StorePredicates
 
 /// What a model demands of one property's values.
-struct ValidationRule: Sendable {
-  var isMandatory = false
+package struct ValidationRule: Sendable {
+  package var isMandatory = false
   var minimum: StoredValue?
   var maximum: StoredValue?
   var minimumLength: Int?
   var maximumLength: Int?
   var pattern: String?
   /// For to-many relationships.
-  var minimumCount = 0
-  var maximumCount = 0
+  package var minimumCount = 0
+  package var maximumCount = 0
 
   /// Whether a text could be an object's URI, which must not be a temporary one.
   var mayNameObjects = false
 
+  /// Whether it bounds values, beside asking for one.
+  package var limitsValues: Bool {
+    minimum != nil || maximum != nil || minimumLength != nil || maximumLength != nil || pattern != nil
+  }
+
+  /// A rule that a value breaks.
+  package struct Violation: Sendable {
+    /// In what way a rule is broken.
+    package enum Kind: Sendable, Hashable {
+      case missingValue, numberTooSmall, numberTooLarge, dateTooSoon, dateTooLate, textTooShort, textTooLong
+      case patternMismatch, temporaryURI
+    }
+    package var kind: Kind
+    /// The rule as text.
+    package var rule: String
+  }
+
   /// - Parameter isStored: Whether its values are stored, so that a text could name an object.
   /// - Returns: nil where nothing is demanded.
-  init?(_ attribute: AttributeDescription, isStored: Bool) {
+  package init?(_ attribute: AttributeDescription, isStored: Bool) {
     switch attribute.type {
     case .uri, .string: mayNameObjects = isStored
     default: break
@@ -38,7 +54,7 @@ struct ValidationRule: Sendable {
   }
 
   /// - Returns: nil where nothing is demanded.
-  init?(_ relationship: RelationshipDescription) {
+  package init?(_ relationship: RelationshipDescription) {
     isMandatory = !relationship.isOptional
     if relationship.isToMany {
       minimumCount = relationship.minimumCount
@@ -47,22 +63,24 @@ struct ValidationRule: Sendable {
     guard isMandatory || minimumCount > 0 || maximumCount > 0 else { return nil }
   }
 
-  /// The rules that an attribute's value breaks: the code, and the rule as text.
-  func violations(_ value: StoredValue) -> [(code: ManagedObjectError.Code, rule: String)] {
-    if value.isNull { return isMandatory ? [(.validationMissingMandatoryProperty, "a value is needed")] : [] }
-    var broken: [(ManagedObjectError.Code, String)] = []
+  /// The rules that an attribute's value breaks.
+  package func violations(_ value: StoredValue) -> [Violation] {
+    if value.isNull { return isMandatory ? [Violation(kind: .missingValue, rule: "a value is needed")] : [] }
+    var broken: [Violation] = []
     let isDate = if case .date = value { true } else { false }
     if let minimum, Self.isLess(value, minimum) {
-      broken.append((isDate ? .validationDateTooSoon : .validationNumberTooSmall, "at least \(minimum.displayText)"))
+      broken.append(Violation(kind: isDate ? .dateTooSoon : .numberTooSmall, rule: "at least \(minimum.displayText)"))
     }
     if let maximum, Self.isLess(maximum, value) {
-      broken.append((isDate ? .validationDateTooLate : .validationNumberTooLarge, "at most \(maximum.displayText)"))
+      broken.append(Violation(kind: isDate ? .dateTooLate : .numberTooLarge, rule: "at most \(maximum.displayText)"))
     }
     switch value {
     case .string(let text), .uri(let text):
       if text.utf8.starts(with: "x-coredata:///".utf8), ManagedObjectID(uriRepresentation: text)?.isTemporaryID == true
       {
-        broken.append((.validationInvalidURI, "a permanent ID: a temporary one means nothing once it is stored"))
+        broken.append(
+          Violation(
+            kind: .temporaryURI, rule: "a permanent ID: a temporary one means nothing once it is stored"))
       }
     default: break
     }
@@ -70,18 +88,19 @@ struct ValidationRule: Sendable {
     if minimumLength != nil || maximumLength != nil {
       let length = text.unicodeScalars.count
       if let minimumLength, length < minimumLength {
-        broken.append((.validationStringTooShort, "at least \(minimumLength) characters"))
+        broken.append(Violation(kind: .textTooShort, rule: "at least \(minimumLength) characters"))
       }
       if let maximumLength, length > maximumLength {
-        broken.append((.validationStringTooLong, "at most \(maximumLength) characters"))
+        broken.append(Violation(kind: .textTooLong, rule: "at most \(maximumLength) characters"))
       }
     }
     if let pattern {
       switch PatternCache.matches(text, pattern) {
       case true?: break
-      case false?: broken.append((.validationStringPatternMatching, "the pattern \(pattern)"))
+      case false?: broken.append(Violation(kind: .patternMismatch, rule: "the pattern \(pattern)"))
       case nil:
-        broken.append((.validationStringPatternMatching, "the pattern \(pattern), which is no regular expression"))
+        broken.append(
+          Violation(kind: .patternMismatch, rule: "the pattern \(pattern), which is no regular expression"))
       }
     }
     return broken

@@ -1,0 +1,159 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import FoundationEssentials
+
+/// SCL, continued: counts beyond round numbers. What is written is compared whole.
+extension Checks {
+  #if DEBUG
+    /// Without the slowest, where the code under test is ten times slower. The greatest finds what is cut off.
+    private static let objectCounts = [0, 1, 2, 255, 256, 257, 1_001, 4_095, 4_096, 4_097, 20_481, 100_001]
+    private static let memberCounts = [11, 255, 256, 257, 1_001, 4_097, 10_000]
+  #else
+    private static let objectCounts = [
+      0, 1, 2, 255, 256, 257, 1_000, 1_001, 4_095, 4_096, 4_097, 16_385, 20_481, 32_769, 65_535, 65_536, 65_537,
+      100_001,
+    ]
+    private static let memberCounts = [11, 255, 256, 257, 1_001, 4_095, 4_096, 4_097, 10_000, 20_481, 65_537]
+  #endif
+
+  static let counts: [CheckDefinition] = [
+    CheckDefinition(
+      "SCL-06", "As many objects come back as were saved, with their values", level: .must, profile: .scale, from: kit,
+      by: "\(objectCounts.map(String.init).joined(separator: ", ")) objects, each with a number of its own",
+      causes: ["a count is written in 8 or 16 bits", "what does not fill a page, or fills it, is left out"],
+      catches: ["objectsBeyond4096Lost", "objectsBeyond100000Lost"], timeLimit: 180
+    ) { check in
+      for count in objectCounts where count > 0 {
+        try check.expectForgedKept(
+          Graph.values(.integer32, (0..<count).map { .integer(Int64($0) &* 7 - 3) }), "\(count) objects")
+      }
+    },
+    CheckDefinition(
+      "SCL-07", "As many related objects come back as were saved, ordered ones in their order", level: .must,
+      profile: .scale, from: kit,
+      by:
+        "\(memberCounts.map(String.init).joined(separator: ", ")) objects that one leads to, in a set and in an order that no sort gives",
+      causes: ["a count is written in 8 or 16 bits", "a long list is written in another way than a short one"],
+      catches: ["membersBeyond1000Lost", "orderBeyond255Lost"], timeLimit: 180
+    ) { check in
+      for count in memberCounts {
+        try check.expectForgedKept(Models.star(count, isOrdered: false), "a set of \(count) objects")
+        guard check.traits.keepsOrder else { continue }
+        try check.expectForgedKept(Models.star(count, isOrdered: true), "a list of \(count) objects")
+      }
+    },
+    CheckDefinition(
+      "SCL-08", "Entities with many properties, and models with many entities, are kept whole", level: .must,
+      profile: .scale, from: kit,
+      by: "255, 256, 257, 700 and 1,025 attributes and relationships, all with values; 255, 256, 257 and 400 entities",
+      causes: ["properties or entities are counted in a byte"], catches: ["slotsBeyond512Lost"], timeLimit: 120
+    ) { check in
+      for count in [255, 256, 257, 700, 1_025] {
+        try check.expectForgedKept(Models.wide(count), "objects with \(count) properties", name: "wide")
+      }
+      let most = check.traits.maximumEntities ?? .max
+      for count in [255, 256, 257, 400] where count <= most {
+        try check.expectForgedKept(Models.manyEntities(count), "objects of \(count) entities", name: "many")
+      }
+    },
+    CheckDefinition(
+      "SCH-17", "Objects of entities that have no properties of their own are kept, however deep the hierarchy is",
+      from: "Atomic Store Life-cycle, Loading",
+      by:
+        "hierarchies of three and of twelve levels, in which no level, or the first alone, has properties; objects of each level",
+      causes: ["an object is written with the entity that has its properties"], catches: ["entityOfOwnPropertiesLost"],
+      demand: several
+    ) { check in
+      for depth in [3, 12] {
+        for hasRootProperty in [false, true] {
+          let graph = Models.hierarchy(depth, hasRootProperty: hasRootProperty)
+          try check.expectKept(
+            graph, "a hierarchy of \(depth) levels", path: check.path("levels\(depth)\(hasRootProperty)"))
+        }
+      }
+    },
+  ]
+}
+
+extension Models {
+  /// An object that leads to so many others.
+  static func star(_ count: Int, isOrdered: Bool) -> Graph {
+    let model = ModelDescription(entities: [
+      EntityDescription(
+        name: "Item",
+        properties: [
+          .attribute(AttributeDescription(name: "number", type: .integer32)),
+          .relationship(
+            RelationshipDescription(name: "list", destinationEntityName: "Item", maximumCount: 0, isOrdered: isOrdered)),
+        ])
+    ])
+    var graph = Graph(model)
+    for position in 0...count {
+      graph.objects.append(.init(label: "\(position)", entity: "Item", values: ["number": .integer(Int64(position))]))
+    }
+    // Odd ones upwards, then even ones downwards.
+    let members = stride(from: 1, through: count, by: 2).map { $0 } + stride(from: 2, through: count, by: 2).reversed()
+    graph.objects[0].links["list"] = members.map { "\($0)" }
+    graph.objects[count].links["list"] = ["\(count)", "0"]
+    return graph
+  }
+
+  /// Two objects of an entity with so many properties: one has all of them, the other every third.
+  static func wide(_ count: Int) -> Graph {
+    let types: [AttributeType] = [.string, .integer32, .double, .boolean]
+    func isRelationship(_ position: Int) -> Bool { position % 5 == 4 }
+    let model = ModelDescription(entities: [
+      EntityDescription(
+        name: "Wide",
+        properties: (0..<count).map { position in
+          isRelationship(position)
+            ? .relationship(RelationshipDescription(name: "p\(position)", destinationEntityName: "Wide"))
+            : .attribute(AttributeDescription(name: "p\(position)", type: types[position % 4]))
+        })
+    ])
+    var graph = Graph(model, [("a", "Wide"), ("b", "Wide")])
+    for position in 0..<count {
+      for object in 0..<2 where object == 0 || position % 3 == 0 {
+        if isRelationship(position) {
+          graph.objects[object].links["p\(position)"] = [position % 2 == 0 ? "a" : "b"]
+          continue
+        }
+        graph.objects[object].values["p\(position)"] =
+          switch position % 4 {
+          case 0: .string("\(position)/\(object)")
+          case 1: .integer(Int64(position * 2 + object))
+          case 2: .double(Double(position) / 7)
+          default: .boolean(position % 8 == 3)
+          }
+      }
+    }
+    return graph
+  }
+
+  /// Entities below each other, none of which has a property of its own but perhaps the first.
+  static func hierarchy(_ depth: Int, hasRootProperty: Bool) -> Graph {
+    var entity = EntityDescription(name: "Level\(depth - 1)")
+    for level in (0..<depth - 1).reversed() {
+      // The name of a level does not say how deep it is: another, empty one is beside it.
+      entity = EntityDescription(
+        name: "Level\(level)", subentities: [EntityDescription(name: "Beside\(level)"), entity])
+    }
+    if hasRootProperty { entity.properties = [.attribute(AttributeDescription(name: "name", type: .string))] }
+    var graph = Graph(
+      ModelDescription(entities: [
+        entity,
+        EntityDescription(
+          name: "Link",
+          properties: [.relationship(RelationshipDescription(name: "to", destinationEntityName: "Level0"))]),
+      ]))
+    for level in 0..<depth {
+      for name in ["Level\(level)", "Beside\(level)"] where name != "Beside\(depth - 1)" {
+        var object = Graph.Object(label: name, entity: name)
+        if hasRootProperty { object.values["name"] = .string("of \(name)") }
+        graph.objects.append(object)
+        graph.objects.append(.init(label: "to \(name)", entity: "Link", links: ["to": [name]]))
+      }
+    }
+    return graph
+  }
+}

@@ -1,0 +1,196 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import FoundationEssentials
+
+/// The values that formats have lost, by attribute type: one table for every position that a value can have.
+struct AdversarialValues {
+  let traits: StoreTraits
+
+  static let types: [AttributeType] = [
+    .boolean, .integer16, .integer32, .integer64, .float, .double, .decimal, .date, .uuid, .string, .uri, .binaryData,
+    .transformable,
+  ]
+
+  /// The types that the format can hold.
+  var types: [AttributeType] { Self.types.filter { !traits.unsupportedTypes.contains($0.modelName) } }
+
+  /// Values that must come back as they are.
+  func kept(_ type: AttributeType) -> [StoredValue] { Self.all(type).filter { place(of: $0) == .kept } }
+
+  /// Values that must come back as they are, or be refused with an error: the format declares that it does not have
+  /// them, or no format has to.
+  func keptOrRefused(_ type: AttributeType) -> [StoredValue] {
+    Self.all(type).filter { place(of: $0) == .keptOrRefused }
+  }
+
+  private enum Place { case kept, keptOrRefused }
+
+  private func place(of value: StoredValue) -> Place {
+    switch value {
+    case .double(let number): return special(number) ? .keptOrRefused : .kept
+    case .float(let number): return special(Double(number)) ? .keptOrRefused : .kept
+    case .date(let date): return special(date.timeIntervalSinceReferenceDate) ? .keptOrRefused : .kept
+    case .decimal(let number): return number.isNaN ? .keptOrRefused : .kept
+    case .string(let text), .uri(let text):
+      if text.unicodeScalars.contains(where: { $0.value < 0x20 && $0 != "\t" && $0 != "\n" && $0 != "\r" }) {
+        return .keptOrRefused
+      }
+      return text.isEmpty && !traits.keepsNilApartFromEmpty ? .keptOrRefused : .kept
+    case .data(let data): return data.isEmpty && !traits.keepsNilApartFromEmpty ? .keptOrRefused : .kept
+    default: return .kept
+    }
+  }
+
+  private func special(_ number: Double) -> Bool {
+    !traits.keepsSpecialFloats && (!number.isFinite || number == 0 && number.sign == .minus)
+  }
+
+  // MARK: The table
+
+  static func all(_ type: AttributeType) -> [StoredValue] {
+    switch type {
+    case .boolean: [.boolean(true), .boolean(false)]
+    case .integer16: integers.filter { Int16(exactly: $0) != nil }.map { .integer($0) }
+    case .integer32: integers.filter { Int32(exactly: $0) != nil }.map { .integer($0) }
+    case .integer64: integers.map { .integer($0) }
+    case .float: floats.map { .float($0) }
+    case .double: doubles.map { .double($0) }
+    case .decimal: decimals
+    case .date: (doubles + seconds).map { .date(Date(timeIntervalSinceReferenceDate: $0)) }
+    case .uuid: uuids
+    case .string: texts.map { .string($0) }
+    case .uri: uris.map { .uri($0) }
+    case .binaryData, .transformable: bytes.map { .data($0) }
+    case .undefined: types.filter { $0 != .transformable }.flatMap { all($0) }
+    default: []
+    }
+  }
+
+  static let integers: [Int64] = [
+    .min, .max, .min + 1, .max - 1, 0, 1, -1, 127, 128, 255, 256, -128, -129, 32_767, 32_768, -32_768, 65_535, 65_536,
+    2_147_483_647, 2_147_483_648, -2_147_483_648, -2_147_483_649, 4_294_967_295, 4_294_967_296, 9_007_199_254_740_993,
+    1_111_111_111, 10_000_000_000_000_000,
+  ]
+
+  /// Not-a-number with and without a payload, of both signs, quiet and signalling; both zeros; the edges.
+  static let doubles: [Double] =
+    [
+      0x7FF8_0000_0000_0000, 0xFFF8_0000_0000_0000, 0x7FF8_0000_0000_0001, 0xFFF8_0000_DEAD_BEEF,
+      0x7FF0_0000_0000_0001, 0xFFF4_0000_0000_0BAD, 0x7FFF_FFFF_FFFF_FFFF,
+    ].map { (bits: UInt64) in Double(bitPattern: bits) } + [
+      -0.0, 0, 1, -1, .infinity, -.infinity, .greatestFiniteMagnitude, -.greatestFiniteMagnitude,
+      .leastNonzeroMagnitude, -.leastNonzeroMagnitude, .leastNormalMagnitude, 0.1, 0.1 + 0.2, 1.0.nextUp, 1.0.nextDown,
+      1e15, 1e16, 1e17, 123_456_789_012_345_680, 9_007_199_254_740_992, 1e21, 1e-7, 1e22, 1e23, 4.35, 0.001,
+      1_700_000_000.123_456_7,
+    ]
+
+  static let floats: [Float] =
+    [0x7FC0_0000, 0xFFC0_0000, 0x7FC0_0001, 0xFFC0_BEEF, 0x7F80_0001, 0xFFA0_0BAD].map { (bits: UInt32) in
+      Float(bitPattern: bits)
+    } + [
+      -0.0, 0, 1, -1, .infinity, -.infinity, .greatestFiniteMagnitude, -.greatestFiniteMagnitude,
+      .leastNonzeroMagnitude, .leastNormalMagnitude, 0.1, 16_777_215, 16_777_216, 1e10, 3.4e38, 0.3,
+    ]
+
+  /// Dates besides the numbers that all floating-point types have: before the Gregorian calendar, before 2001, far
+  /// ahead, each with a fraction.
+  static let seconds: [Double] = [
+    -63_114_076_800, -63_114_076_800.123, 64_092_211_200, 64_092_211_200.5, -62_135_769_600.000_01, -978_307_200,
+    -978_307_200.25, -978_307_199.999_999, -0.5, -1e-9, -12_219_292_800.75, -13_197_600_000.125, 252_423_993_600.25,
+    700_000_000.123_456_7, 1e12, -1e12, 0.000_001, -86_400.000_1,
+  ]
+
+  static let decimals: [StoredValue] =
+    [
+      "0", "-0", "0.0", "0.00", "1", "1.0", "1.10", "1.100", "-1.50", "100", "1e2", "1e-127", "-1e-128", "1e127",
+      "99999999999999999999999999999999999999", "-99999999999999999999999999999999999999",
+      "99999999999999999999999999999999999999e89", "0.1", "12345678901234567890.123456789", "340282366920938463463",
+    ].compactMap { DecimalNumber($0).map { .decimal($0) } } + [.decimal(.nan)]
+
+  static let uuids: [StoredValue] = [
+    "00000000-0000-0000-0000-000000000000", "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF",
+    "0F8FAD5B-D9CB-469F-A165-70867728950E", "00000000-0000-0000-0000-000000000001",
+    "abcdef01-2345-1789-0abc-def012345678",
+  ].compactMap { UUID(uuidString: $0).map { .uuid($0) } }
+
+  /// Pairs that are canonically equal, marks at each end, what looks like another value.
+  static let texts: [String] = [
+    "", " ", "a", "\u{FEFF}", "\u{FEFF}a", "a\u{FEFF}", "\u{FEFF}\u{FEFF}a\u{FEFF}\u{FEFF}", "\u{E9}", "e\u{301}",
+    "\u{212B}", "\u{C5}", "A\u{30A}", "\u{1112}\u{1161}\u{11AB}", "\u{D55C}", "\u{301}", "\u{301}a", "\u{200D}",
+    "\u{FE0F}", "\u{FFFE}a", "\u{FFFF}", "\u{2028}", "\u{85}", "\r", "\n", "\r\n", "a\r\n", "\r\na", "\t", "\ta", "a ",
+    " a", "\u{A0}a\u{A0}", "true", "nil", "null", "0", "-0", "1.0", "1e5", "NaN", "$", "$a", "$$a", "#1", "@\"a\"",
+    "=1",
+    "\\", "\\\\", "\\u0000", "\"", "\"\"", "'", "a\"b", "<", "&amp;", "]]>", "%", "%00", "🏳️‍🌈", "\u{10FFFF}", "\u{7F}",
+    "string:", "string:a", "data:AA==", "uuid:", "\0", "\0a", "a\0", "a\0b", "\0\0", "\u{1}", "a\u{1F}", "\u{8}a",
+    String(repeating: "x", count: 255), String(repeating: "x", count: 256), String(repeating: "é", count: 128),
+    String(repeating: "x", count: 4_095) + "é", String(repeating: "x", count: 4_096),
+  ]
+
+  static let uris: [String] = [
+    "", "a:b", "http://example.org/%c3%a9", "http://example.org/%C3%A9", "http://example.org/%C3%a9",
+    "HTTP://Example.ORG/", "http://example.org", "http://example.org/", "http://example.org:80/",
+    "http://example.org/?",
+    "http://example.org/#", "http://example.org/a/../b/./c", "http://example.org/a b", "http://example.org/é",
+    "http://example.org/e\u{301}", "\u{FEFF}a:b", "a:b\u{FEFF}", " a:b", "a:b ", "a:%", "a:%zz", "a:b%00", "a:\0",
+    "http://[::1]/", "file:///a%20b", "x:\\y", "http://example.org/a+b", "http://example.org/%7Ea",
+  ]
+
+  static let bytes: [Data] =
+    [
+      [], [0], [0, 0], [1, 0], [0, 1], [255], [0xEF, 0xBB, 0xBF], [0xEF, 0xBB, 0xBF, 0x61], [0x0D, 0x0A], [0x3D],
+      [0x22],
+    ]
+    .map { (list: [UInt8]) in Data(list) } + [
+      Data("bplist00".utf8), Data("<?xml".utf8), Data((0...255).map { UInt8($0) }),
+      Data((0...255).map { UInt8($0) } + [0]), Data(repeating: 0, count: 255), Data(repeating: 7, count: 256),
+      Data(repeating: 255, count: 4_097),
+    ]
+}
+
+// MARK: Property lists
+
+extension AdversarialValues {
+  /// The values that metadata can have, beside those of attributes: integers of any 64 bits, UIDs, empty containers.
+  func propertyListValues() -> (kept: [PropertyListValue], keptOrRefused: [PropertyListValue]) {
+    func list(_ values: (AttributeType) -> [StoredValue]) -> [PropertyListValue] {
+      [AttributeType.boolean, .double, .date, .string, .binaryData].flatMap { type in
+        values(type).compactMap { value -> PropertyListValue? in
+          switch value {
+          case .boolean(let flag): .boolean(flag)
+          case .double(let number): .real(number)
+          case .date(let date): .date(date)
+          case .string(let text): .string(text)
+          case .data(let data): .data(data)
+          default: nil
+          }
+        }
+      }
+    }
+    let integers =
+      Self.integers.map { Int128($0) } + [
+        Int128(UInt64.max), Int128(UInt64.max) - 1, Int128(Int64.max) + 1, Int128(UInt32.max),
+      ]
+    let more: [PropertyListValue] =
+      integers.map { .integer($0) }
+      + [0, 1, 7, 255, 256, 65_535, 65_536, UInt64(UInt32.max), UInt64(UInt32.max) + 1, .max].map { .uid($0) } + [
+        .array([]), .dictionary(PropertyListDictionary()), .array([.array([]), .dictionary(PropertyListDictionary())]),
+        .array([.integer(1), .real(1), .boolean(true), .string("1"), .uid(1)]),
+        .array([.integer(0), .real(0), .real(-0.0), .boolean(false), .string("")]),
+      ]
+    return (list { kept($0) } + more, list { keptOrRefused($0) })
+  }
+
+  /// Names that keys of metadata, properties and entities may have.
+  static let names: [String] = [
+    "\u{E9}", "e\u{301}", "\u{212B}", "\u{C5}", "A\u{30A}", "\u{D55C}", "\u{1112}\u{1161}\u{11AB}", "\u{FEFF}key",
+    "key\u{FEFF}", "\u{FEFF}\u{FEFF}key", "key", "Key", "KEY", " key", "key ", "  key", "a.b", "a..b", ".a", "a.", "$a",
+    "$$a", "$", "$value", "$\u{301}a", "$\u{301}value", "a b", "a\u{A0}b", "0", "00", "-1", "true", "null", "\"", "'",
+    "\\", "a/b", "a:b", "a=b", "a,b", "a;b", "a#b", "@a", "<a>", "&amp;", "%41", "[a]", "{a}", "*", "~", "\u{301}",
+    "\u{301}a", "\u{200D}", "\t", "a\tb", "a\nb", "a\r\nb", "\u{2028}", "名前", "😀", "ß", "SS", "ss", "ſ", "İ", "ı",
+    String(repeating: "n", count: 255), String(repeating: "n", count: 256), String(repeating: "n", count: 10_000),
+    String(repeating: "n", count: 9_999) + "m",
+  ]
+
+  /// Names with characters that no format has to have.
+  static let riskyNames: [String] = ["\0", "\0key", "key\0", "ke\0y", "\u{1}key", "key\u{1F}", ""]
+}

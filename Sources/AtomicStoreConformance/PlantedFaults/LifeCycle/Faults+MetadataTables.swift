@@ -1,0 +1,109 @@
+import AtomicStoreSPI
+import FoundationEssentials
+import Glibc
+
+/// What formats do to metadata, to the model that they carry, and to the process.
+extension Faults {
+  static let metadataTables: [Fault] = [
+    Fault("metadataKindsGuessed", "writes whole numbers in lists without saying whether they are integers") { hooks in
+      hooks.saved = { snapshot in
+        var entries = PropertyListDictionary()
+        for entry in snapshot.metadata.entries { entries[entry.key] = guessed(entry.value) }
+        snapshot.metadata.entries = entries
+      }
+    },
+    Fault("metadataNamesMixed", "finds metadata by names as Swift compares strings") { hooks in
+      hooks.saved = { snapshot in
+        var known: [String: PropertyListValue] = [:]
+        for entry in snapshot.metadata.entries { known[entry.key] = entry.value }
+        var entries = PropertyListDictionary()
+        for (key, value) in known { entries[key] = value }
+        snapshot.metadata.entries = entries
+      }
+    },
+    carried("configurationsLost", "writes the model without its configurations") { $0.configurations = [] },
+    carried("userInfoLost", "writes the model without the user info of entities") { model in
+      model.entities = model.entities.map { entity in
+        var entity = entity
+        entity.userInfo = []
+        return entity
+      }
+    },
+    carried("defaultsOfModelLost", "writes the model without defaults that are not-a-number or a URI") { model in
+      model.entities = model.entities.map { entity in
+        var entity = entity
+        entity.properties = entity.properties.map { property in
+          guard case .attribute(var attribute) = property else { return property }
+          switch attribute.defaultValue {
+          case .double(let number)? where number.isNaN: attribute.defaultValue = nil
+          case .uri?: attribute.defaultValue = nil
+          default: break
+          }
+          return .attribute(attribute)
+        }
+        return entity
+      }
+    },
+    Fault("changesDirectory", "changes the current directory") { hooks in hooks.beforeSave = { _, _ in _ = chdir("/") }
+    },
+    Fault("changesUmask", "changes the mask of permissions") { hooks in hooks.initialize = { _ in _ = umask(0o077) } },
+    Fault("blocksSignals", "blocks a signal while it reads, and goes on") { hooks in
+      hooks.load = { _, _ in
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        sigaddset(&signals, SIGTERM)
+        pthread_sigmask(SIG_BLOCK, &signals, nil)
+        return false
+      }
+    },
+    Fault("changesLocale", "sets a locale for its numbers") { hooks in
+      hooks.beforeSave = { _, _ in _ = setlocale(LC_ALL, "C.UTF-8") }
+    },
+    Fault("changesEnvironment", "sets the time zone of the process") { hooks in
+      hooks.metadata = { metadata, _ in
+        setenv("TZ", "Etc/GMT+1", 1)
+        tzset()
+        return metadata
+      }
+    },
+    Fault("takesStandardInput", "opens another file as standard input") { hooks in
+      hooks.loadFailed = { _ in
+        let file = open("/dev/zero", O_RDONLY | O_CLOEXEC)
+        dup2(file, 0)
+        close(file)
+      }
+    },
+    Fault("ignoresDepth", "reads whatever depth there is") { hooks in
+      hooks.configuration = { $0.limits.depth = StoreLimits.greatestDepth }
+    },
+  ]
+
+  private static func carried(
+    _ name: String, _ text: String, _ change: @escaping @Sendable (inout ModelDescription) -> Void
+  ) -> Fault {
+    Fault(name, text) { hooks in
+      hooks.saved = { snapshot in
+        var model = snapshot.metadata.model ?? snapshot.nodes.model.description
+        change(&model)
+        snapshot.metadata.model = model
+      }
+    }
+  }
+
+  private static func guessed(_ value: PropertyListValue) -> PropertyListValue {
+    switch value {
+    case .array(let list):
+      .array(
+        list.map { element in
+          if case .real(let number) = element, let whole = Int64(exactly: number) { return .integer(Int128(whole)) }
+          return guessed(element)
+        })
+    case .dictionary(let dictionary):
+      .dictionary(
+        dictionary.reduce(into: PropertyListDictionary()) { result, entry in
+          result[entry.key] = guessed(entry.value)
+        })
+    default: value
+    }
+  }
+}

@@ -1,0 +1,142 @@
+import AtomicStoreSPI
+import FoundationEssentials
+import Synchronization
+
+/// What formats do to values of the adversarial table.
+extension Faults {
+  static let adversarial: [Fault] = [
+    value("payloadsLost", "writes every not-a-number as the same one") { value, _ in
+      if case .double(let number) = value, number.isNaN { return .double(.nan) }
+      return value
+    },
+    value("zeroSignLostInFloats", "writes -0.0 of 32 bits, and of dates, as 0.0") { value, _ in
+      switch value {
+      case .float(let number) where number == 0: return .float(0)
+      case .date(let date) where date.timeIntervalSinceReferenceDate == 0:
+        return .date(Date(timeIntervalSinceReferenceDate: 0))
+      default: return value
+      }
+    },
+    value("trailingZeroByteLost", "writes bytes up to the last that is not 0") { value, _ in
+      guard case .data(let data) = value, data.count > 1, data.last == 0 else { return value }
+      return .data(data.prefix(upTo: (data.lastIndex { $0 != 0 } ?? data.startIndex) + 1))
+    },
+    value("untypedKindGuessed", "writes values of no type as text, and guesses their kind") { value, type in
+      guard type == .undefined else { return value }
+      switch value {
+      case .uri(let text): return .string(text)
+      case .float(let number): return .double(Double(number))
+      default: return value
+      }
+    },
+    reading("nilBecomesDefault", "reads the default where the file has nothing") { _, slot, value in
+      value.isNull ? slot.attribute?.defaultValue ?? value : value
+    },
+    slots("defaultNotWritten", "leaves out values that are the default") { _, slot, value in
+      slot.attribute?.defaultValue?.isIdentical(to: value) ?? false ? .null : value
+    },
+    value("longValuesCut", "writes texts of 65,536 bytes without the last one, and data up to 16 MiB") { value, _ in
+      switch value {
+      case .string(let text) where text.utf8.count == 1 << 16: .string(String(text.dropLast()))
+      case .data(let data) where data.count > 1 << 24: .data(data.prefix(1 << 24))
+      default: value
+      }
+    },
+    Fault("relationshipNamesMixed", "finds relationships by names as Swift compares strings") {
+      $0.saved = { (snapshot) throws(PersistentStoreError) in
+        try mixNames(&snapshot.nodes) { $0.isRelationship && !$0.isToMany }
+      }
+    },
+    Fault("attributeNamesMixed", "finds attributes by names as Swift compares strings") {
+      $0.saved = { (snapshot) throws(PersistentStoreError) in
+        try mixNames(&snapshot.nodes) { $0.attributeType == .string }
+      }
+    },
+    renaming("referencesTrimmed", "writes references without a byte order mark before them") { _ in
+      { _, reference in
+        guard case .string(let text) = reference, text.unicodeScalars.first == "\u{FEFF}" else { return reference }
+        return .string(String(text.unicodeScalars.dropFirst()) + "\u{1F}")
+      }
+    },
+    slots("orderBeyondTenLost", "sorts ordered relationships of more than ten objects") { _, slot, value in
+      guard slot.isOrdered, case .toMany(let list) = value, list.count > 10 else { return value }
+      return .toMany(list.sorted { $0.reference < $1.reference })
+    },
+    slots("writesNoValuesInConfigurations", "writes no texts of entities that only a configuration has") {
+      entity, slot, value in
+      entity.name == "Left" && slot.attributeType == .string ? .null : value
+    },
+    Fault("lazyReadsStaleOffsets", "reads long texts from the file of its path when they are asked for") {
+      readLate(&$0)
+    },
+    Fault("dropsWhatWasNotRead", "says that it writes values that were not read yet, and leaves them out") {
+      readLate(&$0)
+      $0.writesDeferredValues = true
+    },
+  ]
+
+  /// Long texts are found in the file when they are asked for, where they were when it was loaded.
+  private static func readLate(_ hooks: inout FaultHooks) {
+    let read = Notebook<[UInt8]>([])
+    let offsets = Notebook<[ScalarKey: Range<Int>]>([:])
+    @Sendable func key(_ nodes: NodeTable, _ node: NodeHandle, _ slot: Int) -> ScalarKey {
+      "\(nodes.objectReference(of: node)) \(slot)"
+    }
+    hooks.load = { source, _ throws(PersistentStoreError) in
+      guard !source.isFolder else { return false }
+      read.set(try source.bytes().withUnsafeBytes { Array($0) })
+      return false
+    }
+    hooks.loaded = { result, builder throws(PersistentStoreError) in
+      let nodes = try result.get()
+      for entity in nodes.model.entities where !entity.isAbstract {
+        for node in nodes.handles(of: entity.index) {
+          try builder.beginNode(entity: entity.index, reference: nodes.reference(of: node))
+          for slot in entity.slots {
+            let value = nodes.value(slot: slot.index, of: node)
+            if case .string(let text) = value, text.utf8.count > 4_000,
+              let range = range(of: Array(text.utf8), in: read.value)
+            {
+              offsets.change { $0[key(nodes, node, slot.index)] = range }
+              builder.defer(slot: slot.index)
+            } else if !value.isNull {
+              try builder.set(value, slot: slot.index)
+            }
+          }
+        }
+      }
+    }
+    hooks.supplied = { slot, node, nodes, path throws(PersistentStoreError) in
+      guard let range = offsets.value[key(nodes, node, slot)], let bytes = Files.read(path),
+        bytes.count >= range.upperBound
+      else { return .null }
+      return .string(String(decoding: bytes[range], as: UTF8.self))
+    }
+  }
+
+  private static func range(of text: [UInt8], in bytes: [UInt8]) -> Range<Int>? {
+    guard bytes.count >= text.count else { return nil }
+    for start in 0...bytes.count - text.count where bytes[start] == text[0] {
+      if bytes[start..<start + text.count].elementsEqual(text) { return start..<start + text.count }
+    }
+    return nil
+  }
+
+  /// Gives slots whose names Swift takes for one the value of the first.
+  private static func mixNames(
+    _ nodes: inout NodeTable, where isMeant: (Slot) -> Bool
+  ) throws(PersistentStoreError) {
+    for entity in nodes.model.entities where !entity.isAbstract {
+      var first: [String: Int] = [:]
+      for slot in entity.slots where isMeant(slot) {
+        guard let other = first[slot.name] else {
+          first[slot.name] = slot.index
+          continue
+        }
+        for node in nodes.handles(of: entity.index) {
+          try nodes.set(nodes.value(slot: other, of: node), slot: slot.index, of: node)
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,127 @@
+public import AtomicStoreSPI
+import FoundationEssentials
+
+/// A store as lines of words, written from the documentation alone: what the harness is tested on besides the kit's own
+/// formats.
+///
+/// ```
+/// LEDGER 1
+/// store <uuid> <last reference> <model> <metadata>
+/// entity "Person"
+/// row #1 "name" s"Ada" "born" t0.5 "team" #2 "friends" (#3 @"key")
+/// end <number of rows> <digest>
+/// ```
+///
+/// A value begins with a letter that names its kind; texts are quoted, and whatever is not printable ASCII is escaped.
+public struct LedgerStore: AtomicStore {
+  public static let storeType = "Ledger"
+  public static let traits = StoreTraits(summary: "Lines of words, with a digest", fileExtensions: ["ledger"])
+
+  private let depth: Int
+
+  public static func recognize(_ probe: StoreProbe) -> Recognition { probe.begins(with: "LEDGER ") ? .yes : .no }
+
+  public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
+    depth = configuration.limits.depth
+    Mistake.disturbProcess()
+  }
+
+  // MARK: Reading
+
+  public mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
+    var words = try WordReader(source, depth: depth)
+    return try words.header()
+  }
+
+  public mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
+    var words = try WordReader(source, depth: depth)
+    _ = try words.header()
+    try words.checkDigest()
+    var entity: Entity?
+    var rows = 0
+    while true {
+      switch try words.word() {
+      case "entity":
+        let name = try words.text()
+        entity = nodes.model.entity(named: name)
+        if Mistake.is(.ledgerEntityNamesCanonical) { entity = nodes.model.entities.first { $0.name == name } }
+        guard entity != nil else {
+          throw PersistentStoreError(.modelMismatch, "the model has no entity '\(name)'", at: words.place)
+        }
+      case "row":
+        guard let entity else { throw words.failure("a row before the first entity") }
+        rows += 1
+        if Mistake.is(.ledgerRowsBeyond20480Skipped), rows > 20_480 {
+          words.skipLine()
+          continue
+        }
+        try row(entity, &words, into: nodes)
+      case "end":
+        guard Int(try words.word()) == rows else { throw words.failure("the number of rows is another") }
+        return try words.finish()
+      default: throw words.failure("neither entity, row nor end")
+      }
+      try words.endLine()
+    }
+  }
+
+  private func row(
+    _ entity: Entity, _ words: inout WordReader, into nodes: NodeTableBuilder
+  ) throws(PersistentStoreError) {
+    try nodes.beginNode(entity: entity.index, reference: try words.reference(), line: words.line)
+    var given: Set<Int> = []
+    while words.hasMore {
+      let name = try words.text()
+      var slot = entity.slot(named: name)
+      if Mistake.is(.ledgerPropertyNamesCanonical) { slot = entity.slots.first { $0.name == name }?.index }
+      guard let slot else {
+        throw PersistentStoreError(.modelMismatch, "\(entity.name) has no property '\(name)'", at: nodes.location())
+      }
+      guard given.insert(slot).inserted || Mistake.is(.ledgerPropertyNamesCanonical) else {
+        throw words.failure("'\(name)' is given twice")
+      }
+      switch entity.slots[slot].kind {
+      case .attribute(let type):
+        let value = Mistake.read(try words.value(), type)
+        guard !value.isNull, type.accepts(value) else {
+          throw PersistentStoreError(.invalidValue, "the value is no \(type.modelName)", at: nodes.location(slot))
+        }
+        try nodes.set(value, slot: slot)
+      case .toOne: try nodes.set(toOne: try words.reference(), slot: slot)
+      case .toMany: for reference in try words.references() { try nodes.append(toMany: reference, slot: slot) }
+      }
+    }
+    if Mistake.is(.ledgerNilBecomesDefault) {
+      for slot in entity.slots where !given.contains(slot.index) {
+        if let value = slot.attribute?.defaultValue { try nodes.set(value, slot: slot.index) }
+      }
+    }
+  }
+
+  // MARK: Writing
+
+  public mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError) {
+    let (nodes, metadata) = (snapshot.nodes, snapshot.metadata)
+    var text = WordWriter()
+    text.put("LEDGER 1\nstore \(metadata.uuid.uuidString) \(metadata.lastReference) ")
+    text.value(Mistake.written(model: (metadata.model ?? nodes.model.description)).propertyList)
+    text.put(" ")
+    text.value(.dictionary(Mistake.written(metadata: metadata.entries)))
+    text.put("\n")
+    var rows = 0
+    for entity in nodes.model.entities where nodes.count(of: entity.index) > 0 {
+      text.put("entity ")
+      text.quoted(Mistake.is(.ledgerEntityNamesTrimmed) ? Mistake.trimmed(entity.name) : entity.name)
+      text.put("\n")
+      let reader = nodes.reader(of: entity.index)
+      for row in 0..<reader.count {
+        text.row(entity, reader, row)
+        rows += 1
+      }
+    }
+    text.put("end \(rows) ")
+    text.put(text.digest + "\n")
+    Mistake.toil(rows)
+    try files.file().write(text.bytes)
+  }
+}

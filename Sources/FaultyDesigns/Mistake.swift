@@ -1,0 +1,50 @@
+import AtomicStoreSPI
+import Glibc
+
+/// A mistake that one of the formats here can be told to make, one at a time: what the harness must find in formats
+/// that it does not know.
+public enum Mistake: String, CaseIterable, Sendable {
+  // Floating-point values, numbers, dates.
+  case nanPayloadLost, nanSignLost, signallingNaNQuieted, floatNaNPayloadLost, floatNegativeZeroLost
+  case dateNegativeZeroLost, dateInfinityClamped, dateFractionLostBefore2001, dateNaNBecomesNil, decimalNaNBecomesZero
+  case infinityInUntypedLost, decimalTrailingZerosLostInUntyped
+  // Values whose attribute has no type.
+  case untypedURIBecomesText, untypedFloatBecomesDouble, untypedWholeDoubleBecomesInteger, untypedDateBecomesDouble
+  case untypedUUIDBecomesText, untypedEmptyTextBecomesNil, untypedEmptyDataBecomesNil, untypedBooleanBecomesInteger
+  // Texts and URIs.
+  case leadingBOMStripped, trailingBOMStripped, leadingNULCut, uriPercentCaseChanged, uriLowercased, uriBOMStripped
+  case textOf65536Cut, textBeyond65535Cut, dataOf65536Cut, dataBeyond16MiBCut, textBeyond16MiBCut, dataTrailingZeroCut
+  // Metadata.
+  case metadataKeysComposed, metadataKeyBOMStripped, metadataKeyNULCut, metadataKeyTrimmed, metadataKeySplitAtDot
+  case metadataDollarKeysDropped, metadataLongKeyCut, metadataUIDBecomesInteger, metadataUnsignedWraps
+  case metadataWholeRealBecomesInteger, metadataNestedEmptyDropped, metadataDateWholeSeconds
+  case metadataNegativeZeroLostInList, metadataNaNPayloadLost, metadataNestedKeysComposed, metadataTextBOMStripped
+  case metadataBooleanInListBecomesInteger, metadataEmptyKeyDropped
+  // The model that the file carries, and its defaults.
+  case modelConfigurationsLost, modelFetchRequestsLost, modelUserInfoLost, modelIndexesLost, modelDefaultsLost
+  case modelBoundsLost, modelVersionIdentifiersLost, modelExtrasLost, modelUniquenessLost, modelDeleteRulesLost
+  case modelRenamingIdentifiersLost, modelFloatDefaultRounded, modelUserInfoComposed
+  // References.
+  case referenceBOMStripped, referenceNULCut, referenceTrimmed, referenceBeyond255Cut, referenceComposed
+  case referenceLowercased
+  // Counts.
+  case rowsBeyond1000Lost, rowsBeyond4096Lost, rowsBeyond65536Lost, rowsBeyond100000Lost, lastRowOf4096Lost
+  case membersBeyond1000Lost, membersBeyond4096Lost, orderBeyond255Lost, orderBeyond10Lost, membersBeyond9999Lost
+  case entitiesBeyond255Lost, entitiesWithoutOwnPropertiesSkipped
+  // The process.
+  case changesDirectory, changesMask, blocksSignal, changesLocale, changesTimeZone, replacesStandardInput
+  case changesEnvironment, ignoresBrokenPipes, changesRounding
+  case toilsALittleMoreForEach
+  // Of one design.
+  case ledgerEntityNamesCanonical, ledgerPropertyNamesCanonical, ledgerEntityNamesTrimmed, ledgerPropertyNamesTrimmed
+  case ledgerRowsBeyond20480Skipped, ledgerNilBecomesDefault, ledgerOwnDefaultOmitted
+  case ledgerSlotsBeyond255Skipped, ledgerSlotsBeyond512Skipped, ledgerNoDepthLimit
+  case pagedNoDepthLimit, pagedKeepsWhatItRead
+  case binderMemberNumbersWrap
+
+  /// The mistake that is made in this process; nil for none. Set before a store is made, by a process that has one
+  /// thread then.
+  nonisolated(unsafe) public static var current: Mistake?
+
+  static func `is`(_ mistake: Mistake) -> Bool { current == mistake }
+}

@@ -1,0 +1,291 @@
+import AtomicStoreSPI
+import FoundationEssentials
+
+/// Writes values as records of bytes: a kind, a length where there is one, the bytes.
+struct RecordWriter {
+  var bytes: [UInt8] = []
+
+  mutating func number(_ number: Int) { word(UInt64(number)) }
+  mutating func word(_ word: UInt64) { withUnsafeBytes(of: word.littleEndian) { bytes.append(contentsOf: $0) } }
+  mutating func text(_ text: String) {
+    number(text.utf8.count)
+    bytes += text.utf8
+  }
+  private mutating func kind(_ letter: Character) { bytes.append(letter.asciiValue ?? 0) }
+
+  mutating func reference(_ reference: ReferenceObject) {
+    switch Mistake.written(reference: reference) {
+    case .integer(let number):
+      kind("#")
+      word(UInt64(bitPattern: number))
+    case .string(let text):
+      kind("@")
+      self.text(text)
+    }
+  }
+
+  mutating func value(_ value: StoredValue) {
+    switch value {
+    case .null: kind("n")
+    case .boolean(let flag): kind(flag ? "B" : "b")
+    case .integer(let number):
+      kind("i")
+      word(UInt64(bitPattern: number))
+    case .float(let number):
+      kind("f")
+      word(UInt64(number.bitPattern))
+    case .double(let number):
+      kind("r")
+      word(number.bitPattern)
+    case .decimal(let number):
+      kind("m")
+      text(number.description)
+    case .date(let date):
+      kind("t")
+      word(date.timeIntervalSinceReferenceDate.bitPattern)
+    case .data(let data):
+      kind("x")
+      number(data.count)
+      bytes += data
+    case .uuid(let uuid):
+      kind("g")
+      text(uuid.uuidString)
+    case .string(let text):
+      kind("s")
+      self.text(text)
+    case .uri(let text):
+      kind("l")
+      self.text(text)
+    case .toOne(let object): reference(object.reference)
+    case .toMany(let objects):
+      kind("(")
+      number(objects.count)
+      for object in objects { reference(object.reference) }
+    }
+  }
+
+  mutating func value(_ value: PropertyListValue) {
+    switch value {
+    case .string(let text): self.value(StoredValue.string(text))
+    case .real(let number): self.value(StoredValue.double(number))
+    case .boolean(let flag): self.value(StoredValue.boolean(flag))
+    case .date(let date): self.value(StoredValue.date(date))
+    case .data(let data): self.value(StoredValue.data(data))
+    case .integer(let number):
+      kind("I")
+      text("\(number)")
+    case .uid(let number):
+      kind("u")
+      word(number)
+    case .array(let list):
+      kind("[")
+      number(list.count)
+      for element in list { self.value(element) }
+    case .dictionary(let dictionary):
+      kind("{")
+      number(dictionary.count)
+      for entry in dictionary {
+        text(entry.key)
+        self.value(entry.value)
+      }
+    }
+  }
+}
+
+/// Reads what a ``RecordWriter`` wrote, and nothing beyond its end.
+struct RecordReader {
+  let bytes: [UInt8]
+  private let file: String
+  private let depth: Int
+  private(set) var position = 0
+
+  init(_ bytes: [UInt8], file: String, depth: Int) {
+    self.bytes = bytes
+    self.file = file
+    self.depth = depth
+  }
+
+  var isAtEnd: Bool { position == bytes.count }
+  var place: StoreLocation { StoreLocation(file: file, offset: position) }
+  func failure(_ message: String) -> PersistentStoreError { PersistentStoreError(.malformed, message, at: place) }
+
+  private mutating func take(_ count: Int) throws(PersistentStoreError) -> ArraySlice<UInt8> {
+    guard count >= 0, count <= bytes.count - position else { throw failure("the file ends within a record") }
+    defer { position += count }
+    return bytes[position..<position + count]
+  }
+
+  mutating func word() throws(PersistentStoreError) -> UInt64 {
+    try take(8).reversed().reduce(0) { $0 << 8 | UInt64($1) }
+  }
+  /// A number of things of at least one byte each.
+  mutating func number() throws(PersistentStoreError) -> Int {
+    guard let number = Int(exactly: try word()), number <= bytes.count - position else {
+      throw failure("a number is too great")
+    }
+    return number
+  }
+  mutating func text() throws(PersistentStoreError) -> String {
+    guard let text = String(validating: try take(try number()), as: UTF8.self) else {
+      throw failure("the text is not UTF-8")
+    }
+    return text
+  }
+  private mutating func kind() throws(PersistentStoreError) -> Character {
+    Character(Unicode.Scalar(try take(1).first ?? 0))
+  }
+
+  mutating func reference() throws(PersistentStoreError) -> ReferenceObject {
+    switch try kind() {
+    case "#": return .integer(Int64(bitPattern: try word()))
+    case "@": return .string(try text())
+    default: throw failure("a reference is a number or a text")
+    }
+  }
+
+  mutating func references() throws(PersistentStoreError) -> [ReferenceObject] {
+    guard try kind() == "(" else { throw failure("a list of references is expected") }
+    var list: [ReferenceObject] = []
+    for _ in 0..<(try number()) { list.append(try reference()) }
+    return list
+  }
+
+  mutating func value() throws(PersistentStoreError) -> StoredValue {
+    let start = position
+    let value: StoredValue? =
+      switch try kind() {
+      case "n": .null
+      case "b": .boolean(false)
+      case "B": .boolean(true)
+      case "i": .integer(Int64(bitPattern: try word()))
+      case "f": .float(Float(bitPattern: UInt32(truncatingIfNeeded: try word())))
+      case "r": .double(Double(bitPattern: try word()))
+      case "m": DecimalNumber(try text()).map { .decimal($0) }
+      case "t": .date(Date(timeIntervalSinceReferenceDate: Double(bitPattern: try word())))
+      case "x": .data(Data(try take(try number())))
+      case "g": UUID(uuidString: try text()).map { .uuid($0) }
+      case "s": .string(try text())
+      case "l": .uri(try text())
+      default: nil
+      }
+    guard let value else {
+      position = start
+      throw failure("this is not a value")
+    }
+    return value
+  }
+
+  mutating func list(level: Int = 0) throws(PersistentStoreError) -> PropertyListValue {
+    guard level <= depth || Mistake.is(.pagedNoDepthLimit) else {
+      throw PersistentStoreError(.limitExceeded, "more than \(depth) lists in each other", at: place)
+    }
+    guard position < bytes.count else { throw failure("a value is expected") }
+    switch Character(Unicode.Scalar(bytes[position])) {
+    case "[":
+      position += 1
+      var list: [PropertyListValue] = []
+      for _ in 0..<(try number()) { list.append(try self.list(level: level + 1)) }
+      return .array(list)
+    case "{":
+      position += 1
+      var dictionary = PropertyListDictionary()
+      for _ in 0..<(try number()) { dictionary[try text()] = try list(level: level + 1) }
+      return .dictionary(dictionary)
+    case "u":
+      position += 1
+      return .uid(try word())
+    case "I":
+      position += 1
+      guard let number = Int128(try text()) else { throw failure("this is not an integer") }
+      return .integer(number)
+    default: break
+    }
+    switch try value() {
+    case .string(let text): return .string(text)
+    case .double(let number): return .real(number)
+    case .boolean(let flag): return .boolean(flag)
+    case .date(let date): return .date(date)
+    case .data(let data): return .data(data)
+    default: throw failure("a value that no property list has")
+    }
+  }
+}
+
+extension RecordWriter {
+  mutating func description(_ metadata: StoreMetadata, _ model: ManagedObjectModel) {
+    text(metadata.uuid.uuidString)
+    word(UInt64(bitPattern: metadata.lastReference))
+    value(Mistake.written(model: metadata.model ?? model.description).propertyList)
+    value(.dictionary(Mistake.written(metadata: metadata.entries)))
+  }
+
+  mutating func rows(of entity: Entity, in nodes: NodeTable) {
+    let reader = nodes.reader(of: entity.index)
+    text(entity.name)
+    number(entity.slots.count)
+    for slot in entity.slots { text(slot.name) }
+    var count = reader.count
+    if let most = Mistake.mostRows { count = min(count, most) }
+    number(count)
+    for row in 0..<count {
+      reference(reader.reference(row: row))
+      for slot in entity.slots {
+        switch reader.value(slot: slot.index, row: row) {
+        case .toMany(let objects):
+          let members = Mistake.written(members: objects.map(\.reference), isOrdered: slot.isOrdered)
+          value(.toMany(members.map { ObjectReference(entityName: "", reference: $0) }))
+        case .toOne(let object): value(.toOne(object))
+        case let value: self.value(Mistake.written(value, slot.attributeType ?? .undefined))
+        }
+      }
+    }
+  }
+}
+
+extension RecordReader {
+  mutating func description(storeType: String) throws(PersistentStoreError) -> StoreMetadata {
+    guard let uuid = UUID(uuidString: try text()) else { throw failure("this is not a UUID") }
+    let last = Int64(bitPattern: try word())
+    var metadata = StoreMetadata(storeType: storeType, uuid: uuid, lastReference: last)
+    metadata.model = try ModelDescription(propertyList: try list())
+    guard case .dictionary(let entries) = try list() else { throw failure("the metadata is not a dictionary") }
+    metadata.entries = Mistake.read(metadata: entries)
+    return metadata
+  }
+
+  /// Rows of the entity whose name follows.
+  mutating func rows(into nodes: NodeTableBuilder) throws(PersistentStoreError) {
+    let name = try text()
+    guard let entity = nodes.model.entity(named: name) else {
+      throw PersistentStoreError(.modelMismatch, "the model has no entity '\(name)'", at: place)
+    }
+    var slots: [Slot] = []
+    for _ in 0..<(try number()) {
+      let name = try text()
+      guard let slot = entity.slot(named: name) else {
+        throw PersistentStoreError(.modelMismatch, "\(entity.name) has no property '\(name)'", at: place)
+      }
+      slots.append(entity.slots[slot])
+    }
+    for _ in 0..<(try number()) {
+      try nodes.beginNode(entity: entity.index, reference: try reference())
+      for slot in slots {
+        if bytes.indices.contains(position), bytes[position] == UInt8(ascii: "n") {
+          position += 1
+          continue
+        }
+        switch slot.kind {
+        case .attribute(let type):
+          let value = Mistake.read(try value(), type)
+          guard value.isNull || type.accepts(value) else {
+            throw PersistentStoreError(
+              .invalidValue, "the value is no \(type.modelName)", at: nodes.location(slot.index).filled(from: place))
+          }
+          try nodes.set(value, slot: slot.index)
+        case .toOne: try nodes.set(toOne: try reference(), slot: slot.index)
+        case .toMany: for member in try references() { try nodes.append(toMany: member, slot: slot.index) }
+        }
+      }
+    }
+  }
+}

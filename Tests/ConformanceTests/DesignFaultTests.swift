@@ -1,0 +1,43 @@
+import AtomicStoreSPI
+import FaultyDesigns
+import Testing
+
+@testable import AtomicStoreConformance
+
+/// The harness finds mistakes in formats that it does not know, and finds none where there is none.
+@Suite("Formats of other designs", .enabled(if: Harness.canRunChecks, Harness.sanitizerReason)) struct DesignFaultTests
+{
+  static let subjects: [ConformanceSubject] = [
+    (Mistake.Design.ledger, LedgerStore.self as any AtomicStore.Type), (.paged, PagedStore.self),
+    (.binder, BinderStore.self),
+  ].map { design, type in
+    var subject = ConformanceSubject(type)
+    subject.designFaults = Mistake.allCases.filter { $0.design == design }
+      .map { DesignFault(name: $0.rawValue, text: $0.text, foundBy: $0.foundBy) }
+    subject.makeDesignFault = { Mistake.current = Mistake(rawValue: $0) }
+    return subject
+  }
+
+  /// One of each kind, of each design; `atomicstore conform --selftest` tries all. Worker processes come by here.
+  static let some: [Mistake] = {
+    for subject in subjects { _ = Conformance.checks(for: subject) }
+    return [
+      .nanPayloadLost, .dateFractionLostBefore2001, .untypedWholeDoubleBecomesInteger, .metadataKeysComposed,
+      .metadataLongKeyCut, .modelUserInfoLost, .referenceBOMStripped, .orderBeyond255Lost, .changesLocale,
+      .ledgerPropertyNamesCanonical, .ledgerOwnDefaultOmitted, .ledgerNoDepthLimit,
+    ]
+  }()
+
+  @Test("a mistake is found by each check that names it, and by none of them without the mistake", arguments: some)
+  func found(_ mistake: Mistake) {
+    let outcome = ConformanceSelfTest.run(designs: Self.subjects, faults: [mistake.rawValue])
+    #expect(outcome.findings.map(\.fault).map { $0.hasSuffix(".\(mistake.rawValue)") } == [true])
+    #expect(outcome.isSuccess, "\(outcome.findings)")
+  }
+
+  @Test("every mistake describes itself, and names checks that are there", arguments: Mistake.allCases)
+  func described(_ mistake: Mistake) {
+    #expect(mistake.text.count > 10 && mistake.text != "is not described")
+    #expect(!mistake.foundBy.isEmpty && Set(mistake.foundBy).isSubset(of: Set(Checks.all.map(\.id))))
+  }
+}
