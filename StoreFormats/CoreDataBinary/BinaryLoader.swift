@@ -12,10 +12,13 @@ struct BinaryLoader {
   private let nodes: NodeTableBuilder
   /// Whether the model is the raw view, which knows attributes by position only and no relationships without a value.
   private let isRaw: Bool
+  /// The model that the store carries, which can name what the given one lacks.
+  private let ownModel: ModelDescription?
 
-  init(_ nodes: NodeTableBuilder, isRaw: Bool) {
+  init(_ nodes: NodeTableBuilder, isRaw: Bool, ownModel: ModelDescription?) {
     self.nodes = nodes
     self.isRaw = isRaw
+    self.ownModel = ownModel
   }
 
   func load(_ map: BinaryMap) throws(PersistentStoreError) {
@@ -31,7 +34,7 @@ struct BinaryLoader {
       guard node.values.count == expected else {
         throw PersistentStoreError(
           .modelMismatch,
-          "the object has \(node.values.count) values, and \(node.entityName) has \(expected) in the model: \(plan.attributes.count) attributes and \(plan.relationshipCount) relationships",
+          "the object has \(node.values.count) values, and \(node.entityName) has \(expected) in the model: \(plan.attributes.count) attributes and \(plan.relationshipCount) relationships\(difference(plan.entity))",
           at: place(node))
       }
     }
@@ -54,6 +57,20 @@ struct BinaryLoader {
     }
     let attributes = isRaw ? entity.slots.filter { !$0.isRelationship } : BinaryMap.attributeSlots(of: entity)
     return Plan(entity: entity, attributes: attributes, relationshipCount: entity.slots.count(where: \.isRelationship))
+  }
+
+  /// What the store's own model has of an entity and the given one does not, and the other way round.
+  private func difference(_ entity: Entity) -> String {
+    guard let ownModel, let own = try? ManagedObjectModel(ownModel), let known = own.entity(named: entity.name) else {
+      return ""
+    }
+    let here = Set(entity.slots.map { ScalarString($0.name) })
+    let there = Set(known.slots.map { ScalarString($0.name) })
+    func list(_ names: Set<ScalarString>) -> String { names.sorted().map { "'\($0.string)'" }.joined(separator: ", ") }
+    let missing = there.subtracting(here)
+    let added = here.subtracting(there)
+    return (missing.isEmpty ? "" : "; the store's own model also has \(list(missing))")
+      + (added.isEmpty ? "" : "; it does not have \(list(added))")
   }
 
   private func place(_ node: BinaryMap.Node) -> StoreLocation {
@@ -85,7 +102,7 @@ struct BinaryLoader {
         value.isReal ? nil : value.integerValue.flatMap { $0 == 0 ? .boolean(false) : $0 == 1 ? .boolean(true) : nil }
       case .float: value.realValue.map { .float(WideFloat.narrow($0)) }
       case .double: value.realValue.map { .double($0) }
-      case .decimal: Self.decimal(value)
+      case .decimal: try Self.decimal(value)
       case .string: value.stringValue.map { .string($0) }
       case .date: value.dateValue.map { .date($0) }
       case .binaryData: value.dataValue.map { .data($0) }
@@ -104,8 +121,14 @@ struct BinaryLoader {
   }
 
   /// A number that was made as an NSNumber is one too, if it is whole.
-  private static func decimal(_ value: KeyedArchive.Value) -> StoredValue? {
-    if let number = value.decimalValue { return .decimal(number) }
+  private static func decimal(_ value: KeyedArchive.Value) throws(PersistentStoreError) -> StoredValue? {
+    if let number = value.decimalValue {
+      // Zero has no digits; its power of ten, as in 0.00, is there all the same.
+      guard !number.isNaN, number.mantissa == 0, let power = Int8(exactly: try value.integer("NS.exponent") ?? 0) else {
+        return .decimal(number)
+      }
+      return .decimal(DecimalNumber(mantissa: 0, exponent: power))
+    }
     guard !value.isReal, let number = value.integerValue else { return nil }
     return .decimal(DecimalNumber(Int64(number)))
   }

@@ -15,6 +15,8 @@ public struct CoreDataBinaryStore: AtomicStore {
   private let path: String
   /// The raw view, where it was asked for: then positions are all that is known of attributes.
   private var rawModel: ModelDescription?
+  /// What the metadata say, for the load that follows.
+  private var ownModel: ModelDescription?
 
   public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
     depth = configuration.limits.depth
@@ -27,9 +29,11 @@ public struct CoreDataBinaryStore: AtomicStore {
 
   public mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
     let depth = depth
-    return try Self.read(source) { (bytes, header) throws(PersistentStoreError) in
+    let metadata = try Self.read(source) { (bytes, header) throws(PersistentStoreError) in
       try BinaryMetadata.read(try Self.archive(bytes, header.metadata, source), header, maximumDepth: depth)
     }
+    ownModel = metadata.model
+    return metadata
   }
 
   public mutating func inferModel(from source: StoreSource) throws(PersistentStoreError) -> ModelDescription {
@@ -41,7 +45,7 @@ public struct CoreDataBinaryStore: AtomicStore {
   }
 
   public mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
-    let loader = BinaryLoader(nodes, isRaw: rawModel == nodes.model.description)
+    let loader = BinaryLoader(nodes, isRaw: rawModel == nodes.model.description, ownModel: ownModel)
     if rawModel != nil {
       source.report(
         LoadNote(
