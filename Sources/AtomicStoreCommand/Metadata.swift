@@ -83,7 +83,8 @@ struct Metadata: ParsableCommand {
         let path = try Input.path(for: store)
         let value = try value.map { try parsed($0) }
         do {
-          try PersistentStoreCoordinator.updateMetadata(type: from, at: path, options: options, registry: Tool.registry,
+          try PersistentStoreCoordinator.updateMetadata(
+            type: from, at: path, options: options, registry: Tool.registry,
             verifiesSaves: { verify ?? (Tool.origin(of: $0) != nil) }
           ) { entries in
             if remove, entries[key] == nil {

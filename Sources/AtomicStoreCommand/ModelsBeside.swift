@@ -50,7 +50,7 @@ struct ModelsBeside {
     case .metadata: return !VersionHashes.derivedMetadataKeys.contains(difference.key ?? "")
     case .inserted: return !newEntities.contains(difference.object?.entityName ?? "")
     case .changed: return !added.contains("\(difference.object?.entityName ?? "").\(difference.key ?? "")")
-    case .deleted, .identity: return true
+    case .deleted, .identity, .model: return true
     }
   }
 }

@@ -81,7 +81,8 @@ package enum Tool {
       let plugin = try StorePlugin(loading: path)
       for type in plugin.types {
         if let near = nearName(of: type.storeType, in: registry) {
-          throw CommandFailure("\(path): its type '\(type.storeType)' differs from '\(near)' in case only", exitCode: 65)
+          throw CommandFailure(
+            "\(path): its type '\(type.storeType)' differs from '\(near)' in case only", exitCode: 65)
         }
         // The same plug-in may also be in the directory.
         if let known = try? registry.storeType(named: type.storeType) {

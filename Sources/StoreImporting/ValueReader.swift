@@ -95,7 +95,9 @@ struct ValueReader {
       guard let uuid = ExactText.uuid(Self.trimmed(given)) else { throw unfit(given, "UUID") }
       try nodes.set(uuid: uuid, slot: slot)
     case .bytes:
-      do throws(Base64.DecodingError) { try Base64.decode(given, into: &buffer) } catch { throw unfit(given, "base64 text") }
+      do throws(Base64.DecodingError) { try Base64.decode(given, into: &buffer) } catch {
+        throw unfit(given, "base64 text")
+      }
       try nodes.set(bytes: buffer.span, slot: slot)
     case .undefined: try nodes.set(.string(Self.text(given)), slot: slot)
     }

@@ -77,14 +77,14 @@ final class SQLiteDatabase {
   /// SQLite's error as ours.
   func error(_ code: Int32, _ place: StoreLocation, after: String = "") -> PersistentStoreError {
     let said = sqlite3_errmsg(handle).map { String(cString: $0) } ?? "error \(code)"
-    let where_ = place.filled(from: StoreLocation(file: file))
+    let location = place.filled(from: StoreLocation(file: file))
     switch code & 0xFF {
     case SQLITE_INTERRUPT:
       return PersistentStoreError(
-        .limitExceeded, "the database takes more steps to read than its size allows\(after)", at: where_)
+        .limitExceeded, "the database takes more steps to read than its size allows\(after)", at: location)
     case SQLITE_NOMEM, SQLITE_TOOBIG, SQLITE_FULL:
-      return PersistentStoreError(.limitExceeded, "SQLite: \(said)\(after)", at: where_)
-    default: return PersistentStoreError(.malformed, "SQLite: \(said)\(after)", at: where_)
+      return PersistentStoreError(.limitExceeded, "SQLite: \(said)\(after)", at: location)
+    default: return PersistentStoreError(.malformed, "SQLite: \(said)\(after)", at: location)
     }
   }
 

@@ -4,7 +4,8 @@ import Testing
 /// The examples of documentation pages do what the pages say.
 @Suite("Examples in the documentation") struct DocumentationTests {
   /// Pages with blocks ```console, and the samples in a copy of which these run, one after the other.
-  static let pages = [("ImportingAndChecking", "Library"), ("Migrating", "Library"), ("EditingAndMerging", "Library"),
+  static let pages = [
+    ("ImportingAndChecking", "Library"), ("Migrating", "Library"), ("EditingAndMerging", "Library"),
   ]
 
   /// A line after `$ ` is a command, other lines what it prints; `[exit code N]` is what it ends with.

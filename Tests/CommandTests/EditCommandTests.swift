@@ -134,7 +134,8 @@ import Testing
     let folder = try Folder()
     try Self.library(folder)
     let edited = try Command.run(
-      "set", "lib.xml", "--entity", "Book", "--where", "price > 20", "price=price + 1", "inPrint=FALSE", "-o", "new.xml",
+      "set", "lib.xml", "--entity", "Book", "--where", "price > 20", "price=price + 1", "inPrint=FALSE", "-o",
+      "new.xml",
       in: folder.path)
     #expect(edited.code == 0, "\(edited.errors)")
     func diff(_ options: String...) throws -> Command.Result {

@@ -54,7 +54,8 @@ import Testing
   @Test(
     "what cannot be set is refused with the object",
     arguments: [
-      "nmae:=x", "badge:=x", "badge=name", "badge=99999999999", "badge=department", "department:=Nobody", "department=badge",
+      "nmae:=x", "badge:=x", "badge=name", "badge=99999999999", "badge=department", "department:=Nobody",
+      "department=badge",
       "x",
     ])
   func refused(_ text: String) throws {

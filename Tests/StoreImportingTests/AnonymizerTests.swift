@@ -6,7 +6,9 @@ import Testing
 
 @Suite("Replacing values that tell of people") struct AnonymizerTests {
   private static func library() throws -> NodeTable {
-    try LibrarySample.importer().read([LibrarySample.file("authors.csv"), LibrarySample.file("books.csv"), LibrarySample.file("loans.csv")]).nodes
+    try LibrarySample.importer().read([
+      LibrarySample.file("authors.csv"), LibrarySample.file("books.csv"), LibrarySample.file("loans.csv"),
+    ]).nodes
   }
 
   @Test("hashes are equal for equal values, differ by salt, and are the same again")
@@ -27,7 +29,8 @@ import Testing
   func others() throws {
     var anonymizer = StoreAnonymizer(salt: "")
     anonymizer.rules = [
-      "Author": ["name": .mask, "born": .fixed("2000-01-01")], "Book": ["title": .sequence("book "), "price": .fixed("1")],
+      "Author": ["name": .mask, "born": .fixed("2000-01-01")],
+      "Book": ["title": .sequence("book "), "price": .fixed("1")],
     ]
     let nodes = try anonymizer.anonymize(Self.library()).nodes
     #expect(try nodes.value("Author", 2, "name") == .string("Xxxxx Xxxx"))
@@ -41,7 +44,8 @@ import Testing
     "what cannot be replaced is refused",
     arguments: [
       ("Autor", "name", StoreAnonymizer.Rule.mask), ("Author", "nmae", .mask), ("Author", "books", .hash),
-      ("Author", "born", .hash), ("Book", "price", .mask), ("Book", "price", .fixed("x")), ("Author", "born", .sequence("")),
+      ("Author", "born", .hash), ("Book", "price", .mask), ("Book", "price", .fixed("x")),
+      ("Author", "born", .sequence("")),
     ])
   func refused(_ entity: String, _ property: String, _ rule: StoreAnonymizer.Rule) throws {
     var anonymizer = StoreAnonymizer(salt: "")

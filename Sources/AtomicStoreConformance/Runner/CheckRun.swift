@@ -1,5 +1,4 @@
 import AtomicStoreSPI
-import StoreCoordination
 import CConformance
 import FoundationEssentials
 import StoreCoordination

@@ -128,7 +128,9 @@ struct MappingInference {
       }
       let free = old.slots.filter { !used.contains($0.index) }
       var byCanonical = free.filter { canonical($0) == canonical(slot) }
-      if let same = byCanonical.first(where: { ScalarString($0.name) == ScalarString(slot.name) }) { byCanonical = [same] }
+      if let same = byCanonical.first(where: { ScalarString($0.name) == ScalarString(slot.name) }) {
+        byCanonical = [same]
+      }
       if byCanonical.count > 1 {
         note(entity, slot.name, "it may have been \(byCanonical.map(\.name).joined(separator: " or "))")
         continue

@@ -63,7 +63,9 @@ public struct StoreMigrator: Sendable {
     }
     var new = try mapping.apply(to: old, store: store)
     let differences = MappingVerification.differences(mapping, old, new)
-    guard differences.isEmpty else { throw StoreConverter.VerificationError(targetType: "(migration)", differences: differences) }
+    guard differences.isEmpty else {
+      throw StoreConverter.VerificationError(targetType: "(migration)", differences: differences)
+    }
     if let handler = stage.handler {
       try handler(old, &new)
       try Self.refuseGaps(mapping, new, stage.name)
