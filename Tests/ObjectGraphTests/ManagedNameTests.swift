@@ -17,7 +17,8 @@ private final class NamedPerson: ManagedObject, Managed {
   func ownProtocol() throws {
     let stack = try Stack()
     stack.coordinator.setManagedObjectClass(NamedPerson.self, forEntityName: NamedPerson.entityName)
-    let person = NamedPerson(context: ManagedObjectContext(stack.coordinator))
+    let context = ManagedObjectContext(stack.coordinator)
+    let person = NamedPerson(context: context)
     person.name = "Ada"
     #expect(try person.value(forKey: "name") as? String == "Ada")
   }

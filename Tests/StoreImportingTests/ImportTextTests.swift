@@ -57,7 +57,7 @@ import Testing
     let error = try #require(throws: ImportError.self) {
       _ = try Self.read(Array("text\n".utf8) + [0xC9, 0x0A], .init())
     }
-    #expect(error.problems.count == 1 && error.problems[0].message.contains("not UTF-8"))
+    #expect(error.problems.count == 1 && error.problems[0].message.contains("not valid UTF-8"))
   }
 
   @Test(

@@ -210,7 +210,7 @@ final class Duty: ManagedObject {
       "\($0)".contains("did you mean 'prefix:'?")
     }
     #expect { _ = try Self.names(FetchPredicate(format: "FUNCTION(name, 'wrong') == 1"), stack) } throws: {
-      "\($0)".contains("gave a ManagedObjectModel")
+      "\($0)".contains("returned a ManagedObjectModel")
     }
     stack.coordinator.setFunction(nil, forName: "size")
     #expect(throws: ManagedObjectError.self) {
