@@ -121,7 +121,7 @@ extension Mistake {
     .membersBeyond9999Lost: Entry(.paged, "writes the first 9,999 objects of a relationship", ["SCL-07"]),
     .entitiesBeyond255Lost: Entry(.paged, "writes the objects of the first 255 entities", ["SCL-08"]),
     .entitiesWithoutOwnPropertiesSkipped: Entry(
-      .binder, "leaves out objects of entities without properties of their own", ["SCH-15"]),
+      .binder, "leaves out objects of entities without properties of their own", ["SCH-17"]),
     .changesDirectory: Entry(.ledger, "changes the current directory", ["PRO-04"]),
     .changesMask: Entry(.paged, "changes the mask of permissions", ["PRO-04"]),
     .blocksSignal: Entry(.ledger, "blocks a signal", ["PRO-04"]),

@@ -57,7 +57,7 @@ extension Checks {
       }
     },
     CheckDefinition(
-      "SCH-15", "Objects of entities that have no properties of their own are kept, however deep the hierarchy is",
+      "SCH-17", "Objects of entities that have no properties of their own are kept, however deep the hierarchy is",
       from: "Atomic Store Life-cycle, Loading",
       by:
         "hierarchies of three and of twelve levels, in which no level, or the first alone, has properties; objects of each level",
