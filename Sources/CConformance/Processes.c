@@ -119,7 +119,7 @@ int csf_wait_for_work(pid_t child, int milliseconds, int *code, int64_t *used) {
   int64_t length = (int64_t)milliseconds * 10 + 2000;
   int64_t start = now();
   int64_t before = 0;
-  int has_before = 0;
+  int64_t window = 0;
   *used = 0;
   while (1) {
     int end = csf_wait(child, 50, code);
@@ -127,12 +127,13 @@ int csf_wait_for_work(pid_t child, int milliseconds, int *code, int64_t *used) {
     *used = processor_time(child);
     if (*used >= milliseconds) return 0;
     int64_t passed = now() - start;
-    if (!has_before && passed >= length * 2 / 3) {
-      before = *used;
-      has_before = 1;
-    }
-    /* Less than a hundredth of the last third. */
-    if (passed >= length) return has_before && (*used - before) * 300 < length ? 3 : 4;
+    if (passed - window < length / 3) continue;
+    /* Less than a four-hundredth of the window. */
+    if (passed >= length && (*used - before) * 1200 < length) return 3;
+    /* It computes, and other processes take its time. */
+    if (passed >= length * 3) return 4;
+    before = *used;
+    window = passed;
   }
 }
 

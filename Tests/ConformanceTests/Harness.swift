@@ -91,11 +91,12 @@ enum Harness {
     Fault("waitsAtSave", "waits for something at a save that never comes") {
       $0.beforeSave = { _, _ in while true { usleep(100_000) } }
     },
-    // As on a machine that gives it little: a part of a tenth of the time.
+    // As on a machine that gives it little: a hundredth of the time.
     Fault("slowAtSave", "is at work at a save, and never has enough of the processor") { hooks in
       hooks.beforeSave = { _, _ in
         while true {
-          for _ in 0..<20_000 { _ = getppid() }
+          let end = clock() + CLOCKS_PER_SEC / 1250
+          while clock() < end {}
           usleep(60_000)
         }
       }

@@ -73,7 +73,9 @@ struct SavePromise {
     context.processPendingChanges()
     let policy = context.mergePolicy
     var contested: Set<ManagedObjectID> = []
-    for conflict in context.conflicts() {
+    let conflicts = context.conflicts()
+    let staying = Self.objectsThatStay(conflicts, policy)
+    for conflict in conflicts {
       contested.insert(conflict.objectID)
       guard !conflict.isDeletedHere, let persisted = conflict.persistedSnapshot else { continue }
       for slot in ScriptModel.model.entity(named: conflict.objectID.entityName)?.slots ?? [] where !slot.isToMany {
@@ -91,6 +93,13 @@ struct SavePromise {
         if !isSettled, Self.isOneToOne(slot) { continue }
         // A to-one that was not changed here follows what was changed at the other end.
         if policy == .mergeByPropertyObjectTrump, !here, slot.relationship?.inverseName != nil { continue }
+        // What was cut by the deletion of an object that comes to stay is joined again.
+        if !takesStore, conflict.objectSnapshot[slot.name] == nil || conflict.objectSnapshot[slot.name] == .null,
+          case .toOne(let owner)? = persisted[slot.name], staying.contains(owner)
+        {
+          note(conflict.objectID, slot, .toOne(owner), "deletion undone, \(policy)")
+          continue
+        }
         // What is new here has no reference before the save.
         if !takesStore, slot.isRelationship, Self.leadsToNewObject(conflict.objectID, slot.name, context) { continue }
         note(
@@ -104,6 +113,17 @@ struct SavePromise {
           "no conflict, \(policy)")
       }
     }
+  }
+
+  /// What is deleted here, changed in the store, and kept by the policy.
+  private static func objectsThatStay(_ conflicts: [MergeConflict], _ policy: MergePolicy) -> Set<ObjectReference> {
+    guard policy == .mergeByPropertyStoreTrump || policy == .rollback else { return [] }
+    return Set(
+      conflicts.compactMap { conflict in
+        guard conflict.isDeletedHere, conflict.persistedSnapshot != nil, let reference = conflict.objectID.reference
+        else { return nil }
+        return ObjectReference(entityName: conflict.objectID.entityName, reference: reference)
+      })
   }
 
   private static func isOneToOne(_ slot: Slot) -> Bool {

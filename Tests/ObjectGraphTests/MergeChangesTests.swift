@@ -167,6 +167,88 @@ import Testing
     #expect(try two.stack.reread("Person").isEmpty)
   }
 
+  @Test("an object deleted here lets go of what was added to it before, when it also changed there")
+  func deletedBesideChange() throws {
+    let two = try Two()
+    let sales = try two.stack.insert("Department", ["name": "Sales"])
+    let ada = try two.stack.insert("Employee", ["name": "Ada"])
+    let bob = try two.stack.insert("Employee", ["name": "Bob"])
+    try two.here.save()
+    try two.there.existingObject(with: bob.objectID)
+      .setValue(try two.there.existingObject(with: sales.objectID), forKey: "department")
+    ada["department"] = sales
+    two.here.delete(sales)
+    two.here.mergeChanges(fromDidSave: try two.saveThere())
+    #expect(sales.isDeleted)
+    #expect(ada["department"] == nil)
+    #expect(bob["department"] == nil)
+    two.here.mergePolicy = .overwrite
+    try two.here.save()
+    let file = try two.stack.reopened()
+    #expect(try file.fetch("Department").isEmpty)
+    #expect(try file.fetch("Employee").allSatisfy { $0["department"] == nil })
+  }
+
+  @Test("an object that goes by Cascade with one deleted here is released by the object that it was given to there")
+  func cascadeBesideMove() throws {
+    let two = try Two()
+    let sales = try two.stack.insert("Department", ["name": "Sales"])
+    let dev = try two.stack.insert("Department", ["name": "Dev"])
+    let room = try two.stack.insert("Room", ["number": 1])
+    try two.here.save()
+    try two.there.existingObject(with: room.objectID)
+      .setValue(try two.there.existingObject(with: dev.objectID), forKey: "department")
+    room["department"] = sales
+    two.here.delete(sales)
+    dev["floor"] = 3
+    two.here.mergeChanges(fromDidSave: try two.saveThere())
+    #expect(room.isDeleted)
+    #expect(try dev.objects(forRelationshipNamed: "rooms").isEmpty)
+    two.here.mergePolicy = .overwrite
+    try two.here.save()
+    let file = try two.stack.reopened()
+    #expect(try file.fetch("Room").isEmpty)
+    #expect(try file.fetch("Department").map { $0["floor"] as? Int } == [3])
+  }
+
+  @Test("an object that was deleted and came back before the deletion is taken over stays", arguments: [true, false])
+  func returned(_ isFault: Bool) throws {
+    let two = try Two()
+    let ada = try two.stack.insert("Person", ["name": "Ada", "age": 1])
+    try two.here.save()
+    if isFault { two.here.refresh(ada, mergeChanges: false) }
+    let third = ManagedObjectContext(two.stack.coordinator)
+    third.mergePolicy = .overwrite
+    try third.existingObject(with: ada.objectID).setValue(2, forKey: "age")
+    two.there.delete(try two.there.existingObject(with: ada.objectID))
+    let deletion = try two.saveThere()
+    var saved = ObjectIDChanges()
+    let observation = third.observe { if case .didSave(let changes) = $0 { saved = changes.ids } }
+    try third.save()
+    observation.cancel()
+    two.here.mergeChanges(fromDidSave: deletion)
+    two.here.mergeChanges(fromDidSave: saved)
+    #expect(!ada.isDeleted)
+    #expect(ada["age"] as? Int == 2)
+    #expect(!two.here.hasChanges)
+    let file = try two.stack.reopened()
+    #expect(try file.fetch("Person").count == 1)
+  }
+
+  @Test("an object that another process deleted is deleted here once its save is taken over")
+  func deletedByOtherProcess() throws {
+    let stack = try Stack()
+    let ada = try stack.insert("Person", ["name": "Ada"])
+    try stack.context.save()
+    let other = try stack.reopened()
+    other.context.delete(try other.context.existingObject(with: ada.objectID))
+    try other.context.save()
+    stack.context.mergeChanges(fromDidSave: ObjectIDChanges(deleted: [ada.objectID]))
+    #expect(try stack.fetch("Person").isEmpty)
+    try stack.context.save()
+    #expect(try stack.reopened().fetch("Person").isEmpty)
+  }
+
   @Test("IDs of strangers are passed over", arguments: ["updated", "deleted", "inserted"])
   func strangers(_ kind: String) throws {
     let two = try Two()

@@ -14,7 +14,11 @@ for index in 0..<count {
   if let first = script.failure() {
     failures += 1
     let short = script.shortened()
-    print("seed \(seed &+ UInt64(index)), \(short.setup)\n\(short.failure() ?? "it fails no more; before: " + first)\n")
+    // Shown at once: a long run may be stopped before it ends.
+    FileHandle.standardOutput.write(
+      Data(
+        "seed \(seed &+ UInt64(index)), \(short.setup)\n\(short.failure() ?? "it fails no more; before: " + first)\n\n"
+          .utf8))
     if failures >= 10 { break }
   }
   if (index + 1) % 10_000 == 0 {

@@ -29,7 +29,7 @@ struct PhaseOutput {
 enum Phase {
   /// That what is tested is not to blame: limits are of processor time, and other processes do not count.
   static func slowMachine(_ milliseconds: Int, used: Int64) -> String {
-    "the machine is too slow, or too busy: in ten times its limit a process was given \(used) ms of processor time, of \(milliseconds)"
+    "the machine is too slow, or too busy: in thirty times its limit a process was given \(used) ms of processor time, of \(milliseconds)"
   }
 
   /// - Parameter body: Returns the value as bytes; nil if it cannot be made bytes.

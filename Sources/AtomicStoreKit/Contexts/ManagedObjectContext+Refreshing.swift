@@ -22,7 +22,7 @@ extension ManagedObjectContext {
   /// the change made here holds, at both ends.
   private func mergeNewer(into objects: [ManagedObject]) {
     var found: [(object: ManagedObject, conflict: MergeConflict)] = []
-    var deletedBefore: [ManagedObject] = []
+    var deletedBefore: [(object: ManagedObject, changedInStore: [Int])] = []
     for object in objects where object.context === self && !object.flags.contains(.inserted) {
       let conflict = object.hasChanges ? difference(of: object) : nil
       if object.flags.contains(.realized), rebase(object) {
@@ -31,30 +31,38 @@ extension ManagedObjectContext {
           noteChange(of: object)
           if let conflict { found.append((object, conflict)) }
         } else if object.flags.contains(.deleted), let conflict {
-          // Its delete rules hold for what it leads to now, in the store.
-          for name in conflict.keysChangedInStore {
-            if let p = object.plan.property(named: name), object.plan.properties[p].isRelationship {
-              object.setEdit(p, nil)
-            }
-          }
-          if object.flags.contains(.propagated) { deletedBefore.append(object) }
+          deletedBefore.append((object, Self.relationships(of: object, changedInStore: conflict)))
         }
       } else if object.flags.contains([.deleted, .propagated]), !object.flags.contains(.realized) {
         // It let go of its values after its deletion.
-        deletedBefore.append(object)
+        deletedBefore.append((object, []))
       }
       object.extras?.fetched = [:]
       object.extras?.accessError = nil
       notice.refreshed.append(object)
     }
     if found.isEmpty, deletedBefore.isEmpty { return }
+    // First what was deleted since the last event: what was changed here before the deletion lets go of it.
     propagateDeletes()
+    for (object, conflict) in found where object.flags.contains(.deleted) {
+      deletedBefore.append((object, Self.relationships(of: object, changedInStore: conflict)))
+    }
     undoManager?.disableUndoRegistration()
-    for object in deletedBefore { object.flags.remove(.propagated) }
-    unpropagated += deletedBefore
+    for (object, changedInStore) in deletedBefore {
+      // Its delete rules also apply to what it leads to now, in the store.
+      for p in changedInStore { object.setEdit(p, nil) }
+      object.flags.remove(.propagated)
+    }
+    unpropagated += deletedBefore.map(\.object)
     propagateDeletes()
     mendInverses(found)
     undoManager?.enableUndoRegistration()
+  }
+
+  private static func relationships(of object: ManagedObject, changedInStore conflict: MergeConflict) -> [Int] {
+    conflict.keysChangedInStore.compactMap { object.plan.property(named: $0) }.filter {
+      object.plan.properties[$0].isRelationship
+    }
   }
 
   /// Refreshes a fetched property alone: it is fetched anew when it is next asked for.
@@ -248,15 +256,20 @@ extension ManagedObjectContext {
       let object = object(with: id)
       if object.context === self, !object.flags.contains(.deleted) { notice.inserted.append(object) }
     }
+    let returned = returnedObjects(among: changes.deleted)
     // What is deleted here leads to more now, perhaps, that must let go of it.
     let behind = deleted.filter { $0.base !== $0.home?.currentVersion() }
     mergeNewer(
-      into: ObjectList(changes.updated.compactMap { registeredObject(for: $0) } + cutOff(by: changes.deleted) + behind)
-        .elements)
+      into: ObjectList(
+        changes.updated.compactMap { registeredObject(for: $0) } + cutOff(by: changes.deleted) + behind + returned
+      ).elements)
+    let stays = ObjectList(returned)
     propagateDeletes()
     undoManager?.disableUndoRegistration()
     for id in changes.deleted {
-      guard let object = registeredObject(for: id), !object.flags.contains(.deleted) else { continue }
+      guard let object = registeredObject(for: id), !object.flags.contains(.deleted), !stays.contains(object) else {
+        continue
+      }
       if object.isFault {
         if object.isReachable { delete(object) } else { notice.deleted.append(object) }
       } else {
@@ -266,6 +279,24 @@ extension ManagedObjectContext {
     propagateDeletes()
     undoManager?.enableUndoRegistration()
     processPendingChanges()
+  }
+
+  /// Objects that a save deleted and a later one brought back, before this context heard of the first: the store has
+  /// them. Where the store still has one because another process deleted it, the file is read again first.
+  private func returnedObjects(among deletedIDs: [ManagedObjectID]) -> [ManagedObject] {
+    guard parent == nil else { return [] }
+    var readAgain: Set<ObjectIdentifier> = []
+    return deletedIDs.compactMap { id in
+      guard let object = registeredObject(for: id), let home = object.home, let version = home.currentVersion(),
+        node(of: object, in: version) != nil
+      else { return nil }
+      // A file that cannot be read now leaves the present version, and the next save says what is wrong with it.
+      if readAgain.insert(ObjectIdentifier(home)).inserted {
+        try? persistentStoreCoordinator.reloadIfChanged(home.store)
+      }
+      guard let version = home.currentVersion(), node(of: object, in: version) != nil else { return nil }
+      return object
+    }
   }
 
   /// Objects with changes here, in which the store itself cut relationships to the deleted ones, for want of an

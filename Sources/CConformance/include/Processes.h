@@ -26,7 +26,7 @@ int csf_wait(pid_t child, int milliseconds, int *_Nonnull code);
 /// Waits for a child until it, and what it started and waited for, has used so many milliseconds of processor time; or, as a last
 /// resort, until ten times as long and two seconds have passed. 0: it used them; 1: it exited, with the code; 2: a signal ended it;
 /// 3: the time passed, and in the last third of it the child did next to nothing, so it waits for something that does not come;
-/// 4: the time passed while it was at work, so the machine is too slow. `used` is the processor time in milliseconds.
+/// 4: three times that passed while it was at work, so the machine is too slow. `used` is the processor time in milliseconds.
 int csf_wait_for_work(pid_t child, int milliseconds, int *_Nonnull code, int64_t *_Nonnull used);
 int csf_socketpair(int *_Nonnull pair);
 /// 0 for success, as setxattr(2).
