@@ -26,7 +26,10 @@ let package = Package(
   products: [
     .library(
       name: "AtomicStoreKit",
-      targets: ["AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats"]),
+      targets: [
+        "AtomicStoreKit", "AtomicStoreSPI", "StoreCodecs", "ModelFiles", "BuiltInStoreFormats", "StoreImporting",
+        "StoreMaintenance", "StoreMigration", "StoreEditing",
+      ]),
     // What a format author needs, and nothing else: no format, no libxml2, no object graph.
     .library(name: "AtomicStoreSPI", targets: ["AtomicStoreSPI"]),
     .library(name: "AtomicStoreConformance", targets: ["AtomicStoreConformance"]),
@@ -39,15 +42,12 @@ let package = Package(
       name: "AtomicStoreKitDynamic", type: .dynamic,
       targets: [
         "AtomicStoreKit", "StoreCoordination", "StorePredicates", "AtomicStoreSPI", "StoreCodecs", "ModelFiles",
-        "BuiltInStoreFormats",
+        "BuiltInStoreFormats", "StoreImporting", "StoreMaintenance", "StoreMigration", "StoreEditing",
         "AtomicStoreConformance", "AtomicStoreCommand", "AtomicStoreConformCommand", "CStorePlugin",
       ]),
-    // For Fuzzing/, which is a package of its own: inputs made to do harm, and the judge of what comes of them.
-    .library(name: "StoreMutation", targets: ["StoreMutation"]),
     .executable(name: "atomicstore", targets: ["atomicstore"]),
     // What `atomicstore conform` runs.
     .executable(name: "atomicstore-conform", targets: ["atomicstore-conform"]),
-    .executable(name: "iclass", targets: ["iclass"]),
   ],
   traits: [
     // A program that uses the libraries only says `traits: []` where it names this package, and resolves nothing else.
@@ -62,6 +62,7 @@ let package = Package(
   targets: [
     // C: no C type leaves the one target that imports it.
     .systemLibrary(name: "CLibXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
+    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .target(name: "CStoreFiles"),
 
@@ -96,8 +97,20 @@ let package = Package(
       name: "CSVStoreFormat", dependencies: ["AtomicStoreSPI", "StoreCodecs"], path: "StoreFormats/CSV",
       exclude: ["FORMAT.md"], packageAccess: false, swiftSettings: strict),
     .target(
+      name: "CoreDataSQLiteStoreFormat", dependencies: ["AtomicStoreSPI", "StoreCodecs", "ModelFiles", "CSQLite"],
+      path: "StoreFormats/CoreDataSQLite",
+      exclude: ["FORMAT.md"], packageAccess: false, swiftSettings: strict),
+    .target(
+      name: "CoreDataBinaryStoreFormat", dependencies: ["AtomicStoreSPI", "StoreCodecs"],
+      path: "StoreFormats/CoreDataBinary",
+      exclude: ["FORMAT.md"], packageAccess: false, swiftSettings: strict),
+    .target(
       name: "BuiltInStoreFormats",
-      dependencies: ["AtomicStoreSPI", "XMLStoreFormat", "BinaryPropertyListStoreFormat", "CSVStoreFormat"],
+      dependencies: [
+        "AtomicStoreSPI", "XMLStoreFormat", "BinaryPropertyListStoreFormat", "CSVStoreFormat",
+        "CoreDataSQLiteStoreFormat",
+        "CoreDataBinaryStoreFormat",
+      ],
       path: "StoreFormats/BuiltIn", swiftSettings: strict),
 
     // The stack, in three parts that know the SPI and never a format; of the codecs they use the exact texts of dates.
@@ -108,6 +121,24 @@ let package = Package(
     .target(name: "StorePredicates", dependencies: ["AtomicStoreSPI", "StoreCodecs"], swiftSettings: strict),
     .target(
       name: "AtomicStoreKit", dependencies: ["AtomicStoreSPI", "StoreCoordination", "StorePredicates", "StoreCodecs"],
+      swiftSettings: strict),
+
+    // What people do to whole stores, without objects: tables of other programs into a graph; checking one; bringing
+    // one to another version of its model. They work on columns and know no format.
+    .target(
+      name: "StoreImporting",
+      dependencies: ["AtomicStoreSPI", "StoreCodecs", "StoreCoordination", "StorePredicates"], swiftSettings: strict),
+    .target(
+      name: "StoreMaintenance", dependencies: ["AtomicStoreSPI", "StoreCoordination", "StorePredicates"],
+      swiftSettings: strict),
+    .target(
+      name: "StoreMigration",
+      dependencies: ["AtomicStoreSPI", "StoreCodecs", "StoreCoordination", "StorePredicates", "ModelFiles"],
+      swiftSettings: strict),
+
+    // Changes to many objects of the graph at once.
+    .target(
+      name: "StoreEditing", dependencies: ["AtomicStoreKit", "AtomicStoreSPI", "StorePredicates"],
       swiftSettings: strict),
 
     // The harness that proves a format. No test framework inside. Its C part forks, sets limits, and shares between
@@ -141,7 +172,7 @@ let package = Package(
       name: "AtomicStoreCommand",
       dependencies: [
         "CommandSupport", "AtomicStoreKit", "StoreCoordination", "AtomicStoreSPI", "StoreCodecs", "ModelFiles",
-        "BuiltInStoreFormats",
+        "BuiltInStoreFormats", "StoreImporting", "StoreMaintenance", "StoreMigration", "StoreEditing",
         argumentParser,
       ], swiftSettings: strict),
     .executableTarget(
@@ -201,9 +232,10 @@ let package = Package(
     .testTarget(
       name: "StoreFormatsTests",
       dependencies: [
-        "BuiltInStoreFormats", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "StoreCodecs", "TestSupport",
+        "BuiltInStoreFormats", "CSVStoreFormat", "AtomicStoreKit", "AtomicStoreSPI", "ModelFiles", "StoreCodecs",
+        "TestSupport",
       ],
-      swiftSettings: strict),
+      exclude: ["Fixtures"], swiftSettings: strict),
     .testTarget(
       name: "HostileInputTests",
       dependencies: [
@@ -214,6 +246,27 @@ let package = Package(
     .testTarget(
       name: "StoreCoordinationTests",
       dependencies: ["StoreCoordination", "AtomicStoreSPI", "BuiltInStoreFormats", "TestSupport"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "StoreImportingTests",
+      dependencies: [
+        "StoreImporting", "StoreMaintenance", "StoreCoordination", "AtomicStoreSPI", "BuiltInStoreFormats",
+        "ModelFiles",
+        "StoreCodecs", "TestSupport",
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "StoreEditingTests",
+      dependencies: [
+        "StoreEditing", "AtomicStoreKit", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles", "TestSupport",
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "StoreMigrationTests",
+      dependencies: [
+        "StoreMigration", "StoreCoordination", "StorePredicates", "AtomicStoreSPI", "BuiltInStoreFormats", "ModelFiles",
+        "TestSupport",
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "StorePredicatesTests", dependencies: ["StorePredicates", "AtomicStoreSPI", "TestSupport"],
@@ -250,3 +303,9 @@ let package = Package(
       swiftSettings: strict),
   ]
 )
+
+// For Fuzzing/, which is a package of its own: hostile inputs, and the judge of what readers make of them. Scripts/fuzz
+// asks for this product; users of the package do not see it.
+if Context.environment["ATOMICSTORE_FUZZING"] != nil {
+  package.products.append(.library(name: "StoreMutation", targets: ["StoreMutation"]))
+}

@@ -17,10 +17,12 @@ let package = Package(
     .target(
       name: "CFloors", dependencies: ["CLibXML2Floor"],
       linkerSettings: [.linkedLibrary("sqlite3"), .linkedLibrary("xml2")]),
+    .target(
+      name: "BenchmarkSupport", dependencies: [.product(name: "AtomicStoreKit", package: "atomic-store-kit")]),
     .executableTarget(
       name: "benchmarks",
       dependencies: [
-        "CFloors", "SwiftCSV", .product(name: "AtomicStoreKit", package: "atomic-store-kit"),
+        "BenchmarkSupport", "CFloors", "SwiftCSV", .product(name: "AtomicStoreKit", package: "atomic-store-kit"),
         .product(name: "GRDB", package: "GRDB.swift"),
         // The command is measured too: it is built beside the benchmarks.
         .product(name: "atomicstore", package: "atomic-store-kit"),
@@ -35,6 +37,7 @@ let package = Package(
     .executableTarget(
       name: "query-benchmark",
       dependencies: [
+        "BenchmarkSupport",
         .product(name: "AtomicStoreKit", package: "atomic-store-kit"),
         .product(name: "GRDBSQLite", package: "GRDB.swift"),
       ],

@@ -28,11 +28,8 @@ let description = ModelDescription(entities: [
   EntityDescription(
     name: "Department",
     properties: [
-      .attribute(AttributeDescription(name: "name", type: .string, isOptional: false)),
-      .relationship(
-        RelationshipDescription(
-          name: "employees", destinationEntityName: "Employee", inverseName: "department", maximumCount: 0,
-          deleteRule: .deny)),
+      .attribute("name", .string, isOptional: false),
+      .toMany("employees", "Employee", inverse: "department", deleteRule: .deny),
       .fetchedProperty(
         FetchedPropertyDescription(
           name: "recentHires",
@@ -43,12 +40,10 @@ let description = ModelDescription(entities: [
   EntityDescription(
     name: "Employee",
     properties: [
-      .attribute(AttributeDescription(name: "name", type: .string, isOptional: false, minimumLength: 1)),
-      .attribute(AttributeDescription(name: "salary", type: .decimal, minimum: .decimal(DecimalNumber(0)))),
-      .attribute(AttributeDescription(name: "hired", type: .date)),
-      .relationship(
-        RelationshipDescription(
-          name: "department", destinationEntityName: "Department", inverseName: "employees", isOptional: false)),
+      .attribute("name", .string, isOptional: false, minimumLength: 1),
+      .attribute("salary", .decimal, minimum: .decimal(DecimalNumber(0))),
+      .attribute("hired", .date),
+      .toOne("department", "Department", inverse: "employees", isOptional: false),
     ]),
 ])
 

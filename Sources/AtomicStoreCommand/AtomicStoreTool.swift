@@ -1,7 +1,7 @@
 public import AtomicStoreSPI
 import CommandSupport
 
-/// The whole command, for programs that have formats of their own compiled in:
+/// The complete command, for programs with their own formats compiled in:
 ///
 /// ```swift
 /// import AtomicStoreCommand
@@ -10,12 +10,13 @@ import CommandSupport
 /// AtomicStoreTool.main(formats: [MyStore.self])
 /// ```
 public enum AtomicStoreTool {
-  /// Runs the command with the program's arguments, and ends the program where it fails.
+  /// Runs the command with the program's arguments, and exits the program if it fails.
   ///
-  /// `conform` is a program of its own, since system calls are replaced in it: for formats compiled in it must have
-  /// them too, and is looked for under the program's name with `-conform` added; see `AtomicStoreConformTool`.
+  /// `conform` is a separate program, since system calls are replaced in it. If formats are compiled in, it must have
+  /// them too, and is searched for under the program's name with the suffix `-conform`; see `AtomicStoreConformTool`.
   ///
-  /// - Parameter formats: Formats beside those of the kit. One whose name is taken is left out, and `formats` says so.
+  /// - Parameter formats: Formats in addition to those of the kit. A format whose name is already used is ignored, and
+  ///   `formats` reports it.
   public static func main(formats: [any AtomicStore.Type] = []) {
     for format in formats { Tool.add(format, from: "compiled in") }
     ConformProgram.takeOverIfAsked(hasOwnFormats: !formats.isEmpty)

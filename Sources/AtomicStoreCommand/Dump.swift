@@ -6,15 +6,15 @@ import StoreCodecs
 
 struct Dump: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Print a store as text that diffs well: the same for every type of store.",
+    abstract: "Print a store as text that is suitable for diff: the same for every type of store.",
     discussion: """
-      One line for each value, objects in order of entity and reference. As git's textconv:
+      One line for each value, objects in order of entity and reference. To use it as git's textconv:
 
         git config diff.atomicstore.textconv 'atomicstore dump'
         echo '*.plist diff=atomicstore' >> .gitattributes
       """)
   @Argument(help: "The store; - for standard input.") var store: String
-  @Option(help: "Only the objects of this entity. May be repeated.") var entity: [String] = []
+  @Option(help: "Print only the objects of this entity. May be repeated.") var entity: [String] = []
   @OptionGroup var source: SourceOptions
   @OptionGroup var common: CommonOptions
 
@@ -48,7 +48,7 @@ struct Dump: ParsableCommand {
         for row in 0..<reader.count {
           writer.append(title)
           Self.write(reader.reference(row: row), to: writer)
-          writer.append(byte: 0x0A)
+          writer.append(byte: UInt8(ascii: "\n"))
           for slot in slots {
             switch reader.value(slot: slot.index, row: row) {
             case .null: continue
@@ -56,12 +56,12 @@ struct Dump: ParsableCommand {
               for object in list {
                 writer.append(slot.title)
                 Self.write(.toOne(object), to: writer)
-                writer.append(byte: 0x0A)
+                writer.append(byte: UInt8(ascii: "\n"))
               }
             case let value:
               writer.append(slot.title)
               Self.write(value, to: writer)
-              writer.append(byte: 0x0A)
+              writer.append(byte: UInt8(ascii: "\n"))
             }
           }
           try writer.flushIfNeeded()
@@ -77,7 +77,7 @@ struct Dump: ParsableCommand {
     }
   }
 
-  /// A name or reference as it is, or in quotes where it could be taken for something else, such as the next line.
+  /// A name or reference unchanged, or in quotes if it could be misread, for example as the next line.
   private static func name(_ text: String) -> String {
     let isPlain = text.unicodeScalars.allSatisfy {
       $0 != "\"" && !TerminalText.isUnsafe($0) && $0 != "\n" && $0 != "\t"
@@ -85,7 +85,7 @@ struct Dump: ParsableCommand {
     return isPlain ? text : GraphComparison.quoted(text)
   }
 
-  /// As `GraphComparison.fullText` has it: what there is most of without a text in between.
+  /// As `GraphComparison.fullText`, but frequent types without intermediate strings.
   private static func write(_ value: StoredValue, to writer: ByteWriter) {
     switch value {
     case .integer(let number): writer.append(integer: number)
@@ -93,30 +93,35 @@ struct Dump: ParsableCommand {
     case .uuid(let uuid): writer.append(uuid: uuid)
     case .toOne(let object):
       writer.append(name(object.entityName))
-      writer.append(byte: 0x2F)
+      writer.append(byte: UInt8(ascii: "/"))
       write(object.reference, to: writer)
     case .string(var text):
-      let isPlain = text.withUTF8 { bytes in bytes.allSatisfy { $0 >= 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x5C } }
+      let isPlain = text.withUTF8 { bytes in
+        bytes.allSatisfy {
+          $0 >= UInt8(ascii: " ") && $0 < 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\")
+        }
+      }
       guard isPlain else { return writer.append(GraphComparison.quoted(text)) }
-      writer.append(byte: 0x22)
+      writer.append(byte: UInt8(ascii: "\""))
       writer.append(text)
-      writer.append(byte: 0x22)
+      writer.append(byte: UInt8(ascii: "\""))
     case .data(let data):
-      writer.append(byte: 0x3C)
+      writer.append(byte: UInt8(ascii: "<"))
       for byte in data { writer.append(hexadecimal: UInt64(byte), digits: 2) }
-      writer.append(byte: 0x3E)
+      writer.append(byte: UInt8(ascii: ">"))
     default: writer.append(GraphComparison.fullText(value))
     }
   }
 
   private func dumpJSON(_ nodes: NodeTable, _ metadata: StoreMetadata) throws {
     try Talk.stream { writer in
-      // One object at a time, and the frame around them by hand: all of them as values would take many times the store.
+      // One object at a time, with the enclosing text written explicitly: as one value, all of them would need many
+      // times the size of the store.
       let frame: [(String, JSONValue)] = [
         ("uuid", .string(metadata.uuid.uuidString)),
         ("metadata", .object(metadata.entries.map { ($0.key, $0.value.json) })),
       ]
-      writer.append(byte: 0x7B)
+      writer.append(byte: UInt8(ascii: "{"))
       for (index, member) in frame.enumerated() {
         JSONValue.begin(index, to: writer, indent: 0)
         JSONValue.quote(member.0, to: writer)

@@ -5,7 +5,7 @@ import Foundation
 
 struct Fetch: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Print the objects of a store that fulfil a predicate.",
+    abstract: "Print the objects of a store that match a predicate.",
     discussion: """
       The predicate is Core Data's format language. Columns are key paths or expressions:
 
@@ -15,29 +15,31 @@ struct Fetch: ParsableCommand {
         atomicstore fetch Company.xml --entity Employee --count
       """)
   enum Format: String, ExpressibleByArgument, CaseIterable { case table, csv, json, ndjson }
+  enum Decimals: String, ExpressibleByArgument, CaseIterable { case number, string }
 
   @Argument(help: "The store; - for standard input.") var store: String
   @Option(help: "The entity; its sub-entities are included.") var entity: String
-  @Flag(name: .customLong("no-subentities"), help: "Leave sub-entities out.") var excludesSubentities = false
+  @Flag(name: .customLong("no-subentities"), help: "Exclude sub-entities.") var excludesSubentities = false
   @Option(name: .customLong("where"), help: "The predicate.") var predicate: String?
   @Option(
     name: .customLong("sort"), parsing: .unconditional,
-    help: "Key paths to sort by, separated by commas; - before one for descending.") var sort: String?
-  @Option(parsing: .unconditional, help: "The most rows that are printed; 0 for none.") var limit: Int?
-  @Option(parsing: .unconditional, help: "How many rows to leave out first.") var offset: Int?
-  @Option(help: "Key paths or expressions, separated by commas. Without it: the attributes and to-one relationships.")
+    help: "Key paths to sort by, separated by commas; prefix - for descending order.") var sort: String?
+  @Option(parsing: .unconditional, help: "The maximum number of rows to print; 0 for none.") var limit: Int?
+  @Option(parsing: .unconditional, help: "The number of rows to skip at the beginning.") var offset: Int?
+  @Option(help: "Key paths or expressions, separated by commas. By default, the attributes and to-one relationships.")
   var columns: String?
   @Option(name: .customLong("group"), help: "Key paths to group by, separated by commas.") var group: String?
-  @Option(help: "Which groups, as a predicate on sums and counts.") var having: String?
+  @Option(help: "A predicate for groups, on sums and counts.") var having: String?
   @Flag(help: "Print each row once.") var distinct = false
-  @Flag(help: "Print how many there are, nothing else.") var count = false
-  @Flag(help: "Say how the objects are found, by columns or one by one and why, and print nothing else.") var explain =
+  @Flag(help: "Print only the number of objects.") var count = false
+  @Flag(help: "Print only how the objects are found: by columns, or one by one and why.") var explain =
     false
-  @Option(help: "table, csv, json or ndjson. Without it a table, or JSON with --json.") var format: Format?
+  @Option(help: "table, csv, json or ndjson. By default table, or JSON with --json.") var format: Format?
+  @Option(help: "How decimals are written in JSON: number, with all digits, or string.") var decimals = Decimals.number
   @Option(
     name: .customLong("step-limit"),
     help:
-      "The most steps that predicates and columns may take together. The standard limit is about ten seconds of processor time."
+      "The maximum number of steps for predicates and columns together. The default takes about ten seconds of processor time."
   )
   var stepLimit: Int?
   @OptionGroup var source: SourceOptions
@@ -56,7 +58,7 @@ struct Fetch: ParsableCommand {
         return try Talk.put(common.json ? JSONValue.object(json).text + "\n" : "\(explanation)\n")
       }
       if count {
-        // A request takes a limit of 0 for none at all: here it is what it says.
+        // In a request, a limit of 0 means no limit: here it means no rows.
         let found = limit == 0 ? 0 : try context.count(for: request)
         return try Talk.put(common.json ? JSONValue.object([("count", .integer(found))]).text + "\n" : "\(found)\n")
       }
@@ -70,22 +72,22 @@ struct Fetch: ParsableCommand {
         switch format {
         case .table: try RowPrinter(names, rows).table(to: writer, terminal: Talk.terminalWidth)
         case .csv: try RowPrinter(names, rows).csv(to: writer)
-        case .json: try RowPrinter(names, rows).json(to: writer)
-        case .ndjson: try RowPrinter(names, rows).jsonLines(to: writer)
+        case .json: try RowPrinter(names, rows, quotesDecimals: decimals == .string).json(to: writer)
+        case .ndjson: try RowPrinter(names, rows, quotesDecimals: decimals == .string).jsonLines(to: writer)
         }
       }
-      // As JSON the answer says so itself.
+      // With JSON, the output shows it.
       if rows.isEmpty, limit != 0, offset ?? 0 == 0, !common.json {
         Talk.say("atomicstore: nothing matched: no \(entity)\(predicate == nil ? "" : " fulfils the predicate")")
       }
     }
   }
 
-  /// In an object of JSON a key stands once.
+  /// Refuses duplicate names, because a JSON object has each key only once.
   private func refuseTwice(_ names: [String]) throws {
     var seen: Set<ScalarString> = []
     for name in names where !seen.insert(ScalarString(name)).inserted {
-      throw CommandFailure("--columns: '\(name)' stands there twice, and JSON has a key once", exitCode: 64)
+      throw CommandFailure("--columns: '\(name)' occurs twice, but JSON has each key only once", exitCode: 64)
     }
   }
 
@@ -95,14 +97,16 @@ struct Fetch: ParsableCommand {
     request.includesSubentities = !excludesSubentities
     request.predicate = try predicate.map { try Self.parse($0, "--where", for: known) }
     if let stepLimit {
-      guard stepLimit > 0 else { throw CommandFailure("--step-limit takes 1 or more, not \(stepLimit)", exitCode: 64) }
+      guard stepLimit > 0 else {
+        throw CommandFailure("--step-limit must be 1 or more, not \(stepLimit)", exitCode: 64)
+      }
       request.stepLimit = stepLimit
     }
     request.sortKeys = try Self.list(sort, "--sort").map {
       $0.hasPrefix("-") ? SortKey(String($0.dropFirst()), isAscending: false) : SortKey($0)
     }
     for (name, value) in [("--limit", limit), ("--offset", offset)] {
-      if let value, value < 0 { throw CommandFailure("\(name) takes 0 or more, not \(value)", exitCode: 64) }
+      if let value, value < 0 { throw CommandFailure("\(name) must be 0 or more, not \(value)", exitCode: 64) }
     }
     request.fetchLimit = limit ?? 0
     request.fetchOffset = offset ?? 0
@@ -116,7 +120,7 @@ struct Fetch: ParsableCommand {
     return request
   }
 
-  /// - Parameter entity: What the predicate is asked of, where that is known: then keys and comparisons are checked
+  /// - Parameter entity: The entity that the predicate is evaluated on, if known: keys and comparisons are then checked
   ///   too.
   static func parse(_ text: String, _ option: String, for entity: Entity? = nil) throws -> FetchPredicate {
     try reading(option) { () throws(PredicateFormatError) in
@@ -140,13 +144,13 @@ struct Fetch: ParsableCommand {
     let keys = try Self.list(group, "--group")
     if !keys.isEmpty { return keys.map { FetchColumn(keyPath: $0) } + [FetchColumn("count", .keyPath(["@count"]))] }
     guard let entity = model.entity(named: entity) else { return [] }
-    // One step, whatever is in the name: a dot in it separates nothing.
+    // A single key, whatever the name contains: a dot in it is not a separator.
     return entity.slots.filter { !$0.isToMany }.map { FetchColumn($0.name, .keyPath([$0.name])) }
   }
 
-  /// Parts between commas that stand in no parenthesis or quote; none where the option is not given.
+  /// The parts between commas that are not in parentheses or quotes; empty if the option is missing.
   ///
-  /// - Throws: for a part with nothing in it, and so for a list that is empty.
+  /// - Throws: An error for an empty part, and thus for an empty list.
   static func list(_ text: String?, _ option: String) throws -> [String] {
     guard let text else { return [] }
     var parts: [String] = []
@@ -172,7 +176,7 @@ struct Fetch: ParsableCommand {
     parts.append(part)
     parts = parts.map { $0.trimmingCharacters(in: .whitespaces) }
     guard !parts.contains("") else {
-      throw CommandFailure("\(option): '\(text)' has a part with nothing in it", exitCode: 64)
+      throw CommandFailure("\(option): '\(text)' has an empty part", exitCode: 64)
     }
     return parts
   }

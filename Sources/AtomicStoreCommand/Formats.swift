@@ -5,7 +5,7 @@ import CommandSupport
 
 struct Formats: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "List the store types, what each can carry, and its options.")
+    abstract: "List the store types, what each can store, and its options.")
   @OptionGroup var common: CommonOptions
 
   func run() throws {
@@ -23,7 +23,8 @@ struct Formats: ParsableCommand {
         if let origin = Tool.origin(of: type.storeType) { text += "  from         \(origin)\n" }
         text += "  extensions   \(traits.fileExtensions.map { "." + $0 }.joined(separator: " "))\n"
         text += "  layout       a \(traits.layout.rawValue)\n"
-        text += "  writes       \(traits.canWrite ? "yes" : "no")\n"
+        text +=
+          "  writes       \(traits.writes == .all ? "yes" : traits.writes == .newOnly ? "new stores only" : "no")\n"
         text += "  references   \(traits.references.rawValue)\n"
         text += "  keeps        " + Self.kept(traits).joined(separator: ", ") + "\n"
         if !traits.unsupportedTypes.isEmpty {
@@ -46,14 +47,15 @@ struct Formats: ParsableCommand {
     }
   }
 
-  /// The options that are the kit's, of every format.
+  /// The kit's own options, which every format has.
   private static let common =
     StoreLimits.options + RelationshipRules.options + [PersistentStoreCoordinator.ignoreVersionHashesOption]
 
   private static func kept(_ traits: StoreTraits) -> [String] {
     [
       (traits.keepsOrder, "order"), (traits.keepsNilApartFromEmpty, "nil apart from empty"),
-      (traits.keepsSpecialFloats, "special floats"), (traits.keepsMetadata, "metadata"),
+      (traits.keepsSpecialFloats, "special floats"), (traits.keepsDecimals, "decimals digit for digit"),
+      (traits.keepsMetadata, "metadata"),
       (traits.isSelfDescribing, "its own model"),
     ].filter(\.0).map(\.1)
   }
@@ -73,6 +75,7 @@ struct Formats: ParsableCommand {
       ("summary", .string(traits.summary)),
       ("extensions", .array(traits.fileExtensions.map { .string($0) })),
       ("layout", .string(traits.layout.rawValue)), ("canWrite", .boolean(traits.canWrite)),
+      ("writes", .string(traits.writes.rawValue)),
       ("references", .string(traits.references.rawValue)), ("keepsOrder", .boolean(traits.keepsOrder)),
       ("keepsNilApartFromEmpty", .boolean(traits.keepsNilApartFromEmpty)),
       ("keepsSpecialFloats", .boolean(traits.keepsSpecialFloats)),

@@ -4,14 +4,14 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// What is read, as the command line names it: a path, or `-` for standard input.
+/// The input as specified on the command line: a path, or `-` for standard input.
 enum Input {
   private static let staged = Mutex<String?>(nil)
 
-  /// The path of what is to be read. Standard input is staged in the temporary folder, since a store is looked at more
+  /// Returns the path of the input. Standard input is staged in the temporary directory, since a store is read more
   /// than once.
   ///
-  /// - Throws: `.notFound` where nothing lies, `.malformed` for what is empty.
+  /// - Throws: `.notFound` if there is no file, `.malformed` if it is empty.
   static func path(for argument: String, mayBeEmpty: Bool = false) throws -> String {
     guard argument == "-" else {
       try check(argument, mayBeEmpty: mayBeEmpty)
@@ -29,7 +29,7 @@ enum Input {
       let size = try copy(from: STDIN_FILENO, to: file)
       guard size > 0 || mayBeEmpty else { throw CommandFailure("standard input is empty", exitCode: 65) }
     } catch {
-      // The caller, who was not given it, would not discard it.
+      // The caller gets no path on an error, and could not discard it.
       discard()
       throw error
     }
@@ -53,7 +53,7 @@ enum Input {
     }
   }
 
-  /// Removes what was staged.
+  /// Removes the staged standard input.
   static func discard() {
     staged.withLock { path in
       if let path { unlink(path) }
@@ -61,39 +61,39 @@ enum Input {
     }
   }
 
-  /// Whether something is there to be read. A place with nothing in it would be taken for that of a new store.
+  /// Checks that there is something to read: an empty file would be treated as a new store.
   private static func check(_ path: String, mayBeEmpty: Bool) throws(PersistentStoreError) {
     let place = StoreLocation(file: path)
-    guard !path.isEmpty else { throw PersistentStoreError(.notFound, "an empty path names no file") }
+    guard !path.isEmpty else { throw PersistentStoreError(.notFound, "an empty path is not a file name") }
     var status = stat()
     guard stat(path, &status) == 0 else {
       switch errno {
       case ENOENT, ENOTDIR: throw PersistentStoreError(.notFound, "there is no such file", at: place)
-      case ELOOP: throw PersistentStoreError(.notFound, "symbolic links lead in a circle", at: place)
-      case ENAMETOOLONG: throw PersistentStoreError(.notFound, "no file has so long a name", at: place)
+      case ELOOP: throw PersistentStoreError(.notFound, "symbolic links form a cycle", at: place)
+      case ENAMETOOLONG: throw PersistentStoreError(.notFound, "the file name is too long", at: place)
       default: return  // The kit finds out as well, and says it.
       }
     }
     guard !mayBeEmpty else { return }
     switch try StorePlace.inspect(path).kind {
     case .zeroLength: throw PersistentStoreError(.malformed, "the file is empty", at: place)
-    case .emptyFolder: throw PersistentStoreError(.malformed, "the folder is empty", at: place)
+    case .emptyFolder: throw PersistentStoreError(.malformed, "the directory is empty", at: place)
     default: return
     }
   }
 
   // MARK: Files of the command's own
 
-  /// Where the command keeps files of its own.
+  /// The directory for the command's own files.
   static var temporaryFolder: String {
     let folder = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
-    // Errors tell paths from the root.
+    // Errors distinguish paths by their absolute form.
     guard let real = realpath(folder, nil) else { return folder }
     defer { free(real) }
     return String(cString: real)
   }
 
-  /// A path in the temporary folder that nothing lies at. A signal removes what will.
+  /// An unused path in the temporary directory. A signal removes the file.
   static func temporaryPath(_ name: String, shownAs shown: String) -> String {
     let folder = temporaryFolder
     let path = "\(folder == "/" ? "" : folder)/atomicstore-\(getpid())-\(UUID().uuidString)-\(name)"

@@ -6,10 +6,10 @@ import StoreCoordination
 
 struct Inspect: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Say what is in a store: type, identity, entities with their counts, metadata; or what a model file is.",
+    abstract: "Describe a store: type, identity, entities with their counts, metadata; or describe a model file.",
     discussion: """
-      The whole store is read, so what is wrong in it is found and named; nothing is written. Relationships whose two ends contradict each
-      other, for which other commands refuse a store, are counted.
+      The whole store is read, so all errors in it are found and reported; nothing is written. Relationships whose two ends contradict each
+      other, because of which other commands refuse a store, are counted.
       """)
   @Argument(help: "The store; - for standard input.") var store: String
   @OptionGroup var source: SourceOptions
@@ -34,7 +34,7 @@ struct Inspect: ParsableCommand {
         let count = nodes.count(of: entity.index)
         text += "  " + entity.name + String(repeating: " ", count: width - entity.name.count) + "  "
         text += entity.isAbstract ? "abstract" : "\(count)"
-        if let parent = entity.superentity { text += ", kind of \(parent.name)" }
+        if let parent = entity.superentity { text += ", sub-entity of \(parent.name)" }
         text += "\n"
       }
       for note in opened.readNotes { text += "  read     \(note)\n" }
@@ -42,19 +42,41 @@ struct Inspect: ParsableCommand {
       if let first = disagreements.first {
         text += "  inverses \(disagreements.count) that contradict each other, the first: \(first)\n"
       }
+      for note in opened.loadNotes { text += "  \(note.isLoss ? "loss" : "note")     \(note)\n" }
       for entry in metadata.entries { text += "  metadata \(entry.key): \(GraphComparison.summary(entry.value))\n" }
+      text += "  next: \(next(opened))\n"
       try Talk.put(text)
     }
   }
 
-  /// Says what a model file is, and what the next command is; false for everything else.
+  /// The command that is of most use with this store.
+  private func next(_ opened: PersistentStore) -> String {
+    let name = store.utf8.allSatisfy { Self.isPlain($0) } ? store : "'" + store.replacing("'", with: "'\\''") + "'"
+    // What is worked out from the data of a store with hashes has a model somewhere.
+    guard opened.model.description.isInferred, VersionHashes(metadata: opened.metadata.entries) != nil,
+      source.model == nil
+    else { return "atomicstore dump \(name)" }
+    return "atomicstore inspect \(name) --model DIRECTORY (of the application or its sources: its model is found there)"
+  }
+
+  private static func isPlain(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"),
+      UInt8(ascii: "/"), UInt8(ascii: "+"), UInt8(ascii: ","), UInt8(ascii: "@"):
+      true
+    default: byte >= 0x80
+    }
+  }
+
+  /// Describes a model file and suggests the next command; returns false for everything else.
   private func showModelFile() throws -> Bool {
     let input = try Input.path(for: store)
     if source.from != nil { return false }
     let isStore =
       try StorePlace.inspect(input).holdsContent
       && ((try? Tool.registry.recognize(try StorePlace.inspect(input).probe())) != nil)
-    // A mapping model is an XML store as well: of the mapping editor's objects.
+    // A mapping model is also an XML store, which contains objects of the mapping editor.
     if isStore { guard try MappingModel.read(at: input) != nil else { return false } }
     guard let found = try ModelFile.inspect(input) else { return false }
     defer { Input.discard() }
@@ -107,6 +129,17 @@ struct Inspect: ParsableCommand {
       ("inverseDisagreements", .integer(nodes.inverseDisagreements().count)),
       ("modelIsInferred", .boolean(nodes.model.description.isInferred)), ("entities", .array(entities)),
       ("metadata", .object(metadata.entries.map { ($0.key, $0.value.json) })),
+      ("notes", .array(opened.loadNotes.map(\.json))), ("next", .string(next(opened))),
+    ])
+  }
+}
+
+extension LoadNote {
+  /// As `--json` prints it.
+  var json: JSONValue {
+    .object([
+      ("subject", .string(subject)), ("text", .string(text)), ("count", .integer(count)),
+      ("example", example.map { .string($0) } ?? .null), ("isLoss", .boolean(isLoss)),
     ])
   }
 }

@@ -7,10 +7,10 @@ package import CommandSupport
 extension StoreConverter.LossError: CommandError {
   package var failure: CommandFailure {
     let details = JSONValue.object([
-      ("code", .string("loss")), ("message", .string("\(targetType) cannot carry all of it")),
+      ("code", .string("loss")), ("message", .string("\(targetType) cannot store everything")),
       ("losses", .array(losses.map { $0.json })),
     ])
-    return CommandFailure(description + "\n  (--allow-loss converts all the same)", exitCode: 65, details: details)
+    return CommandFailure(description + "\n  (--allow-loss converts it anyway)", exitCode: 65, details: details)
   }
 }
 
@@ -33,7 +33,7 @@ extension ManagedObjectError: CommandError {
     if let key { fields.append(("property", .string(key))) }
     return CommandFailure(
       description + (code == .stepLimitExceeded ? "\n  (--step-limit raises it)" : ""),
-      // What was asked cannot be asked: of this entity, with this key.
+      // The request is invalid for this entity or key.
       exitCode: [.invalidFetch, .undefinedKey].contains(code) ? 64 : 65, details: .object(fields))
   }
 }
@@ -45,7 +45,7 @@ extension PredicateFormatError: CommandError {
 extension CommandFailure {
   /// A predicate, or an expression, that cannot be parsed.
   ///
-  /// - Parameter option: The option that it was given with.
+  /// - Parameter option: The option that specified it.
   init(_ error: PredicateFormatError, of option: String?) {
     let details = JSONValue.object(
       [("code", .string("predicate")), ("message", .string(error.message))]

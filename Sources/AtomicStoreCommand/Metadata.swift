@@ -10,10 +10,10 @@ struct Metadata: ParsableCommand {
 
   struct Get: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Print the metadata, or one key's value. No row is decoded.")
+      abstract: "Print the metadata, or the value of one key. No objects are decoded.")
     @Argument(help: "The store; - for standard input.") var store: String
-    @Argument(help: "The key; all keys without it.") var key: String?
-    @Option(help: "The type, where the content should not be asked.") var from: String?
+    @Argument(help: "The key; by default all keys.") var key: String?
+    @Option(help: "The type, if it should not be detected from the content.") var from: String?
     @Option(
       name: .customLong("read-option"), help: "An option of the format that is read, name=value. May be repeated.")
     var readOptions: [String] = []
@@ -33,7 +33,8 @@ struct Metadata: ParsableCommand {
         entries["NSStoreUUID"] = .string(metadata.uuid.uuidString)
         if let key {
           guard let value = entries[key] else {
-            throw CommandFailure("\(store): the metadata has no key '\(key)'", exitCode: 1, json: common.json)
+            throw CommandFailure(
+              "\(store): the metadata does not have the key '\(key)'", exitCode: 1, json: common.json)
           }
           return try Talk.put((common.json ? value.json.text : GraphComparison.plain(value)) + "\n")
         }
@@ -48,14 +49,14 @@ struct Metadata: ParsableCommand {
   struct Set: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract:
-        "Set a key to a value, or remove it. Nothing but the metadata changes, as far as the format allows byte for byte."
+        "Set a key to a value, or remove it. Only the metadata changes; if the format allows it, all other bytes stay the same."
     )
     @Argument(help: "The store.") var store: String
     @Argument(help: "The key.") var key: String
-    @Argument(help: "The value, as text unless --type says otherwise.") var value: String?
-    @Option(help: "What the value is: string, integer, real, boolean.") var type = "string"
+    @Argument(help: "The value, as text unless --type specifies another type.") var value: String?
+    @Option(help: "The type of the value: string, integer, real, boolean.") var type = "string"
     @Flag(help: "Remove the key.") var remove = false
-    @Option(help: "The store's type, where the content should not be asked.") var from: String?
+    @Option(help: "The store's type, if it should not be detected from the content.") var from: String?
     @Option(
       name: .customLong("read-option"), help: "An option of the format that is read, name=value. May be repeated.")
     var readOptions: [String] = []
@@ -69,22 +70,25 @@ struct Metadata: ParsableCommand {
     func run() throws {
       try guarded(common) {
         guard remove == (value == nil) else {
-          throw CommandFailure("give a value, or --remove", exitCode: 64, json: common.json)
+          throw CommandFailure("specify a value, or --remove", exitCode: 64, json: common.json)
         }
-        guard store != "-" else { throw CommandFailure("standard input cannot be changed: name a file", exitCode: 64) }
+        guard store != "-" else {
+          throw CommandFailure("standard input cannot be changed: specify a file", exitCode: 64)
+        }
         guard !Self.ownKeys.contains(key) else {
           throw CommandFailure(
-            "\(store): the metadata key '\(key)' is the kit's own, and what it says must be true", exitCode: 65)
+            "\(store): the kit manages the metadata key '\(key)', which cannot be changed", exitCode: 65)
         }
         let options = try parseOptions(readOptions)
         let path = try Input.path(for: store)
         let value = try value.map { try parsed($0) }
         do {
-          try PersistentStoreCoordinator.updateMetadata(type: from, at: path, options: options, registry: Tool.registry,
+          try PersistentStoreCoordinator.updateMetadata(
+            type: from, at: path, options: options, registry: Tool.registry,
             verifiesSaves: { verify ?? (Tool.origin(of: $0) != nil) }
           ) { entries in
             if remove, entries[key] == nil {
-              throw CommandFailure("\(store): the metadata has no key '\(key)'", exitCode: 1)
+              throw CommandFailure("\(store): the metadata does not have the key '\(key)'", exitCode: 1)
             }
             entries[key] = value
           }
@@ -95,8 +99,8 @@ struct Metadata: ParsableCommand {
       }
     }
 
-    /// What the store is refused for whenever it is read, where that is because it was edited since it was saved: no
-    /// trouble of this save, but bad data.
+    /// The error for a store that is always refused because it was edited after it was saved: that is invalid data, not
+    /// an error of this save.
     private func edited(_ path: String, _ options: StoreOptions) throws -> CommandFailure? {
       do {
         _ = try readingTwice {
@@ -109,7 +113,7 @@ struct Metadata: ParsableCommand {
       }
     }
 
-    /// The keys that formats and common saves write for themselves. What else stood there would be taken for theirs.
+    /// The keys that formats and common saves write themselves. Other values would be misinterpreted.
     private static let ownKeys =
       StoreMetadata.reservedKeys + ["AtomicStoreModel", "AtomicStoreExactEntries", "AtomicStoreSaveSet"]
 
@@ -117,19 +121,19 @@ struct Metadata: ParsableCommand {
       switch type {
       case "string": return .string(text)
       case "integer":
-        // What a property list can hold: of the numbers with a sign, and of those without.
+        // The range of a property list's signed and unsigned integers.
         if let number = Int128(text), number >= Int128(Int64.min), number <= Int128(UInt64.max) {
           return .integer(number)
         }
       case "real":
         if let number = Double(text) {
-          // Beyond what a double holds it would become infinite, or zero.
+          // A number beyond the range of a double would become infinity or zero.
           let mantissa = text.lowercased().prefix { $0 != "e" && $0 != "p" }
           let isLost =
             number.isInfinite && text.contains(where: \.isNumber)
             || number == 0 && mantissa.contains { "123456789".contains($0) }
           guard !isLost else {
-            throw CommandFailure("'\(text)' is beyond what a real can hold", exitCode: 64, json: common.json)
+            throw CommandFailure("'\(text)' is out of range for a real", exitCode: 64, json: common.json)
           }
           return .real(number)
         }
@@ -138,9 +142,9 @@ struct Metadata: ParsableCommand {
         if ["false", "no", "0"].contains(text.lowercased()) { return false }
       default:
         throw CommandFailure(
-          "--type takes string, integer, real, boolean, not '\(type)'", exitCode: 64, json: common.json)
+          "--type must be string, integer, real or boolean, not '\(type)'", exitCode: 64, json: common.json)
       }
-      throw CommandFailure("'\(text)' is no \(type)", exitCode: 64, json: common.json)
+      throw CommandFailure("'\(text)' is not a valid \(type)", exitCode: 64, json: common.json)
     }
   }
 }

@@ -7,15 +7,16 @@ import ModelFiles
 
 struct Model: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Look at models, compare them, and write them as Xcode's source.",
+    abstract: "Print and compare models, and convert them to Xcode's source format.",
     subcommands: [Show.self, Diff.self, Convert.self])
 
   struct Show: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Print a model: of a model file of any kind, or the one a store carries.")
+      abstract: "Print a model: from a model file of any kind, or the one that a store carries.")
     @Argument(help: "The model file, or a store; - for standard input.") var path: String
-    @Option(help: "The version, where the file has several.") var version: String?
-    @Flag(help: "Print the version hashes by which Core Data knows the model, instead of the model.") var hashes = false
+    @Option(help: "The version, if the file has several.") var version: String?
+    @Flag(help: "Print the version hashes, by which Core Data identifies the model, instead of the model.") var hashes =
+      false
     @OptionGroup var common: CommonOptions
 
     func run() throws {
@@ -30,11 +31,11 @@ struct Model: ParsableCommand {
       }
     }
 
-    /// The text of a mapping model, which is no model and is shown as what it says; nil for everything else.
+    /// The text of a mapping model, which is not a model; nil for everything else.
     private func mappingModel() throws -> String? {
       guard let mapping = try MappingModel.read(at: try Input.path(for: path)) else { return nil }
       guard !common.json else {
-        throw CommandFailure("a mapping model is shown as text only", exitCode: 64, json: true)
+        throw CommandFailure("a mapping model can only be printed as text", exitCode: 64, json: true)
       }
       return mapping.text
     }

@@ -2,16 +2,16 @@ import AtomicStoreKit
 import CommandSupport
 import ModelFiles
 
-/// What `--model` names: one model, or a directory, application bundle or source tree in which the model is found whose
-/// version hashes are those of the store.
+/// The value of `--model`: one model, or a directory, application bundle or source tree that is searched for the model
+/// with the version hashes of the store.
 struct ModelChoice {
   let path: String
 
   init(_ path: String) { self.path = path }
 
-  /// The model for a store; without a store the one that is named, the current version, or the only one.
+  /// Returns the model for a store; without a store, the specified one, the current version, or the only one.
   ///
-  /// - Throws: A failure where there are several models of which none fits, or nothing to choose one by.
+  /// - Throws: A failure if there are several models and none matches, or there is no way to choose.
   func model(for store: String? = nil, type: String? = nil, options: StoreOptions = [:]) throws -> ManagedObjectModel {
     if let found = try foundModel(for: store, type: type, options: options) { return found }
     let file = try ModelFile.read(at: try Input.path(for: path))
@@ -19,19 +19,19 @@ struct ModelChoice {
     return try model(of: file.description, at: path)
   }
 
-  /// The model that was found by its hashes; nil where the path names one model, or versions of which the current one
-  /// is to be taken.
+  /// The model that was found by its hashes; nil if the path is a single model, or versions of which the current one is
+  /// used.
   private func foundModel(for store: String?, type: String?, options: StoreOptions) throws -> ManagedObjectModel? {
     guard path != "-", let place = try? StorePlace.inspect(path) else { return nil }
     if place.kind != .folder {
-      // A store that carries its model can stand for it.
+      // A store that carries its model can be used as a model.
       return try Self.modelCarried(at: path).map { try model(of: $0, at: path) }
     }
     let names = try place.allNames()
     if names.contains("contents") || names.contains("elements") { return nil }
     let hasVersions = try ModelFile.versions(at: path) != nil
     let stored = try store.flatMap { try hashes(of: $0, type: type, options: options) }
-    // Without hashes the current version is taken.
+    // Without hashes, the current version is used.
     if hasVersions, stored == nil { return nil }
     let finder = try ModelFinder(searching: path) { Self.modelCarriedIfReadable(at: $0) }
     guard let stored else {
@@ -42,6 +42,10 @@ struct ModelChoice {
     }
     if let found = finder.model(for: stored) { return try use(found) }
     if hasVersions { return nil }
+    if let store, let own = Self.modelCarriedIfReadable(at: try Input.path(for: store)) {
+      Talk.say("atomicstore: none of the \(finder.found.count) models in \(path) fits; the model is the store's own")
+      return try model(of: own, at: store)
+    }
     throw CommandFailure(Self.nearMisses(finder, stored, path), exitCode: 65)
   }
 
@@ -52,7 +56,7 @@ struct ModelChoice {
       text += "\n  \(found.path): \(shown)" + (differences.count > 5 ? "; and \(differences.count - 5) more" : "")
     }
     for refusal in finder.refusals.prefix(5) { text += "\n  not read: \(refusal)" }
-    return text
+    return text + "\n  (without --model the store is read by what its own file says of its model)"
   }
 
   private func use(_ found: ModelFinder.Found) throws -> ManagedObjectModel {
@@ -76,7 +80,8 @@ struct ModelChoice {
     return VersionHashes(metadata: metadata.entries)
   }
 
-  /// The model that a store carries whole; nil for a store that carries none, and for everything that is not a store.
+  /// The complete model that a store carries; nil for a store that carries none, and for everything that is not a
+  /// store.
   private static func modelCarried(at path: String) throws -> ModelDescription? {
     guard let place = try? StorePlace.inspect(path), place.holdsContent, let probe = try? place.probe(),
       let type = try? Tool.registry.recognize(probe)
@@ -86,7 +91,7 @@ struct ModelChoice {
     return metadata.model.flatMap { $0.isInferred ? nil : $0 }
   }
 
-  /// The same in a search, where a store that cannot be read is no reason to stop.
+  /// The same in a search, which continues if a store cannot be read.
   private static func modelCarriedIfReadable(at path: String) -> ModelDescription? {
     (try? modelCarried(at: path)) ?? nil
   }

@@ -8,18 +8,18 @@ extension Model {
   struct Convert: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract:
-        "Write a model as Xcode's source: .mom, .momd, a model from before Xcode 4, or a store's, to .xcdatamodel or .xcdatamodeld.",
+        "Convert a model to Xcode's source format: from .mom, .momd, a model from before Xcode 4, or a store, to .xcdatamodel or .xcdatamodeld.",
       discussion: """
-        What is written is read back, and its version hashes are compared with those of the source, before it takes its place.
-        A .momd or .xcdatamodeld becomes a .xcdatamodeld with all its versions; with --version one of them.
+        The result is read back, and its version hashes are compared with those of the source, before it is moved into place.
+        A .momd or .xcdatamodeld is converted to a .xcdatamodeld with all its versions; with --version, only one of them.
 
           atomicstore model convert App.momd App.xcdatamodeld
           atomicstore model convert Old.xcdatamodel/elements Old.xcdatamodel
         """)
     @Argument(help: "The model file, or a store that carries a model; - for standard input.") var source: String
-    @Argument(help: "The folder to make: .xcdatamodel or .xcdatamodeld.") var target: String
-    @Option(help: "The version to take, where the source has several.") var version: String?
-    @Flag(help: "Replace what is there.") var force = false
+    @Argument(help: "The directory to create: .xcdatamodel or .xcdatamodeld.") var target: String
+    @Option(help: "The version to convert, if the source has several.") var version: String?
+    @Flag(help: "Replace an existing model.") var force = false
     @OptionGroup var common: CommonOptions
 
     func run() throws {
@@ -37,7 +37,8 @@ extension Model {
           for name in names { list.append((name.target, try writable(try description(input, name.source)))) }
           try ModelFile.write(versions: list, current: current, to: target, overwrite: force)
         default:
-          throw CommandFailure("the result is named .xcdatamodel or .xcdatamodeld, not '\(target)'", exitCode: 64)
+          throw CommandFailure(
+            "the result must have the extension .xcdatamodel or .xcdatamodeld, not '\(target)'", exitCode: 64)
         }
       }
     }
@@ -61,12 +62,13 @@ extension Model {
       for text in read.warnings + read.problems { Talk.say("atomicstore: \(source): \(text)") }
       guard read.isWhole, let model = read.model else {
         throw CommandFailure(
-          "\(source): the store carries no model; what its data tells is a guess", exitCode: 65, json: common.json)
+          "\(source): the store does not carry a model; one inferred from its data would be a guess", exitCode: 65,
+          json: common.json)
       }
       return model.description
     }
 
-    /// The model as a file can hold it; what is left out is said.
+    /// The model as a file can hold it; what is omitted is reported.
     private func writable(_ model: ModelDescription) throws -> ModelDescription {
       let (kept, lost) = ModelFile.withoutWhatFilesCannotHold(model)
       for text in lost { Talk.say("atomicstore: \(source): \(text)") }
@@ -76,7 +78,7 @@ extension Model {
         from: ManagedObjectModel(unchecked: model))
       guard differences.isEmpty else {
         throw CommandFailure(
-          "\(target): what would be written has other version hashes; nothing was written:\n"
+          "\(target): the result would have other version hashes; nothing was written:\n"
             + differences.map { "  \($0)" }.joined(separator: "\n"), exitCode: 70, json: common.json)
       }
       return kept

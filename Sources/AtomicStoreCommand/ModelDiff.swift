@@ -1,44 +1,40 @@
 import ArgumentParser
 import AtomicStoreKit
 import CommandSupport
+import StoreMigration
 
 extension Model {
   struct Diff: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract:
-        "Say whether Core Data takes two models for one: 0 the same version hashes, 1 migration needed, 2 trouble.",
+        "Compare two models as Core Data does: 0 the same version hashes, 1 migration needed, 2 error.",
       discussion: """
         Each may be a model file of any kind, or a store: the model that it carries, or else the version hashes in its metadata.
-        What is compared is what counts in version hashes: names, types, optionality, relationships, uniqueness; not classes,
-        defaults, validation, delete rules, indexes or user info.
+        Only what is part of version hashes is compared: names, types, optionality, relationships, uniqueness; not classes,
+        defaults, validation, delete rules, indexes or user info. If both models are known, each difference says whether
+        Core Data could infer the migration from the first to the second ('migrate' does).
 
           atomicstore model diff Company.momd Company.xcdatamodeld
           atomicstore model diff Old.xml Company.xcdatamodeld     # would Core Data open this store with this model?
         """)
-    @Argument(help: "The model or store that is there; - for standard input, for one of both.") var first: String
-    @Argument(help: "The model or store that it is compared with.") var second: String
-    @Flag(help: "Print nothing; the exit code tells.") var quiet = false
+    @Argument(help: "One model or store; - for standard input, for one of the two.") var first: String
+    @Argument(help: "The other model or store.") var second: String
+    @Flag(help: "Print nothing; only the exit code shows the result.") var quiet = false
     @OptionGroup var common: CommonOptions
 
     func run() throws {
-      do {
+      try CommandFailure.comparing(json: common.json) {
         try Tool.load(common.plugins, searches: !common.ignoresInstalledPlugins)
         guard first != "-" || second != "-" else {
-          throw CommandFailure("standard input can be one of both only", exitCode: 64)
+          throw CommandFailure("only one of the two can be standard input", exitCode: 64)
         }
         defer { Input.discard() }
         let old = try read(first)
         let new = try read(second)
         let differences = try differences(old, new)
-        if !quiet { try show(differences) }
-        if !differences.isEmpty { throw ExitCode(1) }
-      } catch let code as ExitCode {
-        throw code
-      } catch {
-        var failure = CommandFailure(error, json: common.json)
-        // 1 means that they differ: all trouble is 2.
-        failure.exitCode = 2
-        throw failure
+        let mapping = old.model.flatMap { from in new.model.map { ModelMapping(from: from, to: $0) } }
+        if !quiet { try show(differences, mapping) }
+        return !differences.isEmpty
       }
     }
 
@@ -60,7 +56,7 @@ extension Model {
       if let model = new.model {
         found = model.versionHashDifferences(from: old.hashes, storedModel: old.model)
       } else if let model = old.model {
-        // Only the first is a model: the same, seen from the other side.
+        // Only the first is a model: compare in the other direction.
         found = model.versionHashDifferences(from: new.hashes).map {
           var difference = $0
           if difference.change == VersionHashDifference.onlyInModel {
@@ -83,23 +79,52 @@ extension Model {
       return found
     }
 
-    private func show(_ differences: [VersionHashDifference]) throws {
-      if common.json {
-        let list = differences.map { difference -> JSONValue in
-          .object([
-            ("entity", .string(difference.entityName)),
-            ("property", difference.propertyName.map { .string($0) } ?? .null),
-            ("change", .string(difference.change)), ("isVerified", .boolean(!difference.isUnverified)),
-          ])
-        }
-        let answer = JSONValue.object([("isCompatible", .boolean(differences.isEmpty)), ("differences", .array(list))])
-        return try Talk.put(answer.text + "\n")
+    /// What is in the way of inferring a difference; nil for nothing.
+    private func obstacle(_ difference: VersionHashDifference, _ mapping: ModelMapping?) -> MappingObstacle? {
+      mapping?.obstacles.first {
+        ScalarString($0.entityName) == ScalarString(difference.entityName) && $0.propertyName == difference.propertyName
       }
+    }
+
+    private func json(_ differences: [VersionHashDifference], _ mapping: ModelMapping?) -> JSONValue {
+      let list = differences.map { difference -> JSONValue in
+        .object([
+          ("entity", .string(difference.entityName)),
+          ("property", difference.propertyName.map { .string($0) } ?? .null),
+          ("change", .string(difference.change)), ("isVerified", .boolean(!difference.isUnverified)),
+          ("isInferable", mapping == nil ? .null : .boolean(obstacle(difference, mapping) == nil)),
+        ])
+      }
+      return .object([
+        ("isCompatible", .boolean(differences.isEmpty)),
+        ("isInferable", mapping.map { .boolean($0.obstacles.isEmpty) } ?? .null),
+        ("obstacles", .array((mapping?.obstacles ?? []).map { .string($0.description) })),
+        (
+          "renamed",
+          .array(
+            (mapping?.renamings ?? []).map { .object([("old", .string($0.old)), ("new", .string($0.new))]) })
+        ), ("differences", .array(list)),
+      ])
+    }
+
+    private func show(_ differences: [VersionHashDifference], _ mapping: ModelMapping?) throws {
+      if common.json { return try Talk.put(json(differences, mapping).text + "\n") }
       guard !differences.isEmpty else {
         return try Talk.put("the version hashes are the same: Core Data opens a store of the one with the other\n")
       }
-      var text = "migration needed: Core Data refuses to open a store of \(first) with \(second) as it is\n"
-      for difference in differences { text += "  \(difference)\n" }
+      var text = "migration needed: Core Data refuses to open a store of \(first) with \(second)\n"
+      for difference in differences {
+        text +=
+          "  \(difference)" + (obstacle(difference, mapping).map { "; cannot be inferred: \($0.reason)" } ?? "") + "\n"
+      }
+      if let mapping {
+        for renaming in mapping.renamings { text += "  \(renaming.old) is \(renaming.new) now\n" }
+        let obstacles = mapping.obstacles
+        text +=
+          obstacles.isEmpty
+          ? "the migration can be inferred\n"
+          : "the migration cannot be inferred:\n" + obstacles.map { "  \($0)\n" }.joined()
+      }
       try Talk.put(text)
     }
   }

@@ -3,26 +3,27 @@ import BuiltInStoreFormats
 import CommandSupport
 import ModelFiles
 
-/// A model as the command line names it: a model file of any kind, or a store that carries a model or version hashes.
+/// A model as specified on the command line: a model file of any kind, or a store that carries a model or version
+/// hashes.
 struct ModelSource {
-  /// Nil where a store has version hashes only.
+  /// Nil if a store has only version hashes.
   var model: ManagedObjectModel?
-  /// Those of the model; those in the metadata of a store whose model is inferred; nil where there are none.
+  /// The hashes of the model, or those in the metadata of a store whose model is inferred; nil if there are none.
   var hashes: VersionHashes?
-  /// Why the model cannot be used as it is, though its hashes can be computed.
+  /// Why the model cannot be used, although its hashes can be computed.
   var problems: [String] = []
   var warnings: [String] = []
-  /// Version name of the file that was read.
+  /// The version name of the file that was read.
   var versionName: String?
 
   /// - Parameters:
-  ///   - allowsInvalid: Whether a model that contradicts itself will do: its hashes are what they are.
+  ///   - allowsInvalid: Whether an invalid model is accepted, since its hashes are still defined.
   ///   - json: Whether the failure is shown as JSON.
   static func read(
     _ path: String, version: String? = nil, allowsInvalid: Bool = false, json: Bool = false
   ) throws -> ModelSource {
     let input = try Input.path(for: path)
-    // A store describes itself; everything else is for the model reader, which names what it cannot read.
+    // A store carries its model; everything else is left to the model reader, which names what it cannot read.
     if let place = try? StorePlace.inspect(input), place.holdsContent, let probe = try? place.probe(),
       (try? Tool.registry.recognize(probe)) != nil
     {
@@ -49,6 +50,6 @@ struct ModelSource {
     return source
   }
 
-  /// Whether the hashes are computed from a model that is known whole.
+  /// Whether the hashes are computed from a complete model.
   var isWhole: Bool { model.map { !$0.description.isInferred } ?? false }
 }

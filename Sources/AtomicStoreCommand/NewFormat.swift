@@ -7,7 +7,7 @@ struct NewFormat: ParsableCommand {
   enum Kind: String, ExpressibleByArgument, CaseIterable {
     case text, binary, folder
 
-    /// The folder whose files stand in the sample's place.
+    /// The directory whose files replace those of the sample.
     var folder: String? {
       switch self {
       case .text: nil
@@ -15,28 +15,29 @@ struct NewFormat: ParsableCommand {
       case .folder: "Folder"
       }
     }
-    /// Whether it has other records than lines of JSON, and none of the sample's code for those.
+    /// Whether it has records other than lines of JSON, and does not use the sample's code for those.
     var hasOwnRecords: Bool { self == .binary }
   }
 
   static let configuration = CommandConfiguration(
     commandName: "new-format",
-    abstract: "Write a package with a store format of your own, to be changed piece by piece.",
+    abstract: "Write a package with a new store format, as a starting point for your own.",
     discussion: """
       atomicstore new-format Tabular && cd Tabular && swift test
 
-      The package builds and passes the conformance checks as it is: with its tests, a plug-in, a command and a README with the
-      traits. It is the sample SampleStores/JSONLines of the kit under another name, and the kit is the one that this command was
-      built from, or the one that --kit names.
+      The package builds and passes the conformance checks. It has tests, a plug-in, a command and a README that lists the
+      traits. It is a copy of the kit's sample SampleStores/JSONLines under another name, and depends on the kit that this command
+      was built from, or the one that --kit specifies.
       """)
-  @Argument(help: "The format's name: letters and digits, the first one a capital.") var name: String
+  @Argument(help: "The format's name: letters and digits, beginning with a capital letter.") var name: String
   @Option(
     help:
-      "What its stores are: lines of text in a file, records of bytes in a file, or a folder with a file for each entity."
+      "The content of its stores: lines of text in a file, binary records in a file, or a directory with a file for each entity."
   )
   var kind: Kind = .text
-  @Option(help: "Where the kit is: a folder, or the address of its repository.") var kit: String?
-  @Option(help: "The folder to write; by default one of the format's name, here.") var output: String?
+  @Option(help: "The kit's location: a directory, or the address of its repository.") var kit: String?
+  @Option(help: "The directory to write; by default one with the format's name, in the current directory.") var output:
+    String?
   @OptionGroup var common: CommonOptions
 
   func run() throws {
@@ -46,10 +47,11 @@ struct NewFormat: ParsableCommand {
         letters.allSatisfy({ $0.isASCII && ($0.properties.isAlphabetic || ("0"..."9").contains(Character($0))) })
       else {
         throw CommandFailure(
-          "'\(name)' is no name for a format: letters and digits, the first one a capital", exitCode: 64)
+          "'\(name)' is not a valid name for a format: use letters and digits, beginning with a capital letter",
+          exitCode: 64)
       }
       guard (try? Tool.registry.storeType(named: name)) == nil, name != "JSONLines" else {
-        throw CommandFailure("there is a format '\(name)' already", exitCode: 64)
+        throw CommandFailure("a format '\(name)' already exists", exitCode: 64)
       }
       let folder = output ?? name
       guard !FileManager.default.fileExists(atPath: folder) else {
@@ -85,7 +87,7 @@ struct NewFormat: ParsableCommand {
     }
   }
 
-  /// The sample's names are the new format's.
+  /// Replaces the sample's names by those of the new format.
   private func renamed(_ text: String) -> String {
     text.replacingOccurrences(of: "JSONLines", with: name).replacingOccurrences(
       of: "jsonlines", with: name.lowercased()
@@ -96,7 +98,7 @@ struct NewFormat: ParsableCommand {
     .replacingOccurrences(of: "c.jsonl", with: "c.\(name.lowercased())")
   }
 
-  /// What the package is made from: the files of the sample, those of the kind before them, in the order of their
+  /// The source files of the package: those of the sample, overridden by those of the kind, in the order of their
   /// paths.
   private func sampleFiles(in checkout: String) throws -> [(path: String, source: String)] {
     var found: [String: String] = [:]
@@ -119,19 +121,20 @@ struct NewFormat: ParsableCommand {
       }
     }
     guard found["Package.swift"] != nil else {
-      throw CommandFailure("\(samples)JSONLines: the sample that the package is made from is not there", exitCode: 66)
+      throw CommandFailure(
+        "\(samples)JSONLines: the sample from which the package is created does not exist", exitCode: 66)
     }
     return found.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
   }
 
-  /// Where the kit's files lie, how the package names the kit, and what that is for people.
+  /// The location of the kit's files, the package's dependency on the kit, and its description for the user.
   private func findKit() throws -> (checkout: String, dependency: String, place: String) {
     if let kit, !kit.contains("://") {
       let path = URL(fileURLWithPath: kit).standardizedFileURL.path
-      guard Self.isKit(path) else { throw CommandFailure("\(kit): the kit is not there", exitCode: 66) }
+      guard Self.isKit(path) else { throw CommandFailure("\(kit): the kit does not exist there", exitCode: 66) }
       return (path, Self.package(at: path), path)
     }
-    // The command lies in the build folder of the checkout that it was built from.
+    // The command is in the build directory of the checkout that it was built from.
     var folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
     while folder.path != "/" {
       if Self.isKit(folder.path) {
@@ -141,7 +144,7 @@ struct NewFormat: ParsableCommand {
       folder.deleteLastPathComponent()
     }
     throw CommandFailure(
-      "this command does not lie in a checkout of the kit: say where one is, with --kit FOLDER", exitCode: 66)
+      "this command is not in a checkout of the kit: specify one with --kit DIRECTORY", exitCode: 66)
   }
 
   private static func package(at path: String) -> String { ".package(name: \"atomic-store-kit\", path: \"\(path)\")" }

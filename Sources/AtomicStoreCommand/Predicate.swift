@@ -5,20 +5,20 @@ import Foundation
 
 struct PredicateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "predicate", abstract: "Check predicates: print their tree and their text in full.",
+    commandName: "predicate", abstract: "Check predicates: print their tree and their complete text.",
     discussion: """
       atomicstore predicate "name BEGINSWITH[c] 'a' AND age > 30"
       atomicstore predicate --file predicates.txt        # one JSON string on each line
       atomicstore predicate "nmae == 'x'" --model Company.xcdatamodeld --entity Person
 
-      With --model and --entity its keys, and what is compared with what, are held to the entity; write keys out there
-      instead of %K.
-      Arguments such as %@ and %K are taken for whatever fits. Exit code 1 where a text is refused.
+      With --model and --entity, keys and the types of compared values are checked against the entity; write keys
+      explicitly then, instead of %K.
+      Arguments such as %@ and %K may have any type. Exit code 1 if a text is refused.
       """)
   @Argument(help: "The predicate.") var text: String?
   @Option(help: "A file with one JSON string on each line; - for standard input.") var file: String?
-  @Option(help: "The model that the predicate is held to.") var model: String?
-  @Option(help: "The entity of the model that it is asked of.") var entity: String?
+  @Option(help: "The model that the predicate is checked against.") var model: String?
+  @Option(help: "The entity of the model that the predicate is evaluated on.") var entity: String?
   @OptionGroup var common: CommonOptions
 
   func run() throws {
@@ -27,7 +27,7 @@ struct PredicateCommand: ParsableCommand {
       switch (text, file) {
       case (let text?, nil): try one(text, entity)
       case (nil, let file?): try all(file, entity)
-      default: throw CommandFailure("give a predicate, or --file", exitCode: 64, json: common.json)
+      default: throw CommandFailure("specify a predicate, or --file", exitCode: 64, json: common.json)
       }
     }
   }
@@ -35,15 +35,15 @@ struct PredicateCommand: ParsableCommand {
   private func checkedEntity() throws -> Entity? {
     guard model != nil || entity != nil else { return nil }
     guard let model, let entity else {
-      throw CommandFailure("--model and --entity go together", exitCode: 64, json: common.json)
+      throw CommandFailure("--model and --entity must be used together", exitCode: 64, json: common.json)
     }
     return try ModelChoice(model).model().entity(asked: entity)
   }
 
-  /// The predicate, held to the entity where there is one.
+  /// Parses the predicate, and checks it against the entity if there is one.
   private static func read(_ text: String, _ entity: Entity?) throws(PredicateFormatError) -> FetchPredicate {
     guard let entity else { return try FetchPredicate(format: text, arguments: arguments(text)) }
-    // Arguments that may be anything are variables, of which nothing is known.
+    // Arguments of any type are replaced by variables, which are not checked.
     let anything: [Any?] = arguments(text).enumerated().map { place, value in
       switch value {
       case is [Any]: FetchExpression.aggregate([.variable("argument\(place + 1)"), .variable("argument\(place + 1)")])
@@ -91,14 +91,14 @@ struct PredicateCommand: ParsableCommand {
       throw CommandFailure("\(path): cannot be read", exitCode: 74, json: common.json)
     }
     guard let content = String(validating: bytes, as: UTF8.self) else {
-      throw CommandFailure("\(path): is no UTF-8 text", exitCode: 65, json: common.json)
+      throw CommandFailure("\(path): is not UTF-8 text", exitCode: 65, json: common.json)
     }
     var parsed = 0
     var refused: [(line: Int, text: String, error: PredicateFormatError)] = []
     for (number, line) in content.split(separator: "\n", omittingEmptySubsequences: false).enumerated()
     where !line.isEmpty {
       guard let text = try? JSONDecoder().decode(String.self, from: Data(line.utf8)) else {
-        throw CommandFailure("\(file):\(number + 1): this is no JSON string", exitCode: 65, json: common.json)
+        throw CommandFailure("\(file):\(number + 1): this is not a JSON string", exitCode: 65, json: common.json)
       }
       do throws(PredicateFormatError) {
         _ = try Self.read(text, entity)
@@ -123,7 +123,7 @@ struct PredicateCommand: ParsableCommand {
     if !refused.isEmpty { throw ExitCode(1) }
   }
 
-  /// Something that fits for each argument of a text.
+  /// A suitable value for each argument of a text.
   static func arguments(_ text: String) -> [Any?] {
     var arguments: [Any?] = []
     var words = ""

@@ -2,7 +2,7 @@ import AtomicStoreKit
 import Foundation
 import Synchronization
 
-/// A bar on standard error: only on a terminal, only when it takes longer than a second.
+/// A progress bar on standard error: only on a terminal, and only if the operation takes longer than a second.
 final class ProgressBar: Sendable {
   private struct State {
     var stage: StoreConverter.Stage?
@@ -45,7 +45,7 @@ final class ProgressBar: Sendable {
     }
   }
 
-  /// Takes the bar away.
+  /// Removes the bar.
   func clear() {
     state.withLock { state in
       if state.isShown { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }

@@ -3,27 +3,30 @@ import CommandSupport
 import Foundation
 import StoreCodecs
 
-/// Prints fetched rows, one after the other: what it needs is a row's worth.
+/// Prints fetched rows one by one, so that only one row at a time is in memory.
 struct RowPrinter {
   private let names: [String]
   private let rows: [FetchedRow]
+  /// Whether JSON has decimals as strings, for readers whose numbers are doubles.
+  private let quotesDecimals: Bool
 
-  init(_ names: [String], _ rows: [FetchedRow]) {
+  init(_ names: [String], _ rows: [FetchedRow], quotesDecimals: Bool = false) {
     self.names = names
     self.rows = rows
+    self.quotesDecimals = quotesDecimals
   }
 
   // MARK: CSV
 
   func csv(to writer: ByteWriter) throws {
     for (column, name) in names.enumerated() {
-      if column > 0 { writer.append(byte: 0x2C) }
+      if column > 0 { writer.append(byte: UInt8(ascii: ",")) }
       Self.cell(name, to: writer)
     }
-    writer.append(byte: 0x0A)
+    writer.append(byte: UInt8(ascii: "\n"))
     for row in rows {
       for (column, value) in row.values.enumerated() {
-        if column > 0 { writer.append(byte: 0x2C) }
+        if column > 0 { writer.append(byte: UInt8(ascii: ",")) }
         switch value {
         case .value(.null): break
         case .value(.integer(let number)): writer.append(integer: number)
@@ -34,80 +37,84 @@ struct RowPrinter {
         default: Self.cell(Self.text(value), to: writer)
         }
       }
-      writer.append(byte: 0x0A)
+      writer.append(byte: UInt8(ascii: "\n"))
       try writer.flushIfNeeded()
     }
   }
 
-  /// A text as a cell: an empty one in quotes, since a bare one is null.
+  /// A string as a cell: an empty one in quotes, since an empty cell is null.
   private static func cell(_ text: String, to writer: ByteWriter) {
     var text = text
     text.withUTF8 { bytes in
-      let isSpecial = bytes.contains { $0 == 0x22 || $0 == 0x2C || $0 == 0x0A || $0 == 0x0D }
-      guard isSpecial || bytes.isEmpty || bytes.first == 0x20 || bytes.last == 0x20 else {
+      let isSpecial = bytes.contains {
+        $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r")
+      }
+      guard isSpecial || bytes.isEmpty || bytes.first == UInt8(ascii: " ") || bytes.last == UInt8(ascii: " ") else {
         return writer.append(UnsafeRawBufferPointer(bytes))
       }
-      writer.append(byte: 0x22)
+      writer.append(byte: UInt8(ascii: "\""))
       for byte in bytes {
-        if byte == 0x22 { writer.append(byte: 0x22) }
+        if byte == UInt8(ascii: "\"") { writer.append(byte: UInt8(ascii: "\"")) }
         writer.append(byte: byte)
       }
-      writer.append(byte: 0x22)
+      writer.append(byte: UInt8(ascii: "\""))
     }
   }
 
   // MARK: JSON
 
   func json(to writer: ByteWriter) throws {
-    writer.append(byte: 0x5B)
+    writer.append(byte: UInt8(ascii: "["))
     for (index, row) in rows.enumerated() {
       JSONValue.begin(index, to: writer, indent: 0)
-      Self.json(row).write(to: writer, indent: 1)
+      json(row).write(to: writer, indent: 1)
       try writer.flushIfNeeded()
     }
     JSONValue.end(rows.isEmpty, to: writer, indent: 0)
     writer.append("]\n")
   }
 
-  /// An object on each line.
+  /// Prints each object on a line.
   func jsonLines(to writer: ByteWriter) throws {
     for row in rows {
-      Self.json(row).write(to: writer, indent: nil)
-      writer.append(byte: 0x0A)
+      json(row).write(to: writer, indent: nil)
+      writer.append(byte: UInt8(ascii: "\n"))
       try writer.flushIfNeeded()
     }
   }
 
-  private static func json(_ row: FetchedRow) -> JSONValue {
+  private func json(_ row: FetchedRow) -> JSONValue {
     .object(zip(row.columns, row.values).map { ($0, json($1)) })
   }
 
-  private static func json(_ value: FetchedRow.Value) -> JSONValue {
+  private func json(_ value: FetchedRow.Value) -> JSONValue {
     switch value {
     case .value(.null): .null
     case .value(.boolean(let flag)): .boolean(flag)
     case .value(.integer(let number)): .integer(Int(number))
     case .value(.double(let number)): .number(number)
-    case .value(.float(let number)): .number(Double(number))
+    // The shortest text that reads back: as a double it would have digits that nobody wrote.
+    case .value(.float(let number)) where number.isFinite: .exactNumber(number.description)
+    case .value(.decimal(let number)) where !number.isNaN && !quotesDecimals: .exactNumber(number.description)
     case .value(.string(let text)): .string(text)
     case .list(let list): .array(list.map(json))
-    default: .string(text(value))
+    default: .string(Self.text(value))
     }
   }
 
   // MARK: Tables
 
-  /// What a column is not cut below: less of a value tells nothing.
+  /// The minimum width of a column: less of a value is not useful.
   private static let least = 8
 
-  /// Columns as wide as they need, together no wider than a terminal; controls shown as spaces.
+  /// Prints columns as wide as necessary, together not wider than a terminal; control characters are shown as spaces.
   ///
-  /// - Parameter terminal: How many characters its lines have. Columns that find no room are left out, which is said;
-  ///   nil for what is no terminal: then everything is there.
+  /// - Parameter terminal: The width of the terminal. Columns that do not fit are omitted, which is reported; nil if it
+  ///   is not a terminal: then everything is printed.
   func table(to writer: ByteWriter, terminal: Int?) throws {
     guard !names.isEmpty else { return }
     let titles = names.map(Self.shown)
-    // Twice over the values, rather than all of them as texts at once.
+    // Two passes over the values, rather than converting all of them to text at once.
     var widths = titles.map(Self.width)
     for row in rows {
       for (column, value) in row.values.enumerated() {
@@ -117,7 +124,8 @@ struct RowPrinter {
     if let terminal { Self.fit(&widths, to: terminal) }
     if widths.count < names.count {
       let rest = names[widths.count...].joined(separator: ", ")
-      Talk.say("atomicstore: no room for \(rest); --columns chooses, --format csv prints all")
+      Talk.say(
+        "atomicstore: not enough space for \(rest); choose columns with --columns, or print all with --format csv")
     }
     line(titles.prefix(widths.count), widths, to: writer)
     line(widths.map { String(repeating: "-", count: $0) }[...], widths, to: writer)
@@ -127,7 +135,7 @@ struct RowPrinter {
     }
   }
 
-  /// Takes as many columns as find room, at their least, and lets the widest give way.
+  /// Selects as many columns as fit at their minimum width, and shrinks the widest.
   private static func fit(_ widths: inout [Int], to terminal: Int) {
     var used = 0
     var count = 0
@@ -149,7 +157,7 @@ struct RowPrinter {
   }
 
   private func line(_ cells: ArraySlice<String>, _ widths: [Int], to writer: ByteWriter) {
-    // Spaces are written before the next text only: none end a line.
+    // Spaces are written only before the next text, so that no line ends with spaces.
     var missing = 0
     for (cell, room) in zip(cells, widths) {
       var width = Self.width(cell)
@@ -160,18 +168,18 @@ struct RowPrinter {
         width = Self.width(shown)
       }
       if !shown.isEmpty {
-        writer.append(repeating: 0x20, count: missing)
+        writer.append(repeating: UInt8(ascii: " "), count: missing)
         missing = 0
         writer.append(shown)
       }
       missing += max(0, room - width) + 2
     }
-    writer.append(byte: 0x0A)
+    writer.append(byte: UInt8(ascii: "\n"))
   }
 
-  /// How many columns of a terminal a text takes: East Asian letters and pictures two, what combines none.
+  /// The number of terminal columns of a text: East Asian characters and emoji take two, combining characters none.
   private static func width(_ text: String) -> Int {
-    if text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) { return text.utf8.count }
+    if text.utf8.allSatisfy({ $0 >= UInt8(ascii: " ") && $0 < 0x7F }) { return text.utf8.count }
     return text.reduce(0) { width, character in
       guard let first = character.unicodeScalars.first else { return width }
       switch first.value {
@@ -190,7 +198,7 @@ struct RowPrinter {
   private static func shown(_ value: FetchedRow.Value) -> String { shown(text(value)) }
 
   private static func shown(_ text: String) -> String {
-    if text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) { return text }
+    if text.utf8.allSatisfy({ $0 >= UInt8(ascii: " ") && $0 < 0x7F }) { return text }
     var result = String.UnicodeScalarView()
     for scalar in text.unicodeScalars {
       let isBreak = scalar == "\n" || scalar == "\t" || scalar == "\u{2028}" || scalar == "\u{2029}"
@@ -209,7 +217,7 @@ struct RowPrinter {
     case .value(.data(let data)): return data.base64EncodedString()
     case .value(.date(let date)): return Self.date(date)
     case .value(let value):
-      // The kind stands before it.
+      // The type precedes it.
       let text = value.typedText
       return text.firstIndex(of: ":").map { String(text[text.index(after: $0)...]) } ?? text
     case .object(let id): return "\(id.entityName)/\(id.reference.map(\.description) ?? "new")"
@@ -217,7 +225,7 @@ struct RowPrinter {
     }
   }
 
-  /// As CSV stores write dates: exact, whatever the date.
+  /// As CSV stores write dates: always exact.
   private static func date(_ date: Date) -> String {
     let writer = ByteWriter()
     writer.append(dateSeconds: date.timeIntervalSinceReferenceDate)

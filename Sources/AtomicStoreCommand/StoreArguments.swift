@@ -4,38 +4,38 @@ import BuiltInStoreFormats
 import CommandSupport
 import ModelFiles
 
-/// A store to read, as the command line names it.
+/// A store to read, as specified on the command line.
 struct SourceOptions: ParsableArguments {
   @Option(
     help:
-      "The model: a model file of any kind, or a folder, application bundle or source tree in which the one that fits is found by its version hashes. A store that describes itself needs none."
+      "The model: a model file of any kind, or a directory, application bundle or source tree that is searched for the model with the store's version hashes. A self-describing store needs none."
   )
   var model: String?
-  @Option(help: "The type, where the content should not be asked.") var from: String?
+  @Option(help: "The type, if it should not be detected from the content.") var from: String?
   @Option(name: .customLong("read-option"), help: "An option of the format that is read, name=value. May be repeated.")
   var readOptions: [String] = []
 
   @Flag(
     name: .customLong("ignore-version-hashes"),
-    help: "Read a store with --model though the version hashes in its metadata are those of another model.")
+    help: "Read a store with --model even if the version hashes in its metadata are those of another model.")
   var ignoresVersionHashes = false
 
-  /// The options that the store is read with.
+  /// The options for reading the store.
   func options() throws -> StoreOptions {
     var options = try parseOptions(readOptions)
     if ignoresVersionHashes { options[PersistentStoreCoordinator.ignoreVersionHashesOption.name] = "yes" }
     return options
   }
 
-  /// The model that `--model` names; nil without the option. See ``ModelChoice``.
+  /// The model that `--model` specifies; nil without the option. See ``ModelChoice``.
   func loadModel(for store: String) throws -> ManagedObjectModel? {
     try model.map { try ModelChoice($0).model(for: store, type: from, options: options()) }
   }
 
-  /// Opens a store for reading. The coordinator must be kept for as long as the store is.
+  /// Opens a store for reading. The coordinator must be retained as long as the store is.
   ///
-  /// - Parameter checksInverses: False to open a store whose relationships contradict each other too, unless an option
-  ///   says what becomes of them.
+  /// - Parameter checksInverses: False to also open a store whose relationships contradict each other, unless an option
+  ///   specifies how to treat them.
   func open(_ path: String, checksInverses: Bool = true) throws -> (PersistentStoreCoordinator, PersistentStore) {
     let coordinator = PersistentStoreCoordinator(managedObjectModel: try loadModel(for: path), registry: Tool.registry)
     let input = try Input.path(for: path)
@@ -51,10 +51,10 @@ struct SourceOptions: ParsableArguments {
   }
 }
 
-/// Reads, and once more where the store was changed: what somebody replaces at this moment can be read then, and what
-/// was edited since it was saved is refused again, as the bad data that it is.
+/// Reads, and reads again if the store was changed: what is being replaced at this moment can be read then, and a store
+/// that was edited after it was saved is refused again, as invalid data.
 ///
-/// - Parameter isOfSource: Whether it is what is read that was changed, where something is written as well.
+/// - Parameter isOfSource: Whether it was the input that changed, if something is written as well.
 func readingTwice<Result>(
   where isOfSource: (PersistentStoreError) -> Bool = { _ in true }, _ body: () throws -> Result
 ) throws -> Result {
@@ -79,16 +79,16 @@ func parseOptions(_ pairs: [String]) throws -> StoreOptions {
       throw CommandFailure("'\(pair)' is not name=value", exitCode: 64)
     }
     let name = String(pair[..<equals])
-    guard options[name] == nil else { throw CommandFailure("the option '\(name)' is given twice", exitCode: 64) }
+    guard options[name] == nil else { throw CommandFailure("the option '\(name)' is specified twice", exitCode: 64) }
     options[name] = String(pair[pair.index(after: equals)...])
   }
   return options
 }
 
 extension ManagedObjectModel {
-  /// The entity that the command line names.
+  /// The entity that the command line specifies.
   ///
-  /// - Throws: as what is asked of a store that cannot be asked of it: exit code 64.
+  /// - Throws: A usage error: exit code 64.
   func entity(asked name: String) throws -> Entity {
     if let found = entity(named: name) { return found }
     let names = entities.map(\.name)

@@ -72,38 +72,42 @@ extension Conform.Run {
         ).findings
     }
     if isTerminal { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
-    if common.json {
-      let list = outcome.findings.map { finding in
-        JSONValue.object([
-          ("fault", .string(finding.fault)), ("text", .string(finding.text)),
-          ("caughtBy", .array(finding.caughtBy.map { .string($0) })),
-          ("missedBy", .array(finding.missedBy.map { .string($0) })),
-          ("brokenIn", .array(finding.brokenIn.map { .string($0) })),
-          ("unrelated", .array(finding.unrelated.map { .string($0) })),
-        ])
-      }
-      try Talk.put(
-        JSONValue.object([
-          ("faults", .array(list)), ("caught", .integer(outcome.caught)),
-          ("deadChecks", .array(outcome.deadChecks.map { .string($0) })),
-          ("unknownFaults", .array(outcome.unknownFaults.map { .string($0) })),
-        ]).text + "\n")
-    } else {
-      for finding in outcome.findings {
-        var line = finding.isSound ? "caught   " : "SURVIVED "
-        line += finding.fault + ": " + finding.text
-        if !finding.caughtBy.isEmpty { line += "; by " + finding.caughtBy.joined(separator: ", ") }
-        if !finding.missedBy.isEmpty { line += "; MISSED by " + finding.missedBy.joined(separator: ", ") }
-        if !finding.brokenIn.isEmpty { line += "; a crash or hang in " + finding.brokenIn.joined(separator: ", ") }
-        if !finding.unrelated.isEmpty { line += "; unrelated failures: " + finding.unrelated.joined(separator: ", ") }
-        try Talk.put(line + "\n")
-      }
-      for id in outcome.deadChecks { try Talk.put("DEAD     \(id): no fault makes it fail\n") }
-      for name in outcome.unknownFaults { try Talk.put("UNKNOWN  \(name): named by a check, and cannot be planted\n") }
-      try Talk.put(
-        "\(Talk.count(outcome.findings.count, "fault")), \(outcome.caught) caught, \(Talk.count(outcome.deadChecks.count, "dead check"))\n"
-      )
-    }
+    try common.json ? printJSON(outcome) : printText(outcome)
     if !outcome.isSuccess { throw ExitCode(1) }
+  }
+
+  private func printJSON(_ outcome: ConformanceSelfTest) throws {
+    let list = outcome.findings.map { finding in
+      JSONValue.object([
+        ("fault", .string(finding.fault)), ("text", .string(finding.text)),
+        ("caughtBy", .array(finding.caughtBy.map { .string($0) })),
+        ("missedBy", .array(finding.missedBy.map { .string($0) })),
+        ("brokenIn", .array(finding.brokenIn.map { .string($0) })),
+        ("unrelated", .array(finding.unrelated.map { .string($0) })),
+      ])
+    }
+    try Talk.put(
+      JSONValue.object([
+        ("faults", .array(list)), ("caught", .integer(outcome.caught)),
+        ("deadChecks", .array(outcome.deadChecks.map { .string($0) })),
+        ("unknownFaults", .array(outcome.unknownFaults.map { .string($0) })),
+      ]).text + "\n")
+  }
+
+  private func printText(_ outcome: ConformanceSelfTest) throws {
+    for finding in outcome.findings {
+      var line = finding.isSound ? "caught   " : "SURVIVED "
+      line += finding.fault + ": " + finding.text
+      if !finding.caughtBy.isEmpty { line += "; by " + finding.caughtBy.joined(separator: ", ") }
+      if !finding.missedBy.isEmpty { line += "; MISSED by " + finding.missedBy.joined(separator: ", ") }
+      if !finding.brokenIn.isEmpty { line += "; a crash or hang in " + finding.brokenIn.joined(separator: ", ") }
+      if !finding.unrelated.isEmpty { line += "; unrelated failures: " + finding.unrelated.joined(separator: ", ") }
+      try Talk.put(line + "\n")
+    }
+    for id in outcome.deadChecks { try Talk.put("DEAD     \(id): no fault makes it fail\n") }
+    for name in outcome.unknownFaults { try Talk.put("UNKNOWN  \(name): named by a check, and cannot be planted\n") }
+    try Talk.put(
+      "\(Talk.count(outcome.findings.count, "fault")), \(outcome.caught) caught, \(Talk.count(outcome.deadChecks.count, "dead check"))\n"
+    )
   }
 }

@@ -15,11 +15,11 @@ extension Conformance {
     ),
     (
       "CNV-09",
-      "pipes are the command’s, not the converter’s: CommandTests, “standard input and output stand for files”, compares both to the byte"
+      "pipes are the command’s, not the converter’s: CommandTests, “- stands for standard input and output”, compares both to the byte"
     ),
     (
       "CNV-12",
-      "signals are the command’s: CommandTests, “an interrupt leaves neither result nor litter”; CNV-05 kills a conversion at each of its calls"
+      "signals are the command’s: CommandTests, “an interrupt leaves neither a result nor temporary files”; CNV-05 kills a conversion at each of its calls"
     ),
     ("REG-05", "a registry is a value: a coordinator has its own, which nobody else can take a type out of"),
     ("REG-06", "a type's name is the type's own, so that one format has one name"),

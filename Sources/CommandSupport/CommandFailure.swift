@@ -1,17 +1,18 @@
+internal import ArgumentParser
 package import AtomicStoreSPI
 
-/// An error that knows its exit code, and what it says as JSON.
+/// An error with its exit code and its JSON representation.
 package protocol CommandError: Error {
   var failure: CommandFailure { get }
 }
 
-/// A failure with the exit code that belongs to it.
+/// A failure with its exit code.
 package struct CommandFailure: Error {
   package var message: String
   package var exitCode: Int32
   package var json = false
   package var details: JSONValue?
-  /// Whether a store type is unknown: it may be one of a plug-in that could not be loaded.
+  /// Whether a store type is unknown: it may be a type of a plug-in that could not be loaded.
   package var isUnknownType = false
 
   package init(_ message: String, exitCode: Int32, json: Bool = false, details: JSONValue? = nil) {
@@ -21,7 +22,7 @@ package struct CommandFailure: Error {
     self.details = details
   }
 
-  /// The failure that an error stands for.
+  /// Converts an error to a failure.
   package init(_ error: any Error, json: Bool) {
     self.json = json
     switch error {
@@ -49,6 +50,20 @@ package struct CommandFailure: Error {
     default:
       message = "\(error)"
       exitCode = 70
+    }
+  }
+
+  /// Runs a comparison, which ends with 0 if nothing differs and with 1 if something does. As 1 is taken, every error
+  /// ends with 2.
+  ///
+  /// - Parameter body: Returns whether something differs.
+  package static func comparing(json: Bool, _ body: () throws -> Bool) throws {
+    do { if try body() { throw ExitCode(1) } } catch let code as ExitCode {
+      throw code
+    } catch {
+      var failure = CommandFailure(error, json: json)
+      failure.exitCode = 2
+      throw failure
     }
   }
 

@@ -3,22 +3,23 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A signal leaves no partial output: what was staged is removed, then the command ends with 128 and the signal.
+/// Handles signals so that they leave no partial output: staged files are removed, then the command ends with 128 plus
+/// the signal's number.
 package enum Interrupt {
   private static let files = Mutex<[String]>([])
-  /// Where the handler tells of a signal.
+  /// The descriptor to which the handler reports a signal.
   nonisolated(unsafe) private static var bell: Int32 = -1  // Written once, before there is a handler that reads it.
 
-  /// Has a file removed should a signal come.
+  /// Registers a file to be removed on a signal.
   package static func remember(_ path: String) { files.withLock { $0.append(path) } }
 
   /// - Parameters:
-  ///   - listens: Whether signals end the process here. Not in a process that another one ends and that has nothing to
-  ///     tidy.
+  ///   - listens: Whether signals end this process. False for a process that another one ends and that has nothing to
+  ///     clean up.
   ///   - tidying: Called before the process ends because of a signal.
   package static func watch(listens: Bool = true, tidying: @escaping @Sendable () -> Void = {}) {
     signal(SIGPIPE, SIG_IGN)
-    // A file that grows beyond what is allowed is an error of the write then, and what was staged is removed.
+    // Exceeding the file size limit is then an error of the write, and staged files are removed.
     signal(SIGXFSZ, SIG_IGN)
     guard listens else { return }
     var ends: [Int32] = [-1, -1]
@@ -27,11 +28,11 @@ package enum Interrupt {
     bell = ends[1]
     var watched: [Int32] = []
     for number in [SIGINT, SIGTERM, SIGHUP] {
-      // What whoever started the command ignores stays ignored: `nohup` does so.
+      // A signal that the parent process ignores remains ignored, as with `nohup`.
       let before = signal(number, SIG_IGN)
       guard unsafeBitCast(before, to: Int.self) != unsafeBitCast(SIG_IGN, to: Int.self) else { continue }
       watched.append(number)
-      // A handler may do next to nothing; unlike an ignored signal it is not inherited by processes that are started.
+      // A handler may do almost nothing; unlike an ignored signal, it is not inherited by child processes.
       signal(number) { number in
         let saved = errno
         var told = UInt8(truncatingIfNeeded: number)
@@ -41,7 +42,8 @@ package enum Interrupt {
     }
     let (listener, numbers) = (ends[0], watched)
     Thread.detachNewThread {
-      // Whoever started the command from a thread that takes no signals handed that on. This one takes them.
+      // The parent may have started the command from a thread with blocked signals, which is inherited. Unblock them
+      // here.
       var mask = sigset_t()
       sigemptyset(&mask)
       for number in numbers { sigaddset(&mask, number) }

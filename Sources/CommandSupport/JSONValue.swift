@@ -2,20 +2,22 @@ package import AtomicStoreSPI
 package import Foundation
 package import StoreCodecs
 
-/// JSON with its keys in the order they were given, so that equal answers are equal bytes.
+/// JSON with keys in the given order, so that equal results are equal bytes.
 package indirect enum JSONValue: Sendable {
   case null
   case boolean(Bool)
   case integer(Int)
   case number(Double)
+  /// A number by its text, which is JSON as it is: of any precision.
+  case exactNumber(String)
   case string(String)
   case array([JSONValue])
   case object([(String, JSONValue)])
 
-  /// Indented text, each member on a line of its own.
+  /// Indented text, with each member on a separate line.
   package var text: String { collected { write(to: $0, indent: 0) } }
 
-  /// All on one line.
+  /// Text on one line.
   package var line: String { collected { write(to: $0, indent: nil) } }
 
   private func collected(_ body: (ByteWriter) -> Void) -> String {
@@ -24,26 +26,27 @@ package indirect enum JSONValue: Sendable {
     return String(decoding: writer.takeBytes(), as: UTF8.self)
   }
 
-  /// - Parameter indent: How deep the value stands; nil for all on one line.
+  /// - Parameter indent: The depth of the value; nil for one line.
   package func write(to writer: ByteWriter, indent: Int?) {
     switch self {
     case .null: writer.append("null")
     case .boolean(let flag): writer.append(flag ? "true" as StaticString : "false")
     case .integer(let number): writer.append(integer: Int64(number))
-    // JSON has no word for those that are not finite: as strings.
+    // JSON cannot represent numbers that are not finite: write them as strings.
     case .number(let number):
       number.isFinite ? writer.append(number.description) : Self.quote(number.description, to: writer)
+    case .exactNumber(let text): writer.append(text)
     case .string(let string): Self.quote(string, to: writer)
     case .array(let values):
-      writer.append(byte: 0x5B)
+      writer.append(byte: UInt8(ascii: "["))
       for (index, value) in values.enumerated() {
         Self.begin(index, to: writer, indent: indent)
         value.write(to: writer, indent: indent.map { $0 + 1 })
       }
       Self.end(values.isEmpty, to: writer, indent: indent)
-      writer.append(byte: 0x5D)
+      writer.append(byte: UInt8(ascii: "]"))
     case .object(let members):
-      writer.append(byte: 0x7B)
+      writer.append(byte: UInt8(ascii: "{"))
       for (index, member) in members.enumerated() {
         Self.begin(index, to: writer, indent: indent)
         Self.quote(member.0, to: writer)
@@ -51,33 +54,33 @@ package indirect enum JSONValue: Sendable {
         member.1.write(to: writer, indent: indent.map { $0 + 1 })
       }
       Self.end(members.isEmpty, to: writer, indent: indent)
-      writer.append(byte: 0x7D)
+      writer.append(byte: UInt8(ascii: "}"))
     }
   }
 
-  /// What stands before a member of an array or an object.
+  /// Writes what precedes a member of an array or an object.
   package static func begin(_ index: Int, to writer: ByteWriter, indent: Int?) {
-    if index > 0 { writer.append(byte: 0x2C) }
+    if index > 0 { writer.append(byte: UInt8(ascii: ",")) }
     guard let indent else { return }
-    writer.append(byte: 0x0A)
-    writer.append(repeating: 0x20, count: 2 * (indent + 1))
+    writer.append(byte: UInt8(ascii: "\n"))
+    writer.append(repeating: UInt8(ascii: " "), count: 2 * (indent + 1))
   }
 
-  /// What stands after the last member.
+  /// Writes what follows the last member.
   package static func end(_ isEmpty: Bool, to writer: ByteWriter, indent: Int?) {
     guard let indent, !isEmpty else { return }
-    writer.append(byte: 0x0A)
-    writer.append(repeating: 0x20, count: 2 * indent)
+    writer.append(byte: UInt8(ascii: "\n"))
+    writer.append(repeating: UInt8(ascii: " "), count: 2 * indent)
   }
 
-  /// A date as a string: ISO 8601, or `@` and the seconds since 2001 where that would not give it back to the bit.
+  /// A date as a string: ISO 8601, or `@` and the seconds since 2001 if ISO 8601 would not represent it to the bit.
   package static func date(_ date: Date) -> JSONValue {
     let writer = ByteWriter()
     writer.append(dateSeconds: date.timeIntervalSinceReferenceDate)
     return .string(String(decoding: writer.takeBytes(), as: UTF8.self))
   }
 
-  /// The text in quotes, with what JSON cannot have escaped, what breaks lines elsewhere, and what a terminal obeys.
+  /// Writes the text in quotes, escaping what JSON requires, other line separators, and terminal control characters.
   package static func quote(_ string: String, to writer: ByteWriter) {
     var string = string
     writer.append(byte: UInt8(ascii: "\""))
@@ -120,7 +123,7 @@ package indirect enum JSONValue: Sendable {
     writer.append(byte: UInt8(ascii: "\""))
   }
 
-  /// The value with each text in it changed, but for the keys.
+  /// The value with each string in it changed, except keys.
   package func mapStrings(_ change: (String) -> String) -> JSONValue {
     switch self {
     case .string(let text): .string(change(text))

@@ -2,7 +2,7 @@ package import ArgumentParser
 import Foundation
 
 extension ParsableCommand {
-  /// Runs the command with the program's arguments, and ends the program where it fails.
+  /// Runs the command with the program's arguments, and exits the program if it fails.
   ///
   /// - Parameter completingHelp: Called with a help text before it is printed.
   package static func runAsProgram(completingHelp: (String) -> String = { $0 }) {
@@ -28,7 +28,7 @@ extension ParsableCommand {
     Foundation.exit(failure.exitCode)
   }
 
-  /// Help and version, which go to standard output, and usage errors, which exit with 64.
+  /// Prints help and version to standard output, and exits with 64 for usage errors.
   private static func end(withParserError error: any Error, _ completingHelp: (String) -> String) -> Never {
     let code = exitCode(for: error).rawValue
     var text = fullMessage(for: error)
@@ -52,7 +52,7 @@ extension ParsableCommand {
 }
 
 extension ParsableCommand {
-  /// Runs what may fail and gives the failure its exit code.
+  /// Runs `body` and exits with the exit code of its failure.
   package func guarded(_ common: CommonOptions, _ body: () throws -> Void) throws {
     try guarded(json: common.json) {
       try Tool.load(common.plugins, searches: !common.ignoresInstalledPlugins)

@@ -1,22 +1,22 @@
 import Foundation
 import Glibc
 
-/// Where plug-ins are looked for that are not named on the command line, and which of them may be loaded.
+/// Searches for plug-ins that are not specified on the command line, and decides which of them may be loaded.
 ///
-/// A plug-in's code runs as soon as it is loaded, with the rights of the user. So a path that depends on the current
-/// directory, and a directory or file that another user could have written, are left out.
+/// A plug-in's code runs as soon as it is loaded, with the permissions of the user. So paths that depend on the current
+/// directory, and directories or files that another user could have written, are refused.
 package struct PluginSearch {
-  /// A plug-in, or a place for plug-ins, that was left out.
+  /// A plug-in, or a directory for plug-ins, that was refused.
   package struct Refusal {
     package var from: String
     package var reason: String
   }
 
   private(set) var files: [String] = []
-  /// What was left out, and why.
+  /// What was refused, and why.
   private(set) var refusals: [Refusal] = []
 
-  /// - Parameter user: Who runs the command.
+  /// - Parameter user: The user who runs the command.
   init(_ environment: [String: String] = ProcessInfo.processInfo.environment, user: uid_t = geteuid()) {
     for path in (environment["ATOMICSTORE_PLUGIN_PATH"] ?? "").split(separator: ":").map(String.init) {
       look(in: path, of: "ATOMICSTORE_PLUGIN_PATH", user)
@@ -27,7 +27,7 @@ package struct PluginSearch {
       if given.hasPrefix("/") {
         (data, variable) = (given, "XDG_DATA_HOME")
       } else {
-        // As the XDG specification has it; the default applies.
+        // According to the XDG specification, a relative path is ignored and the default applies.
         refuse(given, "XDG_DATA_HOME is a relative path and is ignored")
       }
     }
@@ -35,7 +35,7 @@ package struct PluginSearch {
   }
 
   private mutating func look(in path: String, of variable: String, _ user: uid_t) {
-    guard path.hasPrefix("/") else { return refuse(path, "\(variable) has a relative path, which is ignored") }
+    guard path.hasPrefix("/") else { return refuse(path, "\(variable) contains a relative path, which is ignored") }
     var isDirectory: ObjCBool = false
     guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else { return }
     guard isDirectory.boolValue else {
@@ -51,7 +51,7 @@ package struct PluginSearch {
   /// Whether only the user and root can have written a directory or file.
   private mutating func isSafe(_ path: String, _ user: uid_t) -> Bool {
     var status = stat()
-    // What cannot be looked at is for the loader, which says why.
+    // If it cannot be inspected, the loader reports the reason.
     guard stat(path, &status) == 0 else { return true }
     if status.st_uid != 0, status.st_uid != user {
       refuse(path, "it belongs to another user (\(status.st_uid)), whose code would run; it is not loaded")

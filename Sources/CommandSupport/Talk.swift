@@ -5,12 +5,12 @@ import Glibc
 package import StoreCodecs
 import Synchronization
 
-/// Talk for people, on standard error; data goes to standard output.
+/// Messages for the user, on standard error; data goes to standard output.
 package enum Talk {
   package static func say(_ text: String) {
-    // Names and values from a store are in messages, and messages go to a terminal, now or when a log is read.
+    // Messages contain names and values from a store, and may reach a terminal now or when a log is read.
     var text = TerminalText.escaped(text) + "\n"
-    // Nobody is left to tell that nobody can be told.
+    // If standard error cannot be written, there is no way to report it.
     _ = text.withUTF8 { Descriptor.write(UnsafeRawBufferPointer($0), to: STDERR_FILENO) }
   }
 
@@ -28,13 +28,13 @@ package enum Talk {
     }
   }
 
-  /// What the user knows the command's own files by.
+  /// The names under which the user knows the command's own files.
   private static let names = Mutex<[(path: String, name: String)]>([])
 
-  /// Makes messages say `name` instead of the path of a file of the command's own.
+  /// Makes messages show `name` instead of the path of one of the command's own files.
   package static func show(_ path: String, as name: String) { names.withLock { $0.append((path, name)) } }
 
-  /// A text with what the user knows in place of the command's own files.
+  /// Replaces the paths of the command's own files in a text by the names that the user knows.
   package static func shown(_ text: String) -> String {
     names.withLock { $0.reduce(text) { $0.replacingOccurrences(of: $1.path, with: $1.name) } }
   }
@@ -42,7 +42,7 @@ package enum Talk {
   /// A number with its noun: `1 fault`, `2 faults`.
   package static func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
 
-  /// How many characters a line of standard output has; nil where it is no terminal.
+  /// The width of standard output in characters; nil if it is not a terminal.
   package static var terminalWidth: Int? {
     guard isatty(STDOUT_FILENO) == 1 else { return nil }
     var size = winsize()
@@ -50,12 +50,12 @@ package enum Talk {
     return Int(size.ws_col)
   }
 
-  /// Data, on standard output. A reader that has gone ends the command quietly.
+  /// Writes data to standard output. If the reader has closed it, the command ends quietly.
   package static func put(_ text: String) throws { try stream { $0.append(text) } }
 
-  /// Data that comes bit by bit, a mebibyte of it in memory at a time.
+  /// Writes data piece by piece, with about a mebibyte at a time in memory.
   package static func stream(_ body: (ByteWriter) throws -> Void) throws {
-    // On a pipe or in a file data is exact.
+    // On a pipe or in a file, data is written unchanged.
     let filter = isatty(STDOUT_FILENO) == 1 ? TerminalFilter() : nil
     let writer = ByteWriter { bytes throws(PersistentStoreError) in
       let error =
@@ -79,11 +79,11 @@ package enum Talk {
   }
 }
 
-/// The system's reads and writes, and its own words for what went wrong.
+/// The system's reads and writes, and its error messages.
 package enum Descriptor {
-  /// Writes all of it.
+  /// Writes all bytes.
   ///
-  /// - Returns: 0, or the number of the error.
+  /// - Returns: 0, or the error number.
   package static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32 {
     var rest = bytes
     while let base = rest.baseAddress, !rest.isEmpty {
@@ -91,7 +91,7 @@ package enum Descriptor {
       if done >= 0 {
         rest = UnsafeRawBufferPointer(rebasing: rest[done...])
       } else if errno == EAGAIN {
-        // Somebody who shares the terminal or the pipe made it so.
+        // Another process that shares the terminal or pipe has made it non-blocking.
         var room = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         poll(&room, 1, -1)
       } else if errno != EINTR {
@@ -101,9 +101,9 @@ package enum Descriptor {
     return 0
   }
 
-  /// Reads a part; none at the end.
+  /// Reads some bytes; none at the end.
   ///
-  /// - Returns: How many bytes, or the number of the error, negative.
+  /// - Returns: The number of bytes, or the negative error number.
   package static func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Int {
     while true {
       let got = Glibc.read(descriptor, buffer.baseAddress, buffer.count)

@@ -1,22 +1,22 @@
 import Foundation
 import StoreCodecs
 
-/// What a terminal obeys rather than shows: control characters, and those that change the direction of a text, so that
-/// it reads as something else. They are shown as `\u001b`.
+/// Characters that a terminal interprets rather than displays: control characters, and those that change the text
+/// direction, so that it reads differently. They are shown as `\u001b`.
 package enum TerminalText {
-  /// Whether a scalar must not reach a terminal. A line feed and a tab may: what prints lines writes them itself.
+  /// Whether a scalar must not reach a terminal. Line feed and tab are allowed.
   package static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar {
     case "\t", "\n": false
     // Control characters: those of ASCII, and the second set with delete before it.
     case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}": true
-    // Arabic letter mark, marks of direction, embeddings and overrides, isolates.
+    // Arabic letter mark, directional marks, embeddings, overrides and isolates.
     case "\u{61C}", "\u{200E}", "\u{200F}", "\u{202A}"..."\u{202E}", "\u{2066}"..."\u{2069}": true
     default: false
     }
   }
 
-  /// The text with what is unsafe as `\u001b`.
+  /// The text with unsafe characters as `\u001b`.
   package static func escaped(_ text: String) -> String {
     guard text.unicodeScalars.contains(where: isUnsafe) else { return text }
     var result = String.UnicodeScalarView()
@@ -31,18 +31,18 @@ package enum TerminalText {
     return String(result)
   }
 
-  /// Whether a byte may be the first of a scalar that is unsafe or breaks lines.
+  /// Whether a byte may begin a scalar that is unsafe or a line separator.
   @inline(__always) static func mayBeginEscape(_ byte: UInt8) -> Bool {
     byte < UInt8(ascii: " ") || byte == delete || byte == leadOfC1 || byte == leadOfArabicMark
       || byte == leadOfDirections
   }
   private static let delete = UInt8(ascii: "\u{7F}")
-  /// The first bytes, in UTF-8, of the scalars beyond ASCII that are unsafe.
+  /// The first UTF-8 bytes of unsafe scalars beyond ASCII.
   private static let leadOfC1: UInt8 = 0xC2
   private static let leadOfArabicMark: UInt8 = 0xD8
   private static let leadOfDirections: UInt8 = 0xE2
 
-  /// The scalar that begins at a byte, and its length; nil and 1 where there is none.
+  /// The scalar that begins at a byte, and its length; nil and 1 if there is none.
   static func scalar(_ bytes: UnsafeBufferPointer<UInt8>, at place: Int) -> (Unicode.Scalar?, Int) {
     let first = bytes[place]
     if first < 0x80 { return (Unicode.Scalar(first), 1) }
@@ -55,9 +55,9 @@ package enum TerminalText {
   }
 }
 
-/// Escapes what goes to a terminal in pieces: what is unsafe, and bytes that are not UTF-8.
+/// Escapes what is written to a terminal in pieces: unsafe characters, and bytes that are not UTF-8.
 final class TerminalFilter {
-  /// The bytes of a scalar that the last piece ended in.
+  /// The bytes of an incomplete scalar at the end of the last piece.
   private var rest: [UInt8] = []
 
   func filtered(_ piece: UnsafeRawBufferPointer) -> [UInt8] {
@@ -88,13 +88,13 @@ final class TerminalFilter {
     return result
   }
 
-  /// What was kept back, which nothing completes any more.
+  /// Returns the bytes that were held back, which are incomplete.
   func finish() -> [UInt8] {
     defer { rest = [] }
     return rest.flatMap { "\\x\(String($0, radix: 16))".utf8 }
   }
 
-  /// Whether the scalar that begins at a byte may go on in the next piece.
+  /// Whether the scalar that begins at a byte may continue in the next piece.
   private func isCut(_ bytes: UnsafeBufferPointer<UInt8>, _ place: Int) -> Bool {
     let first = bytes[place]
     let length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : first >= 0xC2 ? 2 : 1

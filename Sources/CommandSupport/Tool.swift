@@ -2,25 +2,24 @@ package import AtomicStoreSPI
 import BuiltInStoreFormats
 package import Synchronization
 
-/// The store types that the command knows: the kit's, those compiled in, those of plug-ins.
+/// The store types that the command supports: the kit's, those compiled in, and those of plug-ins.
 package enum Tool {
   private struct State {
     var registry = StoreRegistry.builtIn
-    /// Where each type came from that is not the kit's.
+    /// The origin of each type that is not the kit's.
     var origins: [String: String] = [:]
     var refusals: [PluginSearch.Refusal] = []
     var hasLooked = false
     var asked: [String] = []
   }
   private static let state = Mutex(State())
-  /// Whether plug-ins that were left out are reported. The processes of a conformance run would do so hundreds of
-  /// times.
+  /// Whether plug-ins that were refused are reported. The processes of a conformance run would do so hundreds of times.
   package static let reportsRefusals = Atomic(true)
 
   package static var registry: StoreRegistry { state.withLock { $0.registry } }
   package static var refusals: [PluginSearch.Refusal] { state.withLock { $0.refusals } }
   package static func origin(of type: String) -> String? { state.withLock { $0.origins[type] } }
-  /// What takes the same plug-ins again, for a command line.
+  /// The command-line arguments that load the same plug-ins again.
   package static var pluginArguments: String { state.withLock { $0.asked.map { " --plugin \($0)" }.joined() } }
 
   package static func add(_ type: any AtomicStore.Type, from origin: String) {
@@ -44,10 +43,10 @@ package enum Tool {
     registry.storeTypes.first { $0 != name && $0.lowercased() == name.lowercased() }
   }
 
-  /// Loads plug-ins: those asked for, which must be good, and those of the search path and the user's directory, which
-  /// are left out where they are not.
+  /// Loads plug-ins: those specified, for which an error is reported, and those of the search path and the user's
+  /// directory, which are ignored if they are invalid.
   ///
-  /// - Parameter searches: Whether the search path and the user's directory are looked at.
+  /// - Parameter searches: Whether the search path and the user's directory are searched.
   package static func load(_ paths: [String], searches: Bool = true) throws {
     if searches, isFirstSearch() { search() }
     try loadAsked(paths)
@@ -82,13 +81,14 @@ package enum Tool {
       let plugin = try StorePlugin(loading: path)
       for type in plugin.types {
         if let near = nearName(of: type.storeType, in: registry) {
-          throw CommandFailure("\(path): its type '\(type.storeType)' differs from '\(near)' in case only", exitCode: 65)
+          throw CommandFailure(
+            "\(path): its type '\(type.storeType)' differs from '\(near)' in case only", exitCode: 65)
         }
-        // The same one may stand in the folder as well.
+        // The same plug-in may also be in the directory.
         if let known = try? registry.storeType(named: type.storeType) {
           if ObjectIdentifier(known) == ObjectIdentifier(type) { continue }
           throw CommandFailure(
-            "\(path): its type '\(type.storeType)' is taken by \(String(reflecting: known)): a plug-in shadows no other format",
+            "\(path): its type '\(type.storeType)' is already used by \(String(reflecting: known)): a plug-in cannot replace another format",
             exitCode: 65)
         }
         add(type, from: path)

@@ -2,9 +2,9 @@ import AtomicStoreSPI
 import FoundationEssentials
 import StoreCodecs
 
-/// Predicates and expressions of an archive as the text that they are parsed from; nil for what has no such text.
+/// Converts archived predicates and expressions to the text that they are parsed from; nil if there is no such text.
 struct ArchivedPredicateText {
-  /// Objects may be shared: what they unfold to is counted over a whole model.
+  /// Objects may be shared: the size of what they expand to is limited over a whole model.
   private var nodesLeft: Int
   private static let maximumDepth = 64
   private static let maximumLength = 65_536
@@ -30,7 +30,7 @@ struct ArchivedPredicateText {
     }
   }
 
-  /// Joined, as long as it is not too long already: shared parts can grow without bound.
+  /// Joins the parts, unless the result is too long: shared parts can multiply.
   private func joined(_ parts: [String], _ separator: String) -> String? {
     guard parts.reduce(0, { $0 + $1.utf8.count }) <= Self.maximumLength else { return nil }
     return parts.joined(separator: separator)
@@ -134,7 +134,7 @@ struct ArchivedPredicateText {
     let signs = ["add:to:": "+", "from:subtract:": "-", "multiply:by:": "*", "divide:by:": "/", "raise:toPower:": "**"]
     if let sign = signs[selector], arguments.count == 2 { return joined(arguments, " \(sign) ") }
     let list = joined(arguments, ", ") ?? ""
-    // A function of the system's own; others are methods of an operand.
+    // A built-in function; others are methods of an operand.
     guard let operand else { return "\(selector)(\(list))" }
     if operand.className == "NSConstantValueExpression", try operand["NSConstantValueClassName"] != nil {
       return "\(selector)(\(list))"

@@ -3,14 +3,14 @@ import FoundationEssentials
 import StoreCodecs
 
 extension CompiledModelReader {
-  /// What compiled models say of every property.
+  /// What compiled models store for every property.
   struct PropertyFlags {
     var isOptional: Bool
     var isTransient: Bool
     var isOrdered: Bool
     var extras: [ModelExtra] = []
 
-    /// From the bits of `_P`; compilers of old wrote keys of their own instead.
+    /// Reads the bits of `_P`; old compilers wrote separate keys instead.
     init(_ object: KeyedArchive.Value) throws(PersistentStoreError) {
       guard let bits = try object.integer("_P") else {
         isOptional = try object.boolean("NSIsOptional")
@@ -42,7 +42,7 @@ extension CompiledModelReader {
       return .fetchedProperty(try fetchedProperty(object, name, of: entity))
     }
     throw fail(
-      "there is no property of the class \(classes.first ?? "none")", .notSupported, entity: entity, property: name)
+      "unknown property class \(classes.first ?? "none")", .notSupported, entity: entity, property: name)
   }
 
   private func renaming(_ object: KeyedArchive.Value, _ name: String) throws(PersistentStoreError) -> String? {
@@ -62,7 +62,7 @@ extension CompiledModelReader {
     attribute.isTransient = flags.isTransient
     attribute.isIndexed = try object.boolean("NSIsIndexed")
     attribute.valueTransformerName = try object.string("NSValueTransformerName")
-    // Of other types the class follows from the type.
+    // For other types, the class follows from the type.
     if attribute.type == .transformable {
       attribute.attributeValueClassName = try object.string("NSAttributeValueClassName")
     }
@@ -73,11 +73,13 @@ extension CompiledModelReader {
     let storage = try object.integer("NSFlagsKey") ?? 0
     attribute.allowsExternalBinaryDataStorage = storage & 4 != 0
     if storage & 16 != 0 { attribute.extras.append(.attribute(name: "preserveAfterDeletion", value: "YES")) }
-    if storage & ~20 != 0 { warn("\(entity).\(name) has flags that are not known (\(storage)); they are left out") }
+    if storage & ~20 != 0 { warn("\(entity).\(name) has unknown flags (\(storage)); they are ignored") }
     if object.classNames.contains("NSDerivedAttributeDescription") {
       guard let archived = try object["NSDerivationExpression"], let expression = try predicates.expression(archived)
       else {
-        throw fail("the expression of the derived attribute has no text", .notSupported, entity: entity, property: name)
+        throw fail(
+          "the expression of the derived attribute cannot be converted to text", .notSupported, entity: entity,
+          property: name)
       }
       attribute.derivationExpression = expression
       if let condition = try object["NSFilteringPredicate"], let text = try predicates.predicate(condition) {
@@ -99,10 +101,9 @@ extension CompiledModelReader {
     ]
     if let type = types.first(where: { Int($0.versionHashNumber) == number }) { return type }
     guard number == Int(AttributeType.composite("").versionHashNumber) else {
-      throw fail("there is no attribute type of the number \(number)", .notSupported, entity: entity, property: name)
+      throw fail("unknown attribute type number \(number)", .notSupported, entity: entity, property: name)
     }
-    // No compiled model with one was at hand: its parts are taken from the list of attributes that it has under any
-    // key.
+    // No compiled model with a composite was available: its parts are taken from the list of attributes under any key.
     for key in object.keys {
       guard let list = try object[key], list.classNames.contains("NSArray") else { continue }
       let parts = try list.elements()
@@ -114,10 +115,10 @@ extension CompiledModelReader {
         attributes.append(try attribute(part, try part.requiredString("NSPropertyName"), of: composite))
       }
       composites.append(CompositeDescription(name: composite, attributes: attributes))
-      warn("\(entity).\(name) is composite: how compiled models hold its parts is not verified")
+      warn("\(entity).\(name) is composite: the representation of its parts in compiled models is not verified")
       return .composite(composite)
     }
-    throw fail("the parts of the composite attribute are not found", .notSupported, entity: entity, property: name)
+    throw fail("the parts of the composite attribute were not found", .notSupported, entity: entity, property: name)
   }
 
   private mutating func readDefault(
@@ -127,9 +128,9 @@ extension CompiledModelReader {
     if let stored = Self.value(value, attribute.type) {
       attribute.defaultValue = stored
     } else {
-      // An object of the application's own class stays what it is: it is not made here.
+      // An object of the application's own class is not instantiated.
       let what = value.className.map { "an object of the class \($0)" } ?? "not of its type"
-      warn("the default of \(entity).\(attribute.name) is \(what); it is left out")
+      warn("the default of \(entity).\(attribute.name) is \(what); it is ignored")
     }
   }
 
@@ -156,14 +157,14 @@ extension CompiledModelReader {
 
   // MARK: Validation
 
-  /// Bounds are compiled to comparisons of the value, or of its length, with a constant.
+  /// Reads bounds, which are compiled to comparisons of the value, or of its length, with a constant.
   private mutating func readValidation(
     _ object: KeyedArchive.Value, _ entity: String, _ attribute: inout AttributeDescription
   ) throws(PersistentStoreError) {
     for condition in try object.list("NSValidationPredicates") ?? [] {
       guard try !readBound(condition, &attribute) else { continue }
-      let text = try predicates.predicate(condition) ?? "of another kind"
-      warn("the validation rule of \(entity).\(attribute.name) is not a bound (\(text)); it is left out")
+      let text = try predicates.predicate(condition) ?? "of another type"
+      warn("the validation rule of \(entity).\(attribute.name) is not a bound (\(text)); it is ignored")
     }
   }
 
@@ -215,7 +216,7 @@ extension CompiledModelReader {
     let rules: [Int: DeleteRule] = [0: .noAction, 1: .nullify, 2: .cascade, 3: .deny]
     let number = try object.integer("NSDeleteRule") ?? 1
     guard let rule = rules[number] else {
-      throw fail("there is no delete rule of the number \(number)", .notSupported, entity: entity, property: name)
+      throw fail("unknown delete rule number \(number)", .notSupported, entity: entity, property: name)
     }
     relationship.deleteRule = rule
     return relationship
@@ -239,8 +240,8 @@ extension CompiledModelReader {
 }
 
 extension RelationshipDescription {
-  /// Takes the bounds as an archive has them. Those that are none (-1, or more than 32 bits) count in version hashes as
-  /// they are: they stay beside.
+  /// Takes the bounds from an archive. Values that are not bounds (-1, or more than 32 bits) are part of version
+  /// hashes: they are stored separately.
   mutating func setBounds(least: Int, most: Int) {
     if (0...Int(Int32.max)).contains(most) {
       maximumCount = most

@@ -1,17 +1,17 @@
 import AtomicStoreSPI
 import StoreCodecs
 
-/// Reads a compiled model: the archive of an `NSManagedObjectModel`, as `.mom` files have it and SQLite stores cache
-/// it.
+/// Reads a compiled model: the archive of an `NSManagedObjectModel`, as in `.mom` files and in the model cache of
+/// SQLite stores.
 ///
-/// What a model file cannot say is left out with a warning that names it; what is not understood is an error, since a
-/// model that lacks a part would be another model.
+/// What a model file cannot express is omitted with a warning that names it. What is not understood is an error, since
+/// a model without it would be a different model.
 struct CompiledModelReader {
   let file: String
   private(set) var warnings: [ModelFileWarning] = []
   var predicates = ArchivedPredicateText()
   var composites: [CompositeDescription] = []
-  /// Each property belongs to one entity: one that is shared would be copied as often.
+  /// Each property belongs to one entity; a shared one would be copied for each reference.
   private var seen: Set<Int> = []
 
   init(file: String) { self.file = file }
@@ -59,10 +59,10 @@ struct CompiledModelReader {
     return model
   }
 
-  /// - Throws: `.malformed` for an object that was read already.
+  /// - Throws: `.malformed` for an object that was already read.
   mutating func claim(_ object: KeyedArchive.Value, _ what: String) throws(PersistentStoreError) {
     guard let index = object.index, seen.insert(index).inserted else {
-      throw object.malformed("\(what) occurs twice, or is not an object of its own")
+      throw object.malformed("\(what) occurs twice, or is not an object")
     }
   }
 
@@ -87,7 +87,7 @@ struct CompiledModelReader {
     entity.compoundIndexes = try nameLists(object, "NSCompoundIndexes")
     for index in try indexes(object) { entity.fetchIndexes.append(try fetchIndex(index, of: name)) }
     for (_, property) in try object.dictionary("NSProperties") ?? [] {
-      // In flattened models inherited properties stand for those of the super-entity.
+      // In flattened models, inherited properties repeat those of the super-entity.
       if property.className == "_NSPropertyDescriptionProxy" { continue }
       try claim(property, "a property")
       entity.properties.append(try self.property(property, of: name))
@@ -100,7 +100,7 @@ struct CompiledModelReader {
     return EntityNesting.Found(entity: entity, parent: parent)
   }
 
-  /// As Xcode lists them: attributes, relationships, fetched properties, each by name.
+  /// The order in which Xcode lists them: attributes, relationships, fetched properties, each by name.
   static func rank(_ property: PropertyDescription) -> (Int, ScalarString) {
     let kind =
       switch property {
@@ -111,7 +111,7 @@ struct CompiledModelReader {
     return (kind, ScalarString(property.name))
   }
 
-  /// Drops properties that an entity has from its super-entity and lists once more as they are.
+  /// Removes the properties of an entity that repeat inherited ones unchanged.
   private func removeInherited(_ found: inout [EntityNesting.Found]) {
     var indexByName: [ScalarString: Int] = [:]
     for (index, entry) in found.enumerated() { indexByName[ScalarString(entry.entity.name)] = index }
@@ -120,7 +120,7 @@ struct CompiledModelReader {
     }
     for index in found.indices {
       var above = found[index].parent.flatMap { indexByName[ScalarString($0)] }
-      // Parents may lead in a circle, which is found later.
+      // Parents may form a cycle, which is detected later.
       for _ in 0..<ModelDescription.maximumInheritanceDepth {
         guard let parent = above else { break }
         found[index].entity.properties.removeAll { own[parent][ScalarString($0.name)] == $0 }
@@ -129,14 +129,14 @@ struct CompiledModelReader {
     }
   }
 
-  /// Entries by key. What is no text in the archive has none in a model file.
+  /// The entries by key. Only string values can be in a model file.
   mutating func userInfo(_ object: KeyedArchive.Value, owner: String) throws(PersistentStoreError) -> [UserInfoEntry] {
     var result: [UserInfoEntry] = []
     for (key, value) in try object.dictionary("NSUserInfo") ?? [] {
       if let text = value.stringValue ?? value.integerValue.map(String.init) {
         result.append(UserInfoEntry(key: key, value: text))
       } else {
-        warn("the user info '\(key)' of \(owner) is not a text; it is left out")
+        warn("the user info '\(key)' of \(owner) is not a string; it is ignored")
       }
     }
     return result.sorted { ScalarString($0.key) < ScalarString($1.key) }
@@ -159,7 +159,7 @@ struct CompiledModelReader {
 
   // MARK: Indexes
 
-  /// An array, or a dictionary by name.
+  /// Reads an array, or a dictionary by name.
   private func indexes(_ object: KeyedArchive.Value) throws(PersistentStoreError) -> [KeyedArchive.Value] {
     guard let list = try object["NSFetchIndexDescriptions"] else { return [] }
     if list.classNames.contains("NSDictionary") { return try list.entries().map(\.value) }
@@ -172,7 +172,7 @@ struct CompiledModelReader {
     var index = FetchIndexDescription(name: try object.requiredString("NSIndexName"), elements: [])
     for item in try object.list("NSIndexElements") ?? [] {
       let name = try item.string("NSPropertyName")
-      if name == nil { warn("an element of the index '\(index.name)' of \(owner) is an expression; it is left out") }
+      if name == nil { warn("an element of the index '\(index.name)' of \(owner) is an expression; it is ignored") }
       guard let name else { continue }
       index.elements.append(
         .init(
@@ -182,7 +182,7 @@ struct CompiledModelReader {
     if let condition = try object["NSPartialIndexPredicate"] {
       index.partialIndexPredicate = try predicates.predicate(condition)
       if index.partialIndexPredicate == nil {
-        warn("the predicate of the index '\(index.name)' of \(owner) has no text; it is left out")
+        warn("the predicate of the index '\(index.name)' of \(owner) cannot be converted to text; it is ignored")
       }
     }
     return index
@@ -199,7 +199,7 @@ struct CompiledModelReader {
     if let condition = try object["NSPredicate"] {
       request.predicateString = try predicates.predicate(condition)
       if request.predicateString == nil {
-        warn("the predicate of the fetch request '\(name)' has no text; it is left out")
+        warn("the predicate of the fetch request '\(name)' cannot be converted to text; it is ignored")
       }
     }
     if let limit = try object.integer("NSFetchLimit"), limit > 0 { request.fetchLimit = limit }

@@ -1,14 +1,14 @@
 import AtomicStoreSPI
 
-/// Entities as archives have them, each with its parent's name, put below their parents.
+/// Nests entities of an archive, each with its parent's name, below their parents.
 enum EntityNesting {
   struct Found {
     var entity: EntityDescription
     var parent: String?
   }
 
-  /// - Throws: `.invalidModel` for parents that do not exist or lead in a circle and for two entities of one name,
-  ///   `.limitExceeded` for more than ``ModelDescription/maximumInheritanceDepth`` above each other.
+  /// - Throws: `.invalidModel` for parents that do not exist or form a cycle, and for two entities with the same name;
+  ///   `.limitExceeded` for more than ``ModelDescription/maximumInheritanceDepth`` levels.
   static func nested(_ entities: [Found], file: String) throws(PersistentStoreError) -> [EntityDescription] {
     var found = entities.sorted { ScalarString($0.entity.name) < ScalarString($1.entity.name) }
     func fail(_ text: String, _ index: Int, _ code: PersistentStoreError.Code = .invalidModel) -> PersistentStoreError {
@@ -39,7 +39,7 @@ enum EntityNesting {
       next += 1
       guard depth <= ModelDescription.maximumInheritanceDepth else {
         throw fail(
-          "more than \(ModelDescription.maximumInheritanceDepth) parent entities above each other", index,
+          "more than \(ModelDescription.maximumInheritanceDepth) levels of parent entities", index,
           .limitExceeded)
       }
       order += children[index].map { ($0, depth + 1) }
@@ -48,10 +48,10 @@ enum EntityNesting {
       let reached = Set(order.map(\.index))
       let lost = found.indices.filter { !reached.contains($0) }
       throw fail(
-        "the parents of \(lost.prefix(10).map { found[$0].entity.name }.joined(separator: ", ")) lead in a circle",
+        "the parents of \(lost.prefix(10).map { found[$0].entity.name }.joined(separator: ", ")) form a cycle",
         lost[0])
     }
-    // From the leaves up: a parent takes its sub-entities when they have theirs.
+    // From the leaves up: a parent takes its sub-entities once they have theirs.
     for (index, _) in order.reversed() { found[index].entity.subentities = children[index].map { found[$0].entity } }
     return roots.map { found[$0].entity }
   }

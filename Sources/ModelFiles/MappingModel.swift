@@ -2,34 +2,34 @@ public import AtomicStoreSPI
 import FoundationEssentials
 import StoreCodecs
 
-/// A mapping model: how the entities of one version of a model become those of another. Read to be shown; nothing
-/// migrates by it here.
+/// A mapping model: how the entities of one version of a model become those of another. It can be displayed only; there
+/// is no migration.
 public struct MappingModel: Sendable {
-  /// How one property of the destination is computed.
+  /// The mapping of one property of the destination.
   public struct PropertyMapping: Sendable, Equatable {
     /// The property of the destination.
     public var name: String
-    /// What its value is computed from; nil for nothing.
+    /// The expression for its value; nil if there is none.
     public var expression: String?
   }
 
-  /// How the objects of one entity become those of another.
+  /// The mapping of objects of one entity to those of another.
   public struct EntityMapping: Sendable, Equatable {
     /// The name of the mapping, such as `PersonToPerson`.
     public var name: String
     /// `custom`, `add`, `remove`, `copy` or `transform`.
     public var kind: String
-    /// The entity that is read; nil where the mapping adds objects.
+    /// The source entity; nil if the mapping adds objects.
     public var sourceEntityName: String?
-    /// The entity that is written; nil where the mapping removes objects.
+    /// The destination entity; nil if the mapping removes objects.
     public var destinationEntityName: String?
-    /// The version hash of the source entity; nil where the file has none.
+    /// The version hash of the source entity; nil if the file does not contain it.
     public var sourceHash: VersionHashes.Entry?
-    /// The version hash of the destination entity; nil where the file has none.
+    /// The version hash of the destination entity; nil if the file does not contain it.
     public var destinationHash: VersionHashes.Entry?
-    /// Which objects of the source are mapped.
+    /// The expression that selects the source objects.
     public var sourceExpression: String?
-    /// The class of a migration policy of the program's own; nil for none.
+    /// The class of a custom migration policy; nil for none.
     public var policyClassName: String?
     /// The mapped properties, in the order of the file.
     public var properties: [PropertyMapping] = []
@@ -42,10 +42,10 @@ public struct MappingModel: Sendable {
   /// The destination model that an `.xcmappingmodel` holds; a compiled mapping model has none.
   public var destinationModel: ModelDescription?
 
-  /// Reads the mapping model at a path: `.cdm`, `.xcmappingmodel`, or the `xcmapping.xml` within.
+  /// Reads the mapping model at a path: `.cdm`, `.xcmappingmodel`, or the `xcmapping.xml` inside it.
   ///
-  /// - Returns: nil for everything that is no mapping model.
-  /// - Throws: for one that cannot be read.
+  /// - Returns: nil for anything that is not a mapping model.
+  /// - Throws: An error for a mapping model that cannot be read.
   public static func read(at path: String) throws(PersistentStoreError) -> MappingModel? {
     let place = try StorePlace.inspect(path)
     guard place.holdsContent else { return nil }
@@ -55,7 +55,7 @@ public struct MappingModel: Sendable {
       guard source.memberNames.contains("xcmapping.xml") else { return nil }
       member = "xcmapping.xml"
     }
-    // Most files are something else: those that can be told by their first bytes are not read whole.
+    // Most files are something else: those that are recognised by their first bytes are not read completely.
     let head = try source.bytes(ofMember: member, limit: 4096)
     guard head.withUnsafeBytes({ $0.starts(with: "bplist".utf8) || $0.contains(UInt8(ascii: "<")) }) else { return nil }
     let name = source.displayName(ofMember: member)
@@ -92,7 +92,7 @@ public struct MappingModel: Sendable {
         for property in try object.list(key) ?? [] {
           var text: String?
           if let expression = try property["NSValueExpression"] {
-            text = try expressions.expression(expression) ?? "(an expression without a text)"
+            text = try expressions.expression(expression) ?? "(an expression that cannot be converted to text)"
           }
           mapping.properties.append(
             PropertyMapping(name: try property.string("NSDestinationPropertyName") ?? "", expression: text))
@@ -112,7 +112,7 @@ public struct MappingModel: Sendable {
 
   // MARK: Source
 
-  /// An object of the XML store that the mapping editor keeps.
+  /// An object of the XML store of the mapping editor.
   private struct Record {
     var kind: String
     var attributes: [String: String] = [:]
@@ -173,7 +173,7 @@ public struct MappingModel: Sendable {
       policyClassName: text("migrationpolicyclassname"))
   }
 
-  /// A model from before Xcode 4, as bytes within the store; nil where there is none.
+  /// A model from before Xcode 4, as bytes within the store; nil if there is none.
   private static func embedded(_ text: String?, _ name: String) throws(PersistentStoreError) -> ModelDescription? {
     guard let text, let data = Data(base64Encoded: Data(text.utf8.filter { $0 > UInt8(ascii: " ") })), !data.isEmpty
     else { return nil }
@@ -182,7 +182,7 @@ public struct MappingModel: Sendable {
 
   // MARK: Text
 
-  /// The mapping in lines: entities, then properties with what they are computed from.
+  /// The mapping as lines of text: entities, then properties with their expressions.
   public var text: String {
     var text = ""
     for (title, model) in [("from", sourceModel), ("to", destinationModel)] {

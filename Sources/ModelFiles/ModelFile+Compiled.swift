@@ -2,14 +2,14 @@ public import AtomicStoreSPI
 import StoreCodecs
 
 extension ModelFile {
-  /// The name of a version without the extension of its file: `Company 2` of `Company 2.xcdatamodel`.
+  /// The name of a version without its extension: `Company 2` for `Company 2.xcdatamodel`.
   public static func plainVersionName(_ name: String) -> String {
     for suffix in [".xcdatamodel", ".mom"] where name.hasSuffix(suffix) { return String(name.dropLast(suffix.count)) }
     return name
   }
 
-  /// The versions of a `.xcdatamodeld` or `.momd`, in the order of their names, and the current one where it is marked;
-  /// nil for what has no versions.
+  /// The versions of a `.xcdatamodeld` or `.momd`, by name, and the current one if it is marked; nil if the path does
+  /// not have versions.
   public static func versions(at path: String) throws(PersistentStoreError) -> (names: [String], current: String?)? {
     let place = try StorePlace.inspect(path)
     guard place.kind == .folder else { return nil }
@@ -27,12 +27,12 @@ extension ModelFile {
     return (compiled, names.contains("VersionInfo.plist") ? try currentCompiledVersion(place) : nil)
   }
 
-  /// The version that `VersionInfo.plist` names; nil where it names none.
+  /// The version that `VersionInfo.plist` names; nil if it names none.
   private static func currentCompiledVersion(_ place: StorePlace) throws(PersistentStoreError) -> String? {
     try propertyList(at: place.path + "/VersionInfo.plist")["NSManagedObjectModel_CurrentVersionName"]?.stringValue
   }
 
-  /// A version of a compiled model: the one that is asked for, the current one, or the only one.
+  /// Reads a version of a compiled model: the requested one, the current one, or the only one.
   static func readCompiled(
     _ place: StorePlace, _ source: StoreSource, _ version: String?
   ) throws(PersistentStoreError) -> ModelFile {
@@ -47,7 +47,7 @@ extension ModelFile {
     }
     guard let chosen = wanted ?? (names.count == 1 ? names.first : nil) else {
       throw PersistentStoreError(
-        .invalidOption, "no version of the compiled model is marked as the current one: say which of \(list)",
+        .invalidOption, "no version of the compiled model is marked as the current one: specify one of \(list)",
         at: StoreLocation(file: place.path))
     }
     var file = try read(at: place.path + "/" + chosen + ".mom")
@@ -56,7 +56,7 @@ extension ModelFile {
     return file
   }
 
-  /// A property list of either form whose value is a dictionary.
+  /// Reads an XML or binary property list whose root is a dictionary.
   static func propertyList(at path: String) throws(PersistentStoreError) -> PropertyListDictionary {
     let bytes = try StoreSource(opening: try StorePlace.inspect(path)).bytes()
     let list: PropertyListValue
@@ -70,7 +70,7 @@ extension ModelFile {
       list = try PropertyList.decodeXML(bytes.span, file: path)
     }
     guard let entries = list.dictionaryValue else {
-      throw PersistentStoreError(.malformed, "this is no dictionary", at: StoreLocation(file: path))
+      throw PersistentStoreError(.malformed, "the root is not a dictionary", at: StoreLocation(file: path))
     }
     return entries
   }

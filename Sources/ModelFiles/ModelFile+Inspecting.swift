@@ -1,19 +1,20 @@
 public import AtomicStoreSPI
+import StoreCodecs
 
 extension ModelFile {
-  /// What a file of the model family is, in words, and what can be done with it.
+  /// A description of a file of the model family, and what can be done with it.
   public struct Inspection: Sendable {
-    /// `compiled model`.
+    /// The kind, such as `compiled model`.
     public var kind: String
-    /// What is to be said about it: entities, versions.
+    /// Facts about it: entities, versions.
     public var facts: [String]
-    /// The next command; nil where there is none.
+    /// The next command; nil if there is none.
     public var next: String?
   }
 
-  /// Says what a file or folder of the model family is; nil for everything else, stores included.
+  /// Describes a file or directory of the model family; nil for everything else, stores included.
   ///
-  /// - Throws: for one that is broken.
+  /// - Throws: An error for one that is damaged.
   public static func inspect(_ path: String) throws(PersistentStoreError) -> Inspection? {
     if let mapping = try MappingModel.read(at: path) {
       return Inspection(
@@ -25,7 +26,7 @@ extension ModelFile {
       return inspection(of: file, kind: try kindInWords(path), path)
     } catch {
       switch error.code {
-      // Several versions of which none is marked.
+      // Several versions, none of which is marked.
       case .invalidOption:
         let names = try versions(at: path)?.names ?? []
         return Inspection(
@@ -35,15 +36,38 @@ extension ModelFile {
       case .notSupported: return Inspection(kind: error.message, facts: [], next: nil)
       case .unrecognizedFormat:
         guard let place = try? StorePlace.inspect(path), place.kind == .file,
-          let bytes = try? StoreSource(opening: place).bytes(),
-          bytes.withUnsafeBytes({
-            ModelFileKind.detect($0) == .versionInfo || ModelFileKind.detect($0, root: "plist") == .versionInfo
-          })
+          let bytes = try? StoreSource(opening: place).bytes()
         else { return nil }
-        return Inspection(kind: error.message, facts: [], next: nil)
+        if let member = bytes.withUnsafeBytes({ memberOfModel($0, path) }) { return member }
+        let isVersionInfo = bytes.withUnsafeBytes {
+          ModelFileKind.detect($0) == .versionInfo || ModelFileKind.detect($0, root: "plist") == .versionInfo
+        }
+        return isVersionInfo ? Inspection(kind: error.message, facts: [], next: nil) : nil
       default: throw error
       }
     }
+  }
+
+  /// Files of a model's directory that do not describe entities.
+  private static func memberOfModel(_ bytes: UnsafeRawBufferPointer, _ path: String) -> Inspection? {
+    func has(_ text: String) -> Bool {
+      let head = Array(bytes.prefix(4096))
+      let mark = Array(text.utf8)
+      return head.indices.contains { head[$0...].starts(with: mark) }
+    }
+    let directory = path.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
+    let next = "atomicstore model show \(directory.isEmpty ? "." : directory)"
+    if PropertyList.isBinary(bytes), has("XDDiagram") || has("XDGraphic") {
+      return Inspection(
+        kind: "diagram of a model from before Xcode 4 (layout)", facts: ["the model is in 'elements' beside it"],
+        next: next)
+    }
+    if has("<key>_XCCurrentVersionName</key>") {
+      return Inspection(
+        kind: "name of the current version of a model (.xccurrentversion)",
+        facts: ["the versions are in the directory that it is in"], next: next)
+    }
+    return nil
   }
 
   private static func kindInWords(_ path: String) throws(PersistentStoreError) -> String {

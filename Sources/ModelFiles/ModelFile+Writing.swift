@@ -4,17 +4,17 @@ import Glibc
 import StoreCodecs
 
 extension ModelFile {
-  /// The model as ``contents(of:)`` can write it, and what was left out of it, in words.
+  /// The model without what ``contents(of:)`` cannot write, and a description of what was omitted.
   ///
-  /// Nothing of it counts in version hashes: defaults and bounds that a model file has no text for, a second version
-  /// identifier, the sort order of fetch requests.
+  /// Nothing that is omitted is part of version hashes: defaults and bounds that cannot be text in a model file,
+  /// further version identifiers, the sort order of fetch requests.
   public static func withoutWhatFilesCannotHold(_ model: ModelDescription) -> (model: ModelDescription, lost: [String])
   {
     var kept = model
     var lost: [String] = []
     if model.versionIdentifiers.count > 1 {
       lost.append(
-        "of the version identifiers \(model.versionIdentifiers.joined(separator: ", ")) only the first is written")
+        "only the first of the version identifiers \(model.versionIdentifiers.joined(separator: ", ")) is written")
       kept.versionIdentifiers = [model.versionIdentifiers[0]]
     }
     kept.entities = kept.entities.map { reduced($0, &lost) }
@@ -26,7 +26,7 @@ extension ModelFile {
     return (kept, lost)
   }
 
-  // As deep as entities are nested, which the model bounds.
+  // The recursion is as deep as entities are nested, which the model limits.
   private static func reduced(_ entity: EntityDescription, _ lost: inout [String]) -> EntityDescription {
     var entity = entity
     entity.properties = entity.properties.map { property in
@@ -53,7 +53,7 @@ extension ModelFile {
       return attribute.type != .undefined && attribute.type.accepts(value)
     }
     func drop(_ what: String) {
-      lost.append("the \(what) of \(owner).\(attribute.name) has no text in a model file; it is left out")
+      lost.append("the \(what) of \(owner).\(attribute.name) cannot be written to a model file; it is omitted")
     }
     if !isWritable(attribute.defaultValue) {
       attribute.defaultValue = nil
@@ -61,11 +61,11 @@ extension ModelFile {
     }
     if !isWritable(attribute.minimum) || attribute.type == .string && attribute.minimum != nil {
       attribute.minimum = nil
-      drop("least value")
+      drop("minimum value")
     }
     if !isWritable(attribute.maximum) || attribute.type == .string && attribute.maximum != nil {
       attribute.maximum = nil
-      drop("greatest value")
+      drop("maximum value")
     }
     return attribute
   }
@@ -73,34 +73,37 @@ extension ModelFile {
   private static func reduce(_ request: inout FetchRequestDescription, _ lost: inout [String]) {
     guard !request.sortOrder.isEmpty else { return }
     request.sortOrder = []
-    lost.append("the sort order of the fetch request '\(request.name)' has no text in a model file; it is left out")
+    lost.append(
+      "the sort order of the fetch request '\(request.name)' cannot be written to a model file; it is omitted")
   }
 
-  /// Writes models as the versions of a `.xcdatamodeld` folder.
+  /// Writes models as the versions of a `.xcdatamodeld` directory.
   ///
   /// - Parameters:
   ///   - versions: Their names, without extension, and the models.
-  ///   - current: The name of the current one.
-  ///   - path: The path of the folder.
-  ///   - overwrite: Whether a model that is there may be replaced.
-  /// - Throws: as ``contents(of:)``, and `.alreadyExists`, also for a folder that holds anything else than a model's
-  ///   versions, `.invalidValue` for a name that no file can have.
+  ///   - current: The name of the current version.
+  ///   - path: The path of the directory.
+  ///   - overwrite: Whether an existing model may be replaced.
+  /// - Throws: As ``contents(of:)``; `.alreadyExists`, also for a directory that contains anything but versions of a
+  ///   model; `.invalidValue` for a name that a file cannot have.
   public static func write(
     versions: [(name: String, model: ModelDescription)], current: String, to path: String, overwrite: Bool = false
   ) throws(PersistentStoreError) {
     let place = try StorePlace.inspect(path)
     guard overwrite || place.kind == .nothing || place.kind == .emptyFolder else {
-      throw PersistentStoreError(.alreadyExists, "something is there already", at: StoreLocation(file: path))
+      throw PersistentStoreError(
+        .alreadyExists, "there already is a file or directory at this path", at: StoreLocation(file: path))
     }
     let target = place.resolvedPath
     try refuseOthersFiles(in: target, path)
-    // Beside the target, so that it takes its place in one step.
+    // Written beside the target, so that it can be moved into place in one step.
     let staged = target + ".staged-" + UUID().uuidString
     defer { SystemCall.removeTree(staged) }
     try makeFolder(staged, for: path)
     for (name, model) in versions {
       guard !name.isEmpty, !name.utf8.contains(UInt8(ascii: "/")), name.utf8.count < 200 else {
-        throw PersistentStoreError(.invalidValue, "'\(name)' cannot name a version", at: StoreLocation(file: path))
+        throw PersistentStoreError(
+          .invalidValue, "'\(name)' cannot be the name of a version", at: StoreLocation(file: path))
       }
       try write(model, to: staged + "/" + name + ".xcdatamodel")
     }
@@ -112,13 +115,13 @@ extension ModelFile {
     try exchange(staged, target, path)
   }
 
-  /// A replaced folder goes with all that is in it, so that there may be nothing in it but versions of a model.
+  /// A replaced directory is removed with its content, so it must contain nothing but versions of a model.
   private static func refuseOthersFiles(in target: String, _ path: String) throws(PersistentStoreError) {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: target)) ?? []
     for name in names.sorted()
     where !name.hasSuffix(".xcdatamodel") && name != ".xccurrentversion" && name != ".DS_Store" {
       throw PersistentStoreError(
-        .alreadyExists, "the folder holds '\(name)', which is not part of a model", at: StoreLocation(file: path))
+        .alreadyExists, "the directory contains '\(name)', which is not part of a model", at: StoreLocation(file: path))
     }
   }
 
@@ -126,7 +129,7 @@ extension ModelFile {
     guard mkdir(folder, 0o777) == 0 else {
       throw PersistentStoreError(
         errno == EACCES || errno == EROFS ? .permissionDenied : .cannotCreate,
-        "the folder cannot be made: \(String(cString: strerror(errno)))",
+        "the directory cannot be created: \(String(cString: strerror(errno)))",
         at: StoreLocation(file: path))
     }
   }
@@ -138,7 +141,7 @@ extension ModelFile {
       let text = String(cString: strerror(errno))
       if isReplaced { _ = Glibc.rename(old, target) }
       throw PersistentStoreError(
-        .cannotCreate, "the folder cannot take its place: \(text)", at: StoreLocation(file: path))
+        .cannotCreate, "the directory cannot be moved into place: \(text)", at: StoreLocation(file: path))
     }
     if isReplaced { SystemCall.removeTree(old) }
   }

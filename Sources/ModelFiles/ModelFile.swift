@@ -1,15 +1,14 @@
 public import AtomicStoreSPI
 import StoreCodecs
 
-/// A model file, read: Xcode's `.xcdatamodeld`, `.xcdatamodel` or the `contents` within, compiled models (`.momd`,
-/// `.mom`), and models from before Xcode 4 (`elements`); each known by its content, whatever its name.
+/// A model file: Xcode's `.xcdatamodeld`, `.xcdatamodel` or the `contents` inside it, compiled models (`.momd`,
+/// `.mom`), and models from before Xcode 4 (`elements`). The kind is detected by content, not by name.
 public struct ModelFile: Sendable {
-  /// The model as the file has it. It is not checked here: give it to `ManagedObjectModel`.
+  /// The model as it is in the file. It is not validated here: pass it to `ManagedObjectModel`.
   public var description: ModelDescription
-  /// What was kept without being understood, left out, or read with a grain of salt, each with its line where the file
-  /// has lines.
+  /// What was kept without being understood, omitted, or doubtful, with line numbers for text files.
   public var warnings: [ModelFileWarning]
-  /// The version that was read, as `Company 2`; nil for a bare file.
+  /// The name of the version that was read, such as `Company 2`; nil for a single file.
   public var versionName: String?
   /// All versions of a `.xcdatamodeld` or `.momd`, by name.
   public var availableVersions: [String]
@@ -17,16 +16,16 @@ public struct ModelFile: Sendable {
   /// Reads the model at a path.
   ///
   /// - Parameters:
-  ///   - path: A model file or folder of any of these kinds.
+  ///   - path: A model file or directory of any of these kinds.
   ///   - version: The version of a `.xcdatamodeld` or `.momd`, with or without its extension; nil for the current one.
-  ///     Where none is marked as that, it is the first of a `.xcdatamodeld`, and the only one of a `.momd`.
-  /// - Throws: `.notFound`; `.malformed` with line and column, or for archives with the object and the keys that led to
-  ///   it; `.notSupported` for optimised compiled models and mapping models, saying which it is; `.invalidModel` for
-  ///   parents that lead in a circle or nowhere.
+  ///     If none is marked as current, it is the first of a `.xcdatamodeld`, or the only one of a `.momd`.
+  /// - Throws: `.notFound`; `.malformed` with line and column, or for archives with the object and the keys that lead
+  ///   to it; `.notSupported` for optimised compiled models and mapping models, naming the kind; `.invalidModel` for
+  ///   parents that do not exist or form a cycle.
   public static func read(at path: String, version: String? = nil) throws(PersistentStoreError) -> ModelFile {
     let place = try StorePlace.inspect(path)
     switch place.kind {
-    case .nothing: throw PersistentStoreError(.notFound, "there is no model", at: StoreLocation(file: path))
+    case .nothing: throw PersistentStoreError(.notFound, "the model does not exist", at: StoreLocation(file: path))
     case .zeroLength, .emptyFolder:
       throw PersistentStoreError(.malformed, "the model is empty", at: StoreLocation(file: path))
     case .file: return try read(try StoreSource(opening: place), member: nil, versionName: nil)
@@ -45,11 +44,11 @@ public struct ModelFile: Sendable {
     if names.contains(where: { $0.hasSuffix(".omo") }) { throw ModelFileKind.optimized.refusal(path) }
     if source.memberNames.contains("xcmapping.xml") { throw ModelFileKind.mapping.refusal(path) }
     throw PersistentStoreError(
-      .unrecognizedFormat, "the folder is no model: it holds neither versions nor a contents file",
+      .unrecognizedFormat, "the directory is not a model: it contains neither versions nor a contents file",
       at: StoreLocation(file: path))
   }
 
-  /// Reads a model file that is in memory already.
+  /// Reads a model file that is already in memory.
   ///
   /// - Parameters:
   ///   - bytes: The bytes of the file.
@@ -75,7 +74,7 @@ public struct ModelFile: Sendable {
   private static func readVersions(
     _ place: StorePlace, _ names: [String], _ version: String?
   ) throws(PersistentStoreError) -> ModelFile {
-    // By name without the extension: `M` before `M 2`.
+    // Sorted by name without the extension: `M` before `M 2`.
     let versions = names.filter { $0.hasSuffix(".xcdatamodel") }
       .map { ScalarString(String($0.dropLast(".xcdatamodel".count))) }.sorted().map(\.string)
     let list = versions.joined(separator: ", ")
@@ -84,16 +83,16 @@ public struct ModelFile: Sendable {
     if wanted == nil, names.contains(".xccurrentversion") { wanted = try currentVersion(place) }
     if let wanted, !versions.contains(wanted) {
       throw PersistentStoreError(
-        .notFound, "the model has no version '\(wanted)'; it has \(list.isEmpty ? "none" : list)",
+        .notFound, "the model does not have the version '\(wanted)'; it has \(list.isEmpty ? "none" : list)",
         at: StoreLocation(file: place.path))
     }
     guard let chosen = wanted ?? versions.first else {
       throw PersistentStoreError(
-        .malformed, "the folder holds no version of the model", at: StoreLocation(file: place.path))
+        .malformed, "the directory contains no version of the model", at: StoreLocation(file: place.path))
     }
     if wanted == nil, versions.count > 1 {
       warnings.append(
-        ModelFileWarning(line: nil, text: "no version is marked as the current one; of \(list) the first was read"))
+        ModelFileWarning(line: nil, text: "no version is marked as the current one; the first of \(list) was read"))
     }
     var file = try read(at: place.path + "/" + chosen + ".xcdatamodel")
     file.warnings = warnings + file.warnings
@@ -102,7 +101,7 @@ public struct ModelFile: Sendable {
     return file
   }
 
-  /// The version that `.xccurrentversion` names; nil for an empty dictionary, as some repositories have it.
+  /// The version that `.xccurrentversion` names; nil for an empty dictionary, which some repositories contain.
   static func currentVersion(_ place: StorePlace) throws(PersistentStoreError) -> String? {
     let entries = try propertyList(at: place.path + "/.xccurrentversion")
     return entries["_XCCurrentVersionName"]?.stringValue.map { plainVersionName($0) }
@@ -120,10 +119,11 @@ public struct ModelFile: Sendable {
       root = element
       if element.name != "model" {
         kind = bytes.withUnsafeBytes { ModelFileKind.detect($0, root: element.name) }
-        // Say what the root is, it tells the person most.
+        // The name of the root element is the most useful hint.
         guard kind != .unknown else {
           throw PersistentStoreError(
-            .unrecognizedFormat, "this is no model: the root element is <\(element.name)>, a model's is <model>",
+            .unrecognizedFormat,
+            "this is not a model: the root element is <\(element.name)>, that of a model is <model>",
             at: element.location)
         }
       }
@@ -151,7 +151,7 @@ public struct ModelFile: Sendable {
 }
 
 extension StoreBytes {
-  /// The keyed archive that the bytes are.
+  /// Reads the bytes as a keyed archive.
   func archive(_ name: String) throws(PersistentStoreError) -> KeyedArchive {
     try withUnsafeBytes { bytes throws(PersistentStoreError) in try KeyedArchive(bytes, file: name) }
   }

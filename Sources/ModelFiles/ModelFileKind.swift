@@ -1,12 +1,12 @@
 import AtomicStoreSPI
 
-/// What a file of the model family is, by its content.
+/// The kind of a file of the model family, by its content.
 enum ModelFileKind {
-  /// XML, as Xcode writes it since version 4.
+  /// XML, as Xcode 4 and later write it.
   case contents
   /// A `.mom`: a keyed archive of the model itself.
   case compiled
-  /// A `.omo`: the same for memory mapping.
+  /// A `.omo`: the same, optimised for memory mapping.
   case optimized
   /// `elements` of a `.xcdatamodel` from before Xcode 4: a keyed archive of the modelling tool's objects.
   case oldArchive
@@ -20,25 +20,25 @@ enum ModelFileKind {
   case store
   case unknown
 
-  /// What the bytes are, as far as that shows before they are parsed: all XML is ``contents`` here.
+  /// Detects the kind as far as possible without parsing: all XML is ``contents`` here.
   static func detect(_ bytes: UnsafeRawBufferPointer) -> ModelFileKind {
     if bytes.starts(with: "momv2$".utf8) { return .optimized }
     if bytes.starts(with: "bplist".utf8) {
-      // Archives name their classes somewhere.
+      // Archives contain the names of their classes.
       if contains(bytes, "XDPMModel") || contains(bytes, "XDPMEntity") { return .oldArchive }
       return compiledKind(bytes)
     }
     var start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
-    while start < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[start]) { start += 1 }
+    while start < bytes.count, " \t\n\r".utf8.contains(bytes[start]) { start += 1 }
     guard start < bytes.count else { return .unknown }
-    // A byte order mark of UTF-16 is XML's too, in this family.
-    if bytes[start] == 0x3C || bytes.starts(with: [0xFE, 0xFF]) || bytes.starts(with: [0xFF, 0xFE]) {
+    // In this family, UTF-16 with a byte order mark is XML as well.
+    if bytes[start] == UInt8(ascii: "<") || bytes.starts(with: [0xFE, 0xFF]) || bytes.starts(with: [0xFF, 0xFE]) {
       return .contents
     }
     return .unknown
   }
 
-  /// What XML with another root than a model's is.
+  /// The kind of an XML file whose root element is not a model's.
   static func detect(_ bytes: UnsafeRawBufferPointer, root: String) -> ModelFileKind {
     switch root {
     case "plist":
@@ -65,22 +65,23 @@ enum ModelFileKind {
     return false
   }
 
-  /// The error that says what the file is, and what to do.
+  /// The error that names the kind of the file and what to do.
   func refusal(_ file: String) -> PersistentStoreError {
     let text =
       switch self {
       case .contents: "this is a model"
       case .compiled: "this is a compiled model (.mom)"
       case .optimized:
-        "this is an optimised compiled model (.omo), which is never needed: the .mom beside it holds the same; give that one, or the .momd"
+        "this is an optimised compiled model (.omo), which is not supported: use the .mom beside it, which contains the same model, or the .momd"
       case .oldArchive: "this is a model from before Xcode 4 (an archive of XDPMModel)"
       case .mapping:
-        "this is a mapping model, which says how one version becomes another: 'atomicstore model show' prints it"
+        "this is a mapping model, which describes how one version becomes another: 'atomicstore model show' prints it"
       case .compiledMapping:
-        "this is a compiled mapping model (.cdm), which says how one version becomes another: 'atomicstore model show' prints it"
-      case .versionInfo: "this lists the versions of a compiled model; it is not a model: give the .momd that it is in"
+        "this is a compiled mapping model (.cdm), which describes how one version becomes another: 'atomicstore model show' prints it"
+      case .versionInfo:
+        "this is the list of the versions of a compiled model, not a model: use the .momd that contains it"
       case .store: "this is a store in Core Data's XML format, not a model"
-      case .unknown: "this is no model file"
+      case .unknown: "this is not a model file"
       }
     let isForeign = self == .unknown || self == .store || self == .versionInfo
     return PersistentStoreError(isForeign ? .unrecognizedFormat : .notSupported, text, at: StoreLocation(file: file))

@@ -1,8 +1,8 @@
-/// Something in a model file that a person may want to look at.
+/// A doubtful part of a model file.
 public struct ModelFileWarning: Sendable, Hashable, CustomStringConvertible {
-  /// 1-based.
+  /// The line number, starting at 1.
   public var line: Int?
-  /// What is questionable, for a person.
+  /// What is doubtful, for the user.
   public var text: String
   /// Creates a warning.
   public init(line: Int?, text: String) {

@@ -1,39 +1,39 @@
 public import AtomicStoreSPI
 import Glibc
 
-/// Finds the models in a folder, an application bundle or a source tree: by their content, whatever their names.
+/// Finds the models in a directory, an application bundle or a source tree: by content, regardless of names.
 public struct ModelFinder: Sendable {
   /// A model that was found.
   public struct Found: Sendable {
-    /// The file, or the directory of one version; a store where its model was found in that.
+    /// The file, or the directory of one version; a store if the model is embedded in it.
     public var path: String
     /// The model as its file describes it.
     public var description: ModelDescription
-    /// The same, checked.
+    /// The compiled model.
     public var model: ManagedObjectModel
-    /// Its version hashes, by which stores name it.
+    /// Its version hashes, by which stores identify it.
     public var hashes: VersionHashes
-    /// Other places with a model of the same version hashes.
+    /// Other paths with a model of the same version hashes.
     public var samePaths: [String] = []
   }
 
-  /// In the order of their paths; models of equal version hashes are one.
+  /// The models in the order of their paths; models with equal version hashes are listed once.
   public private(set) var found: [Found] = []
-  /// Files of the model family that could not be read, with the reason.
+  /// The errors of model files that could not be read.
   public private(set) var refusals: [PersistentStoreError] = []
   private var looked = 0
 
-  /// How many files and folders are looked at, at most.
+  /// The maximum number of files and directories that are examined.
   public static let maximumFileCount = 200_000
   static let maximumDepth = 32
 
-  /// Looks through all that is below a path. Symbolic links are not followed.
+  /// Searches everything below a path. Symbolic links are not followed.
   ///
   /// - Parameters:
   ///   - path: A file or a directory.
-  ///   - carried: Called with the path of each file that is not a model: the model that it carries, such as a store has
-  ///     it, or nil.
-  /// - Throws: `.notFound`, `.limitExceeded` for more than ``maximumFileCount`` files and directories.
+  ///   - carried: Called with the path of each file that is not a model. Returns the model embedded in it, as in a
+  ///     store, or nil.
+  /// - Throws: `.notFound`; `.limitExceeded` for more than ``maximumFileCount`` files and directories.
   public init(
     searching path: String, carried: (String) -> ModelDescription? = { _ in nil }
   ) throws(PersistentStoreError) {
@@ -43,7 +43,7 @@ public struct ModelFinder: Sendable {
       let place = try StorePlace.inspect(folder)
       guard place.holdsContent else {
         if depth == 0 {
-          throw PersistentStoreError(.notFound, "there is no file or folder", at: StoreLocation(file: path))
+          throw PersistentStoreError(.notFound, "the file or directory does not exist", at: StoreLocation(file: path))
         }
         continue
       }
@@ -55,7 +55,7 @@ public struct ModelFinder: Sendable {
         looked += 1
         guard looked <= Self.maximumFileCount else {
           throw PersistentStoreError(
-            .limitExceeded, "more than \(Self.maximumFileCount) files and folders: name a smaller folder",
+            .limitExceeded, "more than \(Self.maximumFileCount) files and directories: specify a smaller directory",
             at: StoreLocation(file: path))
         }
         var status = stat()
@@ -78,7 +78,7 @@ public struct ModelFinder: Sendable {
         let isMember = path.hasSuffix("/contents") || path.hasSuffix("/elements")
         return add(file.description, isMember ? String(path.dropLast("/contents".count)) : path)
       } catch {
-        // A file of another kind is not a refusal.
+        // A file of another kind is not an error.
         if error.code != .unrecognizedFormat, error.code != .notSupported { return refusals.append(error) }
       }
     }
@@ -95,7 +95,7 @@ public struct ModelFinder: Sendable {
     }
   }
 
-  /// Whether the first bytes are those of a model file: an archive, or XML that begins with a model or a property list.
+  /// Whether the first bytes are those of a model file: an archive, or XML that starts with a model or a property list.
   private static func mayBeModel(_ bytes: UnsafeRawBufferPointer) -> Bool {
     if bytes.starts(with: "bplist".utf8) { return true }
     guard ModelFileKind.detect(bytes) == .contents else { return false }
@@ -103,13 +103,13 @@ public struct ModelFinder: Sendable {
     return text.contains("<model") || text.contains("<plist")
   }
 
-  /// The model whose version hashes are those of a store; nil where none is.
+  /// The model that has the version hashes of a store; nil if there is none.
   public func model(for hashes: VersionHashes) -> Found? {
     found.first { $0.model.versionHashDifferences(from: hashes).isEmpty }
   }
 
-  /// The models that come closest to the hashes of a store, those with the fewest entities that differ first, with what
-  /// differs.
+  /// The models closest to the version hashes of a store, those with the fewest differing entities first, with the
+  /// differences.
   public func nearMisses(for hashes: VersionHashes, limit: Int = 3) -> [(
     found: Found, differences: [VersionHashDifference]
   )] {
@@ -118,7 +118,7 @@ public struct ModelFinder: Sendable {
     for candidate in found where candidate.model.entities.contains(where: { names.contains(ScalarString($0.name)) }) {
       near.append((candidate, candidate.model.versionHashDifferences(from: hashes)))
     }
-    // The sort is stable: of equally near ones the first path comes first.
+    // The sort is stable: of equally near models, the first path comes first.
     near.sort { $0.differences.count < $1.differences.count }
     return Array(near.prefix(limit))
   }

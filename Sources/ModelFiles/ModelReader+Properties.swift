@@ -11,7 +11,7 @@ extension ModelReader {
     let typeName = attributes.take("attributeType") ?? ""
     let composite = typeName == "Composite" ? attributes.take("composite") : nil
     guard let type = AttributeType(modelName: typeName, composite: composite) else {
-      throw fail(element, "there is no attribute type '\(typeName)'", entity: entity, property: name)
+      throw fail(element, "unknown attribute type '\(typeName)'", entity: entity, property: name)
     }
     var attribute = AttributeDescription(name: name, type: type)
     attribute.isOptional = flag("optional", &attributes, element)
@@ -28,7 +28,7 @@ extension ModelReader {
     }
     let owner = "\(entity).\(name)"
     if type == .string {
-      // Xcode keeps a string's lengths under the names of bounds.
+      // Xcode stores the length limits of a string under the names of bounds.
       attribute.minimumLength = length("minValueString", &attributes, element, owner)
       attribute.maximumLength = length("maxValueString", &attributes, element, owner)
     } else {
@@ -58,11 +58,11 @@ extension ModelReader {
     }
     var relationship = RelationshipDescription(name: name, destinationEntityName: destination)
     relationship.inverseName = attributes.take("inverseName")
-    // It says again what the destination is; where it says something else, it is kept.
+    // It repeats the destination; if it differs, it is kept.
     if let inverseEntity = attributes.take("inverseEntity") {
       if relationship.inverseName == nil || !inverseEntity.utf8.elementsEqual(destination.utf8) {
         warn(
-          element, "the inverse of \(entity).\(name) is of the entity \(inverseEntity), its destination \(destination)")
+          element, "the inverse entity of \(entity).\(name) is \(inverseEntity), but its destination is \(destination)")
         attributes.keep("inverseEntity", inverseEntity)
       }
     }
@@ -73,15 +73,15 @@ extension ModelReader {
     relationship.renamingIdentifier = attributes.take("elementID")
     relationship.versionHashModifier = attributes.take("versionHashModifier")
     let isToMany = flag("toMany", &attributes, element)
-    // -1 and 0 mean no bound. The bound makes the difference between to-one and to-many, as it does for Core Data.
+    // -1 and 0 mean no bound. As in Core Data, the bound decides between to-one and to-many.
     let stated = try count("maxCount", &attributes, element, entity: entity, property: name) ?? (isToMany ? 0 : 1)
     let bounds = 0...Int(Int32.max)
     let most = bounds.contains(stated) ? stated : 0
     relationship.maximumCount = most
-    // The stated number counts in version hashes.
+    // The original number is part of version hashes.
     if stated != most { attributes.keep("maxCount", String(stated)) }
     if isToMany, most == 1 {
-      warn(element, "\(entity).\(name) is a to-many of at most 1 object; it is read as a to-one")
+      warn(element, "\(entity).\(name) is a to-many with at most 1 object; it is read as a to-one")
     }
     let least = try count("minCount", &attributes, element, entity: entity, property: name) ?? 0
     relationship.minimumCount = bounds.contains(least) ? least : 0
@@ -107,10 +107,10 @@ extension ModelReader {
   private mutating func deleteRule(
     _ attributes: inout ElementAttributes, _ element: XMLElement, entity: String, property: String
   ) throws(PersistentStoreError) -> DeleteRule? {
-    // Some real files misspell it; what is meant is plain.
+    // Some real files misspell it, but the meaning is clear.
     guard let text = attributes.take("deletionRule") ?? attributes.take("deleteRule") else { return nil }
     guard let rule = DeleteRule(rawValue: text) else {
-      throw fail(element, "there is no delete rule '\(text)'", entity: entity, property: property)
+      throw fail(element, "unknown delete rule '\(text)'", entity: entity, property: property)
     }
     return rule
   }

@@ -3,20 +3,20 @@ import FoundationEssentials
 import StoreCodecs
 
 extension ModelReader {
-  /// A flag; without one, false.
+  /// A Boolean; if missing, false.
   mutating func flag(
     _ key: String, _ attributes: inout ElementAttributes, _ element: XMLElement
   ) -> Bool {
     optionalFlag(key, &attributes, element) ?? false
   }
 
-  /// A flag; text that is neither yes nor no stays as an extra.
+  /// An optional Boolean; if it is neither YES nor NO, it is kept as an extra.
   mutating func optionalFlag(
     _ key: String, _ attributes: inout ElementAttributes, _ element: XMLElement
   ) -> Bool? {
     guard let text = attributes.take(key) else { return nil }
     if let flag = Self.flag(text) { return flag }
-    warn(element, "\(key)=\"\(text)\" of <\(element.name)> is neither YES nor NO; it is kept as it stands")
+    warn(element, "\(key)=\"\(text)\" of <\(element.name)> is neither YES nor NO; it is kept unchanged")
     attributes.keep(key, text)
     return nil
   }
@@ -34,45 +34,45 @@ extension ModelReader {
   ) throws(PersistentStoreError) -> Int? {
     guard let text = attributes.take(key) else { return nil }
     guard let number = Int(text) else {
-      throw fail(element, "\(key)=\"\(text)\" is no whole number", entity: entity, property: property)
+      throw fail(element, "\(key)=\"\(text)\" is not an integer", entity: entity, property: property)
     }
     return number
   }
 
-  /// A length; text that is none stays as an extra.
+  /// A length; if it is invalid, it is kept as an extra.
   mutating func length(
     _ key: String, _ attributes: inout ElementAttributes, _ element: XMLElement, _ owner: String
   ) -> Int? {
     guard let text = attributes.take(key) else { return nil }
     if let length = Int(text), length >= 0 { return length }
-    warn(element, "\(key)=\"\(text)\" of \(owner) is no length; it is kept as it stands")
+    warn(element, "\(key)=\"\(text)\" of \(owner) is not a length; it is kept unchanged")
     attributes.keep(key, text)
     return nil
   }
 
-  /// A value of the attribute's type; text that is none stays as an extra.
+  /// A value of the attribute's type; if it is invalid, it is kept as an extra.
   mutating func value(
     _ key: String, _ dateKey: String, _ type: AttributeType, _ attributes: inout ElementAttributes,
     _ element: XMLElement, _ owner: String
   ) -> StoredValue? {
     if type == .date, let text = attributes.take(dateKey) {
-      // Newer Xcodes leave the older text beside the seconds. It says no more than they do.
+      // Newer versions of Xcode write the older text beside the seconds. It adds no information.
       attributes.keep(key)
       if let seconds = ExactText.double(Array(text.utf8).span) {
         return .date(Date(timeIntervalSinceReferenceDate: seconds))
       }
-      warn(element, "\(dateKey)=\"\(text)\" of \(owner) is no number; it is kept as it stands")
+      warn(element, "\(dateKey)=\"\(text)\" of \(owner) is not a number; it is kept unchanged")
       attributes.keep(dateKey, text)
       return nil
     }
     guard let text = attributes.take(key) else { return nil }
     if let value = Self.value(text, type) { return value }
-    warn(element, "\(key)=\"\(text)\" of \(owner) is no value of type \(type.modelName); it is kept as it stands")
+    warn(element, "\(key)=\"\(text)\" of \(owner) is not a value of type \(type.modelName); it is kept unchanged")
     attributes.keep(key, text)
     return nil
   }
 
-  /// A value from the text that Xcode keeps it as. Old versions wrote `0.0` and `NO` where a number was due.
+  /// Parses a value as Xcode writes it. Old versions wrote `0.0` and `NO` for other numeric types.
   static func value(_ text: String, _ type: AttributeType) -> StoredValue? {
     let bytes = Array(text.utf8)
     switch type {
@@ -96,11 +96,11 @@ extension ModelReader {
     }
   }
 
-  /// Seconds of a date's text, such as `2013-04-23 12:00:00 +0000`, which Xcode 4 wrote. A text without a time zone
-  /// meant that of whoever wrote it, and says nothing certain.
+  /// The seconds of a date's text, such as `2013-04-23 12:00:00 +0000`, which Xcode 4 wrote. A text without a time zone
+  /// is in the author's time zone, which is unknown.
   private static func oldDate(_ bytes: [UInt8]) -> Double? {
-    guard let first = bytes.first, first != 0x40,
-      bytes.dropFirst(10).contains(where: { [0x2B, 0x2D, 0x5A].contains($0) })
+    guard let first = bytes.first, first != UInt8(ascii: "@"),
+      bytes.dropFirst(10).contains(where: { "+-Z".utf8.contains($0) })
     else { return nil }
     return ExactText.date(bytes.span)
   }

@@ -4,21 +4,21 @@ import StoreCodecs
 /// Reads the elements of a `contents` file into a description.
 ///
 /// What it does not interpret is kept as extras: attributes by name and value, elements as text. Those that Xcode is
-/// known to write go without a word; others leave a warning with their line.
+/// known to write are kept without a warning, others with a warning that has their line.
 struct ModelReader {
   let file: String
   private(set) var warnings: [ModelFileWarning] = []
 
   init(file: String) { self.file = file }
 
-  /// More would tell nobody more, and take many times the memory of the file.
+  /// More warnings would not be useful, and need many times the memory of the file.
   private static let maximumWarnings = 1000
 
   mutating func warn(_ element: XMLElement, _ text: String) {
     guard warnings.count < Self.maximumWarnings else {
       if warnings.count == Self.maximumWarnings {
         warnings.append(
-          ModelFileWarning(line: element.location.line, text: "and more, from here on, of which none is listed"))
+          ModelFileWarning(line: element.location.line, text: "there are more warnings, which are not listed"))
       }
       return
     }
@@ -42,10 +42,10 @@ struct ModelReader {
     var model = ModelDescription()
     var attributes = ElementAttributes(root)
     if let version = attributes.take("userDefinedModelVersionIdentifier") { model.versionIdentifiers = [version] }
-    // These two every file has, and the writer writes them.
+    // Every file has these two, and the writer writes them.
     for (name, usual) in [("type", "com.apple.IDECoreDataModeler.DataModel"), ("documentVersion", "1.0")] {
       guard let value = attributes.take(name), value != usual else { continue }
-      warn(root, "\(name) is '\(value)', not '\(usual)': this may be a model of a kind that is not known here")
+      warn(root, "\(name) is '\(value)', not '\(usual)': this may be an unknown kind of model")
       attributes.keep(name, value)
     }
     model.extras = extras(&attributes, root)
@@ -56,7 +56,7 @@ struct ModelReader {
       case "composite": model.composites.append(try composite(element))
       case "configuration": model.configurations.append(try configuration(element))
       case "fetchRequest": model.fetchRequestTemplates.append(try fetchRequest(element))
-      // Where Xcode draws the entities.
+      // The positions of entities in Xcode's diagram.
       case "elements": model.extras.append(.element(element.fileText))
       default: keep(element, of: "the model", &model.extras)
       }
@@ -71,7 +71,7 @@ struct ModelReader {
     var element: XMLElement
   }
 
-  /// Puts sub-entities below their parents, which may come before or after them, in the file's order.
+  /// Nests sub-entities below their parents, which may precede or follow them, in the file's order.
   private func nested(_ entities: [FoundEntity]) throws(PersistentStoreError) -> [EntityDescription] {
     var found = entities
     var children: [ScalarString: [Int]] = [:]
@@ -88,20 +88,20 @@ struct ModelReader {
       }
       children[ScalarString(parent), default: []].append(index)
     }
-    // Breadth first gives an order in which parents come before children; what it does not reach goes in a circle.
+    // Breadth-first search orders parents before children; entities that it does not reach are in a cycle.
     var order: [(index: Int, depth: Int)] = roots.map { ($0, 0) }
     var next = 0
     while next < order.count {
       let (index, depth) = order[next]
       next += 1
-      // Nested values are let go of by recursion: what is nested without end would overflow the stack.
+      // Nested values are deallocated recursively: unlimited nesting would overflow the stack.
       guard depth <= ModelDescription.maximumInheritanceDepth else {
         throw fail(
           found[index].element,
-          "more than \(ModelDescription.maximumInheritanceDepth) parent entities above each other",
+          "more than \(ModelDescription.maximumInheritanceDepth) levels of parent entities",
           entity: found[index].entity.name, code: .limitExceeded)
       }
-      // Two entities of one name would share their children: only the one that the name leads to has them.
+      // If two entities have the same name, only the one that the name resolves to gets the children.
       let name = ScalarString(found[index].entity.name)
       if indexByName[name] == index { order += (children[name] ?? []).map { ($0, depth + 1) } }
     }
@@ -109,9 +109,9 @@ struct ModelReader {
       let reached = Set(order.map(\.index))
       let lost = found.indices.filter { !reached.contains($0) }
       let names = lost.map { found[$0].entity.name }.joined(separator: ", ")
-      throw fail(found[lost[0]].element, "the parents of \(names) lead in a circle", entity: found[lost[0]].entity.name)
+      throw fail(found[lost[0]].element, "the parents of \(names) form a cycle", entity: found[lost[0]].entity.name)
     }
-    // From the leaves up: a parent takes its sub-entities when they have theirs.
+    // From the leaves up: a parent takes its sub-entities once they have theirs.
     for (index, _) in order.reversed() {
       let name = ScalarString(found[index].entity.name)
       guard indexByName[name] == index else { continue }
@@ -153,7 +153,7 @@ struct ModelReader {
 
   // MARK: What belongs to entities
 
-  /// Lists of names: of `outer`, whose elements are `middle`, each of which holds `inner` elements with a `value`.
+  /// Reads lists of names: `outer` contains `middle` elements, each of which contains `inner` elements with a `value`.
   private mutating func nameLists(
     _ outer: XMLElement, _ middle: String, _ inner: String, of owner: String, _ lists: inout [[String]],
     _ extras: inout [ModelExtra]
@@ -161,7 +161,8 @@ struct ModelReader {
     try refuseText(in: outer)
     for list in outer.elements {
       try refuseText(in: list)
-      // A list of which a part is not understood is kept whole: half a constraint would be another constraint.
+      // A list that is not completely understood is kept as an extra: part of a constraint would be a different
+      // constraint.
       let names = list.elements.compactMap { item in
         item.name == inner && item.attributes.count == 1 && item.children.isEmpty ? item[attribute: "value"] : nil
       }
@@ -196,7 +197,7 @@ struct ModelReader {
       item.collationType = attributes.take("type") ?? "Binary"
       let order = attributes.take("order") ?? "ascending"
       guard order == "ascending" || order == "descending" else {
-        throw fail(child, "the order of an index is ascending or descending, not '\(order)'", entity: entity)
+        throw fail(child, "the order of an index must be ascending or descending, not '\(order)'", entity: entity)
       }
       item.isAscending = order == "ascending"
       item.extras = extras(&attributes, child)
@@ -279,7 +280,7 @@ struct ModelReader {
 
   // MARK: What is left over
 
-  /// Attributes that Xcode is known to write and that say nothing about data.
+  /// Attributes that Xcode is known to write and that do not concern data.
   private static let knownExtras: Set<String> = [
     "lastSavedToolsVersion", "systemVersion", "minimumToolsVersion", "sourceLanguage", "macOSVersion", "iOSVersion",
     "tvOSVersion", "watchOSVersion", "name", "usedWithSwiftData", "usedWithCloudKit", "syncable", "codeGenerationType",
@@ -287,14 +288,15 @@ struct ModelReader {
     "allowsCloudEncryption", "coreSpotlightDisplayNameExpression",
   ]
 
-  /// The attributes that nobody took, in Xcode's order as the writer has it: so what is written reads back equal.
+  /// The unread attributes, in the order in which Xcode writes them, as the writer does: so reading back returns an
+  /// equal description.
   mutating func extras(_ attributes: inout ElementAttributes, _ element: XMLElement) -> [ModelExtra] {
     var result: [ModelExtra] = []
     var list = XcodeAttributes(XcodeAttributes.Order.of(element.name))
     for (name, value) in attributes.rest { list.add(name, value) }
     for (name, value) in list.sorted {
       if !Self.knownExtras.contains(name), !attributes.isKept(name) {
-        warn(element, "the attribute \(name)=\"\(value)\" of <\(element.name)> is not known; it is kept")
+        warn(element, "unknown attribute \(name)=\"\(value)\" of <\(element.name)>; it is kept")
       }
       result.append(.attribute(name: name, value: value))
     }
@@ -302,31 +304,32 @@ struct ModelReader {
   }
 
   mutating func keep(_ element: XMLElement, of owner: String, _ extras: inout [ModelExtra]) {
-    warn(element, "the element <\(element.name)> of \(owner) is not understood; it is kept")
+    warn(element, "unknown element <\(element.name)> of \(owner); it is kept")
     extras.append(.element(element.fileText))
   }
 
-  /// Keeps an element of a list such as `userInfo`, in a list of its own: the next reader finds it as this one did.
+  /// Keeps an element of a list such as `userInfo`, in a list of its own, so that it is found there again when the file
+  /// is read.
   private mutating func keep(
     _ element: XMLElement, in list: XMLElement, of owner: String, _ extras: inout [ModelExtra]
   ) {
-    warn(element, "the element <\(element.name)> in <\(list.name)> of \(owner) is not understood; it is kept")
+    warn(element, "unknown element <\(element.name)> in <\(list.name)> of \(owner); it is kept")
     let text = element.fileText.replacing("\n", with: "\n    ")
     extras.append(.element("<\(list.name)>\n    \(text)\n</\(list.name)>"))
   }
 
   private mutating func warnOfAttributes(of list: XMLElement, of owner: String) {
     for (name, value) in list.attributes {
-      warn(list, "the attribute \(name)=\"\(value)\" of <\(list.name)> of \(owner) is not known; it is not kept")
+      warn(list, "unknown attribute \(name)=\"\(value)\" of <\(list.name)> of \(owner); it is not kept")
     }
   }
 
-  /// A model file has no text between its elements; where there is some, something went wrong with the file.
+  /// A model file has no text between its elements. Such text indicates a damaged file.
   func refuseText(in element: XMLElement) throws(PersistentStoreError) {
     guard element.hasText else { return }
-    var text = element.text.split(separator: "\n").first { $0.utf8.contains { $0 > 0x20 } } ?? ""
-    while let first = text.utf8.first, first <= 0x20 { text = text.dropFirst() }
+    var text = element.text.split(separator: "\n").first { $0.utf8.contains { $0 > UInt8(ascii: " ") } } ?? ""
+    while let first = text.utf8.first, first <= UInt8(ascii: " ") { text = text.dropFirst() }
     let hint = text.hasPrefix("=======") || text.hasPrefix(">>>>>>>") ? ", left over from a merge" : ""
-    throw fail(element, "in <\(element.name)> stands the text '\(text.prefix(40))'\(hint)", code: .malformed)
+    throw fail(element, "unexpected text '\(text.prefix(40))' in <\(element.name)>\(hint)", code: .malformed)
   }
 }

@@ -3,24 +3,24 @@ import FoundationEssentials
 import StoreCodecs
 
 extension ModelFile {
-  /// The text of a `contents` file, as Xcode lays it out: four blanks an indent, attributes in Xcode's order, entities
-  /// by name. Equal descriptions give equal bytes, and what is read back is equal to what was written.
+  /// Returns the text of a `contents` file in Xcode's layout: an indent of four spaces, attributes in Xcode's order,
+  /// entities by name. Equal descriptions result in equal bytes, and reading the text returns an equal description.
   ///
-  /// - Throws: `.unsupportedByFormat` for what no model file can hold: a default for binary data, a second version
-  ///   identifier, a character that XML does not know.
+  /// - Throws: `.unsupportedByFormat` for what a model file cannot hold: a default for binary data, a second version
+  ///   identifier, a character that XML does not allow.
   public static func contents(of model: ModelDescription) throws(PersistentStoreError) -> [UInt8] {
     var writer = ModelWriter()
     try writer.write(model)
     return writer.xml.bytes.takeBytes()
   }
 
-  /// Writes a model as a `.xcdatamodel` folder.
+  /// Writes a model as a `.xcdatamodel` directory.
   ///
   /// - Parameters:
-  ///   - model: The model, which is written as it is: it is not checked.
-  ///   - path: The path of the folder.
-  ///   - overwrite: Whether a folder that is there may be replaced.
-  /// - Throws: as ``contents(of:)``, and `.alreadyExists`.
+  ///   - model: The model. It is written without validation.
+  ///   - path: The path of the directory.
+  ///   - overwrite: Whether an existing directory may be replaced.
+  /// - Throws: As ``contents(of:)``, and `.alreadyExists`.
   public static func write(
     _ model: ModelDescription, to path: String, overwrite: Bool = false
   ) throws(PersistentStoreError) {
@@ -41,7 +41,7 @@ private struct ModelWriter {
         .unsupportedByFormat,
         "a model file holds one version identifier, not \(model.versionIdentifiers.joined(separator: ", "))")
     }
-    // Up to Xcode 7, which did not write the language, the identifier stood in front.
+    // Up to version 7, Xcode did not write the language and wrote the identifier first.
     let isOld =
       model.extras.contains { if case .attribute("lastSavedToolsVersion", _) = $0 { true } else { false } }
       && !model.extras.contains { if case .attribute("sourceLanguage", _) = $0 { true } else { false } }
@@ -75,8 +75,8 @@ private struct ModelWriter {
     xml.end("model")
   }
 
-  /// All entities with their parents' names, by name as Xcode has them; but siblings stay in the order they are in,
-  /// which is part of the description.
+  /// All entities with their parents' names, sorted by name as in Xcode; siblings keep their order, which is part of
+  /// the description.
   private static func inFileOrder(_ roots: [EntityDescription]) -> [(EntityDescription, String?)] {
     var lists: [(entities: [EntityDescription], parent: String?)] = [(roots, nil)]
     var next = 0
@@ -84,7 +84,7 @@ private struct ModelWriter {
     while next < lists.count {
       var greatest = ScalarString("")
       for entity in lists[next].entities {
-        // A name that is less than its elder sibling's is filed under that.
+        // An entity whose name sorts before that of its preceding sibling is sorted by the sibling's name.
         greatest = max(greatest, ScalarString(entity.name))
         order.append((greatest, entity, lists[next].parent))
         if !entity.subentities.isEmpty { lists.append((entity.subentities, entity.name)) }
@@ -121,7 +121,7 @@ private struct ModelWriter {
     xml.end("entity")
   }
 
-  /// Lists of names: three elements deep.
+  /// Writes lists of names: three levels of elements.
   private mutating func write(
     _ lists: [[String]], _ outer: String, _ middle: String, _ inner: String
   ) throws(PersistentStoreError) {
@@ -156,7 +156,7 @@ private struct ModelWriter {
       (attribute.defaultValue, "defaultValueString", "defaultDateTimeInterval"),
     ] {
       guard let value, !value.isNull else { continue }
-      // A bound of a string would be read back as a length.
+      // A bound of a string would be read as a length.
       let isBoundOfString = attribute.type == .string && name != "defaultValueString"
       guard let text = Self.text(value), attribute.type.accepts(value), attribute.type != .undefined, !isBoundOfString
       else {
@@ -180,7 +180,7 @@ private struct ModelWriter {
     xml.end("attribute")
   }
 
-  /// The text that reads back as the value; nil for what only data could say.
+  /// The text that is read back as the value; nil for values that only binary data could represent.
   private static func text(_ value: StoredValue) -> String? {
     let text = ByteWriter()
     switch value {
@@ -237,7 +237,7 @@ private struct ModelWriter {
   private mutating func write(_ request: FetchRequestDescription) throws(PersistentStoreError) {
     guard request.sortOrder.isEmpty else {
       throw PersistentStoreError(
-        .unsupportedByFormat, "a model file cannot hold the order of the fetch '\(request.name)'",
+        .unsupportedByFormat, "a model file cannot hold the sort order of the fetch request '\(request.name)'",
         at: StoreLocation(entity: request.entityName))
     }
     var list = XcodeAttributes(.fetchRequest)

@@ -1,11 +1,11 @@
 import AtomicStoreSPI
 import StoreCodecs
 
-/// Reads a model from before Xcode 4: the archive of the modelling tool's own objects (`elements`, and within mapping
+/// Reads a model from before Xcode 4: the archive of the modelling tool's objects (`elements`, also within mapping
 /// models).
 ///
-/// Each element (`XDPMEntity`, `XDPMAttribute`, …) holds stereotypes by name, each of which holds properties by name,
-/// whose `_default` is the value.
+/// Each element (`XDPMEntity`, `XDPMAttribute`, …) has stereotypes by name, each of which has properties by name, whose
+/// `_default` is the value.
 struct OldModelReader {
   let file: String
   private(set) var warnings: [ModelFileWarning] = []
@@ -20,7 +20,7 @@ struct OldModelReader {
     PersistentStoreError(.invalidModel, text, at: StoreLocation(file: file, entity: entity, property: property))
   }
 
-  /// The elements of a list of the tool's: an array, or a dictionary whose values count.
+  /// The elements of a list: an array, or the values of a dictionary.
   private func bucket(_ object: KeyedArchive.Value, _ key: String) throws(PersistentStoreError) -> [KeyedArchive.Value]
   {
     guard let list = try object[key] else { return [] }
@@ -39,7 +39,7 @@ struct OldModelReader {
   mutating func model(_ archive: KeyedArchive) throws(PersistentStoreError) -> ModelDescription {
     let top = archive.top.map(\.value).first { $0.className == "XDPMModel" }
     guard let root = top ?? archive.objects(ofClass: "XDPMModel").first else {
-      throw fail("the archive holds no object of the class XDPMModel")
+      throw fail("the archive contains no object of the class XDPMModel")
     }
     guard let package = try root["_xd_rootPackage"] else { throw root.malformed("the model has no package") }
     var model = ModelDescription()
@@ -70,15 +70,15 @@ struct OldModelReader {
         if let text = try member.stringOrName("_name") { names.append(text) }
       }
     }
-    // No file with members was at hand.
-    if names.isEmpty { warn("the members of the configuration '\(name)' are not known") }
+    // No file with members was available.
+    if names.isEmpty { warn("the members of the configuration '\(name)' are unknown") }
     model.configurations.append(
       ConfigurationDescription(name: name, entityNames: names.map { ScalarString($0) }.sorted().map(\.string)))
   }
 
   // MARK: Values
 
-  /// The values of an element by stereotype and key.
+  /// The values of an element, by stereotype and key.
   private struct Stereotypes {
     var values: [String: [String: KeyedArchive.Value]] = [:]
 
@@ -88,7 +88,7 @@ struct OldModelReader {
     )
       throws(PersistentStoreError)
     {
-      // Under which key something is listed differs between versions of the tool: its own name counts.
+      // The key under which something is listed differs between versions of the tool: use its own name.
       for stereotype in try bucket(element, "XDBucketForStereotypesstorage") {
         let name = try stereotype.requiredString("_name")
         for property in try bucket(stereotype, "XDBucketForOwnedAttributesstorage") {
@@ -103,12 +103,12 @@ struct OldModelReader {
 
     func string(_ stereotype: String, _ key: String) throws(PersistentStoreError) -> String? {
       guard let value = self[stereotype, key] else { return nil }
-      guard let text = value.stringValue else { throw value.malformed("a string is expected as \(key)") }
+      guard let text = value.stringValue else { throw value.malformed("\(key) must be a string") }
       return text
     }
     func integer(_ stereotype: String, _ key: String) throws(PersistentStoreError) -> Int? {
       guard let value = self[stereotype, key] else { return nil }
-      guard let number = value.integerValue else { throw value.malformed("a whole number is expected as \(key)") }
+      guard let number = value.integerValue else { throw value.malformed("\(key) must be an integer") }
       return number
     }
     func flag(_ stereotype: String, _ key: String) throws(PersistentStoreError) -> Bool {
@@ -204,7 +204,7 @@ struct OldModelReader {
       property.isOptional = try values.flag(Self.common, "XD_PPSK_isOptional")
       property.userInfo = try values.userInfo(Self.common, "XD_PPSK_userInfo")
       return .fetchedProperty(property)
-    case let other: throw fail("there is no property of the class \(other ?? "none")", entity: entity, property: name)
+    case let other: throw fail("unknown property class \(other ?? "none")", entity: entity, property: name)
     }
   }
 
@@ -232,7 +232,7 @@ struct OldModelReader {
       .transformable,
     ]
     guard let type = types.first(where: { Int($0.versionHashNumber) == number }) else {
-      throw fail("there is no attribute type of the number \(number)", entity: entity, property: name)
+      throw fail("unknown attribute type number \(number)", entity: entity, property: name)
     }
     var attribute = AttributeDescription(name: name, type: type)
     attribute.isOptional = try values.flag(Self.common, "XD_PPSK_isOptional")
@@ -254,8 +254,8 @@ struct OldModelReader {
       attribute.minimumLength = least.flatMap { Int($0) }
       attribute.maximumLength = most.flatMap { Int($0) }
     } else {
-      attribute.minimum = least.flatMap { value($0, "least value", entity, attribute) }
-      attribute.maximum = most.flatMap { value($0, "greatest value", entity, attribute) }
+      attribute.minimum = least.flatMap { value($0, "minimum value", entity, attribute) }
+      attribute.maximum = most.flatMap { value($0, "maximum value", entity, attribute) }
     }
     return attribute
   }
@@ -270,7 +270,7 @@ struct OldModelReader {
   {
     if let value = ModelReader.value(text, attribute.type) { return value }
     warn(
-      "the \(what) '\(text.prefix(60))' of \(entity).\(attribute.name) is no value of type \(attribute.type.modelName); it is left out"
+      "the \(what) '\(text.prefix(60))' of \(entity).\(attribute.name) is not a value of type \(attribute.type.modelName); it is ignored"
     )
     return nil
   }
@@ -293,14 +293,14 @@ struct OldModelReader {
     relationship.versionHashModifier = try text(values, Self.common, "XD_PPSK_versionHashModifier")
     relationship.extras = try extras(values)
     let isToMany = try values.flag(own, "XD_PRK_isToMany")
-    // Also of an optional relationship the least count counts as it is stored.
+    // The minimum count is used as it is stored, also for an optional relationship.
     relationship.setBounds(
       least: try values.integer(own, "XD_PRK_minCount") ?? 0,
       most: try values.integer(own, "XD_PRK_maxCount") ?? (isToMany ? 0 : 1))
     let rules: [Int: DeleteRule] = [0: .noAction, 1: .nullify, 2: .cascade, 3: .deny]
     let number = try values.integer(own, "XD_PRK_deleteRule") ?? 1
     guard let rule = rules[number] else {
-      throw fail("there is no delete rule of the number \(number)", entity: entity, property: name)
+      throw fail("unknown delete rule number \(number)", entity: entity, property: name)
     }
     relationship.deleteRule = rule
     return relationship
@@ -308,7 +308,7 @@ struct OldModelReader {
 }
 
 extension Substring {
-  /// Without blanks at its ends.
+  /// Without leading and trailing white space.
   fileprivate var trimmed: Substring {
     var text = self
     while text.utf8.first == UInt8(ascii: " ") { text = text.dropFirst() }

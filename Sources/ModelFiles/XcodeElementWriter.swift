@@ -1,9 +1,9 @@
 import AtomicStoreSPI
 import StoreCodecs
 
-/// The attributes of one element, to be written in the order that Xcode writes them in.
+/// The attributes of one element, in the order in which Xcode writes them.
 ///
-/// The orders are those of the model files that Xcode 4 to 16 left in public repositories; none contradicts another.
+/// The orders were derived from the model files of Xcode 4 to 16 in public repositories; none contradicts another.
 struct XcodeAttributes {
   struct Order {
     let names: [String]
@@ -59,10 +59,10 @@ struct XcodeAttributes {
 
   init(_ order: Order) { self.order = order }
 
-  /// Adds an attribute; the first of a name stands.
+  /// Adds an attribute; if the name occurs twice, the first one is kept.
   mutating func add(_ name: String, _ value: String?) {
     guard let value, !list.contains(where: { $0.name.utf8.elementsEqual(name.utf8) }) else { return }
-    // What Xcode is not known to write comes last, in the order of the file it came from.
+    // Attributes that Xcode is not known to write come last, in the order of the file.
     list.append((order.names.firstIndex(of: name) ?? order.names.count, name, value))
   }
 
@@ -82,7 +82,7 @@ struct XcodeAttributes {
 struct XcodeElementWriter {
   let bytes: ByteWriter
   private var depth = 0
-  /// Whether the last start tag lacks its end still: an element without children ends in it.
+  /// Whether the last start tag is not closed yet: an element without children is closed in it.
   private var isTagOpen = false
 
   init() {
@@ -97,7 +97,7 @@ struct XcodeElementWriter {
 
   mutating func begin(_ name: String, _ attributes: XcodeAttributes) throws(PersistentStoreError) {
     closeTag()
-    bytes.append(repeating: 0x20, count: depth * 4)
+    bytes.append(repeating: UInt8(ascii: " "), count: depth * 4)
     bytes.append("<")
     bytes.append(name)
     for (attribute, value) in attributes.sorted {
@@ -106,7 +106,7 @@ struct XcodeElementWriter {
       }
       guard XMLText.canHold(value) else {
         throw PersistentStoreError(
-          .unsupportedByFormat, "the \(attribute) of a <\(name)> has a character that XML cannot hold")
+          .unsupportedByFormat, "the \(attribute) of a <\(name)> contains a character that XML cannot hold")
       }
       bytes.append(" ")
       bytes.append(attribute)
@@ -118,11 +118,11 @@ struct XcodeElementWriter {
     depth += 1
   }
 
-  /// Appends an attribute's text. Xcode, unlike most, leaves `>` as it is.
+  /// Appends an attribute's text. Like Xcode, it does not escape `>`.
   private func append(_ value: String) {
     var isFirst = true
     for piece in value.utf8.split(separator: 0x3E, omittingEmptySubsequences: false) {
-      if !isFirst { bytes.append(byte: 0x3E) }
+      if !isFirst { bytes.append(byte: UInt8(ascii: ">")) }
       isFirst = false
       bytes.append(xmlEscaped: String(Substring(piece)), inAttribute: true)
     }
@@ -133,14 +133,14 @@ struct XcodeElementWriter {
     if isTagOpen {
       bytes.append("/>")
     } else {
-      bytes.append(repeating: 0x20, count: depth * 4)
+      bytes.append(repeating: UInt8(ascii: " "), count: depth * 4)
       bytes.append("</")
       bytes.append(name)
       bytes.append(">")
     }
     isTagOpen = false
     // Xcode ends the file without a line break.
-    if depth > 0 { bytes.append(byte: 0x0A) }
+    if depth > 0 { bytes.append(byte: UInt8(ascii: "\n")) }
   }
 
   mutating func leaf(
@@ -153,26 +153,31 @@ struct XcodeElementWriter {
     end(name)
   }
 
-  /// Adds the elements among the extras as they stand, indented.
+  /// Adds the elements among the extras unchanged, with indentation.
   mutating func add(elements extras: [ModelExtra]) throws(PersistentStoreError) {
     for case .element(let text) in extras {
-      // It may come from a program: what is not XML would spoil the file.
+      // It may come from a program: invalid XML would damage the file.
       _ = try XMLElement.parse(Array(text.utf8).span)
       closeTag()
       let indent = String(repeating: " ", count: depth * 4)
       bytes.append(indent)
-      // Line breaks of the content itself are written as references, so these are layout.
+      // Line breaks in the content are written as character references, so these are layout.
       bytes.append(text.replacing("\n", with: "\n" + indent))
-      bytes.append(byte: 0x0A)
+      bytes.append(byte: UInt8(ascii: "\n"))
     }
   }
 
   private static func isName(_ text: String) -> Bool {
     guard let first = text.utf8.first, XMLText.canHold(text) else { return false }
-    if (0x30...0x39).contains(first) || first == 0x2D || first == 0x2E { return false }
+    if (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) || first == UInt8(ascii: "-")
+      || first == UInt8(ascii: ".")
+    {
+      return false
+    }
     return text.utf8.allSatisfy {
-      $0 >= 0x80 || (0x30...0x3A).contains($0) || (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0)
-        || $0 == 0x5F || $0 == 0x2D || $0 == 0x2E
+      $0 >= 0x80 || (UInt8(ascii: "0")...UInt8(ascii: ":")).contains($0)
+        || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0)
+        || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: ".")
     }
   }
 }

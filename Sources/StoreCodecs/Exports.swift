@@ -1,2 +1,2 @@
-// Whoever imports the codecs meets their errors and values: the primitives come along.
+// Code that imports the codecs needs their errors and values, so the primitives are exported as well.
 @_exported public import StorePrimitives

@@ -1,2 +1,2 @@
-// Whoever works with a coordinator meets models, values and stores: the SPI comes along.
+// Code that uses a coordinator needs models, values and stores, so the SPI is exported as well.
 @_exported public import AtomicStoreSPI

@@ -1,2 +1,2 @@
-// Paths, sources and staged files are named with these errors and strings: the primitives come along.
+// Paths, sources and staged files use these errors and strings, so the primitives are exported as well.
 @_exported public import StorePrimitives

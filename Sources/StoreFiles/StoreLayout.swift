@@ -2,6 +2,6 @@
 public enum StoreLayout: String, Sendable {
   /// One file.
   case file
-  /// A directory whose files are the store's.
+  /// A directory whose files belong to the store.
   case folder
 }

@@ -5,6 +5,8 @@ public enum HostileReader: String, CaseIterable, Sendable, CustomStringConvertib
   case modelArchive = "model-archive"
   case binaryPropertyList = "binary-plist"
   case csvStore = "csv-store"
+  case coreDataSQLite = "sqlite-store"
+  case coreDataBinary = "binary-store"
   case xmlPropertyList = "xml-plist"
   case predicate
   case objectURI = "object-uri"
@@ -42,7 +44,7 @@ struct PackedCSV {
 
   init(_ input: [UInt8]) {
     var rest = input[...]
-    while let mark = rest.first, mark == 0x1F || mark == 0x1E, let end = rest.firstIndex(of: 0x0A) {
+    while let mark = rest.first, mark == 0x1F || mark == 0x1E, let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
       let line = String(decoding: rest[rest.startIndex + 1..<end], as: UTF8.self)
       rest = rest[(end + 1)...]
       if mark == 0x1F {
@@ -53,7 +55,9 @@ struct PackedCSV {
       } else {
         var next = rest.startIndex
         while next < rest.endIndex {
-          if rest[next] == 0x1E || rest[next] == 0x1F, next == rest.startIndex || rest[next - 1] == 0x0A { break }
+          if rest[next] == 0x1E || rest[next] == 0x1F, next == rest.startIndex || rest[next - 1] == UInt8(ascii: "\n") {
+            break
+          }
           next += 1
         }
         members.append((line, Array(rest[..<next])))
@@ -64,6 +68,8 @@ struct PackedCSV {
   }
 
   static func packed(_ members: [(name: String, bytes: [UInt8])]) -> [UInt8] {
-    members.flatMap { Array("\u{1E}\($0.name)\n".utf8) + $0.bytes + ($0.bytes.last == 0x0A ? [] : [0x0A]) }
+    members.flatMap {
+      Array("\u{1E}\($0.name)\n".utf8) + $0.bytes + ($0.bytes.last == UInt8(ascii: "\n") ? [] : [UInt8(ascii: "\n")])
+    }
   }
 }

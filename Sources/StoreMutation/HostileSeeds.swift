@@ -1,3 +1,5 @@
+import AtomicStoreKit
+import BuiltInStoreFormats
 import Foundation
 
 extension HostileReader {
@@ -47,6 +49,8 @@ extension HostileReader {
           try folder("FriendInfo/FriendInfo.csvstore"), try folder("Company/Company.csvstore"),
         ]
       seeds += try damaged(".csv") + damaged(".csvstore")
+    case .coreDataBinary: seeds = [try Self.binaryStore(samples)]
+    case .coreDataSQLite: seeds = [try file("People/People.sqlite")] + (try damaged(".sqlite"))
     case .xmlPropertyList:
       seeds = [
         Array(Self.xmlList.utf8), try file("FriendInfo/FriendInfo.csvstore/metadata.plist"),
@@ -58,6 +62,14 @@ extension HostileReader {
     seeds += ProductShape.all.filter { $0.reader == self }.map(\.seed)
     if let corpus { seeds += publicFiles(corpus) }
     return seeds.filter { $0.count <= limit }
+  }
+
+  /// A sample as a binary store.
+  private static func binaryStore(_ samples: String) throws -> [UInt8] {
+    let path = NSTemporaryDirectory() + "seed-\(UUID().uuidString).binary"
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    _ = try StoreConverter(registry: .builtIn).convert(from: samples + "/FriendInfo/FriendInfo.xml", to: path)
+    return Array(try Data(contentsOf: URL(filePath: path)))
   }
 
   private func publicFiles(_ corpus: String) -> [[UInt8]] {
@@ -73,11 +85,13 @@ extension HostileReader {
     case .modelArchive: return files("mom") { $0.hasSuffix(".mom") } + files("oldmodels") { $0.hasSuffix("elements") }
     case .binaryPropertyList:
       return (files("plist") { _ in true } + files("mom") { _ in true }).filter { $0.starts(with: "bplist".utf8) }
-    case .xmlPropertyList: return files("plist") { _ in true }.filter { $0.first == 0x3C }
+    case .xmlPropertyList: return files("plist") { _ in true }.filter { $0.first == UInt8(ascii: "<") }
+    case .coreDataSQLite: return files("sqlite") { _ in true }
+    case .coreDataBinary: return files("binary") { _ in true }
     case .csvStore: return files("csv") { $0.hasSuffix(".csv") }
     case .predicate:
       let lines = (try? Data(contentsOf: URL(filePath: corpus + "/predicates_public.txt"))) ?? Data()
-      return lines.split(separator: 0x0A).compactMap {
+      return lines.split(separator: UInt8(ascii: "\n")).compactMap {
         (try? JSONDecoder().decode(String.self, from: Data($0))).map { Array($0.utf8) }
       }
     case .objectURI: return []
@@ -164,12 +178,13 @@ extension HostileReader {
         <elements><element name="A" positionX="1" positionY="2" width="3" height="4"/></elements>
     </model>
     """
-  private static let smallList: [UInt8] = [
-    0x62, 0x70, 0x6C, 0x69, 0x73, 0x74, 0x30, 0x30, 0xD2, 1, 2, 3, 4, 0x51, 0x61, 0x51, 0x62, 0xA2, 5, 6, 0x10, 7, 0x09,
-    0x23, 0x3F, 0xF0, 0, 0, 0, 0,
-    0, 0, 8, 13, 15, 17, 20, 22, 23, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-    0, 0, 0, 32,
-  ]
+  private static let smallList =
+    Array("bplist00".utf8) + [0xD2, 1, 2, 3, 4, 0x51, UInt8(ascii: "a"), 0x51, UInt8(ascii: "b"), 0xA2, 5, 6, 0x10, 7]
+    + [
+      0x09, 0x23, 0x3F, 0xF0, 0, 0, 0, 0, 0, 0, 8, 13, 15, 17, 20, 22, 23, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0,
+      7,
+    ]
+    + [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32] as [UInt8]
   private static let xmlList = """
     <?xml version="1.0" encoding="UTF-8"?>
     <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">

@@ -26,6 +26,20 @@ extension HostileTrial {
     return try store("CSV", StoreSource(members: packed.members, name: "Store.csvstore"), packed.options, nil)
   }
 
+  func binaryStore(_ input: [UInt8]) throws -> HostileOutcome {
+    let source = StoreSource(bytes: input, name: "store.binary")
+    let outcome = try store("CoreDataBinary", source, [:], nil)
+    return try store("CoreDataBinary", source, [:], models[0]) == .value ? .value : outcome
+  }
+
+  func sqliteStore(_ input: [UInt8]) throws -> HostileOutcome {
+    let source = StoreSource(bytes: input, name: "store.sqlite")
+    let outcome = try store("CoreDataSQLite", source, [:], nil)
+    // With a model columns are held against it, and rows that fit nowhere are left out.
+    _ = try store("CoreDataSQLite", source, ["rows": "skip"], people)
+    return try store("CoreDataSQLite", source, [:], people) == .value ? .value : outcome
+  }
+
   /// Loads a store; what is loaded must come back from a save.
   func store(
     _ type: String, _ source: StoreSource, _ options: StoreOptions, _ model: ManagedObjectModel?
@@ -97,12 +111,21 @@ extension HostileTrial {
   {
     let staged = try StagedStore(
       target: scratch + "/" + source.name, layout: source.isFolder ? .folder : .file, policy: .replaceAny)
+    // Columns cannot hold every value that other formats can; what they lose is forecast.
+    if reader == .coreDataSQLite || reader == .coreDataBinary, !value.traits.losses(for: snapshot).isEmpty {
+      return nil
+    }
     do {
       try value.save(
         StoreSnapshot(nodes: try snapshot.nodes.canonical(), metadata: snapshot.metadata), to: staged.files)
       try staged.finish()
     } catch {
-      if error.code == .unsupportedByFormat, reader == .csvStore, !source.isFolder { return nil }
+      if error.code == .unsupportedByFormat,
+        reader == .csvStore && !source.isFolder || reader == .coreDataSQLite
+          || reader == .coreDataBinary
+      {
+        return nil
+      }
       throw finding("what was read cannot be saved: \(error)")
     }
     return staged

@@ -11,6 +11,7 @@ public final class HostileTrial {
   public let reader: HostileReader
   let scratch: String
   let models: [ManagedObjectModel]
+  let people: ManagedObjectModel
   private let context: ManagedObjectContext?
   private let coordinator: PersistentStoreCoordinator
 
@@ -23,6 +24,7 @@ public final class HostileTrial {
     models = try ["FriendInfo", "Company"].map {
       try ManagedObjectModel(ModelFile.read(at: "\(samples)/\($0)/\($0).xcdatamodeld").description)
     }
+    people = try ManagedObjectModel(ModelFile.read(at: "\(samples)/People/People.xcdatamodel").description)
     coordinator = PersistentStoreCoordinator(registry: .builtIn)
     if reader == .predicate || reader == .objectURI {
       try coordinator.addPersistentStore(at: samples + "/Company/Company.plist", isReadOnly: true)
@@ -43,6 +45,8 @@ public final class HostileTrial {
       case .model, .modelArchive: return try model(input)
       case .binaryPropertyList: return try binaryPropertyList(input)
       case .csvStore: return try csvStore(input)
+      case .coreDataBinary: return try binaryStore(input)
+      case .coreDataSQLite: return try sqliteStore(input)
       case .xmlPropertyList: return try xmlPropertyList(input)
       case .predicate: return try predicate(input)
       case .objectURI: return try objectURI(input)
@@ -159,7 +163,7 @@ public final class HostileTrial {
   private func predicate(_ input: [UInt8]) throws -> HostileOutcome {
     let format = String(decoding: input, as: UTF8.self)
     let arguments: [Any?] = ["text", 5, 2.5, [1, 2], Date(timeIntervalSinceReferenceDate: 0), nil]
-    let count = format.utf8.reduce(0) { $1 == 0x25 ? $0 + 1 : $0 }
+    let count = format.utf8.reduce(0) { $1 == UInt8(ascii: "%") ? $0 + 1 : $0 }
     let predicate: FetchPredicate
     do throws(PredicateFormatError) {
       predicate = try FetchPredicate(

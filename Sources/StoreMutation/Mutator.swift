@@ -27,6 +27,8 @@ public struct Mutator: Sendable {
       } else {
         switch reader {
         case .xmlStore, .model, .xmlPropertyList: XMLMutation.apply(to: &result, other, reader, &random)
+        case .coreDataBinary: BinaryStoreMutation.apply(to: &result, other, &random)
+        case .coreDataSQLite: SQLiteMutation.apply(to: &result, other, &random)
         case .modelArchive where !result.starts(with: "bplist".utf8):
           XMLMutation.apply(to: &result, other, .xmlPropertyList, &random)
         case .binaryPropertyList, .modelArchive: PropertyListMutation.apply(to: &result, other, &random)

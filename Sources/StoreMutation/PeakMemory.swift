@@ -31,8 +31,10 @@ public enum PeakMemory {
             text[$0] == key[0] && text[$0..<$0 + key.count].elementsEqual(key)
           })
         else { return 0 }
-        return text[(place + key.count)...].drop { $0 == 0x20 || $0 == 0x09 }.prefix { $0 >= 0x30 && $0 <= 0x39 }
-          .reduce(0) { $0 * 10 + Int($1 - 0x30) } * 1024
+        return text[(place + key.count)...].drop { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }.prefix {
+          $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9")
+        }
+        .reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) } * 1024
       }
     }
   }

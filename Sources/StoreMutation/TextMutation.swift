@@ -41,16 +41,24 @@ enum TextMutation {
     var quote: UInt8?
     for byte in bytes {
       let isWord =
-        (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte) || byte == 0x5F
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
+        || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || byte == UInt8(ascii: "_")
         || byte >= 0x80
       if quote != nil || isWord, !tokens.isEmpty,
-        quote != nil || tokens[tokens.count - 1].first.map({ $0 >= 0x30 && $0 != 0x3C && $0 != 0x3D }) == true
+        quote != nil
+          || tokens[tokens.count - 1].first.map({
+            $0 >= UInt8(ascii: "0") && $0 != UInt8(ascii: "<") && $0 != UInt8(ascii: "=")
+          }) == true
       {
         tokens[tokens.count - 1].append(byte)
       } else {
         tokens.append([byte])
       }
-      if byte == quote { quote = nil } else if quote == nil, byte == 0x22 || byte == 0x27 { quote = byte }
+      if byte == quote {
+        quote = nil
+      } else if quote == nil, byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") {
+        quote = byte
+      }
     }
     return tokens
   }

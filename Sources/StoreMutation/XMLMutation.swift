@@ -92,12 +92,12 @@ enum XMLMutation {
     var start = 0
     var isTag = false
     for (index, byte) in bytes.enumerated() {
-      if byte == 0x3C, index > start {
+      if byte == UInt8(ascii: "<"), index > start {
         pieces.append(bytes[start..<index])
         start = index
       }
-      if byte == 0x3C { isTag = true }
-      if byte == 0x3E, isTag {
+      if byte == UInt8(ascii: "<") { isTag = true }
+      if byte == UInt8(ascii: ">"), isTag {
         pieces.append(bytes[start...index])
         start = index + 1
         isTag = false
@@ -108,13 +108,15 @@ enum XMLMutation {
   }
 
   private static func isOpening(_ piece: Piece) -> Bool {
-    piece.count > 1 && piece.first == 0x3C && ![0x2F, 0x21, 0x3F].contains(piece[piece.startIndex + 1])
-      && piece.dropLast().last != 0x2F
+    piece.count > 1 && piece.first == UInt8(ascii: "<") && !"/!?".utf8.contains(piece[piece.startIndex + 1])
+      && piece.dropLast().last != UInt8(ascii: "/")
   }
-  private static func isClosing(_ piece: Piece) -> Bool { piece.starts(with: [0x3C, 0x2F]) }
+  private static func isClosing(_ piece: Piece) -> Bool { piece.starts(with: "</".utf8) }
   private static func tagName(_ piece: Piece) -> Piece {
-    guard piece.first == 0x3C else { return [] }
-    return piece.dropFirst(isClosing(piece) ? 2 : 1).prefix { !($0 <= 0x20 || $0 == 0x3E || $0 == 0x2F) }
+    guard piece.first == UInt8(ascii: "<") else { return [] }
+    return piece.dropFirst(isClosing(piece) ? 2 : 1).prefix {
+      !($0 <= UInt8(ascii: " ") || $0 == UInt8(ascii: ">") || $0 == UInt8(ascii: "/"))
+    }
   }
 
   /// The pieces of the element that begins at one, as far as tags match.
@@ -137,14 +139,14 @@ enum XMLMutation {
     for index in piece.indices {
       if let open = quote {
         if piece[index] == open { quote = nil }
-      } else if piece[index] == 0x22 || piece[index] == 0x27 {
+      } else if piece[index] == UInt8(ascii: "\"") || piece[index] == UInt8(ascii: "'") {
         quote = piece[index]
-      } else if piece[index] == 0x20 {
+      } else if piece[index] == UInt8(ascii: " ") {
         parts.append(piece[start..<index])
         start = index
       }
     }
-    let end = piece.count > 1 && piece.dropLast().last == 0x2F ? piece.endIndex - 2 : piece.endIndex - 1
+    let end = piece.count > 1 && piece.dropLast().last == UInt8(ascii: "/") ? piece.endIndex - 2 : piece.endIndex - 1
     parts.append(piece[start..<max(start, end)])
     let tail = piece[max(start, end)...]
     guard parts.count > 1 else { return piece }
@@ -158,13 +160,15 @@ enum XMLMutation {
         parts.append(Array(" a\(number)=\"\(number)\"".utf8)[...])
       }
     default:
-      guard let open = parts[place].firstIndex(of: 0x22), let close = parts[place].lastIndex(of: 0x22), close > open
+      guard let open = parts[place].firstIndex(of: UInt8(ascii: "\"")),
+        let close = parts[place].lastIndex(of: UInt8(ascii: "\"")), close > open
       else { break }
       var changed = Array(parts[place])
       let offset = parts[place].startIndex
       let donor = parts[1 + random.below(parts.count - 1)]
       let value: [UInt8]
-      if random.once(in: 3), let first = donor.firstIndex(of: 0x22), let last = donor.lastIndex(of: 0x22), last > first
+      if random.once(in: 3), let first = donor.firstIndex(of: UInt8(ascii: "\"")),
+        let last = donor.lastIndex(of: UInt8(ascii: "\"")), last > first
       {
         value = Array(donor[(first + 1)..<last])
       } else {
@@ -180,13 +184,16 @@ enum XMLMutation {
     at place: Int, in pieces: inout [Piece], _ reader: HostileReader, _ random: inout MutationRandom
   ) {
     // The next text behind a tag.
-    let index = pieces[place...].firstIndex { $0.first != 0x3C } ?? place
+    let index = pieces[place...].firstIndex { $0.first != UInt8(ascii: "<") } ?? place
     var text = Edges.text(&random)
     switch random.below(5) {
     case 0: text = Array((random.pick(names(reader)) ?? "").utf8)
     case 1: text = Array("<![CDATA[".utf8) + text + Array("]]>".utf8)
     case 2: text = Array(pieces[index]) + text
-    case 3: if let other = pieces.filter({ $0.first != 0x3C }).randomElement(using: &random) { text = Array(other) }
+    case 3:
+      if let other = pieces.filter({ $0.first != UInt8(ascii: "<") }).randomElement(using: &random) {
+        text = Array(other)
+      }
     default: break
     }
     pieces[index] = text[...]
@@ -207,8 +214,8 @@ enum XMLMutation {
       for byte in model {
         copy.append(byte)
         // Behind each quote that opens a value, a number: other names, other identifiers.
-        if byte == 0x3D, random.once(in: 2) { continue }
-        if byte == 0x22, copy.count > 1, copy[copy.count - 2] == 0x3D, random.once(in: 3) {
+        if byte == UInt8(ascii: "="), random.once(in: 2) { continue }
+        if byte == UInt8(ascii: "\""), copy.count > 1, copy[copy.count - 2] == UInt8(ascii: "="), random.once(in: 3) {
           copy += Array("\(number)".utf8)
         }
       }

@@ -1,2 +1,2 @@
-// Whoever reads a predicate's text meets its tree, which the SPI declares.
+// Code that parses predicates uses their tree, which the SPI declares.
 @_exported public import AtomicStoreSPI

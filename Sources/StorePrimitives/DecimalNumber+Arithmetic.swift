@@ -1,7 +1,7 @@
-/// Calculations in tens: exact wherever 128 bits hold the result. What has more digits is rounded to ``precision`` of
-/// them, a half away from zero; nil is a result beyond what the power of ten reaches.
+/// Decimal arithmetic: exact if the result fits in 128 bits. Otherwise it is rounded to ``precision`` digits, half away
+/// from zero; nil if the exponent of the result is out of range.
 extension DecimalNumber {
-  /// The significant digits that a result keeps which has more than fit, such as a third.
+  /// The number of significant digits of a rounded result, such as a third.
   package static let precision = 38
 
   package func adding(_ other: DecimalNumber) -> DecimalNumber? {
@@ -27,7 +27,7 @@ extension DecimalNumber {
     return WideDecimal(self).multiplied(by: WideDecimal(other)).number
   }
 
-  /// Nil by zero. What has no end, such as a third, is rounded to ``precision`` digits.
+  /// Returns nil for a division by zero. An infinite quotient, such as a third, is rounded to ``precision`` digits.
   package func divided(by other: DecimalNumber) -> DecimalNumber? {
     if isNaN || other.isNaN { return .nan }
     guard other.mantissa != 0 else { return nil }
@@ -50,7 +50,8 @@ extension DecimalNumber {
     return Self.fitting(quotient, power, isNegative: isNegative != other.isNegative)
   }
 
-  /// What a division leaves that gives a whole number, with this number's sign; nil by zero. Always exact.
+  /// The remainder of the division with an integral quotient, with this number's sign; nil for a division by zero.
+  /// Always exact.
   package func remainder(dividingBy other: DecimalNumber) -> DecimalNumber? {
     if isNaN || other.isNaN { return .nan }
     guard other.mantissa != 0 else { return nil }
@@ -63,19 +64,19 @@ extension DecimalNumber {
       }
       return DecimalNumber(mantissa: rest, exponent: other.exponent, isNegative: isNegative)
     }
-    // A divisor that does not fit on this scale is greater than everything that does.
+    // A divisor that cannot be represented on this scale is greater than all numbers that can.
     guard let divisor = Self.scaled(other.mantissa, by: -gap) else { return self }
     return DecimalNumber(mantissa: mantissa % divisor, exponent: exponent, isNegative: isNegative)
   }
 
-  /// The power with a whole exponent from 0, each product as ``multiplied(by:)`` gives it.
+  /// The power with a non-negative integral exponent; each product is rounded as by ``multiplied(by:)``.
   package func raised(to power: Int) -> DecimalNumber? {
     var result: DecimalNumber? = DecimalNumber(1)
     for _ in 0..<power { result = result?.multiplied(by: self) }
     return result
   }
 
-  /// The sum of all, rounded once at the end: it is the same in any order. Zero for none.
+  /// The sum, rounded once at the end, so that it does not depend on the order. Zero for an empty sequence.
   package static func sum(_ numbers: some Sequence<DecimalNumber>) -> DecimalNumber? {
     var total = DecimalNumber(0)
     var wide: WideDecimal?
@@ -109,12 +110,12 @@ extension DecimalNumber {
 
   package var magnitude: DecimalNumber { isNaN ? self : DecimalNumber(mantissa: mantissa, exponent: exponent) }
 
-  /// The whole number that the rule says.
+  /// The number rounded to an integer by the rule.
   package func rounded(_ rule: FloatingPointRoundingRule) -> DecimalNumber {
     guard !isNaN, exponent < 0 else { return self }
     let unit = Self.scaled(1, by: -Int(exponent))
     let (quotient, rest) = unit.map { mantissa.quotientAndRemainder(dividingBy: $0) } ?? (0, mantissa)
-    // Where a one does not fit on this scale, everything that does is less than a half.
+    // If 1 cannot be represented on this scale, all numbers that can are less than a half.
     let half = unit.map { rest < $0 - rest ? -1 : rest > $0 - rest ? 1 : 0 } ?? -1
     let goesOut: Bool
     switch rule {
@@ -128,7 +129,7 @@ extension DecimalNumber {
     return DecimalNumber(mantissa: quotient + (rest != 0 && goesOut ? 1 : 0), isNegative: isNegative)
   }
 
-  /// The number as an integer; nil where it has a fraction or does not fit.
+  /// The number as an integer; nil if it has a fraction or is out of range.
   package var integer: Int64? {
     let number = normalized
     guard !isNaN, number.exponent >= 0, let magnitude = Self.scaled(number.mantissa, by: Int(number.exponent)) else {
@@ -143,7 +144,7 @@ extension DecimalNumber {
   /// The least mantissa of ``precision`` digits.
   private static let leastOfPrecision: UInt128 = (1..<precision).reduce(1) { power, _ in power * 10 }
 
-  /// Times a power of ten; nil where that does not fit.
+  /// Multiplies by a power of ten; nil if the result does not fit.
   private static func scaled(_ mantissa: UInt128, by power: Int) -> UInt128? {
     guard power <= 38 else { return mantissa == 0 ? 0 : nil }
     var result = mantissa
@@ -155,7 +156,7 @@ extension DecimalNumber {
     return result
   }
 
-  /// Both mantissas on the finer scale of the two; nil where one does not fit there.
+  /// Both mantissas on the finer scale of the two; nil if one does not fit.
   private func aligned(with other: DecimalNumber) -> (UInt128, UInt128, Int8)? {
     if exponent == other.exponent { return (mantissa, other.mantissa, exponent) }
     if exponent > other.exponent {
@@ -174,7 +175,7 @@ extension DecimalNumber {
     return overflow ? nil : (sum, isLeftBelow)
   }
 
-  /// `rest * 10` by a divisor that is greater than the rest, without room for the product.
+  /// `rest * 10` divided by a divisor greater than the rest, without overflow.
   private static func tenfold(_ rest: UInt128, dividedBy divisor: UInt128) -> (digit: UInt128, rest: UInt128) {
     var digit: UInt128 = 0
     var sum: UInt128 = 0
@@ -189,7 +190,7 @@ extension DecimalNumber {
     return (digit, sum)
   }
 
-  /// With a power that may lie outside -128 … 127: digits below are rounded off, zeros are put behind.
+  /// Creates a number whose power may be outside -128 … 127: low digits are rounded, or zeros are appended.
   fileprivate static func fitting(_ mantissa: UInt128, _ power: Int, isNegative: Bool) -> DecimalNumber? {
     if let exponent = Int8(exactly: power) {
       return DecimalNumber(mantissa: mantissa, exponent: exponent, isNegative: isNegative)
@@ -206,9 +207,9 @@ extension DecimalNumber {
   }
 }
 
-/// A decimal with as many digits as it takes, for results on their way to 128 bits.
+/// A decimal with any number of digits, for intermediate results.
 private struct WideDecimal {
-  /// Nine digits each, the lowest first, without zeros at the upper end.
+  /// Nine digits each, the lowest first, without leading zeros.
   private var limbs: [UInt32] = []
   private var exponent: Int
   private var isNegative: Bool
@@ -257,14 +258,14 @@ private struct WideDecimal {
     return product
   }
 
-  /// The number in 128 bits: as it is if it fits without the zeros at its end, else rounded.
+  /// The number in 128 bits: exact if it fits without its trailing zeros, otherwise rounded.
   var number: DecimalNumber? {
     var copy = self
     while copy.mantissa == nil, copy.cutDigit(onlyZero: true) != nil {}
     if copy.mantissa == nil {
       var dropped: UInt32 = 0
       while copy.digitCount > DecimalNumber.precision, let digit = copy.cutDigit(onlyZero: false) { dropped = digit }
-      // Away from zero at the half: the first digit dropped says which side it is.
+      // Half away from zero: the first dropped digit decides.
       if dropped >= 5 { copy.limbs = Self.sum(copy.limbs, [1]) }
     }
     return copy.mantissa.flatMap { DecimalNumber.fitting($0, copy.exponent, isNegative: isNegative) }
@@ -283,7 +284,7 @@ private struct WideDecimal {
 
   private var digitCount: Int { limbs.last.map { (limbs.count - 1) * 9 + String($0).utf8.count } ?? 0 }
 
-  /// Takes the lowest digit away; nil where there is none, or it may be a zero only and is not.
+  /// Removes the lowest digit; nil if there is none, or if it is not zero but must be.
   private mutating func cutDigit(onlyZero: Bool) -> UInt32? {
     guard let lowest = limbs.first, !onlyZero || lowest % 10 == 0 else { return nil }
     let digit = lowest % 10
@@ -328,7 +329,7 @@ private struct WideDecimal {
     return result
   }
 
-  /// The greater first.
+  /// The greater number comes first.
   private static func difference(_ one: [UInt32], _ other: [UInt32]) -> [UInt32] {
     var result: [UInt32] = []
     var borrow: Int64 = 0

@@ -1,8 +1,7 @@
-/// A decimal number, kept exactly as it was written: sign, up to 128 bits of mantissa (38 digits and some), and a
-/// power of ten.
+/// A decimal number with its exact spelling: sign, up to 128 bits of mantissa (at least 38 digits), and a power of ten.
 ///
-/// Equality is that of numbers: `1.50` equals `1.5`, and not-a-number equals itself. Stores keep the spelling as well:
-/// ``isIdentical(to:)`` tells spellings apart.
+/// Equality is numeric: `1.50` equals `1.5`, and not-a-number equals itself. Stores also preserve the spelling:
+/// ``isIdentical(to:)`` compares it.
 public struct DecimalNumber: Sendable {
   /// The digits. Zero for not-a-number.
   public let mantissa: UInt128
@@ -31,7 +30,7 @@ public struct DecimalNumber: Sendable {
   /// Not a number.
   public static let nan = DecimalNumber(nan: ())
 
-  /// Creates a whole number.
+  /// Creates an integral number.
   public init(_ integer: Int64) {
     self.init(mantissa: UInt128(integer.magnitude), isNegative: integer < 0)
   }
@@ -56,19 +55,19 @@ extension DecimalNumber: Hashable {
 // MARK: - Text
 
 extension DecimalNumber: CustomStringConvertible, LosslessStringConvertible {
-  /// Reads `-12.50`, `1e5`, `15E+1`, `NaN`, and nothing else: no blanks, no group separators, no rest.
+  /// Parses `-12.50`, `1e5`, `15E+1`, `NaN`, and nothing else: no spaces, group separators or trailing characters.
   ///
-  /// Nil where the digits need more than 128 bits or the exponent leaves -128 … 127, rather than round.
+  /// Returns nil, rather than rounding, if the digits need more than 128 bits or the exponent is outside -128 … 127.
   public init?(utf8 bytes: Span<UInt8>) {
     let count = bytes.count
-    if count == 3, bytes[0] == 0x4E, bytes[1] == 0x61, bytes[2] == 0x4E {
+    if count == 3, bytes[0] == UInt8(ascii: "N"), bytes[1] == UInt8(ascii: "a"), bytes[2] == UInt8(ascii: "N") {
       self = .nan
       return
     }
     var index = 0
     var negative = false
-    if index < count, bytes[index] == 0x2D || bytes[index] == 0x2B {
-      negative = bytes[index] == 0x2D
+    if index < count, bytes[index] == UInt8(ascii: "-") || bytes[index] == UInt8(ascii: "+") {
+      negative = bytes[index] == UInt8(ascii: "-")
       index += 1
     }
     var small: UInt64 = 0
@@ -78,7 +77,7 @@ extension DecimalNumber: CustomStringConvertible, LosslessStringConvertible {
     var seenPoint = false
     while index < count {
       let byte = bytes[index]
-      if byte >= 0x30, byte <= 0x39 {
+      if byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") {
         let digit = UInt64(byte &- 0x30)
         if digits < 18 {
           small = small &* 10 &+ digit
@@ -89,34 +88,34 @@ extension DecimalNumber: CustomStringConvertible, LosslessStringConvertible {
           if overflow || carry { return nil }
           large = sum
         }
-        // Leading zeros cost no room in the mantissa.
+        // Leading zeros do not use the mantissa.
         if digits > 0 || digit != 0 { digits += 1 }
         if seenPoint { scale += 1 }
         index += 1
-      } else if byte == 0x2E, !seenPoint {
+      } else if byte == UInt8(ascii: "."), !seenPoint {
         seenPoint = true
         index += 1
       } else {
         break
       }
     }
-    let start = (negative || (count > 0 && bytes[0] == 0x2B)) ? 1 : 0
+    let start = (negative || (count > 0 && bytes[0] == UInt8(ascii: "+"))) ? 1 : 0
     let figures = index - start - (seenPoint ? 1 : 0)
     guard figures > 0 else { return nil }
     var power = 0
     if index < count {
-      guard bytes[index] == 0x65 || bytes[index] == 0x45 else { return nil }
+      guard bytes[index] == UInt8(ascii: "e") || bytes[index] == UInt8(ascii: "E") else { return nil }
       index += 1
       var negativePower = false
-      if index < count, bytes[index] == 0x2D || bytes[index] == 0x2B {
-        negativePower = bytes[index] == 0x2D
+      if index < count, bytes[index] == UInt8(ascii: "-") || bytes[index] == UInt8(ascii: "+") {
+        negativePower = bytes[index] == UInt8(ascii: "-")
         index += 1
       }
       guard index < count, count - index <= 4 else { return nil }
       while index < count {
         let byte = bytes[index]
-        guard byte >= 0x30, byte <= 0x39 else { return nil }
-        power = power * 10 + Int(byte - 0x30)
+        guard byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") else { return nil }
+        power = power * 10 + Int(byte - UInt8(ascii: "0"))
         index += 1
       }
       if negativePower { power = -power }
@@ -132,7 +131,7 @@ extension DecimalNumber: CustomStringConvertible, LosslessStringConvertible {
     self = value
   }
 
-  /// The text that reads back as this very value: `-12.50`, `0.001`, `15E+1`, `NaN`.
+  /// The text that is parsed as exactly this value: `-12.50`, `0.001`, `15E+1`, `NaN`.
   public var description: String {
     if isNaN { return "NaN" }
     var bytes: [UInt8] = []
@@ -143,25 +142,25 @@ extension DecimalNumber: CustomStringConvertible, LosslessStringConvertible {
   /// Appends ``description`` as UTF-8.
   public func append(to bytes: inout [UInt8]) {
     if isNaN {
-      bytes.append(contentsOf: [0x4E, 0x61, 0x4E])
+      bytes.append(contentsOf: "NaN".utf8)
       return
     }
     var digits: [UInt8] = []
     if let small = UInt64(exactly: mantissa) {
       var rest = small
       repeat {
-        digits.append(0x30 + UInt8(truncatingIfNeeded: rest % 10))
+        digits.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
         rest /= 10
       } while rest > 0
     } else {
       var rest = mantissa
       repeat {
-        digits.append(0x30 + UInt8(truncatingIfNeeded: rest % 10))
+        digits.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
         rest /= 10
       } while rest > 0
     }
     // `digits` runs from the lowest to the highest.
-    if isNegative { bytes.append(0x2D) }
+    if isNegative { bytes.append(UInt8(ascii: "-")) }
     let scale = -Int(exponent)
     if scale <= 0 {
       bytes.append(contentsOf: digits.reversed())
@@ -169,12 +168,12 @@ extension DecimalNumber: CustomStringConvertible, LosslessStringConvertible {
     } else if scale < digits.count {
       for place in stride(from: digits.count - 1, through: 0, by: -1) {
         bytes.append(digits[place])
-        if place == scale { bytes.append(0x2E) }
+        if place == scale { bytes.append(UInt8(ascii: ".")) }
       }
     } else {
-      bytes.append(0x30)
-      bytes.append(0x2E)
-      bytes.append(contentsOf: repeatElement(0x30, count: scale - digits.count))
+      bytes.append(UInt8(ascii: "0"))
+      bytes.append(UInt8(ascii: "."))
+      bytes.append(contentsOf: repeatElement(UInt8(ascii: "0"), count: scale - digits.count))
       bytes.append(contentsOf: digits.reversed())
     }
   }
@@ -189,7 +188,7 @@ extension DecimalNumber {
     return Double(description) ?? .nan
   }
 
-  /// The same value with no trailing zeros in its mantissa.
+  /// The same value without trailing zeros in its mantissa.
   public var normalized: DecimalNumber {
     if isNaN { return self }
     if mantissa == 0 { return DecimalNumber(mantissa: 0) }
@@ -210,7 +209,7 @@ extension DecimalNumber {
   /// As `==`.
   public func isNumericallyEqual(to other: DecimalNumber) -> Bool { self == other }
 
-  /// Whether this number is smaller. Not-a-number is smaller than every other.
+  /// Whether this number is less. Not-a-number is less than every other number.
   public func isLess(than other: DecimalNumber) -> Bool {
     if isNaN || other.isNaN { return isNaN && !other.isNaN }
     if isNegative != other.isNegative { return isNegative }
@@ -224,7 +223,8 @@ extension DecimalNumber {
     let here = Int(exponent) + digitCount
     let there = Int(other.exponent) + other.digitCount
     if here != there { return here < there }
-    // Equal leading powers: bring the one with the larger exponent down, which fits in one extra step at a time.
+    // The leading powers are equal: scale down the one with the larger exponent, which needs at most one extra digit at
+    // a time.
     var left = mantissa
     var right = other.mantissa
     var gap = Int(exponent) - Int(other.exponent)
@@ -232,7 +232,7 @@ extension DecimalNumber {
       if gap > 0 {
         let (product, overflow) = left.multipliedReportingOverflow(by: 10)
         if overflow {
-          // The other has digits beyond this one's reach: compare without its lowest, and let them break a tie.
+          // The other number has digits beyond this one's scale: compare without its lowest digit, which breaks a tie.
           let cut = right / 10
           if left != cut { return left < cut }
           if right % 10 != 0 { return true }

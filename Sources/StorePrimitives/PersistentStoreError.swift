@@ -1,14 +1,14 @@
-/// What went wrong at the store boundary, for the person who holds the file.
+/// An error at the store boundary, with the location in the file.
 ///
-/// Match on ``code``; show ``description``, which names the place first.
+/// Match on ``code``; show ``description``, which starts with the location.
 public struct PersistentStoreError: Error, Sendable {
   /// The kind of failure, to match on.
   public var code: Code
-  /// One sentence that names the thing.
+  /// One sentence that names the object, property or file concerned.
   public var message: String
-  /// Where it is, as far as that is known.
+  /// The location, as far as it is known.
   public var location: StoreLocation
-  /// The error below this one, when there is one.
+  /// The underlying error, if any.
   public var underlying: (any Error)?
 
   /// Creates an error.
@@ -21,7 +21,7 @@ public struct PersistentStoreError: Error, Sendable {
     self.underlying = underlying
   }
 
-  /// The same error with the gaps of its location filled from `outer`: what the inner code did not know.
+  /// Returns the error with missing parts of its location filled in from `outer`.
   public func located(_ outer: StoreLocation) -> PersistentStoreError {
     var copy = self
     copy.location = location.filled(from: outer)
@@ -43,76 +43,76 @@ extension PersistentStoreError {
     private let kind: Kind
     public var description: String { kind.rawValue }
 
-    /// The bytes are not what the format's grammar asks for.
+    /// The bytes do not match the format's grammar.
     public static let malformed = Code(kind: .malformed)
-    /// A size, depth or count is beyond the stated bound.
+    /// A size, depth or count exceeds the limit.
     public static let limitExceeded = Code(kind: .limitExceeded)
     /// Written by a newer version of the format than this one reads.
     public static let unsupportedVersion = Code(kind: .unsupportedVersion)
-    /// A store, but of another type than was asked for.
+    /// A store, but of another type than specified.
     public static let foreignFormat = Code(kind: .foreignFormat)
-    /// Two or more registered types claim the content.
+    /// Two or more registered types recognise the content.
     public static let ambiguousFormat = Code(kind: .ambiguousFormat)
-    /// No registered type claims the content.
+    /// No registered type recognises the content.
     public static let unrecognizedFormat = Code(kind: .unrecognizedFormat)
-    /// A type name that nobody registered.
+    /// A type name that is not registered.
     public static let unknownStoreType = Code(kind: .unknownStoreType)
-    /// A type name that another format already holds.
+    /// A type name that another format already uses.
     public static let storeTypeTaken = Code(kind: .storeTypeTaken)
-    /// The metadata names another type than the store's.
+    /// The metadata specifies another type than the store's.
     public static let storeTypeMismatch = Code(kind: .storeTypeMismatch)
-    /// Nothing lies at the URL.
+    /// There is nothing at the path.
     public static let notFound = Code(kind: .notFound)
     /// The system refuses access.
     public static let permissionDenied = Code(kind: .permissionDenied)
-    /// The file or folder cannot be made.
+    /// The file or directory cannot be created.
     public static let cannotCreate = Code(kind: .cannotCreate)
-    /// Something lies where the result should go.
+    /// There already is something at the path of the result.
     public static let alreadyExists = Code(kind: .alreadyExists)
-    /// Reading or writing failed in the system.
+    /// The system reported an error in reading or writing.
     public static let inputOutput = Code(kind: .inputOutput)
     /// The disk or quota is full.
     public static let noSpace = Code(kind: .noSpace)
-    /// A relationship names an object that is not there.
+    /// A relationship names an object that does not exist.
     public static let danglingReference = Code(kind: .danglingReference)
-    /// Two objects of one hierarchy carry the same reference object.
+    /// Two objects of one hierarchy have the same reference object.
     public static let duplicateReference = Code(kind: .duplicateReference)
     /// A value that its attribute cannot hold.
     public static let invalidValue = Code(kind: .invalidValue)
-    /// A value or property that the format declares it cannot carry.
+    /// A value or property that the format cannot store, as it declares.
     public static let unsupportedByFormat = Code(kind: .unsupportedByFormat)
     /// The store was written with another model.
     public static let modelMismatch = Code(kind: .modelMismatch)
-    /// The model contradicts itself or its file cannot be read.
+    /// The model is contradictory, or its file cannot be read.
     public static let invalidModel = Code(kind: .invalidModel)
-    /// The store does not describe itself, and no model was given.
+    /// The store is not self-describing, and no model was specified.
     public static let modelNeeded = Code(kind: .modelNeeded)
     /// The store was opened read-only.
     public static let readOnly = Code(kind: .readOnly)
-    /// An option that the format does not have, or a value that the option does not take.
+    /// An option that the format does not have, or an invalid value for it.
     public static let invalidOption = Code(kind: .invalidOption)
-    /// The coordinator already holds this URL or this store's UUID.
+    /// The store with this path or UUID is already open in the coordinator.
     public static let storeAlreadyAdded = Code(kind: .storeAlreadyAdded)
-    /// The coordinator does not hold this store.
+    /// The store is not open in the coordinator.
     public static let storeNotAdded = Code(kind: .storeNotAdded)
     /// The file is no longer the one that was loaded.
     public static let changedOnDisk = Code(kind: .changedOnDisk)
-    /// A device, socket or other thing that no store can be.
+    /// A device, socket or other file that cannot be a store.
     public static let unsupportedFileKind = Code(kind: .unsupportedFileKind)
     /// The caller asked to stop.
     public static let cancelled = Code(kind: .cancelled)
-    /// A format broke a promise of the SPI.
+    /// A format violated the contract of the SPI.
     public static let internalInconsistency = Code(kind: .internalInconsistency)
-    /// An object that the store does not hold.
+    /// An object that the store does not contain.
     public static let missingObject = Code(kind: .missingObject)
     /// The two ends of a relationship contradict each other.
     public static let inverseMismatch = Code(kind: .inverseMismatch)
-    /// Recognised, and not read or written by this version.
+    /// Recognised, but not supported by this version.
     public static let notSupported = Code(kind: .notSupported)
-    /// Another program is saving the store and does not end. The message names the lock file.
+    /// Another program is saving the store and does not finish. The message names the lock file.
     public static let locked = Code(kind: .locked)
-    /// A save failed, and what it had replaced could not be put back. The message names where the new version and the
-    /// old one are.
+    /// A save failed, and what it had replaced could not be restored. The message names the paths of the new version
+    /// and the old one.
     public static let notRolledBack = Code(kind: .notRolledBack)
   }
 }
@@ -128,15 +128,15 @@ extension PersistentStoreError: CustomStringConvertible {
   }
 }
 
-/// A place in a store: as much of it as is known.
+/// A location in a store, as far as it is known.
 public struct StoreLocation: Sendable, Equatable, CustomStringConvertible {
-  /// The file's path, or its name within a folder store.
+  /// The file's path, or its name within a store that is a directory.
   public var file: String?
-  /// 1-based.
+  /// The line, starting at 1.
   public var line: Int?
-  /// 1-based, in bytes of the line.
+  /// The column in bytes, starting at 1.
   public var column: Int?
-  /// 0-based, in bytes of the file.
+  /// The offset in the file in bytes, starting at 0.
   public var offset: Int?
   /// The name of the entity.
   public var entity: String?
@@ -145,7 +145,7 @@ public struct StoreLocation: Sendable, Equatable, CustomStringConvertible {
   /// The name of the property.
   public var property: String?
 
-  /// Creates a location of the parts that are known.
+  /// Creates a location from the known parts.
   public init(
     file: String? = nil, line: Int? = nil, column: Int? = nil, offset: Int? = nil, entity: String? = nil,
     reference: String? = nil, property: String? = nil
@@ -159,7 +159,7 @@ public struct StoreLocation: Sendable, Equatable, CustomStringConvertible {
     self.property = property
   }
 
-  /// This location, with what it lacks taken from `outer`.
+  /// Returns this location with missing parts taken from `outer`.
   public func filled(from outer: StoreLocation) -> StoreLocation {
     StoreLocation(
       file: file ?? outer.file, line: line ?? outer.line, column: column ?? outer.column,

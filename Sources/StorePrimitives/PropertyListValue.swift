@@ -1,13 +1,13 @@
 public import FoundationEssentials
 
-/// A value of a property list, as metadata and the property-list codecs know it.
+/// A value of a property list, for metadata and the property-list codecs.
 ///
-/// Two are equal when they are the same to the bit and to the Unicode scalar: `é` as one scalar and as two differ,
-/// -0.0 and 0.0 differ, a not-a-number equals itself.
+/// Two values are equal if they are the same to the bit and to the Unicode scalar: `é` as one scalar and as two are
+/// different, -0.0 and 0.0 are different, a not-a-number equals itself.
 public enum PropertyListValue: Sendable {
   /// Text.
   case string(String)
-  /// -2^63 … 2^64 - 1 is what files hold.
+  /// An integer. Files can contain -2^63 … 2^64 - 1.
   case integer(Int128)
   /// A double, to the bit.
   case real(Double)
@@ -73,14 +73,14 @@ extension PropertyListValue: ExpressibleByStringLiteral, ExpressibleByIntegerLit
   }
 }
 
-/// A property list's dictionary: keys in the order of their UTF-8 bytes, told apart by Unicode scalars.
+/// The dictionary of a property list: keys are sorted by their UTF-8 bytes and compared by Unicode scalars.
 ///
-/// Swift's own `Dictionary` takes `é` in one scalar and in two for the same key, and a file may hold both.
+/// Swift's own `Dictionary` treats `é` as one scalar and as two as the same key, but a file may contain both.
 public struct PropertyListDictionary: Sendable, Equatable, RandomAccessCollection {
   public struct Element: Sendable, Equatable {
     /// The key.
     public var key: String
-    /// The value of that key.
+    /// The value for that key.
     public var value: PropertyListValue
     public static func == (one: Element, other: Element) -> Bool {
       one.key.utf8.elementsEqual(other.key.utf8) && one.value == other.value
@@ -97,7 +97,7 @@ public struct PropertyListDictionary: Sendable, Equatable, RandomAccessCollectio
   /// The keys, in the order of their UTF-8 bytes.
   public var keys: [String] { elements.map(\.key) }
 
-  /// The value of a key; setting nil removes it. A search is logarithmic; adding a key that is not the last moves those
+  /// The value for a key; setting nil removes it. Lookup is logarithmic; adding a key that is not the last moves those
   /// after it.
   public subscript(key: String) -> PropertyListValue? {
     get {
@@ -116,7 +116,7 @@ public struct PropertyListDictionary: Sendable, Equatable, RandomAccessCollectio
   }
 
   private func search(_ key: String) -> (position: Int, found: Bool) {
-    // Files mostly come sorted: the end is tried first.
+    // Files are mostly sorted: try the end first.
     if let last = elements.last, last.key.utf8.lexicographicallyPrecedes(key.utf8) { return (elements.count, false) }
     var low = 0
     var high = elements.count

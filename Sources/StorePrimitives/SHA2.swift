@@ -1,7 +1,7 @@
 /// SHA-256 and SHA-512 (FIPS 180-4), for the version hashes of models and their digests.
 ///
-/// Written here because the hash of an entity is a few hundred bytes: a cryptography package would be built by every
-/// user of the kit. Nothing secret is hashed, so that the time may depend on the input's length.
+/// Implemented here because the input is only a few hundred bytes per entity, and every user of the kit would have to
+/// build a cryptography package. Nothing secret is hashed, so the time may depend on the input.
 package enum SHA2 {
   /// The 32 bytes of SHA-256.
   package static func sha256(_ message: some Sequence<UInt8>) -> [UInt8] {
@@ -18,7 +18,7 @@ package enum SHA2 {
     return state.flatMap(bytes)
   }
 
-  /// By how many bits the six functions of the standard rotate; the last of the two small ones shifts.
+  /// The rotations of the six functions of the standard; the last number of the two small ones is a shift.
   private struct Rotations {
     var upper0: (Int, Int, Int), upper1: (Int, Int, Int), lower0: (Int, Int, Int), lower1: (Int, Int, Int)
   }

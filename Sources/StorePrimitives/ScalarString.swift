@@ -1,4 +1,4 @@
-/// A string that equals another only scalar for scalar: a key for dictionaries of names.
+/// A string that is compared by Unicode scalars: a key for dictionaries of names.
 public struct ScalarString: Hashable, Sendable, Comparable {
   /// The string itself.
   public let string: String

@@ -16,8 +16,7 @@ extension BinaryPropertyListStore {
     }
   }
 
-  /// Refuses a file with objects that nothing leads to: one damaged count, and all that a dictionary held would be
-  /// passed over.
+  /// Refuses a file with unreachable objects: with one damaged count, everything in a dictionary would be skipped.
   private static func checkNothingIsLost(_ reader: BinaryPropertyListReader) throws(PersistentStoreError) {
     var isReached = [Bool](repeating: false, count: reader.objectCount)
     var reached = 1
@@ -45,7 +44,7 @@ extension BinaryPropertyListStore {
     guard reached == reader.objectCount else {
       let first = isReached.firstIndex(of: false).flatMap { reader.object(at: $0) }
       throw PersistentStoreError(
-        .malformed, "\(reader.objectCount - reached) objects of the property list are in none of its containers",
+        .malformed, "\(reader.objectCount - reached) objects of the property list are not in any of its containers",
         at: StoreLocation(
           offset: try first.map { (object) throws(PersistentStoreError) in try reader.offset(of: object) }))
     }
@@ -78,18 +77,18 @@ extension BinaryPropertyListStore {
     try node.allow(["count", "references", "referenceTexts", "columns"])
     let references = try node.require("references").numbers(Int64.self)
     guard try node.require("count").integer() == Int128(references.count) else {
-      throw node.malformed("holds \(references.count) references and another count")
+      throw node.malformed("has \(references.count) references, but another count")
     }
     try nodes.appendRows(entity: entity.index, references: references.span)
     if let texts = try node.optional("referenceTexts") {
-      // One string may be named often: what the names unfold to is bounded, not only what the file holds.
+      // One string may be referenced often: the expanded size of the names is limited, not only their size in the file.
       var room = unfoldedTextLimit(texts.reader)
       var previous = -1
       for index in 0..<(try texts.count()) {
         let pair = try texts.element(index)
         guard try pair.count() == 2, let row = Int(exactly: try pair.element(0).integer()), row > previous,
           row < references.count
-        else { throw pair.malformed("is no pair of a row, greater than the one before, and a text") }
+        else { throw pair.malformed("is not a pair of a row, greater than the previous one, and a string") }
         let text = try pair.element(1).string()
         room -= text.utf8.count
         guard room >= 0 else { throw texts.tooLong() }
@@ -105,7 +104,7 @@ extension BinaryPropertyListStore {
       let name = try columns.reader.string(of: key)
       guard let slot = entity.slot(named: name) else {
         throw PersistentStoreError(
-          .modelMismatch, "the store holds a property '\(name)' that the model does not have",
+          .modelMismatch, "the store has a property '\(name)' that the model does not have",
           at: StoreLocation(property: name))
       }
       guard seen.insert(slot).inserted else { throw columns.malformed("names '\(name)' twice") }
@@ -131,14 +130,14 @@ extension BinaryPropertyListStore {
       try column.allow(["values"])
       let texts = try column.require("values")
       let count = try texts.count()
-      guard count == rows else { throw column.malformed("holds \(count) values for \(rows) rows") }
+      guard count == rows else { throw column.malformed("has \(count) values for \(rows) rows") }
       var room = unfoldedTextLimit(texts.reader)
       for row in 0..<rows {
         let text = try texts.element(row)
         let string = try text.string()
         room -= string.utf8.count
         guard room >= 0 else { throw texts.tooLong() }
-        guard let value = StoredValue(typedText: string) else { throw text.malformed("is no typed value") }
+        guard let value = StoredValue(typedText: string) else { throw text.malformed("is not a typed value") }
         if !value.isNull { try nodes.set(value, entity: entity, row: row, slot: slot.index) }
       }
     case .attribute(let type):
@@ -172,20 +171,20 @@ extension BinaryPropertyListStore {
     }
   }
 
-  /// What one column's texts may come to, since rows may share them. What they take in memory is bounded as all values
-  /// are; this bounds the work.
+  /// The limit on the total size of one column's strings, which rows may share. Their memory is limited like that of
+  /// all values; this limits the work.
   private static func unfoldedTextLimit(_ reader: BinaryPropertyListReader) -> Int {
     let (product, overflow) = reader.byteCount.multipliedReportingOverflow(by: 48)
     return overflow ? .max : max(product, 1 << 25)
   }
 
-  /// Relationships to objects with string references: a list for each row.
+  /// Reads relationships to objects with string references: a list for each row.
   private static func loadObjects(
     _ slot: Slot, of entity: Int, _ objects: PropertyListNode, rows: Int, into nodes: NodeTableBuilder
   ) throws(PersistentStoreError) {
     let count = try objects.count()
-    guard count == rows else { throw objects.malformed("holds \(count) lists for \(rows) rows") }
-    // Each element costs a byte of the file at least, unless rows share their lists to unfold to more than it holds.
+    guard count == rows else { throw objects.malformed("has \(count) lists for \(rows) rows") }
+    // Each element takes at least a byte of the file, unless rows share lists, which could expand beyond its size.
     var room = objects.reader.byteCount
     for row in 0..<rows {
       let list = try objects.element(row)
@@ -199,7 +198,7 @@ extension BinaryPropertyListStore {
         if case .string = try item.reader.kind(of: item.object) {
           reference = .string(try item.string())
         } else {
-          guard let number = Int64(exactly: try item.integer()) else { throw item.malformed("is beyond 64 bits") }
+          guard let number = Int64(exactly: try item.integer()) else { throw item.malformed("does not fit in 64 bits") }
           reference = .integer(number)
         }
         references.append(ObjectReference(entityName: "", reference: reference))
@@ -207,7 +206,7 @@ extension BinaryPropertyListStore {
       if slot.isToMany {
         try nodes.set(.toMany(references), entity: entity, row: row, slot: slot.index)
       } else if let only = references.first {
-        guard references.count == 1 else { throw list.malformed("names \(references.count) objects for a to-one") }
+        guard references.count == 1 else { throw list.malformed("has \(references.count) objects for a to-one") }
         try nodes.set(.toOne(only), entity: entity, row: row, slot: slot.index)
       }
     }

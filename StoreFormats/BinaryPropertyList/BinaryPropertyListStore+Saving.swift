@@ -11,7 +11,7 @@ extension BinaryPropertyListStore {
     var writer = try BinaryPropertyListWriter(
       maximumObjectCount: Self.objectCount(snapshot) + Self.objectCount(model) + Self.objectCount(entries) + 32
     ) { (bytes) throws(PersistentStoreError) in try file.write(bytes) }
-    // First, so that it stands in the file's first bytes.
+    // Write it first, so that it is among the file's first bytes.
     let signature = try writer.string(Self.signature)
     var top: [(key: BinaryPropertyListWriter.Reference, value: BinaryPropertyListWriter.Reference)] = []
     top.append((try writer.string("format"), signature))
@@ -30,7 +30,7 @@ extension BinaryPropertyListStore {
     try writer.finish(top: reference)
   }
 
-  /// No fewer than the objects that will be written.
+  /// An upper bound for the number of objects that will be written.
   private static func objectCount(_ snapshot: StoreSnapshot) -> Int {
     var count = 16
     for entity in snapshot.nodes.model.entities {
@@ -73,7 +73,7 @@ extension BinaryPropertyListStore {
     let reader = nodes.reader(of: entity.index)
     var entries: [Entry] = []
     entries.append((try writer.string("count"), try writer.integer(Int128(reader.count))))
-    // The column of a string reference's row holds 0.
+    // In rows with string references, this column contains 0.
     entries.append((try writer.string("references"), try writer.numbers(numbers[entity: entity.index])))
     if reader.hasStringReferences {
       var texts: [BinaryPropertyListWriter.Reference] = []
@@ -147,7 +147,7 @@ extension BinaryPropertyListStore {
     return try writer.dictionary(entries)
   }
 
-  /// Whether every row has its bit: then the bits are left out.
+  /// Whether every row has a value: the bits are then omitted.
   private static func isFull(_ bits: Span<UInt8>, _ rows: Int) -> Bool {
     for index in 0..<rows / 8 where bits[index] != 0xFF { return false }
     return rows % 8 == 0 || bits[rows / 8] == UInt8(1 << (rows % 8)) - 1
@@ -206,12 +206,12 @@ extension BinaryPropertyListStore {
 }
 
 extension BinaryPropertyListWriter {
-  /// Writes numbers as a data object, little-endian as the machines are that this runs on.
+  /// Writes numbers as a data object, little-endian like all supported machines.
   mutating func numbers<Number: FixedWidthInteger & BitwiseCopyable>(
     _ numbers: [Number]
   ) throws(PersistentStoreError) -> Reference {
     let reference = try beginData(count: numbers.count * MemoryLayout<Number>.size)
-    // The closure gives its error back as a value: it may not throw a typed error and use the writer at once.
+    // The closure returns its error as a value: it cannot throw a typed error and use the writer at the same time.
     let result: Result<Void, PersistentStoreError> = numbers.withUnsafeBytes { raw in
       do throws(PersistentStoreError) { return .success(try append(raw)) } catch { return .failure(error) }
     }
@@ -227,11 +227,11 @@ extension BinaryPropertyListWriter {
   }
 }
 
-/// The integer references of all nodes, in one array, 0 where one is a text: to ask an entity's reader for each would
-/// count references to all that it holds, which took longer than the rest of a save.
+/// The integer references of all nodes, in one array, 0 for string references: using an entity's reader for each would
+/// retain and release all parts of its table, which took longer than the rest of a save.
 private struct ReferenceNumbers {
   private var all: [Int64] = []
-  /// Where an entity's begin; one more at the end.
+  /// The start of each entity's part, with one more at the end.
   private var starts: [Int] = [0]
 
   init(of nodes: NodeTable) {

@@ -2,16 +2,18 @@ public import AtomicStoreSPI
 import FoundationEssentials
 import StoreCodecs
 
-/// A store in one binary property list: a dictionary for each entity, in it one packed column for each property.
+/// A store in one binary property list: a dictionary for each entity, which contains one packed column for each
+/// property.
 ///
-/// Any reader of property lists can open it; `FORMAT.md` says how to decode the columns.
+/// Any reader of property lists can open it; `FORMAT.md` describes how to decode the columns.
 public struct BinaryPropertyListStore: AtomicStore {
   public static let storeType = "BinaryPropertyList"
   public static let traits = StoreTraits(
     summary: "a binary property list with packed columns, the fastest to load",
     fileExtensions: ["plist", "bplist", "binarystore"])
 
-  /// The first string of the file, right behind the header, so that the first bytes tell the format.
+  /// The first string of the file, directly after the header, so that the format can be recognised from the first
+  /// bytes.
   static let signature = "AtomicStore BinaryPropertyList"
   static let version = 1
 
@@ -20,15 +22,8 @@ public struct BinaryPropertyListStore: AtomicStore {
   public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) { depth = configuration.limits.depth }
 
   public static func recognize(_ probe: StoreProbe) -> Recognition {
-    if probe.begins(with: "CoreData\0\0\0\u{1}") {
-      return .known(
-        "an Apple binary store (NSBinaryStoreType), which this version does not read; save it as XML with Core Data")
-    }
-    if probe.begins(with: "SQLite format 3\0") {
-      return .known("an SQLite database, as Core Data's SQLite stores are, which this version does not read")
-    }
     guard !probe.isFolder, probe.begins(with: "bplist00") else { return .no }
-    // The string's marker and length stand between: three bytes, or four for a length over 255.
+    // The string's marker and length are in between: three bytes, or four for a length over 255.
     let head = probe.prefix.dropFirst(8).prefix(64)
     let wanted = Array(signature.utf8)
     for start in head.indices.prefix(5) where head[start...].starts(with: wanted) { return .yes }
@@ -38,18 +33,17 @@ public struct BinaryPropertyListStore: AtomicStore {
   // MARK: Metadata
 
   public mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
-    // The columns, nearly all of a large file, lie between what names the metadata and where they are. Where a writer
-    // had another order, or a part is larger than what is read of it, or anything is wrong with it, the whole file
-    // decides.
+    // The columns, nearly all of a large file, are between the names of the metadata and their locations. If another
+    // writer used another order, or a part exceeds what is read, or anything is invalid, the whole file is read.
     if let found = try metadataAlone(in: source) { return found }
     return try metadata(try source.bytes(), gap: 0..<0, source)
   }
 
-  /// How much of the file's beginning is read, where metadata and model lie, and before the table of objects at its
-  /// end, where the top dictionary does.
+  /// How much is read at the beginning of the file, where metadata and model are, and before the object table at its
+  /// end, where the root dictionary is.
   private static let window = 256 << 10
 
-  /// - Throws: what reading throws; what reading brought may be nothing that can be decoded.
+  /// - Throws: The errors of reading. The result may not be decodable.
   private func metadataAlone(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata? {
     let end = try source.bytes(head: 0, tail: BinaryPropertyListReader.trailerSize)
     let table = end.withUnsafeBytes { BinaryPropertyListReader.tableSize($0) }
@@ -75,19 +69,22 @@ public struct BinaryPropertyListStore: AtomicStore {
 
   private static func metadata(_ reader: BinaryPropertyListReader) throws(PersistentStoreError) -> StoreMetadata {
     let top = PropertyListNode(reader, reader.top, "top")
-    guard try top.require("format").string() == signature else { throw top.malformed("names another format") }
+    guard try top.require("format").string() == signature else { throw top.malformed("is of another format") }
     let version = try top.require("version").integer()
     guard version == Self.version else {
       throw PersistentStoreError(
-        .unsupportedVersion, "the store is of version \(version), this kit reads version \(Self.version)")
+        .unsupportedVersion,
+        "the store is of version \(version), but this version of the kit reads version \(Self.version)")
     }
     try top.allow(["format", "version", "UUID", "lastReference", "metadata", "model", "entities"])
-    guard let uuid = UUID(uuidString: try top.require("UUID").string()) else { throw top.malformed("has no UUID") }
+    guard let uuid = UUID(uuidString: try top.require("UUID").string()) else {
+      throw top.malformed("does not have a UUID")
+    }
     guard case .dictionary(let entries) = try top.require("metadata").whole() else {
-      throw top.malformed("has no metadata")
+      throw top.malformed("does not have metadata")
     }
     guard let last = Int64(exactly: try top.require("lastReference").integer()) else {
-      throw top.malformed("has a last reference beyond 64 bits")
+      throw top.malformed("has a last reference that does not fit in 64 bits")
     }
     return StoreMetadata(
       storeType: storeType, uuid: uuid, entries: entries, lastReference: last, model: try model(top.require("model")))
@@ -101,12 +98,12 @@ public struct BinaryPropertyListStore: AtomicStore {
   }
 }
 
-/// An object of a property list with the path to it, for messages.
+/// An object of a property list with its path, for messages.
 struct PropertyListNode {
   let reader: BinaryPropertyListReader
   let object: BinaryPropertyListReader.Object
   private let base: String
-  /// In an array. Put into words when it is asked for: there may be millions.
+  /// The index in an array. The text is created on request: there may be millions.
   private let index: Int?
   var path: String { index.map { "\(base)[\($0)]" } ?? base }
 
@@ -124,16 +121,16 @@ struct PropertyListNode {
   }
 
   func optional(_ key: String) throws(PersistentStoreError) -> PropertyListNode? {
-    guard case .dictionary = try reader.kind(of: object) else { throw malformed("is no dictionary") }
+    guard case .dictionary = try reader.kind(of: object) else { throw malformed("is not a dictionary") }
     return try reader.value(for: key, in: object).map { PropertyListNode(reader, $0, "\(path).\(key)") }
   }
   func require(_ key: String) throws(PersistentStoreError) -> PropertyListNode {
-    guard let node = try optional(key) else { throw malformed("has no '\(key)'") }
+    guard let node = try optional(key) else { throw malformed("does not have the key '\(key)'") }
     return node
   }
-  /// Refuses a dictionary with a key that is none of these, or with one twice: what is passed over would be lost.
+  /// Refuses a dictionary with an unknown or duplicate key: what is skipped would be lost.
   func allow(_ keys: [String]) throws(PersistentStoreError) {
-    guard case .dictionary = try reader.kind(of: object) else { throw malformed("is no dictionary") }
+    guard case .dictionary = try reader.kind(of: object) else { throw malformed("is not a dictionary") }
     let count = try count()
     for position in 0..<count {
       let key = try reader.entry(position, of: object).key
@@ -141,11 +138,11 @@ struct PropertyListNode {
       for name in keys where try reader.isString(key, name) { isKnown = true }
       guard isKnown else {
         let text = try reader.string(of: key)
-        throw malformed("has a key that is not known, '\(text.count > 60 ? text.prefix(60) + "…" : text[...])'")
+        throw malformed("has an unknown key, '\(text.count > 60 ? text.prefix(60) + "…" : text[...])'")
       }
     }
-    // So all are known, and more than there are names would be two of one.
-    guard count <= keys.count else { throw malformed("has a key twice") }
+    // All keys are known, so if there are more keys than names, one is duplicate.
+    guard count <= keys.count else { throw malformed("has a duplicate key") }
   }
   func count() throws(PersistentStoreError) -> Int { try reader.count(of: object) }
   func string() throws(PersistentStoreError) -> String { try reader.string(of: object) }
@@ -169,13 +166,13 @@ struct PropertyListNode {
     }
   }
 
-  /// An element of an array, with its place in the path.
+  /// An element of an array, with its index in the path.
   func element(_ index: Int) throws(PersistentStoreError) -> PropertyListNode {
     PropertyListNode(reader, try reader.element(index, of: object), base, index)
   }
   func tooLong() -> PersistentStoreError {
     PersistentStoreError(
-      .limitExceeded, "\(path) names the same objects so often that they unfold to more than can be read",
+      .limitExceeded, "\(path) refers to the same objects so often that they expand to more than can be read",
       at: StoreLocation(offset: try? reader.offset(of: object)))
   }
 }

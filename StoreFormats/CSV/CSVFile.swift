@@ -2,7 +2,7 @@ import AtomicStoreSPI
 import FoundationEssentials
 import StoreCodecs
 
-/// A CSV file's bytes with its dialect and its first record.
+/// The bytes of a CSV file with its dialect and its first record.
 struct CSVFile {
   let name: String
   let bytes: StoreBytes
@@ -10,14 +10,14 @@ struct CSVFile {
   /// The first record; for a file without a header `column1`, `column2` ….
   let header: [String]
   let hasHeader: Bool
-  /// Whether the file is of our own making, typed and with references.
+  /// Whether the kit wrote the file: it is typed and has references.
   let isTyped: Bool
-  /// The entity that a single file of ours names.
+  /// The entity that a single file written by the kit specifies.
   let entityName: String?
-  /// Whether texts that spreadsheets would run as formulas have an apostrophe before them.
+  /// Whether strings that spreadsheets would run as formulas are prefixed by an apostrophe.
   let isDefused: Bool
 
-  /// Beside the references: a column is a property.
+  /// In addition to the references: each column is a property.
   private static let maximumColumns = ModelDescription.maximumPropertyCount
 
   init(_ source: StoreSource, member: String?, options: StoreOptions) throws(PersistentStoreError) {
@@ -25,8 +25,8 @@ struct CSVFile {
     bytes = try source.bytes(ofMember: member)
     let place = StoreLocation(file: name)
     var dialect = CSVDialect.comma
-    // Our own files say it behind their first column, whatever names follow, and whatever the file had that they were
-    // made from: everything else is as the option says, or looked at.
+    // Files written by the kit specify the delimiter after their first column, whatever names follow. For all others it
+    // is as the option specifies, or detected.
     if let ours = bytes.withUnsafeBytes({ Self.ownDialect($0) }) {
       dialect = ours
     } else if let named = CSVDialect(option: options[CSVOption.delimiter]) {
@@ -56,14 +56,16 @@ struct CSVFile {
     }
   }
 
-  /// The dialect of a file of our own: the delimiter behind its first column; nil for files that begin with something
-  /// else.
+  /// The dialect of a file written by the kit: the delimiter after its first column; nil for files that begin with
+  /// something else.
   private static func ownDialect(_ bytes: UnsafeRawBufferPointer) -> CSVDialect? {
     let text = bytes.dropFirst(bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0)
     guard text.starts(with: Header.identifier.utf8) else { return nil }
-    // No delimiter stands in the column itself.
+    // The column itself does not contain a delimiter.
     let all: [CSVDialect] = [.comma, .semicolon, .tab, .bar]
-    guard let end = text.firstIndex(where: { byte in byte == 0x0A || all.contains { $0.delimiter == byte } }) else {
+    guard
+      let end = text.firstIndex(where: { byte in byte == UInt8(ascii: "\n") || all.contains { $0.delimiter == byte } })
+    else {
       return nil
     }
     guard Header.first(String(decoding: text[..<end], as: UTF8.self)) != nil else { return nil }
@@ -76,7 +78,7 @@ struct CSVFile {
       guard record.count <= maximumColumns else {
         throw PersistentStoreError(
           .limitExceeded,
-          "the first record has more than \(maximumColumns + 1) columns, as many as an entity may have properties",
+          "the first record has more than \(maximumColumns + 1) columns, the maximum number of properties of an entity",
           at: field.location)
       }
       record.append(reader.string(of: field))
@@ -85,7 +87,7 @@ struct CSVFile {
     return record
   }
 
-  /// Where the relationships of a typed header lead, if there are any.
+  /// The destination of the relationships in a typed header, if there are any.
   var destinationName: String? {
     for text in header.dropFirst() {
       if case .relationship(let relationship)? = Header.property(text) { return relationship.destinationEntityName }
@@ -93,18 +95,18 @@ struct CSVFile {
     return nil
   }
 
-  /// The model that a typed header tells.
+  /// The model that a typed header specifies.
   func typedModel(entity: String) throws(PersistentStoreError) -> ModelDescription {
     var properties: [PropertyDescription] = []
     for (index, text) in header.enumerated().dropFirst() {
       guard let property = Header.property(text) else {
         throw PersistentStoreError(
-          .malformed, "'\(text)' names no property with its type", at: StoreLocation(file: name, line: 1))
+          .malformed, "'\(text)' is not a property name with a type", at: StoreLocation(file: name, line: 1))
       }
       if case .relationship(let relationship) = property, relationship.destinationEntityName != entity {
         throw PersistentStoreError(
           .malformed,
-          "'\(text)' leads to another entity than \(entity), which a single file does not hold; column \(index + 1)",
+          "'\(text)' leads to another entity than \(entity), which a single file does not contain; column \(index + 1)",
           at: StoreLocation(file: name, line: 1))
       }
       properties.append(property)
@@ -112,13 +114,13 @@ struct CSVFile {
     return ModelDescription(entities: [EntityDescription(name: entity, properties: properties)], isInferred: true)
   }
 
-  /// The model of a foreign file: strings, but where the options say otherwise.
+  /// The model of a third-party file: strings, unless the options specify other types.
   func foreignModel(entity: String, options: StoreOptions) throws(PersistentStoreError) -> ModelDescription {
     let mapping = try ColumnMapping(header: header, options: options, file: name)
     var types: [String: AttributeType] = [:]
     for (property, typeName) in try ColumnMapping.pairs(options["types"] ?? "", option: "types") {
       guard let type = AttributeType(modelName: typeName) else {
-        throw PersistentStoreError(.invalidOption, "the option 'types' names '\(typeName)', which is no type")
+        throw PersistentStoreError(.invalidOption, "the option 'types' contains '\(typeName)', which is not a type")
       }
       types[property] = type
     }
@@ -126,17 +128,17 @@ struct CSVFile {
     for property in mapping.properties {
       guard let property else { continue }
       properties.append(
-        .attribute(AttributeDescription(name: property, type: types.removeValue(forKey: property) ?? .string)))
+        .attribute(property, types.removeValue(forKey: property) ?? .string))
     }
     if let unknown = types.keys.sorted().first {
-      throw PersistentStoreError(.invalidOption, "the option 'types' names '\(unknown)', which is no column")
+      throw PersistentStoreError(.invalidOption, "the option 'types' contains '\(unknown)', which is not a column")
     }
     return ModelDescription(entities: [EntityDescription(name: entity, properties: properties)], isInferred: true)
   }
 }
 
 extension CSVDialect {
-  /// As the option `delimiter` names it; nil where there is none.
+  /// The dialect that the option `delimiter` specifies; nil for an unknown one.
   init?(option name: String?) {
     switch name {
     case "comma": self = .comma
@@ -148,7 +150,7 @@ extension CSVDialect {
   }
 }
 
-/// Which property each column of a foreign file is; nil for a column left out.
+/// The property of each column of a third-party file; nil for an ignored column.
 struct ColumnMapping {
   let properties: [String?]
 
@@ -157,7 +159,8 @@ struct ColumnMapping {
     for (column, property) in try Self.pairs(options["columns"] ?? "", option: "columns") {
       guard header.contains(column) else {
         throw PersistentStoreError(
-          .invalidOption, "the option 'columns' names '\(column)'; the file has \(header.joined(separator: ", "))",
+          .invalidOption,
+          "the option 'columns' contains '\(column)'; the columns of the file are \(header.joined(separator: ", "))",
           at: StoreLocation(file: file))
       }
       renamed[column] = property
@@ -167,7 +170,8 @@ struct ColumnMapping {
     for (index, column) in header.enumerated() {
       guard !column.isEmpty || renamed[column] != nil else {
         throw PersistentStoreError(
-          .malformed, "column \(index + 1) has no name; the option columns gives it one (=name) or leaves it out (=)",
+          .malformed,
+          "column \(index + 1) does not have a name; use the option 'columns' to name it (=name) or ignore it (=)",
           at: StoreLocation(file: file, line: 1))
       }
       let property = renamed[column] ?? column
@@ -177,7 +181,7 @@ struct ColumnMapping {
         result.append(property)
       } else {
         throw PersistentStoreError(
-          .malformed, "two columns are called '\(property)'", at: StoreLocation(file: file, line: 1))
+          .malformed, "two columns have the name '\(property)'", at: StoreLocation(file: file, line: 1))
       }
     }
     properties = result
@@ -187,7 +191,7 @@ struct ColumnMapping {
     var result: [(String, String)] = []
     for pair in text.split(separator: ",") {
       guard let equals = pair.firstIndex(of: "=") else {
-        throw PersistentStoreError(.invalidOption, "the option '\(option)' takes name=value pairs, not '\(pair)'")
+        throw PersistentStoreError(.invalidOption, "the option '\(option)' must be name=value pairs, not '\(pair)'")
       }
       result.append((String(pair[..<equals]), String(pair[pair.index(after: equals)...])))
     }
@@ -195,7 +199,7 @@ struct ColumnMapping {
   }
 }
 
-/// How a foreign file is laid out.
+/// The layout of a third-party file.
 struct ForeignLayout: Sendable {
   var columns: [String?]
   var header: [String]
@@ -205,12 +209,12 @@ struct ForeignLayout: Sendable {
   var dateFormat: DateFormat?
   var isDefused: Bool
 
-  /// Key values as one reference: joined by `|`, which is doubled within a value.
+  /// Joins key values to one reference, separated by `|`, which is doubled within a value.
   static func key(_ parts: [String]) -> String {
     parts.count == 1 ? parts[0] : parts.map { $0.replacing("|", with: "||") }.joined(separator: "|")
   }
 
-  /// A value as the file has it in a cell.
+  /// A value as it is written to a cell of the file.
   func text(of value: StoredValue) -> String {
     let writer = ByteWriter()
     switch value {

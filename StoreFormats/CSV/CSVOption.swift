@@ -5,35 +5,41 @@ enum CSVOption {
   static let formulas = "formulas"
   static let delimiter = "delimiter"
   private static let entityOption = StoreOption(
-    name: "entity", help: "The entity of a single file; read without it what its header says, or the file's name.")
+    name: "entity",
+    help: "The entity of a single file. By default, reading takes it from the header or the file's name.")
   private static let delimiterChoice = StoreOption(
     name: delimiter,
-    help: "The delimiter: of foreign files where it should not be found out, and of files that are written.",
+    help: "The delimiter: of third-party files if it should not be detected, and of files that are written.",
     values: ["comma", "semicolon", "tab", "bar"])
   private static let formulasChoice = StoreOption(
     name: formulas,
     help:
-      "Whether texts that a spreadsheet would run as formulas have an apostrophe before them, which reading takes away; without it as "
-      + "the file was.", values: ["keep", "defuse"])
+      "Whether strings that a spreadsheet would run as formulas are prefixed by an apostrophe, which reading removes; by default as "
+      + "in the file that was read.", values: ["keep", "defuse"])
 
-  /// An option in both lists holds for reading and writing.
+  /// An option in both lists is valid for reading and writing.
   static let reading = [
     StoreOption(
-      name: "edited", help: "What to do with a folder that was edited by hand.", values: ["refuse", "accept"]),
+      name: "edited", help: "How to treat a directory that was edited by hand.", values: ["refuse", "accept"]),
     entityOption,
-    StoreOption(name: "key", help: "The columns that an object of a foreign file is known by, separated by commas."),
     StoreOption(
-      name: "columns", help: "For foreign files: header=property pairs, separated by commas; header= leaves one out."),
-    StoreOption(name: "types", help: "For foreign files without a model: property=type pairs, as in age=Integer 16."),
-    StoreOption(name: "dateFormat", help: "How a foreign file writes dates, as in dd.MM.yyyy HH:mm:ss; times are UTC."),
+      name: "key", help: "The key columns that identify an object of a third-party file, separated by commas."),
+    StoreOption(
+      name: "columns",
+      help: "For third-party files: header=property pairs, separated by commas; header= ignores a column."),
+    StoreOption(
+      name: "types", help: "For third-party files without a model: property=type pairs, such as age=Integer 16."),
+    StoreOption(
+      name: "dateFormat", help: "The date format of a third-party file, such as dd.MM.yyyy HH:mm:ss; times are UTC."),
     delimiterChoice,
     StoreOption(
-      name: "header", help: "Whether a foreign file's first record names the columns.", values: ["yes", "no"]),
+      name: "header", help: "Whether the first record of a third-party file contains column names.",
+      values: ["yes", "no"]),
     formulasChoice,
   ]
   static let writing = [
     StoreOption(
-      name: "layout", help: "A folder, or one file for one entity; the extension .csv says file too.",
+      name: "layout", help: "A directory, or one file for one entity; the extension .csv also selects a file.",
       values: ["folder", "file"]),
     entityOption, delimiterChoice, formulasChoice,
   ]

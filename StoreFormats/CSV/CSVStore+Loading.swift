@@ -18,14 +18,14 @@ extension CSVStore {
     }
   }
 
-  /// The entity of a single file: by its name, or the only one there is.
+  /// The entity of a single file: the specified one, or the only one.
   private func singleEntity(_ model: ManagedObjectModel) throws(PersistentStoreError) -> Entity {
     if let entity = model.entity(named: entityName), !entity.isAbstract { return entity }
     let concrete = model.entities.filter { !$0.isAbstract }
     if options["entity"] == nil, concrete.count == 1 { return concrete[0] }
     throw PersistentStoreError(
       .invalidOption,
-      "the model has no entity '\(entityName)' with objects: the option 'entity' chooses from "
+      "the model does not have an entity '\(entityName)' with objects: the option 'entity' must be one of "
         + concrete.map(\.name).joined(separator: ", "), at: StoreLocation(file: path))
   }
 
@@ -35,7 +35,7 @@ extension CSVStore {
     for name in source.memberNames where name != FolderMetadata.fileName && !expected.contains(ScalarString(name)) {
       guard options["edited"] == "accept" else {
         throw PersistentStoreError(
-          .changedOnDisk, "the file is not one of the store's; the option edited=accept passes over it",
+          .changedOnDisk, "the file does not belong to the store; the option edited=accept ignores it",
           at: StoreLocation(file: source.displayName(ofMember: name)))
       }
       source.passOver(member: name)
@@ -44,15 +44,15 @@ extension CSVStore {
     for member in folder.members {
       guard let entity = nodes.model.entity(named: member.entity) else {
         throw PersistentStoreError(
-          .modelMismatch, "the store holds \(member.entity), which the model does not have",
+          .modelMismatch, "the store contains \(member.entity), which the model does not have",
           at: StoreLocation(file: source.displayName(ofMember: member.file), entity: member.entity))
       }
       let file = try CSVFile(source, member: member.file, options: [:])
       if options["edited"] != "accept" {
-        guard Digest.text(Digest.of(file.bytes.span)) == member.digest else {
+        guard Digest.matches(member.digest, file.bytes.span) else {
           throw PersistentStoreError(
             .changedOnDisk,
-            "the file was changed since the store was saved; the option edited=accept takes it as it is",
+            "the file was changed since the store was saved; the option edited=accept reads it anyway",
             at: StoreLocation(file: file.name))
         }
       }
@@ -68,7 +68,8 @@ extension CSVStore {
       try Self.load(file, entity, columns, into: nodes)
       if options["edited"] != "accept", nodes.count(of: entity.index) != member.rows {
         throw PersistentStoreError(
-          .malformed, "the file holds \(nodes.count(of: entity.index)) objects, the metadata says \(member.rows)",
+          .malformed,
+          "the file contains \(nodes.count(of: entity.index)) objects, but the metadata specifies \(member.rows)",
           at: StoreLocation(file: file.name))
       }
     }
@@ -79,9 +80,9 @@ extension CSVStore {
 
   // MARK: Our own files
 
-  /// What a column is read and written as.
+  /// How a column is read and written.
   struct Column {
-    /// No strings in it, so that copying one for each cell counts no references.
+    /// Without strings, so that copying one for each cell does not retain anything.
     enum Kind: UInt8 {
       case skipped, reference, text, integer, double, float, decimal, boolean, date, uuid, bytes, undefined, toOne,
         toMany
@@ -108,7 +109,7 @@ extension CSVStore {
         case .date: .date
         case .uuid: .uuid
         case .binaryData, .transformable: .bytes
-        // A composite never has a slot of its own.
+        // A whole composite does not have a slot.
         case .undefined, .composite: .undefined
         }
       }
@@ -121,20 +122,20 @@ extension CSVStore {
     for text in file.header.dropFirst() {
       let place = StoreLocation(file: file.name, line: 1, entity: entity.name)
       guard let name = Header.property(text)?.name else {
-        throw PersistentStoreError(.malformed, "'\(text)' names no property with its type", at: place)
+        throw PersistentStoreError(.malformed, "'\(text)' is not a property name with a type", at: place)
       }
       guard let slot = entity.slot(named: name) else {
-        throw PersistentStoreError(.modelMismatch, "\(entity.name) has no property '\(name)'", at: place)
+        throw PersistentStoreError(.modelMismatch, "\(entity.name) does not have a property '\(name)'", at: place)
       }
       guard seen.insert(slot).inserted else {
-        throw PersistentStoreError(.malformed, "two columns are called '\(name)'", at: place)
+        throw PersistentStoreError(.malformed, "two columns have the name '\(name)'", at: place)
       }
       columns.append(column(entity.slots[slot]))
     }
     return columns
   }
 
-  /// Relationships without a column are left out, which is not the same as empty cells.
+  /// Relationships without a column are missing, which is not the same as empty cells.
   private static func markAbsent(_ columns: [Column], of entity: Entity, in nodes: NodeTableBuilder) {
     let present = Set(columns.map(\.slot))
     for slot in entity.slots where slot.isRelationship && !present.contains(slot.index) {
@@ -160,7 +161,7 @@ extension CSVStore {
   private static func readTyped(
     _ reader: inout CSVReader, _ entity: Entity, _ columns: [Column], isDefused: Bool, into nodes: NodeTableBuilder
   ) throws(PersistentStoreError) {
-    // The header was read before.
+    // The header was already read.
     while let field = try reader.nextField() { if field.isLastInRecord { break } }
     var scratch: [UInt8] = []
     var cell = Cell(isDefused: isDefused)
@@ -194,7 +195,8 @@ extension CSVStore {
   private static func ragged(_ field: CSVField, _ width: Int) -> PersistentStoreError {
     let count = field.isLastInRecord ? "\(field.index + 1)" : "more than \(width)"
     return PersistentStoreError(
-      .malformed, "the record has \(count) field\(count == "1" ? "" : "s"), the header \(width)", at: field.location)
+      .malformed, "the record has \(count) field\(count == "1" ? "" : "s"), but the header has \(width)",
+      at: field.location)
   }
 
   private static func begin(
@@ -206,7 +208,7 @@ extension CSVStore {
     } else if !field.hasDoubledQuotes, let text = ReferenceText.string(bytes) {
       try nodes.beginNode(entity: entity.index, reference: .string(text), line: field.line)
     } else {
-      let what = field.isMissing ? "the id is missing" : "'\(reader.string(of: field))' is no id"
+      let what = field.isMissing ? "the id is missing" : "'\(reader.string(of: field))' is not an id"
       throw PersistentStoreError(.malformed, what, at: field.location)
     }
   }
@@ -226,7 +228,7 @@ extension CSVStore {
       guard let slot = entity.slot(named: property) else {
         throw PersistentStoreError(
           .modelMismatch,
-          "\(entity.name) has no property '\(property)'; the option columns leaves a column out or renames it",
+          "\(entity.name) does not have a property '\(property)'; use the option 'columns' to ignore or rename a column",
           at: StoreLocation(file: file.name, line: 1, entity: entity.name))
       }
       columns.append(Self.column(entity.slots[slot]))
@@ -236,18 +238,19 @@ extension CSVStore {
     if let pattern = options["dateFormat"] {
       guard let format = DateFormat(pattern) else {
         throw PersistentStoreError(
-          .invalidOption, "the option 'dateFormat' has no pattern that is understood: '\(pattern)'")
+          .invalidOption, "the option 'dateFormat' is not a valid pattern: '\(pattern)'")
       }
       dateFormat = format
     }
     var keys: [String] = []
     for key in (options["key"] ?? "").split(separator: ",").map(String.init) {
-      // A key may be named as the file has it, or as the property is called.
+      // A key may be specified by column name or by property name.
       let property =
         mapping.properties.contains(key) ? key : zip(file.header, mapping.properties).first { $0.0 == key }?.1
       guard let property else {
         throw PersistentStoreError(
-          .invalidOption, "the option 'key' names '\(key)'; the file has \(file.header.joined(separator: ", "))",
+          .invalidOption,
+          "the option 'key' contains '\(key)'; the columns of the file are \(file.header.joined(separator: ", "))",
           at: StoreLocation(file: file.name))
       }
       keys.append(property)
@@ -280,12 +283,12 @@ extension CSVStore {
     var row: Int64 = 0
     var scratch: [UInt8] = []
     while let field = try reader.nextField() {
-      // At the first one too many: a record is held whole, whatever its length.
+      // Check at the first excess field: a record is kept in memory, whatever its length.
       guard field.index < columns.count else { throw ragged(field, columns.count) }
       record.append(field)
       guard field.isLastInRecord else { continue }
       defer { record.removeAll(keepingCapacity: true) }
-      // A blank line at the end is what many editors leave; between records it is one record too short.
+      // Many editors leave a blank line at the end; between records it is a record with too few fields.
       if record.count == 1, field.isMissing, columns.count > 1 {
         if try reader.nextField() == nil { return }
         throw ragged(field, columns.count)
@@ -322,7 +325,7 @@ extension CSVStore {
   }
 }
 
-/// Reads one cell's text as what its column holds.
+/// Parses the text of a cell by the type of its column.
 struct Cell {
   var isForeign = false
   var dateFormat: DateFormat?
@@ -340,7 +343,7 @@ struct Cell {
   mutating func set(_ bytes: Span<UInt8>, _ column: CSVStore.Column, _ nodes: NodeTableBuilder)
     throws(PersistentStoreError)
   {
-    // No number, date or truth value begins with an apostrophe: there is no need to know the column.
+    // No number, date or Boolean begins with an apostrophe, so the column's type is not needed.
     if isDefused, Formula.isDefused(bytes) { return try setPlain(bytes.extracting(1..<bytes.count), column, nodes) }
     try setPlain(bytes, column, nodes)
   }
@@ -354,7 +357,7 @@ struct Cell {
     case .toOne: try setReference(bytes, slot, nodes, isToMany: false)
     case .toMany:
       var start = 0
-      for index in 0...bytes.count where index == bytes.count || bytes[index] == 0x20 {
+      for index in 0...bytes.count where index == bytes.count || bytes[index] == UInt8(ascii: " ") {
         if index > start { try setReference(bytes.extracting(start..<index), slot, nodes, isToMany: true) }
         start = index + 1
       }
@@ -381,14 +384,14 @@ struct Cell {
       guard let uuid = ExactText.uuid(bytes) else { throw Self.unfit(bytes, slot, nodes) }
       try nodes.set(uuid: uuid, slot: slot)
     case .bytes:
-      if let offset = Base64.decode(bytes, into: &buffer) {
-        throw PersistentStoreError(.invalidValue, "byte \(offset + 1) of the text is not base64")
+      do throws(Base64.DecodingError) { try Base64.decode(bytes, into: &buffer) } catch {
+        throw PersistentStoreError(.invalidValue, "byte \(error.offset + 1) of the text is not base64")
       }
       try nodes.set(bytes: buffer.span, slot: slot)
     case .undefined:
-      // A foreign file knows no kinds: there it is text.
+      // A third-party file does not have type prefixes: the value is a string.
       guard let value = isForeign ? .string(Self.text(bytes)) : StoredValue(typedText: Self.text(bytes)) else {
-        throw Self.unfit(bytes, "value with its kind")
+        throw Self.unfit(bytes, "value with its type")
       }
       try nodes.set(value, slot: slot)
     }
@@ -412,8 +415,12 @@ struct Cell {
   }
 
   private func boolean(_ bytes: Span<UInt8>) -> Bool? {
-    // Our own files have two words; they are told apart without making strings.
-    if bytes.count == 4, bytes[0] == 0x74, bytes[1] == 0x72, bytes[2] == 0x75, bytes[3] == 0x65 { return true }
+    // Files written by the kit have two words, which are compared without creating strings.
+    if bytes.count == 4, bytes[0] == UInt8(ascii: "t"), bytes[1] == UInt8(ascii: "r"), bytes[2] == UInt8(ascii: "u"),
+      bytes[3] == UInt8(ascii: "e")
+    {
+      return true
+    }
     let text = Self.text(bytes)
     switch isForeign ? text.lowercased() : text {
     case "true": return true

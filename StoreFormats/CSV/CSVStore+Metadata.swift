@@ -2,10 +2,10 @@ public import AtomicStoreSPI
 
 /// Changing the metadata alone.
 extension CSVStore {
-  /// Writes `metadata.plist` again and copies the other files byte for byte. Files that were edited stay edited: their
-  /// digests are the old ones.
+  /// Rewrites `metadata.plist` and copies the other files byte for byte. Files that were edited are still detected as
+  /// edited: their digests are not updated.
   ///
-  /// - Returns: False for a single file, which has no metadata.
+  /// - Returns: False for a single file, which does not have metadata.
   public mutating func saveMetadata(
     _ metadata: StoreMetadata, in source: StoreSource, to staged: StagedFiles
   ) throws(PersistentStoreError) -> Bool {

@@ -23,8 +23,8 @@ extension CSVStore {
     try staged.member(FolderMetadata.fileName).write(bytes)
   }
 
-  /// The file of an entity: its name, what file systems dislike percent-escaped, and told apart where some of them
-  /// would not tell letters' cases apart.
+  /// The file name of an entity: its name, with characters that file systems do not accept percent-encoded, made unique
+  /// for file systems that ignore case.
   private static func memberName(_ entity: String, _ taken: inout Set<String>) -> String {
     var stem = ""
     for scalar in entity.unicodeScalars {
@@ -52,16 +52,16 @@ extension CSVStore {
     guard full.count <= 1 else {
       throw PersistentStoreError(
         .unsupportedByFormat,
-        "a single CSV file holds one entity, and there are objects of "
+        "a single CSV file can contain one entity, but there are objects of "
           + full.map(\.name).joined(separator: ", "))
     }
     guard snapshot.metadata.entries.isEmpty else {
       throw PersistentStoreError(
         .unsupportedByFormat,
-        "a single CSV file has no place for metadata: \(snapshot.metadata.entries.keys.joined(separator: ", "))")
+        "a single CSV file cannot store metadata: \(snapshot.metadata.entries.keys.joined(separator: ", "))")
     }
     guard let entity = full.first ?? model.entities.first(where: { !$0.isAbstract }) else {
-      throw PersistentStoreError(.unsupportedByFormat, "the model has no entity with objects")
+      throw PersistentStoreError(.unsupportedByFormat, "the model does not have an entity with objects")
     }
     let file = try staged.file()
     if let foreign { return try saveForeign(foreign, entity, snapshot.nodes, to: file) }
@@ -69,7 +69,7 @@ extension CSVStore {
       throw PersistentStoreError(
         .unsupportedByFormat,
         "the relationship leads to \(slot.relationship?.destinationEntityName ?? ""), which a single "
-          + "file does not hold", at: StoreLocation(entity: entity.name, property: slot.name))
+          + "file does not contain", at: StoreLocation(entity: entity.name, property: slot.name))
     }
     _ = try Self.write(
       entity, named: wasUnnamed ? nil : entity.name, snapshot.nodes, ReferenceNumbers(of: snapshot.nodes),
@@ -79,13 +79,13 @@ extension CSVStore {
 
   // MARK: Our own files
 
-  /// - Parameter name: The entity's in a single file, which nothing else tells.
+  /// - Parameter name: The entity's name in a single file, which nothing else specifies.
   private static func write(
     _ entity: Entity, named name: String? = nil, _ nodes: NodeTable, _ references: ReferenceNumbers,
     in dialect: CSVDialect,
     defusing defusesFormulas: Bool, to file: StagedFile
-  ) throws(PersistentStoreError) -> UInt64 {
-    let digest = RunningDigest()
+  ) throws(PersistentStoreError) -> XXH64 {
+    var digest = XXH64()
     let writer = ByteWriter { (bytes) throws(PersistentStoreError) in
       digest.add(bytes)
       try file.write(bytes)
@@ -97,7 +97,7 @@ extension CSVStore {
       writer.append(byte: dialect.delimiter)
       cells.append(text: Header.text(slot))
     }
-    writer.append(byte: 0x0A)
+    writer.append(byte: UInt8(ascii: "\n"))
     let reader = nodes.reader(of: entity.index)
     let columns = entity.slots.map { column($0) }
     for row in 0..<reader.count {
@@ -110,11 +110,11 @@ extension CSVStore {
         writer.append(byte: dialect.delimiter)
         cells.append(column, row, reader, references)
       }
-      writer.append(byte: 0x0A)
+      writer.append(byte: UInt8(ascii: "\n"))
       try writer.flushIfNeeded()
     }
     try writer.finish()
-    return digest.value
+    return digest
   }
 
   // MARK: Files of others
@@ -124,27 +124,14 @@ extension CSVStore {
   ) throws(PersistentStoreError) {
     let writer = ByteWriter { (bytes) throws(PersistentStoreError) in try file.write(bytes) }
     var cells = CellWriter(writer, dialect: foreign.dialect)
-    // The delimiter is found out from the first record: no other may stand there bare.
+    // The delimiter is detected from the first record: no other delimiter may occur in it unquoted.
     cells.quotesEveryDelimiter = true
     cells.defusesFormulas = foreign.isDefused
-    if foreign.columns.contains(nil) {
-      throw PersistentStoreError(
-        .unsupportedByFormat, "columns were left out on reading, and a save would lose them",
-        at: StoreLocation(file: path))
-    }
-    let slots = foreign.columns.compactMap { $0.flatMap { entity.slot(named: $0) } }
-    let written = Set(slots)
+    let slots = try checkedSlots(of: foreign, entity, nodes)
     let reader = nodes.reader(of: entity.index)
-    for slot in entity.slots where !written.contains(slot.index) {
-      if (0..<reader.count).contains(where: { !reader.isNull(slot: slot.index, row: $0) }) {
-        throw PersistentStoreError(
-          .unsupportedByFormat, "the file has no column for the property",
-          at: StoreLocation(file: path, entity: entity.name, property: slot.name))
-      }
-    }
     func endRecord() {
-      if foreign.dialect.lineEnding == .carriageReturnLineFeed { writer.append(byte: 0x0D) }
-      writer.append(byte: 0x0A)
+      if foreign.dialect.lineEnding == .carriageReturnLineFeed { writer.append(byte: UInt8(ascii: "\r")) }
+      writer.append(byte: UInt8(ascii: "\n"))
       cells.quotesEveryDelimiter = false
     }
     if foreign.hasHeader {
@@ -156,60 +143,93 @@ extension CSVStore {
     }
     for row in 0..<reader.count {
       let values = slots.map { reader.value(slot: $0, row: row) }
-      // References are not written: they must be what the next reading will make of the row.
-      let derived: ReferenceObject
-      if foreign.keys.isEmpty {
-        derived = .integer(Int64(row + 1))
-      } else {
-        derived = .string(
-          ForeignLayout.key(
-            foreign.keys.map { key in
-              entity.slot(named: key).map { foreign.text(of: reader.value(slot: $0, row: row)) } ?? ""
-            }))
-      }
-      guard derived == reader.reference(row: row) else {
-        throw PersistentStoreError(
-          .unsupportedByFormat,
-          foreign.keys.isEmpty
-            ? "the file knows objects by their row, and a row before this one is gone"
-            : "the object's key would be read back as '\(derived)': another object's",
-          at: StoreLocation(file: path, entity: entity.name, reference: reader.reference(row: row).description))
-      }
+      try checkReference(of: row, foreign, entity, reader)
       for (index, value) in values.enumerated() {
         if index > 0 { writer.append(byte: foreign.dialect.delimiter) }
-        switch value {
-        case .null: break
-        case .toMany(let list):
-          // Blanks separate: a key that holds one would be read back as two.
-          if let key = list.first(where: {
-            $0.reference.description.utf8.contains(0x20) || $0.reference.description.isEmpty
-          }) {
-            throw PersistentStoreError(
-              .unsupportedByFormat, "the key '\(key.reference)' cannot stand in a list that blanks separate",
-              at: StoreLocation(
-                file: path, entity: entity.name, reference: reader.reference(row: row).description,
-                property: entity.slots[slots[index]].name))
-          }
-          let text = list.map { $0.reference.description }.joined(separator: " ")
-          if !text.isEmpty { cells.append(text: text) }
-        case .date(let date):
-          if let format = foreign.dateFormat, format.text(date.timeIntervalSinceReferenceDate) == nil {
-            throw PersistentStoreError(
-              .unsupportedByFormat, "the file's date format cannot hold the date",
-              at: StoreLocation(
-                file: path, entity: entity.name, reference: reader.reference(row: row).description,
-                property: entity.slots[slots[index]].name))
-          }
-          cells.append(text: foreign.text(of: value))
-        case .boolean, .integer, .float, .double, .decimal:
-          // A number with a sign is no formula.
-          cells.append(plain: foreign.text(of: value))
-        default: cells.append(text: foreign.text(of: value))
+        try append(value, foreign, to: &cells) {
+          StoreLocation(
+            file: path, entity: entity.name, reference: reader.reference(row: row).description,
+            property: entity.slots[slots[index]].name)
         }
       }
       endRecord()
       try writer.flushIfNeeded()
     }
     try writer.finish()
+  }
+
+  /// The slots of the file's columns, in their order. Refuses a file that does not have a column for everything.
+  private func checkedSlots(
+    of foreign: ForeignLayout, _ entity: Entity, _ nodes: NodeTable
+  ) throws(PersistentStoreError) -> [Int] {
+    if foreign.columns.contains(nil) {
+      throw PersistentStoreError(
+        .unsupportedByFormat, "columns were ignored when the file was read, and a save would lose them",
+        at: StoreLocation(file: path))
+    }
+    let slots = foreign.columns.compactMap { $0.flatMap { entity.slot(named: $0) } }
+    let written = Set(slots)
+    let reader = nodes.reader(of: entity.index)
+    for slot in entity.slots where !written.contains(slot.index) {
+      if (0..<reader.count).contains(where: { !reader.isNull(slot: slot.index, row: $0) }) {
+        throw PersistentStoreError(
+          .unsupportedByFormat, "the file does not have a column for the property",
+          at: StoreLocation(file: path, entity: entity.name, property: slot.name))
+      }
+    }
+    return slots
+  }
+
+  /// References are not written: they must be what the next reading derives from the row.
+  private func checkReference(
+    of row: Int, _ foreign: ForeignLayout, _ entity: Entity, _ reader: EntityReader
+  ) throws(PersistentStoreError) {
+    let derived: ReferenceObject
+    if foreign.keys.isEmpty {
+      derived = .integer(Int64(row + 1))
+    } else {
+      var texts: [String] = []
+      for key in foreign.keys {
+        texts.append(entity.slot(named: key).map { foreign.text(of: reader.value(slot: $0, row: row)) } ?? "")
+      }
+      derived = .string(ForeignLayout.key(texts))
+    }
+    guard derived == reader.reference(row: row) else {
+      throw PersistentStoreError(
+        .unsupportedByFormat,
+        foreign.keys.isEmpty
+          ? "the file identifies objects by row, but an earlier row was deleted"
+          : "the object's key would be read as '\(derived)', which is another object's",
+        at: StoreLocation(file: path, entity: entity.name, reference: reader.reference(row: row).description))
+    }
+  }
+
+  private func append(
+    _ value: StoredValue, _ foreign: ForeignLayout, to cells: inout CellWriter, at location: () -> StoreLocation
+  ) throws(PersistentStoreError) {
+    switch value {
+    case .null: break
+    case .toMany(let list):
+      // Spaces separate the keys: one that contains a space would be read back as two.
+      if let key = list.first(where: {
+        $0.reference.description.utf8.contains(UInt8(ascii: " ")) || $0.reference.description.isEmpty
+      }) {
+        throw PersistentStoreError(
+          .unsupportedByFormat, "the key '\(key.reference)' contains a space and cannot be in a list",
+          at: location())
+      }
+      let text = list.map { $0.reference.description }.joined(separator: " ")
+      if !text.isEmpty { cells.append(text: text) }
+    case .date(let date):
+      if let format = foreign.dateFormat, format.text(date.timeIntervalSinceReferenceDate) == nil {
+        throw PersistentStoreError(
+          .unsupportedByFormat, "the file's date format cannot represent the date", at: location())
+      }
+      cells.append(text: foreign.text(of: value))
+    case .boolean, .integer, .float, .double, .decimal:
+      // A number with a sign is not a formula.
+      cells.append(plain: foreign.text(of: value))
+    default: cells.append(text: foreign.text(of: value))
+    }
   }
 }

@@ -2,18 +2,19 @@ public import AtomicStoreSPI
 import FoundationEssentials
 import StoreCodecs
 
-/// A store in comma-separated values: a folder with a file for each entity, or one file for one entity.
+/// A store in comma-separated values: a directory with a file for each entity, or one file for one entity.
 ///
-/// - The folder, `X.csvstore/`, keeps everything: `metadata.plist` beside one RFC 4180 file for each concrete entity.
-/// - The single file, `X.csv`, keeps one entity's objects with their references; it has no place for metadata.
-/// - A file that somebody else made is read too: its options say which entity it is and which columns are the key.
+/// - The directory, `X.csvstore/`, preserves everything: `metadata.plist` and an RFC 4180 file for each concrete
+///   entity.
+/// - The single file, `X.csv`, preserves one entity's objects with their references; it cannot store metadata.
+/// - Third-party files can be read as well: options specify the entity and the key columns.
 ///
 /// `FORMAT.md` describes all three.
 public struct CSVStore: AtomicStore {
   public static let storeType = "CSV"
 
   public static let traits = StoreTraits(
-    summary: "comma-separated values: a folder with a file for each entity, or a single file for one",
+    summary: "comma-separated values: a directory with a file for each entity, or a single file for one",
     fileExtensions: ["csvstore", "csv", "tsv"], layout: .folder, readOptions: CSVOption.reading,
     writeOptions: CSVOption.writing)
 
@@ -30,20 +31,21 @@ public struct CSVStore: AtomicStore {
   public private(set) var layout: StoreLayout
   let path: String
   let options: StoreOptions
-  /// A store opened with a configuration has files for that configuration's entities only.
+  /// A store opened with a configuration has files only for the entities of that configuration.
   let configurationName: String?
-  /// Of the metadata.
+  /// The maximum nesting depth of the metadata.
   let maximumDepth: Int
-  /// How a file that somebody else made is laid out, once it was read: a save keeps to it.
+  /// The layout of the third-party file that was read: a save preserves it.
   var foreign: ForeignLayout?
-  /// Whether the store that was read is defused for spreadsheets: a save keeps that, unless the option says otherwise.
+  /// Whether formulas were neutralised in the store that was read: a save preserves that, unless the option specifies
+  /// otherwise.
   var wasDefused = false
-  /// Whether the single file that was read does not name its entity, as those of old: a save keeps that.
+  /// Whether the single file that was read does not specify its entity, as old ones do not: a save preserves that.
   var wasUnnamed = false
-  /// The dialect of files of our own, once they were read; nil where a folder's files have several.
+  /// The dialect of the files written by the kit that were read; nil if the files of a directory have several.
   var typedDialect: CSVDialect?
-  /// What files of our own are written in: what the option says, else what was read, else commas, or tabs where the
-  /// name promises them.
+  /// The dialect for files written by the kit: as the option specifies, else as read, else commas, or tabs if the file
+  /// name implies them.
   var ownDialect: CSVDialect {
     let byName: CSVDialect = path.lowercased().hasSuffix(".tsv") && layout == .file ? .tab : .comma
     return CSVDialect(option: options[CSVOption.delimiter]) ?? typedDialect ?? byName
@@ -62,7 +64,7 @@ public struct CSVStore: AtomicStore {
     default: layout = name.hasSuffix(".csv") || name.hasSuffix(".tsv") || options["entity"] != nil ? .file : .folder
     }
     if let key = options["key"], key.isEmpty {
-      throw PersistentStoreError(.invalidOption, "the option 'key' names no column")
+      throw PersistentStoreError(.invalidOption, "the option 'key' does not contain a column")
     }
   }
 
@@ -77,12 +79,12 @@ public struct CSVStore: AtomicStore {
     var prefix = probe.prefix[...]
     if prefix.starts(with: [0xEF, 0xBB, 0xBF]) { prefix = prefix.dropFirst(3) }
     if prefix.starts(with: Header.identifier.utf8) { return .yes }
-    // Any text could be somebody's CSV: only the file's name can tell, unless it is plainly something else.
+    // Any text could be a CSV file: the file name decides, unless the content is clearly something else.
     if prefix.starts(with: "<".utf8) || prefix.starts(with: "bplist".utf8) { return .no }
-    // A NUL is text within quotes only, as we write it ourselves.
+    // A NUL is valid only within quotes, as we write it ourselves.
     var isQuoted = false
     for byte in prefix {
-      if byte == 0x22 { isQuoted.toggle() }
+      if byte == UInt8(ascii: "\"") { isQuoted.toggle() }
       if byte == 0, !isQuoted { return .no }
     }
     return .unsure
@@ -104,7 +106,7 @@ public struct CSVStore: AtomicStore {
     let file = try CSVFile(source, member: nil, options: options)
     var metadata = StoreMetadata(storeType: Self.storeType, uuid: Self.identifier(ofPath: path))
     if file.isTyped {
-      // Files from before the header named the entity have it where their relationships lead.
+      // In files from before the header specified the entity, it is the destination of the relationships.
       let name = options["entity"] ?? file.entityName ?? file.destinationName ?? entityName
       typedEntity = name
       typedDialect = file.dialect
@@ -117,10 +119,10 @@ public struct CSVStore: AtomicStore {
     try CSVFile(source, member: nil, options: options).foreignModel(entity: entityName, options: options)
   }
 
-  /// The entity that a typed file's header names, once it was read.
+  /// The entity in the header of the typed file that was read.
   private var typedEntity: String?
 
-  /// The entity of a single file: the option, what its header says, or the file's name.
+  /// The entity of a single file: from the option, its header, or the file's name.
   var entityName: String {
     if let name = options["entity"] ?? typedEntity { return name }
     let file = path.split(separator: "/").last.map(String.init) ?? "Row"
@@ -128,20 +130,20 @@ public struct CSVStore: AtomicStore {
     return String(file[..<point])
   }
 
-  /// A single file has no place for an identity: it is known by where it lies.
+  /// A single file cannot store an identity: it is derived from the path.
   static func identifier(ofPath path: String) -> UUID {
     let absolute = path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
     var bytes = Array(absolute.utf8)
-    let high = Digest.of(bytes.span)
+    let high = Version1Hash.of(bytes.span)
     bytes.append(0)
-    let low = Digest.of(bytes.span)
+    let low = Version1Hash.of(bytes.span)
     var value: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     withUnsafeMutableBytes(of: &value) { target in
       for place in 0..<8 {
         target[place] = UInt8(truncatingIfNeeded: high >> UInt64(place * 8))
         target[place + 8] = UInt8(truncatingIfNeeded: low >> UInt64(place * 8))
       }
-      // Version 8, of its maker's own making (RFC 9562).
+      // Version 8, for custom UUIDs (RFC 9562).
       target[6] = target[6] & 0x0F | 0x80
       target[8] = target[8] & 0x3F | 0x80
     }
@@ -150,7 +152,7 @@ public struct CSVStore: AtomicStore {
 
   // MARK: References
 
-  /// For a foreign file with key columns the reference is the key; for one without, the next row.
+  /// For a third-party file with key columns, the reference is the key; for one without, the next row.
   public mutating func newReferenceObject(
     for object: ManagedObjectSnapshot, in nodes: NodeTable, metadata: inout StoreMetadata
   ) throws(PersistentStoreError) -> ReferenceObject {
@@ -176,11 +178,11 @@ public struct CSVStore: AtomicStore {
     var name = options["entity"]
     if name == nil {
       let full = snapshot.nodes.model.entities.filter { snapshot.nodes.count(of: $0.index) > 0 }
-      // One entity in use needs no option; several must be chosen from.
+      // If only one entity has objects, no option is needed; otherwise one must be chosen.
       guard full.count <= 1 else {
         throw PersistentStoreError(
           .invalidOption,
-          "a single CSV file holds one entity: the option 'entity' chooses from "
+          "a single CSV file can contain one entity: the option 'entity' must be one of "
             + full.map(\.name).joined(separator: ", "))
       }
       name = full.first?.name ?? snapshot.nodes.model.entities.first { !$0.isAbstract }?.name
@@ -192,7 +194,7 @@ public struct CSVStore: AtomicStore {
     let entries = snapshot.metadata.entries.count
     if entries > 0 {
       selection.notes.append(
-        .init(subject: "metadata", count: entries, text: "left out, a single file has no place for it"))
+        .init(subject: "metadata", count: entries, text: "omitted, because a single file cannot store it"))
     }
     return selection
   }

@@ -2,13 +2,13 @@ import AtomicStoreSPI
 import FoundationEssentials
 import StoreCodecs
 
-/// Writes cells: quoted where they must be, and only there.
+/// Writes cells, quoted only if necessary.
 struct CellWriter {
   private let writer: ByteWriter
   private let delimiter: UInt8
-  /// Quotes a text also for the delimiters that other files have.
+  /// Whether to quote strings also because of other delimiters.
   var quotesEveryDelimiter = false
-  /// Puts an apostrophe before texts that a spreadsheet would run.
+  /// Whether to prefix an apostrophe to strings that a spreadsheet would run.
   var defusesFormulas = false
 
   init(_ writer: ByteWriter, dialect: CSVDialect) {
@@ -27,7 +27,7 @@ struct CellWriter {
     writer.append(bytes)
   }
 
-  /// A text's cell; the empty text is two quotes, since nothing at all is null.
+  /// Writes the cell of a string; the empty string is two quotes, since an empty cell is null.
   func append(utf8 bytes: Span<UInt8>) {
     let count = bytes.count
     if defusesFormulas, Formula.needsDefusing(bytes) { return appendQuoted(bytes, apostrophe: true) }
@@ -43,29 +43,35 @@ struct CellWriter {
 
   private func needsQuotes(_ bytes: Span<UInt8>) -> Bool {
     let last = bytes.count - 1
-    if bytes[0] == 0x20 || bytes[last] == 0x20 || bytes[0] == 0x09 || bytes[last] == 0x09 || bytes[0] == 0xEF {
+    if bytes[0] == UInt8(ascii: " ") || bytes[last] == UInt8(ascii: " ") || bytes[0] == UInt8(ascii: "\t")
+      || bytes[last] == UInt8(ascii: "\t") || bytes[0] == 0xEF
+    {
       return true
     }
     let delimiter = delimiter
-    if quotesEveryDelimiter, bytes.withUnsafeBufferPointer({ $0.contains { [0x2C, 0x3B, 0x09, 0x7C].contains($0) } }) {
+    if quotesEveryDelimiter, bytes.withUnsafeBufferPointer({ $0.contains { ",;\t|".utf8.contains($0) } }) {
       return true
     }
     return bytes.withUnsafeBufferPointer { buffer in
-      for byte in buffer where byte <= 0x7C {
-        if byte == delimiter || byte == 0x22 || byte == 0x0A || byte == 0x0D || byte == 0 { return true }
+      for byte in buffer where byte <= UInt8(ascii: "|") {
+        if byte == delimiter || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r")
+          || byte == 0
+        {
+          return true
+        }
       }
       return false
     }
   }
 
   private func appendQuoted(_ bytes: Span<UInt8>, apostrophe: Bool = false) {
-    writer.append(byte: 0x22)
-    if apostrophe { writer.append(byte: 0x27) }
+    writer.append(byte: UInt8(ascii: "\""))
+    if apostrophe { writer.append(byte: UInt8(ascii: "'")) }
     for index in 0..<bytes.count {
-      if bytes[index] == 0x22 { writer.append(byte: 0x22) }
+      if bytes[index] == UInt8(ascii: "\"") { writer.append(byte: UInt8(ascii: "\"")) }
       writer.append(byte: bytes[index])
     }
-    writer.append(byte: 0x22)
+    writer.append(byte: UInt8(ascii: "\""))
   }
 
   func append(_ column: CSVStore.Column, _ row: Int, _ reader: EntityReader, _ references: ReferenceNumbers) {
@@ -77,7 +83,7 @@ struct CellWriter {
     case .toMany:
       let list = reader.toMany(slot: slot, row: row)
       for place in 0..<list.count {
-        if place > 0 { writer.append(byte: 0x20) }
+        if place > 0 { writer.append(byte: UInt8(ascii: " ")) }
         append(list[place], references)
       }
       return
@@ -95,8 +101,8 @@ struct CellWriter {
     case .bytes:
       let bytes = reader.bytes(slot: slot, row: row)
       guard bytes.count > 0 else { return writer.append("\"\"") }
-      // The one character of base64 that begins a formula.
-      if defusesFormulas, bytes[0] >> 2 == 62 { writer.append(byte: 0x27) }
+      // The only character of base64 that begins a formula.
+      if defusesFormulas, bytes[0] >> 2 == 62 { writer.append(byte: UInt8(ascii: "'")) }
       Base64.encode(bytes, to: writer)
     case .undefined: append(text: reader.value(slot: slot, row: row).typedText)
     case .toOne, .toMany, .skipped, .reference: break

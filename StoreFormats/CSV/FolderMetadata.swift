@@ -2,7 +2,7 @@ import AtomicStoreSPI
 import FoundationEssentials
 import StoreCodecs
 
-/// `metadata.plist` of a folder: identity, entries, model, and which file holds which entity in which state.
+/// `metadata.plist` of a directory: identity, entries, model, and the entity and state of each file.
 struct FolderMetadata {
   struct Member {
     var file: String
@@ -15,7 +15,7 @@ struct FolderMetadata {
 
   static let fileName = "metadata.plist"
   static let signature = "AtomicStore CSV"
-  static let version = 1
+  static let version = 2
 
   static func read(_ source: StoreSource, storeType: String, maximumDepth: Int) throws(PersistentStoreError)
     -> FolderMetadata
@@ -39,16 +39,16 @@ struct FolderMetadata {
       throw PersistentStoreError(.unsupportedVersion, "the store is of a newer version than \(Self.version)")
     }
     guard let uuid = top["UUID"]?.stringValue.flatMap({ UUID(uuidString: $0) }) else {
-      throw bad("'UUID' is missing or no UUID")
+      throw bad("'UUID' is missing or not a UUID")
     }
     guard case .integer(let number)? = top["lastReference"], let last = Int64(exactly: number) else {
-      throw bad("'lastReference' is missing or no integer")
+      throw bad("'lastReference' is missing or not an integer")
     }
     guard let model = top["model"] else { throw bad("'model' is missing") }
     guard let entries = EscapedText.unescaped(top["metadata"] ?? [:])?.dictionaryValue else {
-      throw bad("'metadata' is no dictionary")
+      throw bad("'metadata' is not a dictionary")
     }
-    guard let plainModel = EscapedText.unescaped(model) else { throw bad("'model' holds a bad escape") }
+    guard let plainModel = EscapedText.unescaped(model) else { throw bad("'model' contains an invalid escape") }
     metadata = StoreMetadata(
       storeType: storeType, uuid: uuid, entries: entries, lastReference: last,
       model: try ModelDescription(propertyList: plainModel))
@@ -57,7 +57,7 @@ struct FolderMetadata {
       guard let member = value.dictionaryValue, let file = member["file"]?.stringValue,
         let entity = member["entity"]?.stringValue, let rows = member["rows"]?.integerValue,
         let digest = member["digest"]?.stringValue
-      else { throw bad("'members' holds something that is no member") }
+      else { throw bad("'members' contains an invalid member") }
       members.append(Member(file: file, entity: entity, rows: rows, digest: digest))
     }
   }
@@ -83,22 +83,25 @@ struct FolderMetadata {
   }
 }
 
-/// What a property list in XML cannot hold, in a form that it can: strings with characters that XML has not, numbers
-/// and dates that its text would round. Everything else stays as it is.
+/// Encodes what an XML property list cannot represent: strings with characters that XML does not allow, numbers and
+/// dates that would be rounded. Everything else is unchanged.
 enum EscapedText {
   private static let key = "AtomicStore.exact"
 
   static func escaped(_ value: PropertyListValue) -> PropertyListValue {
     switch value {
-    // A carriage return survives as a reference, but not every reader of lists keeps to that.
-    case .string(let text) where !XMLText.canHold(text) || text.utf8.contains(0x0D): exact("string", text.utf8)
+    // A carriage return can be written as a character reference, but not every property list reader preserves it.
+    case .string(let text) where !XMLText.canHold(text) || text.utf8.contains(UInt8(ascii: "\r")):
+      exact("string", text.utf8)
     case .real(let number) where number.isNaN: exact("real", String(number.bitPattern, radix: 16).utf8)
     case .date(let date):
       exact("date", String(date.timeIntervalSinceReferenceDate.bitPattern, radix: 16).utf8)
     case .array(let values): .array(values.map { escaped($0) })
     case .dictionary(let entries):
-      if entries.contains(where: { !XMLText.canHold($0.key) || $0.key.utf8.contains(0x0D) || $0.key == key }) {
-        // Keys cannot be replaced by a dictionary: the whole becomes a list of pairs.
+      if entries.contains(where: {
+        !XMLText.canHold($0.key) || $0.key.utf8.contains(UInt8(ascii: "\r")) || $0.key == key
+      }) {
+        // A key cannot be replaced by a dictionary, so the dictionary becomes a list of pairs.
         .dictionary([
           key: .string("pairs"),
           "value": .array(entries.flatMap { [escaped(.string($0.key)), escaped($0.value)] }),
@@ -114,7 +117,7 @@ enum EscapedText {
     .dictionary([key: .string(kind), "value": .data(Data(bytes))])
   }
 
-  /// Nil where the form is not one that ``escaped(_:)`` makes.
+  /// Returns nil if the form is not one that ``escaped(_:)`` creates.
   static func unescaped(_ value: PropertyListValue) -> PropertyListValue? {
     switch value {
     case .array(let values):

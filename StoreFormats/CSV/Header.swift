@@ -1,24 +1,24 @@
 import AtomicStoreSPI
 
-/// The first record of our own files: a column's name with what it holds.
+/// The first record of files written by the kit: the name and type of each column.
 ///
 /// `id:Reference`, in a single file `id:Reference Person`; `name:String`, `badge:Integer 16`, `department->Department`,
-/// `projects->>Project`, `tasks->>Project (ordered)`. In names `%`, `:`, `>` and `(` are percent-escaped.
+/// `projects->>Project`, `tasks->>Project (ordered)`. In names `%`, `:`, `>` and `(` are percent-encoded.
 enum Header {
-  /// The first column of every file of ours, and what such a file is known by. In a single file the entity follows: it
-  /// is called so whatever the file is.
+  /// The first column of every file written by the kit, by which such files are recognised. In a single file the entity
+  /// follows, so that it does not depend on the file name.
   static let identifier = "id:Reference"
-  /// Its end in a file whose texts are defused for spreadsheets.
+  /// The suffix in a file whose strings are protected against spreadsheets.
   private static let defusedMark = " (defused)"
 
   /// The first column.
   ///
-  /// - Parameter entity: The entity of a single file; nil in a folder, whose metadata say it.
+  /// - Parameter entity: The entity of a single file; nil in a directory, whose metadata specify it.
   static func identifier(entity: String?, isDefused: Bool) -> String {
     identifier + (entity.map { " " + escapedEntity($0) } ?? "") + (isDefused ? defusedMark : "")
   }
 
-  /// What a first column says; nil for one that is none of ours.
+  /// Parses a first column; nil if the kit did not write it.
   static func first(_ text: String) -> (entity: String?, isDefused: Bool)? {
     guard text.hasPrefix(identifier) else { return nil }
     var rest = text.dropFirst(identifier.count)
@@ -29,15 +29,19 @@ enum Header {
     return (name, isDefused)
   }
 
-  /// Only letters, digits and what is not ASCII stand bare: no delimiter, quote or blank.
+  /// Only letters, digits and non-ASCII characters are not encoded: no delimiter, quote or space.
   private static func escapedEntity(_ name: String) -> String {
     var bytes: [UInt8] = []
     for byte in name.utf8 {
       switch byte {
-      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x5F, 0x2E, 0x80...: bytes.append(byte)
+      case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "_"), UInt8(ascii: "."), 0x80...:
+        bytes.append(byte)
       default:
-        bytes.append(0x25)
-        for digit in [byte >> 4, byte & 0xF] { bytes.append(digit < 10 ? 0x30 + digit : 0x37 + digit) }
+        bytes.append(UInt8(ascii: "%"))
+        for digit in [byte >> 4, byte & 0xF] {
+          bytes.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "A") + digit - 10)
+        }
       }
     }
     return String(decoding: bytes, as: UTF8.self)
@@ -48,8 +52,10 @@ enum Header {
     var rest = Substring(text).utf8
     while let byte = rest.popFirst() {
       switch byte {
-      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x5F, 0x2E, 0x80...: bytes.append(byte)
-      case 0x25:
+      case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "_"), UInt8(ascii: "."), 0x80...:
+        bytes.append(byte)
+      case UInt8(ascii: "%"):
         guard let high = rest.popFirst(), let low = rest.popFirst(),
           let one = Character(Unicode.Scalar(high)).hexDigitValue,
           let two = Character(Unicode.Scalar(low)).hexDigitValue
@@ -62,7 +68,7 @@ enum Header {
   }
 
   private static let orderedMark = " (ordered)"
-  /// The sequence may mean something: the model was inferred from a store that does not say.
+  /// It is not known whether the order matters: the model was inferred from a store that does not specify it.
   private static let unknownOrderMark = " (order unknown)"
 
   static func text(_ slot: Slot) -> String {
@@ -75,7 +81,7 @@ enum Header {
     }
   }
 
-  /// A column of our own kind, or nil where the text is none.
+  /// Parses a column of the kit's form; nil if it is not one.
   static func property(_ text: String) -> PropertyDescription? {
     if let arrow = text.firstRange(of: "->") {
       guard let name = unescaped(text[..<arrow.lowerBound]), !name.isEmpty else { return nil }
@@ -95,7 +101,7 @@ enum Header {
     guard let colon = text.firstIndex(of: ":"), let name = unescaped(text[..<colon]), !name.isEmpty,
       let type = AttributeType(modelName: String(text[text.index(after: colon)...]))
     else { return nil }
-    return .attribute(AttributeDescription(name: name, type: type))
+    return .attribute(name, type)
   }
 
   private static func escaped(_ name: String) -> String {
@@ -131,28 +137,31 @@ enum Header {
   }
 }
 
-/// References as cells: an integer in digits, a string as `s:` and its text percent-escaped, so that a blank can
-/// separate several.
+/// References as cells: an integer in digits, a string as `s:` and its percent-encoded text, so that several can be
+/// separated by spaces.
 enum ReferenceText {
   static func append(_ text: String, to bytes: inout [UInt8]) {
     bytes.append(contentsOf: "s:".utf8)
     for byte in text.utf8 {
       switch byte {
-      case 0...0x20, 0x22, 0x25, 0x2C, 0x3B, 0x7C, 0x7F:
-        bytes.append(0x25)
-        for digit in [byte >> 4, byte & 0xF] { bytes.append(digit < 10 ? 0x30 + digit : 0x37 + digit) }
+      case 0...UInt8(ascii: " "), UInt8(ascii: "\""), UInt8(ascii: "%"), UInt8(ascii: ","), UInt8(ascii: ";"),
+        UInt8(ascii: "|"), 0x7F:
+        bytes.append(UInt8(ascii: "%"))
+        for digit in [byte >> 4, byte & 0xF] {
+          bytes.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "A") + digit - 10)
+        }
       default: bytes.append(byte)
       }
     }
   }
 
-  /// The string of a reference in bytes that begin with `s:`; nil for a bad escape.
+  /// Decodes a string reference from bytes that begin with `s:`; nil for an invalid escape.
   static func string(_ bytes: Span<UInt8>) -> String? {
-    guard bytes.count >= 2, bytes[0] == 0x73, bytes[1] == 0x3A else { return nil }
+    guard bytes.count >= 2, bytes[0] == UInt8(ascii: "s"), bytes[1] == UInt8(ascii: ":") else { return nil }
     var result: [UInt8] = []
     var index = 2
     while index < bytes.count {
-      if bytes[index] == 0x25 {
+      if bytes[index] == UInt8(ascii: "%") {
         guard index + 2 < bytes.count, let high = Character(Unicode.Scalar(bytes[index + 1])).hexDigitValue,
           let low = Character(Unicode.Scalar(bytes[index + 2])).hexDigitValue
         else { return nil }

@@ -1,12 +1,12 @@
 import AtomicStoreSPI
 
-/// The integer references of all nodes in one array: a relationship asks for them at random, and to ask an entity's
-/// reader would count references for each.
+/// The integer references of all nodes in one array: relationships access them in random order, and using an entity's
+/// reader would retain and release for each.
 struct ReferenceNumbers {
   private var numbers: [Int64] = []
-  /// Where an entity's begin.
+  /// The start of each entity's part.
   private var starts: [Int] = []
-  /// Empty where all references are numbers. Where one is not, readers are asked.
+  /// Empty if all references are integers. Otherwise, readers are used for the others.
   private var readers: [EntityReader] = []
 
   init(of nodes: NodeTable) {
@@ -19,7 +19,7 @@ struct ReferenceNumbers {
     }
   }
 
-  /// Nil where the reference is a text.
+  /// Returns nil if the reference is a string.
   subscript(node: NodeHandle) -> Int64? {
     guard readers.isEmpty else { return readers[node.entity].integerReference(row: node.row) }
     return numbers[starts[node.entity] + node.row]

@@ -3,10 +3,10 @@ import StoreCodecs
 
 /// Changing the metadata alone.
 extension XMLStore {
-  /// Replaces the `<metadata>` element and copies everything else byte for byte: Core Data's order of elements, which a
-  /// full save would make ours, and whatever else stands between them.
+  /// Replaces the `<metadata>` element and copies everything else byte for byte, including Core Data's order of
+  /// elements, which a full save would change, and anything between them.
   ///
-  /// - Returns: False for a document that is not UTF-8, or that has no such element.
+  /// - Returns: False for a document that is not UTF-8, or does not have this element.
   public mutating func saveMetadata(
     _ metadata: StoreMetadata, in source: StoreSource, to staged: StagedFiles
   ) throws(PersistentStoreError) -> Bool {
@@ -16,7 +16,7 @@ extension XMLStore {
     try reader.read(source, chunk: 16 * 1024)
     guard let header = reader.header else { return false }
     var entries = metadata.entries
-    // The model goes along as the file has it.
+    // The model is kept as in the file.
     entries[Schema.key] = header.entries[Schema.key]
     let bytes = try source.bytes()
     return try bytes.withUnsafeBytes { raw throws(PersistentStoreError) in
@@ -35,14 +35,14 @@ extension XMLStore {
   /// - Throws: `.invalidValue` for entries whose keys the format uses itself.
   static func refuseOwnKeys(_ entries: PropertyListDictionary) throws(PersistentStoreError) {
     for key in [Schema.key, MetadataText.exactKey] where entries[key] != nil {
-      throw PersistentStoreError(.invalidValue, "the metadata key '\(key)' is the format's own")
+      throw PersistentStoreError(.invalidValue, "the metadata key '\(key)' is reserved by the format")
     }
   }
 }
 
-/// Finds the metadata in a document that was read without an error: a parser has checked that it is well-formed.
+/// Locates the metadata in a document that was read without an error, so it is known to be well-formed.
 enum MetadataElement {
-  /// From `<metadata` to the end of `</metadata>`; nil where the document has none, or is not UTF-8.
+  /// The range from `<metadata` to the end of `</metadata>`; nil if the document does not have it, or is not UTF-8.
   static func range(in bytes: Bytes) -> Range<Int>? {
     var scanner = TagScanner(bytes)
     guard scanner.isUTF8() else { return nil }
@@ -54,7 +54,7 @@ enum MetadataElement {
         depth -= 1
         if let start, depth == 2 { return start..<tag.range.upperBound }
       case .start, .empty:
-        // Below <database> and <databaseInfo>; no object is before them.
+        // Inside <database> and <databaseInfo>; no object precedes it.
         if depth == 2, start == nil, tag.isNamed("metadata", in: bytes) {
           if tag.kind == .empty { return tag.range }
           start = tag.range.lowerBound
@@ -66,7 +66,7 @@ enum MetadataElement {
   }
 }
 
-/// Goes from tag to tag, over comments, processing instructions, CDATA and the document type.
+/// Iterates over tags, skipping comments, processing instructions, CDATA and the document type.
 private struct TagScanner {
   enum Kind { case start, end, empty }
   struct Tag {
@@ -90,7 +90,7 @@ private struct TagScanner {
 
   init(_ bytes: Bytes) { self.bytes = bytes }
 
-  /// Whether neither a mark, nor zeros between letters, nor the declaration says that the document is anything else.
+  /// Whether neither a byte-order mark, nor zeros between letters, nor the declaration specifies another encoding.
   func isUTF8() -> Bool {
     guard let first = bytes.first, first != 0, first != 0xFE, first != 0xFF, bytes.count > 1, bytes[1] != 0 else {
       return false
@@ -116,7 +116,7 @@ private struct TagScanner {
     return nil
   }
 
-  /// Behind the `>` that is not between quotes.
+  /// The offset after the `>` that is not inside quotes.
   private func endOfTag() -> Int {
     var index = position
     var quote: UInt8?

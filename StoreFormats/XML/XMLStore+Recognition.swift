@@ -1,8 +1,8 @@
 public import AtomicStoreSPI
 
 extension XMLStore {
-  /// Yes for `<database>` with `<databaseInfo>` in it, as far as the first bytes show; yes too for what begins as Core
-  /// Data's documents do and then breaks off or goes wrong, so that reading it tells where.
+  /// Returns `.yes` for `<database>` with `<databaseInfo>` in it, as far as the first bytes show; also for a document
+  /// that begins like Core Data's and is then truncated or damaged, so that reading reports the location.
   public static func recognize(_ probe: StoreProbe) -> Recognition {
     guard !probe.isFolder else { return .no }
     var scanner = ProbeScanner(probe.prefix)
@@ -35,31 +35,35 @@ extension XMLStore {
   }
 }
 
-/// Looks through the first bytes of a document without being strict about them.
+/// Scans the first bytes of a document leniently.
 private struct ProbeScanner {
   private var bytes: [UInt8]
   private var index = 0
-  /// Whether a document type declaration said `database` and Core Data's address.
+  /// Whether a document type declaration has the name `database` and Core Data's address.
   private(set) var namesDatabase = false
 
   init(_ prefix: [UInt8]) {
-    // In UTF-16 every second byte of the letters that matter here is zero.
+    // In UTF-16, every second byte of the relevant letters is zero.
     let isWide =
       prefix.starts(with: [0xFF, 0xFE]) || prefix.starts(with: [0xFE, 0xFF])
-      || prefix.starts(with: [0x3C, 0x00]) || prefix.starts(with: [0x00, 0x3C])
+      || prefix.starts(with: [UInt8(ascii: "<"), 0x00]) || prefix.starts(with: [0x00, UInt8(ascii: "<")])
     bytes = isWide ? prefix.filter { $0 != 0 && $0 != 0xFF && $0 != 0xFE } : prefix
     if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { bytes.removeFirst(3) }
   }
 
   mutating func startsDocument() -> Bool {
     skipBlanks()
-    return index < bytes.count && bytes[index] == 0x3C
+    return index < bytes.count && bytes[index] == UInt8(ascii: "<")
   }
 
   var isAtEnd: Bool { index >= bytes.count }
-  var isAtNameEnd: Bool { isBlank(bytes[index]) || bytes[index] == 0x3E || bytes[index] == 0x2F }
+  var isAtNameEnd: Bool {
+    isBlank(bytes[index]) || bytes[index] == UInt8(ascii: ">") || bytes[index] == UInt8(ascii: "/")
+  }
 
-  private func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D }
+  private func isBlank(_ byte: UInt8) -> Bool {
+    byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r")
+  }
 
   mutating func skipBlanks() { while index < bytes.count, isBlank(bytes[index]) { index += 1 } }
 
@@ -71,7 +75,7 @@ private struct ProbeScanner {
     return true
   }
 
-  /// Goes behind the word; to the end where it does not come.
+  /// Skips past the word; to the end if it does not occur.
   mutating func skip(past word: StaticString) -> Bool {
     while index < bytes.count {
       if skip(word) { return true }
@@ -86,7 +90,13 @@ private struct ProbeScanner {
     while index < bytes.count {
       let byte = bytes[index]
       index += 1
-      if byte == 0x5B { depth += 1 } else if byte == 0x5D { depth -= 1 } else if byte == 0x3E, depth <= 0 { break }
+      if byte == UInt8(ascii: "[") {
+        depth += 1
+      } else if byte == UInt8(ascii: "]") {
+        depth -= 1
+      } else if byte == UInt8(ascii: ">"), depth <= 0 {
+        break
+      }
     }
     let text = String(decoding: bytes[start..<index], as: UTF8.self)
     namesDatabase = text.contains("database") && text.contains("CoreData.dtd")

@@ -4,8 +4,8 @@ import StoreCodecs
 
 /// Core Data's XML store: one document, read and written as Apple's own code does; see FORMAT.md.
 ///
-/// Entities stand in upper case and properties in lower case there, so names are matched without regard to case, and
-/// the store's own schema goes along in a metadata entry unless the file alone says as much.
+/// Entities are in upper case and properties in lower case in the file, so names are compared case-insensitively. The
+/// store's schema is written to a metadata entry unless the file alone contains the same information.
 public struct XMLStore: AtomicStore {
   public static let storeType = "XML"
 
@@ -15,21 +15,21 @@ public struct XMLStore: AtomicStore {
       StoreOption(
         name: parserOption,
         help:
-          "libxml2 for all of the document, or auto: a scanner for files as Core Data writes them, libxml2 for the rest",
+          "libxml2 for the whole document, or auto: a scanner for files as Core Data writes them, libxml2 for others",
         values: ParserChoice.allCases.map(\.rawValue))
     ],
     writeOptions: [
       StoreOption(
         name: schemaOption,
         help:
-          "whether the model goes into the metadata: embed, omit, or auto (only where the file does not say as much)",
+          "whether to write the model to the metadata: embed, omit, or auto (only if the file does not contain the same information)",
         values: SchemaChoice.allCases.map(\.rawValue))
     ])
 
   static let parserOption = "parser"
   static let schemaOption = "schema"
 
-  /// Which one reads changes nothing but the time it takes.
+  /// The choice affects only the time.
   enum ParserChoice: String, CaseIterable { case auto, libxml2 }
 
   enum SchemaChoice: String, CaseIterable { case auto, embed, omit }
@@ -38,7 +38,7 @@ public struct XMLStore: AtomicStore {
   let maximumDepth: Int
   private let parser: ParserChoice
   private let schema: SchemaChoice
-  /// As the file that was read has it.
+  /// As in the file that was read.
   private var declaration = XMLDeclaration.standaloneYes
 
   public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
@@ -55,7 +55,7 @@ public struct XMLStore: AtomicStore {
     guard let choice = Choice(rawValue: text) else {
       throw PersistentStoreError(
         .invalidOption,
-        "the option \(name) is \(Choice.allCases.map(\.rawValue).joined(separator: " or ")), not '\(text)'",
+        "the option \(name) must be \(Choice.allCases.map(\.rawValue).joined(separator: " or ")), not '\(text)'",
         at: StoreLocation(file: configuration.path))
     }
     return choice
@@ -66,10 +66,11 @@ public struct XMLStore: AtomicStore {
   public mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
     let reader = HeaderReader(file: source.name)
     reader.maximumDepth = maximumDepth
-    // The head is a few kilobytes, whatever the size of the file.
+    // The head is a few kilobytes, regardless of the size of the file.
     try reader.read(source, chunk: 16 * 1024)
     guard let header = reader.header, let uuid = header.uuid else {
-      throw PersistentStoreError(.malformed, "the document has no <databaseInfo>", at: StoreLocation(file: source.name))
+      throw PersistentStoreError(
+        .malformed, "the document does not have a <databaseInfo>", at: StoreLocation(file: source.name))
     }
     declaration = header.declaration
     var entries = header.entries
@@ -92,7 +93,7 @@ public struct XMLStore: AtomicStore {
   public mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
     if parser == .auto {
       if try ObjectLoader(nodes, file: source.name).readCanonical(source) { return }
-      // Whatever the surprise was: libxml2 starts with nothing of what the scanner made of the file.
+      // libxml2 starts again, without anything that the scanner created.
       nodes.removeAll()
     }
     let loader = try ObjectLoader(nodes, file: source.name)
@@ -115,25 +116,25 @@ public struct XMLStore: AtomicStore {
     try Self.refuseOwnKeys(entries)
     let embedded = try schemaToWrite(metadata, nodes)
     if let embedded { entries[Schema.key] = embedded.propertyList }
-    // Made before the first byte goes out: it refuses what cannot be written.
+    // Create it before the first byte is written: it refuses what cannot be written.
     let objects = try StoreWriter(nodes, to: writer, keepsNames: embedded != nil)
     writer.append(declaration.text)
     writer.append("<!DOCTYPE database SYSTEM \"file:///System/Library/DTDs/CoreData.dtd\">\n\n<database>\n")
     writer.append("    <databaseInfo>\n        <version>134481920</version>\n        <UUID>")
     writer.append(uuid: metadata.uuid)
     writer.append("</UUID>\n        <nextObjectID>")
-    // Despite its name the last that was handed out, as in nearly all of Core Data's files.
+    // Despite its name, it is the last one assigned, as in nearly all of Core Data's files.
     writer.append(integer: max(metadata.lastReference, nodes.greatestIntegerReference))
     writer.append("</nextObjectID>\n")
     try MetadataText.append(entries, to: writer)
     writer.append("    </databaseInfo>\n")
     try objects.writeObjects()
-    // No line break behind it: Core Data writes none.
+    // No line break at the end: Core Data does not write one.
     writer.append("</database>")
     try writer.finish()
   }
 
-  /// The model that goes along, or nil.
+  /// The model to write, or nil.
   private func schemaToWrite(
     _ metadata: StoreMetadata, _ nodes: NodeTable
   ) throws(PersistentStoreError) -> ModelDescription? {
@@ -142,7 +143,7 @@ public struct XMLStore: AtomicStore {
     case .embed: return model
     case .omit: return nil
     case .auto:
-      // A file of Core Data's own stays as it was: nothing is added that reading it would not miss.
+      // A file of Core Data's is kept as it was: nothing is added unless reading would miss it.
       if model.isInferred, let again = try? StoreFacts(nodes, entries: metadata.entries).model(), again == model {
         return nil
       }

@@ -72,7 +72,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     #expect(again.metadata.lastReference == 4)
   }
 
-  @Test("a whole life is what the life-cycle article has written down")
+  @Test("a complete life cycle is as documented in the life-cycle article")
   func article() throws {
     let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent()
@@ -120,7 +120,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     #expect(text.contains("```text\n" + lines.joined(separator: "\n") + "\n```"), "\(lines.joined(separator: "\n"))")
   }
 
-  @Test("metadata is asked for before load, and a failed load ends with willRemove and no coordinator")
+  @Test("metadata is read before load, and a failed load ends with willRemove and no coordinator")
   func failedLoad() throws {
     let folder = try Folder()
     let journal = LinesStore.Journal()
@@ -136,7 +136,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     #expect(journal.all.suffix(4) == ["init", "metadata", "load", "willRemove nil"])
   }
 
-  @Test("a coordinator that goes tells its stores, once, without itself")
+  @Test("a coordinator that is deallocated notifies its stores, once, without itself")
   func deallocation() throws {
     let folder = try Folder()
     let journal = LinesStore.Journal()
@@ -151,7 +151,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     #expect(folder.names.isEmpty)
   }
 
-  @Test("a format supplies a value on first read, and is asked once")
+  @Test("a format supplies a value on first read, and is called once")
   func deferredValues() throws {
     let folder = try Folder()
     let journal = LinesStore.Journal()
@@ -222,7 +222,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     }
   }
 
-  @Test("a save that fails keeps what it asked for")
+  @Test("a save that fails keeps the deferred values it requested")
   func askedOnce() throws {
     try store("yes", ["fail": "save"]) { coordinator, store, journal in
       for _ in 0..<3 {
@@ -234,7 +234,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     }
   }
 
-  @Test("a format that writes deferred values by itself is asked for none, and they go on being deferred")
+  @Test("a format that writes deferred values itself is not asked for any, and they remain deferred")
   func carried() throws {
     try store("carry") { coordinator, store, journal in
       try coordinator.save(store, changes: StoreChanges(updated: [change("Anna", of: 1)]))
@@ -247,7 +247,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     }
   }
 
-  @Test("a fetch runs over columns unless it asks for the one that is deferred")
+  @Test("a fetch runs over columns unless it reads the deferred one")
   func columns() throws {
     try store("yes") { (coordinator, store, journal) throws in
       let context = ManagedObjectContext(coordinator)
@@ -269,8 +269,8 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
   }
 }
 
-@Suite("What lies at the path") struct PlaceTests {
-  @Test("a missing path gets a reservation, which goes when the store is removed unsaved")
+@Suite("What is at the path") struct PlaceTests {
+  @Test("a missing path gets a reservation file, which is deleted if the store is removed unsaved")
   func reservation() throws {
     let folder = try Folder()
     let coordinator = try coordinator()
@@ -280,7 +280,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     #expect(folder.names.isEmpty)
   }
 
-  @Test("a reservation that the caller made stays")
+  @Test("a reservation file that the caller created is kept")
   func callersReservation() throws {
     let folder = try Folder()
     try Data().write(to: URL(filePath: folder("a.lines")))
@@ -290,7 +290,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     #expect(folder.names == ["a.lines"])
   }
 
-  @Test("a missing folder is an error that names it, and makes nothing")
+  @Test("a missing directory is an error that names it, and nothing is created")
   func missingFolder() throws {
     let folder = try Folder()
     let coordinator = try coordinator()
@@ -298,7 +298,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     #expect(folder.names.isEmpty)
   }
 
-  @Test("a dangling link is followed: the store is made at its target, and the link stays")
+  @Test("a dangling link is followed: the store is created at its target, and the link is kept")
   func danglingLink() throws {
     let folder = try Folder()
     try FileManager.default.createSymbolicLink(atPath: folder("link.lines"), withDestinationPath: "real.lines")
@@ -313,7 +313,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     #expect(try String(contentsOfFile: folder("real.lines"), encoding: .utf8).contains("Bob"))
   }
 
-  @Test("another format's content is refused, and what it is is named")
+  @Test("another format's content is refused, and the error names that format")
   func foreign() throws {
     let folder = try Folder()
     try Data("something else".utf8).write(to: URL(filePath: folder("a.lines")))
@@ -322,7 +322,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     #expect(code { try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines")) } == .foreignFormat)
   }
 
-  @Test("a folder, a pipe and an unknown type are refused with their reasons")
+  @Test("a directory, a pipe and an unknown type are refused with their reasons")
   func refusals() throws {
     let folder = try Folder()
     try FileManager.default.createDirectory(atPath: folder("f.lines"), withIntermediateDirectories: false)
@@ -366,7 +366,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
 }
 
 @Suite("Saving") struct SavingTests {
-  @Test("a refused save leaves file and memory as they were, and can be tried again")
+  @Test("a refused save leaves file and memory as they were, and can be repeated")
   func refusedSave() throws {
     let folder = try Folder()
     let coordinator = try coordinator()
@@ -382,7 +382,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     #expect(folder.names == ["a.lines"])
   }
 
-  @Test("of two stores in one save the second's refusal undoes the first")
+  @Test("if the second of two stores in one save refuses, the first is rolled back")
   func twoStores() throws {
     let folder = try Folder()
     let coordinator = try coordinator()
@@ -398,7 +398,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     #expect(folder.names == ["bad.lines", "good.lines"])
   }
 
-  @Test("a file that somebody else changed is not overwritten")
+  @Test("a file that another program changed is not overwritten")
   func changedOnDisk() throws {
     let folder = try Folder()
     let coordinator = try coordinator()
@@ -411,7 +411,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     #expect(folder.names == ["a.lines"])
   }
 
-  @Test("without changes no file is touched")
+  @Test("without changes no file is modified")
   func nothingToSave() throws {
     let folder = try Folder()
     let coordinator = try coordinator()
@@ -422,7 +422,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     #expect(try StorePlace.inspect(folder("a.lines")).identity == before)
   }
 
-  @Test("references are not handed out twice, also over a delete and a reopen")
+  @Test("references are not reused, not even after a deletion and a reopening")
   func referencesAreStable() throws {
     let folder = try Folder()
     var coordinator = try coordinator()
@@ -486,7 +486,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
 
 @Suite("Object IDs") struct ObjectIDTests {
   @Test(
-    "an ID and its URI are one",
+    "an ID and its URI identify the same object",
     arguments: [
       ReferenceObject.integer(0), .integer(-5), .integer(.max), .string("a b/ü%"), .string("12"), .string(""),
     ])
@@ -496,7 +496,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
   }
 
   @Test(
-    "what is no URI of an object is nil",
+    "a string that is not the URI of an object gives nil",
     arguments: [
       "", "x-coredata://", "x-coredata:///Person/tABC", "http://a/b/p1",
       "x-coredata://00000000-0000-0000-0000-000000000000/Person/p01",
@@ -518,7 +518,7 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     mutating func save(_ snapshot: StoreSnapshot, to staged: StagedFiles) throws(PersistentStoreError) {}
   }
 
-  @Test("a taken name is refused, naming both formats; the same format again is nothing new")
+  @Test("a name in use is refused, naming both formats; registering the same format again has no effect")
   func taken() throws {
     var registry = try registry()
     try registry.register(LinesStore.self)

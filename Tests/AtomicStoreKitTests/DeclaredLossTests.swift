@@ -94,14 +94,13 @@ struct CarefulStore: AtomicStore {
   }
 }
 
-@Suite("Leave to lose one thing is no leave to lose another") struct DeclaredLossTests {
+@Suite("Permission to lose one thing is not permission to lose another") struct DeclaredLossTests {
   static let model = ModelDescription(entities: [
     EntityDescription(
       name: "Person",
       properties: [
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .relationship(
-          RelationshipDescription(name: "friends", destinationEntityName: "Person", maximumCount: 0, isOrdered: true)),
+        .attribute("name", .string),
+        .toMany("friends", "Person", isOrdered: true),
       ])
   ])
 
@@ -131,7 +130,7 @@ struct CarefulStore: AtomicStore {
     return try converter.convert(store, to: folder("target.forgetful"))
   }
 
-  @Test("the loss that was declared is told, and explains its difference")
+  @Test("the declared loss is reported, and explains its difference")
   func declared() throws {
     let folder = try Folder()
     let report = try convert(in: folder, losing: "nothing", allowsLoss: true)
@@ -139,7 +138,7 @@ struct CarefulStore: AtomicStore {
     #expect(folder.names == ["source.careful", "target.forgetful"])
   }
 
-  @Test("without leave nothing is written")
+  @Test("without permission to lose it, nothing is written")
   func noLeave() throws {
     let folder = try Folder()
     #expect(throws: StoreConverter.LossError.self) { try convert(in: folder, losing: "nothing", allowsLoss: false) }
@@ -147,7 +146,7 @@ struct CarefulStore: AtomicStore {
   }
 
   @Test(
-    "what else is lost is found, and nothing takes the target's place",
+    "any other loss is detected, and the target is not replaced",
     arguments: [("object", "Person/4"), ("value", "Person/2.name"), ("entry", "note")])
   func undeclared(_ lost: String, _ words: String) throws {
     let folder = try Folder()
@@ -161,7 +160,7 @@ struct CarefulStore: AtomicStore {
     #expect(folder.names == ["source.careful"])
   }
 
-  @Test("a friend that is gone is another loss than the order of those who stay")
+  @Test("a removed friend is a different loss than the order of the remaining ones")
   func member() throws {
     let folder = try Folder()
     #expect(throws: StoreConverter.VerificationError.self) {

@@ -20,7 +20,7 @@ import Testing
     #expect(store.type == "Plain")
   }
 
-  @Test("a format's init is called for a new store and for one that is there")
+  @Test("a format's init is called for a new store and for an existing one")
   func initialised() throws {
     let folder = try Folder()
     let journal = LinesStore.Journal()
@@ -36,7 +36,7 @@ import Testing
     }
   }
 
-  @Test("a new store's metadata are right before its first save, and stay")
+  @Test("a new store's metadata are correct before its first save, and afterwards")
   func newMetadata() throws {
     let folder = try Folder()
     let coordinator = try plainCoordinator()
@@ -50,7 +50,7 @@ import Testing
     #expect(try plainCoordinator().addPersistentStore(at: folder("a.plain")).identifier == before.uuid)
   }
 
-  @Test("an object's ID is made of its store, its entity and its node's reference, and leads back to the node")
+  @Test("an object's ID consists of its store, its entity and its node's reference, and identifies the node")
   func identity() throws {
     let folder = try Folder()
     let coordinator = try plainCoordinator()
@@ -68,7 +68,7 @@ import Testing
     #expect(people.map(\.objectID.reference) == [.integer(1), .integer(2)])
   }
 
-  @Test("a format that implements only what it must keeps a graph: inserted, updated, deleted, related")
+  @Test("a format that implements only the required methods stores a graph: inserted, updated, deleted, related")
   func defaults() throws {
     let folder = try Folder()
     do {
@@ -112,7 +112,7 @@ import Testing
     #expect(names == [.string("Ada"), .string("Eve")])
   }
 
-  @Test("once the nodes are registered the format is not asked: fetches and objects are the kit's")
+  @Test("once the nodes are registered the format is not called: the kit fetches and creates objects")
   func fetchesAreTheKits() throws {
     let folder = try Folder()
     let journal = LinesStore.Journal()
@@ -134,7 +134,7 @@ import Testing
     }
   }
 
-  @Test("what hangs on a node is let go with the node")
+  @Test("the payload of a node is released with the node")
   func payload() throws {
     let folder = try Folder()
     let coordinator = try plainCoordinator()

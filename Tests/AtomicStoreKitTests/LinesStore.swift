@@ -139,10 +139,8 @@ let peopleModel = ModelDescription(entities: [
   EntityDescription(
     name: "Person",
     properties: [
-      .attribute(AttributeDescription(name: "name", type: .string)),
-      .relationship(RelationshipDescription(name: "friend", destinationEntityName: "Person", inverseName: "friends")),
-      .relationship(
-        RelationshipDescription(
-          name: "friends", destinationEntityName: "Person", inverseName: "friend", maximumCount: 0)),
+      .attribute("name", .string),
+      .toOne("friend", "Person", inverse: "friends"),
+      .toMany("friends", "Person", inverse: "friend"),
     ])
 ])

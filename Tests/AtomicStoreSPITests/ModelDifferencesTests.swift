@@ -16,7 +16,7 @@ import Testing
     #expect(try differences(everything: everything) { _ in } == [])
   }
 
-  @Test("a type, a cardinality and an order are told at the entity that declares them, once")
+  @Test("a type, a cardinality and an order are reported once, at the entity that declares them")
   func kinds() throws {
     #expect(
       try differences { $0.edit("Person", attribute: "age") { $0.type = .integer32 } } == [
@@ -30,13 +30,13 @@ import Testing
         == ["Department.staff: ordered to-many Employee → to-many Employee"])
   }
 
-  @Test("entities and properties that only one side has are told with the side")
+  @Test("entities and properties that only one side has are reported with the side")
   func sides() throws {
     let found = try differences {
       $0.entities.append(EntityDescription(name: "Course"))
       $0.edit("Person") {
         $0.properties.removeLast()
-        $0.properties.append(.attribute(AttributeDescription(name: "e\u{301}", type: .string)))
+        $0.properties.append(.attribute("e\u{301}", .string))
         $0.isAbstract = false
       }
     }
@@ -47,7 +47,7 @@ import Testing
       ])
   }
 
-  @Test("a moved entity is told of, with what it then lacks")
+  @Test("a moved entity is reported, with what it then lacks")
   func moved() throws {
     let found = try differences {
       let employee = $0.entities[1].subentities.removeLast()
@@ -59,7 +59,7 @@ import Testing
       ])
   }
 
-  @Test("what does not touch stored data counts only when everything does")
+  @Test("what does not affect stored data is reported only on request")
   func everything() throws {
     func change(_ stored: inout ModelDescription) {
       stored.edit("Person", attribute: "age") {
@@ -78,7 +78,7 @@ import Testing
       ])
   }
 
-  @Test("a store whose own model is not valid says so")
+  @Test("a store whose own model is invalid is reported as such")
   func invalid() throws {
     let found = try differences { $0.edit("Department", relationship: "staff") { $0.destinationEntityName = "None" } }
     #expect(found == ["model: the store's own model is not valid"])

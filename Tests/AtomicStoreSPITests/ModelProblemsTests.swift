@@ -14,7 +14,7 @@ struct ModelProblemsTests {
   }
 
   private static func attribute(_ name: String, _ type: AttributeType = .string) -> PropertyDescription {
-    .attribute(AttributeDescription(name: name, type: type))
+    .attribute(name, type)
   }
   private static func relationship(
     _ name: String, to destination: String, inverse: String? = nil, least: Int = 0, most: Int = 1,
@@ -152,13 +152,13 @@ struct ModelProblemsTests {
         EntityDescription(
           name: "A",
           properties: [
-            .attribute(AttributeDescription(name: "x", type: .double, derivationExpression: "bs.y.@sum")),
+            .attribute("x", .double, derivationExpression: "bs.y.@sum"),
             relationship("bs", to: "B", inverse: "a", most: 0),
           ]),
         EntityDescription(
           name: "B",
           properties: [
-            .attribute(AttributeDescription(name: "y", type: .double, derivationExpression: "a.x * 2")),
+            .attribute("y", .double, derivationExpression: "a.x * 2"),
             relationship("a", to: "A", inverse: "bs"),
           ]),
       ])),
@@ -275,7 +275,7 @@ struct ModelProblemsTests {
       })
   }
 
-  @Test("each contradiction is found, with its code, its severity and its place", arguments: cases)
+  @Test("each contradiction is found, with its code, its severity and its location", arguments: cases)
   func isFound(_ one: Case) throws {
     let problems = one.model.problems()
     let found = problems.filter { $0.code == one.code && $0.severity == one.severity }
@@ -290,7 +290,7 @@ struct ModelProblemsTests {
     }
   }
 
-  @Test("every code has a case here")
+  @Test("every problem code has a test case")
   func everyCodeIsTested() {
     #expect(Set(Self.cases.map(\.code)) == Set(ModelProblem.Code.allCases))
   }
@@ -334,13 +334,13 @@ struct ModelProblemsTests {
     #expect(model.problems() == [])
   }
 
-  @Test("names that differ in scalars only are two names")
+  @Test("names that are canonically equivalent but have different scalars are two names")
   func scalarsTellNamesApart() {
     let model = ModelDescription(entities: [EntityDescription(name: "\u{E9}"), EntityDescription(name: "e\u{301}")])
     #expect(model.problems() == [])
   }
 
-  @Test("an inferred model is not blamed for relationships without an inverse")
+  @Test("an inferred model gets no warning for relationships without an inverse")
   func inferredModels() {
     var model = Self.one(Self.relationship("r", to: "A"))
     model.isInferred = true

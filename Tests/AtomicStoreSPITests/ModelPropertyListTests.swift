@@ -2,7 +2,7 @@ import AtomicStoreSPI
 import Testing
 
 @Suite("A model as a property list") struct ModelPropertyListTests {
-  @Test("every field comes back, values to the bit")
+  @Test("every field is preserved, values to the bit")
   func roundTrip() throws {
     let model = fullDescription()
     let again = try ModelDescription(propertyList: model.propertyList)
@@ -13,7 +13,7 @@ import Testing
   @Test("defaults are not written")
   func compact() throws {
     let model = ModelDescription(entities: [
-      EntityDescription(name: "E", properties: [.attribute(AttributeDescription(name: "a", type: .string))])
+      EntityDescription(name: "E", properties: [.attribute("a", .string)])
     ])
     let expected: PropertyListValue = [
       "formatVersion": 1, "entities": [["name": "E", "properties": [["name": "a", "type": "String"]]]],
@@ -31,11 +31,11 @@ import Testing
   }
 
   static let wrong: [(PropertyListValue, PersistentStoreError.Code, String)] = [
-    ("text", .malformed, "model is no dictionary"),
+    ("text", .malformed, "model is not a dictionary"),
     ([:], .malformed, "model.formatVersion is missing"),
-    (["formatVersion": 2], .unsupportedVersion, "form 2"),
+    (["formatVersion": 2], .unsupportedVersion, "format version 2"),
     (["formatVersion": 1, "news": 1], .unsupportedVersion, "news"),
-    (["formatVersion": 1, "entities": 5], .malformed, "model.entities is no array"),
+    (["formatVersion": 1, "entities": 5], .malformed, "model.entities is not an array"),
     (["formatVersion": 1, "entities": [[:]]], .malformed, "model.entities[0].name is missing"),
     (
       ["formatVersion": 1, "entities": [["name": "E", "properties": [["name": "a", "type": "Int"]]]]],
@@ -60,7 +60,7 @@ import Testing
     ),
   ]
 
-  @Test("what is wrong is named with its key path", arguments: wrong.indices)
+  @Test("an error has the key path", arguments: wrong.indices)
   func refuses(_ index: Int) throws {
     let (list, code, text) = Self.wrong[index]
     let error = try #require(Self.error(list))
@@ -68,7 +68,7 @@ import Testing
     #expect(error.message.contains(text), "\(error)")
   }
 
-  @Test("sub-entities as deep as a model may have them are read, deeper ones refused", arguments: [100, 101])
+  @Test("sub-entities are read up to the maximum depth, deeper ones are refused", arguments: [100, 101])
   func depth(_ depth: Int) throws {
     var entity = EntityDescription(name: "E\(depth)")
     for level in (0..<depth).reversed() { entity = EntityDescription(name: "E\(level)", subentities: [entity]) }

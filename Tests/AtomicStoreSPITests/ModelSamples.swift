@@ -28,7 +28,7 @@ func fullDescription() -> ModelDescription {
         allowsExternalBinaryDataStorage: true, isIndexed: true, renamingIdentifier: "old", versionHashModifier: "2",
         userInfo: info, extras: extras))
   }
-  properties.append(.attribute(AttributeDescription(name: "place", type: .composite("Place"))))
+  properties.append(.attribute("place", .composite("Place")))
   properties.append(
     .relationship(
       RelationshipDescription(
@@ -69,23 +69,19 @@ func smallDescription() -> ModelDescription {
     EntityDescription(
       name: "Department",
       properties: [
-        .relationship(
-          RelationshipDescription(
-            name: "staff", destinationEntityName: "Employee", inverseName: "department", maximumCount: 0))
+        .toMany("staff", "Employee", inverse: "department")
       ]),
     EntityDescription(
       name: "Person", isAbstract: true,
       properties: [
-        .attribute(AttributeDescription(name: "age", type: .integer16)),
-        .attribute(AttributeDescription(name: "name", type: .string)),
+        .attribute("age", .integer16),
+        .attribute("name", .string),
       ],
       subentities: [
         EntityDescription(
           name: "Employee",
           properties: [
-            .relationship(
-              RelationshipDescription(
-                name: "department", destinationEntityName: "Department", inverseName: "staff"))
+            .toOne("department", "Department", inverse: "staff")
           ])
       ]),
   ])

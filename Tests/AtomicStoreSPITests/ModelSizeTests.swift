@@ -16,7 +16,7 @@ import Testing
   }
 
   private static func attributes(_ count: Int) -> [PropertyDescription] {
-    (0..<count).map { .attribute(AttributeDescription(name: "a\($0)", type: .integer16)) }
+    (0..<count).map { .attribute("a\($0)", .integer16) }
   }
 
   /// Models by a size, of which one of eight times the size takes eight times the work.
@@ -30,7 +30,7 @@ import Testing
             name: "E", properties: attributes(60),
             subentities: (0..<count * 500).map {
               EntityDescription(
-                name: "S\($0)", properties: [.attribute(AttributeDescription(name: "own\($0)", type: .string))])
+                name: "S\($0)", properties: [.attribute("own\($0)", .string)])
             })
         ])
       }
@@ -48,8 +48,8 @@ import Testing
             EntityDescription(
               name: "E",
               properties: [
-                .attribute(AttributeDescription(name: name, type: .string)),
-                .attribute(AttributeDescription(name: "place", type: .composite("Place"))),
+                .attribute(name, .string),
+                .attribute("place", .composite("Place")),
               ])
           ],
           composites: [
@@ -59,7 +59,7 @@ import Testing
     ),
   ]
 
-  @Test("checking and freezing a model takes time by its size, not by its square", arguments: kinds.indices)
+  @Test("checking and compiling a model takes linear, not quadratic time", arguments: kinds.indices)
   func linear(_ kind: Int) throws {
     let small = Self.kinds[kind].make(1)
     let large = Self.kinds[kind].make(8)
@@ -71,7 +71,7 @@ import Testing
     #expect(eight < 0.01 || eight < one * 28, "\(Self.kinds[kind].name): \(one) s became \(eight) s")
   }
 
-  @Test("an entity has the slots of its super-entities first, at the same numbers, and its own behind them")
+  @Test("an entity has the slots of its super-entities first, at the same numbers, followed by its own")
   func slots() throws {
     let model = try ManagedObjectModel(
       ModelDescription(
@@ -85,11 +85,11 @@ import Testing
                   EntityDescription(
                     name: "C",
                     properties: [
-                      .attribute(AttributeDescription(name: "place", type: .composite("Place"))),
-                      .relationship(RelationshipDescription(name: "up", destinationEntityName: "B")),
+                      .attribute("place", .composite("Place")),
+                      .toOne("up", "B"),
                     ])
                 ]),
-              EntityDescription(name: "D", properties: [.attribute(AttributeDescription(name: "d", type: .string))]),
+              EntityDescription(name: "D", properties: [.attribute("d", .string)]),
             ])
         ],
         composites: [

@@ -2,22 +2,23 @@ import AtomicStoreSPI
 import Foundation
 import Testing
 
-@Suite("Node tables that grow and are filled again") struct NodeTableGrowthTests {
+@Suite("Node tables that grow and are refilled") struct NodeTableGrowthTests {
   private static func model() throws -> ManagedObjectModel {
     try ManagedObjectModel(
       ModelDescription(entities: [
         EntityDescription(
           name: "Node",
           properties: [
-            .attribute(AttributeDescription(name: "name", type: .string)),
-            .attribute(AttributeDescription(name: "worth", type: .decimal)),
-            .relationship(RelationshipDescription(name: "one", destinationEntityName: "Node", maximumCount: 1)),
-            .relationship(RelationshipDescription(name: "many", destinationEntityName: "Node", maximumCount: 0)),
+            .attribute("name", .string),
+            .attribute("worth", .decimal),
+            .toOne("one", "Node"),
+            .toMany("many", "Node"),
           ])
       ]))
   }
 
-  @Test("two hundred thousand string references cost no copy of all before them each", .timeLimit(.minutes(10)))
+  @Test(
+    "adding two hundred thousand string references does not copy the earlier ones each time", .timeLimit(.minutes(10)))
   func manyStringReferences() throws {
     var table = NodeTable(model: try Self.model())
     for row in 0..<200_000 { _ = try table.addCacheNode(entity: 0, reference: .string("reference \(row)")) }
@@ -39,7 +40,7 @@ import Testing
     #expect(copy.reference(of: NodeHandle(entity: 0, row: 0)) == .string("a"))
   }
 
-  @Test("a column that is filled again holds the second fill alone")
+  @Test("a refilled column contains only the second fill")
   func filledTwice() throws {
     let model = try Self.model()
     let builder = NodeTableBuilder(model: model)
@@ -67,7 +68,7 @@ import Testing
     #expect(table.value(slot: many, of: second) == .toMany([]))
   }
 
-  @Test("a value may be replaced without end: what it was leaves no memory taken", .timeLimit(.minutes(10)))
+  @Test("replacing a value repeatedly does not use more and more memory", .timeLimit(.minutes(10)))
   func replaced() throws {
     var table = NodeTable(model: try Self.model())
     let entity = table.model.entities[0]

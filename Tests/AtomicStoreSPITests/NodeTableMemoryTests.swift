@@ -5,11 +5,11 @@ import Testing
 @Suite("Memory of node tables") struct NodeTableMemoryTests {
   private static func model(_ kinds: [AttributeType]) throws -> ManagedObjectModel {
     var properties: [PropertyDescription] = kinds.enumerated().map {
-      .attribute(AttributeDescription(name: "a\($0.offset)", type: $0.element))
+      .attribute("a\($0.offset)", $0.element)
     }
-    properties.append(.relationship(RelationshipDescription(name: "one", destinationEntityName: "Node")))
+    properties.append(.toOne("one", "Node"))
     properties.append(
-      .relationship(RelationshipDescription(name: "many", destinationEntityName: "Node", maximumCount: 0)))
+      .toMany("many", "Node"))
     return try ManagedObjectModel(ModelDescription(entities: [EntityDescription(name: "Node", properties: properties)]))
   }
   private static let kinds: [AttributeType] = [
@@ -17,7 +17,7 @@ import Testing
     .undefined,
   ]
 
-  @Test("a property that no row has a value of is null in all rows, and takes one later", arguments: [1, 7, 8, 9, 200])
+  @Test("a property without values is null in all rows, and can be set later", arguments: [1, 7, 8, 9, 200])
   func unused(_ rows: Int) throws {
     let model = try Self.model(Self.kinds)
     let builder = NodeTableBuilder(model: model)
@@ -52,7 +52,7 @@ import Testing
     #expect(table.value(slot: slot, of: added) == .null)
   }
 
-  @Test("a value that only the last row has, or only the first, is that row's alone", arguments: [0, 99])
+  @Test("a value that only the last row has, or only the first, is in that row only", arguments: [0, 99])
   func late(_ place: Int) throws {
     let model = try Self.model(Self.kinds)
     let builder = NodeTableBuilder(model: model)
@@ -72,7 +72,7 @@ import Testing
     #expect(reader.integer(slot: 3, row: place) == 7 && reader.toOne(slot: 12, row: place)?.row == 50)
   }
 
-  @Test("values that take more than the limit are refused with the limit's name, the entity and the property")
+  @Test("values that need more memory than the limit are refused with the limit's name, the entity and the property")
   func limited() throws {
     let model = try Self.model(Array(repeating: .integer64, count: 1000))
     var limits = StoreLimits()
@@ -96,7 +96,7 @@ import Testing
     #expect(try builder.finish().count == 1)
   }
 
-  @Test("long texts count as well, and shared columns each time that they are filled in")
+  @Test("long strings count as well, and shared columns each time they are filled")
   func heaps() throws {
     var limits = StoreLimits()
     limits.memory = 1 << 20
@@ -115,7 +115,7 @@ import Testing
     }
   }
 
-  @Test("the memory for values is 32 MB and 48 times the input, or what the option says")
+  @Test("the memory limit for values is 32 MB plus 48 times the input, or as the option specifies")
   func amount() throws {
     #expect(StoreLimits().memory(forInput: 0) == 32 << 20)
     #expect(StoreLimits().memory(forInput: 1000) == (32 << 20) + 48_000)

@@ -9,24 +9,21 @@ func everything() throws -> ManagedObjectModel {
     .uuid, .uri, .transformable,
   ]
   var properties = types.map {
-    PropertyDescription.attribute(
-      AttributeDescription(name: $0.modelName.lowercased().replacingOccurrences(of: " ", with: ""), type: $0))
+    PropertyDescription.attribute($0.modelName.lowercased().replacingOccurrences(of: " ", with: ""), $0)
   }
   properties.append(
-    .relationship(RelationshipDescription(name: "one", destinationEntityName: "Base", inverseName: "many")))
+    .toOne("one", "Base", inverse: "many"))
   properties.append(
-    .relationship(
-      RelationshipDescription(name: "many", destinationEntityName: "Base", inverseName: "one", maximumCount: 0)))
+    .toMany("many", "Base", inverse: "one"))
   properties.append(
-    .relationship(
-      RelationshipDescription(name: "list", destinationEntityName: "Base", maximumCount: 0, isOrdered: true)))
+    .toMany("list", "Base", isOrdered: true))
   return try ManagedObjectModel(
     ModelDescription(entities: [
       EntityDescription(
         name: "Base", properties: properties,
         subentities: [
           EntityDescription(
-            name: "Derived", properties: [.attribute(AttributeDescription(name: "extra", type: .string))])
+            name: "Derived", properties: [.attribute("extra", .string)])
         ]),
       EntityDescription(name: "Abstract", isAbstract: true),
       EntityDescription(name: "Other"),
@@ -56,7 +53,7 @@ let sampleValues: [(String, StoredValue)] = [
     #expect(derived.root == base)
   }
 
-  @Test("a value comes back to the bit", arguments: sampleValues.indices)
+  @Test("a value is preserved to the bit", arguments: sampleValues.indices)
   func values(_ index: Int) throws {
     let (name, value) = sampleValues[index]
     let model = try everything()
@@ -77,7 +74,7 @@ let sampleValues: [(String, StoredValue)] = [
     #expect(before.value(slot: slot, of: node) == value)
   }
 
-  @Test("a value that does not fit is refused, naming object and property")
+  @Test("a value out of range is refused, naming object and property")
   func misfits() throws {
     let model = try everything()
     let base = try #require(model.entity(named: "Base"))
@@ -165,7 +162,7 @@ let sampleValues: [(String, StoredValue)] = [
     }
   }
 
-  @Test("a reference to another hierarchy's object, a reference that comes twice, an abstract entity's object")
+  @Test("a reference to another hierarchy's object, a duplicate reference, and an abstract entity's object are refused")
   func refusals() throws {
     let model = try everything()
     let base = try #require(model.entity(named: "Base"))
@@ -208,7 +205,7 @@ let sampleValues: [(String, StoredValue)] = [
       } == .malformed)
   }
 
-  @Test("canonical order sorts rows, drops the deleted, and moves handles along")
+  @Test("canonical order sorts rows, removes deleted ones, and translates handles")
   func canonical() throws {
     let model = try everything()
     let base = try #require(model.entity(named: "Base"))
@@ -304,7 +301,7 @@ let sampleValues: [(String, StoredValue)] = [
     }
   }
 
-  @Test("a builder that forgets all is as it was made")
+  @Test("a builder after removeAll is as it was when created")
   func startsAgain() throws {
     let model = try everything()
     let builder = NodeTableBuilder(model: model, file: "a")

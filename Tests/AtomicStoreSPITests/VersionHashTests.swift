@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Version hashes")
 struct VersionHashTests {
-  @Test("the hash of each entity is the one that Apple's software gave it", arguments: VersionHashVector.all)
+  @Test("the hash of each entity is the one that Apple's software computed", arguments: VersionHashVector.all)
   func vectors(_ vector: VersionHashVector) throws {
     let model = try vector.model()
     let entity = try #require(model.entity(named: vector.entity))
@@ -13,7 +13,7 @@ struct VersionHashTests {
     #expect(entity.unverifiedVersionHashRules == [])
   }
 
-  @Test("all vectors are there")
+  @Test("all test vectors exist")
   func count() { #expect(VersionHashVector.all.count >= 197) }
 
   /// A rule of the hash, broken.
@@ -127,18 +127,18 @@ struct VersionHashTests {
         EntityDescription(name: "B"),
       ]))
   }
-  private static let name = PropertyDescription.attribute(AttributeDescription(name: "name", type: .string))
+  private static let name = PropertyDescription.attribute("name", .string)
 
-  @Test("the worked examples come out")
+  @Test("the worked examples have the documented results")
   func examples() throws {
-    let event = try Self.model([.attribute(AttributeDescription(name: "timeStamp", type: .date))])
+    let event = try Self.model([.attribute("timeStamp", .date)])
     // The entity's name counts as well, so that the example has its own.
     let model = try ManagedObjectModel(
       ModelDescription(entities: [EntityDescription(name: "Event", properties: event.entity(at: 0).properties)]))
     #expect(VersionHashes.hexadecimal(try #require(model.versionHashes["Event"])).hasPrefix("5431c046d30e7f32"))
   }
 
-  @Test("what is not stored data does not count")
+  @Test("what is not stored data does not affect the hash")
   func doesNotCount() throws {
     let plain = try Self.model([Self.name])
     var attribute = AttributeDescription(name: "name", type: .string)
@@ -148,7 +148,7 @@ struct VersionHashTests {
     attribute.renamingIdentifier = "old"
     attribute.userInfo = [UserInfoEntry(key: "k", value: "v")]
     let other = try Self.model([
-      .attribute(attribute), .attribute(AttributeDescription(name: "shown", type: .string, isTransient: true)),
+      .attribute(attribute), .attribute("shown", .string, isTransient: true),
       .fetchedProperty(
         FetchedPropertyDescription(name: "found", fetchRequest: FetchRequestDescription(name: "f", entityName: "B"))),
     ])
@@ -156,7 +156,7 @@ struct VersionHashTests {
     #expect(other.versionHashDifferences(from: plain) == [])
   }
 
-  @Test("the inverse counts that is named, though another relationship took it")
+  @Test("the named inverse counts, even if another relationship is its inverse")
   func namedInverse() throws {
     func hashes(_ inverse: String?) -> Data? {
       let model = ManagedObjectModel(
@@ -164,12 +164,12 @@ struct VersionHashTests {
           EntityDescription(
             name: "A",
             properties: [
-              .relationship(RelationshipDescription(name: "b", destinationEntityName: "B", inverseName: inverse))
+              .toOne("b", "B", inverse: inverse)
             ]),
           EntityDescription(
             name: "B",
             properties: [
-              .relationship(RelationshipDescription(name: "a", destinationEntityName: "A", inverseName: "other"))
+              .toOne("a", "A", inverse: "other")
             ]),
         ]))
       return model.versionHashes["A"]
@@ -177,12 +177,12 @@ struct VersionHashTests {
     #expect(hashes("a") != hashes(nil))
   }
 
-  @Test("a hash that no vector confirms says which rule it rests on")
+  @Test("a hash that no vector confirms lists the rules it depends on")
   func unverified() throws {
     func rules(_ model: ManagedObjectModel) -> [String] { model.entities.flatMap(\.unverifiedVersionHashRules) }
     #expect(rules(try Self.model([Self.name], modifier: "2")) == [])
     #expect(rules(try Self.model([Self.name], modifier: "2", constraints: [["name"]])).count == 1)
-    #expect(rules(try Self.model([.attribute(AttributeDescription(name: "größe", type: .string))])).count == 1)
+    #expect(rules(try Self.model([.attribute("größe", .string)])).count == 1)
     let friend = RelationshipDescription(name: "friend", destinationEntityName: "A", inverseName: "friend")
     #expect(rules(try Self.model([.relationship(friend)])) == ["relationship 'friend' is its own inverse"])
     var derived = AttributeDescription(name: "sum", type: .integer64, derivationExpression: "count:(x)")
@@ -193,7 +193,7 @@ struct VersionHashTests {
       ModelDescription(
         entities: [
           EntityDescription(
-            name: "A", properties: [.attribute(AttributeDescription(name: "place", type: .composite("Place")))],
+            name: "A", properties: [.attribute("place", .composite("Place"))],
             subentities: [EntityDescription(name: "Below")])
         ],
         composites: [CompositeDescription(name: "Place", attributes: [AttributeDescription(name: "x", type: .double)])])
@@ -202,7 +202,7 @@ struct VersionHashTests {
     #expect(rules(composite).count == 2)
   }
 
-  @Test("a store of a configuration fits the model, and another one names what differs")
+  @Test("a store of a configuration matches the model, and another one lists the differences")
   func differences() throws {
     var description = try Self.model([Self.name]).description
     description.configurations = [ConfigurationDescription(name: "Small", entityNames: ["B"])]
@@ -213,7 +213,7 @@ struct VersionHashTests {
     #expect(model.versionHashDifferences(from: small, configuration: "Small") == [])
     #expect(model.versionHashes(forConfiguration: "None") == nil)
 
-    let other = try Self.model([.attribute(AttributeDescription(name: "name", type: .integer16, isOptional: false))])
+    let other = try Self.model([.attribute("name", .integer16, isOptional: false)])
     let found = other.versionHashDifferences(from: model)
     #expect(found.map(\.description) == ["A.name: String → Integer 16", "A.name: optional → required"])
     #expect(other.versionHashDifferences(from: model.versionHashes).map(\.description) == ["A: the hash differs"])

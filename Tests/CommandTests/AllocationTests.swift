@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite("How often memory is asked for") struct AllocationTests {
+@Suite("Number of memory allocations") struct AllocationTests {
   /// By step, the most for each object: in a release build, and without the optimiser, which takes most of it away. A
   /// text or a box made for each value would add one at least.
   static let bounds: [String: (release: Double, debug: Double)] = [
@@ -10,7 +10,7 @@ import Testing
     "insert and save": (12, 115),
   ]
 
-  @Test("an object costs no more of it than it did: loads and saves nearly none, fetches one each")
+  @Test("allocations per object do not increase: almost none for loads and saves, one for fetches")
   func guarded() throws {
     let process = Process()
     process.executableURL = URL(filePath: try #require(Command.built("allocation-guard"), "it was not built"))

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Arguments of atomicstore") struct ArgumentTests {
   @Test(
-    "one that is not UTF-8 is refused by its place, and nothing is done",
+    "an argument that is not UTF-8 is refused with its number, and nothing is done",
     arguments: [
       (#""$0" metadata set a.xml k "$(printf '\377\376')""#, "argument 5"),
       (#""$0" convert a.xml "$(printf 'new\377.xml')""#, #"new\xff.xml"#),
@@ -20,7 +20,7 @@ import Testing
   }
 
   @Test(
-    "a word that begins with a dash and is no option is an error with a hint, and nothing is done",
+    "a word that begins with a dash and is not an option is an error with a hint, and nothing is done",
     arguments: [
       ["convert", Command.company, "-hash.xml"], ["convert", Command.company, "-h.xml"], ["inspect", "-hello"],
       ["dump", "-x"],
@@ -53,7 +53,7 @@ import Testing
   }
 
   @Test(
-    "errors of arguments are JSON with --json, wherever it stands",
+    "errors of arguments are JSON with --json, wherever it is on the command line",
     arguments: [
       ["--json"], ["nonsense", "--json"], ["inspect", "--json"], ["inspect", "--json", "--nonsense", "x"],
       ["fetch", "x", "--entity", "E", "--limit", "y", "--json"],
@@ -78,7 +78,7 @@ import Testing
   }
 
   @Test(
-    "what cannot be printed is told in the system's words, with the exit code that belongs to it",
+    "a write error is reported with the system's message and its exit code",
     arguments: [
       ("--help", 74), ("dump \"$1\"", 74), ("inspect \"$1\" --json", 74), ("fetch \"$1\" --entity Employee", 74),
       ("convert \"$1\" - --to CSV --write-option entity=Employee", 74),
@@ -92,7 +92,7 @@ import Testing
         && !result.errors.contains("NSCocoa"), "\(result.errors)")
   }
 
-  @Test("the help of conform has the options of what it runs")
+  @Test("the help of conform lists the options of the program it runs")
   func conformHelp() throws {
     for arguments in [["conform", "--help"], ["help", "conform"]] {
       let help = try Command.run(arguments: arguments)

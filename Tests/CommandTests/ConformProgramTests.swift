@@ -38,7 +38,8 @@ private final class Installation {
   ]
 
   @Test(
-    "beside the command, then in libexec, then in PATH; its output and exit code are the command's", arguments: 0..<3)
+    "it is searched for beside the command, then in libexec, then in PATH; its output and exit code are the command's",
+    arguments: 0..<3)
   func order(_ first: Int) throws {
     let installation = try Installation()
     for place in Self.places[first...] { try installation.add(place) }
@@ -49,7 +50,7 @@ private final class Installation {
     #expect(result.output == "\(String(cString: real))\n--type\na b\n\n--only\n*\n")
   }
 
-  @Test("without it, the exit code is 69, and all paths that were tried are named")
+  @Test("if it is missing, the exit code is 69, and all paths that were tried are listed")
   func missing() throws {
     let installation = try Installation()
     let result = try installation.run("conform", "--type", "XML")
@@ -63,7 +64,7 @@ private final class Installation {
     #expect(try installation.run("formats").code == 0)
   }
 
-  @Test("what is not executable, and a directory of that name, are passed over")
+  @Test("a file that is not executable, and a directory of that name, are skipped")
   func unusable() throws {
     let installation = try Installation()
     try installation.add(Self.places[0], mode: 0o644)
@@ -74,7 +75,7 @@ private final class Installation {
     #expect(try installation.run("conform", "list").code == 3)
   }
 
-  @Test("what cannot be started is an error with the system's reason")
+  @Test("a program that cannot be started is an error with the system's reason")
   func broken() throws {
     let installation = try Installation()
     try Data([0x7F]).write(to: URL(filePath: installation.folder(Self.places[0])))
@@ -94,7 +95,7 @@ private final class Installation {
     #expect(try installation.run("--help").output.contains("conform"))
   }
 
-  @Test("a program with formats of its own asks for one that has them too")
+  @Test("a program with its own formats requires a conform program that has them too")
   func ownFormats() {
     let program = ConformProgram(executable: "/opt/bin/jsonlines", searchPath: "/a::b:/c", hasOwnFormats: true)
     #expect(

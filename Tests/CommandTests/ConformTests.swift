@@ -36,7 +36,7 @@ import Testing
     Bad("conform --type XML --plugin missing.so --only VAL-07", 66, "missing.so"),
   ]
 
-  @Test("what cannot be run as asked is refused, and nothing is written", arguments: bad)
+  @Test("an invalid request is refused, and nothing is written", arguments: bad)
   func refused(_ bad: Bad) throws {
     let folder = try Folder()
     let result = try Command.run(arguments: bad.arguments, in: folder.path)
@@ -45,7 +45,7 @@ import Testing
     #expect(folder.names.isEmpty)
   }
 
-  @Test("one check is run with the seed that was given, and all reports tell of it")
+  @Test("one check is run with the given seed, and all reports contain it")
   func one() throws {
     let folder = try Folder()
     // As the command that a failure names, and with reports.
@@ -81,7 +81,7 @@ import Testing
         .code == 0)
   }
 
-  @Test("a fault alone is planted, and its checks find it")
+  @Test("a single fault can be planted, and its checks find it")
   func fault() throws {
     let result = try Command.run("conform", "--selftest", "--fault", "nanBecomesZero")
     #expect(result.code == 0, "\(result.output)\(result.errors)")
@@ -89,7 +89,7 @@ import Testing
     #expect(result.output.hasSuffix("1 fault, 1 caught, 0 dead checks\n"))
   }
 
-  @Test("a check alone is put to the test, with the faults that it is there to find")
+  @Test("a single check can be tested, with the faults that it should find")
   func selfTestOfOne() throws {
     let result = try Command.run("conform", "--selftest", "--only", "val-08")
     #expect(result.code == 0, "\(result.output)\(result.errors)")
@@ -99,7 +99,7 @@ import Testing
       "\(result.output)")
   }
 
-  @Test("a check is explained as JSON, one that is left out too; faults are listed")
+  @Test("a check is explained as JSON, also one that is left out; faults are listed")
   func json() throws {
     let check = try #require(try Command.run("conform", "explain", "VAL-07", "--json").json() as? [String: Any])
     #expect(check["id"] as? String == "VAL-07" && (check["catches"] as? [[String: String]])?.isEmpty == false)
@@ -110,7 +110,7 @@ import Testing
     #expect(try Command.run("conform", "list", "--faults").output.contains("nanBecomesZero: "))
   }
 
-  @Test("the list has every check and every one that is left out; the schema is JSON")
+  @Test("the list contains every check and every one that is left out; the schema is JSON")
   func list() throws {
     let list = try Command.run("conform", "list").output
     for id in ["REG-01", "TRA-08", "VAL-26  left out: ", "SAV-23  left out: "] { #expect(list.contains(id), "\(id)") }

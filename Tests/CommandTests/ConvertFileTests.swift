@@ -16,7 +16,7 @@ import Testing
     return folder(name)
   }
 
-  @Test("a result for standard output has no name that anybody could open, and nothing is left of it after a kill")
+  @Test("a result for standard output has no name that others could open, and nothing remains of it after a kill")
   func standardOutput() throws {
     let folder = try Folder()
     let work = try Folder()
@@ -57,7 +57,7 @@ import Testing
   }
 
   @Test(
-    "a new result is no wider than its source, unless --default-permissions asks for it",
+    "a new result does not have wider permissions than its source, unless --default-permissions is given",
     arguments: ["a.plist", "a.csvstore"])
   func permissions(_ name: String) throws {
     let folder = try Folder()
@@ -79,7 +79,7 @@ import Testing
     #expect(Self.mode(folder("wide-" + name)) == (isFolder ? 0o755 : 0o644))
   }
 
-  @Test("a dry run of a private store leaves nothing that others could read, while it runs or after")
+  @Test("a dry run of a private store leaves nothing that others could read, neither while it runs nor afterwards")
   func dryRun() throws {
     let folder = try Folder()
     let work = try Folder()
@@ -91,7 +91,8 @@ import Testing
     }
   }
 
-  @Test("what a killed convert to a new name leaves goes with the next write into the directory, to whatever name")
+  @Test(
+    "the leftovers of a killed convert to a new name are removed by the next write to the directory, under any name")
   func killed() throws {
     let folder = try Folder()
     let source = try Self.big(folder, "big.xml")

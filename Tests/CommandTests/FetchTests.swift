@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @Suite("atomicstore fetch and predicate") struct FetchCommandTests {
-  @Test("objects are printed as a table, CSV, JSON and one JSON object on a line")
+  @Test("objects are printed as a table, CSV, JSON and one JSON object per line")
   func formats() throws {
     let table = try Command.run(
       "fetch", Command.company, "--entity", "Employee", "--columns", "badge,department.name", "--where",
@@ -24,7 +24,7 @@ import Testing
     #expect(json?.count == 2)
   }
 
-  @Test("rows are counted, grouped, and chosen by what a group comes to")
+  @Test("rows are counted, grouped, and filtered by aggregates of the group")
   func groups() throws {
     let counted = try Command.run("fetch", Command.company, "--entity", "Employee", "--count")
     #expect(counted.output == "6\n")
@@ -37,7 +37,7 @@ import Testing
     #expect(groups.output == "department.name,@count,max:(badge)\nEntwicklung,4,2147483647\n")
   }
 
-  @Test("--explain says how the objects are found, and finds none")
+  @Test("--explain prints how the objects would be found, and no objects")
   func explain() throws {
     func explain(_ arguments: String...) throws -> String {
       let result = try Command.run(
@@ -69,7 +69,7 @@ import Testing
   static let longPath = String(repeating: "manager.", count: 400) + "name"
 
   @Test(
-    "what cannot be asked is refused with the reason and exit code 64",
+    "an invalid request is refused with the reason and exit code 64",
     arguments: [
       (["--entity", "Employe"], "did you mean 'Employee'"),
       (["--entity", "Employee", "--where", "nmae == 1"], "did you mean 'name'"),
@@ -78,8 +78,8 @@ import Testing
       (["--entity", "Employee", "--sort", "department"], "no order"),
       (["--entity", "Employee", "--limit=-1"], "--limit"),
       (["--entity", "Employee", "--where", "projects == 1"], "ANY"),
-      (["--entity", "Employee", "--limit", "-1"], "--limit takes 0 or more, not -1"),
-      (["--entity", "Employee", "--offset", "-1"], "--offset takes 0 or more, not -1"),
+      (["--entity", "Employee", "--limit", "-1"], "--limit must be 0 or more, not -1"),
+      (["--entity", "Employee", "--offset", "-1"], "--offset must be 0 or more, not -1"),
       (["--entity", "Employee", "--columns", ""], "--columns"),
       (["--entity", "Employee", "--columns", ","], "--columns"),
       (["--entity", "Employee", "--columns", "name,,badge"], "--columns"),
@@ -109,13 +109,13 @@ import Testing
     #expect(result.errors.contains(word), "\(result.errors)")
   }
 
-  @Test("a number that is compared with a text of a column without types is refused with the way to write it")
+  @Test("a comparison of a number with a column without types is refused with a hint how to write it")
   func untyped() throws {
     let folder = try Folder()
     try Data("sku,qty\na,4\nb,6\nc,7\n".utf8).write(to: URL(filePath: folder("p.csv")))
     let refused = try Command.run("fetch", folder("p.csv"), "--entity", "p", "--where", "qty > 5")
     #expect(
-      refused.code == 64 && refused.errors.contains("'qty' is a text")
+      refused.code == 64 && refused.errors.contains("'qty' is a string")
         && refused.errors.contains("CAST(qty, \"NSNumber\")"), "\(refused.errors)")
     let found = try Command.run(
       "fetch", folder("p.csv"), "--entity", "p", "--where", "CAST(qty, 'NSNumber') > 5", "--columns", "sku", "--format",
@@ -124,7 +124,7 @@ import Testing
     let converted = try Command.run(
       "convert", folder("p.csv"), folder("q.plist"), "--entity", "p", "--where", "qty > 5")
     #expect(
-      converted.code == 64 && converted.errors.contains("--where: ") && converted.errors.contains("'qty' is a text"),
+      converted.code == 64 && converted.errors.contains("--where: ") && converted.errors.contains("'qty' is a string"),
       "\(converted.errors)")
     #expect(folder.names == ["p.csv"])
   }
@@ -141,7 +141,7 @@ import Testing
     }
   }
 
-  @Test("a predicate that takes too many steps ends with an error that names the limit and the option")
+  @Test("a predicate that needs too many steps ends with an error that names the limit and the option")
   func steps() throws {
     let result = try Command.run(
       "fetch", Command.company, "--entity", "Employee", "--where",
@@ -153,7 +153,7 @@ import Testing
     #expect(result.errors.contains("SUBQUERY(department.employees"))
   }
 
-  @Test("a column may stand twice where there are no keys")
+  @Test("a column may be repeated if the format has no keys")
   func twice() throws {
     let csv = try Command.run(
       "fetch", Command.company, "--entity", "Employee", "--columns", "badge,badge", "--where", "badge == 1001",
@@ -161,7 +161,7 @@ import Testing
     #expect(csv.output == "badge,badge\n1001,1001\n")
   }
 
-  @Test("a limit of 0 is no rows, whatever is asked for")
+  @Test("a limit of 0 means no rows, with every output format")
   func noRows() throws {
     func output(_ more: String...) throws -> String {
       try Command.run(arguments: ["fetch", Command.company, "--entity", "Employee", "--limit", "0"] + more).output
@@ -173,7 +173,7 @@ import Testing
     #expect(try output("--format", "ndjson") == "")
   }
 
-  @Test("where nothing matches, that is said beside the answer", arguments: ["table", "csv", "ndjson"])
+  @Test("if nothing matches, a message on standard error says so", arguments: ["table", "csv", "ndjson"])
   func nothing(_ format: String) throws {
     let result = try Command.run(
       "fetch", Command.company, "--entity", "Employee", "--columns", "name", "--where", "badge < 0", "--format", format)
@@ -182,7 +182,7 @@ import Testing
   }
 
   @Test(
-    "cells are quoted where they must be: an empty text, commas, quotes, lines, blanks at an end; JSON escapes what breaks lines"
+    "cells are quoted where necessary: an empty string, commas, quotes, line breaks, leading or trailing spaces; JSON escapes line separators"
   )
   func quoting() throws {
     let folder = try Folder()
@@ -212,7 +212,7 @@ import Testing
     #expect(lines.count == 10 && lines[2] == "{\"text\":\"say \\\"x\\\"\"}")
   }
 
-  @Test("a predicate is checked and printed in full; a refused one points at its column")
+  @Test("a predicate is checked and printed in full; an error has its column")
   func predicate() throws {
     let good = try Command.run("predicate", "a=1 && b contains[CD] 'x'")
     #expect(good.code == 0)

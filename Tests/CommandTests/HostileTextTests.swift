@@ -4,7 +4,7 @@ import Testing
 
 @testable import CommandSupport
 
-@Suite("Texts that a terminal would obey") struct HostileTextTests {
+@Suite("Text that a terminal would interpret") struct HostileTextTests {
   /// An operating system command, a control sequence in one byte, an override of the direction, isolates, marks, and
   /// plain controls.
   static let evil =
@@ -81,7 +81,7 @@ import Testing
     ["inspect", "@PLIST", "-@EVIL"], ["fetch", "@CSV", "--limit", "@EVIL"],
   ]
 
-  @Test("no command lets a control or a change of direction through to a terminal", arguments: commands)
+  @Test("no command passes a control character or a change of direction to a terminal", arguments: commands)
   func terminal(_ words: [String]) throws {
     let stores = try Stores()
     let (output, _) = try Terminal.run(words.map(stores.filledIn), columns: 200, hasErrors: true)
@@ -106,7 +106,7 @@ import Testing
     }
   }
 
-  @Test("on a pipe data is exact, and JSON has escapes that read back")
+  @Test("on a pipe data is exact, and JSON escapes are read back")
   func pipes() throws {
     let stores = try Stores()
     let (plist, csv) = (stores.plist, stores.csv)
@@ -133,7 +133,7 @@ import Testing
     }
   }
 
-  @Test("what comes in pieces is escaped as the whole is, wherever it is cut")
+  @Test("output in pieces is escaped like the whole, wherever it is cut")
   func pieces() {
     let bytes = Array("é\u{1B}[m\u{9B}\u{202E}€\u{1F600}\u{61C}\n\tz".utf8) + [0xFF, 0x9B, 0xE2, 0x80]
     func filtered(_ pieces: [ArraySlice<UInt8>]) -> String {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite("What atomicstore reads") struct InputTests {
+@Suite("Input of atomicstore") struct InputTests {
   /// Every subcommand that reads, with `PATH` for what it reads.
   static let readers: [[String]] = [
     ["inspect", "PATH"], ["dump", "PATH"], ["fetch", "PATH", "--entity", "Employee"], ["convert", "PATH", "new.plist"],
@@ -20,7 +20,7 @@ import Testing
     try Command.run(arguments: arguments.map { $0 == "PATH" ? path : $0 }, input: input, in: folder.path)
   }
 
-  @Test("what is not there is 66 for whoever reads, with and without an extension", arguments: files)
+  @Test("a missing file is exit code 66 in every command, with and without an extension", arguments: files)
   func missing(_ arguments: [String]) throws {
     let folder = try Folder()
     try FileManager.default.createSymbolicLink(atPath: folder("loop"), withDestinationPath: "loop")
@@ -36,7 +36,7 @@ import Testing
     #expect(folder.names == ["loop"])
   }
 
-  @Test("what is empty is 65 and is said to be, on standard input too", arguments: readers)
+  @Test("an empty file is exit code 65 and is reported as empty, also on standard input", arguments: readers)
   func empty(_ arguments: [String]) throws {
     let folder = try Folder()
     try Data().write(to: URL(filePath: folder("zero.xml")))
@@ -48,7 +48,7 @@ import Testing
     #expect(folder.names == ["zero.xml"])
   }
 
-  @Test("standard input is taken wherever something is read, and leaves nothing behind", arguments: readers)
+  @Test("standard input is accepted by every command that reads, and leaves no files behind", arguments: readers)
   func standardInput(_ arguments: [String]) throws {
     let folder = try Folder()
     let work = try Folder()
@@ -60,7 +60,7 @@ import Testing
     #expect(work.names.isEmpty)
   }
 
-  @Test("predicates and models come from standard input too")
+  @Test("predicates and models can be read from standard input")
   func otherInput() throws {
     let predicates = try Command.run("predicate", "--file", "-", input: Data("\"a == 1\"\n\"b ==\"\n".utf8))
     #expect(
@@ -71,11 +71,11 @@ import Testing
     let shown = try Command.run("model", "show", "-", input: model)
     #expect(shown.code == 0 && shown.output.contains("Manager: Employee\n"), "\(shown.errors)")
     let changed = try Command.run("metadata", "set", "-", "k", "v", input: model)
-    #expect(changed.code == 64 && changed.errors.contains("name a file"))
+    #expect(changed.code == 64 && changed.errors.contains("specify a file"))
     #expect(try Command.run("predicate", "--file", "-", input: Data([0xFF])).code == 65)
   }
 
-  @Test("errors in what came by standard input name it, not a file that nobody knows", arguments: [[], ["--json"]])
+  @Test("errors in standard input name it, not a file that the user does not know", arguments: [[], ["--json"]])
   func named(_ more: [String]) throws {
     let bytes = try Data(contentsOf: URL(filePath: Command.company)).prefix(2000)
     let work = try Folder()
@@ -87,7 +87,7 @@ import Testing
     }
   }
 
-  @Test("a folder that was edited since it was saved is bad data, unless that is accepted", arguments: readers)
+  @Test("a directory that was edited since it was saved is invalid data, unless edits are accepted", arguments: readers)
   func edited(_ arguments: [String]) throws {
     let folder = try Folder()
     let path = Command.samples + "/Damaged/edited.csvstore"
@@ -102,7 +102,7 @@ import Testing
   }
 
   @Test(
-    "an entity that is not there is 64 for whoever asks, with those that are",
+    "an unknown entity is exit code 64 in every command, with the existing entities listed",
     arguments: [
       ["dump", Command.company, "--entity", "Employe"], ["fetch", Command.company, "--entity", "Employe"],
       ["convert", Command.company, "new.xml", "--entity", "Employe"],

@@ -9,7 +9,7 @@ import Testing
     return store
   }
 
-  @Test("processes that set keys at once keep each other's", arguments: ["xml", "plist", "csvstore"])
+  @Test("processes that set keys simultaneously keep each other's changes", arguments: ["xml", "plist", "csvstore"])
   func concurrent(_ fileExtension: String) throws {
     let folder = try Folder()
     let store = try Self.copy(fileExtension, in: folder)
@@ -27,7 +27,8 @@ import Testing
     #expect(folder.names == ["a." + fileExtension])
   }
 
-  @Test("integers may be as large as a property list's, in every format", arguments: ["xml", "plist", "csvstore"])
+  @Test(
+    "integers may have the full range of a property list's, in every format", arguments: ["xml", "plist", "csvstore"])
   func integers(_ fileExtension: String) throws {
     let folder = try Folder()
     let store = try Self.copy(fileExtension, in: folder)
@@ -39,7 +40,7 @@ import Testing
   }
 
   @Test(
-    "a number that cannot be held is refused, and the store stays as it is",
+    "a number out of range is refused, and the store is not changed",
     arguments: [
       ("integer", "18446744073709551616"), ("integer", "-9223372036854775809"), ("integer", "1.0"), ("real", "1e400"),
       ("real", "-1e400"), ("real", "1e-400"),
@@ -53,7 +54,7 @@ import Testing
   }
 
   @Test(
-    "reals are taken as they are, zero and the largest too",
+    "reals are stored exactly, including zero and the largest",
     arguments: ["0.0", "-0.0", "1.7976931348623157e+308", "5e-324", "inf"])
   func reals(_ text: String) throws {
     let folder = try Folder()
@@ -63,7 +64,7 @@ import Testing
   }
 
   @Test(
-    "the kit's own keys are not the user's to set or remove",
+    "the kit's own keys cannot be set or removed",
     arguments: ["AtomicStoreModel", "AtomicStoreExactEntries", "AtomicStoreSaveSet", "NSStoreType", "NSStoreUUID"])
   func ownKeys(_ key: String) throws {
     let folder = try Folder()
@@ -75,7 +76,7 @@ import Testing
     #expect(try Data(contentsOf: URL(filePath: store)) == Data(contentsOf: URL(filePath: Command.company)))
   }
 
-  @Test("a store that was edited can have its metadata set where that is accepted; else it is bad data")
+  @Test("metadata of an edited store can be set if edits are accepted; otherwise it is invalid data")
   func edited() throws {
     let folder = try Folder()
     try FileManager.default.copyItem(atPath: Command.samples + "/Damaged/edited.csvstore", toPath: folder("e.csvstore"))

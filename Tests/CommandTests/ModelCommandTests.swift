@@ -5,7 +5,7 @@ import Testing
   private static let company = Command.samples + "/Company/Company.xcdatamodeld"
   private static let friends = Command.samples + "/FriendInfo/FriendInfo.xcdatamodeld"
 
-  @Test("show --hashes prints a line for each entity, digest and checksum, as JSON too")
+  @Test("show --hashes prints a line for each entity, digest and checksum, also as JSON")
   func hashes() throws {
     let text = try Command.run("model", "show", "--hashes", Self.company)
     let lines = text.output.split(separator: "\n").map(String.init)
@@ -19,7 +19,7 @@ import Testing
     #expect((entities[0]["hash"] as? String).map { lines[0].hasPrefix($0) } == true)
   }
 
-  @Test("a hash that rests on a rule without evidence says so")
+  @Test("a hash that depends on an unverified rule is marked")
   func notVerified() throws {
     let folder = try Folder()
     let text = """
@@ -31,7 +31,7 @@ import Testing
     #expect(result.output.contains("A  (not verified: relationship 'friend' is its own inverse)\n"), "\(result.output)")
   }
 
-  @Test("diff says 0 for the same hashes, 1 and why for others, 2 for trouble")
+  @Test("the exit code of diff is 0 for the same hashes, 1 with the reasons for others, 2 for errors")
   func diff() throws {
     let folder = try Folder()
     let same = try Command.run("model", "diff", Self.company, Command.samples + "/Company/Company.xml")
@@ -52,7 +52,7 @@ import Testing
     #expect(quiet.code == 1 && quiet.output.isEmpty)
   }
 
-  @Test("convert writes what reads back with the same hashes, and refuses what is there")
+  @Test("the result of convert has the same hashes, and an existing model is not replaced")
   func convert() throws {
     let folder = try Folder()
     #expect(
@@ -67,7 +67,7 @@ import Testing
     #expect(folder.names == ["C.xcdatamodel", "D.xcdatamodeld"])
   }
 
-  @Test("a store is read with a model of other hashes only where that is asked for")
+  @Test("a store is read with a model of other hashes only with the option for it")
   func ignoring() throws {
     let folder = try Folder()
     #expect(try Command.run("convert", Command.samples + "/FriendInfo/FriendInfo.csvstore", folder("f.xml")).code == 0)
@@ -83,7 +83,7 @@ import Testing
     #expect(try Command.run("diff", Command.samples + "/FriendInfo/FriendInfo.xml", folder("f.xml")).code == 0)
   }
 
-  @Test("--model takes a directory and finds the model that fits; without one the near misses are named")
+  @Test("--model accepts a directory and finds the matching model; if there is none, the nearest are listed")
   func found() throws {
     let folder = try Folder()
     try FileManager.default.copyItem(atPath: Self.company, toPath: folder("Company.xcdatamodeld"))
@@ -102,13 +102,21 @@ import Testing
     try FileManager.default.createDirectory(atPath: folder("models"), withIntermediateDirectories: true)
     try FileManager.default.moveItem(
       atPath: folder("FriendInfo.xcdatamodeld"), toPath: folder("models") + "/FriendInfo.xcdatamodeld")
+    // A store that carries its model is read by that.
+    let own = try Command.run("inspect", folder("f.xml"), "--model", folder("models"))
+    #expect(own.code == 0 && own.errors.contains("the model is the store's own"), "\(own.errors)")
+    var store = try String(contentsOfFile: folder("f.xml"), encoding: .utf8)
+    let start = try #require(store.range(of: "<key>AtomicStoreModel</key>")).lowerBound
+    let end = try #require(store.range(of: "<key>NSStoreModelVersionHashes</key>")).lowerBound
+    store.removeSubrange(start..<end)
+    try Data(store.utf8).write(to: URL(filePath: folder("f.xml")))
     let near = try Command.run("inspect", folder("f.xml"), "--model", folder("models"))
     #expect(
       near.code == 65 && near.errors.contains("none of the 1 models")
         && near.errors.contains("FriendInfo.xcdatamodel: "), "\(near.errors)")
   }
 
-  @Test("a store stands for the model that it carries, alone and in a search")
+  @Test("a store can be used as the model that it carries, alone and in a search")
   func stores() throws {
     let folder = try Folder()
     try FileManager.default.copyItem(atPath: Command.company, toPath: folder("a.xml"))
@@ -118,13 +126,19 @@ import Testing
     }
   }
 
-  @Test("inspect says what a model file is, and names the next command", arguments: ["model", "version", "mapping"])
+  @Test(
+    "inspect describes a model file, and suggests the next command",
+    arguments: ["model", "version", "mapping", "current"])
   func inspected(_ kind: String) throws {
     let folder = try Folder()
     let path: String
     switch kind {
     case "model": path = Self.company
     case "version": path = Self.friends + "/FriendInfo.xcdatamodel"
+    case "current":
+      path = folder(".xccurrentversion")
+      try Data("<plist version=\"1.0\"><dict><key>_XCCurrentVersionName</key><string>A</string></dict></plist>".utf8)
+        .write(to: URL(filePath: path))
     default:
       path = folder("xcmapping.xml")
       let text = """

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @Suite("atomicstore's other commands") struct OtherCommandTests {
-  @Test("inspect tells types, counts and metadata, as text and as JSON")
+  @Test("inspect prints types, counts and metadata, as text and as JSON")
   func inspect() throws {
     let text = try Command.run("inspect", Command.company)
     #expect(text.code == 0 && text.output.contains("Employee") && text.output.contains("Übersee & Söhne"))
@@ -28,7 +28,7 @@ import Testing
     #expect(folder.names == ["t.xml"])
   }
 
-  @Test("diff says 0, 1 or 2")
+  @Test("the exit code of diff is 0, 1 or 2")
   func diff() throws {
     let folder = try Folder()
     let plist = Command.samples + "/Company/Company.plist"
@@ -43,7 +43,7 @@ import Testing
     }
   }
 
-  @Test("metadata is set and read, objects and UUID kept", arguments: ["xml", "plist", "csvstore"])
+  @Test("metadata is set and read, and objects and UUID are kept", arguments: ["xml", "plist", "csvstore"])
   func metadata(_ fileExtension: String) throws {
     let folder = try Folder()
     let store = folder("a." + fileExtension)
@@ -72,7 +72,9 @@ import Testing
     #expect((json["objects"] as? [Any])?.count == 4)
   }
 
-  @Test("what differs anywhere in two stores differs in their dumps: nothing is cut", arguments: ["plist", "xml"])
+  @Test(
+    "any difference between two stores is a difference between their dumps: nothing is abbreviated",
+    arguments: ["plist", "xml"])
   func wholeMetadata(_ type: String) throws {
     let folder = try Folder()
     let long = String(repeating: "0123456789", count: 100)
@@ -86,7 +88,7 @@ import Testing
     #expect(dumps[0] != dumps[1] && dumps[0].contains("metadata note: \"\(long)a\"\n"))
   }
 
-  @Test("dump has dates as ISO 8601, and where that does not give them back their seconds")
+  @Test("dump prints dates as ISO 8601, or as seconds if that is not exact")
   func dates() throws {
     let folder = try Folder()
     let rows = "id:Reference,born:Date\n1,1840-04-02T12:00:00.5Z\n2,@1e300\n3,1799-01-01\n"
@@ -112,7 +114,7 @@ import Testing
       "\(difference.output)\(difference.errors)")
   }
 
-  @Test("a metadata key that looks like the next lines of a dump is in quotes")
+  @Test("a metadata key that looks like further lines of a dump is quoted")
   func forgedLines() throws {
     let folder = try Folder()
     try FileManager.default.copyItem(atPath: Command.samples + "/Company/Company.plist", toPath: folder("a.plist"))
@@ -122,7 +124,7 @@ import Testing
       text.contains(#"metadata "a: \"x\"\nmetadata b": "y""#) && !text.contains("\nmetadata b"), "\(text.prefix(2000))")
   }
 
-  @Test("model show prints a model file's model, and a store's")
+  @Test("model show prints the model of a model file or a store")
   func model() throws {
     let file = try Command.run("model", "show", Command.samples + "/Company/Company.xcdatamodeld")
     #expect(file.code == 0)
@@ -135,14 +137,14 @@ import Testing
     #expect(try Command.run("model", "show", Command.samples + "/Damaged/not-a-store.xml").code == 65)
   }
 
-  @Test("formats lists what there is")
+  @Test("formats lists all formats")
   func formats() throws {
     let list = try #require(try Command.run("formats", "--json").json() as? [[String: Any]])
     #expect(list.compactMap { $0["type"] as? String } == ["BinaryPropertyList", "CSV", "XML"])
     #expect(try Command.run("formats").output.contains("--read-option key=…"))
   }
 
-  @Test("a reader that goes away is no error")
+  @Test("a closed pipe is not an error")
   func brokenPipe() throws {
     let process = Process()
     process.executableURL = URL(filePath: "/bin/sh")

@@ -33,14 +33,14 @@ enum BadPlugin {
     return path
   }
 
-  @Test("what is no library is refused, with the reason")
+  @Test("a file that is not a library is refused, with the reason")
   func noLibrary() throws {
     let folder = try Self.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
     try Data("hello".utf8).write(to: URL(fileURLWithPath: folder + "/text.so"))
     for (path, code, word) in [
-      (folder + "/missing.so", 66, "no such plug-in"), (folder + "/text.so", 65, "no dynamic library"),
-      (folder, 65, "a plug-in is a file"),
+      (folder + "/missing.so", 66, "the plug-in does not exist"), (folder + "/text.so", 65, "not a dynamic library"),
+      (folder, 65, "a plug-in must be a file"),
     ] {
       let result = try Command.run("formats", "--plugin", path)
       #expect(result.code == Int32(code), "\(result.errors)")
@@ -64,8 +64,8 @@ enum BadPlugin {
   static let touched = "#include <stdlib.h>\nvoid atomicstore_plugin_register_v1(void *sink) { abort(); }\n"
 
   static let bad: [(String, String, String)] = [
-    ("no description", "int nothing;\n", "no store plug-in"),
-    ("another magic", info(magic: "7"), "none of a store plug-in"),
+    ("no description", "int nothing;\n", "not a store plug-in"),
+    ("another magic", info(magic: "7"), "not that of a store plug-in"),
     ("a newer interface", info(major: "99"), "was built for plug-in interface 99.0, this program has 2.0"),
     ("a newer minor one", info(minor: "7"), "was built for plug-in interface 2.7, this program has 2.0"),
     (
@@ -84,7 +84,7 @@ enum BadPlugin {
   ]
 
   @Test(
-    "what does not fit is refused with both sides named, before it is asked for its formats",
+    "an incompatible plug-in is refused with both sides named, before its formats are registered",
     .enabled(if: BadPlugin.compiler != nil), arguments: bad)
   func refusals(_ name: String, _ source: String, _ word: String) throws {
     let folder = try Self.folder()
@@ -106,13 +106,46 @@ enum BadPlugin {
     #expect(searched.output.contains("left out: \(path)"))
   }
 
+  /// A copy of the kit of its own, as a library has one that links the static product: the file that identifies a copy.
+  private static let ownCopy = "#include \"../CStorePlugin.c\"\n"
+
+  @Test(
+    "a plug-in that is linked with its own copy of the kit is refused, although the program exports the same symbols",
+    .enabled(if: BadPlugin.compiler != nil))
+  func ownCopyOfTheKit() throws {
+    let folder = try Self.folder()
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let path = try BadPlugin.make("own", Self.ownCopy + Self.info() + Self.touched, in: folder)
+    let result = try Command.run("formats", "--plugin", path)
+    #expect(result.code == 65, "\(result.errors)")
+    #expect(result.errors.contains("carries its own copy of the kit"), "\(result.errors)")
+  }
+
+  @Test(
+    "a process that uses two copies of the kit opens no store, and names both; a second copy that is only loaded is allowed",
+    .enabled(if: BadPlugin.compiler != nil), arguments: [true, false])
+  func twoCopies(_ isUsed: Bool) throws {
+    let folder = try Self.folder()
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let use = """
+      __attribute__((constructor)) static void use(void) { char path[64]; asp_find_other_copy(path, sizeof(path)); }
+
+      """
+    let library = try BadPlugin.make("copy", Self.ownCopy + (isUsed ? use : ""), in: folder)
+    let result = try Command.run(arguments: ["inspect", Command.company], environment: ["LD_PRELOAD": library])
+    #expect(result.code == (isUsed ? 65 : 0), "\(result.errors)")
+    #expect(
+      result.errors.contains("two copies of AtomicStoreKit, one in \(library) and one in ") == isUsed,
+      "\(result.errors)")
+  }
+
   /// Writes down that its code ran.
   private static func touching(_ folder: String) -> String {
     "#include <stdio.h>\n__attribute__((constructor)) static void ran(void) { fclose(fopen(\"\(folder)/ran\", \"w\")); }\n"
   }
 
   @Test(
-    "a plug-in that depends on the current directory, or that another user may have written, is not loaded, and that is said",
+    "a plug-in that depends on the current directory, or that another user may have written, is not loaded, and this is reported",
     .enabled(if: BadPlugin.compiler != nil),
     arguments: ["XDG relative", "path relative", "directory", "file", "file in a directory", "link to a directory"])
   func unsafePlaces(_ which: String) throws {
@@ -151,7 +184,7 @@ enum BadPlugin {
     #expect(!FileManager.default.fileExists(atPath: folder + "/ran"))
   }
 
-  @Test("the search takes only what belongs to the user or root and no other user may write to")
+  @Test("the search accepts only files that belong to the user or root and that no other user may write to")
   func owners() throws {
     let folder = try Self.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -174,7 +207,7 @@ enum BadPlugin {
     #expect(PluginSearch(["XDG_DATA_HOME": "", "HOME": folder]).files.isEmpty)
   }
 
-  @Test("a library that was cut short is refused and ends no command", .enabled(if: BadPlugin.compiler != nil))
+  @Test("a truncated library is refused without terminating the command", .enabled(if: BadPlugin.compiler != nil))
   func cutShort() throws {
     let folder = try Self.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -187,7 +220,7 @@ enum BadPlugin {
       let listed = try Command.run(arguments: ["formats"], environment: ["XDG_DATA_HOME": folder + "/data"])
       #expect(
         listed.code == 0 && listed.output.contains("left out: \(plugin)"), "\(length): \(listed.code) \(listed.output)")
-      #expect(listed.output.contains(length < 4 ? "no dynamic library" : "cut short"), "\(length): \(listed.output)")
+      #expect(listed.output.contains(length < 4 ? "not a dynamic library" : "truncated"), "\(length): \(listed.output)")
       #expect(try Command.run("formats", "--plugin", plugin).code == 65)
     }
     // Headers that tell of more than there can be.
@@ -205,7 +238,7 @@ enum BadPlugin {
     #expect(unknown.code == 64 && unknown.errors.contains("left out: \(plugin)"), "\(unknown.errors)")
   }
 
-  @Test("a plug-in that registers nothing is refused", .enabled(if: BadPlugin.compiler != nil))
+  @Test("a plug-in that registers no format is refused", .enabled(if: BadPlugin.compiler != nil))
   func registersNothing() throws {
     let folder = try Self.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -216,7 +249,7 @@ enum BadPlugin {
     #expect(result.errors.contains("it registers no format"))
   }
 
-  @Test("new-format writes a package, and refuses names that are none and folders that exist")
+  @Test("new-format writes a package, and refuses invalid names and existing directories")
   func newFormat() throws {
     let folder = try Self.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -236,7 +269,7 @@ enum BadPlugin {
   }
 
   @Test(
-    "each kind of package has the sample's frame and records of its own",
+    "each kind of package has the sample's structure and its own records",
     arguments: [
       ("text", "LineWriter.swift", "layout | one file"), ("binary", "RecordWriter.swift", "layout | one file"),
       ("folder", "ObjectLine.swift", "layout | a directory"),

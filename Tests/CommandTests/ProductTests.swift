@@ -25,7 +25,7 @@ import Testing
   }
 
   @Test(
-    "what programs link and the command define no function of the C library",
+    "the libraries and the command do not define functions of the C library",
     arguments: ["libAtomicStoreKitDynamic.so", "atomicstore"])
   func definesNoSystemCall(_ product: String) throws {
     let own = try DefinedFunctions(of: try #require(Command.built(product), "\(product) was not built"))
@@ -38,7 +38,7 @@ import Testing
     #expect(!own.names.contains("csf_replaced_calls_use"))
   }
 
-  @Test("the program that runs checks replaces the system calls of a save, so that this test sees them where they are")
+  @Test("the program that runs checks replaces the system calls of a save, which shows that this test detects them")
   func replacesThem() throws {
     let own = try DefinedFunctions(
       of: try #require(Command.built("atomicstore-conform"), "atomicstore-conform was not built"))
@@ -49,7 +49,7 @@ import Testing
     #expect(try Self.systemLibrary().names.isSuperset(of: ["open", "write", "rename", "fsync", "connect", "malloc"]))
   }
 
-  @Test("the command has the checks that a test of an author has, in the same order")
+  @Test("the command has the same checks as an author's tests, in the same order")
   func sameChecks() throws {
     let listed = try #require(try Command.run("conform", "list", "--json").json() as? [[String: Any]]).compactMap {
       $0["id"] as? String

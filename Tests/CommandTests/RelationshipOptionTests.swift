@@ -20,7 +20,8 @@ import Testing
     return path
   }
 
-  @Test("one edited cell: inspect counts it, everything else refuses it with both places, and the option mends it")
+  @Test(
+    "one edited cell: inspect counts it, all other commands refuse it with both locations, and the option repairs it")
   func contradiction() throws {
     let folder = try Folder()
     let path = try edited(folder)
@@ -50,7 +51,7 @@ import Testing
   }
 
   @Test(
-    "an option for the other direction is a mistake in the call, and the message names the direction",
+    "an option for the other direction is a usage error, and the message names the direction",
     arguments: [
       (["convert", "SRC", "NEW.csvstore", "--write-option", "header=no"], "for reading"),
       (["convert", "SRC", "NEW.xml", "--write-option", "parser=libxml2"], "for reading"),
@@ -69,7 +70,7 @@ import Testing
     #expect(try Data(contentsOf: URL(filePath: source)) == before)
   }
 
-  @Test("formats lists the options of every format, and each in its direction")
+  @Test("formats lists the options of every format with their direction")
   func listed() throws {
     let text = try Command.run("formats").output
     for line in [

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @Suite("Signals to atomicstore") struct SignalTests {
-  @Test("what stops it has its exit code, and nothing staged is left", arguments: [SIGINT, SIGTERM, SIGHUP])
+  @Test("a signal ends it with its exit code, and no staged files remain", arguments: [SIGINT, SIGTERM, SIGHUP])
   func stopped(_ signal: Int32) throws {
     let work = try Folder()
     let running = try RunningCommand("inspect", "-", temporaryFolder: work.path)
@@ -11,7 +11,7 @@ import Testing
     #expect(work.names.isEmpty)
   }
 
-  @Test("a signal that whoever started it ignores does not stop it", arguments: [(SIGHUP, "HUP"), (SIGINT, "INT")])
+  @Test("a signal that the parent process ignores does not stop it", arguments: [(SIGHUP, "HUP"), (SIGINT, "INT")])
   func ignored(_ signal: Int32, _ name: String) throws {
     let work = try Folder()
     let running = try RunningCommand(
@@ -24,7 +24,7 @@ import Testing
     #expect(work.names.isEmpty)
   }
 
-  @Test("a file that would grow beyond what is allowed is an error like a full disk, and nothing is left of it")
+  @Test("exceeding the file size limit is an error like a full disk, and nothing remains of the file")
   func fileSize() throws {
     let folder = try Folder()
     let result = try Command.shell("ulimit -f 20; \"$0\" convert \"$1\" big.xml", Command.company, in: folder.path)
@@ -32,7 +32,7 @@ import Testing
     #expect(folder.names.isEmpty)
   }
 
-  @Test("conform that is stopped takes its files and processes along", arguments: [SIGINT, SIGTERM])
+  @Test("stopping conform removes its files and ends its processes", arguments: [SIGINT, SIGTERM])
   func conform(_ signal: Int32) throws {
     let work = try Folder()
     let running = try RunningCommand("conform", "--type", "XML", temporaryFolder: work.path)

@@ -50,7 +50,7 @@ enum Terminal {
 
 @Suite("Tables on a terminal") struct TerminalTests {
   @Test(
-    "no line is longer than the terminal; columns without room are left out and named",
+    "no line is longer than the terminal; columns that do not fit are omitted and listed",
     arguments: [20, 40, 80, 132] as [UInt16])
   func narrow(_ columns: UInt16) throws {
     let (output, errors) = try Terminal.run("fetch", Command.company, "--entity", "Employee", columns: columns)
@@ -64,14 +64,14 @@ enum Terminal {
     #expect(titles.count == widths.count && titles.count < 21)
     // What is shown is shown so that it tells something.
     if columns > 20 { #expect(zip(titles, widths).allSatisfy { $0.hasSuffix("…") ? $1 >= 8 : true }) }
-    #expect(errors.contains("no room for") && errors.contains("--columns"))
+    #expect(errors.contains("not enough space for") && errors.contains("--columns"))
     for name in ["name", "salary", "department"] {
       let isShown = titles.contains { $0 == name || $0.hasSuffix("…") && name.hasPrefix($0.dropLast()) }
       #expect(isShown || errors.contains(name), "\(name) is neither shown nor named")
     }
   }
 
-  @Test("a table that fits is not changed, and what is no terminal gets all of it")
+  @Test("a table that fits is not changed, and without a terminal all columns are printed")
   func wide() throws {
     let plain = try Command.run("fetch", Command.company, "--entity", "Employee", "--columns", "badge,name")
     let (output, errors) = try Terminal.run(

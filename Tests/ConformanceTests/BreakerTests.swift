@@ -4,7 +4,7 @@ import Testing
 
 @testable import AtomicStoreConformance
 
-@Suite("Stores that break the harness", .enabled(if: Harness.isReady)) struct BreakerTests {
+@Suite("Stores that disrupt the harness", .enabled(if: Harness.isReady)) struct BreakerTests {
   struct Breaker: Sendable, CustomTestStringConvertible {
     var fault: String
     var outcome: ConformanceResult.Outcome
@@ -39,7 +39,9 @@ import Testing
     return checks.map { ($0, ConformanceRun($0).results()) }
   }()
 
-  @Test("what breaks is told as what it is, on its own check, and the next check is run", arguments: breakers.indices)
+  @Test(
+    "each kind of failure is reported as such, on its own check, and the next check is run", arguments: breakers.indices
+  )
   func pinned(_ place: Int) throws {
     let breaker = Self.breakers[place]
     let results = try #require(Self.run?.results)
@@ -51,7 +53,7 @@ import Testing
     #expect(next.id == "REG-02" && next.outcome == .passed)
   }
 
-  @Test("a run with one of them is no success, and counts each as what it is")
+  @Test("a run with one of them is not a success, and counts each by its kind")
   func counted() throws {
     let run = try #require(Self.run)
     let report = ConformanceReport(storeType: "Calm", checks: run.checks, results: run.results)
@@ -61,14 +63,14 @@ import Testing
     }
   }
 
-  @Test("what a store writes to standard output harms no other check, and is noted there")
+  @Test("output of a store to standard output does not affect other checks, and is noted")
   func noted() throws {
     let result = try Harness.check("REG-02", fault: "floodsOutput").outcome()
     #expect(result.outcome == .passed)
     #expect(result.notes.contains { $0.contains("more than 60000 bytes to standard output") }, "\(result.notes)")
   }
 
-  @Test("a limit holds for checks that come by the front door too")
+  @Test("a limit also applies to a check that is run directly")
   func limited() throws {
     let check = try Harness.check("REG-02", fault: "hangsAtSave").limited(toSeconds: 1)
     // Without that limit it would take thirty times as much, of the processor.
@@ -76,19 +78,19 @@ import Testing
     #expect(result.outcome == .timedOut && result.explanation?.actual.contains("stopped after 1 s") == true)
   }
 
-  @Test("limits are of processor time; what waits without end is stopped after ten times as long")
+  @Test("limits are in processor time; a check that waits endlessly is stopped after ten times as long")
   func waiting() throws {
     let result = try Harness.check("REG-02", fault: "waitsAtSave", seconds: 1).outcome()
     #expect(result.outcome == .timedOut, "\(result)")
   }
 
-  @Test("a check that is at work and is not given its time is blocked, and the machine is to blame")
+  @Test("a busy check that gets no processor time is blocked, and the machine is named as the cause")
   func slow() throws {
     let result = try Harness.check("REG-02", fault: "slowAtSave", seconds: 1).outcome()
     #expect(result.outcome == .blocked && result.reason?.contains("the machine is too slow") == true, "\(result)")
   }
 
-  @Test("a check whose worker is lost ends with it, is tried once more, and then told as blocked")
+  @Test("a check whose worker is lost ends with it, is tried once more, and then reported as blocked")
   func lost() throws {
     let result = try Harness.check("OWN-21").outcome()
     #expect(result.outcome == .blocked && result.reason?.contains("worker process ended") == true, "\(result.outcome)")

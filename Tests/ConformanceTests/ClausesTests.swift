@@ -44,13 +44,13 @@ import Testing
   static let checks = Set(Conformance.catalogue.map(\.id))
   static let leftOut = Dictionary(uniqueKeysWithValues: Conformance.leftOut.map { ($0.id, $0.reason) })
 
-  @Test("all 41 clauses and all 14 rules are there, once")
+  @Test("all 41 clauses and all 14 rules are listed, once")
   func complete() {
     #expect(Self.clauses.map(\.id) == (1...41).map { ($0 < 10 ? "C0" : "C") + "\($0)" })
     #expect(Self.rules.map(\.id) == (1...14).map { ($0 < 10 ? "HAR-0" : "HAR-") + "\($0)" })
   }
 
-  @Test("every clause names checks that are there, or says why there is none", arguments: clauses)
+  @Test("every clause names existing checks, or says why there is none", arguments: clauses)
   func clause(_ row: Row) {
     #expect(row.text.count > 15)
     #expect(row.checks.isSubset(of: Self.checks), "not there: \(row.checks.subtracting(Self.checks))")
@@ -60,7 +60,7 @@ import Testing
     if row.checks.isEmpty { #expect(row.cell.hasPrefix("No check: ") && row.cell.count > 60) }
   }
 
-  @Test("every rule of the harness names tests that are there", arguments: rules)
+  @Test("every rule of the harness names existing tests", arguments: rules)
   func rule(_ row: Row) throws {
     #expect(row.tests.count == row.cell.components(separatedBy: "<br>").count, "what is no test: \(row.cell)")
     for (file, name) in row.tests {

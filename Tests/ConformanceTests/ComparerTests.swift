@@ -27,27 +27,26 @@ struct GraphPlant: Sendable, CustomTestStringConvertible {
 }
 
 /// The comparison that every verdict of the harness rests on. The kit's own, `GraphComparison`, is tested with the kit.
-@Suite("Comparing what a store gives back") struct ComparerTests {
+@Suite("Comparing what a store returns") struct ComparerTests {
   static let model: ModelDescription = {
     let types: [AttributeType] = [
       .undefined, .integer16, .integer32, .integer64, .decimal, .double, .float, .string, .boolean, .date, .binaryData,
       .uuid, .uri,
       .transformable,
     ]
-    var properties = types.map { PropertyDescription.attribute(AttributeDescription(name: "\($0)", type: $0)) }
+    var properties = types.map { PropertyDescription.attribute("\($0)", $0) }
     for name in ["empty", "missing", "é"] {
-      properties.append(.attribute(AttributeDescription(name: name, type: .string)))
+      properties.append(.attribute(name, .string))
     }
     for name in ["emptyData", "missingData"] {
-      properties.append(.attribute(AttributeDescription(name: name, type: .binaryData)))
+      properties.append(.attribute(name, .binaryData))
     }
-    for name in ["nan", "zero"] { properties.append(.attribute(AttributeDescription(name: name, type: .double))) }
+    for name in ["nan", "zero"] { properties.append(.attribute(name, .double)) }
     properties += [
-      .relationship(RelationshipDescription(name: "one", destinationEntityName: "Thing")),
-      .relationship(RelationshipDescription(name: "none", destinationEntityName: "Thing")),
-      .relationship(RelationshipDescription(name: "many", destinationEntityName: "Thing", maximumCount: 0)),
-      .relationship(
-        RelationshipDescription(name: "list", destinationEntityName: "Thing", maximumCount: 0, isOrdered: true)),
+      .toOne("one", "Thing"),
+      .toOne("none", "Thing"),
+      .toMany("many", "Thing"),
+      .toMany("list", "Thing", isOrdered: true),
     ]
     return ModelDescription(entities: [
       EntityDescription(name: "Thing", properties: properties, subentities: [EntityDescription(name: "Sub")])
@@ -157,7 +156,7 @@ struct GraphPlant: Sendable, CustomTestStringConvertible {
     #expect(!other.differences(from: one).isEmpty)
   }
 
-  @Test("the same in what a store holds that was written and opened again", arguments: plants)
+  @Test("a planted difference is also found in a store that was written and reopened", arguments: plants)
   func foundInStores(_ plant: GraphPlant) throws {
     var changed = Self.graph
     plant.change(&changed)
@@ -175,10 +174,10 @@ struct GraphPlant: Sendable, CustomTestStringConvertible {
     #expect(try Self.text(changed, plant.references).differences(from: other).isEmpty)
   }
 
-  @Test("forty differences and more are planted, each once")
+  @Test("at least forty differences are planted, each once")
   func enough() { #expect(Self.plants.count >= 40 && Set(Self.plants.map(\.name)).count == Self.plants.count) }
 
-  @Test("graphs are equal whatever order they were made in, and in whatever order a set is given")
+  @Test("graphs are equal regardless of the order of creation and of the order of sets")
   func equal() throws {
     let one = try Self.text(Self.graph)
     #expect(one.differences(from: one).isEmpty)
@@ -189,7 +188,7 @@ struct GraphPlant: Sendable, CustomTestStringConvertible {
     #expect(try one.differences(from: Self.text(other) { .integer(Int64(4 - $0)) }).isEmpty)
   }
 
-  @Test("decimals that are worth the same are told apart by their digits")
+  @Test("decimals that are numerically equal are distinguished by their digits")
   func decimals() throws {
     var other = Self.graph
     let short = DecimalNumber(mantissa: 15, exponent: -1)
@@ -198,7 +197,7 @@ struct GraphPlant: Sendable, CustomTestStringConvertible {
     #expect(try !Self.text(Self.graph).differences(from: Self.text(other)).isEmpty)
   }
 
-  @Test("references that look like others are told apart")
+  @Test("references that look alike are distinguished")
   func references() throws {
     let all: [ReferenceObject] = [
       .integer(1), .string("1"), .string("+1"), .string("01"), .string("\"1\""), .string("1 | Thing/2"), .string("é"),
@@ -215,7 +214,7 @@ struct GraphPlant: Sendable, CustomTestStringConvertible {
     #expect(one != two)
   }
 
-  @Test("properties whose names Swift takes for one are two")
+  @Test("properties whose names are equal strings in Swift are two properties")
   func propertyNames() throws {
     var one = GraphText()
     var other = GraphText()

@@ -22,7 +22,7 @@ struct CraftedStoreTests {
     return Conformance.checks(for: subject).filter { $0.id == "AUT-01" }
   }()
 
-  @Test("what an author has crafted is tried, and what it was expected to be told of decides", arguments: checks)
+  @Test("a store crafted by an author is tried, and the expected outcome decides", arguments: checks)
   func tried(_ check: ConformanceCheck) throws {
     #expect(check.outcome().outcome == .passed)
     // Without the author's function there is nothing to try.

@@ -2,7 +2,7 @@ import AtomicStoreConformance
 import Foundation
 import Testing
 
-@Suite("The documentation tells what is there") struct DocumentationTests {
+@Suite("The documentation matches the code") struct DocumentationTests {
   static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
 
@@ -23,7 +23,7 @@ import Testing
   }
 
   @Test(
-    "each snippet of an article stands in the samples that are built, and each of the samples is quoted",
+    "each snippet of an article is in the samples that are built, and each of the samples is quoted",
     arguments: [
       ("AtomicStoreSPI/AtomicStoreSPI.docc/WritingAFormat.md", ["SampleStores/JSONLines"], 9),
       (
@@ -53,7 +53,7 @@ import Testing
     #expect(isQuoted.allSatisfy { $0 }, "not quoted: \(zip(folders, isQuoted).filter { !$1 }.map(\.0))")
   }
 
-  @Test("each check that the list of ways to lose data names is there, and catches what it says")
+  @Test("each check that the list of ways to lose data names exists, and catches what it should")
   func waysToLoseData() throws {
     let article = try Self.text("Sources/AtomicStoreSPI/AtomicStoreSPI.docc/WaysToLoseData.md")
     let checks = Dictionary(uniqueKeysWithValues: Conformance.catalogue.map { ($0.id, $0) })
@@ -69,7 +69,7 @@ import Testing
     }
   }
 
-  @Test("every rule of the catalogue is told apart: none is there twice, none is both there and left out")
+  @Test("every rule of the catalogue is unique: none is listed twice, none is both listed and left out")
   func catalogue() {
     let ids = Conformance.catalogue.map(\.id)
     #expect(Set(ids).count == ids.count)

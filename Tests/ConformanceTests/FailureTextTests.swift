@@ -20,7 +20,7 @@ import Testing
   ]
 
   @Test(
-    "with check, rule, source, expected, actual, causes, files and a command, whichever way it failed",
+    "with check, rule, source, expected, actual, causes, files and a command, for every kind of failure",
     arguments: failing)
   func whole(_ failing: Failing) throws {
     let check = try Harness.check(failing.id, fault: failing.fault, seconds: failing.outcome == .timedOut ? 1 : nil)
@@ -58,7 +58,7 @@ import Testing
     }
   }
 
-  @Test("the command names the check and the seed; given back, they make the same failure")
+  @Test("the command names the check and the seed; running it reproduces the failure")
   func command() throws {
     var subject = Harness.subject
     let inTest = subject.again("VAL-07", seed: 18_446_744_073_709_551_615)
@@ -76,7 +76,7 @@ import Testing
     #expect(first.explanation?.actual == again.explanation?.actual)
   }
 
-  @Test("a test program that is asked for one check runs that; asked for one that is not there, it runs all")
+  @Test("a test program runs the one check that was requested; if that does not exist, it runs all")
   func asked() {
     let all = Conformance.catalogue
     #expect(ConformanceFilter.asked(of: all, named: "VAL-07").map(\.id) == ["VAL-07"])

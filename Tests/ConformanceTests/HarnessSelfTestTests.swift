@@ -49,7 +49,7 @@ extension Harness {
     try #require(Self.all.findings.first { $0.fault == fault })
   }
 
-  @Test("a fault that its check finds is caught, and that is all there is to say")
+  @Test("a fault that its check finds is caught, and nothing else is reported")
   func caught() throws {
     let outcome = Self.run(
       Harness.selfTestChecks.filter { $0.id == "OWN-01" }, Harness.selfTestFaults.filter { $0.name == "ownWrong" })
@@ -58,7 +58,7 @@ extension Harness {
     #expect(outcome.caught == 1 && outcome.deadChecks.isEmpty && outcome.unknownFaults.isEmpty && outcome.isSuccess)
   }
 
-  @Test("a fault that nobody catches survives, and its check is dead")
+  @Test("a fault that no check catches survives, and its check is dead")
   func survivor() throws {
     let finding = try finding("ownHarmless")
     #expect(finding.missedBy == ["OWN-02"] && finding.caughtBy.isEmpty && finding.brokenIn.isEmpty && !finding.isSound)
@@ -73,7 +73,7 @@ extension Harness {
     #expect(Self.all.caught == 1)
   }
 
-  @Test("a catch by crash is none")
+  @Test("a crash does not count as a catch")
   func crash() throws {
     let finding = try finding("ownTrap")
     #expect(finding.brokenIn == ["OWN-03"] && finding.caughtBy.isEmpty && !finding.isSound)
@@ -86,7 +86,7 @@ extension Harness {
     #expect(finding.caughtBy == ["OWN-06"] && finding.tried == 3 && finding.unrelated.count >= 2 && !finding.isSound)
   }
 
-  @Test("a fault that a check names and that cannot be planted is told, as is one that is asked for and not there")
+  @Test("a fault that a check names and that cannot be planted is reported, as is a requested one that does not exist")
   func unknown() {
     #expect(Self.all.unknownFaults.filter { $0.hasPrefix("own") } == ["ownUnheardOf"])
     let asked = ConformanceSelfTest.run(in: [Harness.subject], [], Harness.selfTestFaults, faults: ["noSuchFault"])
@@ -101,13 +101,13 @@ extension Harness {
     #expect(asked.findings.allSatisfy { $0.caughtBy == ["VAL-07"] && $0.tried == 0 } && asked.isSuccess)
   }
 
-  @Test("a check that looks at nothing fails")
+  @Test("a check that expects nothing fails")
   func nothingLookedAt() throws {
     let result = try Harness.check("OWN-07").outcome()
     #expect(result.outcome == .failed && result.explanation?.actual == "the check looked at nothing")
   }
 
-  @Test("a fault that is not known blocks the check")
+  @Test("an unknown fault blocks the check")
   func blocked() throws {
     let result = try Harness.check("OWN-01", fault: "noSuchFault").outcome()
     #expect(result.outcome == .blocked)

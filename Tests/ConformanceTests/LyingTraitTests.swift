@@ -76,6 +76,9 @@ extension Harness {
     },
     // As they say.
     fault("honestSpecialFloats", { $0.keepsSpecialFloats = false }, saved: refuse { hasValue($0, isSpecial) }),
+    fault(
+      "honestDecimals", { $0.keepsDecimals = false },
+      saved: refuse { hasValue($0) { if case .decimal = $0 { true } else { false } } }),
     fault("honestEmpty", { $0.keepsNilApartFromEmpty = false }, saved: refuse { hasValue($0) { $0 == .string("") } }),
     fault(
       "honestOrder", { $0.keepsOrder = false },
@@ -104,7 +107,7 @@ extension Harness {
   ]
 }
 
-@Suite("Traits are held to what they say", .enabled(if: Harness.isReady)) struct LyingTraitTests {
+@Suite("Declared traits are verified", .enabled(if: Harness.isReady)) struct LyingTraitTests {
   struct Lie: Sendable, CustomTestStringConvertible {
     var trait: String
     var fault: String
@@ -133,8 +136,10 @@ extension Harness {
     Lie(trait: "references", fault: "deniesAllReferences", check: "TRA-06"),
     Lie(trait: "references", fault: "numbersOnly", check: "TRA-06"),
     Lie(trait: "layout", fault: "tellsOtherLayout", check: "TRA-07"),
-    Lie(trait: "canWrite", fault: "deniesWriting", check: "TRA-08"),
-    Lie(trait: "canWrite", fault: "cannotWrite", check: "TRA-08"),
+    Lie(trait: "writes", fault: "deniesWriting", check: "TRA-08"),
+    Lie(trait: "writes", fault: "cannotWrite", check: "TRA-08"),
+    Lie(trait: "keepsDecimals", fault: "deniesDecimals", check: "TRA-09"),
+    Lie(trait: "keepsDecimals", fault: "decimalViaDouble", check: "TRA-09"),
   ]
 
   @Test("a trait that denies what works, or promises what does not, is found", arguments: lies)
@@ -144,10 +149,10 @@ extension Harness {
   }
 
   @Test(
-    "a gap that is declared, and refused or left out as declared, is verified",
+    "a declared limitation that is refused or omitted as declared is verified",
     arguments: [
       ("VAL-08", "honestSpecialFloats"), ("TRA-02", "honestEmpty"), ("TRA-01", "honestOrder"),
-      ("TRA-05", "honestEntities"),
+      ("TRA-05", "honestEntities"), ("TRA-09", "honestDecimals"),
       ("TRA-03", "honestMetadata"), ("TRA-08", "honestWriting"),
     ])
   func honest(_ id: String, _ fault: String) throws {
@@ -156,7 +161,7 @@ extension Harness {
     #expect(result.reason?.isEmpty == false)
   }
 
-  @Test("every trait that promises something is lied about here, both ways")
+  @Test("every trait that promises something is falsified here, in both directions")
   func complete() {
     let traits = Mirror(reflecting: CalmStore.traits).children.compactMap(\.label)
     // What people read, and options and extensions, which INI-23 and REG-01 ask for, are no promises about values.
@@ -167,7 +172,7 @@ extension Harness {
     }
   }
 
-  @Test("of a store that cannot be written nothing is claimed but that")
+  @Test("for a store that cannot be written, only that is claimed")
   func readOnly() throws {
     let ids = ["REG-02", "VAL-01", "SAV-01", "TRA-08"]
     let checks = try ids.map { try Harness.check($0, fault: "honestWriting") }

@@ -3,7 +3,7 @@ import AtomicStoreSPI
 import Foundation
 import Testing
 
-@Suite("What the stores that one writes first fail", .enabled(if: Harness.canRunChecks, Harness.sanitizerReason))
+@Suite("What naive stores fail", .enabled(if: Harness.canRunChecks, Harness.sanitizerReason))
 struct ObviousStoreTests {
   static let stores: [any AtomicStore.Type] = [
     ObviousXMLStore.self, ObviousPropertyListStore.self, ObviousCSVStore.self,
@@ -23,7 +23,7 @@ struct ObviousStoreTests {
     Conformance.checks(for: type).filter { check in table.contains { $0.id == check.id } }
   }
 
-  @Test("each fails what the article says, and passes the rest of the list", arguments: cases)
+  @Test("each fails what the article says, and passes the other checks", arguments: cases)
   func fails(_ check: ConformanceCheck) throws {
     let type = check.storeType
     let row = try #require(Self.table.first { $0.id == check.id })

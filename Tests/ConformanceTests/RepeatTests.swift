@@ -49,13 +49,13 @@ import Testing
     for (one, other) in zip(first, Self.told(shuffled, seed: 11, width: 2)) { #expect(one == other) }
   }
 
-  @Test("results come in the order of the checks, whichever ends first")
+  @Test("results are in the order of the checks, whichever ends first")
   func order() throws {
     let checks = [try Harness.check("SAV-03"), try Harness.check("REG-02"), try Harness.check("VAL-01")]
     #expect(ConformanceRun(checks, width: 3).results().map(\.id) == checks.map(\.id))
   }
 
-  @Test("random numbers are the seed's alone")
+  @Test("random numbers depend only on the seed")
   func random() {
     var one = SeededRandom(42)
     var other = SeededRandom(42)

@@ -128,7 +128,8 @@ final class JUnitReader: NSObject, XMLParserDelegate {
     return ConformanceReport(storeType: "Calm", checks: checks, results: ConformanceRun(checks).results())
   }
 
-  @Test("text, JSON, JUnit and HTML of one run tell of the same checks the same outcomes", arguments: [false, true])
+  @Test(
+    "text, JSON, JUnit and HTML of one run report the same checks with the same outcomes", arguments: [false, true])
   func agree(_ isReal: Bool) throws {
     let report = isReal ? try Self.run() : Self.invented
     let expected = Dictionary(uniqueKeysWithValues: report.results.map { ($0.id, $0.outcome.rawValue) })
@@ -185,7 +186,7 @@ final class JUnitReader: NSObject, XMLParserDelegate {
     #expect(report.isSuccess == false)
   }
 
-  @Test("totals are the catalogue's")
+  @Test("totals are those of the catalogue")
   func totals() throws {
     #expect(Self.invented.results.count == Conformance.catalogue.count)
     let profiles = ConformanceCheck.Profile.allCases.map { profile in
@@ -194,7 +195,7 @@ final class JUnitReader: NSObject, XMLParserDelegate {
     #expect(profiles.reduce(0, +) == Conformance.catalogue.count && !profiles.contains(0))
   }
 
-  @Test("JSON holds to the schema that is published, and what does not is found")
+  @Test("JSON matches the published schema, and deviations are detected")
   func schema() throws {
     let schema = try #require(
       try JSONSerialization.jsonObject(with: Data(ConformanceReport.schema.utf8)) as? [String: Any])
@@ -221,7 +222,7 @@ final class JUnitReader: NSObject, XMLParserDelegate {
     #expect(JSONSchema.problems(bad, schema).contains { $0.contains("perhaps") })
   }
 
-  @Test("a claim is made of all checks of a profile: of one that was not run nothing is said, in any report")
+  @Test("a claim requires all checks of a profile: if one was not run, no report makes it")
   func claims() throws {
     let all = Self.invented.checks
     let passed = all.map { ConformanceResult(id: $0.id, outcome: .passed) }
@@ -248,7 +249,7 @@ final class JUnitReader: NSObject, XMLParserDelegate {
       ConformanceReport(storeType: "Calm", checks: all, results: results).claim(.core) == .partial([all[place].id]))
   }
 
-  @Test("markup in what a store says stays text, and what XML cannot have is written by its number")
+  @Test("markup in a store's messages stays text, and characters that XML does not allow are written as numbers")
   func markup() throws {
     let junit = Self.invented.junit
     #expect(!junit.unicodeScalars.contains { $0.value == 0 || $0.value == 0xFFFE || $0.value == 0x1B })
@@ -256,7 +257,7 @@ final class JUnitReader: NSObject, XMLParserDelegate {
     #expect(!Self.invented.html.contains("<&>"))
   }
 
-  @Test("nothing run is no success, nor is a run of which everything was blocked")
+  @Test("a run without checks is not a success, nor is a run in which every check was blocked")
   func nothing() throws {
     #expect(!ConformanceReport(storeType: "Calm", checks: [], results: ConformanceRun([]).results()).isSuccess)
     let check = try Harness.check("REG-02")

@@ -101,17 +101,17 @@ extension Harness {
   ]
 }
 
-@Suite("Sweeps prove that they were in force", .enabled(if: Harness.isReady)) struct SweepProofTests {
+@Suite("Sweeps prove that they were effective", .enabled(if: Harness.isReady)) struct SweepProofTests {
   @Test("this program replaces the system calls, as every test target that runs checks must")
   func replaced() { #expect(csf_has_replaced_calls() != 0) }
 
-  @Test("every call of a known number is counted, named, and reached when it is to fail")
+  @Test("every intercepted call is counted, named, and reached when it is to fail")
   func known() throws {
     let result = try Harness.check("OWN-11").outcome()
     #expect(result.outcome == .passed, "\(result.explanation.map { "\($0.expected): \($0.actual)" } ?? "")")
   }
 
-  @Test("a sweep shows an end for each call, all of them known")
+  @Test("a sweep has a known outcome for each call")
   func strip() throws {
     let result = try Harness.check("SAV-03").outcome()
     #expect(result.outcome == .passed)
@@ -128,7 +128,7 @@ extension Harness {
   }
 
   @Test(
-    "where calls cannot be seen, what fails them fails, and so does what finds that there are none",
+    "where calls cannot be intercepted, checks that inject failures fail, and so does the one that finds no calls",
     arguments: ["SAV-01", "SAV-03", "SAV-08", "INI-04", "INI-12", "OWN-11"])
   func blind(_ id: String) throws {
     let result = try Harness.check(id, isBlind: true).outcome()

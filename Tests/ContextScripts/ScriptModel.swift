@@ -16,7 +16,7 @@ enum ScriptModel {
         isOrdered: ordered,
         deleteRule: rule))
   }
-  private static let number = PropertyDescription.attribute(AttributeDescription(name: "n", type: .integer32))
+  private static let number = PropertyDescription.attribute("n", .integer32)
 
   static var description: ModelDescription {
     ModelDescription(entities: [

@@ -32,7 +32,7 @@ import Testing
     return path
   }
 
-  @Test("arrays that hold the next ones over and over, in 158 bytes, are refused at once", .timeLimit(.minutes(10)))
+  @Test("arrays that repeatedly contain each other, in 158 bytes, are refused at once", .timeLimit(.minutes(10)))
   func sharedReferences() throws {
     defer { try? FileManager.default.removeItem(atPath: folder) }
     // Nine arrays of nine references to the next, and a number at the end: 387 million values.
@@ -60,7 +60,7 @@ import Testing
   }
 
   @Test(
-    "a hundred thousand names of elements, or of attributes, are refused at the first that nobody knows",
+    "a hundred thousand names of elements, or of attributes, are refused at the first unknown one",
     .timeLimit(.minutes(10)),
     arguments: [true, false])
   func names(_ areElements: Bool) throws {
@@ -77,7 +77,7 @@ import Testing
   }
 
   @Test(
-    "a field of a hundred million bytes is read, or where its quote is left open refused with the line of the quote",
+    "a field of a hundred million bytes is read, or if its quote is not closed refused with the line of the quote",
     .timeLimit(.minutes(10)))
   func longField() throws {
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -99,7 +99,7 @@ import Testing
   }
 
   @Test(
-    "a folder's metadata cannot name a file outside of it",
+    "a directory's metadata cannot refer to a file outside of it",
     arguments: [
       "../outside.csv", "/etc/hostname", "./Person.csv", "x/../Person.csv", "..", "", "linked.csv", "Person.csv\0",
     ])
@@ -123,7 +123,7 @@ import Testing
   }
 
   @Test(
-    "bytes that are no UTF-8, and NULs, are refused in every text format, with their line",
+    "bytes that are not UTF-8, and NULs, are refused in every text format, with their line",
     arguments: [[0], [0xFF], [0xC0, 0x80], [0xED, 0xA0, 0x80]] as [[UInt8]])
   func badText(_ bad: [UInt8]) throws {
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -168,7 +168,8 @@ import Testing
     }
   }
 
-  @Test("a URI that hides bytes is no object's", arguments: ["%00", "%", "%ff", "%2", "%zz", "é%80", "/", "\0%C0%80"])
+  @Test(
+    "a URI with hidden bytes is not an object's", arguments: ["%00", "%", "%ff", "%2", "%zz", "é%80", "/", "\0%C0%80"])
   func uris(_ tail: String) {
     let text = "x-coredata://5B1D9F0C-58F3-4C5A-9E0B-0C0FFEE0C0DE/Employee/ps" + tail
     // A NUL that is escaped is text like any other: it comes back escaped.
@@ -176,7 +177,7 @@ import Testing
   }
 
   @Test(
-    "two factors that take few bytes each are read, or refused with the place, never made into their product",
+    "two factors that take few bytes each are read, or refused with the location, and their product is never allocated",
     .timeLimit(.minutes(10)),
     arguments: ProductShape.all)
   func products(_ shape: ProductShape) throws {

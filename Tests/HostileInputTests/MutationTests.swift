@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The short, repeatable part of what `Scripts/fuzz` does for hours.
-@Suite("Inputs made to do harm") struct MutationTests {
+@Suite("Malicious inputs") struct MutationTests {
   static let samples = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
     .appending(path: "SampleStores").path
@@ -14,19 +14,25 @@ import Testing
     [.xmlStore, .model, .modelArchive].contains(reader) ? 1000 : 2000
   }
 
+  /// A database has a page for every table at least, an archive an object for every value.
+  private static func isLarge(_ reader: HostileReader) -> Bool {
+    reader == .coreDataSQLite || reader == .coreDataBinary
+  }
+
   @Test(
-    "each is refused with a typed error that has a place, or read as a value that survives a round trip",
+    "each is refused with a typed error that has a location, or read as a value that survives a round trip",
     .timeLimit(.minutes(10)),
     arguments: HostileReader.allCases)
   func bounded(_ reader: HostileReader) throws {
     // Small seeds: the changes then hit what matters, and the whole takes seconds.
-    let mutator = Mutator(reader: reader, seeds: try reader.seeds(samples: Self.samples, limit: 2500))
+    let mutator = Mutator(
+      reader: reader, seeds: try reader.seeds(samples: Self.samples, limit: Self.isLarge(reader) ? 10_000 : 2500))
     let trial = try HostileTrial(reader: reader, samples: Self.samples)
     var random = MutationRandom(seed: 6)
     var outcomes: [HostileOutcome: Int] = [:]
     for seed in mutator.seeds { outcomes[try trial.run(seed), default: 0] += 1 }
     for number in 0..<Self.count(reader) {
-      let input = mutator.input(&random, limit: 2048)
+      let input = mutator.input(&random, limit: Self.isLarge(reader) ? 10_000 : 2048)
       let begin = ProcessorTime.now()
       do {
         outcomes[try trial.run(input), default: 0] += 1

@@ -7,7 +7,7 @@ import StoreMutation
 import Testing
 
 /// Errors that fuzzing found to lack a place, and values that could be read and not written.
-@Suite("What fuzzing found") struct PlaceTests {
+@Suite("Findings of fuzzing") struct PlaceTests {
   private static func failure(_ body: () throws -> Void) throws -> PersistentStoreError {
     do { try body() } catch let error as PersistentStoreError { return error }
     throw Unexpected()
@@ -20,7 +20,7 @@ import Testing
       + [UInt8](repeating: 0, count: 15) + [25]
   }
 
-  @Test("an integer that no property list can be written with is not read either")
+  @Test("an integer that cannot be written to a property list is not read either")
   func wideInteger() throws {
     let greatest = [UInt8](repeating: 0, count: 8) + [UInt8](repeating: 0xFF, count: 8)
     #expect(try PropertyList.decodeBinary(Self.list(integer: greatest)) == .integer(Int128(UInt64.max)))
@@ -33,7 +33,9 @@ import Testing
     }
   }
 
-  @Test("what is no list in XML is said to be none in its first line, and a document without an element where it ends")
+  @Test(
+    "a file that is not an XML property list is refused at its first line, and a document without an element at its end"
+  )
   func noList() throws {
     #expect(try Self.failure { _ = try PropertyList.decodeXML(Array("{ a = 1; }".utf8).span) }.location.line == 1)
     // UTF-16 of which half is missing: the parser gives up without a word.
@@ -41,7 +43,7 @@ import Testing
     #expect(try Self.failure { _ = try XMLElement.parse(text.span) }.location.line != nil)
   }
 
-  @Test("a refused document leaves no memory behind")
+  @Test("a refused document leaks no memory")
   func leak() async {
     // In a process of its own, where no other test takes memory meanwhile.
     await #expect(processExitsWith: .success) { if !PlaceTests.refusalsLeaveNothing() { exit(1) } }
@@ -62,7 +64,7 @@ import Testing
     return PeakMemory.growth { refuse(9000) } < 16 << 20
   }
 
-  @Test("a table that was built leaves nothing behind of its building")
+  @Test("building a table leaks no memory")
   func builder() async {
     await #expect(processExitsWith: .success) { if try !PlaceTests.buildingLeavesNothing() { exit(1) } }
   }
@@ -83,7 +85,7 @@ import Testing
     return try PeakMemory.growth { try build(200) } < 16 << 20
   }
 
-  @Test("a store with a part that cannot be understood says where it begins", arguments: ["model", "spare"])
+  @Test("an error in a part that cannot be parsed has the part's location", arguments: ["model", "spare"])
   func propertyListStore(_ part: String) throws {
     let sample = MutationTests.samples + "/FriendInfo/FriendInfo.plist"
     var bytes = Array(try Data(contentsOf: URL(filePath: sample)))

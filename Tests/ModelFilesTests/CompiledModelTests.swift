@@ -20,7 +20,7 @@ struct CompiledModelTests {
     return (attribute, file.warnings)
   }
 
-  @Test("entities, their inheritance and their properties are read, whatever the order")
+  @Test("entities, their inheritance and their properties are read, in any order")
   func model() throws {
     let builder = ArchiveBuilder()
     let parent = builder.reserve()
@@ -56,26 +56,23 @@ struct CompiledModelTests {
         && top.managedObjectClassName == nil)
     #expect(
       top.properties == [
-        .attribute(AttributeDescription(name: "name", type: .string, isIndexed: true)),
-        .relationship(
-          RelationshipDescription(
-            name: "children", destinationEntityName: "Child", minimumCount: 1, maximumCount: 0, isOrdered: true,
-            deleteRule: .cascade)),
+        .attribute("name", .string, isIndexed: true),
+        .toMany("children", "Child", minimumCount: 1, isOrdered: true, deleteRule: .cascade),
       ])
     #expect(
       top.subentities == [
         EntityDescription(
           name: "Child", managedObjectClassName: "App.Child",
           properties: [
-            .attribute(AttributeDescription(name: "a", type: .integer16, isOptional: false)),
-            .attribute(AttributeDescription(name: "b", type: .string)),
+            .attribute("a", .integer16, isOptional: false),
+            .attribute("b", .string),
           ], uniquenessConstraints: [["a", "b"]], renamingIdentifier: "Kid", versionHashModifier: "2",
           userInfo: [UserInfoEntry(key: "k", value: "v")])
       ])
     #expect(try ManagedObjectModel(file.description).entityCount == 2)
   }
 
-  @Test("a property that stands for an inherited one, or repeats it, is not the entity's own")
+  @Test("a property that represents or repeats an inherited one is not the entity's own")
   func inherited() throws {
     let builder = ArchiveBuilder()
     let parent = builder.entity(
@@ -88,7 +85,7 @@ struct CompiledModelTests {
   }
 
   @Test(
-    "the bits of a property say what it is, and are kept",
+    "the bits of a property are interpreted and kept",
     arguments: [
       (243, true, false, []), (241, false, false, []), (251, true, true, []),
       (0x1F3, true, false, ["spotlightIndexingEnabled"]),
@@ -100,14 +97,14 @@ struct CompiledModelTests {
     #expect(attribute.extras == extras.map { .attribute(name: $0, value: "YES") })
   }
 
-  @Test("flags of storage are read, and those that are not known are named")
+  @Test("storage flags are read, and unknown ones are reported")
   func flags() throws {
     let (attribute, warnings) = try Self.attribute("a", 1000) { _ in ["NSFlagsKey": 52] }
     #expect(attribute.allowsExternalBinaryDataStorage && attribute.preservesValueInHistoryOnDeletion)
     #expect(warnings.count == 1 && warnings[0].text.contains("(52)"))
   }
 
-  @Test("defaults are values of their type; objects of other classes are left out and named")
+  @Test("defaults are values of their type; objects of other classes are ignored and reported")
   func defaults() throws {
     func value(_ type: Int, _ make: (ArchiveBuilder) -> PropertyListValue) throws -> StoredValue? {
       try Self.attribute("a", type) { ["NSDefaultValue": make($0)] }.attribute.defaultValue
@@ -129,7 +126,7 @@ struct CompiledModelTests {
     #expect(own.defaultValue == nil && warnings.count == 1 && warnings[0].text.contains("AppThing"))
   }
 
-  @Test("bounds are read from validation predicates, and others are named")
+  @Test("bounds are read from validation predicates, and other predicates are reported")
   func bounds() throws {
     let (number, none) = try Self.attribute("n", 100) { builder in
       let own = builder.object("NSSelfExpression", "NSExpression", fields: ["NSExpressionType": 1])
@@ -151,7 +148,7 @@ struct CompiledModelTests {
     #expect(warnings.count == 1 && warnings[0].text.contains("SELF BEGINSWITH \"x\""))
   }
 
-  @Test("bounds that are none are kept beside, since they count in the hash", arguments: [-1, 1 << 40])
+  @Test("bounds without an effect are kept, since they are part of the hash", arguments: [-1, 1 << 40])
   func unbounded(_ count: Int) throws {
     let builder = ArchiveBuilder()
     let link = builder.relationship("r", to: "E", inverse: nil, ["NSMaxCount": .integer(Int128(count))])
@@ -165,13 +162,13 @@ struct CompiledModelTests {
     #expect(try ManagedObjectModel(again).versionHashes == ManagedObjectModel(file.description).versionHashes)
     var other = file.description
     other.entities[0].properties = [
-      .relationship(RelationshipDescription(name: "r", destinationEntityName: "E", maximumCount: 0))
+      .toMany("r", "E")
     ]
     // 2^40 has no low bits: cut to 32 it is 0.
     #expect((try ManagedObjectModel(other).versionHashes == ManagedObjectModel(again).versionHashes) == (count > 0))
   }
 
-  @Test("a derived attribute's expression, a fetch request's predicate and an index's are texts")
+  @Test("a derived attribute's expression, a fetch request's predicate and an index's are converted to text")
   func expressions() throws {
     let builder = ArchiveBuilder()
     func path(_ text: String) -> PropertyListValue {
@@ -235,7 +232,7 @@ struct CompiledModelTests {
   }
 
   @Test(
-    "what contradicts itself is an error that names it",
+    "a contradiction is an error that names it",
     arguments: [
       "circle", "two lists", "name", "type", "rule", "class", "no destination", "parent", "root",
     ])
@@ -284,7 +281,7 @@ struct CompiledModelTests {
     #expect(error.location.entity != nil || error.location.property != nil, "\(error)")
   }
 
-  @Test("the current version of a .momd is read, another one when it is asked for, and without either they are listed")
+  @Test("the current version of a .momd is read, or another one on request; without either, an error lists them")
   func versions() throws {
     func mom(_ name: String) throws -> [UInt8] {
       let builder = ArchiveBuilder()
@@ -312,7 +309,7 @@ struct CompiledModelTests {
     }
   }
 
-  @Test("versions are written as a .xcdatamodeld that reads back")
+  @Test("versions are written as a .xcdatamodeld that is read back")
   func writtenVersions() throws {
     let one = ModelDescription(entities: [EntityDescription(name: "One")])
     let two = ModelDescription(entities: [EntityDescription(name: "Two")])
@@ -341,7 +338,7 @@ struct CompiledModelTests {
     }
   }
 
-  @Test("what a model file has no text for is left out, named, and counts in no hash")
+  @Test("what a model file cannot represent is omitted, reported, and not part of any hash")
   func leftOut() throws {
     var attribute = AttributeDescription(name: "b", type: .binaryData, defaultValue: .data(Data([1])))
     attribute.userInfo = [UserInfoEntry(key: "k", value: "v")]
@@ -356,7 +353,7 @@ struct CompiledModelTests {
   }
 }
 
-@Suite("Compiled and old models of other people", .enabled(if: ModelFileSupport.hasCorpus, "needs ../shared/corpus"))
+@Suite("Third-party compiled and old models", .enabled(if: ModelFileSupport.hasCorpus, "needs ../shared/corpus"))
 struct CompiledModelCorpusTests {
   static let models =
     ModelFileSupport.corpusFiles("mom") { $0.hasSuffix(".mom") }
@@ -398,7 +395,7 @@ struct CompiledModelCorpusTests {
     #expect(compared > 0)
   }
 
-  @Test("optimised models, mapping models and lists of versions say what to take instead")
+  @Test("optimised models, mapping models and lists of versions are refused with what to use instead")
   func others() throws {
     for path in ModelFileSupport.corpusFiles("mom", where: { !$0.hasSuffix(".mom") })
       + ModelFileSupport.corpusFiles("oldmodels", where: { $0.hasSuffix("layout") })
@@ -411,7 +408,7 @@ struct CompiledModelCorpusTests {
   }
 
   @Test(
-    "a compiled mapping model is shown, with the hashes of its entities",
+    "a compiled mapping model is printed, with the hashes of its entities",
     arguments: ModelFileSupport.corpusFiles("mom") { $0.hasSuffix(".cdm") })
   func mapping(_ path: String) throws {
     let mapping = try #require(try MappingModel.read(at: path))

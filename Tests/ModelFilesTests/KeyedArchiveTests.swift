@@ -14,7 +14,7 @@ struct KeyedArchiveTests {
     return try binary.root
   }
 
-  @Test("values are read by key, whether they stand in the object or are referred to")
+  @Test("values are read by key, whether they are inline or referenced")
   func values() throws {
     let builder = ArchiveBuilder()
     let date = builder.object("NSDate", fields: ["NS.time": 12.5])
@@ -60,7 +60,7 @@ struct KeyedArchiveTests {
     #expect(try Self.root(builder, number).decimalValue?.description == text)
   }
 
-  @Test("a dictionary with known keys leaves out what its token stands for")
+  @Test("a dictionary with known keys omits the values for which it has a token")
   func knownKeys() throws {
     let builder = ArchiveBuilder()
     let token = builder.text("__empty_slot_token__")
@@ -74,7 +74,7 @@ struct KeyedArchiveTests {
     #expect(entries.map(\.key) == ["b"] && entries.first?.value.integerValue == 9)
   }
 
-  @Test("objects may refer to each other in a circle: each is looked at when it is asked for")
+  @Test("references between objects may form a cycle: each object is read on request")
   func circle() throws {
     let builder = ArchiveBuilder()
     let one = builder.reserve()
@@ -92,8 +92,8 @@ struct KeyedArchiveTests {
     let root = try Self.root(builder, builder.object("Outer", fields: ["inner": inner]))
     let value = try #require(try root["inner"])
     for (body, path, words) in [
-      ({ _ = try value.integer("number") }, "root.inner.number", "a whole number is expected"),
-      ({ _ = try value["far"] }, "root.inner", "a reference to object 99 of"),
+      ({ _ = try value.integer("number") }, "root.inner.number", "an integer is expected"),
+      ({ _ = try value["far"] }, "root.inner", "a reference to object 99, but"),
       ({ _ = try value.list("list") }, "root.inner.list", "an array or a set is expected"),
       ({ _ = try value.requiredString("name") }, "root.inner", "(Inner): the key 'name' is missing"),
       ({ _ = try value.expect(class: "Else") }, "root.inner", "class Else is expected"),
@@ -107,7 +107,7 @@ struct KeyedArchiveTests {
     }
   }
 
-  @Test("what is no keyed archive is not read as one")
+  @Test("a file that is not a keyed archive is refused")
   func others() throws {
     for list: PropertyListValue in [["a": 1], .array([]), ["$archiver": "X", "$objects": .array([])]] {
       #expect(
@@ -125,7 +125,7 @@ struct KeyedArchiveTests {
     #expect(try ModelFileSupport.error { _ = try KeyedArchive(try builder.binary()).root }.code == .malformed)
   }
 
-  @Test("lists that share lists are refused when they unfold to more than the file can hold")
+  @Test("nested shared lists are refused if they expand to more than the file can contain")
   func sharing() throws {
     let builder = ArchiveBuilder()
     var list = builder.array((0..<50).map { _ in ArchiveBuilder.null })
@@ -137,7 +137,7 @@ struct KeyedArchiveTests {
     #expect(try ModelFileSupport.error { _ = try walk(root) }.code == .limitExceeded)
   }
 
-  @Test("bytes are decompressed as far as is allowed")
+  @Test("bytes are decompressed up to the limit")
   func inflating() throws {
     // "hello hello hello hello\n" and a million zeros, by another program.
     let text: [UInt8] = [0xCB, 0x48, 0xCD, 0xC9, 0xC9, 0x57, 0xC8, 0x40, 0x27, 0xB9, 0x00]

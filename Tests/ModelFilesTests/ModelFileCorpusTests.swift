@@ -3,7 +3,7 @@ import Foundation
 import ModelFiles
 import Testing
 
-@Suite("Model files of other people", .enabled(if: ModelFileSupport.hasCorpus, "needs ../shared/corpus"))
+@Suite("Third-party model files", .enabled(if: ModelFileSupport.hasCorpus, "needs ../shared/corpus"))
 struct ModelFileCorpusTests {
   static let contents = ModelFileSupport.corpusFiles("models") { $0.hasSuffix("contents") }
 
@@ -33,7 +33,7 @@ struct ModelFileCorpusTests {
         let file = try ModelFile.read(at: path)
         #expect(!file.description.entities.isEmpty, "\(path)")
         // Bounds that do not fit their type are all that is odd; what nobody knows does not occur.
-        for warning in file.warnings { #expect(warning.text.contains("is no value of type"), "\(path): \(warning)") }
+        for warning in file.warnings { #expect(warning.text.contains("is not a value of type"), "\(path): \(warning)") }
         let errors = file.description.problems().filter { $0.severity == .error }
         #expect(errors == [], "\(path)")
         let model = try ManagedObjectModel(file.description)
@@ -46,7 +46,7 @@ struct ModelFileCorpusTests {
     #expect(oneWay == 3)
   }
 
-  @Test("a model that is written and read again is the same, and its bytes do not change any more")
+  @Test("a model that is written and read again is the same, and further writing does not change its bytes")
   func writtenModelsReadBackEqual() throws {
     var equalBytes = 0
     for path in Self.contents {
@@ -73,7 +73,7 @@ struct ModelFileCorpusTests {
       .replacing(#/"><\/(attribute|entity|relationship)>/#, with: "\"/>").replacing(#/\.0"/#, with: "\"")
   }
 
-  @Test("a model does not differ from itself, in anything")
+  @Test("a model has no differences from itself")
   func differences() throws {
     for path in Self.contents {
       let description = try ModelFile.read(at: path).description

@@ -3,7 +3,7 @@ import Foundation
 import ModelFiles
 import Testing
 
-@Suite("What model files can hold") struct ModelFileHoldingTests {
+@Suite("What model files can store") struct ModelFileHoldingTests {
   private func text(_ model: ModelDescription) throws -> String {
     String(decoding: try ModelFile.contents(of: model), as: UTF8.self)
   }
@@ -22,13 +22,9 @@ import Testing
           name: "B", managedObjectClassName: ".B",
           properties: [
             .attribute(
-              AttributeDescription(
-                name: "n", type: .string, isOptional: false, defaultValue: .string("<\"\n>"), minimumLength: 1,
-                renamingIdentifier: "m", userInfo: [UserInfoEntry(key: "k", value: "v")])),
-            .relationship(
-              RelationshipDescription(
-                name: "r", destinationEntityName: "A", minimumCount: 1, maximumCount: 3, isOrdered: true,
-                deleteRule: .cascade)),
+              "n", .string, isOptional: false, defaultValue: .string("<\"\n>"), minimumLength: 1,
+              renamingIdentifier: "m", userInfo: [UserInfoEntry(key: "k", value: "v")]),
+            .toMany("r", "A", minimumCount: 1, maximumCount: 3, isOrdered: true, deleteRule: .cascade),
           ]),
       ])
     #expect(
@@ -58,14 +54,14 @@ import Testing
     (.uuid, .uuid(UUID())), (.date, .date(Date(timeIntervalSinceReferenceDate: 0.1))),
   ]
 
-  @Test("a default comes back to the bit", arguments: defaults.indices)
+  @Test("a default is preserved to the bit", arguments: defaults.indices)
   func values(_ index: Int) throws {
     let (type, value) = Self.defaults[index]
     let model = attribute(AttributeDescription(name: "a", type: type, defaultValue: value))
     #expect(try ModelFileSupport.read(text(model)).description.propertyList == model.propertyList)
   }
 
-  @Test("what no model file can hold is refused, never dropped")
+  @Test("what a model file cannot store is refused, never omitted")
   func refuses() throws {
     let models = [
       attribute(AttributeDescription(name: "a", type: .binaryData, defaultValue: .data(Data([1])))),
@@ -89,7 +85,7 @@ import Testing
     }
   }
 
-  @Test("what is set wins over what was kept from a file")
+  @Test("a property that is set overrides what was kept from a file")
   func fieldsWin() throws {
     let model = attribute(
       AttributeDescription(

@@ -8,7 +8,7 @@ struct ModelFileReadingTests {
   // MARK: Values
 
   @Test(
-    "a default is read by the attribute's type, old spellings too",
+    "a default is read by the attribute's type, also in old spellings",
     arguments: [
       ("Boolean", "YES", StoredValue.boolean(true)), ("Boolean", "NO", .boolean(false)),
       ("Boolean", "0", .boolean(false)),
@@ -32,7 +32,7 @@ struct ModelFileReadingTests {
   }
 
   @Test(
-    "a default that is no value of the type is kept as it is, with a warning that has its line",
+    "a default that is not a value of the type is kept unchanged, with a warning that has its line",
     arguments: [
       ("UUID", "empy"), ("Integer 16", "70000"), ("Integer 32", "1.5"), ("Integer 64", "99999999999999999999"),
       ("Boolean", "maybe"), ("Double", "much"), ("Decimal", "1,5"), ("Date", "NO"), ("Binary", "0"),
@@ -46,7 +46,7 @@ struct ModelFileReadingTests {
     #expect(read.warnings.first?.description.contains(text) == true)
   }
 
-  @Test("a date's number holds, and the text that was typed beside it stays")
+  @Test("the number of a date is used, and the text beside it is kept")
   func dates() throws {
     let read = try ModelFileSupport.attribute(
       """
@@ -78,7 +78,7 @@ struct ModelFileReadingTests {
     #expect(attribute.type == .undefined && attribute.isTransient && !attribute.isOptional)
   }
 
-  @Test("everything that Xcode can say of an attribute finds its place")
+  @Test("everything that Xcode can write about an attribute is read")
   func attribute() throws {
     let read = try ModelFileSupport.attribute(
       """
@@ -101,7 +101,7 @@ struct ModelFileReadingTests {
   // MARK: Relationships
 
   @Test(
-    "toMany and maxCount make the counts",
+    "toMany and maxCount determine the counts",
     arguments: [
       ("", 0, 1), ("maxCount=\"1\"", 0, 1), ("minCount=\"1\" maxCount=\"1\"", 1, 1), ("toMany=\"YES\"", 0, 0),
       ("toMany=\"YES\" maxCount=\"-1\"", 0, 0), ("toMany=\"YES\" maxCount=\"0\"", 0, 0),
@@ -113,7 +113,7 @@ struct ModelFileReadingTests {
     #expect(read.warnings == [])
   }
 
-  @Test("every delete rule is read, and the misspelt attribute too", arguments: DeleteRule.allCases)
+  @Test("every delete rule is read, also from the misspelt attribute", arguments: DeleteRule.allCases)
   func deleteRules(_ rule: DeleteRule) throws {
     for name in ["deletionRule", "deleteRule"] {
       let read = try ModelFileSupport.relationship(
@@ -125,7 +125,7 @@ struct ModelFileReadingTests {
 
   // MARK: Entities and the rest
 
-  @Test("sub-entities go below their parents, wherever these stand in the file")
+  @Test("sub-entities are nested below their parents, in any order in the file")
   func inheritance() throws {
     let file = try ModelFileSupport.read(
       elements: """
@@ -189,7 +189,7 @@ struct ModelFileReadingTests {
   // MARK: What is not known
 
   @Test(
-    "what is not known is kept, named with its line, and written back",
+    "unknown content is kept, reported with its line, and written back",
     arguments: [
       "<entity name=\"A\" colour=\"red\"/>", "<entity name=\"A\"><plan><step n=\"1\"/>a\n b</plan></entity>",
       "<entity name=\"A\"><attribute name=\"x\" colour=\"red\"/></entity>",
@@ -220,7 +220,7 @@ struct ModelFileReadingTests {
     #expect(again.warnings.count == 1)
   }
 
-  @Test("a constraint of which a part is not understood is kept whole: half of it would be another constraint")
+  @Test("a partly unknown constraint is kept completely, because part of it would be a different constraint")
   func halfConstraints() throws {
     let entity = try #require(
       try ModelFileSupport.read(
@@ -238,7 +238,7 @@ struct ModelFileReadingTests {
     #expect(text.contains("value=\"b\"") && text.contains("new=\"1\""))
   }
 
-  @Test("the inverse's entity is kept only where it is not the destination")
+  @Test("the inverse's entity is kept only if it differs from the destination")
   func inverseEntity() throws {
     func relationship(_ entity: String) throws -> (relationship: RelationshipDescription, warnings: [ModelFileWarning])
     {
@@ -250,14 +250,14 @@ struct ModelFileReadingTests {
     #expect(odd.relationship.extras == [.attribute(name: "inverseEntity", value: "F")] && odd.warnings.count == 1)
   }
 
-  @Test("a date without a time zone is nobody's: it is kept as it is")
+  @Test("a date without a time zone is ambiguous: it is kept unchanged")
   func localDates() throws {
     let read = try ModelFileSupport.attribute(
       "<attribute name=\"x\" attributeType=\"Date\" minValueString=\"2010-01-01 01:00:00\"/>")
     #expect(read.attribute.minimum == nil && read.attribute.extras.count == 1 && read.warnings.count == 1)
   }
 
-  @Test("what Xcode writes and no store needs is kept without a word")
+  @Test("content that Xcode writes and stores do not need is kept without a warning")
   func knownExtras() throws {
     let file = try ModelFileSupport.read(
       """

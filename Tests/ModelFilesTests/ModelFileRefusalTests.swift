@@ -3,7 +3,7 @@ import Foundation
 import ModelFiles
 import Testing
 
-@Suite("What is no model file, or not one that is read")
+@Suite("Files that are not models, or not supported")
 struct ModelFileRefusalTests {
   private static func refusal(ofBytes bytes: [UInt8], named name: String) throws -> PersistentStoreError {
     try ModelFileSupport.withFolder { folder in
@@ -13,7 +13,7 @@ struct ModelFileRefusalTests {
   }
 
   @Test(
-    "a file of the family that is not read is recognised by its bytes, and the way on is said",
+    "an unsupported file of the family is recognised by its bytes, and the error says what to do",
     arguments: [
       ("momv2$and more", "optimised compiled model (.omo)"),
       ("bplist00 NSMappingModel", "compiled mapping model (.cdm)"),
@@ -27,7 +27,7 @@ struct ModelFileRefusalTests {
   }
 
   @Test(
-    "a file of another kind is no model",
+    "a file of another kind is not a model",
     arguments: [
       "bplist00 something else", "plain text", "<database/>", "<plist version=\"1.0\"><dict/></plist>", "\u{0}\u{1}",
     ])
@@ -35,7 +35,7 @@ struct ModelFileRefusalTests {
     #expect(try Self.refusal(ofBytes: Array(text.utf8), named: "thing").code == .unrecognizedFormat)
   }
 
-  @Test("an empty file and a missing one are told apart")
+  @Test("an empty file and a missing one have different errors")
   func emptyAndMissing() throws {
     #expect(try Self.refusal(ofBytes: [], named: "contents").code == .malformed)
     let error = try ModelFileSupport.error { _ = try ModelFile.read(at: "/nonexistent/X.xcdatamodeld") }
@@ -51,7 +51,7 @@ struct ModelFileRefusalTests {
     #expect(error.location.column != nil)
   }
 
-  @Test("text between elements is malformed: such files are left over from a merge")
+  @Test("text between elements is malformed: it is left over from a merge")
   func strayText() throws {
     let error = try ModelFileSupport.error {
       _ = try ModelFileSupport.read(elements: "<entity name=\"A\"/>\n=======\n<entity name=\"B\"/>")
@@ -59,7 +59,7 @@ struct ModelFileRefusalTests {
     #expect(error.code == .malformed && error.message.contains("merge"))
   }
 
-  @Test("a store, and the list of a compiled model's versions, are told from models")
+  @Test("a store, and the list of a compiled model's versions, are distinguished from models")
   func relatives() throws {
     for (text, words) in [
       ("<?xml version=\"1.0\"?><database></database>", "store in Core Data's XML format"),
@@ -70,7 +70,7 @@ struct ModelFileRefusalTests {
     }
   }
 
-  @Test("folders of compiled, old and mapping models are recognised by what is in them")
+  @Test("directories of compiled, old and mapping models are recognised by their content")
   func folders() throws {
     for (member, words) in [
       ("X.momd/X.omo", "optimised compiled model"),
@@ -91,11 +91,11 @@ struct ModelFileRefusalTests {
   }
 
   @Test(
-    "what cannot stand in a model is an error that names it and its line",
+    "invalid content of a model is an error with its name and line",
     arguments: [
       ("<entity name=\"A\" parentEntity=\"Gone\"/>", "'Gone'", "A"),
       ("<entity name=\"A\" parentEntity=\"B\"/><entity name=\"B\" parentEntity=\"A\"/>", "A, B", "A"),
-      ("<entity name=\"A\" parentEntity=\"A\"/>", "circle", "A"),
+      ("<entity name=\"A\" parentEntity=\"A\"/>", "cycle", "A"),
       ("<entity/>", "has no name", nil),
       ("<entity name=\"A\"><attribute/></entity>", "has no name", "A"),
       ("<entity name=\"A\"><attribute name=\"x\" attributeType=\"Integer 128\"/></entity>", "'Integer 128'", "A"),
@@ -118,7 +118,7 @@ struct ModelFileRefusalTests {
     #expect(error.location.entity == entity)
   }
 
-  @Test("parents above each other are bounded, however many a file has")
+  @Test("the number of inheritance levels is limited")
   func deepParents() throws {
     func chain(_ count: Int) -> String {
       // Children before their parents, too.

@@ -26,7 +26,7 @@ struct ModelFileVersionTests {
     }
   }
 
-  @Test("the version that is marked is read, from XML and from a binary property list")
+  @Test("the current version is read, marked in XML or in a binary property list")
   func marked() throws {
     let list: [String: String] = ["_XCCurrentVersionName": "B.xcdatamodel"]
     let binary = try PropertyListSerialization.data(fromPropertyList: list, format: .binary, options: 0)
@@ -41,7 +41,7 @@ struct ModelFileVersionTests {
     }
   }
 
-  @Test("a version can be asked for, with or without its extension", arguments: ["A 1", "A 1.xcdatamodel"])
+  @Test("a version can be specified with or without its extension", arguments: ["A 1", "A 1.xcdatamodel"])
   func asked(_ name: String) throws {
     try Self.withVersions(Self.marked("B.xcdatamodel")) { path in
       let file = try ModelFile.read(at: path, version: name)
@@ -49,7 +49,7 @@ struct ModelFileVersionTests {
     }
   }
 
-  @Test("where none is marked the first is read, and a warning lists all", arguments: [false, true])
+  @Test("if no version is marked the first is read, and a warning lists all", arguments: [false, true])
   func unmarked(_ hasEmptyDictionary: Bool) throws {
     let current = hasEmptyDictionary ? Array("\(Self.head)<dict/></plist>".utf8) : nil
     try Self.withVersions(current) { path in
@@ -64,7 +64,7 @@ struct ModelFileVersionTests {
     }
   }
 
-  @Test("of `M` and `M 2` the first is `M`, whatever their folders' names")
+  @Test("of `M` and `M 2` the first is `M`, regardless of directory names")
   func order() throws {
     try Self.withVersions(nil, ["M 2", "M"]) { path in
       let file = try ModelFile.read(at: path)
@@ -72,7 +72,7 @@ struct ModelFileVersionTests {
     }
   }
 
-  @Test("a version that is not there is an error that lists those that are")
+  @Test("a version that does not exist is an error that lists the existing ones")
   func missing() throws {
     try Self.withVersions(Self.marked("C.xcdatamodel")) { path in
       for error in [
@@ -85,7 +85,7 @@ struct ModelFileVersionTests {
     }
   }
 
-  @Test("a mark that cannot be read is an error that names its file")
+  @Test("an invalid mark is an error that names its file")
   func damagedMark() throws {
     try Self.withVersions(Array("\(Self.head)<dict>".utf8)) { path in
       let error = try ModelFileSupport.error { _ = try ModelFile.read(at: path) }
@@ -94,7 +94,7 @@ struct ModelFileVersionTests {
     }
   }
 
-  @Test("one version's folder can be read by itself")
+  @Test("one version's directory can be read separately")
   func folder() throws {
     try Self.withVersions(nil) { path in
       let file = try ModelFile.read(at: path + "/B.xcdatamodel")
@@ -104,7 +104,7 @@ struct ModelFileVersionTests {
   }
 
   @Test(
-    "the marks of other people name a version, or none",
+    "the marks in third-party models name a version, or none",
     .enabled(if: ModelFileSupport.hasCorpus, "needs ../shared/corpus"))
   func corpus() throws {
     let marks = ModelFileSupport.corpusFiles("models") { $0.hasSuffix(".xccurrentversion") }

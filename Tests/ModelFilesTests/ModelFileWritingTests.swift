@@ -12,17 +12,12 @@ struct ModelFileWritingTests {
         name: "Zoo", isAbstract: true, managedObjectClassName: ".Zoo",
         properties: [
           .attribute(
-            AttributeDescription(
-              name: "n\u{E9}e \"<&>\"", type: .string, defaultValue: .string("a\tb\nc\r"), minimumLength: 1,
-              maximumLength: 2)),
-          .attribute(
-            AttributeDescription(
-              name: "when", type: .date, defaultValue: .date(Date(timeIntervalSinceReferenceDate: 0.1)))),
-          .attribute(AttributeDescription(name: "home", type: .composite("Place"))),
-          .relationship(
-            RelationshipDescription(
-              name: "animals", destinationEntityName: "Animal", inverseName: "zoo", minimumCount: 1, maximumCount: 9,
-              isOrdered: true, deleteRule: .cascade)),
+            "n\u{E9}e \"<&>\"", .string, defaultValue: .string("a\tb\nc\r"), minimumLength: 1, maximumLength: 2),
+          .attribute("when", .date, defaultValue: .date(Date(timeIntervalSinceReferenceDate: 0.1))),
+          .attribute("home", .composite("Place")),
+          .toMany(
+            "animals", "Animal", inverse: "zoo", minimumCount: 1, maximumCount: 9, isOrdered: true, deleteRule: .cascade
+          ),
         ],
         subentities: [EntityDescription(name: "Wild"), EntityDescription(name: "Aqua")],
         uniquenessConstraints: [["when"]],
@@ -30,7 +25,7 @@ struct ModelFileWritingTests {
       EntityDescription(
         name: "Animal",
         properties: [
-          .relationship(RelationshipDescription(name: "zoo", destinationEntityName: "Zoo", inverseName: "animals"))
+          .toOne("zoo", "Zoo", inverse: "animals")
         ]),
     ],
     composites: [
@@ -42,7 +37,7 @@ struct ModelFileWritingTests {
       FetchRequestDescription(name: "f", entityName: "Zoo", predicateString: "a < 1 && b == \"c\"")
     ])
 
-  @Test("a model made in code is written as a folder, and reads back as it was")
+  @Test("a model created in code is written as a directory, and is the same when read")
   func roundTrip() throws {
     try ModelFileSupport.withFolder { folder in
       let path = folder + "/Zoo 1.xcdatamodel"
@@ -56,7 +51,7 @@ struct ModelFileWritingTests {
     }
   }
 
-  @Test("equal models give equal bytes, and a folder that is there is replaced on request only")
+  @Test("equal models give equal bytes, and an existing directory is replaced only on request")
   func overwriting() throws {
     #expect(try ModelFile.contents(of: Self.model) == ModelFile.contents(of: Self.model))
     try ModelFileSupport.withFolder { folder in
@@ -73,7 +68,7 @@ struct ModelFileWritingTests {
     }
   }
 
-  @Test("entities stand by name, without changing the order of siblings")
+  @Test("entities are sorted by name, without changing the order of siblings")
   func entityOrder() throws {
     let text = String(decoding: try ModelFile.contents(of: Self.model), as: UTF8.self)
     let names = text.split(separator: "<entity name=\"").dropFirst().map { $0.prefix { $0 != "\"" } }

@@ -14,7 +14,7 @@ struct ModelFinderTests {
   private static func hashes(_ entity: String, _ type: AttributeType = .string) throws -> VersionHashes {
     try ManagedObjectModel(
       ModelDescription(entities: [
-        EntityDescription(name: entity, properties: [.attribute(AttributeDescription(name: "a", type: type))])
+        EntityDescription(name: entity, properties: [.attribute("a", type)])
       ])
     ).versionHashes
   }
@@ -34,7 +34,7 @@ struct ModelFinderTests {
     }
   }
 
-  @Test("models are known by their content; those of equal hashes are one, with all their paths")
+  @Test("models are recognised by content; those with equal hashes are one, with all their paths")
   func found() throws {
     try Self.withTree { folder in
       let finder = try ModelFinder(searching: folder)
@@ -46,7 +46,7 @@ struct ModelFinderTests {
     }
   }
 
-  @Test("near misses are the models with an entity of the store, the nearest first, with what differs")
+  @Test("the nearest models are those with an entity of the store, the nearest first, with the differences")
   func nearMisses() throws {
     try Self.withTree { folder in
       try ModelFileSupport.put(Self.contents("Other"), at: folder + "/other.xml")
@@ -58,7 +58,7 @@ struct ModelFinderTests {
     }
   }
 
-  @Test("a file that is not a model is asked for the model that it carries")
+  @Test("a file that is not a model is searched for the model that it carries")
   func carried() throws {
     try Self.withTree { folder in
       var asked: [String] = []
@@ -71,7 +71,7 @@ struct ModelFinderTests {
     }
   }
 
-  @Test("symbolic links are not followed, and a path with nothing at it is an error")
+  @Test("symbolic links are not followed, and a path that does not exist is an error")
   func links() throws {
     try Self.withTree { folder in
       let links = folder + "/Links"

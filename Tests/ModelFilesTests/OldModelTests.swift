@@ -76,7 +76,7 @@ struct OldModelTests {
     #expect(count.type == .integer32 && count.defaultValue == .integer(7))
   }
 
-  @Test("the least count of a relationship is the one that is stored, also where it is optional: it counts in the hash")
+  @Test("the minimum count of a relationship is read as stored, also if it is optional: it is part of the hash")
   func relationships() throws {
     let builder = ArchiveBuilder()
     let owner = builder.reserve()
@@ -109,7 +109,7 @@ struct OldModelTests {
   }
 
   @Test(
-    "what contradicts itself is an error that names the object or the entity",
+    "a contradiction is an error that names the object or the entity",
     arguments: ["type", "twice", "class", "package", "circle"])
   func damaged(_ damage: String) throws {
     let builder = ArchiveBuilder()

@@ -4,13 +4,13 @@ import BuiltInStoreFormats
 import Foundation
 import Testing
 
-@Suite("Many stores that appear as one") struct AggregateStoreTests {
+@Suite("Several stores that appear as one") struct AggregateStoreTests {
   static func entity(_ name: String, to other: String, _ key: String, inverse: String, many: Bool) -> EntityDescription
   {
     EntityDescription(
       name: name,
       properties: [
-        .attribute(AttributeDescription(name: "name", type: .string)),
+        .attribute("name", .string),
         .relationship(
           RelationshipDescription(
             name: key, destinationEntityName: other, inverseName: inverse, maximumCount: many ? 0 : 1)),
@@ -40,7 +40,7 @@ import Testing
     try context.fetch(FetchRequest<ManagedObject>(entityName: entity)).compactMap { $0["name"] as? String }
   }
 
-  @Test("employees and departments go to one file, customers and companies to another, and come back from there")
+  @Test("employees and departments are written to one file, customers and companies to another, and fetched from there")
   func twoFiles() throws {
     let folder = try TestFolder()
     let model = try ManagedObjectModel(Self.description)
@@ -71,7 +71,7 @@ import Testing
     }
   }
 
-  @Test("a fetch gives the objects of all stores, and one graph is made of them")
+  @Test("a fetch returns the objects of all stores, as one graph")
   func union() throws {
     let folder = try TestFolder()
     let model = try ManagedObjectModel(Self.description)
@@ -91,13 +91,13 @@ import Testing
     #expect(try other.count(for: FetchRequest<ManagedObject>(entityName: "Employee")) == 2)
   }
 
-  @Test("a coordinator has one model: a store of another is refused, and what differs is named")
+  @Test("a coordinator has one model: a store of another is refused, with the differences")
   func oneModel() throws {
     let stack = try Stack("BinaryPropertyList", model: try ManagedObjectModel(Self.description))
     _ = try stack.insert("Employee", ["name": "Ada"])
     try stack.context.save()
     var changed = Self.description
-    changed.entities[1].properties[0] = .attribute(AttributeDescription(name: "name", type: .integer16))
+    changed.entities[1].properties[0] = .attribute("name", .integer16)
     let coordinator = PersistentStoreCoordinator(
       managedObjectModel: try ManagedObjectModel(changed), registry: .builtIn)
     do throws(PersistentStoreError) {
@@ -110,7 +110,7 @@ import Testing
     #expect(coordinator.persistentStores.isEmpty)
   }
 
-  @Test("an object that two contexts edit is one in each, and each is edited by itself")
+  @Test("an object that two contexts edit is a separate instance in each")
   func twoContexts() throws {
     let stack = try Stack("XML", model: try ManagedObjectModel(Self.description))
     let here = try stack.insert("Employee", ["name": "Ada"])
@@ -126,7 +126,7 @@ import Testing
     #expect(here.objectID == there.objectID)
   }
 
-  @Test("the same code works on a store of any type", arguments: Stack.types)
+  @Test("the same code works with a store of any type", arguments: Stack.types)
   func anyType(_ type: String) throws {
     let stack = try Stack(type, model: try ManagedObjectModel(Self.description))
     let sales = try stack.insert("Department", ["name": "Sales"])

@@ -20,7 +20,7 @@ import Testing
     #expect(!child.hasChanges)
   }
 
-  @Test("a child saves into its parent; only when that saves is it in the file", arguments: Stack.types)
+  @Test("a child saves into its parent; the file changes only when the parent saves", arguments: Stack.types)
   func savesIntoParent(_ type: String) throws {
     let stack = try Stack(type)
     let ada = try stack.insert("Person", ["name": "Ada"])
@@ -48,7 +48,7 @@ import Testing
     #expect((stored["department"] as? ManagedObject)?["name"] as? String == "Sales")
   }
 
-  @Test("deletions go to the parent, with what they propagate to")
+  @Test("deletions are passed to the parent, with what they propagate to")
   func deletions() throws {
     let stack = try Stack()
     let sales = try stack.insert("Department", ["name": "Sales"])
@@ -69,7 +69,7 @@ import Testing
     #expect(try stack.reread("Room").isEmpty)
   }
 
-  @Test("the order of an ordered relationship goes to the parent")
+  @Test("the order of an ordered relationship is passed to the parent")
   func ordered() throws {
     let stack = try Stack()
     let ada = try stack.insert("Person", ["name": "Ada"])
@@ -88,7 +88,7 @@ import Testing
     #expect(try names(stored, "tasks", "title") == ["c", "b", "a"])
   }
 
-  @Test("a temporary ID that a child gave is understood after the saves")
+  @Test("a temporary ID from a child remains valid after the saves")
   func temporaryID() throws {
     let stack = try Stack()
     let child = ManagedObjectContext(parent: stack.context)
@@ -106,7 +106,7 @@ import Testing
     #expect(new.objectID == above.objectID)
   }
 
-  @Test("a rollback in a child undoes its own changes alone")
+  @Test("a rollback in a child undoes only its own changes")
   func rollback() throws {
     let stack = try Stack()
     let ada = try stack.insert("Person", ["name": "Ada", "age": 1])
@@ -123,7 +123,7 @@ import Testing
     #expect(stack.context.updatedObjects == [ada])
   }
 
-  @Test("a refresh in a child fetches what the parent has now", arguments: [true, false])
+  @Test("a refresh in a child fetches the parent's current values", arguments: [true, false])
   func refresh(_ merges: Bool) throws {
     let stack = try Stack()
     let ada = try stack.insert("Person", ["name": "Ada", "age": 1])
@@ -139,7 +139,7 @@ import Testing
     #expect(child.hasChanges == merges)
   }
 
-  @Test("a grandchild's changes go up one context with each save", arguments: Stack.types)
+  @Test("a grandchild's changes move up one context with each save", arguments: Stack.types)
   func grandchild(_ type: String) throws {
     let stack = try Stack(type)
     let child = ManagedObjectContext(parent: stack.context)
@@ -156,7 +156,7 @@ import Testing
     #expect(!new.objectID.isTemporaryID)
   }
 
-  @Test("an object that is gone from the parent refuses the child's save, and nothing is handed over")
+  @Test("an object that was removed from the parent makes the child's save fail, and nothing is passed on")
   func goneFromParent() throws {
     let stack = try Stack()
     let ada = try stack.insert("Person", ["name": "Ada"])

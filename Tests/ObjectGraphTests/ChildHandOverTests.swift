@@ -4,7 +4,7 @@ import BuiltInStoreFormats
 import Foundation
 import Testing
 
-@Suite("What child contexts hand over") struct ChildHandOverTests {
+@Suite("What child contexts pass to their parents") struct ChildHandOverTests {
   /// Begins with a badge of its own.
   final class Badged: ManagedObject {
     override func awakeFromInsert() {
@@ -13,7 +13,7 @@ import Testing
     }
   }
 
-  @Test("what an object does at its insertion in a child is not done again in the parent", arguments: [1, 2])
+  @Test("an object's awakeFromInsert in a child is not called again in the parent", arguments: [1, 2])
   func awakenedOnce(_ depth: Int) throws {
     let stack = try Stack("XML", classes: ["Employee": Badged.self])
     var contexts = [stack.context]
@@ -25,7 +25,9 @@ import Testing
     #expect(!ada.objectID.isTemporaryID)
   }
 
-  @Test("a child's save that leads to what the parent is deleting fails, and both contexts are as before")
+  @Test(
+    "a child's save with a relationship to an object that the parent is deleting fails, and both contexts are as before"
+  )
   func lostDestination() throws {
     let stack = try Stack("XML")
     let sales = try stack.insert("Department", ["name": "Sales"])
@@ -70,7 +72,7 @@ import Testing
   }
 
   @Test(
-    "a child's save that leads to what the parent is deleting fails without an inverse too",
+    "a child's save with a relationship to an object that the parent is deleting also fails without an inverse",
     arguments: ["one", "many", "ordered"])
   func lostWithoutInverse(_ key: String) throws {
     let stack = try Stack(
@@ -79,12 +81,10 @@ import Testing
           EntityDescription(
             name: "Place",
             properties: [
-              .attribute(AttributeDescription(name: "name", type: .string)),
-              .relationship(RelationshipDescription(name: "one", destinationEntityName: "Place")),
-              .relationship(RelationshipDescription(name: "many", destinationEntityName: "Place", maximumCount: 0)),
-              .relationship(
-                RelationshipDescription(
-                  name: "ordered", destinationEntityName: "Place", maximumCount: 0, isOrdered: true)),
+              .attribute("name", .string),
+              .toOne("one", "Place"),
+              .toMany("many", "Place"),
+              .toMany("ordered", "Place", isOrdered: true),
             ])
         ])))
     let here = try stack.insert("Place", ["name": "here"])
@@ -110,7 +110,7 @@ import Testing
   }
 
   @Test(
-    "a full undo in a child leaves no changes, whatever was changed",
+    "undoing everything in a child leaves no changes",
     arguments: ["name", "department", "cousins", "tasks", "mood"])
   func undone(_ key: String) throws {
     let stack = try Stack("XML")

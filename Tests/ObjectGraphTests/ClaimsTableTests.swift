@@ -61,7 +61,7 @@ import Testing
     }
   }
 
-  @Test("every test that is named is in the file that is named", arguments: rows)
+  @Test("every test that is named is in the named file", arguments: rows)
   func exists(_ row: Row) throws {
     for (file, name) in row.references {
       let names = try #require(Self.tests[file], "there are no tests in \(file)")
@@ -69,7 +69,7 @@ import Testing
     }
   }
 
-  @Test("no row has another's number, and none was lost in reading")
+  @Test("all rows have different numbers, and none was lost in reading")
   func numbers() throws {
     let ids = Self.rows.map(\.id)
     #expect(ids.count > 170)

@@ -15,100 +15,71 @@ enum CompanyGraph {
         EntityDescription(
           name: "Department",
           properties: [
-            .attribute(AttributeDescription(name: "name", type: .string)),
-            .attribute(AttributeDescription(name: "budget", type: .decimal)),
-            .attribute(AttributeDescription(name: "floor", type: .integer16, defaultValue: .integer(1))),
-            .attribute(AttributeDescription(name: "note", type: .undefined, isTransient: true)),
-            .attribute(AttributeDescription(name: "address", type: .composite("Address"))),
-            .relationship(
-              RelationshipDescription(
-                name: "employees", destinationEntityName: "Person", inverseName: "department", maximumCount: 0)),
-            .relationship(
-              RelationshipDescription(
-                name: "rooms", destinationEntityName: "Room", inverseName: "department", maximumCount: 0,
-                deleteRule: .cascade)),
-            .relationship(
-              RelationshipDescription(
-                name: "contracts", destinationEntityName: "Contract", inverseName: "department", maximumCount: 0,
-                deleteRule: .deny)),
-            .relationship(
-              RelationshipDescription(
-                name: "visitors", destinationEntityName: "Visitor", inverseName: "host", maximumCount: 0,
-                deleteRule: .noAction)),
+            .attribute("name", .string),
+            .attribute("budget", .decimal),
+            .attribute("floor", .integer16, defaultValue: .integer(1)),
+            .attribute("note", .undefined, isTransient: true),
+            .attribute("address", .composite("Address")),
+            .toMany("employees", "Person", inverse: "department"),
+            .toMany("rooms", "Room", inverse: "department", deleteRule: .cascade),
+            .toMany("contracts", "Contract", inverse: "department", deleteRule: .deny),
+            .toMany("visitors", "Visitor", inverse: "host", deleteRule: .noAction),
           ]),
         EntityDescription(
           name: "Person",
           properties: [
-            .attribute(AttributeDescription(name: "name", type: .string)),
-            .attribute(AttributeDescription(name: "age", type: .integer32)),
-            .attribute(AttributeDescription(name: "mood", type: .undefined, isTransient: true)),
-            .attribute(AttributeDescription(name: "address", type: .composite("Address"))),
-            .relationship(
-              RelationshipDescription(name: "department", destinationEntityName: "Department", inverseName: "employees")
-            ),
-            .relationship(
-              RelationshipDescription(name: "spouse", destinationEntityName: "Person", inverseName: "spouse")),
-            .relationship(
-              RelationshipDescription(
-                name: "cousins", destinationEntityName: "Person", inverseName: "cousins", maximumCount: 0)),
-            .relationship(
-              RelationshipDescription(
-                name: "managers", destinationEntityName: "Person", inverseName: "reports", maximumCount: 0)),
-            .relationship(
-              RelationshipDescription(
-                name: "reports", destinationEntityName: "Person", inverseName: "managers", maximumCount: 0)),
-            .relationship(
-              RelationshipDescription(
-                name: "tasks", destinationEntityName: "Task", inverseName: "people", maximumCount: 0, isOrdered: true)),
-            .relationship(RelationshipDescription(name: "badge", destinationEntityName: "Badge", inverseName: "owner")),
+            .attribute("name", .string),
+            .attribute("age", .integer32),
+            .attribute("mood", .undefined, isTransient: true),
+            .attribute("address", .composite("Address")),
+            .toOne("department", "Department", inverse: "employees"),
+            .toOne("spouse", "Person", inverse: "spouse"),
+            .toMany("cousins", "Person", inverse: "cousins"),
+            .toMany("managers", "Person", inverse: "reports"),
+            .toMany("reports", "Person", inverse: "managers"),
+            .toMany("tasks", "Task", inverse: "people", isOrdered: true),
+            .toOne("badge", "Badge", inverse: "owner"),
           ],
           subentities: [
             EntityDescription(
               name: "Employee",
               properties: [
-                .attribute(AttributeDescription(name: "salary", type: .double)),
-                .attribute(AttributeDescription(name: "hired", type: .date)),
+                .attribute("salary", .double),
+                .attribute("hired", .date),
               ],
               subentities: [EntityDescription(name: "Manager")])
           ]),
         EntityDescription(
           name: "Task",
           properties: [
-            .attribute(AttributeDescription(name: "title", type: .string)),
-            .relationship(
-              RelationshipDescription(
-                name: "people", destinationEntityName: "Person", inverseName: "tasks", maximumCount: 0)),
+            .attribute("title", .string),
+            .toMany("people", "Person", inverse: "tasks"),
           ]),
         EntityDescription(
           name: "Badge",
           properties: [
-            .attribute(AttributeDescription(name: "number", type: .integer64)),
-            .relationship(
-              RelationshipDescription(name: "owner", destinationEntityName: "Person", inverseName: "badge")),
+            .attribute("number", .integer64),
+            .toOne("owner", "Person", inverse: "badge"),
           ]),
         EntityDescription(
           name: "Room",
           properties: [
-            .attribute(AttributeDescription(name: "number", type: .integer16)),
-            .relationship(
-              RelationshipDescription(name: "department", destinationEntityName: "Department", inverseName: "rooms")),
+            .attribute("number", .integer16),
+            .toOne("department", "Department", inverse: "rooms"),
           ]),
         EntityDescription(
           name: "Contract",
           properties: [
-            .attribute(AttributeDescription(name: "title", type: .string)),
-            .relationship(
-              RelationshipDescription(name: "department", destinationEntityName: "Department", inverseName: "contracts")
-            ),
+            .attribute("title", .string),
+            .toOne("department", "Department", inverse: "contracts"),
           ]),
         EntityDescription(
           name: "Visitor",
           properties: [
-            .attribute(AttributeDescription(name: "name", type: .string)),
-            .relationship(
-              RelationshipDescription(name: "host", destinationEntityName: "Department", inverseName: "visitors")),
+            .attribute("name", .string),
+            .toOne("host", "Department", inverse: "visitors"),
             // One way only: nobody tells a visitor that the room is gone.
-            .relationship(RelationshipDescription(name: "room", destinationEntityName: "Room", deleteRule: .deny)),
+            .toOne("room", "Room", deleteRule: .deny),
           ]),
         EntityDescription(name: "Thing", isAbstract: true),
       ],

@@ -32,7 +32,7 @@ import Testing
   }
 
   @Test(
-    "an object changed on both sides is saved as the policy says",
+    "an object changed on both sides is saved as the policy specifies",
     arguments: [
       (.mergeByPropertyStoreTrump, "Theirs 40"), (.mergeByPropertyObjectTrump, "Mine 40"), (.overwrite, "Mine 36"),
       (.rollback, "Theirs 40"),
@@ -50,7 +50,7 @@ import Testing
   }
 
   @Test(
-    "each side's changes to different properties are merged, or not, as the policy says",
+    "each side's changes to different properties are merged, or not, as the policy specifies",
     arguments: [
       (.mergeByPropertyStoreTrump, "Mine 40"), (.mergeByPropertyObjectTrump, "Mine 40"), (.overwrite, "Mine 36"),
       (.rollback, "Ada 40"),
@@ -65,7 +65,7 @@ import Testing
   }
 
   @Test(
-    "an object changed here and deleted in the store comes back or goes, as the policy says",
+    "an object changed here and deleted in the store is restored or deleted, as the policy specifies",
     arguments: [
       (.mergeByPropertyStoreTrump, []), (.mergeByPropertyObjectTrump, ["Mine 36"]), (.overwrite, ["Mine 36"]),
       (.rollback, []),
@@ -87,7 +87,7 @@ import Testing
   }
 
   @Test(
-    "an object deleted here and changed in the store goes or stays, as the policy says",
+    "an object deleted here and changed in the store is deleted or kept, as the policy specifies",
     arguments: [
       (.mergeByPropertyStoreTrump, ["Ada 40"]), (.mergeByPropertyObjectTrump, []), (.overwrite, []),
       (.rollback, ["Ada 40"]),
@@ -102,7 +102,7 @@ import Testing
     #expect(!pair.stack.context.hasChanges)
   }
 
-  @Test("an object deleted on both sides is no conflict", arguments: MergePolicy.allCases)
+  @Test("an object deleted on both sides is not a conflict", arguments: MergePolicy.allCases)
   func deletedDeleted(_ policy: MergePolicy) throws {
     let pair = try Pair(policy)
     pair.other.delete(pair.theirs)
@@ -113,7 +113,7 @@ import Testing
     #expect(!pair.stack.context.hasChanges)
   }
 
-  @Test("a refused save tells both sides' values and leaves the context as it was")
+  @Test("a refused save reports both sides' values and leaves the context as it was")
   func snapshots() throws {
     let pair = try Pair(.error)
     try pair.theirs.setValue(40, forKey: "age")
@@ -144,7 +144,7 @@ import Testing
     #expect(try pair.stored() == ["Mine 40"])
   }
 
-  @Test("a deletion in the store shows as no persisted values")
+  @Test("for an object deleted in the store, the conflict has no persisted values")
   func deletedSnapshot() throws {
     let pair = try Pair(.error)
     pair.other.delete(pair.theirs)
@@ -155,7 +155,7 @@ import Testing
     #expect(pair.mine.isUpdated)
   }
 
-  @Test("a row written again with the same values is no conflict")
+  @Test("a row rewritten with the same values is not a conflict")
   func equalValues() throws {
     let pair = try Pair(.error)
     try pair.theirs.setValue(40, forKey: "age")
@@ -169,7 +169,7 @@ import Testing
   }
 
   @Test(
-    "what another coordinator saved is found at save", arguments: Stack.types)
+    "what another coordinator saved is detected by the save", arguments: Stack.types)
   func anotherCoordinator(_ type: String) throws {
     let stack = try Stack(type)
     let mine = try stack.insert("Person", ["name": "Ada", "age": 36])
@@ -188,7 +188,7 @@ import Testing
       try stack.reread("Person").map { "\($0["name"] as? String ?? "") \($0["age"] as? Int ?? 0)" } == ["Mine 40"])
   }
 
-  @Test("an object that only the store changed is no conflict")
+  @Test("an object that only the store changed is not a conflict")
   func untouched() throws {
     let pair = try Pair(.error)
     try pair.theirs.setValue(40, forKey: "age")
@@ -199,7 +199,7 @@ import Testing
   }
 
   @Test(
-    "a relationship changed on both sides is a conflict of its own",
+    "a relationship changed on both sides is a separate conflict",
     arguments: [MergePolicy.error, .overwrite, .rollback])
   func relationship(_ policy: MergePolicy) throws {
     let stack = try Stack()

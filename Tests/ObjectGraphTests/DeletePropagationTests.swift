@@ -3,7 +3,7 @@ import AtomicStoreSPI
 import Foundation
 import Testing
 
-@Suite("Deletions carried around") struct DeletePropagationTests {
+@Suite("Propagation of deletions") struct DeletePropagationTests {
   /// Nodes in a list, each the owner of the next: deleted by cascade in both directions, and what cascades comes before
   /// what nullifies.
   private static func chainModel() throws -> ManagedObjectModel {
@@ -12,42 +12,29 @@ import Testing
         EntityDescription(
           name: "Link",
           properties: [
-            .attribute(AttributeDescription(name: "name", type: .string)),
-            .relationship(
-              RelationshipDescription(
-                name: "next", destinationEntityName: "Link", inverseName: "back", deleteRule: .cascade)),
-            .relationship(
-              RelationshipDescription(
-                name: "back", destinationEntityName: "Link", inverseName: "next", deleteRule: .cascade)),
-            .relationship(
-              RelationshipDescription(
-                name: "own", destinationEntityName: "Link", inverseName: "own", deleteRule: .cascade)),
-            .relationship(
-              RelationshipDescription(name: "tag", destinationEntityName: "Tag", inverseName: "links")),
+            .attribute("name", .string),
+            .toOne("next", "Link", inverse: "back", deleteRule: .cascade),
+            .toOne("back", "Link", inverse: "next", deleteRule: .cascade),
+            .toOne("own", "Link", inverse: "own", deleteRule: .cascade),
+            .toOne("tag", "Tag", inverse: "links"),
           ]),
         EntityDescription(
           name: "Tag",
           properties: [
-            .relationship(
-              RelationshipDescription(
-                name: "links", destinationEntityName: "Link", inverseName: "tag", maximumCount: 0)),
+            .toMany("links", "Link", inverse: "tag"),
             // Mandatory at the other end.
-            .relationship(
-              RelationshipDescription(
-                name: "notes", destinationEntityName: "Note", inverseName: "tag", maximumCount: 0)),
+            .toMany("notes", "Note", inverse: "tag"),
           ]),
         EntityDescription(
           name: "Note",
           properties: [
-            .relationship(
-              RelationshipDescription(
-                name: "tag", destinationEntityName: "Tag", inverseName: "notes", isOptional: false))
+            .toOne("tag", "Tag", inverse: "notes", isOptional: false)
           ]),
       ]))
   }
 
   @Test(
-    "a circle of cascades ends, and what it nullifies is nullified",
+    "a cycle of cascades ends, and applies Nullify",
     arguments: [(1, true), (1, false), (2, true), (2, false), (5, true), (5, false)], [true, false])
   func circle(_ size: (count: Int, saved: Bool), _ atEnd: Bool) throws {
     let stack = try Stack(model: try Self.chainModel())
@@ -66,7 +53,7 @@ import Testing
     #expect(try stack.fetch("Tag") == [tag])
   }
 
-  @Test("a cascade of any length is carried to its end", arguments: [true, false])
+  @Test("a cascade of any length is completed", arguments: [true, false])
   func longChain(_ atEnd: Bool) throws {
     let stack = try Stack(model: try Self.chainModel())
     var last = try stack.insert("Link")
@@ -83,7 +70,7 @@ import Testing
     #expect(stack.store.nodes.count == 0)
   }
 
-  @Test("nullify over a mandatory inverse: the save fails, and names whose relationship would be empty")
+  @Test("nullify over a mandatory inverse: the save fails, and names the object whose relationship would be empty")
   func mandatoryInverse() throws {
     let stack = try Stack(model: try Self.chainModel())
     let tag = try stack.insert("Tag")
@@ -106,7 +93,7 @@ import Testing
     #expect(try other.objects(forRelationshipNamed: "notes") == [note])
   }
 
-  @Test("an object refreshed after its deletion still takes along and nullifies what it should")
+  @Test("an object refreshed after its deletion still cascades and nullifies as it should")
   func refreshedAfterDelete() throws {
     let stack = try Stack()
     let sales = try stack.insert("Department", ["name": "Sales"])
@@ -121,7 +108,7 @@ import Testing
     #expect(stack.store.nodes.count == 1)
   }
 
-  @Test("a new object that is deleted leaves nothing behind, and its partners are free")
+  @Test("a new object that is deleted leaves nothing behind, and its partners are released")
   func newObject() throws {
     let stack = try Stack()
     let ada = try stack.insert("Person", ["name": "Ada"])
@@ -136,7 +123,9 @@ import Testing
     #expect(!stack.context.hasChanges)
   }
 
-  @Test("a deletion plan tells what goes, what loses whom, what forbids it, and does none of it")
+  @Test(
+    "a deletion plan lists what is deleted, what loses a relationship and what forbids the deletion, and changes nothing"
+  )
   func plan() throws {
     let stack = try Stack()
     let sales = try stack.insert("Department", ["name": "Sales"])
@@ -161,7 +150,7 @@ import Testing
     #expect(stack.context.deletionPlan(for: visitor).deleted.map(\.object) == [visitor])
   }
 
-  @Test("a deletion plan of a circle names each object once")
+  @Test("a deletion plan with a cycle lists each object once")
   func planOfCircle() throws {
     let stack = try Stack(model: try Self.chainModel())
     let links = try (0..<3).map { _ in try stack.insert("Link") }
@@ -172,7 +161,7 @@ import Testing
     #expect(plan.nullified.isEmpty)
   }
 
-  @Test("what is deleted is gone from fetches, though not yet from the store")
+  @Test("a deleted object is no longer in fetches, but still in the store")
   func fetches() throws {
     let stack = try Stack()
     let ada = try stack.insert("Person", ["name": "Ada"])

@@ -42,7 +42,7 @@ import Testing
   }
 
   @Test(
-    "deny: once the objects are transferred elsewhere, or go as well, the source can be deleted",
+    "deny: once the objects are moved elsewhere, or deleted as well, the source can be deleted",
     arguments: [true, false])
   func denyLifted(_ transfer: Bool) throws {
     let office = try Office(contracts: 2)
@@ -57,7 +57,7 @@ import Testing
     #expect(try office.stack.fetch("Contract").count == (transfer ? 2 : 0))
   }
 
-  @Test("deny holds as well for an object that became a fault after it was deleted")
+  @Test("deny also applies to an object that became a fault after it was deleted")
   func denyAfterRefresh() throws {
     let office = try Office(contracts: 1)
     office.stack.context.delete(office.sales)
@@ -65,32 +65,25 @@ import Testing
     #expect(graphError { try office.stack.context.save() }?.code == .validationRelationshipDeniedDelete)
   }
 
-  @Test("deny holds for what a cascade would take along")
+  @Test("deny also applies to objects that a cascade would delete")
   func denyInCascade() throws {
     let model = try ManagedObjectModel(
       ModelDescription(entities: [
         EntityDescription(
           name: "Firm",
           properties: [
-            .relationship(
-              RelationshipDescription(
-                name: "offices", destinationEntityName: "Office", inverseName: "firm", maximumCount: 0,
-                deleteRule: .cascade))
+            .toMany("offices", "Office", inverse: "firm", deleteRule: .cascade)
           ]),
         EntityDescription(
           name: "Office",
           properties: [
-            .relationship(RelationshipDescription(name: "firm", destinationEntityName: "Firm", inverseName: "offices")),
-            .relationship(
-              RelationshipDescription(
-                name: "tenants", destinationEntityName: "Tenant", inverseName: "office", maximumCount: 0,
-                deleteRule: .deny)),
+            .toOne("firm", "Firm", inverse: "offices"),
+            .toMany("tenants", "Tenant", inverse: "office", deleteRule: .deny),
           ]),
         EntityDescription(
           name: "Tenant",
           properties: [
-            .relationship(
-              RelationshipDescription(name: "office", destinationEntityName: "Office", inverseName: "tenants"))
+            .toOne("office", "Office", inverse: "tenants")
           ]),
       ]))
     let stack = try Stack(model: model)
@@ -119,7 +112,7 @@ import Testing
     #expect(try other.fetch("Employee").map { $0["department"] == nil } == [true, true])
   }
 
-  @Test("nullify takes the deleted object out of a to-many at the other end, ordered ones too")
+  @Test("nullify removes the deleted object from a to-many at the other end, also from ordered ones")
   func nullifyToMany() throws {
     let stack = try Stack()
     let people = try ["A", "B", "C"].map { try stack.insert("Person", ["name": $0]) }
@@ -136,7 +129,7 @@ import Testing
     #expect(try people[0].count(forRelationshipNamed: "tasks") == 0)
   }
 
-  @Test("cascade: the objects at the destination go too", arguments: Stack.types)
+  @Test("cascade: the objects at the destination are deleted too", arguments: Stack.types)
   func cascade(_ type: String) throws {
     let office = try Office(type)
     office.stack.context.delete(office.sales)
@@ -147,7 +140,7 @@ import Testing
   }
 
   @Test(
-    "no action: the objects at the destination still believe they belong to the deleted one", arguments: Stack.types)
+    "no action: the objects at the destination still refer to the deleted one", arguments: Stack.types)
   func noAction(_ type: String) throws {
     let office = try Office(type)
     let context = office.stack.context
@@ -182,7 +175,7 @@ import Testing
   }
 
   @Test(
-    "what a delete does is not visible until pending changes are processed, then it is",
+    "the effects of a deletion are visible only when pending changes are processed",
     arguments: ["process", "fetch"])
   func endOfEvent(_ way: String) throws {
     let office = try Office()
@@ -197,7 +190,7 @@ import Testing
     #expect(context.updatedObjects == Set(office.employees))
   }
 
-  @Test("without propagation at the end of the event it is visible at once", arguments: [true, false])
+  @Test("without propagation at the end of the event they are visible at once", arguments: [true, false])
   func atOnce(_ saved: Bool) throws {
     let office = try Office(saved: saved)
     office.stack.context.propagatesDeletesAtEndOfEvent = false

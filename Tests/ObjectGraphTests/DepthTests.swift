@@ -10,18 +10,16 @@ import Testing
     EntityDescription(
       name: "Link",
       properties: [
-        .attribute(AttributeDescription(name: "number", type: .integer32)),
-        .relationship(
-          RelationshipDescription(
-            name: "next", destinationEntityName: "Link", inverseName: "previous", deleteRule: .cascade)),
-        .relationship(RelationshipDescription(name: "previous", destinationEntityName: "Link", inverseName: "next")),
-        .relationship(RelationshipDescription(name: "after", destinationEntityName: "Link", isTransient: true)),
+        .attribute("number", .integer32),
+        .toOne("next", "Link", inverse: "previous", deleteRule: .cascade),
+        .toOne("previous", "Link", inverse: "next"),
+        .toOne("after", "Link", isTransient: true),
       ])
   ])
   static let length = 100_000
 
   @Test(
-    "a chain of objects that only each other holds ends without running out of stack",
+    "a chain of objects that only keep each other alive is released without a stack overflow",
     arguments: ["undo", "transient", "child"])
   func ends(_ way: String) throws {
     let stack = try Stack(model: try ManagedObjectModel(Self.chain))
@@ -60,7 +58,7 @@ import Testing
     #expect(stack.context.registeredObjects.isEmpty)
   }
 
-  @Test("the plan of a cascade through a long chain takes memory and time in proportion", .timeLimit(.minutes(10)))
+  @Test("the plan of a cascade through a long chain takes linear memory and time", .timeLimit(.minutes(10)))
   func plan() throws {
     let stack = try Stack(model: try ManagedObjectModel(Self.chain))
     var last: ManagedObject?
@@ -79,7 +77,7 @@ import Testing
     override func didSave() { managedObjectContext?.perform { Eager.ran += 1 } }
   }
 
-  @Test("a hundred thousand deferred blocks run in proportion, in order", .timeLimit(.minutes(10)))
+  @Test("a hundred thousand deferred blocks run in linear time, in order", .timeLimit(.minutes(10)))
   func blocks() throws {
     let stack = try Stack(model: try ManagedObjectModel(Self.chain), classes: ["Link": Eager.self])
     for _ in 0..<Self.length { _ = try stack.insert("Link") }
@@ -101,7 +99,7 @@ import Testing
     observation.cancel()
   }
 
-  @Test("temporary IDs of objects that are gone are forgotten")
+  @Test("temporary IDs of deallocated objects are forgotten")
   func temporaries() throws {
     let stack = try Stack(model: try ManagedObjectModel(Self.chain))
     for _ in 0..<10_000 {
@@ -113,14 +111,14 @@ import Testing
     #expect(stack.context.knownTemporaryIDCount < 3000)
   }
 
-  @Test("a fetched property whose predicate asks for itself is an error, not an endless fetch")
+  @Test("a fetched property whose predicate refers to itself is an error, not an endless fetch")
   func endlessFetch() throws {
     let model = try ManagedObjectModel(
       ModelDescription(entities: [
         EntityDescription(
           name: "Node",
           properties: [
-            .attribute(AttributeDescription(name: "number", type: .integer32)),
+            .attribute("number", .integer32),
             .fetchedProperty(
               FetchedPropertyDescription(
                 name: "similar",

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Derived attributes") struct DerivedAttributeTests {
   static func derivable(_ name: String, _ type: AttributeType, _ derivation: String? = nil) -> PropertyDescription {
-    .attribute(AttributeDescription(name: name, type: type, derivationExpression: derivation))
+    .attribute(name, type, derivationExpression: derivation)
   }
   static func relationship(_ name: String, _ destination: String, _ inverse: String?, isToMany: Bool = false)
     -> PropertyDescription
@@ -88,7 +88,7 @@ import Testing
     #expect(try empty.value(forKeyPath: "items.price.@max") == nil)
   }
 
-  @Test("what is derived from another object is computed when only that one changes, over several relationships")
+  @Test("an attribute derived from another object is computed when only that one changes, over several relationships")
   func otherObject() throws {
     let shop = try Shop()
     try shop.items[0].setValue(9.0, forKey: "price")
@@ -104,7 +104,7 @@ import Testing
     #expect(!shop.stack.context.hasChanges)
   }
 
-  @Test("it is computed in a context that has not fetched the owner, and the owner is told of as changed")
+  @Test("it is computed in a context that has not fetched the owner, and the owner is reported as changed")
   func unfetchedOwner() throws {
     let shop = try Shop()
     let context = ManagedObjectContext(shop.stack.coordinator)
@@ -118,7 +118,7 @@ import Testing
     #expect(try shop.stored("Customer", "total") == ["6.0"])
   }
 
-  @Test("moving, inserting and deleting objects on the way counts as well")
+  @Test("moving, inserting and deleting objects on the path counts as well")
   func moves() throws {
     let shop = try Shop()
     let stack = shop.stack
@@ -139,7 +139,7 @@ import Testing
     #expect(try shop.stored("Customer", "total") == ["0.0", "5.0"])
   }
 
-  @Test("what cannot be found is computed when the object itself is saved: there is no inverse")
+  @Test("without an inverse to find the owner, it is computed when the object itself is saved")
   func noInverse() throws {
     let shop = try Shop()
     let kind = try shop.stack.insert("Kind", ["name": "book"])
@@ -153,7 +153,7 @@ import Testing
     #expect(try shop.stored("Item", "article") == ["film", "nil"])
   }
 
-  @Test("an object that nothing derived of changes is not saved")
+  @Test("an object without changes to derived values is not saved")
   func unchangedOwner() throws {
     let shop = try Shop()
     try shop.items[0].setValue(2.0, forKey: "price")
@@ -177,7 +177,7 @@ import Testing
     "items.price.@max - items.price.@min",
   ]
 
-  @Test("the check of a model refuses nothing that can be computed", arguments: readable)
+  @Test("the check of a model refuses no expression that can be computed", arguments: readable)
   func acceptsReadable(_ text: String) throws {
     #expect(throws: Never.self) { try FetchExpression(format: text) }
     let model = ModelDescription(entities: [
@@ -187,7 +187,7 @@ import Testing
   }
 
   @Test(
-    "a model with an expression that cannot be read is refused",
+    "a model with an expression that cannot be parsed is refused",
     arguments: ["((nonsense", "price +", "a b", "'open", "* 2", "a)", "{1, 2"])
   func refusesUnreadable(_ text: String) throws {
     #expect(throws: PredicateFormatError.self) { try FetchExpression(format: text) }

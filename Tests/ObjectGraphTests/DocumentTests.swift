@@ -46,7 +46,7 @@ import Testing
     #expect(!document.isDocumentEdited)
   }
 
-  @Test("undo makes a document unedited again")
+  @Test("after undo a document is unedited again")
   func undo() throws {
     let folder = try TestFolder()
     let document = document()
@@ -81,7 +81,7 @@ import Testing
     #expect(throws: PersistentStoreError.self) { try document.save(to: "") }
   }
 
-  @Test("a file that is there is replaced only when asked for")
+  @Test("an existing file is replaced only on request")
   func replacing() throws {
     let folder = try TestFolder()
     let first = document()
@@ -150,7 +150,7 @@ import Testing
     #expect(try people(at: folder.file("a.plist")) == ["Ada", "Bob"])
   }
 
-  @Test("a new document that cannot take the place of what lies there keeps its changes", arguments: [false, true])
+  @Test("a new document that cannot replace an existing file keeps its changes", arguments: [false, true])
   func failingFirstSave(_ isBad: Bool) throws {
     let folder = try TestFolder()
     let document = document()
@@ -174,7 +174,7 @@ import Testing
     }
   }
 
-  @Test("reverting to a file that was taken away fails and drops nothing")
+  @Test("reverting to a file that was removed fails and discards nothing")
   func revertWithoutFile() throws {
     let folder = try TestFolder()
     let document = document()
@@ -201,7 +201,7 @@ import Testing
     let model = try ManagedObjectModel(
       ModelDescription(entities: [
         EntityDescription(
-          name: "Person", properties: [.attribute(AttributeDescription(name: "name", type: .string))],
+          name: "Person", properties: [.attribute("name", .string)],
           uniquenessConstraints: [["name"]])
       ]))
     let document = PersistentDocument(model: model, registry: .builtIn)

@@ -7,7 +7,7 @@ private final class TypedPerson: ManagedObject {
   enum Age: Int, AttributeValue {
     case young = 20
     case old = 80
-    static var valueForNull: Age { .young }
+    static var atomicStoreValueForNull: Age { .young }
   }
   @Managed("name") var name: String
   @Managed("age") var age: Age?
@@ -28,7 +28,7 @@ private final class TypedPerson: ManagedObject {
   }
 
   @Test(
-    "an object of a class that is registered for no entity is refused by the next save, which names the class and what to do"
+    "an object of an unregistered class is refused by the next save, which names the class and the remedy"
   )
   func unregistered() throws {
     let stack = try Stack()
@@ -50,7 +50,7 @@ private final class TypedPerson: ManagedObject {
     #expect(try context.count(for: FetchRequest(entityName: "Person")) == 1)
   }
 
-  @Test("a key that is nearly one of the entity's is refused with a suggestion")
+  @Test("a misspelt key is refused with a suggestion")
   func suggestion() throws {
     let stack = try Stack()
     let ada = try stack.insert("Person")

@@ -10,25 +10,19 @@ import Testing
         EntityDescription(
           name: "Country",
           properties: [
-            .relationship(
-              RelationshipDescription(
-                name: "moods", destinationEntityName: "Mood", inverseName: "country", isOptional: false,
-                minimumCount: minimumCount,
-                maximumCount: 0))
+            .toMany("moods", "Mood", inverse: "country", isOptional: false, minimumCount: minimumCount)
           ]),
         EntityDescription(
           name: "Mood",
           properties: [
-            .relationship(
-              RelationshipDescription(
-                name: "country", destinationEntityName: "Country", inverseName: "moods", isOptional: false))
+            .toOne("country", "Country", inverse: "moods", isOptional: false)
           ]),
       ]))
   }
 
   func code(_ stack: Stack) -> ManagedObjectError.Code? { graphError { try stack.context.save() }?.code }
 
-  @Test("one must not be empty, unless the context allows it")
+  @Test("it must not be empty, unless the context allows it")
   func option() throws {
     let stack = try Stack(model: try Self.model(0))
     let country = try stack.insert("Country")
@@ -43,7 +37,7 @@ import Testing
     #expect(child.allowsEmptyNonOptionalToMany)
   }
 
-  @Test("a minimum count and a to-one that is not optional hold in any case")
+  @Test("a minimum count and a to-one that is not optional are checked in any case")
   func stillDemanded() throws {
     let stack = try Stack(model: try Self.model(1))
     stack.context.allowsEmptyNonOptionalToMany = true
@@ -54,7 +48,7 @@ import Testing
     #expect(code(stack) == .validationMissingMandatoryProperty)
   }
 
-  @Test("the plan of a deletion goes by the same rule", arguments: [true, false])
+  @Test("the plan of a deletion follows the same rule", arguments: [true, false])
   func plan(_ isAllowed: Bool) throws {
     let stack = try Stack(model: try Self.model(0))
     let country = try stack.insert("Country")

@@ -14,7 +14,7 @@ private final class Clerk: Party {
 
 @Suite("Entities, their classes and their objects") struct EntityTests {
   static func text(_ name: String) -> PropertyDescription {
-    .attribute(AttributeDescription(name: name, type: .string))
+    .attribute(name, .string)
   }
 
   /// The guide's example: Employee and Customer inherit the names of Person.
@@ -25,7 +25,7 @@ private final class Clerk: Party {
       subentities: [
         EntityDescription(
           name: "Employee", managedObjectClassName: "Clerk",
-          properties: [.attribute(AttributeDescription(name: "salary", type: .integer32))]),
+          properties: [.attribute("salary", .integer32)]),
         EntityDescription(name: "Customer", managedObjectClassName: "Party", properties: [text("number")]),
       ]),
     EntityDescription(name: "Note", properties: [text("text")]),
@@ -37,7 +37,7 @@ private final class Clerk: Party {
       classes: ["Person": Party.self, "Employee": Clerk.self, "Customer": Party.self])
   }
 
-  @Test("a model that nothing is of any more is gone, with what was compiled from it; an object alone keeps it")
+  @Test("a model that is no longer used is deallocated, with what was compiled from it; an object alone retains it")
   func ends() throws {
     weak var seen: ManagedObjectModel?
     var object: ManagedObject?
@@ -73,7 +73,7 @@ private final class Clerk: Party {
     #expect(employee.declaration.properties.map(\.name) == ["salary"])
   }
 
-  @Test("what the super-entity's class does its sub-entities' classes inherit")
+  @Test("the methods of the super-entity's class are inherited by its sub-entities' classes")
   func classesInherit() throws {
     let stack = try stack()
     let ada = try #require(try stack.insert("Employee", ["firstName": "Ada", "lastName": "L"]) as? Clerk)
@@ -85,7 +85,7 @@ private final class Clerk: Party {
     #expect(Set(everybody.map(\.fullName)) == ["Ada L", "Bob M"])
   }
 
-  @Test("a class need not have its entity's name, and may serve several entities")
+  @Test("a class may have another name than its entity, and may serve several entities")
   func classNames() throws {
     let stack = try stack()
     let bob = try stack.insert("Customer")
@@ -95,7 +95,7 @@ private final class Clerk: Party {
     #expect(type(of: try stack.insert("Employee")) == Clerk.self)
   }
 
-  @Test("an entity without a class has objects of ManagedObject, which can be any entity's")
+  @Test("an entity without a class has objects of class ManagedObject, which can represent any entity")
   func generic() throws {
     let stack = try stack()
     let note = try stack.insert("Note", ["text": "Hi"])
@@ -106,7 +106,7 @@ private final class Clerk: Party {
     }
   }
 
-  @Test("an object tells its entity's name, attributes and relationships from the entity's description")
+  @Test("an object gives access to its entity's name, attributes and relationships through the entity's description")
   func metadata() throws {
     let stack = try Stack()
     let task = try stack.insert("Task")
@@ -141,7 +141,7 @@ private final class Clerk: Party {
     #expect(try ada.value(forKey: "tasks") as? [ManagedObject] == [task])
   }
 
-  @Test("a fault is of its entity's class and holds no values yet")
+  @Test("a fault is of its entity's class and has no values yet")
   func faultClass() throws {
     let stack = try stack()
     let id = try stack.insert("Employee", ["firstName": "Ada", "lastName": "L"])

@@ -4,7 +4,7 @@ import BuiltInStoreFormats
 import Foundation
 import Testing
 
-@Suite("Saves that fail after a merge policy decided") struct FailedResolutionTests {
+@Suite("Saves that fail after a merge policy was applied") struct FailedResolutionTests {
   /// A stack whose format can be told to fail, with a change that no policy drops.
   func stack() throws -> (stack: Stack, there: ManagedObjectContext, visitor: ManagedObject, people: [ManagedObject]) {
     let folder = try TestFolder()
@@ -23,7 +23,7 @@ import Testing
   static let deciding: [MergePolicy] = [.mergeByPropertyStoreTrump, .mergeByPropertyObjectTrump, .overwrite, .rollback]
 
   @Test(
-    "the context keeps every change that the policy had dropped, and meets the same conflicts again",
+    "the context keeps every change that the policy had dropped, and detects the same conflicts again",
     arguments: deciding)
   func restores(_ policy: MergePolicy) throws {
     let (stack, there, visitor, people) = try stack()

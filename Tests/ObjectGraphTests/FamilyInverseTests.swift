@@ -4,26 +4,24 @@ import BuiltInStoreFormats
 import Foundation
 import Testing
 
-@Suite("Inverses within a family of entities") struct FamilyInverseTests {
+@Suite("Inverses within an entity hierarchy") struct FamilyInverseTests {
   static let description = ModelDescription(entities: [
     EntityDescription(
       name: "Department",
       properties: [
         // It does not name an inverse, though a relationship names it.
-        .relationship(RelationshipDescription(name: "guide", destinationEntityName: "Person")),
+        .toOne("guide", "Person"),
         // It leads to an entity below the one that takes it for its inverse.
-        .relationship(RelationshipDescription(name: "boss", destinationEntityName: "Manager", inverseName: "heads")),
+        .toOne("boss", "Manager", inverse: "heads"),
       ]),
     EntityDescription(
-      name: "Person", properties: [.attribute(AttributeDescription(name: "name", type: .string))],
+      name: "Person", properties: [.attribute("name", .string)],
       subentities: [
         EntityDescription(
           name: "Employee",
           properties: [
-            .relationship(
-              RelationshipDescription(name: "guides", destinationEntityName: "Department", inverseName: "guide")),
-            .relationship(
-              RelationshipDescription(name: "heads", destinationEntityName: "Department", inverseName: "boss")),
+            .toOne("guides", "Department", inverse: "guide"),
+            .toOne("heads", "Department", inverse: "boss"),
           ], subentities: [EntityDescription(name: "Manager")])
       ]),
   ])
@@ -47,7 +45,7 @@ import Testing
     #expect(eve["guides"] as? ManagedObject === sales && !eve.hasChanges)
   }
 
-  @Test("an inverse belongs to the relationship that it names: another that names it too changes nothing there")
+  @Test("an inverse belongs to the relationship that it names: another relationship that names it changes nothing")
   func taken() throws {
     // As a published model has it, which Xcode builds with a warning.
     let model = try ManagedObjectModel(
@@ -55,21 +53,18 @@ import Testing
         EntityDescription(
           name: "Artist",
           properties: [
-            .relationship(
-              RelationshipDescription(name: "thumbnail", destinationEntityName: "Image", inverseName: "thumbnail"))
+            .toOne("thumbnail", "Image", inverse: "thumbnail")
           ]),
         EntityDescription(
           name: "Image",
           properties: [
-            .relationship(
-              RelationshipDescription(name: "artist", destinationEntityName: "Artist", inverseName: "thumbnail")),
-            .relationship(
-              RelationshipDescription(name: "thumbnail", destinationEntityName: "Artist", inverseName: "thumbnail")),
+            .toOne("artist", "Artist", inverse: "thumbnail"),
+            .toOne("thumbnail", "Artist", inverse: "thumbnail"),
           ]),
       ]))
     #expect(
       model.warnings.map(\.description) == [
-        "Image.artist: Artist.thumbnail has Image.thumbnail for its inverse: this relationship is one-way"
+        "Image.artist: the inverse of Artist.thumbnail is Image.thumbnail: this relationship is one-way"
       ])
     let stack = try Stack("XML", model: model)
     let artist = try stack.insert("Artist")

@@ -17,7 +17,7 @@ import Testing
     return (stack, ManagedObjectContext(stack.coordinator), people.map(\.objectID))
   }
 
-  @Test("a single object brings its relationships as faults, and nothing else into memory", arguments: Stack.types)
+  @Test("a single object has faults for its relationships, and brings nothing else into memory", arguments: Stack.types)
   func relationshipsAreFaults(_ type: String) throws {
     let (stack, context, ids) = try marketing(type)
     let employee = context.object(with: ids[0])
@@ -47,7 +47,7 @@ import Testing
     #expect(stack.store.isOpen)
   }
 
-  @Test("what needs no values fires no fault")
+  @Test("an operation that needs no values fires no fault")
   func doesNotFire() throws {
     let (stack, context, ids) = try marketing()
     let employee = context.object(with: ids[0])
@@ -61,7 +61,7 @@ import Testing
     #expect(stack.store.isOpen)
   }
 
-  @Test("both employees' departments are one object: uniquing")
+  @Test("the departments of two employees are the same object: uniquing")
   func uniquing() throws {
     let (stack, context, ids) = try marketing()
     let employees = try ids.map { try context.existingObject(with: $0) }
@@ -78,7 +78,7 @@ import Testing
     #expect(other.objectID == departments[0].objectID)
   }
 
-  @Test("an ID that names a super-entity gives the object that it is")
+  @Test("an ID that names a super-entity gives the actual object")
   func superEntityID() throws {
     let (stack, context, ids) = try marketing()
     let asPerson = ManagedObjectID(
@@ -127,7 +127,7 @@ import Testing
     #expect(stack.store.isOpen)
   }
 
-  @Test("a context keeps changed objects no longer than it lives, whoever holds them")
+  @Test("a context keeps changed objects alive only while it lives itself")
   func endOfContext() throws {
     let (stack, context, ids) = try marketing()
     weak var changed: ManagedObject?
@@ -164,7 +164,7 @@ import Testing
     #expect(stack.store.isOpen)
   }
 
-  @Test("undoing the change lets go of the object")
+  @Test("undoing the change releases the object")
   func undoLetsGo() throws {
     let (stack, context, ids) = try marketing()
     let undo = UndoHistory()
@@ -178,7 +178,7 @@ import Testing
     #expect(stack.store.isOpen)
   }
 
-  @Test("a context that retains registered objects keeps those without changes too, until it no longer does")
+  @Test("a context that retains registered objects also keeps those without changes, until the setting is reset")
   func retains() throws {
     let (stack, context, ids) = try marketing()
     context.retainsRegisteredObjects = true

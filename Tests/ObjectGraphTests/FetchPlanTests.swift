@@ -2,7 +2,7 @@ import AtomicStoreKit
 import AtomicStoreSPI
 import Testing
 
-@Suite("How a fetch is carried out") struct FetchPlanTests {
+@Suite("How a fetch is executed") struct FetchPlanTests {
   let stack: Stack
 
   init() throws {
@@ -29,7 +29,7 @@ import Testing
     return try context.explain(request)
   }
 
-  @Test("nothing is looked at where all objects are wanted, in whatever order they have")
+  @Test("no object is examined if all objects are wanted in any order")
   func all() throws {
     #expect(try explain(request()).description == "all")
     #expect(try explain(request("age > 0")).method != .all)
@@ -37,7 +37,7 @@ import Testing
   }
 
   @Test(
-    "a predicate and an order that columns have run over columns",
+    "a predicate and an order on columns run over columns",
     arguments: [
       ("name == 'Ada'", nil), ("department.name == 'Sales' AND age < 40", nil), (nil, "age"), ("age > 20", "name"),
     ] as [(String?, String?)])
@@ -55,7 +55,7 @@ import Testing
     #expect(try explain(request).method == .columns)
   }
 
-  @Test("changes that a request leaves out are left out by another context")
+  @Test("changes that a request excludes are excluded by another context")
   func withoutChanges() throws {
     var request = try request("age > 30")
     request.includesPendingChanges = false
@@ -66,7 +66,7 @@ import Testing
   }
 
   @Test(
-    "what columns do not have is evaluated on each object, and the explanation says why",
+    "a predicate that columns cannot answer is evaluated on each object, and the explanation says why",
     arguments: [("uppercase:(name) == 'ADA'", nil, "uppercase:(name)"), (nil, "name", "'name'")]
       as [(String?, String?, String)])
   func objects(_ format: String?, _ key: String?, _ word: String) throws {
@@ -91,7 +91,7 @@ import Testing
     #expect(related.method == .objects && related.reason?.contains("through a relationship") == true)
   }
 
-  @Test("an explanation of a wrong request is the error that the fetch would have")
+  @Test("the explanation of an invalid request is the error of the fetch")
   func wrong() throws {
     let error = try #require(throws: ManagedObjectError.self) { try stack.context.explain(request("nmae == 1")) }
     #expect(error.code == .invalidFetch && error.message.contains("did you mean 'name'"))

@@ -45,7 +45,7 @@ import Testing
     #expect(names(found) == ["Boss", "Bob", "Ada"])
   }
 
-  @Test("a fetch gives one entity's objects, its sub-entities' among them unless told otherwise")
+  @Test("a fetch returns one entity's objects, including its sub-entities' unless specified otherwise")
   func oneEntity() throws {
     var request = try request("Employee")
     #expect(try context.fetch(request).map(\.entity.name).sorted() == ["Employee", "Employee", "Employee", "Manager"])
@@ -54,13 +54,13 @@ import Testing
     #expect(try context.count(for: request) == 3)
   }
 
-  @Test("what matches nothing gives an empty list")
+  @Test("a fetch without matches returns an empty list")
   func nothing() throws {
     #expect(try context.fetch(request("Employee", "salary > 100")).isEmpty)
     #expect(try context.fetch(request("Task")).isEmpty)
   }
 
-  @Test("what a fetch gives is registered with its context, and with no other")
+  @Test("the objects of a fetch are registered with its context, and with no other")
   func registered() throws {
     let other = ManagedObjectContext(stack.coordinator)
     let found = try context.fetch(request("Employee", "name == 'Ada'"))
@@ -70,7 +70,7 @@ import Testing
     #expect(other.registeredObject(for: ada.objectID) == nil)
   }
 
-  @Test("an object that the context has already is what a fetch gives, changes and all")
+  @Test("an object that is already in the context is returned by a fetch, with its changes")
   func existing() throws {
     let ada = try #require(try context.fetch(request("Employee", "name == 'Ada'")).first)
     try ada.setValue("Eve", forKey: "name")
@@ -79,7 +79,7 @@ import Testing
     #expect(try context.fetch(request("Employee", "name == 'Ada'")).isEmpty)
   }
 
-  @Test("adding a store brings no object into a context")
+  @Test("adding a store does not load objects into a context")
   func demandDriven() throws {
     let coordinator = PersistentStoreCoordinator(managedObjectModel: CompanyGraph.model, registry: .builtIn)
     let waiting = ManagedObjectContext(coordinator)
@@ -90,7 +90,7 @@ import Testing
     #expect(try waiting.fetch(request("Employee")).count == 4)
   }
 
-  @Test("a fetch of some objects leaves only those in the context; what they are related to comes when it is followed")
+  @Test("a fetch of some objects loads only those into the context; related ones are loaded when they are accessed")
   func onlyWhatWasAsked() throws {
     let found = try context.fetch(request("Employee", "salary == 4"))
     let cyd = try #require(found.first)
@@ -101,7 +101,7 @@ import Testing
     #expect(Set(context.registeredObjects) == [cyd, sales])
   }
 
-  @Test("an object that nobody holds any more is deallocated, and is still in its store")
+  @Test("an object that is no longer referenced is deallocated, and is still in its store")
   func letGo() throws {
     weak var ada: ManagedObject?
     let id: ManagedObjectID
@@ -134,7 +134,8 @@ import Testing
   }
 
   @Test(
-    "in batches a fetch gives the same objects in the same order, and holds one batch", arguments: [1, 7, 50, 0, 1000])
+    "fetching in batches returns the same objects in the same order, and holds one batch",
+    arguments: [1, 7, 50, 0, 1000])
   func batches(_ size: Int) throws {
     let stack = try Stack()
     for number in 0..<100 { _ = try stack.insert("Task", ["title": "\(number)"]) }

@@ -23,10 +23,8 @@ import Testing
       EntityDescription(
         name: "Department",
         properties: [
-          .attribute(AttributeDescription(name: "name", type: .string)),
-          .relationship(
-            RelationshipDescription(
-              name: "employees", destinationEntityName: "Employee", inverseName: "department", maximumCount: 0)),
+          .attribute("name", .string),
+          .toMany("employees", "Employee", inverse: "department"),
           fetched("recentHires", "Employee", "department == $FETCH_SOURCE AND year > 2020"),
           fetched("byYear", "Employee", nil, order: [.init("year", isAscending: false), .init("name")]),
           fetched("firstTwo", "Employee", nil, limit: 2, order: [.init("name")]),
@@ -40,16 +38,15 @@ import Testing
       EntityDescription(
         name: "Employee",
         properties: [
-          .attribute(AttributeDescription(name: "name", type: .string)),
-          .attribute(AttributeDescription(name: "year", type: .integer16)),
-          .relationship(
-            RelationshipDescription(name: "department", destinationEntityName: "Department", inverseName: "employees")),
+          .attribute("name", .string),
+          .attribute("year", .integer16),
+          .toOne("department", "Department", inverse: "employees"),
         ]),
       EntityDescription(
         name: "Invoice",
         properties: [
-          .attribute(AttributeDescription(name: "number", type: .integer32)),
-          .attribute(AttributeDescription(name: "departmentName", type: .string)),
+          .attribute("number", .integer32),
+          .attribute("departmentName", .string),
         ]),
     ],
     configurations: [
@@ -77,14 +74,14 @@ import Testing
 
   func found(_ key: String) throws -> [String] { try names(sales, key) }
 
-  @Test("the value is what the fetch finds for this object: $FETCH_SOURCE")
+  @Test("the value is the result of the fetch for this object: $FETCH_SOURCE")
   func source() throws {
     let empty = try stack.insert("Department", ["name": "Empty"])
     #expect(try found("recentHires").sorted() == ["Ada", "Bob"])
     #expect(try names(empty, "recentHires").isEmpty)
   }
 
-  @Test("the predicate may ask for the property's own name and user info: $FETCHED_PROPERTY")
+  @Test("the predicate may use the property's own name and user info: $FETCHED_PROPERTY")
   func property() throws {
     #expect(try found("Ada") == ["Ada"])
     #expect(try found("veterans") == ["Cyd"])
@@ -98,7 +95,7 @@ import Testing
     #expect(try found("firstTwo") == ["Ada", "Bob"])
   }
 
-  @Test("it is fetched when first asked for, and then kept")
+  @Test("it is fetched on first access, and then kept")
   func lazyAndCached() throws {
     #expect(sales.hasFault(forRelationshipNamed: "recentHires"))
     // Not fetched before this, or Dan would be missing.
@@ -110,7 +107,7 @@ import Testing
     #expect(try found("recentHires").sorted() == ["Ada", "Bob", "Dan"])
   }
 
-  @Test("refreshing the object, with its changes kept or not, makes it be fetched again", arguments: [true, false])
+  @Test("after refreshing the object, with its changes kept or not, it is fetched again", arguments: [true, false])
   func refresh(_ mergeChanges: Bool) throws {
     #expect(try found("recentHires").count == 2)
     try hire("Dan", 2023, sales)
@@ -120,7 +117,7 @@ import Testing
     #expect(try found("recentHires").sorted() == ["Ada", "Bob", "Dan"])
   }
 
-  @Test("one property can be refreshed alone")
+  @Test("one property can be refreshed separately")
   func refreshAlone() throws {
     #expect(try found("recentHires").count == 2)
     #expect(try found("byYear").count == 3)
@@ -130,7 +127,7 @@ import Testing
     #expect(try found("byYear").count == 3)
   }
 
-  @Test("it is one way and weak: it cannot be set, nothing found knows of it, and a deletion is carried nowhere")
+  @Test("it is one-way and weak: it cannot be set, the found objects have no inverse, and deletions are not propagated")
   func weak() throws {
     let ada = try #require(try stack.first("Employee", "Ada"))
     let here = try #require(try sales.value(forKey: "recentHires") as? [ManagedObject])
@@ -170,7 +167,7 @@ import Testing
     #expect(sales.objectID.storeIdentifier == staff.identifier)
   }
 
-  @Test("a variable other than these two is refused by its name")
+  @Test("any other variable is refused by its name")
   func unknownVariable() throws {
     let error = try #require(throws: ManagedObjectError.self) { try sales.value(forKey: "broken") }
     #expect(error.code == .invalidFetch)
@@ -178,7 +175,7 @@ import Testing
     #expect(error.message.contains("$SOMETHING"))
   }
 
-  @Test("no file keeps what was found")
+  @Test("the result is not stored")
   func notStored() throws {
     #expect(try found("recentHires").count == 2)
     let again = try stack.reopened()

@@ -14,23 +14,21 @@ import Testing
         EntityDescription(
           name: "Item",
           properties: [
-            .attribute(AttributeDescription(name: "number", type: .integer32)),
-            .attribute(AttributeDescription(name: "name", type: .string)),
-            .attribute(AttributeDescription(name: "id", type: .uuid)),
-            .attribute(AttributeDescription(name: "weight", type: .double)),
-            .attribute(AttributeDescription(name: "made", type: .date)),
-            .attribute(AttributeDescription(name: "plain", type: .integer64)),
-            .attribute(AttributeDescription(name: "note", type: .string)),
-            .relationship(RelationshipDescription(name: "box", destinationEntityName: "Box", inverseName: "items")),
+            .attribute("number", .integer32),
+            .attribute("name", .string),
+            .attribute("id", .uuid),
+            .attribute("weight", .double),
+            .attribute("made", .date),
+            .attribute("plain", .integer64),
+            .attribute("note", .string),
+            .toOne("box", "Box", inverse: "items"),
           ],
           subentities: [EntityDescription(name: "Special")], uniquenessConstraints: [["number"], ["name"]]),
         EntityDescription(
           name: "Box",
           properties: [
-            .attribute(AttributeDescription(name: "name", type: .string)),
-            .relationship(
-              RelationshipDescription(name: "items", destinationEntityName: "Item", inverseName: "box", maximumCount: 0)
-            ),
+            .attribute("name", .string),
+            .toMany("items", "Item", inverse: "box"),
           ]),
       ]))
   }
@@ -67,7 +65,7 @@ import Testing
     return made
   }
 
-  @Test("an import that fetches each object first looks at a few objects for each, whatever the key", arguments: kinds)
+  @Test("an import that fetches each object first examines few objects for each, whatever the key", arguments: kinds)
   func work(_ kind: String) throws {
     let stack = try Stack(model: try Self.model())
     let count = 1500
@@ -87,7 +85,7 @@ import Testing
     #expect(held.count == count)
   }
 
-  @Test("what is found among unsaved changes is what asking each object finds, after every kind of change")
+  @Test("a search among unsaved changes finds what evaluating each object finds, after every kind of change")
   func sameAnswers() throws {
     let stack = try Stack(model: try Self.model())
     let context = stack.context
@@ -155,7 +153,8 @@ import Testing
   }
 
   @Test(
-    "the table of unsaved values keeps no object alive once its changes are saved or dropped", arguments: [true, false])
+    "the table of unsaved values keeps no object alive once its changes are saved or discarded",
+    arguments: [true, false])
   func lifetime(_ isSaving: Bool) throws {
     let stack = try Stack(model: try Self.model())
     _ = try Self.importAll(stack, "number", 40, note: "n")

@@ -3,9 +3,9 @@ import AtomicStoreSPI
 import Foundation
 import Testing
 
-@Suite("What hooks may not do, and what is done later") final class HookLimitTests: HookedSuite {
+@Suite("What hooks may not do, and what is deferred") final class HookLimitTests: HookedSuite {
   @Test(
-    "objects that change again at each save are given a bounded number of rounds, then an error that names them",
+    "objects that change again at each save get a limited number of passes, then an error that names them",
     arguments: [1, 2, 25])
   func endless(_ passes: Int) throws {
     let employee = try saved()
@@ -24,7 +24,7 @@ import Testing
     #expect(try stack.reopened().store.nodes.count == 1)
   }
 
-  @Test("validation that changes its object for ever is bounded as well, and so is a hook that inserts for ever")
+  @Test("validation that changes its object endlessly is limited as well, and so is a hook that inserts endlessly")
   func endlessValidation() throws {
     let employee = try saved()
     employee.behaviour["validate"] = { $0.age += 1 }
@@ -42,7 +42,7 @@ import Testing
   }
 
   @Test(
-    "save() from inside a hook throws",
+    "save() inside a hook throws",
     arguments: [
       "awakeFromFetch", "willSave", "didSave", "prepareForDeletion", "willTurnIntoFault", "didTurnIntoFault",
       "validate",
@@ -61,7 +61,7 @@ import Testing
     try context.save()
   }
 
-  @Test("work put off while a fault fires waits for the next processing, not for the middle of what fired it")
+  @Test("work deferred while a fault fires waits for the next processing, not for the operation that fired it")
   func deferredInAwake() throws {
     let employee = try saved()
     let context = context
@@ -77,7 +77,7 @@ import Testing
   }
 
   @Test(
-    "work put off from inside a hook is done when that has ended",
+    "work deferred inside a hook is done when the hook has ended",
     arguments: ["willSave", "didSave", "prepareForDeletion"])
   func deferred(_ hook: String) throws {
     let employee = try saved()

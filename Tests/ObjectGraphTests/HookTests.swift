@@ -31,7 +31,7 @@ import Testing
     #expect(employee.unavailableReason == .deletedHere)
   }
 
-  @Test("objects without changes hear nothing of a save")
+  @Test("objects without changes get no save hooks")
   func untouched() throws {
     let employee = try saved()
     _ = try stack.insert("Task")
@@ -40,7 +40,7 @@ import Testing
     #expect(!employee.isFault)
   }
 
-  @Test("what awakeFromFetch sets is no change, what awakeFromInsert sets is saved")
+  @Test("a value set in awakeFromFetch is not a change, one set in awakeFromInsert is saved")
   func awake() throws {
     let employee = try saved()
     employee.behaviour["awakeFromFetch"] = { employee in
@@ -55,7 +55,7 @@ import Testing
     #expect(try #require(try other.first("Employee", "Ada"))["age"] == nil)
   }
 
-  @Test("in prepareForDeletion the relationships are still in place, and may be changed")
+  @Test("in prepareForDeletion the relationships are still set, and may be changed")
   func prepareForDeletion() throws {
     let employee = try saved()
     let sales = try stack.insert("Department", ["name": "Sales"])
@@ -75,20 +75,16 @@ import Testing
     #expect(try other.fetch("Employee").isEmpty)
   }
 
-  @Test("a cascade prepares each object for its deletion, once")
+  @Test("a cascade calls prepareForDeletion on each object once")
   func cascade() throws {
     let model = try ManagedObjectModel(
       ModelDescription(entities: [
         EntityDescription(
           name: "Employee",
           properties: [
-            .attribute(AttributeDescription(name: "name", type: .string)),
-            .relationship(
-              RelationshipDescription(
-                name: "next", destinationEntityName: "Employee", inverseName: "back", deleteRule: .cascade)),
-            .relationship(
-              RelationshipDescription(
-                name: "back", destinationEntityName: "Employee", inverseName: "next", deleteRule: .cascade)),
+            .attribute("name", .string),
+            .toOne("next", "Employee", inverse: "back", deleteRule: .cascade),
+            .toOne("back", "Employee", inverse: "next", deleteRule: .cascade),
           ])
       ]))
     let stack = try Stack(model: model, classes: ["Employee": HookedEmployee.self])
@@ -125,7 +121,7 @@ import Testing
   }
 
   @Test(
-    "rollback, reset and a refresh from inside a hook leave the context whole",
+    "rollback, reset and a refresh inside a hook leave the context consistent",
     arguments: ["willSave", "didSave", "prepareForDeletion", "willTurnIntoFault", "didTurnIntoFault", "validate"],
     ["rollback", "reset", "refresh"])
   func disruptive(_ hook: String, _ act: String) throws {

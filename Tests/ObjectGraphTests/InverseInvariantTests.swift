@@ -36,7 +36,7 @@ import Testing
   }
 
   @Test(
-    "changes to one end alone are refused, naming both ends, and nothing is written", arguments: Stack.types,
+    "changes to only one end are refused, naming both ends, and nothing is written", arguments: Stack.types,
     OneSided.allCases)
   func refuses(_ type: String, _ kind: OneSided) throws {
     let stack = try stack(type)
@@ -91,7 +91,7 @@ import Testing
     #expect(inverseProblems(in: stack.store.nodes).isEmpty)
   }
 
-  @Test("changes to both ends are saved, whatever the order they are given in", arguments: [true, false])
+  @Test("changes to both ends are saved, in any order", arguments: [true, false])
   func accepts(_ isReversed: Bool) throws {
     let stack = try stack("BinaryPropertyList")
     let sales = try #require(try stack.first("Department", "Sales"))

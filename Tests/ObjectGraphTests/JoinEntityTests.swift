@@ -11,26 +11,19 @@ import Testing
         EntityDescription(
           name: "Person",
           properties: [
-            .attribute(AttributeDescription(name: "name", type: .string)),
+            .attribute("name", .string),
             .relationship(
               RelationshipDescription(
                 name: "friends", destinationEntityName: "FriendInfo", inverseName: "source", minimumCount: least,
                 maximumCount: most, deleteRule: .cascade)),
-            .relationship(
-              RelationshipDescription(
-                name: "befriendedBy", destinationEntityName: "FriendInfo", inverseName: "friend", maximumCount: 0,
-                deleteRule: .cascade)),
+            .toMany("befriendedBy", "FriendInfo", inverse: "friend", deleteRule: .cascade),
           ]),
         EntityDescription(
           name: "FriendInfo",
           properties: [
-            .attribute(AttributeDescription(name: "ranking", type: .integer16)),
-            .relationship(
-              RelationshipDescription(
-                name: "source", destinationEntityName: "Person", inverseName: "friends", isOptional: false)),
-            .relationship(
-              RelationshipDescription(
-                name: "friend", destinationEntityName: "Person", inverseName: "befriendedBy", isOptional: false)),
+            .attribute("ranking", .integer16),
+            .toOne("source", "Person", inverse: "friends", isOptional: false),
+            .toOne("friend", "Person", inverse: "befriendedBy", isOptional: false),
           ]),
       ]))
   }
@@ -98,7 +91,7 @@ import Testing
     #expect(try group.names(1, "friends.friend") == ["A"])
   }
 
-  @Test("with a person their friendships go, in both directions", arguments: Stack.types)
+  @Test("deleting a person deletes their friendships, in both directions", arguments: Stack.types)
   func cascade(_ type: String) throws {
     let group = try People(type)
     try group.befriend(0, 1)
@@ -126,7 +119,7 @@ import Testing
   }
 
   @Test(
-    "the number of objects at a to-many's end must lie between its limits; none at all is what optional allows",
+    "the number of objects at a to-many's end must be between its limits; optional also allows none",
     arguments: [
       (0, nil), (1, ManagedObjectError.Code.validationRelationshipLacksMinimumCount), (2, nil), (3, nil),
       (4, .validationRelationshipExceedsMaximumCount),

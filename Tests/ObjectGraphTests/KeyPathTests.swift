@@ -15,7 +15,7 @@ import Testing
     return (stack, ada)
   }
 
-  @Test("a path goes through to-one relationships, and ends in nil where one of them is nil")
+  @Test("a path leads through to-one relationships, and is nil if one of them is nil")
   func toOne() throws {
     let (stack, ada) = try stack()
     #expect(try ada.value(forKeyPath: "department.name") as? String == "Sales")
@@ -26,7 +26,7 @@ import Testing
     try ada.setValue("nothing happens", forKeyPath: "spouse.name")
   }
 
-  @Test("through a to-many it gives the values of all, objects as a set")
+  @Test("a path through a to-many gives the values of all, objects as a set")
   func toMany() throws {
     let (stack, ada) = try stack()
     defer { withExtendedLifetime(stack) {} }
@@ -38,7 +38,7 @@ import Testing
     #expect(colleagues == [ada])
   }
 
-  @Test("operators count, add up, and choose; null is passed over")
+  @Test("operators count, sum and select; null is skipped")
   func operators() throws {
     let (stack, ada) = try stack()
     defer { withExtendedLifetime(stack) {} }
@@ -53,7 +53,7 @@ import Testing
   }
 
   @Test(
-    "a path that leads nowhere is refused with the key",
+    "an invalid path is refused with the key",
     arguments: ["nmae", "department.nmae", "name.length", "reports.@foo", "reports.@sum.name", "reports.nmae"])
   func refusals(_ path: String) throws {
     let (stack, ada) = try stack()
@@ -73,25 +73,15 @@ import Testing
         EntityDescription(
           name: "Person",
           properties: [
-            .attribute(AttributeDescription(name: "name", type: .string)),
-            .relationship(
-              RelationshipDescription(
-                name: "friends", destinationEntityName: "FriendInfo", inverseName: "source", maximumCount: 0,
-                deleteRule: .cascade)),
-            .relationship(
-              RelationshipDescription(
-                name: "befriendedBy", destinationEntityName: "FriendInfo", inverseName: "friend", maximumCount: 0,
-                deleteRule: .cascade)),
+            .attribute("name", .string),
+            .toMany("friends", "FriendInfo", inverse: "source", deleteRule: .cascade),
+            .toMany("befriendedBy", "FriendInfo", inverse: "friend", deleteRule: .cascade),
           ]),
         EntityDescription(
           name: "FriendInfo",
           properties: [
-            .relationship(
-              RelationshipDescription(
-                name: "source", destinationEntityName: "Person", inverseName: "friends", isOptional: false)),
-            .relationship(
-              RelationshipDescription(
-                name: "friend", destinationEntityName: "Person", inverseName: "befriendedBy", isOptional: false)),
+            .toOne("source", "Person", inverse: "friends", isOptional: false),
+            .toOne("friend", "Person", inverse: "befriendedBy", isOptional: false),
           ]),
       ]))
     let stack = try Stack("XML", model: model)
@@ -119,13 +109,13 @@ import Testing
     entities: [
       EntityDescription(
         name: "Values",
-        properties: attributes.map { .attribute(AttributeDescription(name: $0.0, type: $0.1)) } + [
-          .attribute(AttributeDescription(name: "place", type: .composite("Place"))),
-          .attribute(AttributeDescription(name: "colour", type: .transformable, valueTransformerName: "Colour")),
-          .attribute(AttributeDescription(name: "raw", type: .transformable)),
-          .attribute(AttributeDescription(name: "upper", type: .string, derivationExpression: "uppercase:(str)")),
-          .attribute(AttributeDescription(name: "saved", type: .date, derivationExpression: "now()")),
-          .attribute(AttributeDescription(name: "phone", type: .string, regularExpression: "[0-9]{3}-[0-9]{4}")),
+        properties: attributes.map { .attribute($0.0, $0.1) } + [
+          .attribute("place", .composite("Place")),
+          .attribute("colour", .transformable, valueTransformerName: "Colour"),
+          .attribute("raw", .transformable),
+          .attribute("upper", .string, derivationExpression: "uppercase:(str)"),
+          .attribute("saved", .date, derivationExpression: "now()"),
+          .attribute("phone", .string, regularExpression: "[0-9]{3}-[0-9]{4}"),
         ])
     ],
     composites: [
@@ -155,7 +145,7 @@ import Testing
     return (stack, try stack.insert("Values"))
   }
 
-  @Test("values of every type come back as the type that people expect", arguments: Stack.types)
+  @Test("values of every type are returned as the expected type", arguments: Stack.types)
   func types(_ type: String) throws {
     let (stack, object) = try values(type)
     let date = Date(timeIntervalSinceReferenceDate: 0.1)
@@ -185,7 +175,7 @@ import Testing
   }
 
   @Test(
-    "what does not fit is refused, nothing is converted approximately",
+    "a value that does not fit is refused, there are no approximate conversions",
     arguments: [
       ("i16", 70000 as any Sendable), ("i16", "5"), ("i16", 1.5), ("i16", true), ("i64", UInt64.max), ("flt", 0.1),
       ("dbl", "x"),
@@ -205,7 +195,7 @@ import Testing
     _ = stack
   }
 
-  @Test("a composite is read and set whole or by its parts", arguments: Stack.types)
+  @Test("a composite is read and set as a whole or by its parts", arguments: Stack.types)
   func composites(_ type: String) throws {
     let (stack, object) = try values(type)
     #expect(object["place"] == nil)
@@ -220,7 +210,9 @@ import Testing
     #expect(object["place"] == nil)
   }
 
-  @Test("a transformable is kept as its transformer's bytes; without one bytes pass through", arguments: Stack.types)
+  @Test(
+    "a transformable is stored as its transformer's bytes; without a transformer bytes are unchanged",
+    arguments: Stack.types)
   func transformers(_ type: String) throws {
     let (stack, object) = try values(type)
     try object.setValue(Colour(red: 1, green: 2, blue: 3), forKey: "colour")
@@ -254,7 +246,7 @@ import Testing
     #expect(!stack.context.hasChanges)
   }
 
-  @Test("a text must match its attribute's regular expression as a whole")
+  @Test("a string must match its attribute's regular expression completely")
   func pattern() throws {
     let (stack, object) = try values()
     try object.setValue("555-1234 ", forKey: "phone")

@@ -3,7 +3,7 @@ import AtomicStoreSPI
 import Foundation
 import Testing
 
-@Suite("Changes of one context taken over by another, and streams of them") struct MergeChangesTests {
+@Suite("Merging the changes of another context, and streams of them") struct MergeChangesTests {
   /// Two contexts on one coordinator: here, and what somebody else does there.
   private struct Two {
     let stack: Stack
@@ -75,7 +75,7 @@ import Testing
     #expect(!two.here.hasChanges)
   }
 
-  @Test("objects deleted there are deleted here, and what leads to them is mended", arguments: [true, false])
+  @Test("objects deleted there are deleted here, and relationships to them are updated", arguments: [true, false])
   func deleted(_ isFault: Bool) throws {
     let two = try Two()
     let sales = try two.stack.insert("Department", ["name": "Sales"])
@@ -94,7 +94,7 @@ import Testing
     #expect(two.stack.store.nodes.count == 1)
   }
 
-  @Test("a context that knows nothing of the changed objects takes them over without making any")
+  @Test("a context without the changed objects merges them without creating any")
   func unknown() throws {
     let two = try Two()
     let ada = try two.there.insertNewObject(forEntityName: "Person")
@@ -109,7 +109,7 @@ import Testing
     #expect(two.here.registeredObjects.isEmpty && !two.here.hasChanges && !two.there.hasChanges)
   }
 
-  @Test("changes to the two ends of a relationship, one made here and one there, end consistent")
+  @Test("changes to the two ends of a relationship, one made here and one there, become consistent")
   func bothEnds() throws {
     let two = try Two()
     let sales = try two.stack.insert("Department", ["name": "Sales"])
@@ -127,7 +127,7 @@ import Testing
     #expect(try sorted(try #require(try other.first("Department", "Sales")), "employees") == ["C", "D"])
   }
 
-  @Test("observers are told of new objects as inserted, of changed ones as refreshed")
+  @Test("observers are notified of new objects as inserted, of changed ones as refreshed")
   func reported() throws {
     let two = try Two()
     let sales = try two.stack.insert("Department", ["name": "Sales"])
@@ -147,7 +147,7 @@ import Testing
     #expect(!two.here.hasChanges)
   }
 
-  @Test("after a merge nothing names an object that is deleted here", arguments: [true, false])
+  @Test("after a merge no relationship leads to an object that is deleted here", arguments: [true, false])
   func deletedHere(_ isFault: Bool) throws {
     let two = try Two()
     let ada = try two.stack.insert("Person", ["name": "Ada"])
@@ -211,7 +211,7 @@ import Testing
     #expect(try file.fetch("Department").map { $0["floor"] as? Int } == [3])
   }
 
-  @Test("an object that was deleted and came back before the deletion is taken over stays", arguments: [true, false])
+  @Test("an object that was deleted and restored before the deletion is merged is kept", arguments: [true, false])
   func returned(_ isFault: Bool) throws {
     let two = try Two()
     let ada = try two.stack.insert("Person", ["name": "Ada", "age": 1])
@@ -235,7 +235,7 @@ import Testing
     #expect(try file.fetch("Person").count == 1)
   }
 
-  @Test("an object that another process deleted is deleted here once its save is taken over")
+  @Test("an object that another process deleted is deleted here once its save is merged")
   func deletedByOtherProcess() throws {
     let stack = try Stack()
     let ada = try stack.insert("Person", ["name": "Ada"])
@@ -249,7 +249,7 @@ import Testing
     #expect(try stack.reopened().fetch("Person").isEmpty)
   }
 
-  @Test("IDs of strangers are passed over", arguments: ["updated", "deleted", "inserted"])
+  @Test("unknown IDs are ignored", arguments: ["updated", "deleted", "inserted"])
   func strangers(_ kind: String) throws {
     let two = try Two()
     let ids = [
@@ -288,7 +288,7 @@ import Testing
     #expect(received == expected)
   }
 
-  @Test("a stream of changes gives what observers are told, by ID")
+  @Test("a stream of changes contains what observers receive, by ID")
   func changes() async throws {
     let (stream, ids) = try {
       let stack = try Stack()
@@ -310,7 +310,7 @@ import Testing
       ])
   }
 
-  @Test("a context elsewhere follows by the stream alone: IDs and changes cross isolation, objects do not")
+  @Test("a context elsewhere can follow with the stream alone: IDs and changes cross isolation, objects do not")
   func acrossIsolation() async throws {
     let folder = try TestFolder()
     let coordinator = try Stack(folder: folder).coordinator

@@ -8,8 +8,8 @@ import Testing
 @Suite("Saves over several stores") struct MixedSaveTests {
   static let model = ModelDescription(
     entities: [
-      EntityDescription(name: "Employee", properties: [.attribute(AttributeDescription(name: "name", type: .string))]),
-      EntityDescription(name: "Customer", properties: [.attribute(AttributeDescription(name: "name", type: .string))]),
+      EntityDescription(name: "Employee", properties: [.attribute("name", .string)]),
+      EntityDescription(name: "Customer", properties: [.attribute("name", .string)]),
     ],
     configurations: [
       ConfigurationDescription(name: "staff", entityNames: ["Employee"]),
@@ -31,7 +31,7 @@ import Testing
     try context.save()
   }
 
-  @Test("a crash between two files leaves each whole, and the next to open both is told")
+  @Test("a crash between two files leaves each complete, and opening both reports a mismatch")
   func mixed() throws {
     let folder = try TestFolder()
     do { try add(["Employee", "Customer"], try open(folder)) }
@@ -65,7 +65,7 @@ import Testing
     observation.cancel()
   }
 
-  @Test("saving one store alone puts nothing out of step")
+  @Test("saving only one store does not cause a mismatch")
   func alone() throws {
     let folder = try TestFolder()
     try add(["Employee", "Customer"], try open(folder))

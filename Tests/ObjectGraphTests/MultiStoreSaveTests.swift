@@ -37,7 +37,7 @@ private struct FailingStore: AtomicStore {
 
 @Suite("Several stores behind one coordinator") struct MultiStoreSaveTests {
   static func named(_ name: String) -> EntityDescription {
-    EntityDescription(name: name, properties: [.attribute(AttributeDescription(name: "name", type: .string))])
+    EntityDescription(name: name, properties: [.attribute("name", .string)])
   }
 
   /// Employees in one configuration, customers in the other, notes in both.
@@ -84,7 +84,7 @@ private struct FailingStore: AtomicStore {
     }
   }
 
-  @Test("new objects go to the store whose configuration has their entity, and are fetched from there")
+  @Test("new objects are saved in the store whose configuration has their entity, and are fetched from there")
   func route() throws {
     let two = try Two()
     let ada = try two.insert("Employee", "Ada")
@@ -99,7 +99,7 @@ private struct FailingStore: AtomicStore {
     #expect(try two.context.fetch(FetchRequest<ManagedObject>(entityName: "Customer")) == [shop])
   }
 
-  @Test("an object that several stores could take is refused, with the candidates, until it is assigned")
+  @Test("an object that several stores accept is refused, with the candidates, until it is assigned")
   func ambiguous() throws {
     let two = try Two()
     let note = try two.insert("Note", "n")
@@ -177,7 +177,7 @@ private struct FailingStore: AtomicStore {
     #expect(count(trade, "Customer") == 2)
   }
 
-  @Test("permanent IDs are given without writing, and are kept by the save")
+  @Test("permanent IDs are assigned without writing, and are kept by the save")
   func permanentIDs() throws {
     let two = try Two()
     try two.insert("Employee", "Ada")
@@ -197,7 +197,7 @@ private struct FailingStore: AtomicStore {
     #expect(two.staff.node(for: id) != nil)
   }
 
-  @Test("the text of a temporary ID is refused where it would be stored, the text of a permanent one is not")
+  @Test("the text of a temporary ID is refused as a stored value, the text of a permanent one is not")
   func persistingIDs() throws {
     let two = try Two()
     let ada = try two.insert("Employee", "Ada")
@@ -210,7 +210,7 @@ private struct FailingStore: AtomicStore {
     #expect(two.coordinator.managedObjectID(forURIRepresentation: uri) == ada.objectID)
   }
 
-  @Test("a store that is open for reading only refuses changes")
+  @Test("a store that is open read-only refuses changes")
   func readOnly() throws {
     let folder = try TestFolder()
     do {
@@ -229,7 +229,7 @@ private struct FailingStore: AtomicStore {
     #expect(two.context.updatedObjects == [ada])
   }
 
-  @Test("objects of a store that was removed say so; those of the other store are as they were")
+  @Test("objects of a removed store are unavailable; those of the other store are not affected")
   func removed() throws {
     let two = try Two()
     let ada = try two.insert("Employee", "Ada")
@@ -262,7 +262,7 @@ private struct FailingStore: AtomicStore {
     #expect(moved.identifier == two.staff.identifier)
   }
 
-  @Test("a coordinator tells of stores that come and go")
+  @Test("a coordinator reports added and removed stores")
   func events() throws {
     let two = try Two()
     let told = Mutex<[String]>([])

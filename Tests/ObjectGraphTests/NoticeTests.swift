@@ -3,7 +3,7 @@ import AtomicStoreSPI
 import Foundation
 import Testing
 
-@Suite("Notices of changes") struct NoticeTests {
+@Suite("Change notifications") struct NoticeTests {
   /// What observers were told, in words.
   private final class Record {
     var changes: [ObjectChanges] = []
@@ -29,7 +29,7 @@ import Testing
     }
   }
 
-  @Test("changes are told once, when pending changes are processed: an object inserted and changed was inserted")
+  @Test("changes are reported once, when pending changes are processed: an object inserted and changed was inserted")
   func inserted() throws {
     let stack = try Stack()
     let record = Record(stack.context)
@@ -45,7 +45,7 @@ import Testing
     #expect(record.events == ["changed"])
   }
 
-  @Test("both ends of a relationship are told of, and what a deletion carries along")
+  @Test("both ends of a relationship are reported, and what a deletion cascades to")
   func updatedAndDeleted() throws {
     let stack = try Stack()
     let sales = try stack.insert("Department", ["name": "Sales"])
@@ -63,7 +63,7 @@ import Testing
     #expect(changes.updated == [ada])
   }
 
-  @Test("what is inserted and deleted again between two notices is not told of")
+  @Test("an object inserted and deleted between two notifications is not reported")
   func insertedAndDeleted() throws {
     let stack = try Stack()
     let record = Record(stack.context)
@@ -72,7 +72,7 @@ import Testing
     #expect(record.events.isEmpty)
   }
 
-  @Test("a save is told of before and after, with what it wrote; the deleted objects' IDs are those they had")
+  @Test("a save is reported before and after, with what it wrote; the deleted objects' IDs are those they had")
   func saving() throws {
     let stack = try Stack()
     let ada = try stack.insert("Person", ["name": "Ada"])
@@ -91,7 +91,7 @@ import Testing
     #expect(!task.objectID.isTemporaryID)
   }
 
-  @Test("a save that fails is told of as begun only, one without changes not at all")
+  @Test("a save that fails is reported only as begun, one without changes not at all")
   func failedSave() throws {
     let stack = try Stack()
     let sales = try stack.insert("Department")
@@ -105,7 +105,7 @@ import Testing
     #expect(record.events == ["changed", "willSave"])
   }
 
-  @Test("refreshed, invalidated and reset objects are told of")
+  @Test("refreshed, invalidated and reset objects are reported")
   func refreshed() throws {
     let stack = try Stack()
     let ada = try stack.insert("Person", ["name": "Ada"])
@@ -124,7 +124,7 @@ import Testing
     #expect(try #require(record.take()).isAllInvalidated)
   }
 
-  @Test("an observer's own changes are told of in another round; it may not save, but put off a save")
+  @Test("an observer's own changes are reported in another round; it may not save, but defer a save")
   func changesInObserver() throws {
     let stack = try Stack()
     let ada = try stack.insert("Person", ["name": "Ada"])
@@ -151,7 +151,7 @@ import Testing
     observation.cancel()
   }
 
-  @Test("save() inside any notice throws", arguments: ["changed", "willSave", "didSave"])
+  @Test("save() inside any notification throws", arguments: ["changed", "willSave", "didSave"])
   func saveInNotice(_ which: String) throws {
     let stack = try Stack()
     let context = stack.context
@@ -172,7 +172,7 @@ import Testing
   }
 
   @Test(
-    "observers that go on making changes are stopped after a hundred rounds, which is recorded; a save fails for it")
+    "observers that keep making changes are stopped after a hundred rounds, which is recorded; a save fails for it")
   func endlessObserver() throws {
     let stack = try Stack()
     let ada = try stack.insert("Person", ["name": "Ada"])
@@ -193,7 +193,7 @@ import Testing
     #expect(stack.store.nodes.count == 1)
   }
 
-  @Test("an observer is told as long as its registration is held and not cancelled")
+  @Test("an observer is notified as long as its registration is retained and not cancelled")
   func registration() throws {
     let stack = try Stack()
     var calls = [0, 0, 0]

@@ -15,7 +15,7 @@ import Testing
     (.date(Date(timeIntervalSinceReferenceDate: -0.0)), .date(Date(timeIntervalSinceReferenceDate: 0))),
   ]
 
-  @Test("two spellings of a number are equal, have one hash, and are not identical", arguments: pairs)
+  @Test("two spellings of a number are equal, have the same hash, and are not identical", arguments: pairs)
   func equality(_ one: StoredValue, _ other: StoredValue) {
     #expect(one == other)
     #expect(Set([one, other]).count == 1)
@@ -24,7 +24,7 @@ import Testing
   }
 
   @Test(
-    "what is another number is not equal",
+    "different numbers are not equal",
     arguments: [("1.1", "1.11"), ("0", "1e-128"), ("NaN", "0"), ("1", "-1"), ("1e127", "1e126")])
   func inequality(_ one: String, _ other: String) throws {
     #expect(try #require(DecimalNumber(one)) != #require(DecimalNumber(other)))
@@ -39,14 +39,14 @@ import Testing
         EntityDescription(
           name: "Rate",
           properties: [
-            .attribute(AttributeDescription(name: "decimal", type: .decimal)),
-            .attribute(AttributeDescription(name: "double", type: .double)),
-            .attribute(AttributeDescription(name: "live", type: .undefined, isTransient: true)),
+            .attribute("decimal", .decimal),
+            .attribute("double", .double),
+            .attribute("live", .undefined, isTransient: true),
           ])
       ]))
   }
 
-  @Test("another spelling is a change, which is saved and taken back", arguments: Stack.types)
+  @Test("another spelling is a change, which is saved and undone", arguments: Stack.types)
   func change(_ type: String) throws {
     let stack = try Stack(type, model: try Self.model())
     let rate = try stack.insert("Rate", ["decimal": try Self.decimal("1.10"), "double": 0.0])
@@ -82,7 +82,7 @@ import Testing
     }
   }
 
-  @Test("a comparison of stores tells spellings apart")
+  @Test("a comparison of stores distinguishes spellings")
   func comparison() throws {
     func store(_ text: String) throws -> Stack {
       let stack = try Stack("XML", model: try Self.model())

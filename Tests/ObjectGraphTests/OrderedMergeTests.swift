@@ -15,7 +15,7 @@ import Testing
     ([0, 3, 1], [2, 1, 0, 4], [1, 0, 3, 4]),
   ]
 
-  @Test("merge by what each side added, removed and moved", arguments: merges, [true, false])
+  @Test("they merge by what each side added, removed and moved", arguments: merges, [true, false])
   func merge(_ lists: (theirs: [Int], mine: [Int], result: [Int]), _ isRefreshed: Bool) throws {
     let stack = try Stack()
     let tasks = try (0..<5).map { try stack.insert("Task", ["title": "\($0)"]) }

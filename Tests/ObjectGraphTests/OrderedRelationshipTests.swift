@@ -3,7 +3,7 @@ import AtomicStoreSPI
 import Foundation
 import Testing
 
-@Suite("Ordered relationships and asking without firing") struct OrderedRelationshipTests {
+@Suite("Ordered relationships, and reading without firing") struct OrderedRelationshipTests {
   private func staff(_ type: String = "BinaryPropertyList", tasks count: Int = 4) throws -> (
     Stack, ManagedObject, [ManagedObject]
   ) {
@@ -14,7 +14,7 @@ import Testing
     return (stack, ada, tasks)
   }
 
-  @Test("the order given is the order kept, over a save and a reopening", arguments: Stack.types)
+  @Test("the order is preserved by a save and a reopening", arguments: Stack.types)
   func order(_ type: String) throws {
     let (stack, ada, tasks) = try staff(type)
     try ada.setValue([tasks[2], tasks[0], tasks[3], tasks[1]], forKey: "tasks")
@@ -31,7 +31,7 @@ import Testing
   }
 
   @Test(
-    "an object is inserted at its place, which is kept within bounds",
+    "an object is inserted at an index, which is clamped to the bounds",
     arguments: [(0, 0), (1, 1), (2, 2), (3, 2), (-5, 0), (Int.max, 2), (Int.min, 0)])
   func insertAt(_ place: Int, _ expected: Int) throws {
     let (stack, ada, _) = try staff(tasks: 2)
@@ -47,7 +47,7 @@ import Testing
   }
 
   @Test(
-    "an object is moved to its place, which is kept within bounds",
+    "an object is moved to an index, which is clamped to the bounds",
     arguments: [(0, [0, 1, 2, 3]), (2, [1, 2, 0, 3]), (3, [1, 2, 3, 0]), (99, [1, 2, 3, 0]), (-1, [0, 1, 2, 3])])
   func move(_ place: Int, _ expected: [Int]) throws {
     let (stack, ada, tasks) = try staff()
@@ -58,7 +58,7 @@ import Testing
     #expect(!tasks[0].hasChanges)
   }
 
-  @Test("moving back is no change, moving what is not there neither")
+  @Test("moving back is not a change, nor is moving an object that is not in the relationship")
   func moveBack() throws {
     let (stack, ada, tasks) = try staff()
     let stranger = try stack.insert("Task")
@@ -69,7 +69,7 @@ import Testing
     #expect(!stack.context.hasChanges)
   }
 
-  @Test("an object named twice stands once")
+  @Test("an object named twice occurs once")
   func twice() throws {
     let (stack, ada, tasks) = try staff(tasks: 2)
     try ada.setValue([tasks[1], tasks[0], tasks[1]], forKey: "tasks")
@@ -78,7 +78,7 @@ import Testing
   }
 
   @Test(
-    "from the other end an object comes last, and goes without disturbing the others' order",
+    "from the other end an object is appended, and removed without changing the others' order",
     arguments: EndState.allCases)
   func inverse(_ state: EndState) throws {
     let (stack, ada, tasks) = try staff()
@@ -92,7 +92,7 @@ import Testing
     #expect(try names(ada, "tasks", "title") == ["t2", "t3", "t1"])
   }
 
-  @Test("a relationship's size and IDs can be had without making its objects")
+  @Test("a relationship's size and IDs can be read without creating its objects")
   func withoutFiring() throws {
     let (stack, ada, tasks) = try staff()
     let boss = try stack.insert("Manager", ["name": "Bob"])
@@ -117,7 +117,7 @@ import Testing
     #expect(!again.hasFault(forRelationshipNamed: "spouse"))
   }
 
-  @Test("asking a fault whether its relationship is one does not fire it")
+  @Test("testing whether a relationship is a fault does not fire it")
   func askingFault() throws {
     let (stack, ada, _) = try staff()
     try stack.context.save()

@@ -6,9 +6,9 @@ import Testing
 
 /// What the nearest peer was found to get wrong when it was run, as far as the graph is concerned. Relationships that
 /// leave dangling old ends, and delete rules, are in tests of their own.
-@Suite("Defects of others, which this does not have") struct PeerDefectTests {
+@Suite("Defects of other implementations, which this one does not have") struct PeerDefectTests {
   @Test(
-    "an object named before it appears in the file is of its own entity, with its own attributes",
+    "an object referenced before it appears in the file is of its own entity, with its own attributes",
     arguments: Stack.types)
   func forwardReference(_ type: String) throws {
     let stack = try Stack(type)
@@ -30,7 +30,7 @@ import Testing
     #expect(try other.first("Department", "D").map { try $0.objects(forRelationshipNamed: "employees") } == [owner])
   }
 
-  @Test("a related object is the object itself, with its values, before the save, after it, and after a reopening")
+  @Test("a related object is the same object, with its values, before the save, after it, and after a reopening")
   func noGhosts() throws {
     let stack = try Stack("XML")
     let department = try stack.insert("Department", ["name": "D"])
@@ -71,7 +71,7 @@ import Testing
   }
 
   @Test(
-    "doubles and dates come back to the last bit", arguments: Stack.types,
+    "doubles and dates are preserved to the last bit", arguments: Stack.types,
     [0.1 + 0.2, 1.0 / 3.0, -0.0, .leastNonzeroMagnitude, .greatestFiniteMagnitude, 12345678.9])
   func doubles(_ type: String, _ number: Double) throws {
     let stack = try Stack(type)
@@ -85,7 +85,7 @@ import Testing
   }
 
   @Test(
-    "strings come back scalar by scalar", arguments: Stack.types,
+    "strings are preserved scalar by scalar", arguments: Stack.types,
     [
       "\u{1}\u{0}\u{1F}", "< > & \" '", "a\rb\nc\r\nd\te", "", " ", "e\u{301}", "\u{e9}", "\u{FFFE}\u{FFFF}",
       "👩‍👩‍👧 ]]> %20 ,;\"\"",
@@ -100,7 +100,7 @@ import Testing
   }
 
   @Test(
-    "a save that cannot be written leaves all changes pending, and succeeds when it is tried again",
+    "a save that cannot be written leaves all changes pending, and succeeds when it is repeated",
     arguments: Stack.types)
   func failedSave(_ type: String) throws {
     let stack = try Stack(type)
@@ -130,7 +130,7 @@ import Testing
     #expect(try other.first("Person", "Changed")?["spouse"] as? ManagedObject === other.first("Person", "New"))
   }
 
-  @Test("an abstract entity has no objects, whichever way they are made")
+  @Test("an abstract entity cannot have objects, however they are created")
   func abstract() throws {
     let stack = try Stack()
     #expect(
@@ -143,7 +143,7 @@ import Testing
     #expect(stack.store.nodes.count == 0)
   }
 
-  @Test("a read-only store takes no new object, and no change")
+  @Test("a read-only store accepts no new object, and no change")
   func readOnly() throws {
     let stack = try Stack()
     let ada = try stack.insert("Person", ["name": "Ada"])
@@ -159,7 +159,7 @@ import Testing
     #expect(graphError { try context.save() }?.code == .storeAssignment)
   }
 
-  @Test("a temporary ID has a URI of its own kind, and a permanent one names its row whether or not it is there")
+  @Test("a temporary ID has a different kind of URI, and a permanent one identifies its row whether or not it exists")
   func uris() throws {
     let stack = try Stack()
     let ada = try stack.insert("Person", ["name": "Ada"])

@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 /// What random scripts found, each in as few steps as it takes.
-@Suite("Failed saves, merges, undo and child contexts meet") struct RandomFindingTests {
+@Suite("Combinations of failed saves, merges, undo and child contexts") struct RandomFindingTests {
   /// Two contexts on one store; each change made there comes with what its save says.
   struct Two {
     let stack: Stack
@@ -30,7 +30,7 @@ import Testing
   }
 
   @Test(
-    "a save that fails after a merge policy decided leaves changes, undo and IDs as they were",
+    "a save that fails after a merge policy was applied leaves changes, undo and IDs as they were",
     arguments: MergePolicy.allCases.filter { $0 != .error })
   func restores(_ policy: MergePolicy) throws {
     let folder = try TestFolder()
@@ -73,7 +73,7 @@ import Testing
     #expect(try names(bob, "cousins") == [])
   }
 
-  @Test("what both sides changed to the same is no change any more once it was taken over")
+  @Test("what both sides changed to the same value is no longer a change once it was merged")
   func sameChange() throws {
     let two = try Two()
     let ada = try two.stack.insert("Person", ["name": "Ada"])
@@ -89,7 +89,7 @@ import Testing
     #expect(ada["name"] as? String == "Bob")
   }
 
-  @Test("an object whose value is set and set back has no changes in a child either")
+  @Test("an object whose value is set and reset has no changes, also in a child")
   func setBackInChild() throws {
     let stack = try Stack()
     let ada = try stack.insert("Person", ["name": "Ada"])
@@ -126,7 +126,8 @@ import Testing
     #expect(!stack.context.hasChanges)
   }
 
-  @Test("a new store can be saved after another coordinator gave up the place that both had", arguments: Stack.types)
+  @Test(
+    "a new store can be saved after another coordinator removed the reservation that both had", arguments: Stack.types)
   func reservation(_ type: String) throws {
     let folder = try TestFolder()
     var first: Stack? = try Stack(type, folder: folder)
@@ -138,7 +139,7 @@ import Testing
     #expect(try second.reread("Person").count == 1)
   }
 
-  @Test("a new store is not saved over one that came to its place meanwhile", arguments: Stack.types)
+  @Test("a new store is not saved over one that was created at its path meanwhile", arguments: Stack.types)
   func reservationTaken(_ type: String) throws {
     let folder = try TestFolder()
     let (first, second) = (try Stack(type, folder: folder), try Stack(type, folder: folder))
@@ -150,7 +151,7 @@ import Testing
     #expect(try first.reread("Person").map { $0["name"] as? String } == ["Ada"])
   }
 
-  @Test("undo does not bring back what another context deleted")
+  @Test("undo does not restore what another context deleted")
   func undoAfterMerge() throws {
     let two = try Two()
     let ada = try two.stack.insert("Person", ["name": "Ada"])
@@ -167,7 +168,7 @@ import Testing
     #expect(try two.stack.reread("Person").count == 1)
   }
 
-  @Test("what both deleted is gone, even where a change made here forbids it")
+  @Test("what both sides deleted is removed, even if a change made here forbids it")
   func deniedTwice() throws {
     let two = try Two()
     let visitor = try two.stack.insert("Visitor", ["name": "V"])
@@ -180,7 +181,7 @@ import Testing
     #expect(try two.stack.reread("Visitor").isEmpty)
   }
 
-  @Test("what the store itself cut is no conflict after the deletion was taken over", arguments: [true, false])
+  @Test("what the store itself cut is not a conflict after the deletion was merged", arguments: [true, false])
   func cutOff(_ isReplaced: Bool) throws {
     let two = try Two()
     let room = try two.stack.insert("Room")
@@ -195,7 +196,7 @@ import Testing
     #expect((stored["room"] != nil) == isReplaced)
   }
 
-  @Test("a deletion made here takes what the other context gave to it meanwhile, as its rules say")
+  @Test("a deletion made here also affects what the other context added meanwhile, by its rules")
   func deletionMeetsMore() throws {
     let two = try Two()
     let sales = try two.stack.insert("Department")
@@ -242,7 +243,7 @@ import Testing
     #expect((stored["host"] as? ManagedObject)?["name"] as? String == "Sales")
   }
 
-  @Test("a temporary ID is understood that was asked for while the object was in no context", arguments: [true, false])
+  @Test("a temporary ID remains valid that was requested while the object was in no context", arguments: [true, false])
   func temporaryID(_ isUndone: Bool) throws {
     let stack = try Stack()
     stack.context.undoManager = UndoHistory()
@@ -263,7 +264,7 @@ import Testing
     #expect(stack.context.registeredObject(for: id) === room)
   }
 
-  @Test("in a child what its parent deleted forbids no deletion")
+  @Test("in a child, an object that its parent deleted does not forbid a deletion")
   func deniedByGone() throws {
     let stack = try Stack()
     let room = try stack.insert("Room")
@@ -278,7 +279,7 @@ import Testing
     #expect(try stack.reread("Visitor").isEmpty)
   }
 
-  @Test("what forbade a deletion and was taken away in a child forbids it no longer in the parent")
+  @Test("an object that forbade a deletion and was removed in a child context no longer forbids it in the parent")
   func deniedBefore() throws {
     let stack = try Stack()
     let visitor = try stack.insert("Visitor", ["room": try stack.insert("Room")])
@@ -292,7 +293,7 @@ import Testing
     #expect(try stack.reread("Visitor").isEmpty)
   }
 
-  @Test("what was moved away before its owner was deleted elsewhere stays", arguments: [true, false])
+  @Test("an object that was moved away before its owner was deleted elsewhere is kept", arguments: [true, false])
   func movedBeforeCascade(_ isFault: Bool) throws {
     let two = try Two()
     let sales = try two.stack.insert("Department", ["name": "Sales"])

@@ -2,11 +2,11 @@ import AtomicStoreKit
 import Foundation
 import Testing
 
-@Suite("Random edits against a plain model") struct RandomGraphTests {
+@Suite("Random edits compared with a simple model") struct RandomGraphTests {
   static var scripts: Int { ProcessInfo.processInfo.environment["ATOMICSTORE_RANDOM_SCRIPTS"].flatMap { Int($0) } ?? 4 }
   static var seed: UInt64 { ProcessInfo.processInfo.environment["ATOMICSTORE_RANDOM_SEED"].flatMap { UInt64($0) } ?? 1 }
 
-  @Test("whatever is done to a graph, it is what the plain model says", arguments: Stack.types)
+  @Test("after any sequence of operations a graph equals the simple model", arguments: Stack.types)
   func agrees(_ type: String) throws {
     var failures = 0
     for index in 0..<RandomGraphTests.scripts where failures < 3 {
@@ -23,7 +23,7 @@ import Testing
     }
   }
 
-  @Test("a script that fails is shortened to the steps that it takes")
+  @Test("a failing script is shortened to the necessary steps")
   func shortens() {
     let found = GraphScript.shortened(Array(0..<50)) { $0.contains(7) && $0.contains(31) && $0.contains(32) }
     #expect(found == [7, 31, 32])

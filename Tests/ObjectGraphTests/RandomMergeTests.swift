@@ -56,7 +56,7 @@ import Testing
   }
 
   @Test(
-    "whatever both did and whichever policy decides, both ends of all relationships agree in the store",
+    "after any changes of both and with every policy, both ends of all relationships agree in the store",
     arguments: MergePolicy.allCases.filter { $0 != .error }, [(1, false), (2, false), (3, true), (4, true), (5, true)])
   func agree(_ policy: MergePolicy, _ script: (seed: UInt64, deletes: Bool)) throws {
     let stack = try Stack()

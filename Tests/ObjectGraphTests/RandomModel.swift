@@ -26,8 +26,8 @@ enum RandomModel {
     description.entities.append(
       EntityDescription(
         name: "Value",
-        properties: types.map { .attribute(AttributeDescription(name: name($0), type: $0)) } + [
-          .attribute(AttributeDescription(name: "place", type: .composite("Place")))
+        properties: types.map { .attribute(name($0), $0) } + [
+          .attribute("place", .composite("Place"))
         ]))
     do { return try ManagedObjectModel(description) } catch { preconditionFailure("\(error)") }
   }()

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 @Suite("Turning objects into faults") struct RefreshTests {
-  @Test("without merging, values and changes are let go, and the next access fetches anew")
+  @Test("without merging, values and changes are discarded, and the next access fetches again")
   func withoutMerge() throws {
     let stack = try Stack()
     let ada = try stack.insert("Person", ["name": "Ada", "mood": "cheerful"])
@@ -18,7 +18,7 @@ import Testing
     #expect(ada["mood"] == nil)
   }
 
-  @Test("with merging, changes stay over the store's newer values, transient ones too")
+  @Test("with merging, changes are kept over the store's newer values, also transient ones")
   func withMerge() throws {
     let stack = try Stack()
     let ada = try stack.insert("Person", ["name": "Ada", "age": 1])
@@ -53,7 +53,7 @@ import Testing
     #expect(stack.store.nodes.value(forKey: "name", of: again) == .string("Bob"))
   }
 
-  @Test("a fault that is refreshed with merging stays one, a new object stays as it is")
+  @Test("a fault that is refreshed with merging remains one, a new object is not changed")
   func nothingChanged() throws {
     let stack = try Stack()
     let ada = try stack.insert("Person", ["name": "Ada"])
@@ -65,7 +65,7 @@ import Testing
     #expect(ada.isFault)
   }
 
-  @Test("without merging, changes to relationships are taken back at both ends: a to-one", arguments: [0, 1, 2, 3])
+  @Test("without merging, changes to relationships are undone at both ends: a to-one", arguments: [0, 1, 2, 3])
   func takeBackToOne(_ which: Int) throws {
     let stack = try Stack()
     let sales = try stack.insert("Department", ["name": "Sales"])
@@ -93,7 +93,7 @@ import Testing
     try consistent(try stack.reopened())
   }
 
-  @Test("without merging, changes to relationships are taken back at both ends: partners and sets")
+  @Test("without merging, changes to relationships are undone at both ends: partners and sets")
   func takeBackOthers() throws {
     let stack = try Stack()
     let people = try ["A", "B", "C", "D"].map { try stack.insert("Person", ["name": $0]) }
@@ -132,7 +132,7 @@ import Testing
     #expect(new.isInserted && new["title"] as? String == "new")
   }
 
-  @Test("a fault breaks the references to related objects, even round a circle")
+  @Test("a fault releases the references to related objects, even in a cycle")
   func cycles() throws {
     let stack = try Stack()
     do {

@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 @Suite("Registration of objects") struct RegistrationTests {
-  @Test("a new object with a permanent ID that undo takes back is not registered any more", arguments: [true, false])
+  @Test("a new object with a permanent ID whose insertion is undone is no longer registered", arguments: [true, false])
   func undoneInsertion(_ byUndo: Bool) throws {
     let stack = try Stack("XML")
     let undo = UndoHistory()
@@ -31,7 +31,7 @@ import Testing
   }
 
   @Test(
-    "a fault for a reference that a new object is given later gives way to it", arguments: Stack.types, [true, false])
+    "a fault for a reference that a new object gets later is replaced by it", arguments: Stack.types, [true, false])
   func guessedReference(_ type: String, _ obtains: Bool) throws {
     let stack = try Stack(type)
     let id = ManagedObjectID(storeIdentifier: stack.store.identifier, entityName: "Employee", reference: .integer(1))
@@ -48,7 +48,7 @@ import Testing
     #expect(try stack.fetch("Employee") == [ada])
   }
 
-  @Test("objects that were taken back are not retained by a context that retains what it knows")
+  @Test("objects whose insertion was undone are not retained by a context that retains registered objects")
   func retained() throws {
     let stack = try Stack("XML")
     let context = stack.context
@@ -63,12 +63,12 @@ import Testing
     #expect(gone == nil)
   }
 
-  @Test("each store's entities stay apart where stores bring models of their own")
+  @Test("each store's entities are separate if stores have their own models")
   func models() throws {
     func model(_ name: String, _ attribute: String) throws -> ManagedObjectModel {
       try ManagedObjectModel(
         ModelDescription(entities: [
-          EntityDescription(name: name, properties: [.attribute(AttributeDescription(name: attribute, type: .string))])
+          EntityDescription(name: name, properties: [.attribute(attribute, .string)])
         ]))
     }
     let folder = try TestFolder()
@@ -86,7 +86,7 @@ import Testing
     #expect(two.nodes.count(of: 0) == 1)
   }
 
-  @Test("a store that comes back with a model read anew is fetched from again")
+  @Test("a store that is added again with a new instance of its model is fetched from again")
   func modelReadAnew() throws {
     let folder = try TestFolder()
     do {
@@ -107,7 +107,7 @@ import Testing
   }
 
   @Test(
-    "objects deleted together are let go when the undo history that could bring them back is",
+    "objects deleted together are released when the undo history that could restore them is",
     arguments: ["trimmed", "emptied", "redo"])
   func cyclesInHistory(_ way: String) throws {
     let stack = try Stack("XML")

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Relationships that two contexts change") struct RelationshipConflictTests {
   @Test(
-    "an object that somebody else deleted meanwhile is never written as a destination", arguments: Stack.types,
+    "an object that another context deleted meanwhile is never written as a destination", arguments: Stack.types,
     [true, false])
   func deletedDestination(_ type: String, _ isNew: Bool) throws {
     let stack = try Stack(type)
@@ -29,7 +29,7 @@ import Testing
   }
 
   @Test(
-    "every policy but error carries out a save that would lead to what somebody else deleted",
+    "every policy except error saves, without the reference, a change that leads to an object deleted elsewhere",
     arguments: MergePolicy.allCases.filter { $0 != .error }, [true, false])
   func settledDestination(_ policy: MergePolicy, _ isNew: Bool) throws {
     let stack = try Stack()
@@ -51,7 +51,9 @@ import Testing
     #expect((stored["room"] as? ManagedObject)?["number"] as? Int == (keepsStored ? 2 : nil))
   }
 
-  @Test("an object deleted over somebody else's new relationship to it leaves nobody dangling", arguments: Stack.types)
+  @Test(
+    "an object deleted while another context added a relationship to it leaves no dangling reference",
+    arguments: Stack.types)
   func deletedSource(_ type: String) throws {
     let stack = try Stack(type)
     let sales = try stack.insert("Department", ["name": "Sales"])
@@ -75,7 +77,7 @@ import Testing
   }
 
   @Test(
-    "two contexts that each take the same partner: the second conflicts, and no end is left alone",
+    "if two contexts set the same partner, the second conflicts, and both ends stay consistent",
     arguments: MergePolicy.allCases)
   func partners(_ policy: MergePolicy) throws {
     let stack = try Stack()
@@ -99,7 +101,7 @@ import Testing
   }
 
   @Test(
-    "two contexts that change different members of one set: property merges keep both ends alike",
+    "if two contexts change different members of one set, property merges keep both ends consistent",
     arguments: MergePolicy.allCases)
   func sets(_ policy: MergePolicy) throws {
     let stack = try Stack()
@@ -131,7 +133,8 @@ import Testing
   }
 
   @Test(
-    "relationships changed in a child context are its parent's after its save, at both ends", arguments: Stack.types)
+    "relationships changed in a child context are changed in its parent after the save, at both ends",
+    arguments: Stack.types)
   func child(_ type: String) throws {
     let stack = try Stack(type)
     let sales = try stack.insert("Department", ["name": "Sales"])

@@ -14,7 +14,7 @@ func graphError(_ body: () throws -> Void) -> ManagedObjectError? {
   }
 }
 
-@Suite("Relationships refuse what they cannot hold") struct RelationshipRefusalTests {
+@Suite("Relationships refuse invalid destinations") struct RelationshipRefusalTests {
   /// A model with two configurations, and a store for each.
   struct TwoStores {
     let folder: TestFolder
@@ -30,21 +30,16 @@ func graphError(_ body: () throws -> Void) -> ManagedObjectError? {
             EntityDescription(
               name: "Person",
               properties: [
-                .attribute(AttributeDescription(name: "name", type: .string)),
-                .relationship(
-                  RelationshipDescription(
-                    name: "pets", destinationEntityName: "Pet", inverseName: "owner", maximumCount: 0)),
-                .relationship(
-                  RelationshipDescription(name: "friend", destinationEntityName: "Person", inverseName: "friend")),
-                .relationship(
-                  RelationshipDescription(name: "guest", destinationEntityName: "Pet", isTransient: true)),
+                .attribute("name", .string),
+                .toMany("pets", "Pet", inverse: "owner"),
+                .toOne("friend", "Person", inverse: "friend"),
+                .toOne("guest", "Pet", isTransient: true),
               ]),
             EntityDescription(
               name: "Pet",
               properties: [
-                .attribute(AttributeDescription(name: "name", type: .string)),
-                .relationship(
-                  RelationshipDescription(name: "owner", destinationEntityName: "Person", inverseName: "pets")),
+                .attribute("name", .string),
+                .toOne("owner", "Person", inverse: "pets"),
               ]),
           ],
           configurations: [
@@ -100,7 +95,7 @@ func graphError(_ body: () throws -> Void) -> ManagedObjectError? {
     #expect(stores.two.nodes.count == 1)
   }
 
-  @Test("what is only related before its store is known is refused by the save, and nothing is written")
+  @Test("objects related before their stores are known are refused by the save, and nothing is written")
   func crossStoreAtSave() throws {
     let stores = try TwoStores(both: ["All", "All"])
     let context = stores.context
@@ -147,7 +142,7 @@ func graphError(_ body: () throws -> Void) -> ManagedObjectError? {
     #expect((ada["spouse"] as? ManagedObject)?["name"] as? String == "M")
   }
 
-  @Test("what is no object is refused", arguments: ["department", "cousins", "tasks"])
+  @Test("a value that is not an object is refused", arguments: ["department", "cousins", "tasks"])
   func noObject(_ key: String) throws {
     let stack = try Stack()
     let ada = try stack.insert("Person")
@@ -178,7 +173,7 @@ func graphError(_ body: () throws -> Void) -> ManagedObjectError? {
     #expect(!ada.hasChanges)
   }
 
-  @Test("a refused assignment through the subscript is kept, and makes the next save fail until it is discarded")
+  @Test("a refused assignment through the subscript is recorded, and makes the next save fail until it is discarded")
   func refusedSubscript() throws {
     let stack = try Stack()
     let ada = try stack.insert("Person", ["name": "Ada"])

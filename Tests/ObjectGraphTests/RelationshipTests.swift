@@ -16,9 +16,9 @@ enum EndState: String, CaseIterable, CustomTestStringConvertible {
   }
 }
 
-@Suite("Relationships keep both ends") struct RelationshipTests {
+@Suite("Relationships update both ends") struct RelationshipTests {
   @Test(
-    "setting an employee's department is all it takes: both departments' employees follow", arguments: EndState.allCases
+    "setting an employee's department updates both departments' employees", arguments: EndState.allCases
   )
   func transfer(_ state: EndState) throws {
     let stack = try Stack()
@@ -51,7 +51,7 @@ enum EndState: String, CaseIterable, CustomTestStringConvertible {
   }
 
   @Test(
-    "assigning a set of employees takes them from their old department and releases the others",
+    "assigning a set of employees removes them from their old department and releases the others",
     arguments: EndState.allCases)
   func assignSet(_ state: EndState) throws {
     let stack = try Stack()
@@ -103,7 +103,7 @@ enum EndState: String, CaseIterable, CustomTestStringConvertible {
     #expect(spouses() == [nil, nil, nil, nil])
   }
 
-  @Test("an object may be its own spouse and its own cousin, and leave itself")
+  @Test("an object may be its own spouse and its own cousin, and be released from itself")
   func ownPartner() throws {
     let stack = try Stack()
     let ada = try stack.insert("Person", ["name": "Ada"])
@@ -150,7 +150,7 @@ enum EndState: String, CaseIterable, CustomTestStringConvertible {
     #expect(try people.map { try sorted($0, "managers") } == [[], [], ["A", "B"]])
   }
 
-  @Test("objects of sub-entities stand in a super-entity's relationship as what they are", arguments: Stack.types)
+  @Test("objects of sub-entities keep their entity in a super-entity's relationship", arguments: Stack.types)
   func subentities(_ type: String) throws {
     let stack = try Stack(type)
     // The department is written before the people it names, and names them by their super-entity.

@@ -4,13 +4,13 @@ import BuiltInStoreFormats
 import Foundation
 import Testing
 
-@Suite("Values that saves and refreshes meet") struct SaveHookValueTests {
+@Suite("Values in saves and refreshes") struct SaveHookValueTests {
   final class Plain: ManagedObject {}
   final class Box { let number = 1 }
   struct Loose { let run: @Sendable () -> Void }
 
   @Test(
-    "a transient value that cannot be compared does not keep an object from being saved",
+    "a transient value that cannot be compared does not prevent a save",
     arguments: ["class", "struct"])
   func incomparable(_ kind: String) throws {
     let stack = try Stack("XML", classes: ["Employee": Plain.self])
@@ -26,14 +26,14 @@ import Testing
     EntityDescription(
       name: "Page",
       properties: [
-        .attribute(AttributeDescription(name: "title", type: .string)),
-        .attribute(AttributeDescription(name: "mood", type: .undefined, isTransient: true)),
-        .attribute(AttributeDescription(name: "data", type: .transformable, valueTransformerName: "words")),
-        .attribute(AttributeDescription(name: "saved", type: .date, derivationExpression: "now()")),
+        .attribute("title", .string),
+        .attribute("mood", .undefined, isTransient: true),
+        .attribute("data", .transformable, valueTransformerName: "words"),
+        .attribute("saved", .date, derivationExpression: "now()"),
       ])
   ])
 
-  @Test("a change to transient properties alone writes no new time of saving and touches no file")
+  @Test("a change to transient properties alone sets no new time of saving and modifies no file")
   func transientAlone() throws {
     let stack = try Stack("XML", model: try ManagedObjectModel(Self.stamped))
     let page = try stack.insert("Page", ["title": "A"])
@@ -54,7 +54,7 @@ import Testing
     func value(from data: Data) throws -> Any { String(decoding: data, as: UTF8.self) }
   }
 
-  @Test("a transformable attribute is read anew when its object is refreshed with its changes kept")
+  @Test("a transformable attribute is read again when its object is refreshed with its changes kept")
   func transformed() throws {
     let stack = try Stack("XML", model: try ManagedObjectModel(Self.stamped))
     stack.coordinator.setTransformer(Words(), forName: "words")
@@ -70,7 +70,7 @@ import Testing
     #expect(page["title"] as? String == "B")
   }
 
-  @Test("setting a store's metadata does not make it look out of step with the stores it was saved with")
+  @Test("setting a store's metadata does not cause a mismatch with the stores it was saved with")
   func metadata() throws {
     let model = try ManagedObjectModel(MixedSaveTests.model)
     let folder = try TestFolder()
@@ -89,7 +89,7 @@ import Testing
     #expect(staff.metadata.entries["owner"] == .string("me"))
   }
 
-  @Test("a reference handed out before Save As is not handed out again after it", arguments: Stack.types)
+  @Test("a reference assigned before Save As is not assigned again after it", arguments: Stack.types)
   func migrated(_ type: String) throws {
     let stack = try Stack("XML")
     let ada = try stack.insert("Employee", ["name": "Ada"])

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 @Suite("Saving a context") struct ContextSavingTests {
-  @Test("what was inserted is there after a save and a reopening", arguments: Stack.types)
+  @Test("inserted objects exist after a save and a reopening", arguments: Stack.types)
   func insertAndReopen(_ type: String) throws {
     let stack = try Stack(type)
     let sales = try stack.insert("Department", ["name": "Sales", "floor": 3])
@@ -51,7 +51,7 @@ import Testing
     #expect(!now.contains { ($0["age"] as? Int ?? 0) % 5 == 0 })
   }
 
-  @Test("a context with nothing to save touches no file")
+  @Test("a context without changes modifies no file")
   func nothing() throws {
     let stack = try Stack("XML")
     let ada = try stack.insert("Person", ["name": "Ada"])

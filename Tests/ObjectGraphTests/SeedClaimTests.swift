@@ -29,7 +29,7 @@ private final class Wall: ManagedObject {
   }
 }
 
-@Suite("Claims of the guide that no other suite is about") struct SeedClaimTests {
+@Suite("Claims of the guide that no other suite covers") struct SeedClaimTests {
   @Test("a transient attribute shows a type that no store can keep, a persistent one keeps it", arguments: Stack.types)
   func nonStandardAttribute(_ type: String) throws {
     let model = try ManagedObjectModel(
@@ -37,8 +37,8 @@ private final class Wall: ManagedObject {
         EntityDescription(
           name: "Wall",
           properties: [
-            .attribute(AttributeDescription(name: "colour", type: .undefined, isTransient: true)),
-            .attribute(AttributeDescription(name: "colourText", type: .string)),
+            .attribute("colour", .undefined, isTransient: true),
+            .attribute("colourText", .string),
           ])
       ]))
     let stack = try Stack(type, model: model, classes: ["Wall": Wall.self])
@@ -57,7 +57,7 @@ private final class Wall: ManagedObject {
     #expect(wall.colour == Colour(red: 9, green: 2, blue: 3))
   }
 
-  @Test("no action brings nothing at the other end into memory")
+  @Test("no action loads nothing at the other end into memory")
   func noActionIsCheap() throws {
     let stack = try Stack()
     let department = try stack.insert("Department", ["name": "Sales"])
@@ -71,7 +71,7 @@ private final class Wall: ManagedObject {
     #expect(context.updatedObjects.isEmpty)
   }
 
-  @Test("nobody at the other end of a one-way relationship is changed or brought into memory")
+  @Test("no object at the other end of a one-way relationship is changed or loaded into memory")
   func oneWay() throws {
     let stack = try Stack()
     let room = try stack.insert("Room", ["number": 7])
@@ -109,13 +109,13 @@ private final class Wall: ManagedObject {
     #expect(!stack.context.hasChanges)
   }
 
-  @Test("an invalid object keeps everything from being written; once it is valid all is")
+  @Test("an invalid object prevents all from being written; once it is valid all are written")
   func validState() throws {
     let model = try ManagedObjectModel(
       ModelDescription(entities: [
         EntityDescription(
           name: "Person",
-          properties: [.attribute(AttributeDescription(name: "name", type: .string, isOptional: false))])
+          properties: [.attribute("name", .string, isOptional: false)])
       ]))
     let stack = try Stack("XML", model: model)
     _ = try stack.insert("Person", ["name": "Ada"])
@@ -128,7 +128,7 @@ private final class Wall: ManagedObject {
     #expect(Set(try stack.reread("Person").compactMap { $0["name"] as? String }) == ["Ada", "Bob"])
   }
 
-  @Test("records come with new objects and go with deleted ones")
+  @Test("rows are added with new objects and removed with deleted ones")
   func records() throws {
     let stack = try Stack()
     let entity = try #require(stack.store.model.entity(named: "Task")).index

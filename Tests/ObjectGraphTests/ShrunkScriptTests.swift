@@ -74,21 +74,21 @@ struct ShrunkScriptTests {
         EntityDescription(
           name: "P",
           properties: [
-            .attribute(AttributeDescription(name: "name", type: .string)),
+            .attribute("name", .string),
             relationship("tags", "T", "ps", toMany: true),
             relationship("owned", "T", "owner", toMany: true),
           ]),
         EntityDescription(
           name: "T",
           properties: [
-            .attribute(AttributeDescription(name: "name", type: .string)),
+            .attribute("name", .string),
             relationship("ps", "P", "tags", toMany: true),
             relationship("owner", "P", "owned", toMany: false),
           ]),
       ]))
   }
 
-  @Test("the file agrees with itself after each save, whoever wins", arguments: scripts, Start.allCases)
+  @Test("the file is consistent after each save, whichever side wins", arguments: scripts, Start.allCases)
   func agrees(_ script: Script, _ start: Start) throws {
     for type in Stack.types {
       for policy in script.policy == .error ? [.error] : [script.policy, .error] {

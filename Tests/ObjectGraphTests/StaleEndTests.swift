@@ -49,7 +49,8 @@ import Testing
   }
 
   @Test(
-    "an employee met for the first time is taken from the department that did not know of her", arguments: Stack.types,
+    "an employee fetched for the first time is removed from the department that did not know of her",
+    arguments: Stack.types,
     MergePolicy.allCases)
   func moved(_ type: String, _ policy: MergePolicy) throws {
     let two = try Two(type, policy)
@@ -72,7 +73,7 @@ import Testing
     #expect(try names(sales, "employees") == [] && names(dev, "employees") == ["Ada"])
   }
 
-  @Test("of many to many, a member that is taken out knows of it", arguments: Stack.types, MergePolicy.allCases)
+  @Test("in a many-to-many, a removed member is updated", arguments: Stack.types, MergePolicy.allCases)
   func takenOut(_ type: String, _ policy: MergePolicy) throws {
     let two = try Two(type, policy)
     let task = try two.stack.insert("Task", ["title": "t"])
@@ -91,7 +92,8 @@ import Testing
     #expect(try two.stored("Task", "t", "people") == [])
   }
 
-  @Test("of one to one, a partner that did not know of it is released", arguments: Stack.types, MergePolicy.allCases)
+  @Test(
+    "in a one-to-one, a partner that read an older version is released", arguments: Stack.types, MergePolicy.allCases)
   func released(_ type: String, _ policy: MergePolicy) throws {
     let two = try Two(type, policy)
     let badges = try [1, 2].map { try two.stack.insert("Badge", ["number": $0]) }
@@ -111,7 +113,7 @@ import Testing
     #expect(badges[0]["owner"] == nil)
   }
 
-  @Test("a refresh between two saves leaves no end alone")
+  @Test("a refresh between two saves leaves both ends consistent")
   func refreshed() throws {
     let two = try Two()
     let ada = try two.stack.insert("Person", ["name": "Ada"])
@@ -133,7 +135,7 @@ import Testing
     try two.expectAgreement()
   }
 
-  @Test("what the store gave and what is taken back here agree, under the policy rollback")
+  @Test("after a rollback by the policy both ends agree")
   func rolledBack() throws {
     let two = try Two("BinaryPropertyList", .rollback)
     let sales = try two.stack.insert("Department", ["name": "Sales"])
@@ -156,7 +158,9 @@ import Testing
     #expect(try two.stored("Department", "Sales", "rooms") == ["1"])
   }
 
-  @Test("both add to one set, and one refreshes: the file has both, at both ends", arguments: MergePolicy.allCases)
+  @Test(
+    "if both contexts add to one set and one refreshes, the file has both objects, at both ends",
+    arguments: MergePolicy.allCases)
   func bothAdd(_ policy: MergePolicy) throws {
     let two = try Two("BinaryPropertyList", policy)
     let ada = try two.stack.insert("Person", ["name": "Ada"])
@@ -172,7 +176,8 @@ import Testing
   }
 
   @Test(
-    "an object deleted by one and saved again by the other leaves no edge at one end", arguments: MergePolicy.allCases)
+    "an object deleted by one context and saved again by the other leaves no one-sided relationship",
+    arguments: MergePolicy.allCases)
   func deletedBetween(_ policy: MergePolicy) throws {
     let two = try Two("BinaryPropertyList", policy)
     two.there.mergePolicy = policy
@@ -194,7 +199,8 @@ import Testing
     try two.expectAgreement()
   }
 
-  @Test("to-many relationships that both changed merge, without a conflict", arguments: MergePolicy.allCases)
+  @Test(
+    "to-many relationships that both contexts changed are merged without a conflict", arguments: MergePolicy.allCases)
   func merges(_ policy: MergePolicy) throws {
     let two = try Two("BinaryPropertyList", policy)
     let sales = try two.stack.insert("Department", ["name": "Sales"])
@@ -223,7 +229,7 @@ import Testing
   }
 
   @Test(
-    "a cascade takes a child along that was read before it had its owner; by the policy error that is a conflict",
+    "a cascade deletes a child that was read before it had its owner; with the policy error that is a conflict",
     arguments: MergePolicy.allCases)
   func cascade(_ policy: MergePolicy) throws {
     let two = try Two("BinaryPropertyList", policy)
@@ -249,7 +255,9 @@ import Testing
     }
   }
 
-  @Test("a cascade reaches a child that the store gave to the owner after it was read", arguments: MergePolicy.allCases)
+  @Test(
+    "a cascade reaches a child that was added to the owner in the store after the owner was read",
+    arguments: MergePolicy.allCases)
   func lateChild(_ policy: MergePolicy) throws {
     let two = try Two("BinaryPropertyList", policy)
     let sales = try two.stack.insert("Department", ["name": "Sales"])
@@ -283,7 +291,7 @@ import Testing
   }
 
   @Test(
-    "a partner that follows by an older version is a conflict, which the policies settle",
+    "a partner that follows on an older version is a conflict, which the policies resolve",
     arguments: MergePolicy.allCases)
   func stalePartner(_ policy: MergePolicy) throws {
     let two = try Two("BinaryPropertyList", policy)
@@ -311,7 +319,7 @@ import Testing
   }
 
   @Test(
-    "an object that comes back takes nothing from those who have it now",
+    "a restored object does not take objects from their current owners",
     arguments: [MergePolicy.overwrite, .mergeByPropertyObjectTrump])
   func comesBack(_ policy: MergePolicy) throws {
     let two = try Two("BinaryPropertyList", policy)
@@ -332,7 +340,7 @@ import Testing
     try two.expectAgreement()
   }
 
-  @Test("one end that was set as a primitive value is followed by the other at the save", arguments: Stack.types)
+  @Test("if one end was set as a primitive value, the save updates the other", arguments: Stack.types)
   func primitive(_ type: String) throws {
     let stack = try Stack(type)
     let sales = try stack.insert("Department", ["name": "Sales"])
@@ -348,7 +356,7 @@ import Testing
     #expect(try inverseProblems(in: stack.reopened().store.nodes).isEmpty)
   }
 
-  @Test("an undo that leaves one end alone is completed at the save")
+  @Test("an undo that changes only one end is completed by the save")
   func undone() throws {
     let stack = try Stack()
     let undo = UndoHistory()

@@ -56,7 +56,8 @@ import Testing
   }
 
   @Test(
-    "cutting keeps references and values, cuts both sides, and keeps the order of what remains", arguments: Stack.types,
+    "nullify keeps references and values, updates both sides, and keeps the order of the remaining objects",
+    arguments: Stack.types,
     Stack.types)
   func nullify(_ from: String, _ to: String) throws {
     let whole = try stack(from)
@@ -75,7 +76,7 @@ import Testing
     #expect(report.selections.contains { $0.subject == "Department" && $0.count == 2 && $0.text == "left out" })
   }
 
-  @Test("a part of an ordered relationship keeps its order, a one-to-one and a many-to-many lose what is not there")
+  @Test("a part of an ordered relationship keeps its order, a one-to-one and a many-to-many lose missing objects")
   func parts() throws {
     let whole = try stack()
     let (_, tasks) = try write(whole, subset("Task", format: "title != 'first'", related: .nullify))
@@ -89,7 +90,7 @@ import Testing
     #expect(try names(cyd, "managers") == ["Ada"])
   }
 
-  @Test("an order with a hole in it is the order of what is left")
+  @Test("an order with gaps is the order of the remaining objects")
   func hole() throws {
     let whole = try stack()
     let nodes = whole.store.nodes
@@ -103,14 +104,15 @@ import Testing
     #expect(all(part).count == nodes.count - 1 - 5)
   }
 
-  @Test("a closure takes along all that can be reached, and nothing else")
+  @Test("a closure includes everything reachable, and nothing else")
   func closure() throws {
     let whole = try stack()
     let (report, part) = try write(whole, subset("Badge", related: .closure))
     // Everybody but the visitor and the room, which nobody here knows.
     let entities: Set<String> = Set(all(part).map { $0.entityName })
     #expect(entities == ["Badge", "Person", "Employee", "Manager", "Department", "Task"])
-    #expect(report.selections.contains { $0.subject == "Task" && $0.count == 4 && $0.text == "taken along" })
+    #expect(
+      report.selections.contains { $0.subject == "Task" && $0.count == 4 && $0.text == "included as related objects" })
     #expect(report.selections.contains { $0.subject == "Visitor" && $0.text == "left out" })
     let differences = GraphComparison.differences(whole.store.snapshotForTest, part.store.snapshotForTest)
     #expect(differences.map { $0.kind } == [.deleted, .deleted])
@@ -121,7 +123,7 @@ import Testing
   }
 
   @Test(
-    "a relationship that leads out is an error that names object, relationship and what it leads to",
+    "a relationship that leads out is an error that names object, relationship and destination",
     arguments: [
       ("Task", "people", "Task"), ("Badge", "owner", "Badge"), ("Visitor", "room", "Visitor"),
       ("Department", "employees", "Department"),
@@ -136,7 +138,7 @@ import Testing
     #expect(StoreSubset(entityNames: []).related == .fail)
   }
 
-  @Test("nothing chosen is a store without objects", arguments: Stack.types)
+  @Test("an empty selection is a store without objects", arguments: Stack.types)
   func nothing(_ type: String) throws {
     let whole = try stack()
     for related in StoreSubset.RelatedObjects.allCases {
@@ -148,7 +150,7 @@ import Testing
     #expect(all(try write(whole, subset("Thing", related: .fail)).1).isEmpty)
   }
 
-  @Test("an entity twice, or with one of its sub-entities, counts once; all entities are the whole store")
+  @Test("an entity specified twice, or with one of its sub-entities, counts once; all entities are the whole store")
   func overlapping() throws {
     let whole = try stack()
     #expect(all(try write(whole, subset("Employee", "Manager", "Employee", related: .nullify)).1).count == 2)
@@ -158,7 +160,7 @@ import Testing
     #expect(report.selections.isEmpty)
   }
 
-  @Test("an unknown entity and a predicate that cannot be asked are refused, and nothing is written")
+  @Test("an unknown entity and a predicate that cannot be evaluated are refused, and nothing is written")
   func refusals() throws {
     let whole = try stack()
     let unknown = try #require(throws: ManagedObjectError.self) { try write(whole, subset("Persn", related: .closure)) }
@@ -175,7 +177,7 @@ import Testing
     }
   }
 
-  @Test("an open store is written in part as it was saved, and stays open")
+  @Test("a part of an open store is written as it was saved, and the store stays open")
   func openStore() throws {
     let whole = try stack()
     let ada = try #require(try whole.first("Person", "Ada"))
@@ -195,29 +197,23 @@ import Testing
     EntityDescription(
       name: "Order",
       properties: [
-        .relationship(
-          RelationshipDescription(
-            name: "customer", destinationEntityName: "Customer", inverseName: "orders", isOptional: false)),
-        .relationship(
-          RelationshipDescription(
-            name: "lines", destinationEntityName: "Line", inverseName: "order", minimumCount: 2, maximumCount: 0)),
+        .toOne("customer", "Customer", inverse: "orders", isOptional: false),
+        .toMany("lines", "Line", inverse: "order", minimumCount: 2),
       ]),
     EntityDescription(
       name: "Customer",
       properties: [
-        .relationship(
-          RelationshipDescription(
-            name: "orders", destinationEntityName: "Order", inverseName: "customer", maximumCount: 0))
+        .toMany("orders", "Order", inverse: "customer")
       ]),
     EntityDescription(
       name: "Line",
       properties: [
-        .attribute(AttributeDescription(name: "number", type: .integer16)),
-        .relationship(RelationshipDescription(name: "order", destinationEntityName: "Order", inverseName: "lines")),
+        .attribute("number", .integer16),
+        .toOne("order", "Order", inverse: "lines"),
       ]),
   ])
 
-  @Test("a cut that leaves a relationship with less than the model demands is an error; a closure is not cut")
+  @Test("removing more objects from a relationship than the model allows is an error; a closure removes none")
   func mandatory() throws {
     let stack = try Stack(model: try ManagedObjectModel(Self.strict))
     let customer = try stack.insert("Customer")
@@ -233,7 +229,7 @@ import Testing
     #expect(
       emptied.location.entity == "Order" && emptied.location.property == "customer" && emptied.location.reference != nil
     )
-    #expect(emptied.message.contains("Customer/") && emptied.message.contains("so with 1 more"))
+    #expect(emptied.message.contains("Customer/") && emptied.message.contains("the same holds for 1 more"))
     // Two of three lines are enough, one is not.
     var chosen = try subset("Order", "Customer", "Line", related: .nullify)
     let lines = try stack.fetch("Line")

@@ -6,7 +6,7 @@ import Testing
 
 /// Contexts that each stay with one thread, on a coordinator that all share. What they meet in, ThreadSanitizer sees
 /// here: versions of nodes, indexes, saves, observers, and what is parsed once for all.
-@Suite("Contexts of several threads") struct ThreadTests {
+@Suite("Contexts on several threads") struct ThreadTests {
   static let threads = 4
   static let rounds = 12
 
@@ -28,7 +28,7 @@ import Testing
     if let error = failure.withLock({ $0 }) { throw error }
   }
 
-  @Test("all that they insert is saved, and whoever reads meanwhile finds whole objects", arguments: Stack.types)
+  @Test("everything that they insert is saved, and concurrent readers find complete objects", arguments: Stack.types)
   func insertions(_ type: String) throws {
     let stack = try Stack(type)
     let marketing = try stack.insert("Department", ["name": "Marketing"])
@@ -57,7 +57,7 @@ import Testing
   }
 
   @Test(
-    "of changes to one object none is lost: every addition counts, or is refused as a conflict", arguments: Stack.types)
+    "concurrent changes to one object are not lost: each is saved, or refused as a conflict", arguments: Stack.types)
   func additions(_ type: String) throws {
     let stack = try Stack(type)
     let ada = try stack.insert("Person", ["name": "Ada", "age": 0])
@@ -80,7 +80,7 @@ import Testing
   }
 
   @Test(
-    "no save fails because others are quicker, and relationships that all add to keep every addition",
+    "no save fails because others are faster, and relationships to which all add keep every addition",
     arguments: Stack.types)
   func contention(_ type: String) throws {
     let stack = try Stack(type)
@@ -103,7 +103,7 @@ import Testing
     #expect(inverseProblems(in: other.store.nodes).isEmpty)
   }
 
-  @Test("a slow save among quick ones comes to its end, also where its hooks save on another thread and wait for that")
+  @Test("a slow save among fast ones completes, also if its hooks save on another thread and wait for that")
   func slowSave() throws {
     let stack = try Stack(classes: ["Person": Waiting.self])
     let coordinator = stack.coordinator
@@ -130,7 +130,7 @@ import Testing
     #expect(inverseProblems(in: try stack.reopened().store.nodes).isEmpty)
   }
 
-  @Test("an index that all need at once is made, and found by all")
+  @Test("an index that all need at the same time is built, and used by all")
   func indexes() throws {
     let stack = try Stack(model: RowIndexTests.model)
     try RowIndexTests.fill(stack, 0..<100)
@@ -148,7 +148,7 @@ import Testing
     }
   }
 
-  @Test("stores come and go while others are read and saved")
+  @Test("stores are added and removed while others are read and saved")
   func stores() throws {
     let stack = try Stack()
     _ = try stack.insert("Person", ["name": "Ada"])

@@ -4,7 +4,7 @@ import BuiltInStoreFormats
 import Foundation
 import Testing
 
-@Suite("Objects that are gone say so") struct UnavailableObjectTests {
+@Suite("Unavailable objects give the reason") struct UnavailableObjectTests {
   final class Employee: ManagedObject {
     @Managed("name") var name: String
     @Managed("age") var age: Int
@@ -70,7 +70,7 @@ import Testing
     (.contextGone, "Employee/1 outlived its context"),
   ]
 
-  @Test("asking by key throws an error that says which object and why", arguments: reasons)
+  @Test("access by key throws an error with the object and the reason", arguments: reasons)
   func throwing(_ reason: ManagedObjectError.UnavailableReason, _ message: String) throws {
     let gone = try Gone(reason)
     for attempt in [
@@ -89,7 +89,7 @@ import Testing
     }
   }
 
-  @Test("property access yields a tombstone and records the error, and never traps", arguments: reasons)
+  @Test("property access returns a default value and records the error, and never traps", arguments: reasons)
   func tombstone(_ reason: ManagedObjectError.UnavailableReason, _ message: String) throws {
     let gone = try Gone(reason)
     let object = gone.object
@@ -109,7 +109,8 @@ import Testing
   }
 
   @Test(
-    "whatever a context is asked to do with an object that is gone, it does nothing and stays whole", arguments: reasons
+    "every operation of a context on an unavailable object has no effect, and the context stays consistent",
+    arguments: reasons
   )
   func contextOperations(_ reason: ManagedObjectError.UnavailableReason, _ message: String) throws {
     let gone = try Gone(reason)
@@ -159,7 +160,7 @@ import Testing
     #expect(graphError { _ = try stack.context.existingObject(with: ada.objectID) }?.reason == .deletedHere)
   }
 
-  @Test("an object that another context deleted says so once its fault is fired, and how it was reached")
+  @Test("an object that another context deleted reports it once its fault fires, and how it was reached")
   func deletedElsewhere() throws {
     let stack = try Stack()
     let room = try stack.insert("Room", ["number": 7])

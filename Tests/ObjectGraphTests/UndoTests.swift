@@ -29,7 +29,7 @@ import Testing
     #expect(!undo.canRedo)
   }
 
-  @Test("a group begun by hand lasts until it is ended, groups within it included", arguments: [true, false])
+  @Test("an explicit group lasts until it is ended, nested groups included", arguments: [true, false])
   func byHand(_ groupsByEvent: Bool) throws {
     let (stack, undo) = try stack(groupsByEvent: groupsByEvent)
     undo.beginUndoGrouping()
@@ -117,7 +117,7 @@ import Testing
     #expect(try names(ada, "tasks", "title") == ["c", "a"])
   }
 
-  @Test("what was saved can be undone, and that is a change to save", arguments: Stack.types)
+  @Test("a saved change can be undone, which is a change to save", arguments: Stack.types)
   func afterSave(_ type: String) throws {
     let stack = try Stack(type)
     let undo = UndoHistory()
@@ -136,7 +136,7 @@ import Testing
     #expect(try stack.reread("Person").isEmpty)
   }
 
-  @Test("no more groups are kept than levelsOfUndo")
+  @Test("at most levelsOfUndo groups are kept")
   func levels() throws {
     let (stack, undo) = try stack()
     undo.levelsOfUndo = 2
@@ -151,7 +151,7 @@ import Testing
     #expect(ada.isInserted)
   }
 
-  @Test("the undo history keeps the objects in it, and forgetting it lets them go")
+  @Test("the undo history keeps its objects alive, and removing its groups releases them")
   func strongly() throws {
     let (stack, undo) = try stack()
     weak var held: ManagedObject?
@@ -165,7 +165,7 @@ import Testing
     #expect(held == nil)
   }
 
-  @Test("without a history a context lets go of an object whose changes are saved")
+  @Test("without a history a context releases an object whose changes are saved")
   func notHeld() throws {
     let stack = try Stack()
     weak var held: ManagedObject?
@@ -178,7 +178,7 @@ import Testing
     #expect(held == nil)
   }
 
-  @Test("undoing everything leaves no changes, and the context no longer holds the objects")
+  @Test("undoing everything leaves no changes, and the context releases the objects")
   func fullUndo() throws {
     let (stack, undo) = try stack()
     weak var held: ManagedObject?
@@ -197,7 +197,7 @@ import Testing
     #expect(held == nil)
   }
 
-  @Test("a change after an undo ends what could be redone")
+  @Test("a change after an undo clears what could be redone")
   func changeEndsRedo() throws {
     let (stack, undo) = try stack()
     let ada = try stack.insert("Person", ["name": "Ada"])
@@ -211,7 +211,7 @@ import Testing
     #expect(ada["name"] as? String == "Cyd")
   }
 
-  @Test("what happens while registration is disabled is not undone")
+  @Test("changes while registration is disabled are not undone")
   func disabled() throws {
     let (stack, undo) = try stack()
     undo.disableUndoRegistration()
@@ -232,7 +232,7 @@ import Testing
           name: name, destinationEntityName: destination, inverseName: inverse, maximumCount: toMany ? 0 : 1,
           deleteRule: rule))
     }
-    let name = PropertyDescription.attribute(AttributeDescription(name: "name", type: .string))
+    let name = PropertyDescription.attribute("name", .string)
     return try ManagedObjectModel(
       ModelDescription(entities: [
         EntityDescription(name: "Box", properties: [name, end("labels", "Label", "boxes", true, rule)]),
@@ -241,7 +241,7 @@ import Testing
   }
 
   @Test(
-    "a deletion that was saved is undone at both ends, also where the save cut the other one",
+    "a deletion that was saved is undone at both ends, even if the save cut the other one",
     arguments: [DeleteRule.noAction, .nullify], [true, false])
   func undoAfterSave(_ rule: DeleteRule, _ toMany: Bool) throws {
     let stack = try Stack(model: try Self.boxes(rule, toMany: toMany))
@@ -261,7 +261,7 @@ import Testing
     #expect(try names(try #require(try reopened.first("Box", "b")), "labels").sorted() == ["l0", "l1"])
   }
 
-  @Test("a label that was put elsewhere since its box was deleted stays there when the deletion is undone")
+  @Test("a label that was moved since its box was deleted stays there when the deletion is undone")
   func undoAfterSaveAndMove() throws {
     let stack = try Stack(model: try Self.boxes(.noAction, toMany: false))
     stack.context.undoManager = UndoHistory()
@@ -286,7 +286,7 @@ import Testing
   }
 
   @Test(
-    "undo after a refresh adds nothing that is there again, and takes out nothing that is gone",
+    "undo after a refresh does not add an object that is back, nor remove one that is missing",
     arguments: [true, false])
   func undoAfterRefresh(_ toMany: Bool) throws {
     let stack = try Stack(model: try Self.boxes(.nullify, toMany: toMany))
@@ -312,7 +312,7 @@ import Testing
     #expect(inverseProblems(in: reopened.store.nodes) == [])
   }
 
-  @Test("a deletion that a merge policy took back is not undone a second time")
+  @Test("a deletion that a merge policy reverted is not undone a second time")
   func undoAfterConflict() throws {
     let stack = try Stack(model: try Self.boxes(.nullify, toMany: true))
     stack.context.undoManager = UndoHistory()

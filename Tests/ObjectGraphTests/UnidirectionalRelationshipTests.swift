@@ -7,15 +7,13 @@ import Testing
 @Suite("Relationships without an inverse") struct UnidirectionalRelationshipTests {
   private static let description = ModelDescription(entities: [
     EntityDescription(
-      name: "Department", properties: [.attribute(AttributeDescription(name: "name", type: .string))]),
+      name: "Department", properties: [.attribute("name", .string)]),
     EntityDescription(
       name: "Employee",
       properties: [
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .relationship(
-          RelationshipDescription(
-            name: "department", destinationEntityName: "Department", isOptional: false, deleteRule: .deny)),
-        .relationship(RelationshipDescription(name: "visited", destinationEntityName: "Department", maximumCount: 0)),
+        .attribute("name", .string),
+        .toOne("department", "Department", isOptional: false, deleteRule: .deny),
+        .toMany("visited", "Department"),
       ]),
   ])
 
@@ -43,7 +41,7 @@ import Testing
     #expect(try firm.stack.fetch("Department").isEmpty)
   }
 
-  @Test("afterwards the relationship is a fault to nowhere rather than nil")
+  @Test("afterwards the relationship is a fault without an object rather than nil")
   func faultToNowhere() throws {
     let firm = try Firm()
     let id = firm.department.objectID
@@ -61,7 +59,7 @@ import Testing
     #expect(graphError { _ = try firm.employee.value(forKeyPath: "department.name") }?.reason == .deletedHere)
   }
 
-  @Test("a fresh look at the store shows nil there")
+  @Test("a new context shows nil there")
   func refreshed() throws {
     let firm = try Firm()
     firm.stack.context.delete(firm.department)
@@ -72,7 +70,7 @@ import Testing
     #expect(try #require(try other.first("Employee", "Ada"))["department"] == nil)
   }
 
-  @Test("a nil in place of the deleted object makes the save fail, correctly")
+  @Test("a nil instead of the deleted object makes the save fail, correctly")
   func setToNil() throws {
     let firm = try Firm()
     firm.stack.context.delete(firm.department)
@@ -101,7 +99,7 @@ import Testing
     #expect(graphError { try firm.stack.context.save() }?.code == .validationRelationshipDeniedDelete)
   }
 
-  @Test("a to-many in one direction loses the deleted object with the save")
+  @Test("a one-way to-many loses the deleted object with the save")
   func toMany() throws {
     let firm = try Firm()
     let lab = try firm.stack.insert("Department", ["name": "Lab"])
@@ -119,13 +117,9 @@ import Testing
   func bidirectional() throws {
     var description = Self.description
     description.entities[0].properties.append(
-      .relationship(
-        RelationshipDescription(
-          name: "staff", destinationEntityName: "Employee", inverseName: "department", maximumCount: 0)))
-    description.entities[1].properties[1] = .relationship(
-      RelationshipDescription(
-        name: "department", destinationEntityName: "Department", inverseName: "staff", isOptional: false,
-        deleteRule: .deny))
+      .toMany("staff", "Employee", inverse: "department"))
+    description.entities[1].properties[1] = .toOne(
+      "department", "Department", inverse: "staff", isOptional: false, deleteRule: .deny)
     let stack = try Stack(model: try ManagedObjectModel(description))
     let department = try stack.insert("Department", ["name": "Sales"])
     let employee = try stack.insert("Employee", ["name": "Ada", "department": department])

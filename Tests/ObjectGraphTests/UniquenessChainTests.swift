@@ -4,7 +4,7 @@ import BuiltInStoreFormats
 import Foundation
 import Testing
 
-@Suite("Uniqueness constraints that meet others") struct UniquenessChainTests {
+@Suite("Combinations of uniqueness constraints") struct UniquenessChainTests {
   func names(in stack: Stack) throws -> [String] {
     let other = try stack.reopened()
     return try other.fetch("Code").compactMap { $0["name"] as? String }.sorted()
@@ -14,21 +14,19 @@ import Testing
     EntityDescription(
       name: "Code",
       properties: [
-        .attribute(AttributeDescription(name: "code", type: .integer32)),
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .relationship(
-          RelationshipDescription(
-            name: "notes", destinationEntityName: "Note", inverseName: "code", maximumCount: 0, deleteRule: .deny)),
+        .attribute("code", .integer32),
+        .attribute("name", .string),
+        .toMany("notes", "Note", inverse: "code", deleteRule: .deny),
       ], uniquenessConstraints: [["code"]]),
     EntityDescription(
       name: "Note",
       properties: [
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .relationship(RelationshipDescription(name: "code", destinationEntityName: "Code", inverseName: "notes")),
+        .attribute("name", .string),
+        .toOne("code", "Code", inverse: "notes"),
       ]),
   ])
 
-  @Test("of a changed saved object and a new one with its unique value, the store's stays where the store wins")
+  @Test("of a changed saved object and a new one with its unique value, the stored one survives if the store wins")
   func changedAndNew() throws {
     let stack = try Stack("XML", model: try ManagedObjectModel(Self.unique))
     let old = try stack.insert("Code", ["code": 1, "name": "old"])
@@ -40,7 +38,7 @@ import Testing
     #expect(try names(in: stack) == ["older"])
   }
 
-  @Test("of a changed saved object and a new one with its unique value, the new one stays where the context wins")
+  @Test("of a changed saved object and a new one with its unique value, the new one survives if the context wins")
   func newOverChanged() throws {
     let stack = try Stack("XML", model: try ManagedObjectModel(Self.unique))
     let old = try stack.insert("Code", ["code": 1, "name": "old"])
@@ -69,12 +67,12 @@ import Testing
           EntityDescription(
             name: "Leaving",
             properties: [
-              .attribute(AttributeDescription(name: "code", type: .integer32)),
-              .attribute(AttributeDescription(name: "note", type: .string)),
-              .attribute(AttributeDescription(name: "isTraced", type: .boolean)),
+              .attribute("code", .integer32),
+              .attribute("note", .string),
+              .attribute("isTraced", .boolean),
             ],
             uniquenessConstraints: [["code"]]),
-          EntityDescription(name: "Trace", properties: [.attribute(AttributeDescription(name: "name", type: .string))]),
+          EntityDescription(name: "Trace", properties: [.attribute("name", .string)]),
         ],
         configurations: [
           ConfigurationDescription(name: "one", entityNames: ["Leaving"]),
@@ -103,7 +101,7 @@ import Testing
     (.rollback, ["old"]),
   ]
 
-  @Test("of many objects with one unique value one stays", arguments: policies, [true, false])
+  @Test("of many objects with one unique value one survives", arguments: policies, [true, false])
   func many(_ policy: (MergePolicy, [String]), _ isChanged: Bool) throws {
     let stack = try Stack("XML", model: try ManagedObjectModel(Self.unique))
     let old = try stack.insert("Code", ["code": 1, "name": "old"])
@@ -118,7 +116,7 @@ import Testing
     #expect(try sorted(old, "notes") == (isChanged ? ["n"] : []))
   }
 
-  @Test("a unique value that a refused change gives back is unique still")
+  @Test("a unique value that a refused change restores is unique again")
   func givenBack() throws {
     let stack = try Stack("XML", model: try ManagedObjectModel(Self.unique))
     let one = try stack.insert("Code", ["code": 1, "name": "one"])

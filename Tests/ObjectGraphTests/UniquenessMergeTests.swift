@@ -27,10 +27,10 @@ import Testing
       EntityDescription(
         name: "Account",
         properties: [
-          .attribute(AttributeDescription(name: "number", type: .integer32)),
-          .attribute(AttributeDescription(name: "mail", type: .string)),
-          .attribute(AttributeDescription(name: "name", type: .string)),
-          .attribute(AttributeDescription(name: "city", type: .string)),
+          .attribute("number", .integer32),
+          .attribute("mail", .string),
+          .attribute("name", .string),
+          .attribute("city", .string),
           relationship("items", "Item", "account", isToMany: true, rule),
           relationship("steps", "Item", "plan", isToMany: true, isOrdered: true, rule),
           relationship("tags", "Tag", "accounts", isToMany: true, rule),
@@ -45,30 +45,30 @@ import Testing
       EntityDescription(
         name: "Item",
         properties: [
-          .attribute(AttributeDescription(name: "name", type: .string)),
+          .attribute("name", .string),
           relationship("account", "Account", "items"), relationship("plan", "Account", "steps"),
         ]),
       EntityDescription(
         name: "Tag",
         properties: [
-          .attribute(AttributeDescription(name: "name", type: .string)),
+          .attribute("name", .string),
           relationship("accounts", "Account", "tags", isToMany: true),
         ]),
       EntityDescription(
         name: "Person",
         properties: [
-          .attribute(AttributeDescription(name: "name", type: .string)),
+          .attribute("name", .string),
           relationship("accounts", "Account", "owner", isToMany: true),
         ]),
       EntityDescription(
         name: "Card",
         properties: [
-          .attribute(AttributeDescription(name: "name", type: .string)), relationship("account", "Account", "card"),
+          .attribute("name", .string), relationship("account", "Account", "card"),
         ]),
       EntityDescription(
         name: "Visit",
         properties: [
-          .attribute(AttributeDescription(name: "name", type: .string)), relationship("account", "Account", nil),
+          .attribute("name", .string), relationship("account", "Account", nil),
           relationship("seen", "Account", nil, isToMany: true, isOrdered: true),
         ]),
       EntityDescription(name: "Trace"),
@@ -104,7 +104,7 @@ import Testing
   }
 
   @Test(
-    "the stored row keeps its ID and gets what the new object had, whatever the delete rule", arguments: resolving,
+    "the stored row keeps its ID and gets the new object's values, whatever the delete rule", arguments: resolving,
     [DeleteRule.cascade, .nullify, .deny, .noAction])
   func storedAndNew(_ policy: MergePolicy, _ rule: DeleteRule) throws {
     for type in Stack.types {
@@ -139,7 +139,8 @@ import Testing
     }
   }
 
-  @Test("a to-one is the winner's, or where that is nil another one's, and both ends agree", arguments: resolving)
+  @Test(
+    "a to-one has the winner's destination, or if that is nil another one's, and both ends agree", arguments: resolving)
   func toOne(_ policy: MergePolicy) throws {
     let stack = try stack()
     let (tag, other) = (try stack.insert("Tag", ["name": "t"]), try stack.insert("Tag", ["name": "u"]))
@@ -165,7 +166,7 @@ import Testing
         + ["b.owner = Bob", "a.tags = t u", "t.accounts = a", "u.accounts = a"]).sorted())
   }
 
-  @Test("new objects with the same values become one", arguments: resolving)
+  @Test("new objects with the same values are merged", arguments: resolving)
   func new(_ policy: MergePolicy) throws {
     let stack = try stack()
     stack.context.mergePolicy = policy
@@ -183,7 +184,7 @@ import Testing
     #expect(try stack.reread("Account").map { $0["name"] as? String } == [name])
   }
 
-  @Test("an object that was merged says so, and observers hear of the rows that are gone", arguments: resolving)
+  @Test("an object that was merged reports it, and observers are notified of the removed rows", arguments: resolving)
   func notices(_ policy: MergePolicy) throws {
     let stack = try stack()
     let old = try stack.insert("Account", ["number": 1, "mail": "a"])
@@ -217,7 +218,8 @@ import Testing
   }
 
   @Test(
-    "two saved rows that are set to one value are merged into the lower one, or keep their own", arguments: resolving)
+    "two saved rows that are set to one value are merged into the one with the lower reference, or keep their own",
+    arguments: resolving)
   func changed(_ policy: MergePolicy) throws {
     let stack = try stack()
     let one = try stack.insert("Account", ["number": 1, "name": "one"])
@@ -241,7 +243,7 @@ import Testing
   }
 
   @Test(
-    "relationships without an inverse lead to the survivor, from rows that nobody fetched too", arguments: resolving)
+    "relationships without an inverse lead to the survivor, also from rows that were not fetched", arguments: resolving)
   func withoutInverse(_ policy: MergePolicy) throws {
     let stack = try stack(.deny)
     let one = try stack.insert("Account", ["number": 1, "mail": "a", "name": "one"])
@@ -269,7 +271,8 @@ import Testing
   }
 
   @Test(
-    "relationships within the entity lead to the survivor, and not from it to itself by merging", arguments: resolving)
+    "relationships within the entity lead to the survivor, and merging does not relate it to itself",
+    arguments: resolving)
   func within(_ policy: MergePolicy) throws {
     let stack = try stack()
     let old = try stack.insert("Account", ["number": 1, "name": "a"])
@@ -287,7 +290,7 @@ import Testing
   }
 
   @Test(
-    "objects of different entities are not merged: the error names both, by every policy",
+    "objects of different entities are not merged: the error names both, with every policy",
     arguments: MergePolicy.allCases)
   func differentEntities(_ policy: MergePolicy) throws {
     let stack = try stack()
@@ -302,7 +305,7 @@ import Testing
     #expect(new.unavailableReason == nil)
   }
 
-  @Test("undo takes a merge back, redo does it again", arguments: resolving)
+  @Test("undo reverts a merge, redo repeats it", arguments: resolving)
   func undo(_ policy: MergePolicy) throws {
     let stack = try stack()
     let old = try stack.insert("Account", ["number": 1, "name": "old"])
@@ -329,7 +332,7 @@ import Testing
     #expect(try stack.reread("Account").count == 1)
   }
 
-  @Test("another context that merges the save keeps what was moved", arguments: [DeleteRule.cascade, .nullify])
+  @Test("another context that merges the save keeps moved objects", arguments: [DeleteRule.cascade, .nullify])
   func otherContext(_ rule: DeleteRule) throws {
     let stack = try stack(rule)
     let one = try stack.insert("Account", ["number": 1, "name": "one"])
@@ -370,7 +373,7 @@ import Testing
   }
 
   @Test(
-    "a number is one value however it is written",
+    "a number is one value in any spelling",
     arguments: [
       (AttributeType.decimal, "1.10", "1.1"), (.decimal, "1E+2", "100"), (.double, "-0.0", "0.0"),
       (.float, "-0.0", "0.0"),
@@ -379,7 +382,7 @@ import Testing
     let model = try ManagedObjectModel(
       ModelDescription(entities: [
         EntityDescription(
-          name: "Rate", properties: [.attribute(AttributeDescription(name: "value", type: type))],
+          name: "Rate", properties: [.attribute("value", type)],
           uniquenessConstraints: [["value"]])
       ]))
     func value(_ text: String) throws -> Any {

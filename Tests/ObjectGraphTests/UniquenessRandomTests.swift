@@ -65,7 +65,7 @@ import Testing
   }
 
   @Test(
-    "after a save keys are unique, both ends of each relationship agree, and nothing that was related is lost",
+    "after a save keys are unique, both ends of each relationship agree, and no relationship is lost",
     arguments: UniquenessMergeTests.resolving, 1...25)
   func saves(_ policy: MergePolicy, _ seed: Int) throws {
     let stack = try Stack(

@@ -8,8 +8,8 @@ import Testing
     EntityDescription(
       name: "User",
       properties: [
-        .attribute(AttributeDescription(name: "mail", type: .string)),
-        .attribute(AttributeDescription(name: "note", type: .string)),
+        .attribute("mail", .string),
+        .attribute("note", .string),
       ],
       subentities: [EntityDescription(name: "Admin"), EntityDescription(name: "Guest")],
       uniquenessConstraints: [["mail"]])
@@ -27,7 +27,7 @@ import Testing
   }
 
   @Test(
-    "of a stored and a new object with the same value one stays, by the policy",
+    "of a stored and a new object with the same value one survives, as the policy specifies",
     arguments: [
       (.error, ["old"]), (.mergeByPropertyStoreTrump, ["old"]), (.mergeByPropertyObjectTrump, ["new"]),
       (.overwrite, ["new"]),
@@ -63,7 +63,7 @@ import Testing
     #expect(try notes(stack).count == (policy == .error ? 0 : 1))
   }
 
-  @Test("null equals nothing")
+  @Test("null is not equal to anything")
   func null() throws {
     let stack = try stack()
     for note in ["one", "two"] { _ = try stack.insert("User", ["note": note]) }
@@ -74,7 +74,7 @@ import Testing
   }
 
   @Test(
-    "a constraint holds for all entities below the one that states it, between siblings too",
+    "a constraint applies to all sub-entities of the entity that declares it, also between siblings",
     arguments: [("User", "Admin"), ("Admin", "User"), ("Admin", "Guest"), ("Admin", "Admin")])
   func inherited(_ first: String, _ second: String) throws {
     let stack = try stack()
@@ -98,7 +98,7 @@ import Testing
     #expect(stored.sorted() == ["one c@d", "two a@b"])
   }
 
-  @Test("the value of an object that is deleted in the same save is free")
+  @Test("the value of an object that is deleted in the same save can be reused")
   func freed() throws {
     let stack = try stack()
     let old = try stack.insert("User", ["mail": "a@b", "note": "old"])

@@ -33,30 +33,24 @@ private final class Account: ManagedObject {
     EntityDescription(
       name: "Account",
       properties: [
+        .attribute("title", .string, isOptional: false, minimumLength: 2, maximumLength: 4),
+        .attribute("note", .string),
+        .attribute("count", .integer32, minimum: .integer(1), maximum: .integer(9)),
+        .attribute("ratio", .double, minimum: .double(0.5), maximum: .double(1.5)),
+        .attribute("amount", .decimal, minimum: .decimal(decimal("0.10")), maximum: .decimal(decimal("0.30"))),
         .attribute(
-          AttributeDescription(name: "title", type: .string, isOptional: false, minimumLength: 2, maximumLength: 4)),
-        .attribute(AttributeDescription(name: "note", type: .string)),
-        .attribute(AttributeDescription(name: "count", type: .integer32, minimum: .integer(1), maximum: .integer(9))),
-        .attribute(AttributeDescription(name: "ratio", type: .double, minimum: .double(0.5), maximum: .double(1.5))),
-        .attribute(
-          AttributeDescription(
-            name: "amount", type: .decimal, minimum: .decimal(decimal("0.10")), maximum: .decimal(decimal("0.30")))),
-        .attribute(
-          AttributeDescription(
-            name: "opened", type: .date, minimum: .date(Date(timeIntervalSinceReferenceDate: 100)),
-            maximum: .date(Date(timeIntervalSinceReferenceDate: 200)))),
-        .relationship(
-          RelationshipDescription(
-            name: "items", destinationEntityName: "Item", inverseName: "account", minimumCount: 2, maximumCount: 3)),
+          "opened", .date, minimum: .date(Date(timeIntervalSinceReferenceDate: 100)),
+          maximum: .date(Date(timeIntervalSinceReferenceDate: 200))),
+        .toMany("items", "Item", inverse: "account", minimumCount: 2, maximumCount: 3),
       ]),
     EntityDescription(
       name: "Item",
       properties: [
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .relationship(RelationshipDescription(name: "account", destinationEntityName: "Account", inverseName: "items")),
-        .relationship(RelationshipDescription(name: "label", destinationEntityName: "Label", isOptional: false)),
+        .attribute("name", .string),
+        .toOne("account", "Account", inverse: "items"),
+        .toOne("label", "Label", isOptional: false),
       ]),
-    EntityDescription(name: "Label", properties: [.attribute(AttributeDescription(name: "name", type: .string))]),
+    EntityDescription(name: "Label", properties: [.attribute("name", .string)]),
   ])
 
   func stack() throws -> Stack {
@@ -91,7 +85,7 @@ private final class Account: ManagedObject {
   static func date(_ seconds: Double) -> StoredValue { .date(Date(timeIntervalSinceReferenceDate: seconds)) }
 
   @Test(
-    "each rule of the model refuses what is beyond it, by its code, and takes what is on it",
+    "each rule of the model refuses values beyond the bound with its code, and accepts the bound",
     arguments: [
       Case("title", .null, .validationMissingMandatoryProperty),
       Case("title", .string("a"), .validationStringTooShort), Case("title", .string("ab"), nil),
@@ -134,7 +128,7 @@ private final class Account: ManagedObject {
   }
 
   @Test(
-    "the limits of a relationship hold, but not for an empty optional one",
+    "the count limits of a relationship apply, except to an empty optional one",
     arguments: [
       (0, nil), (1, .validationRelationshipLacksMinimumCount), (2, nil), (3, nil),
       (4, .validationRelationshipExceedsMaximumCount),
@@ -149,7 +143,7 @@ private final class Account: ManagedObject {
     #expect(error?.key == (code == nil ? nil : "items"))
   }
 
-  @Test("a relationship that is not optional needs an object")
+  @Test("a relationship that is not optional requires an object")
   func mandatoryRelationship() throws {
     let stack = try stack()
     let item = try stack.insert("Item")
@@ -160,7 +154,7 @@ private final class Account: ManagedObject {
     #expect(failure(stack) == nil)
   }
 
-  @Test("all failures come in one flat list, of all objects and properties")
+  @Test("all failures are in one flat list, of all objects and properties")
   func flatList() throws {
     let stack = try stack()
     let one = try stack.insert("Account", ["count": 0, "ratio": 9.0])
@@ -177,7 +171,7 @@ private final class Account: ManagedObject {
       ])
   }
 
-  @Test("what a key's own check makes of a value is what is saved", arguments: Stack.types)
+  @Test("the value that a key's own check returns is saved", arguments: Stack.types)
   func hookChangesValue(_ type: String) throws {
     let stack = try Stack(
       type, model: try ManagedObjectModel(Self.description), classes: ["Account": Account.self])

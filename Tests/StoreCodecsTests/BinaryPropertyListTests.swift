@@ -68,7 +68,7 @@ struct BinaryPropertyListTests {
   }
 
   @Test(
-    "what no honest file holds is refused",
+    "invalid files are refused",
     arguments: [
       ("cycle", file([[0xA1, 0]]), .malformed),
       ("long cycle", file([[0xA1, 1], [0xD1, 2, 0], [0x51, 0x61]]), .malformed),
@@ -104,7 +104,8 @@ struct BinaryPropertyListTests {
     #expect(error.code == .limitExceeded)
   }
 
-  @Test("nesting is read to the limit and refused beyond it", arguments: [(512, true), (513, false), (20_000, false)])
+  @Test(
+    "nesting is read up to the limit and refused beyond it", arguments: [(512, true), (513, false), (20_000, false)])
   func depth(_ depth: Int, _ isRead: Bool) throws {
     var levels: [[UInt8]] = (1...depth).map { (next: Int) -> [UInt8] in [0xA1, UInt8(next >> 8), UInt8(next & 0xFF)] }
     levels.append([0x51, 0x61])
@@ -134,7 +135,7 @@ struct BinaryPropertyListTests {
     #expect(refused > 0)
   }
 
-  @Test("a format reads its columns in place")
+  @Test("a format reads its columns without copying")
   func lazyReading() throws {
     let bytes = try PropertyList.encodeBinary(["column": .data(Data([1, 2, 3])), "count": 3, "list": ["x"]])
     try bytes.withUnsafeBytes { (raw) throws in
@@ -151,7 +152,7 @@ struct BinaryPropertyListTests {
     }
   }
 
-  @Test("what was not read is refused, wherever it lies, and never taken for zero")
+  @Test("bytes that were not read are refused, wherever they are, and never taken for zero")
   func gaps() throws {
     let value: PropertyListValue = [
       "column": .data(Data(repeating: 9, count: 40)), "count": 3, "list": ["x", "é", true, .real(0.5)],
@@ -179,7 +180,7 @@ struct BinaryPropertyListTests {
   }
 
   @Test(
-    "a data object in pieces is the same as one in whole, small or large", arguments: [0, 1, 14, 15, 300, 1_000_000])
+    "a data object in pieces is the same as a whole one, small or large", arguments: [0, 1, 14, 15, 300, 1_000_000])
   func streams(_ count: Int) throws {
     let content = (0..<count).map { UInt8(truncatingIfNeeded: $0) }
     var output: [UInt8] = []
@@ -197,7 +198,7 @@ struct BinaryPropertyListTests {
     #expect(try PropertyList.decodeBinary(output) == ["column": .data(Data(content))])
   }
 
-  @Test("a data object left short, overfilled, or one object too many is refused")
+  @Test("a data object that is incomplete or too long, or one object too many, is refused")
   func brokenPromises() throws {
     let pair = UnsafeMutableRawBufferPointer.allocate(byteCount: 2, alignment: 1)
     defer { pair.deallocate() }
@@ -220,7 +221,7 @@ struct BinaryPropertyListTests {
     } catch { #expect(error.code == .limitExceeded) }
   }
 
-  @Test("an integer that other readers would cut is not written")
+  @Test("an integer that other readers would truncate is not written")
   func refusesIntegers() {
     #expect(throws: PersistentStoreError.self) { try PropertyList.encodeBinary(.integer(Int128(UInt64.max) + 1)) }
     #expect(throws: PersistentStoreError.self) { try PropertyList.encodeBinary(.integer(Int128(Int64.min) - 1)) }

@@ -35,7 +35,7 @@ struct CSVReaderTests {
   }
 
   @Test(
-    "records are told apart by every kind of line end",
+    "records are separated by every kind of line ending",
     arguments: [
       ("", []), ("a", [["a"]]), ("a\n", [["a"]]), ("a\r\nb", [["a"], ["b"]]), ("a\rb\r", [["a"], ["b"]]),
       ("\n", [[nil]]), ("a\n\nb", [["a"], [nil], ["b"]]), ("a,", [["a", nil]]), ("a,\n", [["a", nil]]),
@@ -55,7 +55,7 @@ struct CSVReaderTests {
   }
 
   @Test(
-    "bad input is refused with its place",
+    "invalid input is refused with its location",
     arguments: [
       ("a\n b,\"c\nd", 2, 4), ("\"a\"b", 1, 4), ("x,\"a\nb\" ,c", 2, 3), ("a\nb\"c", 2, 2), ("a,b\0", 1, 4),
     ])
@@ -67,7 +67,7 @@ struct CSVReaderTests {
   }
 
   @Test(
-    "bytes that are not UTF-8 are refused with their place",
+    "bytes that are not UTF-8 are refused with their location",
     arguments: [
       ([0x61, 0x2C, 0xFF], 1, 3), ([0x61, 0x0A, 0x62, 0xC3], 2, 2), ([0x22, 0x0A, 0xC0, 0x80, 0x22], 2, 1),
       ([0xED, 0xA0, 0x80], 1, 1), ([0xF4, 0x90, 0x80, 0x80], 1, 1), ([0xE0, 0x80, 0x80], 1, 1),
@@ -82,12 +82,13 @@ struct CSVReaderTests {
   }
 
   @Test(
-    "a delimiter that cannot be told from content is refused", arguments: [0x22, 0x0A, 0x0D, 0x00, 0x80] as [UInt8])
+    "a delimiter that cannot be distinguished from content is refused",
+    arguments: [0x22, 0x0A, 0x0D, 0x00, 0x80] as [UInt8])
   func refusesDelimiter(_ byte: UInt8) throws {
     #expect(throws: PersistentStoreError.self) { try read("a", CSVDialect(delimiter: byte)) }
   }
 
-  @Test("a field knows its line and column, whatever ends the lines")
+  @Test("a field has its line and column, with any line ending")
   func places() throws {
     let bytes = Array("\"a\nb\",c\r\nd\re".utf8)
     try bytes.withUnsafeBufferPointer { (buffer) throws in
@@ -118,7 +119,7 @@ private let corpusFiles =
 
 @Suite("CSV corpus", .enabled(if: !corpusFiles.isEmpty, "the corpus is not on this machine"))
 struct CSVCorpusTests {
-  @Test("a file of the world is read or refused with a place", arguments: corpusFiles)
+  @Test("a real file is read or refused with a location", arguments: corpusFiles)
   func readsOrRefuses(_ file: URL) throws {
     let bytes = [UInt8](try Data(contentsOf: file))
     let dialect = bytes.withUnsafeBufferPointer { CSVDialect.detect($0) }

@@ -115,7 +115,7 @@ import Testing
   }
 
   @Test(
-    "points and exponents may stand in every usual form",
+    "decimal points and exponents are accepted in every usual form",
     arguments: [(".5", 0.5), ("5.", 5), ("+1e2", 100), ("1E-2", 0.01), ("00012.50", 12.5), ("0e999", 0), ("1e-999", 0)])
   func forms(_ text: String, _ value: Double) {
     #expect(read(text) == value)
@@ -165,7 +165,7 @@ import Testing
   }
 
   @Test(
-    "what twenty decimals cannot tell is refused",
+    "a number that twenty decimals cannot represent exactly is refused",
     arguments: [
       1e-30, .leastNonzeroMagnitude, 1.2345678901234567e-5, 0x1p-21, 5e-21, .nan, .infinity, -.infinity, 0x1p63, 1e300,
     ])

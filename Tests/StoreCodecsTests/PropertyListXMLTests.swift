@@ -101,7 +101,7 @@ struct PropertyListXMLTests {
     #expect(try decode(try PropertyList.encodeXML(["id": .uid(7)])) == ["id": .uid(7)])
   }
 
-  @Test("metadata is set as Core Data's files have it")
+  @Test("metadata is written in the layout of Core Data's files")
   func embeddedLayout() throws {
     var bytes: [UInt8] = []
     try PropertyList.appendXML(
@@ -147,7 +147,7 @@ struct PropertyListXMLTests {
   }
 
   @Test(
-    "what XML cannot hold is refused with its key path",
+    "what XML cannot represent is refused with its key path",
     arguments: [
       (["a": ["b": "x\0"]], "a/b"), (["a": .array(["\u{1}"])], "a/0"), (["a": "\u{FFFE}"], "a"),
       (["a": "\u{FFFF}"], "a"),
@@ -160,7 +160,7 @@ struct PropertyListXMLTests {
   }
 
   @Test(
-    "a date without a text is refused",
+    "a date that cannot be represented is refused",
     arguments: [.nan, .infinity, 1e15, -63_113_904_001, 252_423_993_600, -1e-20] as [Double])
   func refusesDates(_ interval: Double) throws {
     // Not an argument itself: Foundation's description of a date traps on a not-a-number.
@@ -186,7 +186,7 @@ struct PropertyListXMLTests {
   }
 
   @Test(
-    "what is no property list is refused with its line",
+    "a file that is not a property list is refused with its line",
     arguments: [
       "<dict>\n<key>a</key></dict>", "<dict>\n<string>a</string></dict>", "<array>\n<key>a</key></array>",
       "<array>\n<set/></array>", "<array>\nx</array>", "<array>\n<integer>1.5</integer></array>",
@@ -203,7 +203,7 @@ struct PropertyListXMLTests {
     #expect(error.location.line == 2)
   }
 
-  @Test("keys of one look and unlike scalars are two keys")
+  @Test("keys that look alike and have different scalars are two keys")
   func composedKeys() throws {
     let value = try decode("<dict><key>é</key><integer>1</integer><key>e\u{301}</key><integer>2</integer></dict>")
     #expect(value?.dictionaryValue?.count == 2)
@@ -275,7 +275,7 @@ private let binaryFiles = corpusFiles.filter { file in
 @Suite("Property-list corpus", .enabled(if: !corpusFiles.isEmpty, "the corpus is not on this machine"))
 struct PropertyListCorpusTests {
   @Test(
-    "a binary file of the world is read or refused with a place, within a second of processor time",
+    "a real binary file is read or refused with a location, within a second of processor time",
     arguments: binaryFiles)
   func binary(_ file: URL) throws {
     let bytes = [UInt8](try Data(contentsOf: file))
@@ -306,7 +306,7 @@ struct PropertyListCorpusTests {
   }
 
   @Test(
-    "an XML file of the world is read or refused with a line",
+    "a real XML file is read or refused with a line",
     arguments: corpusFiles.filter { !binaryFiles.contains($0) })
   func xml(_ file: URL) throws {
     let bytes = [UInt8](try Data(contentsOf: file))
@@ -318,7 +318,7 @@ struct PropertyListCorpusTests {
     }
   }
 
-  @Test("metadata of a real store is written byte for byte as it stood")
+  @Test("metadata of a real store is written byte for byte as it was")
   func metadata() throws {
     let folder = corpus.appendingPathComponent("xmlstores")
     let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)

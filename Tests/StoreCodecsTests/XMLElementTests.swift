@@ -7,7 +7,7 @@ import Testing
     try XMLElement.parse(Array(text.utf8).span, file: file)
   }
 
-  @Test("a small document becomes a tree with places")
+  @Test("a small document becomes a tree with locations")
   func tree() throws {
     let root = try parse(
       """
@@ -31,7 +31,7 @@ import Testing
   }
 
   @Test(
-    "limits and faults come through",
+    "limits and errors are passed on",
     arguments: [("", .malformed), ("<a>", .malformed), (deep, .limitExceeded)] as [(String, PersistentStoreError.Code)])
   func faults(_ text: String, _ code: PersistentStoreError.Code) {
     do throws(PersistentStoreError) {
@@ -64,7 +64,9 @@ import Testing
     #expect(try #require(root[attribute: "b"]).utf8.elementsEqual(text.utf8))
   }
 
-  @Test("what XML cannot say is known", arguments: ["\0", "\u{1}", "a\u{B}", "\u{1F}x", "\u{FFFE}", "x\u{FFFF}"])
+  @Test(
+    "characters that XML does not allow are detected",
+    arguments: ["\0", "\u{1}", "a\u{B}", "\u{1F}x", "\u{FFFE}", "x\u{FFFF}"])
   func inexpressible(_ text: String) {
     #expect(!XMLText.canHold(text))
   }

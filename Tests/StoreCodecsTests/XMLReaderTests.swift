@@ -100,7 +100,7 @@ let specimen = """
         """)
   }
 
-  @Test("pieces may be cut anywhere")
+  @Test("the input may be cut anywhere")
   func pieces() throws {
     let bytes = Array(specimen.utf8)
     let expected = try events(of: bytes)
@@ -164,7 +164,7 @@ let specimen = """
     #expect(counter.ids == ["p:id=z8", "id=z7"])
   }
 
-  @Test("a place far down is given exactly")
+  @Test("the location of an error far down is exact")
   func locations() throws {
     let recorder = EventRecorder()
     recorder.refusedName = "b"
@@ -180,7 +180,7 @@ let specimen = """
     #expect(recorder.events == "<a>" + String(repeating: "\n", count: 100_000) + "  ")
   }
 
-  @Test("after an error nothing more is read")
+  @Test("nothing is read after an error")
   func stickyError() throws {
     let recorder = EventRecorder()
     let reader = try XMLReader(handler: recorder)
@@ -199,7 +199,7 @@ let specimen = """
     #expect(recorder.events == "<a>")
   }
 
-  @Test("a byte order mark tells UTF-8 and UTF-16", arguments: [1, 2, 5, 1000])
+  @Test("a byte order mark distinguishes UTF-8 and UTF-16", arguments: [1, 2, 5, 1000])
   func encodings(_ size: Int) throws {
     let text = "<?xml version=\"1.0\"?><a>é漢😀" + String(repeating: "x", count: 300) + "</a>"
     let expected = try events(of: text)
@@ -210,7 +210,7 @@ let specimen = """
     #expect(try events(of: [0xFE, 0xFF] + big, inPiecesOf: size) == expected)
   }
 
-  @Test("a declared encoding is obeyed")
+  @Test("a declared encoding is used")
   func declaredEncoding() throws {
     let document = Array("<?xml version='1.0' encoding='ISO-8859-1'?><a>".utf8) + [0xE9] + Array("</a>".utf8)
     #expect(try events(of: document) == "<a>é</a>")
@@ -228,7 +228,7 @@ let specimen = """
     }
   }
 
-  @Test("an empty document is called empty")
+  @Test("an empty document is reported as empty")
   func empty() {
     let error = refusal(of: "")
     #expect(error?.code == .malformed)
@@ -256,7 +256,7 @@ let specimen = """
   }
 
   @Test(
-    "bytes that are not the encoding's are refused",
+    "bytes that are invalid in the encoding are refused",
     arguments: [
       [0xFF], [0xC3], [0xC0, 0xAF], [0xE9, 0x20], [0xED, 0xA0, 0x80], [0xF5, 0x80, 0x80, 0x80], [0x80],
       [0xF0, 0x9F, 0x98],
@@ -329,7 +329,7 @@ let specimen = """
     #expect(refusal(of: head + "<a b='&x;'/>")?.message == "the entity 'x' is not declared")
   }
 
-  @Test("nesting is bounded", arguments: [1, 2, 64, 255])
+  @Test("nesting is limited", arguments: [1, 2, 64, 255])
   func depth(_ depth: Int) throws {
     func nested(_ levels: Int) -> String {
       String(repeating: "<a>", count: levels) + String(repeating: "</a>", count: levels)
@@ -340,14 +340,14 @@ let specimen = """
     #expect(refusal(of: String(repeating: "<a>", count: 200_000), limits: limits)?.code == .limitExceeded)
   }
 
-  @Test("attributes are bounded")
+  @Test("the number of attributes is limited")
   func limits() {
     let limits = XMLLimits(attributes: 2)
     #expect(refusal(of: "<a x='1' y='2'/>", limits: limits) == nil)
     #expect(refusal(of: "<a x='1' y='2' z='3'/>", limits: limits)?.code == .limitExceeded)
   }
 
-  @Test("a million attributes are refused before each is compared with each", .timeLimit(.minutes(10)))
+  @Test("a million attributes are refused before they are compared with each other", .timeLimit(.minutes(10)))
   func millionAttributes() {
     let attributes = (0..<1_000_000).map { "a\($0)=''" }.joined(separator: " ")
     #expect(refusal(of: "<a><b \(attributes)/></a>")?.code == .limitExceeded)
@@ -360,7 +360,7 @@ let specimen = """
   }
 
   @Test(
-    "what goes on for megabytes gives the same events in pieces of any size, and the same place where it is wrong",
+    "tokens of megabytes give the same events in pieces of any size, and the same location of an error",
     arguments: [
       ("<a>one<!--", "-->two<b x='1'/></a>"), ("<a>one<?x ", "?>two<b/></a>"), ("<a x='", "'>one<b/></a>"),
       ("<a>", "<b/>end</a>"),
@@ -378,7 +378,7 @@ let specimen = """
     }
   }
 
-  @Test("a comment that goes on takes time by its length, not by its square")
+  @Test("a comment over many pieces takes linear, not quadratic time")
   func longComment() throws {
     func seconds(_ count: Int) throws -> Double {
       let bytes = Array("<a><!--".utf8) + [UInt8](repeating: UInt8(ascii: "x"), count: count) + Array("--></a>".utf8)

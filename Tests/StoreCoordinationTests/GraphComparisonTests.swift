@@ -38,18 +38,17 @@ private let fixed = UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1
       .undefined, .integer16, .integer32, .integer64, .decimal, .double, .float, .string, .boolean, .date, .binaryData,
       .uuid, .uri, .transformable,
     ]
-    var properties = types.map { PropertyDescription.attribute(AttributeDescription(name: "\($0)", type: $0)) }
-    properties.append(.attribute(AttributeDescription(name: "empty", type: .string)))
-    properties.append(.attribute(AttributeDescription(name: "missing", type: .string)))
-    properties.append(.attribute(AttributeDescription(name: "emptyData", type: .binaryData)))
-    properties.append(.attribute(AttributeDescription(name: "nan", type: .double)))
-    properties.append(.relationship(RelationshipDescription(name: "one", destinationEntityName: "Thing")))
-    properties.append(.relationship(RelationshipDescription(name: "none", destinationEntityName: "Thing")))
+    var properties = types.map { PropertyDescription.attribute("\($0)", $0) }
+    properties.append(.attribute("empty", .string))
+    properties.append(.attribute("missing", .string))
+    properties.append(.attribute("emptyData", .binaryData))
+    properties.append(.attribute("nan", .double))
+    properties.append(.toOne("one", "Thing"))
+    properties.append(.toOne("none", "Thing"))
     properties.append(
-      .relationship(RelationshipDescription(name: "many", destinationEntityName: "Thing", maximumCount: 0)))
+      .toMany("many", "Thing"))
     properties.append(
-      .relationship(
-        RelationshipDescription(name: "list", destinationEntityName: "Thing", maximumCount: 0, isOrdered: true)))
+      .toMany("list", "Thing", isOrdered: true))
     let model = try ManagedObjectModel(
       ModelDescription(entities: [
         EntityDescription(name: "Thing", properties: properties, subentities: [EntityDescription(name: "Sub")])
@@ -158,7 +157,7 @@ private let fixed = UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1
     Plant(name: "the UUID", kind: .identity, apply: { $0.metadata.uuid = UUID() }),
   ]
 
-  @Test("a planted change is found, alone, and named", arguments: plants)
+  @Test("a planted change is the only one found, and is named", arguments: plants)
   func found(_ plant: Plant) throws {
     let original = try Self.make()
     var changed = original
@@ -177,7 +176,7 @@ private let fixed = UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1
   @Test("at least forty changes are planted")
   func enough() { #expect(Self.plants.count >= 40) }
 
-  @Test("a graph equals itself, and its like made in another order")
+  @Test("a graph equals itself, and the same graph created in another order")
   func same() throws {
     #expect(GraphComparison.differences(try Self.make(), try Self.make()).isEmpty)
     var moved = try Self.make()
@@ -188,7 +187,7 @@ private let fixed = UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1
     #expect(GraphComparison.differences(moved, back).count == 1)
   }
 
-  @Test("an object under another entity's name is one gone and one come")
+  @Test("an object under another entity's name is one deleted and one inserted")
   func otherEntity() throws {
     let original = try Self.make()
     var changed = original
@@ -201,7 +200,7 @@ private let fixed = UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1
     #expect(kinds.sorted { $0.rawValue < $1.rawValue } == [.changed, .deleted, .inserted])
   }
 
-  @Test("what is not to be compared is not")
+  @Test("what is excluded from the comparison is not compared")
   func options() throws {
     let original = try Self.make()
     var changed = original

@@ -13,8 +13,8 @@ import Testing
         EntityDescription(
           name: "Thing",
           properties: [
-            .attribute(AttributeDescription(name: "name", type: .string)),
-            .relationship(RelationshipDescription(name: "next", destinationEntityName: "Thing", maximumCount: 1)),
+            .attribute("name", .string),
+            .toOne("next", "Thing"),
           ])
       ]))
   }
@@ -75,7 +75,7 @@ import Testing
     }
   }
 
-  @Test("a part is chosen by whatever is a StoreSubsetting, and the report has its notes")
+  @Test("any StoreSubsetting can select a part, and the report has its notes")
   func subset() throws {
     let temporary = try TemporaryDirectory("stand-alone")
     defer { withExtendedLifetime(temporary) {} }
@@ -89,7 +89,7 @@ import Testing
     #expect(report.selections.map(\.text) == ["left out"])
   }
 
-  @Test("attachments of a coordinator are made once for each type, and are apart")
+  @Test("attachments of a coordinator are created once for each type, and are independent")
   func attachments() throws {
     final class One: Sendable {}
     final class Two: Sendable {}

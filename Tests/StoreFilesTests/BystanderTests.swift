@@ -10,7 +10,7 @@ private func read(_ path: String) throws -> String {
   String(decoding: try Data(contentsOf: URL(filePath: path)), as: UTF8.self)
 }
 
-@Suite("What lies in a store's folder and is not the store's") struct BystanderTests {
+@Suite("Unrelated files in a store's directory") struct BystanderTests {
   private static func stage(
     _ path: String, _ members: [String: String], _ policy: StagedStore.Policy = .replaceAny,
     _ layout: StoreLayout = .folder
@@ -109,7 +109,7 @@ private func read(_ path: String) throws -> String {
     #expect(folder.names == ["s.store"])
   }
 
-  @Test("a file does not take the place of a folder with bystanders")
+  @Test("a file does not replace a directory with unrelated files")
   func fileOverFolder() throws {
     let folder = try Folder()
     let path = try Self.populated(folder)
@@ -121,7 +121,7 @@ private func read(_ path: String) throws -> String {
 
   // MARK: Whose turn it is
 
-  @Test("a file of a folder that was edited in place is a conflict; a hidden file that came is none")
+  @Test("a member that was edited in place is a conflict; a new hidden file is not")
   func edited() throws {
     let folder = try Folder()
     let path = folder("s.store")
@@ -148,7 +148,7 @@ private func read(_ path: String) throws -> String {
     }
   }
 
-  @Test("what somebody else saved after a commit is not rolled back with it", arguments: [StoreLayout.file, .folder])
+  @Test("what another process saved after a commit is not rolled back with it", arguments: [StoreLayout.file, .folder])
   func rollBackOfOthers(_ layout: StoreLayout) throws {
     let folder = try Folder()
     let path = folder("store")
@@ -188,7 +188,7 @@ private func read(_ path: String) throws -> String {
   // MARK: Stale files
 
   @Test(
-    "what is staged is held until it is in place, and what it replaced until it goes",
+    "staged files are locked until they are published, and replaced ones until they are removed",
     arguments: [StoreLayout.file, .folder])
   func holds(_ layout: StoreLayout) throws {
     let folder = try Folder()

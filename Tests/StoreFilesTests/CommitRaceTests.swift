@@ -55,7 +55,7 @@ import Testing
   }
 
   /// Threads and sleeps of the system: those of tasks can take longer than a commit waits where many tests run at once.
-  @Test("nothing is put in place while another process commits")
+  @Test("nothing is published while another process commits")
   func waiting() throws {
     let folder = try Folder()
     let path = folder("store")

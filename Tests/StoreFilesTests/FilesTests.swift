@@ -157,7 +157,7 @@ private func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     #expect(folder.names.isEmpty)
   }
 
-  @Test("a folder takes a file's place, and a file a folder's")
+  @Test("a directory replaces a file, and a file a directory")
   func kinds() throws {
     let folder = try Folder()
     try write("", to: folder("store"))
@@ -225,7 +225,7 @@ private func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
   }
 }
 
-@Suite("Looking at a place") struct StorePlaceTests {
+@Suite("Inspecting a path") struct StorePlaceTests {
   @Test("nothing, zero bytes, a file, folders, links to them")
   func kinds() throws {
     let folder = try Folder()
@@ -307,7 +307,7 @@ private func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
 }
 
 @Suite("Reservations") struct ReservationTests {
-  @Test("one is made where nothing lies, and goes only while it is the same file and empty")
+  @Test("one is created if there is nothing, and removed only while it is the same file and empty")
   func reservation() throws {
     let folder = try Folder()
     let made = try #require(try Reservation.make(at: StorePlace.inspect(folder("a"))))

@@ -84,7 +84,7 @@ import Testing
     }
   }
 
-  @Test("a file or a directory takes the place of an empty one of the other kind, and of no other")
+  @Test("a file or a directory replaces an empty one of the other kind, and no other")
   func kinds() throws {
     let folder = try Folder()
     for isFolder in [true, false] {
@@ -107,7 +107,7 @@ import Testing
     #expect(folder.names == ["placefalse", "placetrue"])
   }
 
-  @Test("a new store takes the place of an empty directory")
+  @Test("a new store replaces an empty directory")
   func emptyFolder() throws {
     let folder = try Folder()
     mkdir(folder("s"), 0o755)

@@ -123,7 +123,7 @@ private struct User {
   }
 
   @Test(
-    "a save that would lock somebody out is refused, and nothing is changed",
+    "a save by which a user would lose access is refused, and nothing is changed",
     .enabled(if: isRoot, "only root can be other users"),
     arguments: [
       // The group's members could write, and others cannot: a stranger who may write by a list cannot give the file to
@@ -223,7 +223,10 @@ private struct User {
     #expect(try Self.mode(folder("probe")) == 0o777 & ~known)
     let sources = try Self.swiftSources()
     #expect(sources.count > 100)
-    for (path, text) in sources { #expect(!text.contains("umask("), "\(path)") }
+    // Mistakes that the harness must find are allowed to.
+    for (path, text) in sources where !path.contains("PlantedFaults/") && !path.hasPrefix("FaultyDesigns/") {
+      #expect(!text.contains("umask("), "\(path)")
+    }
   }
 
   private static func swiftSources() throws -> [(path: String, text: String)] {
@@ -244,7 +247,7 @@ private struct User {
     // The command's own temporary files, the harness, and the judge of hostile inputs have directories of their own.
     let others = try Self.swiftSources().filter {
       !$0.path.hasPrefix("StoreFiles/") && !$0.path.hasPrefix("AtomicStoreConformance/")
-        && !$0.path.hasPrefix("StoreMutation/")
+        && !$0.path.hasPrefix("StoreMutation/") && !$0.path.hasPrefix("FaultyDesigns/")
     }
     for (path, text) in others {
       let isCommand = path.hasPrefix("AtomicStoreCommand/") || path.hasPrefix("CommandSupport/")
@@ -286,7 +289,7 @@ private struct User {
   }
 
   @Test(
-    "of a directory only its owner may search, nobody else can read the files; nor can another group, or a list's mask widen it"
+    "if only its owner may search a directory, nobody else can read the files; neither another group nor a list's mask changes that"
   )
   func folderCeiling() throws {
     try #require(asf_umask() == 0o022, "this is about the mask 022")

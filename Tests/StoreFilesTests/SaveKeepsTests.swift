@@ -85,7 +85,7 @@ import Testing
     #expect(try read(folder("s/c")) == "new")
   }
 
-  @Test("a link in the place of a member gives nothing away")
+  @Test("a link in place of a member reveals nothing")
   func linkedMember() throws {
     let folder = try Folder()
     try write("outside", to: folder("outside"))
@@ -134,7 +134,7 @@ import Testing
     }
   }
 
-  @Test("a folder that cannot be synced is told under the name of the store")
+  @Test("the error for a directory that cannot be synced names the store")
   func folderSync() throws {
     let folder = try Folder()
     let missing = #expect(throws: PersistentStoreError.self) {
@@ -145,7 +145,7 @@ import Testing
     try SystemCall.syncFolder(folder.path, of: folder("store"))
   }
 
-  @Test("a folder is recognised by its own files: links in it are not looked through, however they are asked for")
+  @Test("a directory is recognised by its own files: links in it are not followed, however the store is opened")
   func recognition() throws {
     let folder = try Folder()
     try write("SECRET", to: folder("outside"))

@@ -106,7 +106,8 @@ import Testing
     #expect(folder.names.isEmpty)
   }
 
-  @Test("what is locked stays though its process is gone: another holds it for it", arguments: [true, false])
+  @Test(
+    "a locked file is kept although its creator no longer runs: another process has the lock", arguments: [true, false])
   func held(_ isFolder: Bool) throws {
     let folder = try Folder()
     let name = Self.name("a", Self.process { $0.number = Self.noNumber })

@@ -45,7 +45,7 @@ func holdLock(of target: String, by process: ProcessIdentity = .current) -> Int3
     #expect(try Self.read(folder("store")) == "new")
   }
 
-  @Test("a commit does not go on without the lock: it ends with an error that names the lock file")
+  @Test("a commit does not continue without the lock: it ends with an error that names the lock file")
   func refused() throws {
     let folder = try Folder()
     let path = folder("store")
@@ -74,7 +74,7 @@ func holdLock(of target: String, by process: ProcessIdentity = .current) -> Int3
   }
 
   /// Its locks may not be seen here: a network file system can be mounted so.
-  @Test("another host's lock file counts though nobody seems to hold it, until it is old")
+  @Test("another host's lock file is respected although no process seems to hold it, until it is old")
   func otherHost() throws {
     let folder = try Folder()
     let path = folder("store")
@@ -91,7 +91,7 @@ func holdLock(of target: String, by process: ProcessIdentity = .current) -> Int3
   }
 
   @Test(
-    "a link, a directory or a pipe in the place of the lock file is not followed, and is no lock",
+    "a link, a directory or a pipe with the name of the lock file is not followed, and is not a lock",
     arguments: ["link", "folder", "pipe"])
   func otherKinds(_ kind: String) throws {
     let folder = try Folder()

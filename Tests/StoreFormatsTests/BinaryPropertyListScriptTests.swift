@@ -7,7 +7,7 @@ private let python = ["/usr/bin/python3", "/usr/local/bin/python3", "/root/.pyen
   FileManager.default.isExecutableFile(atPath: $0)
 }
 
-@Suite("The property list, read by a stranger") struct BinaryPropertyListScriptTests {
+@Suite("The property list, read by a third-party program") struct BinaryPropertyListScriptTests {
   @Test("a page of Python decodes it to the same values", .enabled(if: python != nil, "python3 is not here"))
   func decodes() throws {
     let process = Process()

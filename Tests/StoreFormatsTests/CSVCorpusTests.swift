@@ -29,7 +29,7 @@ import Testing
   }
 
   @Test(
-    "a file that is no CSV is refused with its line", .enabled(if: !files.isEmpty, "needs ../shared/corpus"),
+    "a file that is not CSV is refused with its line", .enabled(if: !files.isEmpty, "needs ../shared/corpus"),
     arguments: refused)
   func refuses(_ name: String, _ line: Int) throws {
     let error = try OpenCSV.failure(Self.corpus + "/" + name)

@@ -15,8 +15,8 @@ import Testing
         EntityDescription(
           name: entity,
           properties: [
-            .attribute(AttributeDescription(name: "name", type: .string)),
-            .relationship(RelationshipDescription(name: "friend", destinationEntityName: entity)),
+            .attribute("name", .string),
+            .toOne("friend", entity),
           ])
       ]))
     let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: .builtIn)
@@ -54,7 +54,7 @@ import Testing
     }
   }
 
-  @Test("an option chooses another on reading, and what a header names twice over is nobody's")
+  @Test("an option selects another entity when reading, and an ambiguous header specifies none")
   func option() throws {
     let path = try folder.write("id:Reference Person,name:String\n1,Ann\n", to: "x.csv")
     #expect(try OpenCSV(path, isReadOnly: true).entity.name == "Person")

@@ -26,7 +26,7 @@ import Testing
     try write(before.replacingOccurrences(of: old, with: new), to: member)
   }
 
-  @Test("a file that is none of the store's is refused by its name, and passed over where edits are accepted")
+  @Test("a file that does not belong to the store is refused by name, and ignored if edits are accepted")
   func extraMember() throws {
     try write("id:Reference\n", to: "Extra.csv")
     let error = try OpenCSV.failure(store)
@@ -42,7 +42,7 @@ import Testing
     #expect(error.code == .notFound && error.location.file == store + "/Project.csv", "\(error)")
   }
 
-  @Test("without its metadata a folder is no store")
+  @Test("a directory without its metadata is not a store")
   func noMetadata() throws {
     try FileManager.default.removeItem(atPath: store + "/metadata.plist")
     #expect(try OpenCSV.failure(store).code == .foreignFormat)
@@ -105,7 +105,7 @@ import Testing
   }
 
   @Test(
-    "a member that lies elsewhere is not read, whatever the metadata says",
+    "a member outside the directory is not read, whatever the metadata contains",
     arguments: ["../Department.csv", "/etc/passwd", "", ".", "metadata.plist"])
   func elsewhere(_ name: String) throws {
     try FileManager.default.copyItem(atPath: store + "/Department.csv", toPath: folder.path + "/Department.csv")
@@ -114,7 +114,7 @@ import Testing
     #expect([.notFound, .malformed, .changedOnDisk].contains(error.code), "\(error)")
   }
 
-  @Test("a member that is a link is none of the store's")
+  @Test("a member that is a link does not belong to the store")
   func link() throws {
     try FileManager.default.moveItem(atPath: store + "/Department.csv", toPath: folder.path + "/Department.csv")
     try FileManager.default.createSymbolicLink(

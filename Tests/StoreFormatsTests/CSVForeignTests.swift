@@ -72,9 +72,9 @@ import Testing
       EntityDescription(
         name: "Person",
         properties: [
-          .attribute(AttributeDescription(name: "name", type: .string)),
-          .attribute(AttributeDescription(name: "a\tb", type: .string)),
-          .relationship(RelationshipDescription(name: "friend", destinationEntityName: "Person")),
+          .attribute("name", .string),
+          .attribute("a\tb", .string),
+          .toOne("friend", "Person"),
         ])
     ])
     let path = folder.path + "/" + name
@@ -106,7 +106,7 @@ import Testing
     #expect(try folder.text("Person.tsv") == "id:Reference,name:String\n1,Eve\n")
   }
 
-  @Test("a given delimiter is not looked for")
+  @Test("a specified delimiter is not detected")
   func givenDelimiter() throws {
     let path = try folder.write("a;b,c\n1;2,3\n")
     #expect(try OpenCSV(path, ["delimiter": "comma"]).value("a;b", of: .integer(1)) == .string("1;2"))
@@ -123,7 +123,7 @@ import Testing
     #expect(try folder.text() == "Ada,37\nBob,25\n")
   }
 
-  @Test("a blank line at the end is passed over, one between records is refused with its line")
+  @Test("a blank line at the end is skipped, one between records is refused with its line")
   func blankLines() throws {
     #expect(try OpenCSV(try folder.write("a,b\n1,2\n\n")).references.count == 1)
     let error = try OpenCSV.failure(try folder.write("a,b\n1,2\n\n3,4\n"))
@@ -172,7 +172,7 @@ import Testing
     #expect(try again.value("age", of: .string(expected[0])) == .string("9"))
   }
 
-  @Test("a new object's reference is its key, and it stands in its place by the key")
+  @Test("a new object's reference is its key, and its row is sorted by the key")
   func newObject() throws {
     let path = try folder.write("code,name\nde,Germany\nfr,France\n")
     let open = try OpenCSV(path, ["key": "code"])
@@ -199,22 +199,22 @@ import Testing
     #expect(other.code == .unsupportedByFormat && other.message.contains("'7'"), "\(other)")
   }
 
-  @Test("a key that stands twice, or is missing, is refused with its line", arguments: ["de,x", ",x"])
+  @Test("a duplicate or missing key is refused with its line", arguments: ["de,x", ",x"])
   func badKeys(_ row: String) throws {
     let error = try OpenCSV.failure(try folder.write("code,name\nde,Germany\n\(row)\n"), ["key": "code"])
     #expect(error.location.line == 3, "\(error)")
     #expect(error.code == (row.hasPrefix("de") ? .duplicateReference : .invalidValue))
   }
 
-  @Test("relationships are read by the other's key, and a key with a blank cannot stand in a list")
+  @Test("relationships are read by the other's key, and a key with a space cannot be in a list")
   func relationships() throws {
     let model = ModelDescription(entities: [
       EntityDescription(
         name: "Person",
         properties: [
-          .attribute(AttributeDescription(name: "name", type: .string)),
-          .relationship(RelationshipDescription(name: "boss", destinationEntityName: "Person", maximumCount: 1)),
-          .relationship(RelationshipDescription(name: "friends", destinationEntityName: "Person", maximumCount: 0)),
+          .attribute("name", .string),
+          .toOne("boss", "Person"),
+          .toMany("friends", "Person"),
         ])
     ])
     let path = try folder.write("name,boss,friends\nAda,New York,Bob\nBob,,\nNew York,,Ada Bob\n")
@@ -266,7 +266,7 @@ import Testing
     #expect(error.code == .invalidOption, "\(error)")
   }
 
-  @Test("an option is told from a name of two entities: without one the file's name is the entity's")
+  @Test("without an option, the file's name is the entity's")
   func entityName() throws {
     let path = try folder.write("name\nAda\n", to: "Some People.csv")
     #expect(try OpenCSV(path).entity.name == "Some People")

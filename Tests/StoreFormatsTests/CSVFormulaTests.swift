@@ -18,9 +18,9 @@ import Testing
         EntityDescription(
           name: "Person",
           properties: [
-            .attribute(AttributeDescription(name: "=name", type: .string)),
-            .attribute(AttributeDescription(name: "photo", type: .binaryData)),
-            .attribute(AttributeDescription(name: "debt", type: .integer64)),
+            .attribute("=name", .string),
+            .attribute("photo", .binaryData),
+            .attribute("debt", .integer64),
           ])
       ]))
   }
@@ -84,7 +84,7 @@ import Testing
     #expect(try texts(path) == Self.texts.map { .string($0) })
   }
 
-  @Test("a file of somebody else's is defused and read back with the same option")
+  @Test("formulas in a third-party file are neutralised and read back with the same option")
   func foreign() throws {
     let path = try folder.write("=key,note\n=a,-1\n'b,@c\n", to: "Rows.csv")
     let options = ["formulas": "defuse", "key": "=key"]

@@ -32,7 +32,7 @@ import Testing
   }
 
   @Test(
-    "a number's empty cell in quotes is no number",
+    "a quoted empty cell is not a number",
     arguments: ["Integer 16", "Double", "Date", "Boolean", "UUID", "Decimal"])
   func quotedNothing(_ type: String) throws {
     let error = try OpenCSV.failure(try folder.write("id:Reference,x:\(type)\n1,\"\"\n"))
@@ -41,7 +41,7 @@ import Testing
   }
 
   @Test(
-    "line breaks, quotes, delimiters, blanks at the ends and NUL come back",
+    "line breaks, quotes, delimiters, leading and trailing spaces and NUL are preserved",
     arguments: [
       "a\nb", "a\r\nb", "\r", "\"", "\"\"", ",", " a", "a ", "\t", "\0", "\u{FEFF}a", ";|", "'", "\\n",
     ])
@@ -123,8 +123,8 @@ import Testing
   }
   static let refusals = [
     Refusal(type: "Integer 16", cell: "abc", words: "'abc' is not an Integer 16"),
-    Refusal(type: "Integer 16", cell: "70000", words: "70000 does not fit Integer 16"),
-    Refusal(type: "Integer 32", cell: "2147483648", words: "2147483648 does not fit Integer 32"),
+    Refusal(type: "Integer 16", cell: "70000", words: "70000 is out of range for Integer 16"),
+    Refusal(type: "Integer 32", cell: "2147483648", words: "2147483648 is out of range for Integer 32"),
     Refusal(type: "Integer 64", cell: "9223372036854775808", words: "'9223372036854775808' is not an Integer 64"),
     Refusal(type: "Integer 16", cell: "1.0", words: "'1.0' is not an Integer 16"),
     Refusal(type: "Integer 16", cell: " 1", words: "' 1' is not an Integer 16"),
@@ -138,7 +138,7 @@ import Testing
     Refusal(type: "UUID", cell: "B4FC79D0", words: "'B4FC79D0' is not a UUID"),
     Refusal(type: "Binary", cell: "AAE", words: "is not base64"),
     Refusal(type: "Binary", cell: "A*EC", words: "byte 2 of the text is not base64"),
-    Refusal(type: "Undefined", cell: "colour:red", words: "'colour:red' is not a value with its kind"),
+    Refusal(type: "Undefined", cell: "colour:red", words: "'colour:red' is not a value with its type"),
   ]
 
   @Test("a value that its attribute does not take is refused with file, line, column and property", arguments: refusals)
@@ -153,7 +153,7 @@ import Testing
   }
 
   @Test(
-    "in a file of somebody else's the same is refused in the same place",
+    "in a third-party file the same is refused at the same location",
     arguments: refusals.filter { $0.type != "Undefined" })
   func refusedInForeign(_ refusal: Refusal) throws {
     let path = try folder.write("name;value\n\"two\nlines\";\nx;\(refusal.cell)\n")

@@ -19,30 +19,35 @@ struct Damage: Sendable, CustomTestStringConvertible {
     Damage(file: "dangling.xml", code: .danglingReference, line: nil, words: ["77 does not exist", "FriendInfo/"]),
     Damage(
       file: "duplicate-id.xml", code: .duplicateReference, line: 213,
-      words: ["two objects have the id z1", "in line 208", "(Person/z1)"]),
+      words: ["two objects have the id z1", "on line 208", "(Person/z1)"]),
     Damage(file: "unknown-property.xml", code: .modelMismatch, line: nil, words: ["rankling"]),
     Damage(file: "bad-number.xml", code: .invalidValue, line: nil, words: ["70000", "ranking"]),
     Damage(file: "bad-escape.xml", code: .malformed, line: nil, words: ["\\"]),
     Damage(file: "entities.xml", code: .malformed, line: 3, words: ["entity declarations are refused"]),
-    Damage(file: "not-a-store.xml", code: .unrecognizedFormat, line: nil, words: ["no store"]),
+    Damage(file: "not-a-store.xml", code: .unrecognizedFormat, line: nil, words: ["not a store"]),
     Damage(file: "truncated.plist", code: .malformed, line: nil, words: ["truncated.plist"]),
     Damage(file: "not-utf8.plist", code: .malformed, line: nil, words: ["Person.name", "not UTF-8"]),
     Damage(
       file: "bad-number.csv", code: .invalidValue, line: 3, words: ["'abc' is not an Integer 16", ":3:7", "2.age"]),
-    Damage(file: "out-of-range.csv", code: .invalidValue, line: 2, words: ["70000 does not fit Integer 16", ":2:7"]),
+    Damage(
+      file: "out-of-range.csv", code: .invalidValue, line: 2, words: ["70000 is out of range for Integer 16", ":2:7"]),
     Damage(file: "unterminated.csv", code: .malformed, line: 2, words: ["quote"]),
     Damage(file: "ragged.csv", code: .malformed, line: 3, words: ["2 fields", "3"]),
-    Damage(file: "bad-utf8.csv", code: .malformed, line: 2, words: ["0xE4 is not UTF-8"]),
+    Damage(file: "bad-utf8.csv", code: .malformed, line: 2, words: ["0xE4 is not valid UTF-8"]),
     Damage(file: "dangling.csv", code: .danglingReference, line: 2, words: ["9 does not exist", "1.friend"]),
-    Damage(file: "circle.xml", code: .malformed, line: nil, words: ["A is below B, and that below it", "(A)"]),
+    Damage(file: "circle.xml", code: .malformed, line: nil, words: ["A is a sub-entity of B, and the reverse", "(A)"]),
     Damage(
-      file: "spare-object.plist", code: .malformed, offset: 1290, words: ["1 objects", "in none of its containers"]),
+      file: "spare-object.plist", code: .malformed, offset: 1290, words: ["1 objects", "not in any of its containers"]),
     Damage(file: "newer-model.plist", code: .unsupportedVersion, offset: 820, words: ["xroperties"]),
     Damage(file: "only-a-mark.csv", code: .malformed, line: 1, words: ["empty"]),
+    Damage(file: "truncated.sqlite", code: .malformed, words: ["truncated.sqlite", "malformed"]),
+    Damage(file: "dangling.sqlite", code: .danglingReference, words: ["Person/77 does not exist", "Person/9.MANAGER"]),
+    Damage(file: "bad-number.sqlite", code: .invalidValue, words: ["ZAGE of ZPERSON holds a text", "Employee/2.AGE"]),
+    Damage(file: "wrong-table.sqlite", code: .modelMismatch, words: ["Z_PK 7 of ZTAG is of Team", "rows=skip"]),
     Damage(file: "edited.csvstore", code: .changedOnDisk, line: nil, words: ["Person.csv", "edited=accept"]),
   ]
 
-  @Test("a damaged store is refused with its place and reason", arguments: all)
+  @Test("a damaged store is refused with its location and reason", arguments: all)
   func refused(_ damage: Damage) throws {
     let coordinator = PersistentStoreCoordinator(registry: .builtIn)
     do {
@@ -89,7 +94,7 @@ struct Damage: Sendable, CustomTestStringConvertible {
       ).isEmpty)
   }
 
-  @Test("an edited folder is taken as it is where that is asked for")
+  @Test("an edited directory is read unchanged on request")
   func accepted() throws {
     let coordinator = PersistentStoreCoordinator(registry: .builtIn)
     let store = try coordinator.addPersistentStore(

@@ -12,7 +12,7 @@ import Testing
     let depth = ModelDescription.maximumInheritanceDepth
     var entity = EntityDescription(
       name: "E\(depth)",
-      properties: [.attribute(AttributeDescription(name: "a", type: .double, defaultValue: .double(1)))])
+      properties: [.attribute("a", .double, defaultValue: .double(1))])
     for level in (0..<depth).reversed() { entity = EntityDescription(name: "E\(level)", subentities: [entity]) }
     let model = try ManagedObjectModel(ModelDescription(entities: [entity]))
     let builder = NodeTableBuilder(model: model)

@@ -31,7 +31,7 @@ import Testing
     return result
   }
 
-  @Test("a random graph goes through all formats in turn and comes back to the bit", arguments: [UInt64](1...40))
+  @Test("a random graph is converted through all formats and is preserved to the bit", arguments: [UInt64](1...40))
   func roundTrip(_ seed: UInt64) throws {
     let folder = NSTemporaryDirectory() + "interchange-\(UUID().uuidString)"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

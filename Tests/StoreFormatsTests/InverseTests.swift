@@ -108,7 +108,7 @@ import Testing
 
   static let types = ["XML", "BinaryPropertyList", "CSV"]
 
-  @Test("a store whose ends agree is read as it is", arguments: types)
+  @Test("a store whose ends agree is read unchanged", arguments: types)
   func agreeing(_ type: String) throws {
     let folder = try UnknownOrderTests.Folder()
     let store = try Self.open(try Self.write(Self.sound, type, in: folder))
@@ -131,7 +131,7 @@ import Testing
     ("spouse", 3, [2], "Manager/3.spouse", "Person/2.spouse"),
   ]
 
-  @Test("ends that contradict each other are refused, with both places", arguments: types, contradictions)
+  @Test("ends that contradict each other are refused, with both locations", arguments: types, contradictions)
   func contradicting(
     _ type: String, _ change: (property: String, owner: Int, targets: [Int]?, here: String, there: String)
   ) throws {
@@ -165,7 +165,7 @@ import Testing
     #expect(try Self.links(try Self.open(path, ["inverses": "from-to-many"])) == Self.sound)
   }
 
-  @Test("an ordered end that is mended keeps the places of those who stay", arguments: types)
+  @Test("a repaired ordered end keeps the order of the remaining objects", arguments: types)
   func mendedOrder(_ type: String) throws {
     let folder = try UnknownOrderTests.Folder()
     let path = try Self.write(Self.changed("queue", 2, [5]), type, in: folder)
@@ -175,7 +175,7 @@ import Testing
   }
 
   @Test(
-    "where both ends are of one kind, or an object is in two lists, no option tells which is right",
+    "if both ends are of one kind, or an object is in two lists, no option can decide which is correct",
     arguments: types,
     [("tags", 2, [7]), ("spouse", 3, [2]), ("desk", 2, nil), ("friends", 1, [3])] as [(String, Int, [Int]?)])
   func undecidable(_ type: String, _ change: (String, Int, [Int]?)) throws {
@@ -228,18 +228,18 @@ import Testing
     #expect(try Self.links(store) == Self.sound)
     #expect(!store.readNotes.isEmpty)
     #expect(
-      store.readNotes.allSatisfy { $0.subject.hasSuffix("." + property) && $0.text.contains("the store leaves it out") }
+      store.readNotes.allSatisfy { $0.subject.hasSuffix("." + property) && $0.text.contains("the store omits it") }
     )
   }
 
-  @Test("an ordered end without a column ascends: its order is not to be had")
+  @Test("an ordered end without a column is in ascending order, because its order is unknown")
   func absentOrder() throws {
     let folder = try UnknownOrderTests.Folder()
     let store = try Self.open(try Self.csv(leavingOut: ["waiting"], in: folder), ["edited": "accept"])
     #expect(try Self.links(store)["waiting"] == [5: [1, 3]])
   }
 
-  @Test("where both ends have no column nothing is derived, and empty cells are no missing column")
+  @Test("if both ends have no column nothing is derived, and empty cells are not a missing column")
   func bothAbsent() throws {
     let folder = try UnknownOrderTests.Folder()
     let neither = try Self.open(try Self.csv(leavingOut: ["team", "members"], in: folder), ["edited": "accept"])
@@ -368,7 +368,7 @@ import Testing
     #expect(try XMLSupport.failure { _ = try Self.open(path, options) }.code == .danglingReference)
     let cut = try Self.open(path, options.merging(["dangling": "nullify"]) { $1 })
     #expect(try Self.links(cut) == Self.sound)
-    #expect(cut.readNotes.map { "\($0)" } == ["Tag.tagged: references to objects that do not exist, left out (2)"])
+    #expect(cut.readNotes.map { "\($0)" } == ["Tag.tagged: references to objects that do not exist, removed (2)"])
     #expect(cut.metadata.entries[RelationshipRules.danglingReferencesKey] == nil)
     let kept = try Self.open(path, options.merging(["dangling": "keep-as-text"]) { $1 })
     #expect(try Self.links(kept) == Self.sound)
@@ -383,7 +383,7 @@ import Testing
         RelationshipRules.danglingReferencesKey] == texts)
   }
 
-  @Test("what was left out or mended is written with the next save, a change of metadata too")
+  @Test("what was removed or repaired is written with the next save, also a save of metadata only")
   func mendedIsSaved() throws {
     let folder = try UnknownOrderTests.Folder()
     let path = try Self.dangling("XML", in: folder)
@@ -394,7 +394,7 @@ import Testing
     #expect(try Self.links(try Self.open(path)) == Self.sound)
   }
 
-  @Test("a store without metadata has no place for texts, and values that there are not are refused")
+  @Test("a store without metadata cannot store texts, and unknown values are refused")
   func refusedOptions() throws {
     let folder = try UnknownOrderTests.Folder()
     let path = try folder.write("id:Reference Person,friend->Person\n1,9\n", to: "Person.csv")

@@ -36,7 +36,7 @@ import Testing
   }
 
   @Test(
-    "a document of any other shape is kept as it is as well",
+    "a document of any other layout is preserved as well",
     arguments: [
       "<!-- <metadata>not this</metadata> --><metadata></metadata>", "<metadata/>", "<metadata\n></metadata >",
       "<metadata><plist version='1.0'><dict><key>A</key><string><![CDATA[</metadata>]]></string></dict></plist></metadata>",
@@ -71,7 +71,7 @@ import Testing
     #expect(try UnknownOrderTests.items(try UnknownOrderTests.open(path)) == [4, 2, 3])
   }
 
-  @Test("the model that a file carries stays as it is, and a file without one gets none", arguments: [true, false])
+  @Test("the model that a file carries is not changed, and a file without one gets none", arguments: [true, false])
   func carriedModel(_ isCarried: Bool) throws {
     let folder = try UnknownOrderTests.Folder()
     var path = try folder.write(UnknownOrderTests.document, to: "source.xml")

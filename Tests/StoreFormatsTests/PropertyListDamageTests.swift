@@ -33,7 +33,7 @@ import Testing
     }
   }
 
-  @Test("with a bit changed, a store is read, or refused with its place", arguments: 0..<8)
+  @Test("with a bit changed, a store is read, or refused with its location", arguments: 0..<8)
   func flipped(_ bit: Int) throws {
     var bytes = try Self.company()
     var refused = 0
@@ -166,7 +166,7 @@ import Testing
 
   // MARK: Well-formed and wrong
 
-  @Test("an entity that stands twice is refused")
+  @Test("a duplicate entity is refused")
   func entityTwice() throws {
     let bytes = try PropertyListSupport.store { writer throws(PersistentStoreError) in
       let one = try writer.person(references: [1], columns: [])
@@ -177,7 +177,7 @@ import Testing
     #expect(error.code == .malformed && error.message.contains("Person twice"), "\(error)")
   }
 
-  @Test("a column that stands twice is refused")
+  @Test("a duplicate column is refused")
   func columnTwice() throws {
     let bytes = try PropertyListSupport.store { writer throws(PersistentStoreError) in
       // The second has fewer: what the first left would reach behind its end.
@@ -214,7 +214,7 @@ import Testing
   }
 
   @Test(
-    "a decimal written another way becomes the one way that there is", arguments: ["1e5", "+1.5", "007", "-0", "1."])
+    "a decimal in another spelling is written in the canonical one", arguments: ["1e5", "+1.5", "007", "-0", "1."])
   func decimals(_ text: String) throws {
     let bytes = try PropertyListSupport.store { writer throws(PersistentStoreError) in
       let column = try writer.entries([
@@ -270,50 +270,5 @@ import Testing
     }
     let error = try #require(Self.failure(bytes))
     #expect(error.code == .malformed && error.location.property == "friends", "\(error)")
-  }
-}
-
-/// Stores of Apple's that this kit names and does not read.
-@Suite("Apple's other stores") struct AppleStoreRefusalTests {
-  private static func files(_ folder: String) -> [String] {
-    let path = XMLSupport.corpus.deletingLastPathComponent().appendingPathComponent(folder).path
-    return ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted().map { path + "/" + $0 }
-  }
-  static let binary = files("binary")
-  static let sqlite = files("sqlite").filter {
-    FileManager.default.contents(atPath: $0)?.starts(with: Array("SQLite format 3\0".utf8)) == true
-  }
-
-  private static func failure(_ path: String) throws -> PersistentStoreError {
-    try XMLSupport.failure {
-      let coordinator = PersistentStoreCoordinator(registry: .builtIn)
-      try coordinator.addPersistentStore(at: path, isReadOnly: true)
-    }
-  }
-
-  @Test("a binary store is refused by name", .enabled(if: !binary.isEmpty, "needs ../shared/corpus"), arguments: binary)
-  func namesBinary(_ path: String) throws {
-    let error = try Self.failure(path)
-    #expect(error.code == .notSupported && error.description.contains("NSBinaryStoreType"), "\(error)")
-    #expect(error.location.file == path)
-  }
-
-  @Test(
-    "an SQLite store is refused by name", .enabled(if: !sqlite.isEmpty, "needs ../shared/corpus"), arguments: sqlite)
-  func namesSQLite(_ path: String) throws {
-    let error = try Self.failure(path)
-    #expect(error.code == .notSupported && error.description.contains("SQLite"), "\(error)")
-    #expect(error.location.file == path)
-  }
-
-  @Test(
-    "by their first bytes, whatever they are called", arguments: ["x.plist", "x.xml", "x.csv", "x"],
-    ["CoreData\0\0\0\u{1}rest", "SQLite format 3\0rest"])
-  func anyName(_ name: String, _ content: String) throws {
-    let folder = NSTemporaryDirectory() + "apple-\(UUID().uuidString)"
-    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(atPath: folder) }
-    try Data(content.utf8).write(to: URL(filePath: folder + "/" + name))
-    #expect(try Self.failure(folder + "/" + name).code == .notSupported)
   }
 }

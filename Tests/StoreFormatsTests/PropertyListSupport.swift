@@ -50,12 +50,12 @@ enum PropertyListSupport {
     EntityDescription(
       name: "Person",
       properties: [
-        .attribute(AttributeDescription(name: "age", type: .integer16)),
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .attribute(AttributeDescription(name: "worth", type: .decimal)),
-        .attribute(AttributeDescription(name: "anything", type: .undefined)),
-        .relationship(RelationshipDescription(name: "boss", destinationEntityName: "Person", maximumCount: 1)),
-        .relationship(RelationshipDescription(name: "friends", destinationEntityName: "Person", maximumCount: 0)),
+        .attribute("age", .integer16),
+        .attribute("name", .string),
+        .attribute("worth", .decimal),
+        .attribute("anything", .undefined),
+        .toOne("boss", "Person"),
+        .toMany("friends", "Person"),
       ])
   ])
 

@@ -23,7 +23,7 @@ enum RandomGraphs {
 
   static let description: ModelDescription = {
     func attribute(_ type: AttributeType) -> PropertyDescription {
-      .attribute(AttributeDescription(name: "a" + type.modelName.replacingOccurrences(of: " ", with: ""), type: type))
+      .attribute("a" + type.modelName.replacingOccurrences(of: " ", with: ""), type)
     }
     func relationship(
       _ name: String, _ destination: String, _ inverse: String?, many: Bool = false, ordered: Bool = false
@@ -42,21 +42,21 @@ enum RandomGraphs {
             EntityDescription(
               name: "Alpha",
               properties: types.filter { $0 != .string }.map { attribute($0) } + [
-                .attribute(AttributeDescription(name: "place", type: .composite("Place"))),
+                .attribute("place", .composite("Place")),
                 relationship("boss", "Alpha", "staff"), relationship("staff", "Alpha", "boss", many: true),
                 relationship("twin", "Alpha", "twin"), relationship("list", "Thing", nil, many: true, ordered: true),
                 relationship("tags", "Tag", "things", many: true), relationship("any", "Thing", nil),
               ],
               subentities: [
                 EntityDescription(
-                  name: "Älpha2", properties: [.attribute(AttributeDescription(name: "extra", type: .double))])
+                  name: "Älpha2", properties: [.attribute("extra", .double)])
               ]),
             EntityDescription(name: "Beta", properties: [relationship("one", "Alpha", nil)]),
           ]),
         EntityDescription(
           name: "Tag",
           properties: [
-            .attribute(AttributeDescription(name: "title", type: .string)),
+            .attribute("title", .string),
             relationship("things", "Alpha", "tags", many: true),
           ]),
       ],

@@ -8,8 +8,8 @@ private let model = ModelDescription(entities: [
   EntityDescription(
     name: "Person",
     properties: [
-      .attribute(AttributeDescription(name: "name", type: .string)),
-      .relationship(RelationshipDescription(name: "friend", destinationEntityName: "Person")),
+      .attribute("name", .string),
+      .toOne("friend", "Person"),
     ])
 ])
 

@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 @Suite("Limits that a caller sets") struct StoreLimitTests {
-  static let types = ["XML", "BinaryPropertyList", "CSV"]
+  static let types = ["XML", "BinaryPropertyList", "CSV", "CoreDataSQLite", "CoreDataBinary"]
 
   private final class Folder {
     let path = NSTemporaryDirectory() + "limits-\(UUID().uuidString)"
@@ -19,8 +19,8 @@ import Testing
   ) throws -> String {
     let model = try ManagedObjectModel(
       ModelDescription(entities: [
-        EntityDescription(name: "Note", properties: [.attribute(AttributeDescription(name: "text", type: .string))]),
-        EntityDescription(name: "Tag", properties: [.attribute(AttributeDescription(name: "name", type: .string))]),
+        EntityDescription(name: "Note", properties: [.attribute("text", .string)]),
+        EntityDescription(name: "Tag", properties: [.attribute("name", .string)]),
       ]))
     let path = folder.path + "/" + name
     let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: .builtIn)
@@ -78,7 +78,7 @@ import Testing
     }
   }
 
-  @Test("a value of as many bytes as the limit is read, one more is refused, with its place", arguments: types)
+  @Test("a value of as many bytes as the limit is read, one more is refused, with its location", arguments: types)
   func values(_ type: String) throws {
     let folder = try Folder()
     let path = try store(type, in: folder)
@@ -100,7 +100,7 @@ import Testing
     #expect(error?.code == .limitExceeded && error?.message.contains("'maximumBytes' of \(size - 1)") == true)
   }
 
-  @Test("metadata that lie deeper than the limit are refused, those within are read", arguments: types)
+  @Test("metadata nested deeper than the limit are refused, others are read", arguments: types)
   func depth(_ type: String) throws {
     let folder = try Folder()
     let path = try store(type, in: folder, depth: 40)
@@ -110,7 +110,7 @@ import Testing
   }
 
   @Test(
-    "what is no number, or is more than can be, is refused as an option",
+    "an option that is not a number, or is out of range, is refused",
     arguments: [
       ("maximumBytes", "many"), ("maximumObjects", "-1"), ("maximumObjects", "2147483648"), ("maximumValueBytes", ""),
       ("maximumDepth", "513"),

@@ -95,7 +95,7 @@ import Testing
     #expect(FileManager.default.fileExists(atPath: again + "/metadata.plist"))
   }
 
-  @Test("what is no store, and a store that is open, are not destroyed")
+  @Test("a file that is not a store, and a store that is open, are not destroyed")
   func refused() throws {
     let place = try Place()
     try FileManager.default.createDirectory(atPath: place("folder"), withIntermediateDirectories: false)
@@ -145,7 +145,7 @@ import Testing
   }
 
   @Test(
-    "Save As and convert give no permissions that the source does not give, unless asked to",
+    "Save As and convert grant no permissions that the source does not grant, unless requested",
     arguments: ["b.xml", "b.plist", "b.csvstore"])
   func permissions(_ name: String) throws {
     let place = try Place()

@@ -46,10 +46,8 @@ import Testing
         EntityDescription(
           name: "LIST",
           properties: [
-            .relationship(
-              RelationshipDescription(
-                name: "items", destinationEntityName: "ITEM", maximumCount: 0, isOrdered: isOrdered)),
-            .relationship(RelationshipDescription(name: "others", destinationEntityName: "ITEM", maximumCount: 0)),
+            .toMany("items", "ITEM", isOrdered: isOrdered),
+            .toMany("others", "ITEM"),
           ]),
       ]))
   }
@@ -124,7 +122,7 @@ import Testing
     #expect(strict.map(\.key) == ["items"])
   }
 
-  @Test("a member that is added goes to the end, the others keep their places")
+  @Test("an added member is appended, the others keep their order")
   func edited() throws {
     let folder = try Folder()
     let path = try folder.write(Self.document, to: "source.xml")

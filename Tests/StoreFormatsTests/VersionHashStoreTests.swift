@@ -18,13 +18,13 @@ import Testing
   private static let people = ModelDescription(
     versionIdentifiers: ["1.0"],
     entities: [
-      EntityDescription(name: "Person", properties: [.attribute(AttributeDescription(name: "name", type: .string))]),
-      EntityDescription(name: "Town", properties: [.attribute(AttributeDescription(name: "name", type: .string))]),
+      EntityDescription(name: "Person", properties: [.attribute("name", .string)]),
+      EntityDescription(name: "Town", properties: [.attribute("name", .string)]),
     ], configurations: [ConfigurationDescription(name: "Small", entityNames: ["Person"])])
   /// The same for stored data, another for Core Data.
   private static var stricter: ModelDescription {
     var model = people
-    model.entities[0].properties = [.attribute(AttributeDescription(name: "name", type: .string, isOptional: false))]
+    model.entities[0].properties = [.attribute("name", .string, isOptional: false)]
     return model
   }
   private static let types = [("XML", "xml"), ("BinaryPropertyList", "plist"), ("CSV", "csvstore")]
@@ -124,7 +124,7 @@ import Testing
     let scratch = try Scratch()
     try Self.file(hashes: ["PERSON": Data(repeating: 7, count: 32)]).write(to: URL(filePath: scratch("a.xml")))
     let model = ModelDescription(entities: [
-      EntityDescription(name: "PERSON", properties: [.attribute(AttributeDescription(name: "name", type: .string))])
+      EntityDescription(name: "PERSON", properties: [.attribute("name", .string)])
     ])
     let error = try Self.error { try Self.open(scratch("a.xml"), model) }
     #expect(error.code == .modelMismatch && error.message.contains("PERSON: the hash differs"), "\(error)")
@@ -189,7 +189,7 @@ import Testing
     try Self.file(hashes: ["PERSON": Data(repeating: 7, count: 32)]).write(to: URL(filePath: scratch("a.xml")))
     let model = try ManagedObjectModel(
       ModelDescription(entities: [
-        EntityDescription(name: "Person", properties: [.attribute(AttributeDescription(name: "name", type: .string))])
+        EntityDescription(name: "Person", properties: [.attribute("name", .string)])
       ]))
     var converter = StoreConverter(registry: .builtIn)
     converter.model = model

@@ -124,10 +124,10 @@ import Testing
         EntityDescription(
           name: "Item",
           properties: [
-            .attribute(AttributeDescription(name: "title", type: .string)),
-            .attribute(AttributeDescription(name: "number", type: .integer16)),
-            .relationship(RelationshipDescription(name: "next", destinationEntityName: "Item")),
-            .relationship(RelationshipDescription(name: "all", destinationEntityName: "Item", maximumCount: 0)),
+            .attribute("title", .string),
+            .attribute("number", .integer16),
+            .toOne("next", "Item"),
+            .toMany("all", "Item"),
           ])
       ]))
   }
@@ -181,7 +181,7 @@ import Testing
     ("a malformed id", title("a").replacingOccurrences(of: "z102", with: "102")),
   ]
 
-  @Test("it leaves other documents to libxml2, and nothing of its own stays behind", arguments: unusual.indices)
+  @Test("it leaves other documents to libxml2, and discards its own results", arguments: unusual.indices)
   func leftToTheOther(_ index: Int) throws {
     // An object before it, so that there is something to forget.
     let before =
@@ -199,7 +199,7 @@ import Testing
     [0xF0, 0x9F, 0x98],
   ]
 
-  @Test("bytes that are no UTF-8 are for libxml2 to refuse", arguments: badUTF8)
+  @Test("bytes that are not UTF-8 are left to libxml2, which refuses them", arguments: badUTF8)
   func badBytes(_ bad: [UInt8]) throws {
     let parts = XMLSupport.document(Self.title("a@b")).split(separator: "@", omittingEmptySubsequences: false)
     let bytes = Array(parts[0].utf8) + bad + Array(parts[1].utf8)
@@ -224,7 +224,7 @@ import Testing
   }
 
   @Test(
-    "what comes after the document is blank, or for libxml2",
+    "only white space may follow the document, anything else is left to libxml2",
     arguments: ["\n", " \t\n", "\r\n", "x", "<!-- a -->", "\0"])
   func after(_ tail: String) throws {
     let bytes = Array((XMLSupport.document(Self.title("a")) + tail).utf8)
@@ -232,7 +232,7 @@ import Testing
     Self.expectSame(bytes, try Self.model())
   }
 
-  @Test("places of errors found after the reading are the same")
+  @Test("locations of errors found after reading are the same")
   func laterErrors() throws {
     let text = "two\nlines\n\nand é 世界\n"
     let objects =
@@ -288,7 +288,8 @@ import Testing
     return bytes
   }
 
-  @Test("files with faults of all kinds give the same values, or the same error at the same place", arguments: 0..<50)
+  @Test(
+    "files with errors of all kinds give the same values, or the same error at the same location", arguments: 0..<50)
   func mutations(_ seed: Int) throws {
     var random = Random(seed: UInt64(seed) &* 7919)
     let (bytes, model) = try Self.written(UInt64(seed % 10 + 1), schema: "omit")

@@ -11,17 +11,17 @@ struct XMLStoreErrorTests {
         EntityDescription(
           name: "Item",
           properties: [
-            .attribute(AttributeDescription(name: "flag", type: .boolean)),
-            .attribute(AttributeDescription(name: "small", type: .integer16)),
-            .attribute(AttributeDescription(name: "price", type: .decimal)),
-            .attribute(AttributeDescription(name: "ratio", type: .float)),
-            .attribute(AttributeDescription(name: "when", type: .date)),
-            .attribute(AttributeDescription(name: "blob", type: .binaryData)),
-            .attribute(AttributeDescription(name: "key", type: .uuid)),
-            .attribute(AttributeDescription(name: "text", type: .string)),
-            .attribute(AttributeDescription(name: "any", type: .undefined)),
-            .relationship(RelationshipDescription(name: "one", destinationEntityName: "Item")),
-            .relationship(RelationshipDescription(name: "many", destinationEntityName: "Item", maximumCount: 0)),
+            .attribute("flag", .boolean),
+            .attribute("small", .integer16),
+            .attribute("price", .decimal),
+            .attribute("ratio", .float),
+            .attribute("when", .date),
+            .attribute("blob", .binaryData),
+            .attribute("key", .uuid),
+            .attribute("text", .string),
+            .attribute("any", .undefined),
+            .toOne("one", "Item"),
+            .toMany("many", "Item"),
           ])
       ]))
   }
@@ -79,7 +79,7 @@ struct XMLStoreErrorTests {
   }
 
   @Test(
-    "what no store has is refused with its place",
+    "unknown elements and attributes are refused with their location",
     arguments: [
       #"<attribute name="text" type="string">a</attribute><attribute name="text" type="string">b</attribute>"#,
       #"<attribute name="TEXT" type="string">a</attribute><attribute name="text" type="string">b</attribute>"#,
@@ -121,7 +121,7 @@ struct XMLStoreErrorTests {
   }
 
   @Test(
-    "an id that comes twice is told with the line of the second object, its entity, and the line of the first",
+    "a duplicate id is reported with the line of the second object, its entity, and the line of the first",
     arguments: ["auto", "libxml2"], ["z7", "z-7", "z9223372036854775807"])
   func twice(_ parser: String, _ id: String) throws {
     // One hierarchy, then two, each with objects before, between and behind.
@@ -139,7 +139,7 @@ struct XMLStoreErrorTests {
       #expect(
         error.location == StoreLocation(file: "test.xml", line: Self.line + 2, entity: second, reference: id),
         "\(error)")
-      #expect(error.message == "two objects have the id \(id): the first one is in line \(Self.line)")
+      #expect(error.message == "two objects have the id \(id): the first one is on line \(Self.line)")
     }
   }
 

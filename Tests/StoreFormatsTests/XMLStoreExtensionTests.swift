@@ -19,13 +19,10 @@ struct XMLStoreExtensionTests {
         entities: names.map { name in
           EntityDescription(
             name: name,
-            properties: types.map { .attribute(AttributeDescription(name: $0.0, type: $0.1)) } + [
-              .relationship(RelationshipDescription(name: "toFirst", destinationEntityName: names[0])),
-              .relationship(
-                RelationshipDescription(name: "toLast", destinationEntityName: names[names.count - 1], maximumCount: 0)),
-              .relationship(
-                RelationshipDescription(
-                  name: "inOrder", destinationEntityName: names[0], minimumCount: 1, maximumCount: 0, isOrdered: true)),
+            properties: types.map { .attribute($0.0, $0.1) } + [
+              .toOne("toFirst", names[0]),
+              .toMany("toLast", names[names.count - 1]),
+              .toMany("inOrder", names[0], minimumCount: 1, isOrdered: true),
             ])
         }))
   }
@@ -226,7 +223,7 @@ struct XMLStoreExtensionTests {
 
   // MARK: Names and schema
 
-  @Test("names that differ only in case are told apart by the schema, and refused without")
+  @Test("names that differ only in case are distinguished by the schema, and refused without")
   func foldedNames() throws {
     let model = try ManagedObjectModel(
       ModelDescription(
@@ -234,9 +231,9 @@ struct XMLStoreExtensionTests {
           EntityDescription(
             name: $0,
             properties: [
-              .attribute(AttributeDescription(name: "value", type: .string)),
-              .attribute(AttributeDescription(name: "Value", type: .string)),
-              .relationship(RelationshipDescription(name: "r", destinationEntityName: "Item")),
+              .attribute("value", .string),
+              .attribute("Value", .string),
+              .toOne("r", "Item"),
             ])
         }))
     var nodes = NodeTable(model: model)
@@ -252,12 +249,12 @@ struct XMLStoreExtensionTests {
     #expect(error.message.contains("'Item'") && error.message.contains("'ITEM'"))
   }
 
-  @Test("names that could not stand in XML are escaped")
+  @Test("names that XML cannot represent are escaped")
   func strangeNames() throws {
     let model = try ManagedObjectModel(
       ModelDescription(entities: [
         EntityDescription(
-          name: "R&D \"<Straße>\"", properties: [.attribute(AttributeDescription(name: "a\nb\\ÉΣ", type: .string))])
+          name: "R&D \"<Straße>\"", properties: [.attribute("a\nb\\ÉΣ", .string)])
       ]))
     var nodes = NodeTable(model: model)
     let node = try nodes.addCacheNode(entity: 0, reference: .integer(1))
@@ -266,7 +263,7 @@ struct XMLStoreExtensionTests {
     #expect(XMLSupport.exact(opened.nodes) == XMLSupport.exact(nodes))
   }
 
-  @Test("a model of one's own goes along; one that the file tells does not; the option decides otherwise")
+  @Test("a model that the file does not reveal is written to it, one that it does is not; the option decides otherwise")
   func schema() throws {
     let nodes = NodeTable(model: try Self.model())
     let (opened, text) = try Self.again(nodes, Self.metadata(nodes))

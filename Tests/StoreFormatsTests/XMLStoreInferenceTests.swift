@@ -30,7 +30,8 @@ struct XMLStoreInferenceTests {
     }
   }
 
-  @Test("a destination that has no objects and gets others' is their abstract parent, with what they share")
+  @Test(
+    "a destination without objects of its own that has others' is their abstract parent, with their common properties")
   func abstractParent() throws {
     let model = try Self.infer(
       Self.object("OWNER", 1, [("things", "THING", "z2 z3")])
@@ -42,7 +43,7 @@ struct XMLStoreInferenceTests {
       ])
   }
 
-  @Test("a parent with objects of its own hands down its properties")
+  @Test("a parent with objects passes on its properties")
   func concreteParent() throws {
     let model = try Self.infer(
       Self.object("TEAM", 1, [("people", "PERSON", "z2 z3")]) + Self.object("PERSON", 2, [("friends", "PERSON", "")])
@@ -70,7 +71,7 @@ struct XMLStoreInferenceTests {
     #expect(Self.outline(model) == ["A: B (s)", "B (r)", "C: A ()", "X (a,b)"])
   }
 
-  @Test("references forward and backward tell the same")
+  @Test("forward and backward references reveal the same")
   func forward() throws {
     let one = try Self.infer(Self.object("T", 1) + Self.object("A", 2, [("r", "D", "z1")]))
     let other = try Self.infer(Self.object("A", 1, [("r", "D", "z2")]) + Self.object("T", 2))
@@ -137,7 +138,7 @@ struct XMLStoreInferenceTests {
     #expect(XMLSupport.values(opened.nodes)["A/1.v"] == value)
   }
 
-  @Test("a type of attribute that nobody knows is refused")
+  @Test("an unknown attribute type is refused")
   func unknownType() throws {
     let text = XMLSupport.document(
       #"<object type="A" id="z1"><attribute name="v" type="bin">AA==</attribute></object>"#)

@@ -6,11 +6,11 @@ import Testing
 
 @Suite("Files of no bytes") struct ZeroLengthTests {
   static let model = ModelDescription(entities: [
-    EntityDescription(name: "Person", properties: [.attribute(AttributeDescription(name: "name", type: .string))])
+    EntityDescription(name: "Person", properties: [.attribute("name", .string)])
   ])
 
   @Test(
-    "every format makes a new store of a file of no bytes, wherever somebody reserved it",
+    "every format creates a new store from an empty file, wherever it was reserved",
     arguments: [
       ("XML", "a.xml"), ("BinaryPropertyList", "a.plist"), ("CSV", "a.csvstore"), ("CSV", "Person.csv"),
       ("XML", "no extension"),

@@ -13,7 +13,7 @@ import Testing
   private func numbers(_ list: [Int64]) -> [PredicateValue] { list.map { .value(.integer($0)) } }
 
   @Test(
-    "two are equal when each value stands in both as often, in any order",
+    "two collections are equal if each value occurs the same number of times in both, in any order",
     arguments: [
       ([], [], true), ([1], [1], true), ([1, 1], [1, 2], false), ([1, 2], [1, 1], false), ([1, 2], [2, 1], true),
       ([1, 2, 2], [2, 1, 2], true),

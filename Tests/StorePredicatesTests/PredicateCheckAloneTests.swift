@@ -2,7 +2,7 @@ import StorePredicates
 import Testing
 
 /// Predicates are held to a model by this target alone, which knows no plan of the object graph.
-@Suite("Predicates held to a model without an object graph") struct PredicateCheckAloneTests {
+@Suite("Predicates checked against a model without an object graph") struct PredicateCheckAloneTests {
   static func person() throws -> Entity {
     let model = try ManagedObjectModel(
       ModelDescription(
@@ -10,11 +10,11 @@ import Testing
           EntityDescription(
             name: "Person",
             properties: [
-              .attribute(AttributeDescription(name: "name", type: .string)),
-              .attribute(AttributeDescription(name: "mood", type: .string, isTransient: true)),
-              .attribute(AttributeDescription(name: "address", type: .composite("Address"))),
-              .attribute(AttributeDescription(name: "draft", type: .composite("Address"), isTransient: true)),
-              .relationship(RelationshipDescription(name: "friends", destinationEntityName: "Person", maximumCount: 0)),
+              .attribute("name", .string),
+              .attribute("mood", .string, isTransient: true),
+              .attribute("address", .composite("Address")),
+              .attribute("draft", .composite("Address"), isTransient: true),
+              .toMany("friends", "Person"),
               .fetchedProperty(
                 FetchedPropertyDescription(
                   name: "peers", fetchRequest: FetchRequestDescription(name: "", entityName: "Person"))),
@@ -56,7 +56,8 @@ import Testing
     arguments: [
       ("nmae == 1", "did you mean 'name'"), ("address.ctiy == 'x'", "address.city"),
       ("address == 'Rome'", "address.city, address.at.north"),
-      ("address.at == 1", "address.at.north"), ("friends.name == 'x'", "ANY"), ("name == 1", "write a text in quotes"),
+      ("address.at == 1", "address.at.north"), ("friends.name == 'x'", "ANY"),
+      ("name == 1", "write a string in quotes"),
       ("draft.nothing == 1", "draft"),
     ])
   func refused(_ text: String, _ words: String) throws {

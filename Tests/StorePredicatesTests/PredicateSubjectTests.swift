@@ -80,7 +80,7 @@ private final class Record: PredicateSubject {
     #expect(try PredicateEvaluator(ada()).evaluate(FetchPredicate(format: text)) == expected)
   }
 
-  @Test("a subject given for %@ stands for its ID, and a set of them for a list in a fixed order")
+  @Test("a subject passed for %@ stands for its ID, and a set of them for a list in a fixed order")
   func arguments() throws {
     let ada = ada()
     let text = try FetchPredicate(format: "SELF == %@", ada)

@@ -28,7 +28,7 @@ import Testing
     #expect(rebuilt(predicate) == predicate)
   }
 
-  @Test("each part that is put in another's place is found there, in the same order", arguments: texts)
+  @Test("each part that replaces another is found at its position, in the same order", arguments: texts)
   func renamed(_ text: String) throws {
     func renamed(_ expression: FetchExpression) -> FetchExpression {
       if case .keyPath(let path) = expression { return .keyPath(path.map { $0 + "2" }) }
@@ -46,7 +46,7 @@ import Testing
   }
 
   @Test(
-    "a predicate can be taken apart with nothing but the tree: what a store that is asked for part of its objects does")
+    "a predicate can be analysed with only the tree, as a store does that fetches part of its objects")
   func pushedDown() throws {
     let predicate = try FetchPredicate(format: "number >= 3 AND number < 10 AND name == 'x'")
     guard case .and(let parts) = predicate else {

@@ -28,7 +28,7 @@ import Testing
   }
 
   @Test(
-    "what is no pattern, or needs backtracking, is refused with the column",
+    "an invalid pattern, or one that needs backtracking, is refused with the column",
     arguments: [
       ("(", 1), ("a)", 2), ("[a", 1), ("*a", 1), ("a{3,2}", 2), ("(?=a)b", 1), ("(?<!a)b", 1), ("(a)\\1", 4),
       ("a++", 3),

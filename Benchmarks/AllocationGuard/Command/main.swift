@@ -13,21 +13,18 @@ let model = try ManagedObjectModel(
     EntityDescription(
       name: "Department",
       properties: [
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .relationship(
-          RelationshipDescription(
-            name: "employees", destinationEntityName: "Employee", inverseName: "department", maximumCount: 0)),
+        .attribute("name", .string),
+        .toMany("employees", "Employee", inverse: "department"),
       ]),
     EntityDescription(
       name: "Employee",
       properties: [
-        .attribute(AttributeDescription(name: "badge", type: .integer64)),
-        .attribute(AttributeDescription(name: "hired", type: .date)),
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .attribute(AttributeDescription(name: "salary", type: .decimal)),
-        .attribute(AttributeDescription(name: "token", type: .binaryData)),
-        .relationship(
-          RelationshipDescription(name: "department", destinationEntityName: "Department", inverseName: "employees")),
+        .attribute("badge", .integer64),
+        .attribute("hired", .date),
+        .attribute("name", .string),
+        .attribute("salary", .decimal),
+        .attribute("token", .binaryData),
+        .toOne("department", "Department", inverse: "employees"),
       ]),
   ]))
 

@@ -7,40 +7,30 @@ enum Company {
     EntityDescription(
       name: "Department",
       properties: [
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .relationship(
-          RelationshipDescription(
-            name: "employees", destinationEntityName: "Employee", inverseName: "department", maximumCount: 0)),
+        .attribute("name", .string),
+        .toMany("employees", "Employee", inverse: "department"),
       ]),
     EntityDescription(
       name: "Employee",
       properties: [
-        .attribute(AttributeDescription(name: "active", type: .boolean)),
-        .attribute(AttributeDescription(name: "badge", type: .integer64)),
-        .attribute(AttributeDescription(name: "hired", type: .date)),
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .attribute(AttributeDescription(name: "rating", type: .double)),
-        .attribute(AttributeDescription(name: "salary", type: .decimal)),
-        .attribute(AttributeDescription(name: "title", type: .string)),
-        .attribute(AttributeDescription(name: "token", type: .binaryData)),
-        .relationship(
-          RelationshipDescription(name: "department", destinationEntityName: "Department", inverseName: "employees")),
-        .relationship(
-          RelationshipDescription(name: "manager", destinationEntityName: "Employee", inverseName: "reports")),
-        .relationship(
-          RelationshipDescription(
-            name: "projects", destinationEntityName: "Project", inverseName: "members", maximumCount: 0)),
-        .relationship(
-          RelationshipDescription(
-            name: "reports", destinationEntityName: "Employee", inverseName: "manager", maximumCount: 0)),
+        .attribute("active", .boolean),
+        .attribute("badge", .integer64),
+        .attribute("hired", .date),
+        .attribute("name", .string),
+        .attribute("rating", .double),
+        .attribute("salary", .decimal),
+        .attribute("title", .string),
+        .attribute("token", .binaryData),
+        .toOne("department", "Department", inverse: "employees"),
+        .toOne("manager", "Employee", inverse: "reports"),
+        .toMany("projects", "Project", inverse: "members"),
+        .toMany("reports", "Employee", inverse: "manager"),
       ]),
     EntityDescription(
       name: "Project",
       properties: [
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .relationship(
-          RelationshipDescription(
-            name: "members", destinationEntityName: "Employee", inverseName: "projects", maximumCount: 0)),
+        .attribute("name", .string),
+        .toMany("members", "Employee", inverse: "projects"),
       ]),
   ])
 

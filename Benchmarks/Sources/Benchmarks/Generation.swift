@@ -6,6 +6,7 @@ import Foundation
 func generate(_ objects: Int, _ folder: String) throws {
   let snapshot = try Company.make(objects)
   for format in Format.allCases { try format.make(snapshot.nodes, at: folder + "/" + format.file) }
+  try Kit.makeCoreDataStore(folder)
   let rows = CompanyRows(snapshot.nodes)
   try Others.generate(rows, folder)
   // Last: where it is, the others are.

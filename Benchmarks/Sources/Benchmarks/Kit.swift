@@ -1,4 +1,5 @@
 import AtomicStoreKit
+import BenchmarkSupport
 import BuiltInStoreFormats
 import CFloors
 import Foundation
@@ -28,24 +29,6 @@ enum Format: String, CaseIterable {
   }
 }
 
-extension StoreChanges {
-  /// Inserts all objects of a table, under the references that they have there.
-  init(inserting nodes: NodeTable) {
-    self.init()
-    for entity in nodes.model.entities where !entity.isAbstract {
-      let reader = nodes.reader(of: entity.index)
-      for row in 0..<reader.count {
-        var values = SlotValues(slotCount: entity.slots.count)
-        for slot in entity.slots where !reader.isNull(slot: slot.index, row: row) {
-          values[slot.index] = reader.value(slot: slot.index, row: row)
-        }
-        inserted.append(
-          ManagedObjectSnapshot(entity: entity.index, reference: reader.reference(row: row), values: values))
-      }
-    }
-  }
-}
-
 enum Kit {
   static func load(_ path: String, _ options: StoreOptions = [:]) throws -> (
     PersistentStoreCoordinator, PersistentStore
@@ -57,6 +40,25 @@ enum Kit {
   static func measureLoad(_ format: Format, _ folder: String, parser: String?) throws -> Measured {
     var opened: (PersistentStoreCoordinator, PersistentStore)?
     let measured = try timed { opened = try load(folder + "/" + format.file, parser.map { ["parser": $0] } ?? [:]) }
+    guard let opened, opened.1.nodes.count > 0 else { throw Failure(message: "nothing was loaded") }
+    return measured
+  }
+
+  /// The same objects as a Core Data store. Formats that are changed in place are ``Format``.
+  static let coreDataFile = "company-coredata.sqlite"
+
+  static func makeCoreDataStore(_ folder: String) throws {
+    var converter = StoreConverter(registry: .builtIn)
+    converter.targetType = "CoreDataSQLite"
+    converter.replacesTarget = true
+    // The zeros at the end of salaries.
+    converter.allowsLoss = true
+    _ = try converter.convert(from: folder + "/" + Format.propertyList.file, to: folder + "/" + coreDataFile)
+  }
+
+  static func measureCoreDataLoad(_ folder: String) throws -> Measured {
+    var opened: (PersistentStoreCoordinator, PersistentStore)?
+    let measured = try timed { opened = try load(folder + "/" + coreDataFile) }
     guard let opened, opened.1.nodes.count > 0 else { throw Failure(message: "nothing was loaded") }
     return measured
   }

@@ -80,6 +80,10 @@ struct Measurement: Sendable {
       limit: (100_000, "a million objects would take it two minutes and more than 8 GB"))
     other("plistlib-save", "save-BinaryPropertyList")
 
+    section = "Core Data's SQLite store"
+    floor("floor-core-data-load") { try CompanyFloors.coreDataLoad($0) }
+    kit("load-CoreDataSQLite", "floor-core-data-load", aim: 1.5) { try Kit.measureCoreDataLoad($0) }
+
     section = "CSV"
     floor("floor-csv") { try CompanyFloors.csv($0) }
     kit("load-CSV", "floor-csv", aim: 3) { try Kit.measureLoad(.csv, $0, parser: nil) }
@@ -117,6 +121,10 @@ private enum CompanyFloors {
 
   static func databaseLoad(_ folder: String) throws -> Measured {
     try floor { floor_sqlite_load(folder + "/company.sqlite") }
+  }
+
+  static func coreDataLoad(_ folder: String) throws -> Measured {
+    try floor { floor_core_data_load(folder + "/" + Kit.coreDataFile) }
   }
 
   static func databaseInsert(_ folder: String) throws -> Measured {

@@ -193,7 +193,7 @@ int sqlite_end(void *db) {
 
 struct employee {
   int64_t id, badge, department, manager;
-  double rating, hired;
+  double rating, hired, salary_number;
   char *name, *title, *salary, *token;
   int name_length, title_length, salary_length, token_length, active;
 };
@@ -218,13 +218,22 @@ static void *room(void *array, size_t count, size_t *capacity, size_t size) {
   return realloc(array, *capacity * size);
 }
 
-static int load(const char *path, struct all *a) {
+// Which rows, and in which order of columns: of the floors' own database, and of a Core Data store.
+struct queries { const char *employees, *departments, *projects, *members; int salary_is_number; };
+static const struct queries own = {"SELECT * FROM employee", "SELECT * FROM department", "SELECT * FROM project",
+                                   "SELECT * FROM member", 0};
+static const struct queries core_data = {
+    "SELECT Z_PK, ZNAME, ZTITLE, ZBADGE, ZRATING, ZSALARY, ZHIRED, ZACTIVE, ZTOKEN, ZDEPARTMENT, ZMANAGER FROM ZEMPLOYEE",
+    "SELECT Z_PK, ZNAME FROM ZDEPARTMENT", "SELECT Z_PK, ZNAME FROM ZPROJECT",
+    "SELECT Z_3PROJECTS, Z_2MEMBERS FROM Z_2PROJECTS", 1};
+
+static int load(const char *path, const struct queries *q, struct all *a) {
   sqlite3 *db;
   sqlite3_stmt *s;
   memset(a, 0, sizeof *a);
   if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, 0) != SQLITE_OK) return 0;
   size_t capacity = 0;
-  sqlite3_prepare_v2(db, "SELECT * FROM employee", -1, &s, 0);
+  if (sqlite3_prepare_v2(db, q->employees, -1, &s, 0) != SQLITE_OK) return 0;
   while (sqlite3_step(s) == SQLITE_ROW) {
     a->employees = room(a->employees, a->ne, &capacity, sizeof *a->employees);
     struct employee *e = &a->employees[a->ne++];
@@ -233,7 +242,8 @@ static int load(const char *path, struct all *a) {
     e->title = copy(sqlite3_column_text(s, 2), e->title_length = sqlite3_column_bytes(s, 2));
     e->badge = sqlite3_column_int64(s, 3);
     e->rating = sqlite3_column_double(s, 4);
-    e->salary = copy(sqlite3_column_text(s, 5), e->salary_length = sqlite3_column_bytes(s, 5));
+    if (q->salary_is_number) e->salary_number = sqlite3_column_double(s, 5);
+    else e->salary = copy(sqlite3_column_text(s, 5), e->salary_length = sqlite3_column_bytes(s, 5));
     e->hired = sqlite3_column_double(s, 6);
     e->active = sqlite3_column_int(s, 7);
     e->token = copy(sqlite3_column_blob(s, 8), e->token_length = sqlite3_column_bytes(s, 8));
@@ -245,7 +255,7 @@ static int load(const char *path, struct all *a) {
     struct named *list = 0;
     size_t count = 0;
     capacity = 0;
-    sqlite3_prepare_v2(db, project ? "SELECT * FROM project" : "SELECT * FROM department", -1, &s, 0);
+    if (sqlite3_prepare_v2(db, project ? q->projects : q->departments, -1, &s, 0) != SQLITE_OK) return 0;
     while (sqlite3_step(s) == SQLITE_ROW) {
       list = room(list, count, &capacity, sizeof *list);
       list[count].id = sqlite3_column_int64(s, 0);
@@ -256,7 +266,7 @@ static int load(const char *path, struct all *a) {
     if (project) a->projects = list, a->np = count; else a->departments = list, a->nd = count;
   }
   capacity = 0;
-  sqlite3_prepare_v2(db, "SELECT * FROM member", -1, &s, 0);
+  if (sqlite3_prepare_v2(db, q->members, -1, &s, 0) != SQLITE_OK) return 0;
   while (sqlite3_step(s) == SQLITE_ROW) {
     a->members = room(a->members, a->nm, &capacity, sizeof *a->members);
     a->members[a->nm++] = (struct member){sqlite3_column_int64(s, 0), sqlite3_column_int64(s, 1)};
@@ -269,13 +279,20 @@ static int load(const char *path, struct all *a) {
 double floor_sqlite_load(const char *path) {
   struct all a;
   double begin = now();
-  int ok = load(path, &a);
+  int ok = load(path, &own, &a);
+  return ok ? now() - begin : -1;
+}
+
+double floor_core_data_load(const char *path) {
+  struct all a;
+  double begin = now();
+  int ok = load(path, &core_data, &a);
   return ok ? now() - begin : -1;
 }
 
 double floor_sqlite_insert(const char *source, const char *target) {
   struct all a;
-  if (!load(source, &a)) return -1;
+  if (!load(source, &own, &a)) return -1;
   double begin = now();
   void *db = sqlite_begin(target);
   for (size_t i = 0; i < a.nd; i++) sqlite_named(db, 0, a.departments[i].id, a.departments[i].name, a.departments[i].length);

@@ -20,20 +20,17 @@ let graphModel = ModelDescription(entities: [
   EntityDescription(
     name: "Person",
     properties: [
-      .attribute(AttributeDescription(name: "name", type: .string)),
-      .attribute(AttributeDescription(name: "age", type: .integer64)),
-      .attribute(AttributeDescription(name: "salary", type: .double)),
-      .attribute(AttributeDescription(name: "hired", type: .date)),
-      .relationship(
-        RelationshipDescription(name: "department", destinationEntityName: "Department", inverseName: "people")),
+      .attribute("name", .string),
+      .attribute("age", .integer64),
+      .attribute("salary", .double),
+      .attribute("hired", .date),
+      .toOne("department", "Department", inverse: "people"),
     ]),
   EntityDescription(
     name: "Department",
     properties: [
-      .attribute(AttributeDescription(name: "name", type: .string)),
-      .relationship(
-        RelationshipDescription(
-          name: "people", destinationEntityName: "Person", inverseName: "department", maximumCount: 0)),
+      .attribute("name", .string),
+      .toMany("people", "Person", inverse: "department"),
     ]),
 ])
 

@@ -11,9 +11,9 @@ let articleModel = ModelDescription(entities: [
   EntityDescription(
     name: "Article",
     properties: [
-      .attribute(AttributeDescription(name: "number", type: .integer64)),
-      .attribute(AttributeDescription(name: "title", type: .string)),
-      .attribute(AttributeDescription(name: "price", type: .double)),
+      .attribute("number", .integer64),
+      .attribute("title", .string),
+      .attribute("price", .double),
     ], uniquenessConstraints: [["number"]])
 ])
 

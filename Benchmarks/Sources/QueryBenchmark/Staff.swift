@@ -1,5 +1,6 @@
 import AtomicStoreKit
 import AtomicStoreSPI
+import BenchmarkSupport
 import BuiltInStoreFormats
 import Foundation
 import GRDBSQLite
@@ -65,10 +66,10 @@ enum Staff {
     return ModelDescription(entities: [
       EntityDescription(
         name: "Department",
-        properties: [.attribute(AttributeDescription(name: "name", type: .string)), .relationship(employees)]),
+        properties: [.attribute("name", .string), .relationship(employees)]),
       EntityDescription(
         name: "Employee",
-        properties: columns.map { .attribute(AttributeDescription(name: $0.key, type: $0.value)) } + [
+        properties: columns.map { .attribute($0.key, $0.value) } + [
           .relationship(department)
         ],
         fetchIndexes: indexed.map { FetchIndexDescription(name: $0, elements: [.init(propertyName: $0)]) }),
@@ -123,24 +124,6 @@ enum Staff {
     let coordinator = PersistentStoreCoordinator(managedObjectModel: managed, registry: .builtIn)
     try coordinator.addPersistentStore(at: path, isReadOnly: !isIndexed)
     return ManagedObjectContext(coordinator)
-  }
-}
-
-extension StoreChanges {
-  /// Inserts all objects of a table, under the references that they have there.
-  init(inserting nodes: NodeTable) {
-    self.init()
-    for entity in nodes.model.entities where !entity.isAbstract {
-      let reader = nodes.reader(of: entity.index)
-      for row in 0..<reader.count {
-        var values = SlotValues(slotCount: entity.slots.count)
-        for slot in entity.slots where !reader.isNull(slot: slot.index, row: row) {
-          values[slot.index] = reader.value(slot: slot.index, row: row)
-        }
-        inserted.append(
-          ManagedObjectSnapshot(entity: entity.index, reference: reader.reference(row: row), values: values))
-      }
-    }
   }
 }
 

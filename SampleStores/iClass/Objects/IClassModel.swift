@@ -10,25 +10,22 @@ public enum IClassModel {
       EntityDescription(
         name: "Person", isAbstract: true, managedObjectClassName: "Person",
         properties: [
-          .attribute(AttributeDescription(name: "name", type: .string, isOptional: false)),
-          .attribute(AttributeDescription(name: "personID", type: .integer32)),
+          .attribute("name", .string, isOptional: false),
+          .attribute("personID", .integer32),
         ],
         subentities: [
           EntityDescription(
             name: "Student", managedObjectClassName: "Student",
             properties: [
               // What is stored of the relationship: the URIs, one to a line.
-              .attribute(AttributeDescription(name: "courseURIs", type: .string)),
-              .relationship(
-                RelationshipDescription(
-                  name: "courses", destinationEntityName: "Course", inverseName: "students", isTransient: true,
-                  maximumCount: 0)),
+              .attribute("courseURIs", .string),
+              .toMany("courses", "Course", inverse: "students", isTransient: true),
             ]),
           EntityDescription(
             name: "Teacher", managedObjectClassName: "Teacher",
             properties: [
               // The teacher's own URI, for the fetch below to compare with.
-              .attribute(AttributeDescription(name: "objectURI", type: .uri, isTransient: true)),
+              .attribute("objectURI", .uri, isTransient: true),
               .fetchedProperty(
                 FetchedPropertyDescription(
                   name: "courses",
@@ -39,20 +36,16 @@ public enum IClassModel {
       EntityDescription(
         name: "IDGenerator", managedObjectClassName: "IDGenerator",
         properties: [
-          .attribute(
-            AttributeDescription(name: "mostRecentID", type: .integer32, isOptional: false, defaultValue: .integer(0)))
+          .attribute("mostRecentID", .integer32, isOptional: false, defaultValue: .integer(0))
         ]),
       EntityDescription(
         name: "Course", managedObjectClassName: "Course",
         properties: [
-          .attribute(AttributeDescription(name: "title", type: .string, isOptional: false)),
-          .attribute(AttributeDescription(name: "studentURIs", type: .string)),
-          .attribute(AttributeDescription(name: "teacherURI", type: .uri)),
-          .relationship(
-            RelationshipDescription(
-              name: "students", destinationEntityName: "Student", inverseName: "courses", isTransient: true,
-              maximumCount: 0)),
-          .relationship(RelationshipDescription(name: "teacher", destinationEntityName: "Teacher", isTransient: true)),
+          .attribute("title", .string, isOptional: false),
+          .attribute("studentURIs", .string),
+          .attribute("teacherURI", .uri),
+          .toMany("students", "Student", inverse: "courses", isTransient: true),
+          .toOne("teacher", "Teacher", isTransient: true),
         ]),
     ],
     configurations: [
@@ -66,60 +59,44 @@ public enum IClassModel {
     entities: [
       EntityDescription(
         name: "Person", isAbstract: true,
-        properties: [.attribute(AttributeDescription(name: "name", type: .string, isOptional: false))],
+        properties: [.attribute("name", .string, isOptional: false)],
         subentities: [
           EntityDescription(
             name: "Student", managedObjectClassName: "ProxiedStudent",
             properties: [
-              .relationship(
-                RelationshipDescription(
-                  name: "courseProxies", destinationEntityName: "CourseProxy", inverseName: "students", maximumCount: 0)
-              )
+              .toMany("courseProxies", "CourseProxy", inverse: "students")
             ]),
           EntityDescription(
             name: "Teacher", managedObjectClassName: "ProxiedTeacher",
             properties: [
-              .relationship(
-                RelationshipDescription(
-                  name: "courseProxies", destinationEntityName: "CourseProxy", inverseName: "teacher", maximumCount: 0))
+              .toMany("courseProxies", "CourseProxy", inverse: "teacher")
             ]),
         ]),
       // In the private store, for a course.
       EntityDescription(
         name: "CourseProxy", managedObjectClassName: "CourseProxy",
         properties: [
-          .attribute(AttributeDescription(name: "uri", type: .uri, isOptional: false)),
+          .attribute("uri", .uri, isOptional: false),
           // What can be shown while the course itself is not at hand.
-          .attribute(AttributeDescription(name: "title", type: .string)),
-          .relationship(
-            RelationshipDescription(
-              name: "students", destinationEntityName: "Student", inverseName: "courseProxies", maximumCount: 0)),
-          .relationship(
-            RelationshipDescription(name: "teacher", destinationEntityName: "Teacher", inverseName: "courseProxies")),
+          .attribute("title", .string),
+          .toMany("students", "Student", inverse: "courseProxies"),
+          .toOne("teacher", "Teacher", inverse: "courseProxies"),
         ]),
       EntityDescription(
         name: "Course", managedObjectClassName: "ProxiedCourse",
         properties: [
-          .attribute(AttributeDescription(name: "title", type: .string, isOptional: false)),
-          .relationship(
-            RelationshipDescription(
-              name: "studentProxies", destinationEntityName: "PersonProxy", inverseName: "courses", maximumCount: 0)),
-          .relationship(
-            RelationshipDescription(
-              name: "teacherProxy", destinationEntityName: "PersonProxy", inverseName: "taughtCourses")),
+          .attribute("title", .string, isOptional: false),
+          .toMany("studentProxies", "PersonProxy", inverse: "courses"),
+          .toOne("teacherProxy", "PersonProxy", inverse: "taughtCourses"),
         ]),
       // In the public store, for a person.
       EntityDescription(
         name: "PersonProxy", managedObjectClassName: "PersonProxy",
         properties: [
-          .attribute(AttributeDescription(name: "uri", type: .uri, isOptional: false)),
-          .attribute(AttributeDescription(name: "name", type: .string)),
-          .relationship(
-            RelationshipDescription(
-              name: "courses", destinationEntityName: "Course", inverseName: "studentProxies", maximumCount: 0)),
-          .relationship(
-            RelationshipDescription(
-              name: "taughtCourses", destinationEntityName: "Course", inverseName: "teacherProxy", maximumCount: 0)),
+          .attribute("uri", .uri, isOptional: false),
+          .attribute("name", .string),
+          .toMany("courses", "Course", inverse: "studentProxies"),
+          .toMany("taughtCourses", "Course", inverse: "teacherProxy"),
         ]),
     ],
     configurations: [

@@ -4,7 +4,9 @@ import AtomicStoreSPI
 extension CheckContext {
   /// Destroys stores among files that are not theirs.
   func expectOnlyTheStoreDestroyed() throws {
-    let unrelated: [String: [UInt8]] = [".hidden": [0x31], ".control/file": [0x32], "notes/note": [0x33]]
+    let unrelated: [String: [UInt8]] = [
+      ".hidden": Array("1".utf8), ".control/file": Array("2".utf8), "notes/note": Array("3".utf8),
+    ]
     for isVisible in [false, true] {
       let (path, graph, _) = try golden("store\(isVisible)")
       let own = Files.names(in: path)

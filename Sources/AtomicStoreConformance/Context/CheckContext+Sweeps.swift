@@ -118,50 +118,13 @@ extension CheckContext {
       record.mark(found.word)
       let litter = saving.litter
       for name in litter { left[shape(name), default: 0] += 1 }
-      switch (end, mode) {
-      case (.crashed(SIGKILL), CSF_KILL):
-        if case .other = found {
-          problems.append(.init(expected: "\(label): the old store or the new one", actual: "it is \(found.text)"))
-        }
-      case (_, CSF_KILL):
-        problems.append(.init(expected: "\(label): the process is gone", actual: "it ended otherwise: \(end)"))
-      case (.value, _):
-        if found != .new {
-          problems.append(
-            .init(
-              expected: "\(label): the save succeeds, and the new store is there",
-              actual: "it succeeds, and there is \(found.text)"))
-        }
-      case (.refused(let error), _):
-        errors.insert(error.text)
-        if error.code == nil { problems.append(.init(expected: "\(label): a store error", actual: error.text)) }
-        if found != .old {
-          problems.append(
-            .init(
-              expected: "\(label): the save fails, and the old store is there",
-              actual: "it fails, and there is \(found.text)"))
-        }
-        // What cannot be taken away because just that call fails is not held against it.
-        if !litter.isEmpty, call?.what != "unlink", call?.what != "remove folder" {
-          problems.append(
-            .init(expected: "\(label): nothing lies beside the store", actual: litter.joined(separator: ", ")))
-        }
-      default: problems.append(.init(expected: "\(label): the save succeeds or throws", actual: "\(end)"))
+      if case .refused(let error) = end { errors.insert(error.text) }
+      problems += Self.problems(of: end, mode, call?.what, found: found, litter: litter).map {
+        ExpectationFailure(expected: "\(label): \($0.expected)", actual: $0.actual)
       }
       if savesAgain, problems.isEmpty {
-        switch try attempt(
-          "save again after that", faults: mistakes == 0 ? nil : FaultPlan(mistakes: mistakes),
-          { try saving.saveAgain($0) })
-        {
-        case .value(true):
-          let read = try attempt("read it", { try $0.read(saving.path, saving.new.model) })
-          if case .value(let text) = read,
-            text.objects.values.contains(where: { $0.values.contains { $0.contains("saved again") } })
-          {
-          } else {
-            problems.append(.init(expected: "\(label): the next save is there", actual: "\(read)"))
-          }
-        case let other: problems.append(.init(expected: "\(label): the next save works", actual: "\(other)"))
+        if let problem = try problemOfNextSave(saving, mistakes: mistakes) {
+          problems.append(.init(expected: "\(label): \(problem.expected)", actual: problem.actual))
         }
         for name in saving.litter { left["\(shape(name)) also after the next save", default: 0] += 1 }
       }
@@ -173,6 +136,56 @@ extension CheckContext {
       expected: first.expected,
       actual: first.actual
         + (problems.count > 1 ? "; \(problems.count - 1) more of \(counted.calls) calls go wrong" : ""))
+  }
+
+  /// What is wrong with how a save ended, and with what it left, when one of its calls failed.
+  ///
+  /// - Parameter call: Which call it was.
+  private static func problems(
+    of end: PhaseEnd<Bool>, _ mode: csf_mode, _ call: String?, found: SaveVerdict, litter: [String]
+  ) -> [ExpectationFailure] {
+    switch (end, mode) {
+    case (.crashed(SIGKILL), CSF_KILL):
+      guard case .other = found else { return [] }
+      return [.init(expected: "the old store or the new one", actual: "it is \(found.text)")]
+    case (_, CSF_KILL):
+      return [.init(expected: "the process is gone", actual: "it ended otherwise: \(end)")]
+    case (.value, _):
+      if found == .new { return [] }
+      return [
+        .init(
+          expected: "the save succeeds, and the new store is there", actual: "it succeeds, and there is \(found.text)")
+      ]
+    case (.refused(let error), _):
+      var problems: [ExpectationFailure] = []
+      if error.code == nil { problems.append(.init(expected: "a store error", actual: error.text)) }
+      if found != .old {
+        problems.append(
+          .init(expected: "the save fails, and the old store is there", actual: "it fails, and there is \(found.text)"))
+      }
+      // What cannot be removed because just that call fails is not counted against it.
+      if !litter.isEmpty, call != "unlink", call != "remove folder" {
+        problems.append(
+          .init(expected: "nothing is left beside the store", actual: litter.joined(separator: ", ")))
+      }
+      return problems
+    default: return [.init(expected: "the save succeeds or throws", actual: "\(end)")]
+    }
+  }
+
+  /// Saves once more, and reads what was saved.
+  private func problemOfNextSave(_ saving: SaveCase, mistakes: Int32) throws -> ExpectationFailure? {
+    let end = try attempt(
+      "save again after that", faults: mistakes == 0 ? nil : FaultPlan(mistakes: mistakes), { try saving.saveAgain($0) }
+    )
+    guard case .value(true) = end else { return .init(expected: "the next save works", actual: "\(end)") }
+    let read = try attempt("read it", { try $0.read(saving.path, saving.new.model) })
+    if case .value(let text) = read,
+      text.objects.values.contains(where: { $0.values.contains { $0.contains("saved again") } })
+    {
+      return nil
+    }
+    return .init(expected: "the next save is there", actual: "\(read)")
   }
 
   func shortened(_ path: String, _ saving: SaveCase) -> String {

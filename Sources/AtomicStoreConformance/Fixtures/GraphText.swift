@@ -62,7 +62,7 @@ struct GraphText: Codable, Sendable {
   /// What an object is called. The text 7 is another reference than the number 7, and no text looks like two.
   static func name(_ entity: String, _ reference: ReferenceObject) -> String {
     guard case .string(let text) = reference else { return "\(entity)/\(reference)" }
-    let isPlain = Int64(text) == nil && !text.utf8.contains { $0 == 0x7C || $0 == 0x22 }
+    let isPlain = Int64(text) == nil && !text.utf8.contains { $0 == UInt8(ascii: "|") || $0 == .quote }
     return entity + "/" + (isPlain ? text : "\"" + text.replacing("\"", with: "\"\"") + "\"")
   }
 

@@ -6,13 +6,13 @@ extension Models {
   /// As ``houses(home:)``, but Castle is not a sub-entity of House.
   static let separateHouses = ModelDescription(
     entities: ["Castle", "House", "Hut"].map {
-      EntityDescription(name: $0, properties: [.attribute(AttributeDescription(name: "name", type: .string))])
+      EntityDescription(name: $0, properties: [.attribute("name", .string)])
     } + [
       EntityDescription(
         name: "Guest",
         properties: [
-          .attribute(AttributeDescription(name: "name", type: .string)),
-          .relationship(RelationshipDescription(name: "home", destinationEntityName: "House")),
+          .attribute("name", .string),
+          .toOne("home", "House"),
         ])
     ])
 
@@ -22,7 +22,7 @@ extension Models {
       EntityDescription(
         name: "Item",
         properties: [
-          .attribute(AttributeDescription(name: "name", type: .string)),
+          .attribute("name", .string),
           .relationship(
             RelationshipDescription(name: "list", destinationEntityName: "Item", maximumCount: 0, hasUnknownOrder: true)
           ),

@@ -7,8 +7,8 @@ extension Models {
     EntityDescription(
       name: "Guest",
       properties: [
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .relationship(RelationshipDescription(name: "home", destinationEntityName: home)),
+        .attribute("name", .string),
+        .toOne("home", home),
       ])
   }
 
@@ -16,8 +16,8 @@ extension Models {
   static func places(home: String) -> ModelDescription {
     ModelDescription(entities: [
       guests(home: home),
-      EntityDescription(name: "Club", properties: [.attribute(AttributeDescription(name: "name", type: .string))]),
-      EntityDescription(name: "Hall", properties: [.attribute(AttributeDescription(name: "name", type: .string))]),
+      EntityDescription(name: "Club", properties: [.attribute("name", .string)]),
+      EntityDescription(name: "Hall", properties: [.attribute("name", .string)]),
     ])
   }
 
@@ -26,7 +26,7 @@ extension Models {
     ModelDescription(entities: [
       guests(home: home),
       EntityDescription(
-        name: "House", properties: [.attribute(AttributeDescription(name: "name", type: .string))],
+        name: "House", properties: [.attribute("name", .string)],
         subentities: [EntityDescription(name: "Castle"), EntityDescription(name: "Hut")]),
     ])
   }
@@ -36,10 +36,8 @@ extension Models {
     EntityDescription(
       name: "Node",
       properties: [
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .relationship(
-          RelationshipDescription(
-            name: "some", destinationEntityName: "Node", isOptional: false, minimumCount: 2, maximumCount: 3)),
+        .attribute("name", .string),
+        .toMany("some", "Node", isOptional: false, minimumCount: 2, maximumCount: 3),
       ])
   ])
 
@@ -48,28 +46,19 @@ extension Models {
     EntityDescription(
       name: "Owner",
       properties: [
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .relationship(
-          RelationshipDescription(
-            name: "nullified", destinationEntityName: "Thing", inverseName: "nullifier", maximumCount: 0)),
-        .relationship(
-          RelationshipDescription(
-            name: "cascaded", destinationEntityName: "Thing", inverseName: "cascader", maximumCount: 0,
-            deleteRule: .cascade)),
-        .relationship(
-          RelationshipDescription(
-            name: "denied", destinationEntityName: "Thing", inverseName: "denier", maximumCount: 0, deleteRule: .deny)),
-        .relationship(RelationshipDescription(name: "watched", destinationEntityName: "Thing", maximumCount: 0)),
+        .attribute("name", .string),
+        .toMany("nullified", "Thing", inverse: "nullifier"),
+        .toMany("cascaded", "Thing", inverse: "cascader", deleteRule: .cascade),
+        .toMany("denied", "Thing", inverse: "denier", deleteRule: .deny),
+        .toMany("watched", "Thing"),
       ]),
     EntityDescription(
       name: "Thing",
       properties: [
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .relationship(
-          RelationshipDescription(name: "nullifier", destinationEntityName: "Owner", inverseName: "nullified")),
-        .relationship(
-          RelationshipDescription(name: "cascader", destinationEntityName: "Owner", inverseName: "cascaded")),
-        .relationship(RelationshipDescription(name: "denier", destinationEntityName: "Owner", inverseName: "denied")),
+        .attribute("name", .string),
+        .toOne("nullifier", "Owner", inverse: "nullified"),
+        .toOne("cascader", "Owner", inverse: "cascaded"),
+        .toOne("denier", "Owner", inverse: "denied"),
       ]),
   ])
 }

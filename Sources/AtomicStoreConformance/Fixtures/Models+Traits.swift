@@ -8,9 +8,8 @@ extension Models {
     EntityDescription(
       name: "Item",
       properties: [
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .relationship(
-          RelationshipDescription(name: "list", destinationEntityName: "Item", maximumCount: 0, isOrdered: true)),
+        .attribute("name", .string),
+        .toMany("list", "Item", isOrdered: true),
       ])
   ])
 
@@ -19,7 +18,7 @@ extension Models {
     let model = ModelDescription(
       entities: (0..<count).map { place in
         EntityDescription(
-          name: "Kind\(place)", properties: [.attribute(AttributeDescription(name: "name", type: .string))])
+          name: "Kind\(place)", properties: [.attribute("name", .string)])
       })
     return Graph(
       model, (0..<count).map { .init(label: "\($0)", entity: "Kind\($0)", values: ["name": .string("object \($0)")]) })

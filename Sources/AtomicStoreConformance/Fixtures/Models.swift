@@ -14,7 +14,7 @@ enum Models {
 
   static func attributes(_ list: [(String, AttributeType)], entity: String = "Sample") -> ModelDescription {
     ModelDescription(entities: [
-      EntityDescription(name: entity, properties: list.map { .attribute(AttributeDescription(name: $0.0, type: $0.1)) })
+      EntityDescription(name: entity, properties: list.map { .attribute($0.0, $0.1) })
     ])
   }
 
@@ -23,49 +23,38 @@ enum Models {
     EntityDescription(
       name: "Person",
       properties: [
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .attribute(AttributeDescription(name: "age", type: .integer32)),
-        .relationship(RelationshipDescription(name: "team", destinationEntityName: "Team", inverseName: "members")),
-        .relationship(RelationshipDescription(name: "spouse", destinationEntityName: "Person", inverseName: "spouse")),
-        .relationship(
-          RelationshipDescription(
-            name: "friends", destinationEntityName: "Person", inverseName: "friends", maximumCount: 0)),
-        .relationship(
-          RelationshipDescription(name: "tags", destinationEntityName: "Team", inverseName: "tagged", maximumCount: 0)),
-        .relationship(
-          RelationshipDescription(
-            name: "queue", destinationEntityName: "Team", inverseName: "queued", maximumCount: 0, isOrdered: true)),
-        .relationship(RelationshipDescription(name: "idol", destinationEntityName: "Person")),
-        .relationship(RelationshipDescription(name: "fans", destinationEntityName: "Person", maximumCount: 0)),
-        .relationship(RelationshipDescription(name: "desk", destinationEntityName: "Desk", inverseName: "owner")),
+        .attribute("name", .string),
+        .attribute("age", .integer32),
+        .toOne("team", "Team", inverse: "members"),
+        .toOne("spouse", "Person", inverse: "spouse"),
+        .toMany("friends", "Person", inverse: "friends"),
+        .toMany("tags", "Team", inverse: "tagged"),
+        .toMany("queue", "Team", inverse: "queued", isOrdered: true),
+        .toOne("idol", "Person"),
+        .toMany("fans", "Person"),
+        .toOne("desk", "Desk", inverse: "owner"),
       ],
       subentities: [
         EntityDescription(
-          name: "Employee", properties: [.attribute(AttributeDescription(name: "salary", type: .double))],
+          name: "Employee", properties: [.attribute("salary", .double)],
           subentities: [
             EntityDescription(
-              name: "Manager", properties: [.attribute(AttributeDescription(name: "title", type: .string))])
+              name: "Manager", properties: [.attribute("title", .string)])
           ])
       ]),
     EntityDescription(
       name: "Team",
       properties: [
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .relationship(
-          RelationshipDescription(
-            name: "members", destinationEntityName: "Person", inverseName: "team", maximumCount: 0)),
-        .relationship(
-          RelationshipDescription(name: "tagged", destinationEntityName: "Person", inverseName: "tags", maximumCount: 0)
-        ),
-        .relationship(
-          RelationshipDescription(
-            name: "queued", destinationEntityName: "Person", inverseName: "queue", maximumCount: 0, isOrdered: true)),
+        .attribute("name", .string),
+        .toMany("members", "Person", inverse: "team"),
+        .toMany("tagged", "Person", inverse: "tags"),
+        .toMany("queued", "Person", inverse: "queue", isOrdered: true),
       ]),
     EntityDescription(
       name: "Desk",
       properties: [
-        .attribute(AttributeDescription(name: "number", type: .integer16)),
-        .relationship(RelationshipDescription(name: "owner", destinationEntityName: "Person", inverseName: "desk")),
+        .attribute("number", .integer16),
+        .toOne("owner", "Person", inverse: "desk"),
       ]),
   ])
 
@@ -74,16 +63,14 @@ enum Models {
     EntityDescription(
       name: "Node",
       properties: [
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .attribute(AttributeDescription(name: "number", type: .integer64)),
-        .attribute(AttributeDescription(name: "weight", type: .double)),
-        .attribute(AttributeDescription(name: "flag", type: .boolean)),
-        .relationship(RelationshipDescription(name: "next", destinationEntityName: "Node", inverseName: "previous")),
-        .relationship(RelationshipDescription(name: "previous", destinationEntityName: "Node", inverseName: "next")),
-        .relationship(
-          RelationshipDescription(
-            name: "children", destinationEntityName: "Node", inverseName: "parent", maximumCount: 0)),
-        .relationship(RelationshipDescription(name: "parent", destinationEntityName: "Node", inverseName: "children")),
+        .attribute("name", .string),
+        .attribute("number", .integer64),
+        .attribute("weight", .double),
+        .attribute("flag", .boolean),
+        .toOne("next", "Node", inverse: "previous"),
+        .toOne("previous", "Node", inverse: "next"),
+        .toMany("children", "Node", inverse: "parent"),
+        .toOne("parent", "Node", inverse: "children"),
       ])
   ])
 

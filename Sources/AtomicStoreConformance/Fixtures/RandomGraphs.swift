@@ -11,13 +11,13 @@ enum RandomGraphs {
     let types: [AttributeType] = [
       .string, .string, .integer32, .integer16, .integer64, .double, .boolean, .date, .decimal, .binaryData, .uuid,
     ]
-    .filter { !traits.unsupportedTypes.contains($0.modelName) }
+    .filter { !traits.unsupportedTypes.contains($0.modelName) && ($0 != .decimal || traits.keepsDecimals) }
     var names: [String] = []
     for place in 0..<(1 + dice.below(min(most, 4))) { names.append("Entity\(place)") }
     var roots: [EntityDescription] = names.map { name in
       var properties: [PropertyDescription] = []
       for place in 0..<(1 + dice.below(5)) {
-        properties.append(.attribute(AttributeDescription(name: "a\(place)", type: types[dice.below(types.count)])))
+        properties.append(.attribute("a\(place)", types[dice.below(types.count)]))
       }
       return EntityDescription(name: name, properties: properties)
     }
@@ -37,7 +37,7 @@ enum RandomGraphs {
     // Some have a sub-entity, which inherits all of it.
     if most > names.count, dice.below(2) == 0 {
       roots[0].subentities = [
-        EntityDescription(name: "Sub", properties: [.attribute(AttributeDescription(name: "own", type: .string))])
+        EntityDescription(name: "Sub", properties: [.attribute("own", .string)])
       ]
       names.append("Sub")
     }

@@ -10,6 +10,21 @@ private struct Envelope: Codable {
   var error: PhaseError?
   var failure: ExpectationFailure?
   var lostOutput = false
+
+  /// Runs a body, and keeps its value or its error.
+  init(of body: () throws -> Data?) {
+    do { value = try body() } catch let error as ExpectationFailure {
+      failure = error
+    } catch let error as PersistentStoreError {
+      self.error = PhaseError(error)
+    } catch let error as ManagedObjectError {
+      // The stack's error has the store's below it, where it is one of a store.
+      self.error =
+        (error.underlying as? PersistentStoreError).map { PhaseError($0) } ?? PhaseError(code: nil, text: "\(error)")
+    } catch {
+      self.error = PhaseError(code: nil, text: "\(error)")
+    }
+  }
 }
 
 /// What a process did to its standard output, which is not a store's to use.
@@ -55,18 +70,7 @@ enum Phase {
       csf_take_output(pipe[1])
       csf_limit(memory, seconds)
       if let faults { csf_arm(faults) }
-      var envelope = Envelope()
-      do { envelope.value = try body() } catch let error as ExpectationFailure {
-        envelope.failure = error
-      } catch let error as PersistentStoreError {
-        envelope.error = PhaseError(error)
-      } catch let error as ManagedObjectError {
-        // The stack's error has the store's below it, where it is one of a store.
-        envelope.error =
-          (error.underlying as? PersistentStoreError).map { PhaseError($0) } ?? PhaseError(code: nil, text: "\(error)")
-      } catch {
-        envelope.error = PhaseError(code: nil, text: "\(error)")
-      }
+      var envelope = Envelope(of: body)
       csf_disarm()
       fflush(nil)
       envelope.lostOutput = csf_has_output(pipe[1]) == 0

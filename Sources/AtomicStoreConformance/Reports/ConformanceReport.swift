@@ -183,7 +183,7 @@ public struct ConformanceReport: Sendable {
       })
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    return Array(try encoder.encode(document)) + [0x0A]
+    return Array(try encoder.encode(document)) + [.lineFeed]
   }
 
   /// The JSON report's schema, itself JSON Schema.

@@ -256,7 +256,7 @@ final class WorkerPool: Sendable {
       let got = Glibc.read(worker.control, &buffer, buffer.count)
       guard got > 0 else { return nil }
       bytes += buffer[0..<got]
-      if bytes.last == 0x0A { return String(decoding: bytes.dropLast(), as: UTF8.self) }
+      if bytes.last == .lineFeed { return String(decoding: bytes.dropLast(), as: UTF8.self) }
     }
     return nil
   }

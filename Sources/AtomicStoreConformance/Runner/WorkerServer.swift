@@ -28,7 +28,7 @@ enum WorkerServer {
       if got < 0, errno == EINTR { continue }
       guard got > 0 else { _exit(0) }
       pending += buffer[0..<got]
-      while let end = pending.firstIndex(of: 0x0A) {
+      while let end = pending.firstIndex(of: .lineFeed) {
         let line = String(decoding: pending[..<end], as: UTF8.self)
         pending.removeFirst(end + 1)
         answer(handle(line, subject))

@@ -1,6 +1,6 @@
 import AtomicStoreSPI
 
-/// The cells of a column as values that have an order.
+/// The cells of a column as ordered keys.
 struct CellOrder {
   private enum Kind { case integer16, integer32, integer64, float, double, text, uuid }
   private let column: ColumnView
@@ -61,7 +61,7 @@ struct CellOrder {
     }
   }
 
-  /// The order of two rows whose prefixes are the same.
+  /// Compares two rows whose prefixes are equal.
   func compareRest(_ one: Int, _ other: Int) -> Int {
     if kind == .uuid {
       let (a, b) = (uuid(one).low, uuid(other).low)

@@ -1,6 +1,6 @@
 import AtomicStoreSPI
 
-/// The rows of a column in the order of its values, without null and not-a-number.
+/// The rows of a column, sorted by value. Rows with null or not-a-number are left out.
 final class RowIndex: Sendable {
   let rows: [UInt32]
 
@@ -12,7 +12,7 @@ final class RowIndex: Sendable {
     let row: UInt32
   }
 
-  /// Nil for columns whose cells have no order of their own.
+  /// Returns nil for columns whose type has no order.
   init?(_ column: ColumnView, _ type: AttributeType) {
     guard let order = CellOrder(column, type) else { return nil }
     var entries: [Entry] = []
@@ -31,10 +31,10 @@ final class RowIndex: Sendable {
     }.map(\.row)
   }
 
-  /// The index of the same column in the version that a save made: rows whose values are as they were keep their order,
-  /// the others are sorted in.
+  /// Derives the index of the same column for the version that a save created: rows with unchanged values keep their
+  /// order, the others are inserted in order.
   ///
-  /// - Parameter places: Where each row is in the new version, ascending; all ones for rows that are gone.
+  /// - Parameter places: The index of each row in the new version, ascending; all bits set for removed rows.
   func carried(
     from old: ColumnView, to new: ColumnView, _ type: AttributeType, places: [UInt32]
   ) -> RowIndex? {
@@ -70,7 +70,7 @@ final class RowIndex: Sendable {
 
   // MARK: Searching
 
-  /// The first place whose row does not come before what is sought.
+  /// The first index whose row does not sort before the value sought.
   private func first(_ isBefore: (Int) -> Bool) -> Int {
     var low = 0
     var high = rows.count
@@ -81,7 +81,7 @@ final class RowIndex: Sendable {
     return low
   }
 
-  /// The places of the rows that a test can hold for; nil where the order does not tell.
+  /// The range of indexes of the rows that can fulfil a test; nil if the order does not determine it.
   func places(for test: RowTest, _ column: ColumnView, _ type: AttributeType) -> [Range<Int>]? {
     guard let order = CellOrder(column, type) else { return nil }
     func range(_ low: Int, _ high: Int) -> Range<Int> { low..<max(low, high) }

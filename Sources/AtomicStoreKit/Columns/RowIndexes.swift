@@ -1,7 +1,7 @@
 import AtomicStoreSPI
 import Synchronization
 
-/// The indexes that a version has, made as they are needed and carried on by saves.
+/// The indexes of a version. They are built on demand, and saves carry them over to the new version.
 final class RowIndexes: NodeVersionAttachment {
   private struct Key: Hashable {
     let entity: Int
@@ -13,10 +13,10 @@ final class RowIndexes: NodeVersionAttachment {
   }
   private let state = Mutex(State())
 
-  /// Columns are looked through this often before an index is made of them: making one costs about as much, so whoever
-  /// asks once does not pay for an order, and nobody ever pays more than twice the lesser.
+  /// The number of scans of a column before an index is built. Building an index costs about as much as this many
+  /// scans, so a single query does not pay for sorting, and the total cost is at most twice that of the better choice.
   static let patience = 8
-  /// The same for an attribute that the model does not have indexed, when it is asked for single values.
+  /// The same limit for equality tests on an attribute that the model does not index.
   static let greaterPatience = 64
 
   static func of(_ version: NodeVersion) -> RowIndexes {
@@ -28,7 +28,7 @@ final class RowIndexes: NodeVersionAttachment {
     }
   }
 
-  /// The index of a column, once it has been asked for often enough.
+  /// Returns the index of a column, once it has been requested often enough.
   func index(_ version: NodeVersion, entity: Int, slot: Int, _ type: AttributeType, isDeclared: Bool = true)
     -> RowIndex?
   {
@@ -40,7 +40,7 @@ final class RowIndexes: NodeVersionAttachment {
       return (nil, count > (isDeclared ? Self.patience : Self.greaterPatience))
     }
     guard found == nil, isDue else { return found }
-    // Two threads may make it at once; one of them wins.
+    // Two threads may build it at the same time; one result is kept.
     guard let made = RowIndex(version.column(entity: entity, slot: slot), type) else { return nil }
     return state.withLock { state in
       if let index = state.indexes[key] { return index }
@@ -49,10 +49,10 @@ final class RowIndexes: NodeVersionAttachment {
     }
   }
 
-  /// Whether a column has one, for tests.
+  /// Whether the column has an index. For tests.
   func has(entity: Int, slot: Int) -> Bool { state.withLock { $0.indexes[Key(entity: entity, slot: slot)] != nil } }
 
-  /// Gives the version that a save made the indexes of the one it was made from.
+  /// Passes the indexes of a version on to the version that a save derived from it.
   func carry(from old: NodeVersion, to new: NodeVersion) {
     guard old.nodes.model === new.nodes.model else { return }
     let before = state.withLock { $0 }
@@ -61,7 +61,7 @@ final class RowIndexes: NodeVersionAttachment {
     for (key, index) in before.indexes {
       let from = old.column(entity: key.entity, slot: key.slot)
       let to = new.column(entity: key.entity, slot: key.slot)
-      // Memory that the versions share holds the same values at the same rows.
+      // Memory shared by both versions holds the same values in the same rows.
       if from.cells == to.cells, from.heap == to.heap, from.rows == to.rows {
         carried.indexes[key] = index
         continue

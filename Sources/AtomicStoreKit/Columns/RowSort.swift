@@ -1,20 +1,21 @@
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// Rows in order, by keys in columns of their own or of the object that a to-one leads to.
+/// Sorts rows by keys in their own columns or in those of the destination of a to-one.
 struct RowSort {
-  /// Where a key's values are.
+  /// Where the values of a sort key are stored.
   private struct Key {
     let isAscending: Bool
     let options: FetchPredicate.Options
     let type: AttributeType
-    /// The column of each entity that rows come from; and where a to-one comes first, its column.
+    /// The key's column for each entity that rows come from; if the path begins with a to-one, the column of the
+    /// to-one.
     var own: [Int: ColumnView] = [:]
     var through: [Int: ColumnView] = [:]
   }
   private var keys: [Key] = []
 
-  /// Nil where a key is none of an attribute's: then objects are sorted.
+  /// Returns nil if a key is not an attribute's: the fetch then sorts objects.
   init?(_ sortKeys: [SortKey], entities: [EntityPlan], _ plan: ModelPlan, _ version: NodeVersion) {
     for sortKey in sortKeys {
       let path = sortKey.keyPath.split(separator: ".").map(String.init)
@@ -47,7 +48,7 @@ struct RowSort {
       }
       _ = first
       guard let key else { return nil }
-      // Types whose order is that of their cells; the others are rare as keys.
+      // Types whose order is the order of their cells. Other types are rarely sort keys.
       switch key.type {
       case .integer16, .integer32, .integer64, .double, .float, .date, .boolean: break
       case .string
@@ -59,14 +60,13 @@ struct RowSort {
     }
   }
 
-  /// A node and its key, or the piece of it that counts at the moment.
+  /// A node and its key, or the part of the key that is compared at the moment.
   private struct Entry {
     var key: UInt64
     var node: NodeHandle
   }
 
-  /// Entries that are alike in everything looked at so far, and what to look at next: the piece of that number of a
-  /// key.
+  /// Entries that are equal in all parts compared so far, and what to compare next: which part of which key.
   private struct Group {
     var start: Int
     var end: Int
@@ -74,11 +74,11 @@ struct RowSort {
     var piece: Int
   }
 
-  /// The nodes in order; what is equal stays as it was. With a limit only so many at the beginning are sure to be in
-  /// their place.
+  /// Returns the nodes in order; the sort is stable. With a limit, only that many nodes at the beginning are guaranteed
+  /// to be in order.
   ///
-  /// Keys are numbers in the order of their values, a text's one for each seven bytes: what is alike in one of them is
-  /// ordered by the next. So each text is read once for each of its pieces that decides something, and the rest is
+  /// Keys are numbers in the order of their values; a string has one for each seven bytes. Entries equal in one number
+  /// are ordered by the next. So each string is read once for each of its parts that decides something, and the rest is
   /// sorting numbers.
   func sorted(_ nodes: [NodeHandle], limit: Int = .max) -> [NodeHandle] {
     guard !keys.isEmpty, nodes.count > 1 else { return nodes }
@@ -107,14 +107,14 @@ struct RowSort {
     return entries.prefix(min(limit, nodes.count)).map(\.node)
   }
 
-  /// What tells entries apart that are alike in a piece; nil where nothing does.
+  /// Returns what to compare next for entries that are equal so far; nil if nothing is left.
   private func next(after group: Group, _ number: UInt64) -> (key: Int, piece: Int)? {
     let key = keys[group.key]
     let number = key.isAscending ? number : ~number
     switch key.type {
-    // The last byte says whether the text goes on.
+    // The last byte says whether the string continues.
     case .string where number & 0xFF == Self.goesOn: return (group.key, group.piece + 1)
-    // The least integer looks as null does.
+    // The least integer has the same number as null.
     case .integer64 where number == 0 && group.piece == 0: return (group.key, 1)
     default: return group.key + 1 < keys.count ? (group.key + 1, 0) : nil
     }
@@ -123,7 +123,7 @@ struct RowSort {
   private func fill(_ entries: UnsafeMutableBufferPointer<Entry>, _ group: Group) {
     let key = keys[group.key]
     let flip: UInt64 = key.isAscending ? 0 : .max
-    // Most often all rows are of one entity, and the key is in it.
+    // Usually all rows are of one entity and the key is in the row itself.
     if key.through.isEmpty, key.own.count == 1, let (entity, column) = key.own.first,
       entries[group.start].node.entity == entity
     {
@@ -149,7 +149,7 @@ struct RowSort {
 
   private static let goesOn: UInt64 = 9
 
-  /// Numbers in the order of their values; null is 0.
+  /// Maps values to numbers in the same order; null is 0.
   @inline(__always) private static func number(_ type: AttributeType, _ column: ColumnView, _ row: Int, _ piece: Int)
     -> UInt64
   {
@@ -163,7 +163,7 @@ struct RowSort {
       } else {
         for place in 0..<max(0, min(7, left)) { value |= UInt64(bytes[start &+ place]) << UInt64(56 &- place &* 8) }
       }
-      // How much there is beyond zeros: a text is less than one that goes on from it.
+      // The length beyond trailing zeros: a string sorts before one that continues it.
       return value | UInt64(1 &+ max(0, min(8, left)))
     }
     guard column.isPresent(row) else { return 0 }
@@ -178,15 +178,15 @@ struct RowSort {
   }
 
   private static func ordered(_ value: Int64) -> UInt64 { UInt64(bitPattern: value) ^ 1 << 63 }
-  /// Not-a-number stands after null and before everything else; -0 and 0 are one.
+  /// Not-a-number sorts after null and before all other values; -0 and 0 are equal.
   private static func ordered(_ value: Double) -> UInt64 {
     if value.isNaN { return 1 }
     let bits = (value == 0 ? 0.0 : value).bitPattern
     return bits >> 63 == 1 ? ~bits : bits | 1 << 63
   }
 
-  /// By their keys, stably: a few by insertion, some by comparing, many byte by byte from the last one on, bytes in
-  /// which all are alike left out.
+  /// Sorts by key, stably: few entries by insertion, more by merging, many by radix from the last byte to the first,
+  /// skipping bytes in which all are equal.
   private static func sort(_ entries: UnsafeMutableBufferPointer<Entry>, _ scratch: UnsafeMutableBufferPointer<Entry>) {
     let count = entries.count
     if count <= 24 {
@@ -204,7 +204,7 @@ struct RowSort {
     var different: UInt64 = 0
     for place in 1..<count { different |= entries[place].key ^ entries[0].key }
     let bytes = (0..<8).filter { different >> UInt64($0 * 8) & 0xFF != 0 }
-    // A pass over the counts of 256 bytes does not pay for few.
+    // For few entries, a pass over 256 counters costs more than it saves.
     if count < 256 * bytes.count / 4 {
       mergeSort(entries, scratch)
       return
@@ -233,7 +233,7 @@ struct RowSort {
     if from.baseAddress != entries.baseAddress { _ = entries.update(fromContentsOf: from) }
   }
 
-  /// Runs of two, of four, of eight and so on, put together.
+  /// Merges runs of two, four, eight and so on.
   private static func mergeSort(
     _ entries: UnsafeMutableBufferPointer<Entry>, _ scratch: UnsafeMutableBufferPointer<Entry>
   ) {

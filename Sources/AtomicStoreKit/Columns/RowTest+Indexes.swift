@@ -1,8 +1,8 @@
 import AtomicStoreSPI
 
 extension RowTest {
-  /// The rows that the test holds for, ascending. Where the entity has an index that narrows them down, only those that
-  /// it leaves are looked at.
+  /// Calls `body` with each row that fulfils the test, in ascending order. If an index of the entity narrows the
+  /// candidates down, only those are tested.
   func rows(_ version: NodeVersion, _ plan: EntityPlan, _ body: (Int) -> Void) {
     if let rows = withExtendedLifetime(version, { narrowed(version, plan) }) { return rows.forEach(body) }
     run(version, entity: plan.index).withUnsafeBufferPointer { mask in
@@ -10,12 +10,12 @@ extension RowTest {
     }
   }
 
-  /// For how many rows of the entity the test holds.
+  /// The number of rows of the entity that fulfil the test.
   func count(_ version: NodeVersion, _ plan: EntityPlan) -> Int {
     withExtendedLifetime(version) { narrowed(version, plan) }?.count ?? count(version, entity: plan.index)
   }
 
-  /// What must hold all together.
+  /// The tests that must all be fulfilled.
   private var conjuncts: [RowTest] {
     if case .and(let parts) = self { parts.flatMap(\.conjuncts) } else { [self] }
   }
@@ -33,7 +33,7 @@ extension RowTest {
     let count = version.rowCount(of: plan.index)
     guard count > 0 else { return nil }
     let parts = conjuncts
-    // Ranges of one column are cut with each other: from below and from above.
+    // Ranges on one column are intersected: a lower and an upper bound.
     var bySlot: [Int: [Range<Int>]] = [:]
     var indexes: [Int: RowIndex] = [:]
     for part in parts {
@@ -69,7 +69,7 @@ extension RowTest {
     return rows.sorted()
   }
 
-  /// Whether the test holds for one row.
+  /// Whether one row fulfils the test.
   func holds(_ row: Int, _ version: NodeVersion, _ entity: Int) -> Bool {
     func column(_ slot: Int) -> ColumnView { version.column(entity: entity, slot: slot) }
     func leads(_ bits: UInt64, _ tests: [Int: RowTest]) -> Bool {
@@ -136,7 +136,7 @@ extension RowTest {
     }
   }
 
-  /// The entities whose rows the test looks at through relationships.
+  /// The entities whose rows the test reads through relationships.
   var entitiesLedTo: Set<Int> {
     switch self {
     case .and(let parts), .or(let parts): return parts.reduce(into: []) { $0.formUnion($1.entitiesLedTo) }

@@ -2,51 +2,51 @@ import AtomicStoreSPI
 import FoundationEssentials
 import StorePredicates
 
-/// A predicate compiled against the slots of one entity: run over columns, without making an object.
+/// A predicate compiled against the slots of one entity. It runs over columns without creating objects.
 ///
-/// What cannot be compiled is run on objects by ``PredicateEvaluator``; both give the same answers, which a test holds
-/// them to.
+/// What cannot be compiled is evaluated on objects by ``PredicateEvaluator``. A test checks that both give the same
+/// results.
 indirect enum RowTest {
   case constant(Bool)
   case and([RowTest])
   case or([RowTest])
   case not(RowTest)
-  /// Null, or not.
+  /// Whether the value is null, or is not.
   case null(slot: Int, Bool)
-  /// An integer within bounds, or outside them; what null gives.
+  /// Whether an integer is within bounds, or outside them; and the result for null.
   case integers(slot: Int, low: Int64, high: Int64, isOutside: Bool, null: Bool)
   case integerSet(slot: Int, Set<Int64>, null: Bool)
   case doubles(slot: Int, Order, Double, null: Bool)
   case boolean(slot: Int, Bool, null: Bool)
   case text(slot: Int, TextTest, null: Bool)
   case uuid(slot: Int, UUID, isOther: Bool, null: Bool)
-  /// A to-one that leads to a node, or not to it.
+  /// Whether a to-one leads to a node, or does not.
   case destination(slot: Int, UInt64, isOther: Bool)
-  /// The test of the object that a to-one leads to, by entity; what no object gives.
+  /// The test of a to-one's destination, by entity; and the result without a destination.
   case through(slot: Int, [Int: RowTest], null: Bool)
-  /// One object of a to-many at least, or every one.
+  /// Whether at least one object of a to-many fulfils the test.
   case some(slot: Int, [Int: RowTest])
   case every(slot: Int, [Int: RowTest])
-  /// How many objects a to-many has.
+  /// Whether the number of objects in a to-many is within bounds, or outside them.
   case count(slot: Int, low: Int64, high: Int64, isOutside: Bool)
 
   enum Order { case less, lessOrEqual, equal, notEqual, greaterOrEqual, greater }
 
   // MARK: Running
 
-  /// A byte for each row of the entity: 1 where the test holds.
+  /// Returns a byte for each row of the entity: 1 if it fulfils the test.
   func run(_ version: NodeVersion, entity: Int) -> [UInt8] {
     var mask = [UInt8](repeating: 1, count: version.rowCount(of: entity))
     mask.withUnsafeMutableBufferPointer { narrow($0, version, entity) }
     return mask
   }
 
-  /// For how many rows of the entity the test holds.
+  /// The number of rows of the entity that fulfil the test.
   func count(_ version: NodeVersion, entity: Int) -> Int {
     run(version, entity: entity).withUnsafeBufferPointer { mask in
       var count = 0
       var row = 0
-      // A byte each for 255 rounds at most: sums of bytes that the processor makes many at a time.
+      // One byte each, for at most 255 rounds: byte sums, of which the processor computes many at once.
       while row < mask.count {
         let end = min(row + 255, mask.count)
         var sum: UInt8 = 0
@@ -58,14 +58,14 @@ indirect enum RowTest {
     }
   }
 
-  /// Takes out the rows for which the test does not hold. Rows that are out already are not looked at where a look
-  /// costs.
+  /// Clears the rows that do not fulfil the test. Where testing a row is expensive, rows that are already cleared are
+  /// skipped.
   private func narrow(_ mask: UnsafeMutableBufferPointer<UInt8>, _ version: NodeVersion, _ entity: Int) {
     switch self {
     case .constant(let flag):
       if !flag { mask.update(repeating: 0) }
     case .and(let parts):
-      // No test can fail, so the order is free: what is cheap comes first and spares the others work.
+      // A test cannot fail, so the order is free: cheap tests run first and leave fewer rows to the others.
       for part in parts.sorted(by: { $0.cost < $1.cost }) { part.narrow(mask, version, entity) }
     case .or(let parts):
       withUnsafeTemporaryAllocation(of: UInt8.self, capacity: mask.count * 2) { scratch in
@@ -78,7 +78,7 @@ indirect enum RowTest {
           test.narrow(part, version, entity)
           for row in 0..<mask.count { open[row] ^= part[row] }
         }
-        // What no part took is left open.
+        // Rows that no alternative took remain candidates.
         for row in 0..<mask.count { mask[row] ^= open[row] }
       }
     case .not(let part):
@@ -91,7 +91,7 @@ indirect enum RowTest {
     }
   }
 
-  /// Roughly what one row costs.
+  /// The approximate cost of testing one row.
   private var cost: Int {
     switch self {
     case .constant: 0
@@ -199,17 +199,17 @@ indirect enum RowTest {
 
   // MARK: Loops
 
-  /// All rows: for tests that cost less than asking whether the row is still in.
+  /// Visits all rows: for tests that cost less than checking whether the row is still set.
   @inline(__always) private static func every(_ mask: UnsafeMutableBufferPointer<UInt8>, _ test: (Int) -> Bool) {
     for row in 0..<mask.count { mask[row] &= test(row) ? 1 : 0 }
   }
 
-  /// Rows that are still in.
+  /// Visits the rows that are still set.
   @inline(__always) private static func left(_ mask: UnsafeMutableBufferPointer<UInt8>, _ test: (Int) -> Bool) {
     for row in 0..<mask.count where mask[row] != 0 { mask[row] = test(row) ? 1 : 0 }
   }
 
-  /// All rows of a column of fixed width, 64 at a time: without a null among them there is no branch in the loop.
+  /// Visits all rows of a column of fixed width, 64 at a time: if none of them is null, the loop has no branch.
   @inline(__always) private static func present(
     _ mask: UnsafeMutableBufferPointer<UInt8>, _ column: ColumnView, _ null: Bool, _ test: (Int) -> UInt8
   ) {

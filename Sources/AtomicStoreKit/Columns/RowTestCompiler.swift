@@ -4,18 +4,19 @@ import StoreCodecs
 import StoreCoordination
 import StorePredicates
 
-/// Compiles predicates against slots. Nil for what must be run on objects: functions, transient properties, subqueries,
-/// comparisons of two keys, and everything that is an error, so that the error is the evaluator's.
+/// Compiles predicates against slots. Returns nil for what must be evaluated on objects: functions, transient
+/// properties, subqueries, comparisons of two keys, and everything that is an error, so that the evaluator reports the
+/// error.
 struct RowTestCompiler {
   let plan: ModelPlan
   let version: NodeVersion
   let store: UUID
-  /// Counts the tests that are made for one comparison: a path through entities with sub-entities doubles them at each
-  /// key.
+  /// Counts the tests created for one comparison: a path through entities with sub-entities doubles them at each key.
   private final class Room { var left = 0 }
   private let room = Room()
   private static let testsPerComparison = 500
-  /// Longer paths are compiled by recursion that a worker thread has no stack for; they run on objects.
+  /// Compiling is recursive, and a longer path would exceed the stack of a worker thread; longer paths are evaluated on
+  /// objects.
   private static let keysPerPath = 32
 
   init(plan: ModelPlan, version: NodeVersion, store: UUID) {
@@ -72,7 +73,7 @@ struct RowTestCompiler {
   ) -> RowTest? {
     room.left -= 1
     guard room.left >= 0, let key = path.first else { return nil }
-    // A composite's part is one property.
+    // A part of a composite is a single property.
     if path.count > 1, let part = entity.property(named: path.joined(separator: ".")), entity.properties[part].slot >= 0
     {
       return comparison.modifier == .direct ? leaf(entity.properties[part], comparison) : nil
@@ -90,7 +91,7 @@ struct RowTestCompiler {
     if property.isToMany {
       if rest.count == 1, rest.first == "@count", comparison.modifier == .direct { return count(property, comparison) }
       guard comparison.modifier != .direct, !rest.contains(where: { $0.hasPrefix("@") }) else { return nil }
-      // Below it all are single values: a second to-many would flatten.
+      // Beyond it, all values are single: a second to-many would flatten.
       var inner = comparison
       inner.modifier = .direct
       guard let (tests, _) = destinations(property, rest, inner, elementsOf: comparison.modifier) else { return nil }
@@ -102,7 +103,8 @@ struct RowTestCompiler {
     return .through(slot: property.slot, tests, null: null)
   }
 
-  /// The rest of a path, compiled for every entity that the relationship may lead to; and what nothing at all gives.
+  /// Compiles the rest of a path for every entity that the relationship may lead to. Also returns the result without a
+  /// destination.
   private func destinations(
     _ property: PropertyPlan, _ rest: ArraySlice<String>, _ comparison: FetchPredicate.Comparison,
     elementsOf modifier: FetchPredicate.Modifier?
@@ -111,7 +113,7 @@ struct RowTestCompiler {
     let destination = plan.entities[property.destination]
     for entity in destination.entity.hierarchy where !entity.isAbstract {
       guard var test = compile(rest, comparison, plan.entities[entity.index]) else { return nil }
-      // What is null at the end of a path through a to-many is no element of it.
+      // Null at the end of a path through a to-many is not an element of the list.
       if let modifier {
         guard rest.count == 1, let key = rest.first, let p = plan.entities[entity.index].property(named: key) else {
           return nil
@@ -204,7 +206,7 @@ struct RowTestCompiler {
     switch (type, value) {
     case (.string, .string(let text)), (.uri, .string(let text)), (.uri, .uri(let text)), (.string, .uri(let text)):
       switch comparison.comparator {
-      // A text is in a text that holds it: the other way round than CONTAINS.
+      // IN with a string on the right tests for a substring: the reverse of CONTAINS.
       case .between, .isIn: return nil
       case .matches: guard PatternCache.problem(text).isEmpty else { return nil }
       default: break

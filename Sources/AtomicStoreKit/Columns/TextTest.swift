@@ -1,16 +1,16 @@
 import AtomicStoreSPI
 import StorePredicates
 
-/// A test of a text's bytes.
+/// A test on the bytes of a string.
 struct TextTest {
   let comparator: FetchPredicate.Comparator
   let options: FetchPredicate.Options
-  /// The other text; folded where the options ask for it.
+  /// The string to compare with, folded if the options require it.
   let other: [UInt8]
   private let original: String
-  /// For IN.
+  /// The strings to compare with, for IN.
   let others: [[UInt8]]
-  // What a loop over rows asks is worked out once: the tree's types are those of another module.
+  // Everything the loop over rows needs is computed once: the types of the tree are defined in another module.
   private let needsText: Bool
   private let isFolded: Bool
   private let ignoresCase: Bool
@@ -36,13 +36,13 @@ struct TextTest {
     others = texts.map { Array(StringComparison.folded($0, options).utf8) }
   }
 
-  /// Whether it asks for the same bytes, or for others, and nothing else.
+  /// Whether the test is only whether the bytes are equal, or are not.
   var isSameness: Bool {
     (comparator == .equal || comparator == .notEqual)
       && options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive])
   }
 
-  /// Roughly what one row costs, beside the comparison of a number.
+  /// The approximate cost per row, relative to comparing a number.
   var cost: Int {
     switch comparator {
     case .like, .matches: 100
@@ -51,7 +51,7 @@ struct TextTest {
     }
   }
 
-  /// The same bytes: eight at a time.
+  /// Whether the bytes are equal. Compares eight at a time.
   @inline(__always) static func isSame(_ bytes: UnsafeBufferPointer<UInt8>, _ other: UnsafeBufferPointer<UInt8>) -> Bool
   {
     guard bytes.count == other.count else { return false }
@@ -76,12 +76,12 @@ struct TextTest {
   func holds(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
     if needsText { return slowly(bytes) }
     if !isFolded { return compare(bytes) }
-    // Plain letters are folded on the fly; everything else by the tables.
+    // ASCII letters are folded on the fly; everything else through the tables.
     let isPlain = bytes.allSatisfy { $0 < 0x80 }
     if isPlain, !ignoresCase { return compare(bytes) }
     if isPlain, bytes.count <= 256 {
       return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: max(bytes.count, 1)) { buffer in
-        for (place, byte) in bytes.enumerated() { buffer[place] = byte &- 0x41 < 26 ? byte | 0x20 : byte }
+        for (place, byte) in bytes.enumerated() { buffer[place] = byte &- UInt8(ascii: "A") < 26 ? byte | 0x20 : byte }
         return compare(UnsafeBufferPointer(rebasing: UnsafeBufferPointer(buffer)[0..<bytes.count]))
       }
     }

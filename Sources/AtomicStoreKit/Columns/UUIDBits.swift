@@ -1,7 +1,7 @@
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// The bytes of a UUID as two numbers, which have the order of its text.
+/// The bytes of a UUID as two numbers, which sort like its text.
 struct UUIDBits: Equatable {
   let high: UInt64
   let low: UInt64

@@ -3,15 +3,15 @@ public import StoreCoordination
 import StorePredicates
 import Synchronization
 
-/// What programs register with a coordinator for the object graph: classes, transformers, and functions of predicates.
+/// What programs register with a coordinator for the object graph: classes, transformers, and predicate functions.
 ///
-/// A coordinator keeps it as an attachment and does not know what is in it.
+/// A coordinator stores it as an attachment and does not interpret it.
 final class CoordinatorRegistrations: Sendable {
   private let table = Mutex<[ScalarString: ManagedObject.Type]>([:])
   let transformers = AttributeTransformers()
   let functions = CustomFunctions()
 
-  /// The classes of entities' objects, by entity name.
+  /// The registered classes, by entity name.
   var classes: [ScalarString: ManagedObject.Type] { table.withLock { $0 } }
 
   func setClass(_ type: ManagedObject.Type?, of entityName: String) {
@@ -22,20 +22,22 @@ final class CoordinatorRegistrations: Sendable {
 extension PersistentStoreCoordinator {
   var registrations: CoordinatorRegistrations { attachment { CoordinatorRegistrations() } }
 
-  /// Registers the class of an entity's objects, for contexts made from now on. Entities without one have objects of
-  /// `ManagedObject` itself; a sub-entity's class may inherit from its super-entity's. Nil takes the class away.
+  /// Registers the class to use for objects of an entity, for contexts created from now on. Without a registered class,
+  /// objects are of class `ManagedObject`. The class of a sub-entity may inherit from the class of its super-entity.
+  /// Nil removes the registration.
   public func setManagedObjectClass(_ type: ManagedObject.Type?, forEntityName name: String) {
     registrations.setClass(type, of: name)
   }
 
-  /// Registers a transformer for the transformable attributes whose `valueTransformerName` is this.
+  /// Registers a transformer for the transformable attributes that have this `valueTransformerName`.
   public func setTransformer(_ transformer: (any AttributeTransformer)?, forName name: String) {
     registrations.transformers.set(transformer, named: name)
   }
 
   /// Registers a function for `FUNCTION(target, 'name:', …)` in predicates and expressions.
   ///
-  /// Values come as `value(forKey:)` gives them, lists as arrays; null is nil. What it throws makes the fetch fail.
+  /// It is called with values as `value(forKey:)` returns them, and lists as arrays; null is nil. If it throws, the
+  /// fetch fails.
   ///
   /// - Parameters:
   ///   - function: The function. It replaces an earlier one of that name; nil removes that one.

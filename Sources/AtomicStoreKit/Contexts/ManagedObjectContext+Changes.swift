@@ -2,15 +2,16 @@ import AtomicStoreSPI
 import FoundationEssentials
 import StoreCoordination
 
-/// Inserting, deleting, assigning to stores, and the processing of pending changes.
+/// Inserting, deleting, assigning to stores, and processing pending changes.
 extension ManagedObjectContext {
   // MARK: Inserting
 
-  /// Inserts a new object of the entity of that name: of the class registered for it, or the generic one.
+  /// Inserts a new object of the entity with that name, as an instance of the class registered for it, or else of
+  /// `ManagedObject`.
   ///
-  /// - Throws: `.undefinedKey` for a name that the model does not have, `.invalidValue` for an abstract entity,
-  ///   `.storeAssignment` where no open store takes the entity, or several could and cannot be told apart by a later
-  ///   ``assign(_:to:)`` either.
+  /// - Throws: `.undefinedKey` for a name that the model does not have; `.invalidValue` for an abstract entity;
+  ///   `.storeAssignment` if no open store accepts the entity, or if several could and a later ``assign(_:to:)`` cannot
+  ///   choose between them.
   @discardableResult
   public func insertNewObject(forEntityName name: String) throws(ManagedObjectError) -> ManagedObject {
     guard let entity = managedObjectModel?.entity(named: name) else {
@@ -19,22 +20,22 @@ extension ManagedObjectContext {
         .undefinedKey, "the model has no entity '\(name)'\(Suggestion.text(for: name, among: names))", entityName: name)
     }
     guard !entity.isAbstract else {
-      throw ManagedObjectError(.invalidValue, "\(name) is abstract and has no objects", entityName: name)
+      throw ManagedObjectError(.invalidValue, "\(name) is abstract and cannot have objects", entityName: name)
     }
     let object = make(ModelPlan.plan(of: entity.model).entities[entity.index])
     insert(object)
     return object
   }
 
-  /// Inserts an object that stands alone. One that is in a context already is left as it is.
+  /// Inserts an object that is not in a context. One that is in a context already is not changed.
   public func insert(_ object: ManagedObject) { insert(object, awakens: true) }
 
-  /// - Parameter awakens: False for an object that a child context has awakened.
+  /// - Parameter awakens: False for an object that a child context has already awakened.
   func insert(_ object: ManagedObject, awakens: Bool) {
     guard object.context == nil, object.extras?.gone == nil else { return }
     object.context = self
     knowTemporaryID(of: object)
-    // One that was given values while it stood alone has its defaults already.
+    // An object whose values were set while it was in no context already has its defaults.
     if !object.flags.contains(.realized) {
       for (p, value) in object.plan.defaults { object.setEdit(p, .stored(value)) }
     }
@@ -47,12 +48,12 @@ extension ManagedObjectContext {
     callout { object.awakeFromInsert() }
   }
 
-  /// Its temporary ID may have been asked for while it was in no context.
+  /// Keeps a temporary ID valid that was requested while the object was in no context.
   private func knowTemporaryID(of object: ManagedObject) {
     if let name = object.extras?.temporaryName { remember(object, as: name) }
   }
 
-  /// The entity that a class is registered for; nil where it is for none.
+  /// The entity that a class is registered for; nil if there is none.
   func entity(for type: ManagedObject.Type) -> Entity? {
     if let known = entitiesByClass[ObjectIdentifier(type)] { return known }
     guard let found = findEntity(for: type, String(describing: type)) else { return nil }
@@ -71,14 +72,15 @@ extension ManagedObjectContext {
     return nil
   }
 
-  /// An object of a class that is registered for no entity: it can be held and not saved, and the next save says so.
+  /// Records an object of a class that is not registered for an entity: it can be held but not saved, and the next save
+  /// fails with this error.
   func refuseUnregistered(_ object: ManagedObject) {
     let name = String(describing: type(of: object))
     let error = ManagedObjectError(
       .managedObjectValidation,
-      "\(name) is registered for no entity: call "
+      "\(name) is not registered for an entity: call "
         + "setManagedObjectClass(\(name).self, forEntityName:) on the coordinator "
-        + "before contexts are made")
+        + "before creating contexts")
     object.refuse(error)
     object.needExtras().gone = .neverSaved
     refusedAssignments.append(error)
@@ -86,11 +88,11 @@ extension ManagedObjectContext {
 
   // MARK: Which store
 
-  /// Chooses the store of a new object, where several could take it.
+  /// Chooses the store of a new object if several could accept it.
   ///
-  /// - Throws: `.storeAssignment` for an object that is saved already, a store that is read-only, not open, or whose
-  ///   configuration does not have the entity; `.managedObjectExternalRelationship` where the object has relationships
-  ///   to objects of another store.
+  /// - Throws: `.storeAssignment` if the object is already saved, or if the store is read-only, not open, or its
+  ///   configuration does not have the entity; `.managedObjectExternalRelationship` if the object has relationships to
+  ///   objects of another store.
   public func assign(_ object: ManagedObject, to store: PersistentStore) throws(ManagedObjectError) {
     func refused(_ code: ManagedObjectError.Code, _ reason: String) -> ManagedObjectError {
       ManagedObjectError(
@@ -98,16 +100,16 @@ extension ManagedObjectContext {
         entityName: object.plan.name)
     }
     guard object.context === self, object.flags.contains(.inserted), !object.flags.contains(.permanent) else {
-      throw refused(.storeAssignment, "only new objects without a permanent ID are assigned")
+      throw refused(.storeAssignment, "only new objects without a permanent ID can be assigned")
     }
     guard persistentStoreCoordinator.persistentStores.contains(where: { $0 === store }) else {
-      throw refused(.storeAssignment, "the store is not one of the coordinator's")
+      throw refused(.storeAssignment, "the store does not belong to the coordinator")
     }
-    guard !store.isReadOnly else { throw refused(.storeAssignment, "the store is open for reading only") }
+    guard !store.isReadOnly else { throw refused(.storeAssignment, "the store is open read-only") }
     guard store.takes(object.plan.entity) else {
       throw refused(.storeAssignment, "its configuration '\(store.configurationName ?? "")' does not have the entity")
     }
-    // Objects of a child context name the homes that the topmost one has.
+    // Objects of a child context use the `StoreHome`s of the topmost context.
     let home = topmost.home(of: store)
     for p in object.plan.relationships where !object.plan.properties[p].isTransient {
       let others =
@@ -123,7 +125,7 @@ extension ManagedObjectContext {
     object.reference = nil
   }
 
-  /// The only open store that takes new objects of the entity; nil for none or several.
+  /// The only open store that accepts new objects of the entity; nil if there is none or more than one.
   func soleHome(for plan: EntityPlan) -> StoreHome? {
     let generation = persistentStoreCoordinator.generation
     if generation != soleHomesGeneration {
@@ -141,7 +143,7 @@ extension ManagedObjectContext {
     persistentStoreCoordinator.persistentStores.filter { !$0.isReadOnly && $0.takes(plan.entity) }
   }
 
-  /// The store that an object is in or will be in, as far as that is known.
+  /// The store that an object is in or will be in, if known.
   func homeForCheck(_ object: ManagedObject) -> StoreHome? {
     if let home = object.home { return home }
     if let parentObject = object.extras?.parentObject { return parent?.homeForCheck(parentObject) }
@@ -158,7 +160,7 @@ extension ManagedObjectContext {
         throw ManagedObjectError(
           .storeAssignment,
           "\(object.plan.name)/\(object.reference.map(\.description) ?? "new") has an ID in \(home.store.path), "
-            + "which is not open any more", objectID: object.objectID, entityName: object.plan.name)
+            + "which is no longer open", objectID: object.objectID, entityName: object.plan.name)
       }
     }
     if let home = soleHome(for: object.plan), home.currentVersion() != nil {
@@ -168,22 +170,22 @@ extension ManagedObjectContext {
     let stores = candidates(for: object.plan)
     let message =
       stores.isEmpty
-      ? "no open store takes \(object.plan.name)"
-      : "several stores take \(object.plan.name), choose with assign(_:to:): "
+      ? "no open store accepts \(object.plan.name)"
+      : "several stores accept \(object.plan.name), choose one with assign(_:to:): "
         + stores.map { "\($0.path) (\($0.configurationName ?? "all entities"))" }.joined(separator: ", ")
     throw ManagedObjectError(.storeAssignment, message, objectID: object.objectID, entityName: object.plan.name)
   }
 
   // MARK: Deleting
 
-  /// Deletes an object with the next save. Its delete rules are applied when pending changes are processed, or at once
-  /// where ``propagatesDeletesAtEndOfEvent`` is false. A new object is simply taken back.
+  /// Deletes an object with the next save. Its delete rules are applied when pending changes are processed, or
+  /// immediately if ``propagatesDeletesAtEndOfEvent`` is false. A new object is removed from the context.
   public func delete(_ object: ManagedObject) {
     guard object.context === self, object.flags.isDisjoint(with: [.deleted, .deleting]), object.isReachable else {
       return
     }
     if type(of: object) != ManagedObject.self {
-      // The hook may delete others whose hooks delete this one.
+      // The hook may delete other objects, whose hooks delete this one.
       object.flags.insert(.deleting)
       callout { object.prepareForDeletion() }
       object.flags.remove(.deleting)
@@ -194,7 +196,7 @@ extension ManagedObjectContext {
     if !propagatesDeletesAtEndOfEvent, !isProcessing { propagateDeletes() }
   }
 
-  /// The part of a deletion that redo does as well.
+  /// The part of a deletion that redo performs as well.
   func applyDelete(_ object: ManagedObject) {
     if object.flags.contains(.inserted) {
       inserted.remove(object)
@@ -209,11 +211,11 @@ extension ManagedObjectContext {
     noteDeleted(object)
   }
 
-  /// Takes a deletion back: the object alone, its surroundings have operations of their own.
+  /// Reverts the deletion of the object alone: changes to related objects are undone by their own operations.
   func applyUndelete(_ object: ManagedObject) {
     unpropagated.removeAll { $0 === object }
     if object.context == nil {
-      // Taken back or saved since: it is a new object now, with the values that it had.
+      // Its insertion was undone, or it was saved meanwhile: it is a new object now, with its previous values.
       let wasSaved = object.base != nil || object.extras?.gone == .deletedHere || object.extras?.gone == .merged
       object.extras?.gone = nil
       object.extras?.lastID = nil
@@ -242,9 +244,10 @@ extension ManagedObjectContext {
     noteInserted(object)
   }
 
-  /// Applies the delete rules of what was deleted: nullify, cascade; deny is left to validation, no action is none.
+  /// Applies the delete rules of deleted objects: Nullify and Cascade. Deny is checked by validation, and No Action
+  /// does nothing.
   func propagateDeletes() {
-    // A cascade comes back here with each object; the list that is being gone through takes them up.
+    // A cascade calls this again for each object; the list being iterated takes them up.
     guard !isPropagating else { return }
     isPropagating = true
     defer { isPropagating = false }
@@ -271,14 +274,14 @@ extension ManagedObjectContext {
       }
     }
     for object in unpropagated where object.flags.contains([.inserted, .deleted]) {
-      // It was never saved: now nothing is left of it but what undo holds.
+      // It was never saved: now only the undo history holds it.
       leave(object, .neverSaved)
     }
     unpropagated = []
   }
 
-  /// Whether an object that a relationship of another one leads to is there still. Of two that read different versions
-  /// of the store the later one knows whether it was moved away; a change made here is later than both.
+  /// Whether the object at the other end of a relationship still is there. If the two objects read different versions
+  /// of the store, the later version decides whether it was moved away; a change made here is later than both.
   private func isStillEnd(_ other: ManagedObject, of object: ManagedObject, _ p: Int) -> Bool {
     let q = object.plan.properties[p].inverse
     guard q >= 0, let one = object.base, let two = other.base, one !== two else { return true }
@@ -286,9 +289,10 @@ extension ManagedObjectContext {
     return isEnd(other, q, object)
   }
 
-  /// What deleting an object would do, found without doing it.
+  /// Determines what deleting an object would do, without doing it.
   ///
-  /// - Returns: What would be deleted with it, what would lose a relationship, and what forbids it.
+  /// - Returns: The objects that would be deleted with it, those that would lose a relationship, and those that forbid
+  ///   the deletion.
   public func deletionPlan(for object: ManagedObject) -> DeletionPlan {
     var plan = DeletionPlan()
     var seen: Set<ObjectIdentifier> = [ObjectIdentifier(object)]
@@ -345,7 +349,7 @@ extension ManagedObjectContext {
       object.flags.insert(.updated)
       updated.append(object)
     } else if object.flags.contains(.updated), object.edits.map({ !$0.contains { $0 != nil } }) ?? true {
-      // All was set back: there is nothing to save.
+      // All values were set back: there is nothing to save.
       object.edits = nil
       object.flags.remove(.updated)
       updated.remove(object)
@@ -364,9 +368,10 @@ extension ManagedObjectContext {
 
   // MARK: Processing
 
-  /// Applies delete rules, ends the undo group of the event, and tells observers what changed since it was last called.
+  /// Applies delete rules, closes the undo group of the event, and notifies observers of the changes since the last
+  /// call.
   ///
-  /// There is no run loop here: this is done at a fetch, a save and an undo, and when it is called.
+  /// There is no run loop: a fetch, a save and an undo call this; call it yourself at the end of an event.
   public func processPendingChanges() {
     guard !isProcessing else { return }
     isProcessing = true
@@ -382,7 +387,7 @@ extension ManagedObjectContext {
     if rounds == 100, !notice.isEmpty {
       record(
         ManagedObjectError(
-          .endlessChanges, "observers of changes went on making changes, a hundred times over"))
+          .endlessChanges, "observers made further changes in each of a hundred rounds of notifications"))
     }
     undoManager?.endEvent()
     if pendingValues != nil, inserted.isEmpty, updated.isEmpty { forgetPendingValues() }
@@ -391,7 +396,7 @@ extension ManagedObjectContext {
   }
 }
 
-/// A relationship that a deletion would take objects from.
+/// A relationship that loses objects by a deletion.
 private struct LostEnd: Hashable {
   let object: ObjectIdentifier
   let key: ScalarString
@@ -401,39 +406,40 @@ private struct LostEnd: Hashable {
   }
 }
 
-/// What a deletion would do: see ``ManagedObjectContext/deletionPlan(for:)``.
+/// The effects of a deletion: see ``ManagedObjectContext/deletionPlan(for:)``.
 public struct DeletionPlan {
-  /// One thing that the deletion would do to an object: delete it, take another away from it, or refuse.
+  /// One effect of the deletion on an object: it is deleted, it loses an object from a relationship, or it forbids the
+  /// deletion.
   public struct Step: CustomStringConvertible {
-    /// The object concerned.
+    /// The affected object.
     public let object: ManagedObject
     let trail: DeletionTrail
     let place: Int
-    /// The property that it concerns; empty for deletions.
+    /// The affected property; empty for deletions.
     public var key = ""
-    /// How the deletion comes to it, such as `Department.employees`.
+    /// The path by which the deletion reaches the object, such as `Department.employees`.
     public var path: String { trail.path(to: place) }
     public var description: String { "\(path): \(object.objectID)" }
   }
-  /// The object itself first, then what goes with it by Cascade.
+  /// The object itself first, then the objects deleted by Cascade.
   public var deleted: [Step] = []
-  /// What would lose the object from a relationship.
+  /// The relationships that would lose an object.
   public var nullified: [Step] = []
-  /// What forbids the deletion by the rule Deny.
+  /// The objects that forbid the deletion by the rule Deny.
   public var denied: [Step] = []
-  /// Those of the nullified whose relationship must not be empty: the save would fail.
+  /// Those of ``nullified`` whose relationship must not be empty: the save would fail.
   public var violated: [Step] = []
-  /// Whether a save after the deletion could succeed, as far as delete rules and mandatory inverses go.
+  /// Whether a save after the deletion could succeed, as far as delete rules and mandatory inverses are concerned.
   public var isAllowed: Bool { denied.isEmpty && violated.isEmpty }
 }
 
-/// The ways that a deletion takes. All steps share it: the paths of a long chain, written out, would take room by the
-/// square of its length.
+/// The paths of a deletion, shared by all steps: written out, the paths of a long chain would need space quadratic in
+/// its length.
 final class DeletionTrail {
   private var names: [String] = []
   private var origins: [Int] = []
 
-  /// The place of a name that follows another one's; nil for the first.
+  /// The index of a name that follows another name; nil for the first.
   func add(_ name: String, after place: Int?) -> Int {
     names.append(name)
     origins.append(place ?? -1)

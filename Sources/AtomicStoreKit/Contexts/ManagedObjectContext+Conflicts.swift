@@ -1,7 +1,7 @@
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// What merge policies left as the stores have it: changes elsewhere in the context do not change that again.
+/// What merge policies decided in favour of the store. Changes elsewhere in the context must not change it again.
 struct DecidedEnds {
   /// Objects whose changes were dropped.
   var objects: Set<ObjectIdentifier> = []
@@ -16,7 +16,7 @@ struct DecidedEnds {
   }
 }
 
-/// One object's relationship, by its number.
+/// A relationship of an object, by property number.
 struct RelationshipEnd: Hashable {
   private let object: ObjectIdentifier
   private let property: Int
@@ -26,13 +26,13 @@ struct RelationshipEnd: Hashable {
   }
 }
 
-/// Objects that changed on both sides.
+/// Conflicts: objects that were changed both in the context and in the store.
 extension ManagedObjectContext {
   // MARK: Finding
 
-  /// How an object differs from what its store holds now, whatever differs; nil where it does not.
+  /// Returns every difference between an object and what its store holds now; nil if there is none.
   ///
-  /// A row that was written again with the same values does not differ: values are compared, not version numbers.
+  /// A row that was rewritten with the same values does not differ: values are compared, not version numbers.
   func difference(of object: ManagedObject) -> MergeConflict? {
     guard let version = object.home?.currentVersion(), let changed = changedSlots(of: object, in: version),
       !changed.isEmpty
@@ -40,11 +40,11 @@ extension ManagedObjectContext {
     return snapshot(of: object, in: version, changed, nowhere: [])
   }
 
-  /// The conflict of an object, if somebody changed it in its store since it was fetched.
+  /// Returns the conflict of an object if it was modified in its store since it was fetched.
   ///
-  /// A conflict is a matter of values: attributes, to-ones, and relationships changed here that lead to what the store
-  /// no longer holds. To-many relationships merge. For an object deleted here they count as well, since its delete
-  /// rules have yet to be applied to what the store added to them.
+  /// A conflict is determined by values: attributes, to-ones, and relationships changed here that lead to objects the
+  /// store no longer holds. To-many relationships are merged; only for an object deleted here do they count as well,
+  /// because its delete rules have yet to be applied to the objects that the store added to them.
   func conflict(of object: ManagedObject, in version: NodeVersion?) -> MergeConflict? {
     guard let home = object.home, home.isMixed, let version = version ?? home.currentVersion() else { return nil }
     let nowhere = object.flags.contains(.deleted) ? [] : relationshipsLeadingNowhere(object, version)
@@ -57,20 +57,20 @@ extension ManagedObjectContext {
     return snapshot(of: object, in: version, changed, nowhere: nowhere)
   }
 
-  /// The slots in which a version differs from the one that the object's changes are based on; all of them where the
-  /// object is gone. Nil where that is no question.
+  /// The slots in which a version differs from the one that the object's changes are based on; all slots if the object
+  /// was removed. Nil if there can be no conflict.
   private func changedSlots(of object: ManagedObject, in version: NodeVersion) -> [Slot]? {
     guard let base = object.base, !object.flags.contains(.inserted), base !== version, object.reference != nil else {
       return nil
     }
     guard let node = node(of: object, in: version) else {
-      // Deleted on both sides is no conflict.
+      // Deleted on both sides: not a conflict.
       return object.flags.contains(.deleted) ? nil : object.plan.entity.slots
     }
     return object.plan.entity.slots.filter { base.differs(slot: $0, of: object.node, from: version, node) }
   }
 
-  /// Where an object is in a version of its store; nil where it is not, or not yet.
+  /// The node of an object in a version of its store; nil if the version does not have the object.
   func node(of object: ManagedObject, in version: NodeVersion) -> NodeHandle? {
     if object.base === version { return object.node }
     guard let reference = object.reference, let node = version.handle(for: reference, root: object.plan.root),
@@ -94,7 +94,7 @@ extension ManagedObjectContext {
     }
   }
 
-  /// What a changed relationship leads to and did not in the version that the object reads.
+  /// The destinations that a changed relationship has, and did not have in the version that the object reads.
   func addedEnds(of object: ManagedObject, _ p: Int) -> [ManagedObject] {
     switch object.edits?[p] {
     case .object(let other?): return [other]
@@ -135,7 +135,7 @@ extension ManagedObjectContext {
       keysLeadingNowhere: nowhere.map { object.plan.properties[$0].name })
   }
 
-  /// The conflicts that a save would meet now, by what is in memory: see ``mergePolicy``.
+  /// Returns the conflicts that a save would meet now, judged by what is in memory: see ``mergePolicy``.
   public func conflicts() -> [MergeConflict] {
     guard parent == nil else { return [] }
     for home in homes { _ = home.currentVersion() }
@@ -144,9 +144,9 @@ extension ManagedObjectContext {
 
   // MARK: Resolving
 
-  /// Brings all changed objects to the present versions of their stores, conflicts resolved by the merge policy.
+  /// Moves all changed objects to the current versions of their stores and resolves conflicts by the merge policy.
   ///
-  /// - Returns: What was left as the stores have it.
+  /// - Returns: What was decided in favour of the stores.
   func resolveConflicts(_ versions: [(home: StoreHome, version: NodeVersion)]) throws(ManagedObjectError) -> DecidedEnds
   {
     var decided = DecidedEnds()
@@ -175,7 +175,7 @@ extension ManagedObjectContext {
     defer { undoManager?.enableUndoRegistration() }
     for object in agreeing where !object.flags.contains(.inserted) {
       if object.flags.contains(.deleted), !object.flags.contains(.realized) {
-        // It let go of its values after its deletion: the rules hold for what it leads to now.
+        // Its values were released after its deletion: the delete rules apply to its current destinations.
         object.flags.remove([.propagated, .prepared])
         unpropagated.append(object)
         continue
@@ -183,7 +183,7 @@ extension ManagedObjectContext {
       guard let version = version(of: object), object.base !== version, node(of: object, in: version) != nil else {
         continue
       }
-      // Only to-many relationships can have changed in the store, and both sides' changes to them hold.
+      // Only to-many relationships can have changed in the store, and the changes of both sides are kept.
       let hasMerged = changedSlots(of: object, in: version).map { !$0.isEmpty } ?? false
       if hasMerged { keepRestorePoint() }
       rebase(object, to: version)
@@ -192,7 +192,7 @@ extension ManagedObjectContext {
       noteChange(of: object)
       decided.hasChanged = true
     }
-    // Those that come back first: what leads to them leads somewhere then.
+    // Restore these first, so that relationships to them have a destination.
     var back: [(object: ManagedObject, changed: Set<Int>)] = []
     for (object, conflict) in found where isComingBack(object, conflict) { back.append((object, comeBack(object))) }
     for (object, changed) in back {
@@ -210,13 +210,13 @@ extension ManagedObjectContext {
     let names = found.prefix(3).map { "\($0.object.plan.name)/\($0.object.reference.map(\.description) ?? "new")" }
     return ManagedObjectError(
       .managedObjectMerge,
-      "\(found.count == 1 ? "an object was" : "\(found.count) objects were") changed here and in the store: "
+      "\(found.count == 1 ? "an object was" : "\(found.count) objects were") changed both here and in the store: "
         + names.joined(separator: ", ") + (found.count > 3 ? "…" : ""),
       objectID: found[0].conflict.objectID, entityName: found[0].object.plan.name, conflicts: found.map(\.conflict))
   }
 
-  /// Marks the ends of to-one relationships as changed that a change at the other end leads to, and that did not follow
-  /// it since they read an older version, which says the same already: whether the store says something else is a
+  /// Marks to-one relationships as changed that a change at the other end implies, but that did not follow it because
+  /// their object reads an older version which already has that value. Whether the store has another value is a
   /// conflict.
   private func noteStaleEnds(_ versions: [(home: StoreHome, version: NodeVersion)]) {
     for (home, version) in versions where home.isMixed {
@@ -235,7 +235,7 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Whether an object says of a to-one relationship, by an older version, what the present one does not.
+  /// Whether an object's older version has a value for a to-one relationship that the current version does not have.
   private func isStale(_ other: ManagedObject, _ q: Int, _ object: ManagedObject, _ version: NodeVersion) -> Bool {
     guard other.context === self, !other.plan.properties[q].isToMany, other.plan.properties[q].slot >= 0,
       other.flags.contains(.realized), other.flags.isDisjoint(with: [.inserted, .deleted]), other.base !== version,
@@ -252,7 +252,7 @@ extension ManagedObjectContext {
       && !object.flags.contains(.deleted)
   }
 
-  /// Makes an object that is gone from the store a new one, as it is here, under the reference that it had.
+  /// Turns an object that was removed from the store into a new one, with its values here and its previous reference.
   ///
   /// - Returns: The properties that were changed here.
   private func comeBack(_ object: ManagedObject) -> Set<Int> {
@@ -265,7 +265,8 @@ extension ManagedObjectContext {
     return changed
   }
 
-  /// Takes from an object that came back what it led to when it was read and what leads elsewhere since, or is gone.
+  /// Removes from a restored object the destinations that it had when it was read and that have been moved or removed
+  /// since.
   private func giveWay(_ object: ManagedObject, _ changed: Set<Int>, _ version: NodeVersion) {
     for p in object.plan.relationships where object.plan.properties[p].slot >= 0 {
       let q = object.plan.properties[p].inverse
@@ -341,8 +342,8 @@ extension ManagedObjectContext {
     notice.refreshed.append(object)
   }
 
-  /// Whether an object deleted here differs from what the store holds only in relationships to others that are deleted
-  /// here as well, such as an owner that another context gave it meanwhile, and that took it along.
+  /// Whether an object deleted here differs from the store only in relationships to other objects that are deleted here
+  /// as well, such as an owner that another context gave it meanwhile.
   private func isCutOffAlone(_ object: ManagedObject, _ conflict: MergeConflict, _ version: NodeVersion) -> Bool {
     guard let home = object.home, let node = node(of: object, in: version) else { return false }
     return conflict.keysChangedInStore.allSatisfy { name in
@@ -357,7 +358,7 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Applies an object's delete rules to what the store holds of it now.
+  /// Applies an object's delete rules to its relationships as the store holds them now.
   private func deleteAgain(_ object: ManagedObject, _ conflict: MergeConflict, _ version: NodeVersion) {
     rebase(object, to: version)
     for name in conflict.keysChangedInStore {

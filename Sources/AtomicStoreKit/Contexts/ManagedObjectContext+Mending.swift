@@ -1,15 +1,15 @@
 import AtomicStoreSPI
 
-/// Relationships after a merge policy decided: what it took for one object must hold at the other ends as well.
+/// Relationships after a merge policy was applied: its decision about one object must hold at the other ends as well.
 extension ManagedObjectContext {
-  /// Makes both ends agree for the objects that were in conflict. Of a to-one and a to-many the to-one tells; otherwise
-  /// the object that the policy decided about.
+  /// Makes both ends agree for the objects that were in conflict. Between a to-one and a to-many, the to-one decides;
+  /// otherwise the object that the policy decided about.
   func mendInverses(_ resolved: [(object: ManagedObject, conflict: MergeConflict)]) {
     let decided = resolved.filter {
       $0.object.context === self && !$0.object.flags.contains(.deleted) && $0.object.isReachable
     }
     let objects = ObjectList(decided.lazy.map(\.object))
-    // Changes made here to others may lead to what is no longer so.
+    // Changes made here to other objects may lead to destinations that are no longer valid.
     for other in inserted.elements + updated.elements where !objects.contains(other) {
       guard let edits = other.edits else { continue }
       for q in other.plan.relationships where edits[q] != nil && other.plan.properties[q].inverse >= 0 {
@@ -29,20 +29,20 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Makes the other ends of an object that undo brought back after a save lead to it.
+  /// Restores the other ends of an object that undo brought back after a save.
   ///
-  /// Its own deletion recorded what the delete rules changed. What the save changed beside that, such as the other end
-  /// of a relationship with the rule No Action, was not recorded. A to-one that leads to another object by now stays as
-  /// it is.
+  /// Its deletion recorded what the delete rules changed. Other changes by the save, such as the other end of a
+  /// relationship with the rule No Action, were not recorded. A to-one that leads to another object by now is not
+  /// changed.
   func joinOtherEnds(of object: ManagedObject) {
     guard object.context === self, object.flags.contains(.inserted), !object.flags.contains(.deleted) else { return }
     for p in object.plan.relationships {
       let q = object.plan.properties[p].inverse
       guard q >= 0 else { continue }
-      // Read anew: an end that the save cut beside the context still shows the version before.
+      // Refreshed: an end that the save cut outside the context still shows the earlier version.
       for other in ends(object, p) where !other.flags.contains(.deleted) && isThere(other) {
-        // What was cut beside the context may still show here, though it is not a change that the next save would
-        // write.
+        // An end that was cut outside the context may still show here, although the next save would not write it as a
+        // change.
         if isEnd(other, q, object), !other.flags.isDisjoint(with: [.inserted, .updated]) { continue }
         if !other.plan.properties[q].isToMany, let present = other.toOneObject(q), present !== object,
           present.context === self, !present.flags.contains(.deleted), present.isReachable
@@ -59,7 +59,7 @@ extension ManagedObjectContext {
     object.plan.properties[p].isToMany ? object.toManyObjects(p) : object.toOneObject(p).map { [$0] } ?? []
   }
 
-  /// What a changed relationship leads to in the store.
+  /// The destinations of a changed relationship in the store.
   private func storedEnds(_ object: ManagedObject, _ p: Int) -> [ManagedObject] {
     let slot = object.plan.properties[p].slot
     guard object.layered(p) != nil, let base = object.base, let home = object.home, slot >= 0,
@@ -94,7 +94,7 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Whether the object is in its store still. It reads the store's present version afterwards.
+  /// Whether the object is still in its store. It reads the store's current version afterwards.
   private func isThere(_ object: ManagedObject) -> Bool {
     guard object.context === self else { return false }
     if object.flags.contains(.inserted) { return true }

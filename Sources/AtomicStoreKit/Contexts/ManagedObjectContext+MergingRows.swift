@@ -1,12 +1,12 @@
 import AtomicStoreSPI
 
-/// Objects of one entity that are to become one, since they share unique values.
+/// Objects of one entity that are to be merged because they share unique values.
 struct RowMerge {
-  /// The one that stays, with its ID.
+  /// The object that remains, with its ID.
   var survivor: ManagedObject
-  /// The one whose attribute values it has then.
+  /// The object whose attribute values it then has.
   var winner: ManagedObject
-  /// Those that are merged into it.
+  /// The objects that are merged into it.
   var others: [ManagedObject]
   /// The unique properties that they share, for messages.
   var names: String
@@ -15,10 +15,10 @@ struct RowMerge {
   var members: Set<ObjectIdentifier> { Set(([survivor] + others).lazy.map { ObjectIdentifier($0) }) }
 }
 
-/// A merge that was done, for the message of a validation that then fails.
+/// A merge that was carried out, for the message of a validation error that follows.
 struct MergedRows {
   let survivor: ManagedObjectID
-  /// The entity and the reference of each.
+  /// The entity and the reference of each object.
   let rows: [String]
   let names: String
 
@@ -27,8 +27,8 @@ struct MergedRows {
       + "were merged, since they have the same \(names)"
   }
 
-  /// The error, with the rows that were merged into the object that it is about, or with all where it is about none of
-  /// the survivors.
+  /// Adds to an error the rows that were merged into the object concerned, or all merged rows if the error does not
+  /// concern a survivor.
   static func naming(_ merges: [MergedRows], in error: ManagedObjectError) -> ManagedObjectError {
     var error = error
     if !error.detailedErrors.isEmpty {
@@ -44,12 +44,13 @@ struct MergedRows {
   }
 }
 
-/// Merging objects: the survivor takes the winner's attributes and the others' relationships. No delete rule is applied
-/// to the others and ``ManagedObject/prepareForDeletion()`` is not called: nothing of what they led to is lost.
+/// Merging objects: the survivor takes over the winner's attributes and the relationships of the others. Delete rules
+/// are not applied to the others and ``ManagedObject/prepareForDeletion()`` is not called, so none of their
+/// destinations is lost.
 extension ManagedObjectContext {
-  /// Carries out merges of objects of one store.
+  /// Merges objects of one store.
   ///
-  /// - Throws: `.managedObjectConstraintMerge` for objects of different entities, which cannot become one.
+  /// - Throws: `.managedObjectConstraintMerge` for objects of different entities, which cannot be merged.
   func merge(_ merges: [RowMerge], in home: StoreHome) throws(ManagedObjectError) -> [MergedRows] {
     for merge in merges {
       guard let other = merge.others.first(where: { $0.plan !== merge.survivor.plan }) else { continue }
@@ -73,7 +74,7 @@ extension ManagedObjectContext {
     let survivor = merge.survivor
     for object in [survivor] + merge.others { try object.realize() }
     if merge.winner !== survivor { try copyAttributes(from: merge.winner, to: survivor) }
-    // All is read before anything is changed: the ends of a relationship within the entity change together.
+    // Read everything before changing anything: the ends of a relationship within the entity change together.
     let members = merge.members
     var single: [(p: Int, object: ManagedObject?)] = []
     var several: [(p: Int, objects: [ManagedObject])] = []
@@ -99,7 +100,7 @@ extension ManagedObjectContext {
     }
   }
 
-  /// The winner's values, null included.
+  /// Copies the winner's values, null included.
   private func copyAttributes(from winner: ManagedObject, to survivor: ManagedObject) throws(ManagedObjectError) {
     for p in survivor.plan.attributes {
       if survivor.plan.properties[p].slot >= 0 {
@@ -110,7 +111,7 @@ extension ManagedObjectContext {
     }
   }
 
-  /// The winner's object of a to-one, where that is nil the survivor's, else the first that another one has.
+  /// The winner's destination of a to-one; if that is nil, the survivor's; else the first that one of the others has.
   private func toOne(_ p: Int, of merge: RowMerge, _ members: Set<ObjectIdentifier>) -> ManagedObject? {
     for object in [merge.winner, merge.survivor] + merge.others {
       if let destination = destinations(p, of: object, in: merge, members).first { return destination }
@@ -118,9 +119,9 @@ extension ManagedObjectContext {
     return nil
   }
 
-  /// What an object's relationship leads to, as far as it can be led to. What leads back to the object itself leads to
-  /// the survivor; what leads from one merged object to another is dropped, since nothing is related to itself by
-  /// having been there twice.
+  /// The destinations of an object's relationship, as far as they are valid. A relationship to the object itself then
+  /// leads to the survivor. A relationship between two merged objects is dropped: having been two objects does not make
+  /// the result related to itself.
   private func destinations(
     _ p: Int, of object: ManagedObject, in merge: RowMerge, _ members: Set<ObjectIdentifier>
   ) -> [ManagedObject] {
@@ -141,7 +142,7 @@ extension ManagedObjectContext {
 
   // MARK: Relationships without an inverse
 
-  /// Lets relationships without an inverse that lead to merged objects lead to the survivors.
+  /// Redirects relationships without an inverse from merged objects to the survivors.
   private func redirect(_ merges: [RowMerge], in home: StoreHome) throws(ManagedObjectError) {
     var survivors: [ObjectIdentifier: ManagedObject] = [:]
     var merged: Set<UInt64> = []
@@ -203,7 +204,8 @@ extension ManagedObjectContext {
 
   // MARK: What was merged
 
-  /// Takes an object that was merged into another one out of the context; a stored one leaves its store with the save.
+  /// Removes an object that was merged into another one from the context; a stored one is removed from its store by the
+  /// save.
   private func retire(_ object: ManagedObject) {
     undoManager?.log(.deleted(object))
     guard object.flags.contains(.inserted) else {
@@ -219,7 +221,7 @@ extension ManagedObjectContext {
     notice.deleted.append(object)
   }
 
-  /// Lets go of an object that is no longer in the context. The undo history may bring it back.
+  /// Releases an object that is no longer in the context. The undo history may restore it.
   func leave(_ object: ManagedObject, _ reason: ManagedObjectError.UnavailableReason) {
     guard undoManager?.holds(object) ?? false else { return object.abandon(reason) }
     object.home?.unregister(object)

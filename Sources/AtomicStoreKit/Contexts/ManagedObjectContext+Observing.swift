@@ -1,4 +1,4 @@
-/// An observer's registration: it ends when this is cancelled or no longer held.
+/// The registration of an observer. It ends when it is cancelled or released.
 public final class Observation {
   private weak var context: ManagedObjectContext?
   private let id: Int
@@ -14,23 +14,23 @@ public final class Observation {
 }
 
 extension ManagedObjectContext {
-  /// Calls `body` at each event, as long as the returned value is held. It may change objects, not save: for that see
-  /// ``perform(_:)``.
+  /// Calls `body` at each event, as long as the returned value is retained. `body` may change objects but not save: to
+  /// save, use ``perform(_:)``.
   public func observe(_ body: @escaping (ContextEvent) -> Void) -> Observation {
     nextObserver += 1
     observers.append((nextObserver, body))
     return Observation(self, nextObserver)
   }
 
-  /// The changes that observers are told of, as IDs, for whoever waits elsewhere. It ends with the context.
+  /// The changes that observers are notified of, as IDs, for use outside the context. The stream ends with the context.
   public func objectIDChanges() -> AsyncStream<ObjectIDChanges> {
     let (stream, continuation) = AsyncStream.makeStream(of: ObjectIDChanges.self)
     streams.append((isSaves: false, continuation))
     return stream
   }
 
-  /// What each save wrote, as IDs: what ``mergeChanges(fromDidSave:)`` of another context takes. It ends with the
-  /// context.
+  /// The changes that each save wrote, as IDs: the argument of ``mergeChanges(fromDidSave:)`` of another context. The
+  /// stream ends with the context.
   public func saves() -> AsyncStream<ObjectIDChanges> {
     let (stream, continuation) = AsyncStream.makeStream(of: ObjectIDChanges.self)
     streams.append((isSaves: true, continuation))

@@ -1,9 +1,9 @@
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// A context over another one: its objects stand for the parent's, and its saves become the parent's changes.
+/// Child contexts: each object represents an object of the parent, and a save changes the parent.
 extension ManagedObjectContext {
-  /// The object that stands for one of the parent's.
+  /// The object that represents an object of the parent.
   func child(of parentObject: ManagedObject) -> ManagedObject {
     if let known = byParent[ObjectIdentifier(parentObject)] { return known.takeUnretainedValue() }
     let object = make(parentObject.plan)
@@ -27,7 +27,7 @@ extension ManagedObjectContext {
     object.flags.insert(.realized)
   }
 
-  /// What lies in the parent's object becomes what lies under this one's changes.
+  /// Takes the values of the parent's object as the base of this object's changes.
   private func takeValues(_ object: ManagedObject, _ parentObject: ManagedObject) {
     object.base = nil
     object.overlay = nil
@@ -58,10 +58,10 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Takes the parent's values anew and keeps this object's changes over them.
+  /// Reads the parent's values again and reapplies this object's changes to them.
   func refreshFromParent(_ object: ManagedObject, _ parentObject: ManagedObject) {
     guard parentObject.isReachable else { return }
-    // Changes to sets are kept as what was added and taken away, not as the whole.
+    // Changes to sets are kept as added and removed objects, not as whole sets.
     var kept: [(p: Int, added: [ManagedObject], removed: [ManagedObject])] = []
     for p in object.plan.relationships {
       guard let edits = object.edits, case .changes(let changes)? = edits[p] else { continue }
@@ -77,19 +77,19 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Hands all changes to the parent, where they are changes like any other until it saves.
+  /// Passes all changes to the parent, where they are pending changes like any other until it saves.
   func saveToParent() throws(ManagedObjectError) {
     guard let parent else { return }
     var changes = pendingChanges()
     changes.deletedIDs = changes.deleted.map(\.objectID)
-    // Nothing is handed over before it is known that everything can be.
+    // Pass nothing on before it is certain that everything can be passed on.
     for object in changes.updated + changes.deleted {
       guard let parentObject = object.extras?.parentObject, parentObject.isReachable,
         !parentObject.flags.contains(.deleted) || object.flags.contains(.deleted)
       else {
         throw ManagedObjectError(
           .managedObjectMerge,
-          "\(object.plan.name)/\(object.reference.map(\.description) ?? "new") is gone from the parent context",
+          "\(object.plan.name)/\(object.reference.map(\.description) ?? "new") is no longer in the parent context",
           objectID: object.objectID, entityName: object.plan.name, reason: .notInStore)
       }
     }
@@ -133,7 +133,7 @@ extension ManagedObjectContext {
     processPendingChanges()
   }
 
-  /// What a changed relationship leads to must be in the parent, or come there with this save.
+  /// Checks that the destinations of a changed relationship are in the parent, or are added to it by this save.
   private func checkDestinations(of object: ManagedObject) throws(ManagedObjectError) {
     guard let edits = object.edits else { return }
     for p in object.plan.relationships {
@@ -153,7 +153,7 @@ extension ManagedObjectContext {
           throw ManagedObjectError(
             .managedObjectMerge,
             "\(object.plan.name).\(object.plan.properties[p].name) leads to \(other.plan.name)/"
-              + "\(other.reference.map(\.description) ?? "new"), which is gone from the parent context",
+              + "\(other.reference.map(\.description) ?? "new"), which is no longer in the parent context",
             objectID: object.objectID, entityName: object.plan.name, key: object.plan.properties[p].name,
             reason: .notInStore)
         }
@@ -168,9 +168,9 @@ extension ManagedObjectContext {
     func above(_ other: ManagedObject) -> ManagedObject? { other.extras?.parentObject }
     for p in edits.indices {
       guard let edit = edits[p] else { continue }
-      // Of a deleted object only what could forbid the deletion is of interest.
+      // For a deleted object, only what could forbid the deletion matters.
       if object.flags.contains(.deleted), object.plan.properties[p].deleteRule != .deny { continue }
-      // The values were checked here: what the parent refuses could only be an object that is gone from it.
+      // The values were validated here: the parent can only refuse an object that is no longer in it.
       do throws(ManagedObjectError) {
         switch edit {
         case .stored(let value): try target.setStoredValue(p, value)

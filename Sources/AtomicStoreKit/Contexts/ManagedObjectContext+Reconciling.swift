@@ -1,24 +1,24 @@
 import AtomicStoreSPI
 
 extension ManagedObjectContext {
-  /// Makes both ends agree of every relationship that the context changed, over what the store holds now.
+  /// Makes both ends agree for every relationship that the context changed, based on what the store holds now.
   ///
-  /// Objects that were read at different times may stand beside each other in a context, so that the object at a
-  /// relationship's other end, which follows each change at once, may follow by an older version: what it should lose
-  /// it never had. Therefore changes are taken for what they mean, edges added and removed, whichever end they were
-  /// made at, and put into effect at both ends over the present version. Whatever object that takes is changed with
-  /// them, also one that this context has not changed or not even read.
+  /// A context may contain objects that were read at different times. The object at the other end of a relationship,
+  /// which follows each change immediately, may then follow it on an older version, which never had the value that it
+  /// should lose. Therefore changes are interpreted as edges added and removed, at whichever end they were made, and
+  /// applied at both ends to the current version. Every object that this affects is changed too, even one that this
+  /// context has not changed or not read.
   ///
-  /// - A to-one that leads somewhere new no longer leads where the store says, and is taken from there.
-  /// - Of a to-one and a to-many the to-one tells. A to-one without a change of its own follows the to-many.
-  /// - Of a one-to-one that several objects claim, the claim that both ends make goes first, then the object that was
-  ///   changed first.
-  /// - An object that is being deleted, or is gone from the store, is nobody's end.
-  /// - What a merge policy left as the store has it stays so; changes at the other end that say otherwise are dropped.
+  /// - A to-one with a new destination is removed from the destination that the store has for it.
+  /// - Between a to-one and a to-many, the to-one decides. A to-one without a change of its own follows the to-many.
+  /// - If several objects claim the same end of a one-to-one, a claim made by both ends has precedence, then the object
+  ///   that was changed first.
+  /// - An object that is being deleted, or was removed from the store, cannot be an end.
+  /// - What a merge policy decided in favour of the store is kept; contradicting changes at the other end are dropped.
   ///
-  /// Changed objects of the store must read `version` already: see ``resolveConflicts(_:)``.
+  /// Changed objects of the store must already read `version`: see ``resolveConflicts(_:)``.
   ///
-  /// - Returns: Whether any object was changed by it.
+  /// - Returns: Whether it changed any object.
   func reconcileRelationships(in home: StoreHome, _ version: NodeVersion, _ decided: DecidedEnds) -> Bool {
     undoManager?.disableUndoRegistration()
     defer { undoManager?.enableUndoRegistration() }
@@ -39,10 +39,10 @@ final class RelationshipReconciliation {
   private let decided: DecidedEnds
   private(set) var hasChanged = false
 
-  /// To-ones whose inverse is a to-many, in the order they were met.
+  /// To-ones whose inverse is a to-many, in the order they were found.
   private var toOnes: [(object: ManagedObject, p: Int)] = []
   private var knownToOnes: Set<RelationshipEnd> = []
-  /// The owners that to-manys added such a to-one's object to, or removed it from.
+  /// For each such to-one, the owners whose to-many its object was added to or removed from.
   private var claims: [RelationshipEnd: [ManagedObject]] = [:]
   private var releases: [RelationshipEnd: [ManagedObject]] = [:]
   /// To-ones whose inverse is a to-one.
@@ -71,7 +71,7 @@ final class RelationshipReconciliation {
     for object in context.deleted.elements where object.home === home { collectDeleted(object) }
   }
 
-  /// The inverse of a stored relationship, if it has one that is stored.
+  /// The inverse of a stored relationship, if it has a stored one.
   private func inverse(_ plan: EntityPlan, _ p: Int) -> Int? {
     let property = plan.properties[p]
     guard property.slot >= 0, property.inverse >= 0,
@@ -104,11 +104,11 @@ final class RelationshipReconciliation {
     }
   }
 
-  /// What leads to a deleted object in the store no longer does, as far as its delete rules say so.
+  /// Removes the relationships that lead to a deleted object in the store, as far as its delete rules demand it.
   private func collectDeleted(_ object: ManagedObject) {
     guard let node = context.node(of: object, in: version) else { return }
     for p in object.plan.relationships {
-      // What Deny keeps the object for is left for validation to find.
+      // An object that Deny keeps is left to validation.
       let rule = object.plan.properties[p].deleteRule
       guard rule != .noAction, rule != .deny, let q = inverse(object.plan, p) else { continue }
       for member in stored(object.plan, p, node) where !member.flags.contains(.deleted) {
@@ -169,7 +169,7 @@ final class RelationshipReconciliation {
 
   // MARK: Changing
 
-  /// Makes an object read the present version, so that it can be changed.
+  /// Makes an object read the current version, so that it can be changed.
   private func bring(_ object: ManagedObject) {
     if object.flags.contains(.inserted) || object.base === version && object.flags.contains(.realized) { return }
     context.keepRestorePoint()
@@ -229,7 +229,8 @@ final class RelationshipReconciliation {
     }
   }
 
-  /// Where a to-one leads after the save. An object that is being deleted only where its rule leaves it so.
+  /// The destination of a to-one after the save. An object that is being deleted only if its rule leaves the reference
+  /// in place.
   private func owner(
     of object: ManagedObject, _ p: Int, _ before: ManagedObject?, _ owners: [ManagedObject]
   ) -> ManagedObject? {
@@ -259,7 +260,7 @@ final class RelationshipReconciliation {
     var dropped: Set<RelationshipEnd> = []
     findDropped(&dropped)
     var pairs: [RelationshipEnd: ManagedObject] = [:]
-    /// What an end's own change asks for; nil for no change, or one that is dropped.
+    /// The destination that an end's own change demands; nil for no change, or for one that is dropped.
     func wish(_ object: ManagedObject, _ p: Int) -> ManagedObject?? {
       guard stays(object), !dropped.contains(RelationshipEnd(object, p)), case .object(let wanted)? = object.edits?[p]
       else { return nil }
@@ -277,7 +278,7 @@ final class RelationshipReconciliation {
         note(partner: wanted, q)
       }
     }
-    // Those who lose a partner are added to the list as it is gone through.
+    // Objects that lose a partner are appended to the list during the iteration.
     var next = 0
     while next < partners.count {
       let (object, p) = partners[next]
@@ -304,8 +305,8 @@ final class RelationshipReconciliation {
     }
   }
 
-  /// Finds the changes that would change what a merge policy decided, or lead to what is gone. One that is dropped
-  /// leaves the partner that the store says, whose own change is dropped with it.
+  /// Finds the changes that contradict a decision of the merge policy or lead to removed objects. A dropped change
+  /// leaves the partner that the store has, whose own change is dropped as well.
   private func findDropped(_ dropped: inout Set<RelationshipEnd>) {
     func isFixed(_ object: ManagedObject, _ q: Int) -> Bool {
       decided.contains(object, q) || dropped.contains(RelationshipEnd(object, q))

@@ -1,13 +1,13 @@
 import AtomicStoreSPI
 import StoreCoordination
 
-/// Letting go of values and changes: faults, rollback, reset, and other contexts' saves.
+/// Discarding values and changes: faults, rollback, reset, and saves of other contexts.
 extension ManagedObjectContext {
   /// Reads the object's values from its store again.
   ///
   /// - Parameters:
   ///   - object: An object of this context. One that was inserted or deleted here keeps its state.
-  ///   - mergeChanges: Whether its changes are kept and applied to the new values. Otherwise they are dropped,
+  ///   - mergeChanges: Whether its changes are kept and applied to the new values. Otherwise they are discarded,
   ///     transient values included, and the object turns into a fault; its changes to relationships are undone at both
   ///     ends.
   public func refresh(_ object: ManagedObject, mergeChanges: Bool) {
@@ -18,8 +18,8 @@ extension ManagedObjectContext {
     notice.refreshed.append(object)
   }
 
-  /// Lays the objects' changes over the newer values of their stores. Where a relationship was changed on both sides
-  /// the change made here holds, at both ends.
+  /// Applies the objects' changes to the newer values of their stores. If a relationship was changed on both sides, the
+  /// change made here is kept, at both ends.
   private func mergeNewer(into objects: [ManagedObject]) {
     var found: [(object: ManagedObject, conflict: MergeConflict)] = []
     var deletedBefore: [(object: ManagedObject, changedInStore: [Int])] = []
@@ -34,7 +34,7 @@ extension ManagedObjectContext {
           deletedBefore.append((object, Self.relationships(of: object, changedInStore: conflict)))
         }
       } else if object.flags.contains([.deleted, .propagated]), !object.flags.contains(.realized) {
-        // It let go of its values after its deletion.
+        // Its values were released after its deletion.
         deletedBefore.append((object, []))
       }
       object.extras?.fetched = [:]
@@ -42,14 +42,14 @@ extension ManagedObjectContext {
       notice.refreshed.append(object)
     }
     if found.isEmpty, deletedBefore.isEmpty { return }
-    // First what was deleted since the last event: what was changed here before the deletion lets go of it.
+    // First the deletions since the last event: they release what was related to the objects by changes made here.
     propagateDeletes()
     for (object, conflict) in found where object.flags.contains(.deleted) {
       deletedBefore.append((object, Self.relationships(of: object, changedInStore: conflict)))
     }
     undoManager?.disableUndoRegistration()
     for (object, changedInStore) in deletedBefore {
-      // Its delete rules also apply to what it leads to now, in the store.
+      // Its delete rules also apply to its current destinations in the store.
       for p in changedInStore { object.setEdit(p, nil) }
       object.flags.remove(.propagated)
     }
@@ -65,22 +65,22 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Refreshes a fetched property alone: it is fetched anew when it is next asked for.
+  /// Refreshes only a fetched property: it is fetched again when it is next read.
   public func refresh(_ object: ManagedObject, fetchedPropertyNamed key: String) {
     guard let p = object.plan.property(named: key) else { return }
     object.extras?.fetched[p] = nil
   }
 
-  /// Refreshes every object, changes kept; those without changes turn into faults.
+  /// Refreshes every object and keeps its changes; objects without changes turn into faults.
   public func refreshAllObjects() {
     let objects = registeredObjects
     for object in objects where !object.hasChanges { refresh(object, mergeChanges: false) }
     mergeNewer(into: objects.filter { $0.hasChanges })
   }
 
-  /// Turns an object into a fault. Its changes are dropped.
+  /// Turns an object into a fault. Its changes are discarded.
   func turnIntoFault(_ object: ManagedObject) {
-    // Its own hook may ask for the same.
+    // Its own hook may request the same.
     guard !object.flags.contains(.faulting) else { return }
     guard object.flags.contains(.realized) || object.edits != nil else {
       object.extras?.fetched = [:]
@@ -104,7 +104,7 @@ extension ManagedObjectContext {
     if hasHooks { callout { object.didTurnIntoFault() } }
   }
 
-  /// Takes back an object's changes to relationships at both ends. What other objects changed towards it goes as well.
+  /// Undoes an object's changes to relationships at both ends, including those that other objects made to it.
   private func takeBackRelationships(of object: ManagedObject) {
     guard object.edits != nil else { return }
     undoManager?.disableUndoRegistration()
@@ -128,7 +128,7 @@ extension ManagedObjectContext {
             noteChange(of: other)
           }
         } else if other.toOneObject(q) !== object {
-          // Whoever took the place meanwhile is released.
+          // Release the partner that was set meanwhile.
           if let taker = other.toOneObject(q), taker.plan.shares(p, with: object.plan) { taker.unlink(p, other) }
           other.applyToOne(q, object)
           noteChange(of: other)
@@ -137,7 +137,7 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Lays an object's changes over the present version of its store. False where the store no longer has it.
+  /// Applies an object's changes to the current version of its store. False if the store no longer has it.
   @discardableResult
   func rebase(_ object: ManagedObject) -> Bool {
     if let parentObject = object.extras?.parentObject {
@@ -149,7 +149,7 @@ extension ManagedObjectContext {
     return rebase(object, to: version)
   }
 
-  /// As ``rebase(_:)``, over that version.
+  /// As ``rebase(_:)``, onto that version.
   @discardableResult
   func rebase(_ object: ManagedObject, to version: NodeVersion) -> Bool {
     if object.base === version { return true }
@@ -159,13 +159,13 @@ extension ManagedObjectContext {
     return true
   }
 
-  /// What transformers made of the older version's bytes. Values that were set here stay.
+  /// Discards what transformers created from the older version's bytes. Values that were set here are kept.
   private func forgetTransformed(of object: ManagedObject) {
     guard let extras = object.extras, !extras.transformed.isEmpty else { return }
     extras.transformed = extras.transformed.filter { object.edits?[$0.key] != nil }
   }
 
-  /// Makes an object read another version, its changes translated.
+  /// Makes an object read another version, with its changes translated.
   func move(_ object: ManagedObject, to version: NodeVersion, _ node: NodeHandle) {
     let old = object.base
     let oldNode = object.node
@@ -196,8 +196,8 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Drops all changes: new objects are gone, changed ones are as the store has them, deleted ones are back. The undo
-  /// history is emptied, refused assignments are forgotten.
+  /// Discards all changes: new objects are removed, changed ones get the store's values, deleted ones are restored.
+  /// Empties the undo history and discards refused assignments.
   public func rollback() {
     undoManager?.removeAllActions()
     let taken = inserted.elements + unpropagated.filter { $0.flags.contains([.inserted, .deleted]) }
@@ -227,7 +227,8 @@ extension ManagedObjectContext {
     processPendingChanges()
   }
 
-  /// Forgets all objects and changes. Objects that somebody still holds say that their context was reset.
+  /// Discards all objects and changes. Objects that are still referenced throw an error which says that their context
+  /// was reset.
   public func reset() {
     undoManager?.removeAllActions()
     let objects = registeredObjects + deleted.elements + unpropagated
@@ -248,16 +249,16 @@ extension ManagedObjectContext {
     processPendingChanges()
   }
 
-  /// Takes over what another context on the same stores saved: changed objects are refreshed, changes of this context
-  /// kept; new ones are known; deleted ones are deleted here, so that what leads to them is mended. Undo takes back
-  /// none of it.
+  /// Applies what another context of the same stores saved: changed objects are refreshed, keeping this context's
+  /// changes; new ones are registered; deleted ones are deleted here, so that relationships to them are updated. None
+  /// of this can be undone.
   public func mergeChanges(fromDidSave changes: ObjectIDChanges) {
     for id in changes.inserted {
       let object = object(with: id)
       if object.context === self, !object.flags.contains(.deleted) { notice.inserted.append(object) }
     }
     let returned = returnedObjects(among: changes.deleted)
-    // What is deleted here leads to more now, perhaps, that must let go of it.
+    // Objects deleted here may have further destinations now, which must be released.
     let behind = deleted.filter { $0.base !== $0.home?.currentVersion() }
     mergeNewer(
       into: ObjectList(
@@ -281,8 +282,8 @@ extension ManagedObjectContext {
     processPendingChanges()
   }
 
-  /// Objects that a save deleted and a later one brought back, before this context heard of the first: the store has
-  /// them. Where the store still has one because another process deleted it, the file is read again first.
+  /// Objects that one save deleted and a later one restored before this context merged the first: the store contains
+  /// them. If the store contains one only because another process deleted it, the file is read again first.
   private func returnedObjects(among deletedIDs: [ManagedObjectID]) -> [ManagedObject] {
     guard parent == nil else { return [] }
     var readAgain: Set<ObjectIdentifier> = []
@@ -290,7 +291,7 @@ extension ManagedObjectContext {
       guard let object = registeredObject(for: id), let home = object.home, let version = home.currentVersion(),
         node(of: object, in: version) != nil
       else { return nil }
-      // A file that cannot be read now leaves the present version, and the next save says what is wrong with it.
+      // If the file cannot be read now, the present version stays, and the next save reports the error.
       if readAgain.insert(ObjectIdentifier(home)).inserted {
         try? persistentStoreCoordinator.reloadIfChanged(home.store)
       }
@@ -299,8 +300,8 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Objects with changes here, in which the store itself cut relationships to the deleted ones, for want of an
-  /// inverse: no save names them as updated.
+  /// Objects with changes here whose relationships to the deleted objects the store itself cut, because they have no
+  /// inverse: no save reports them as updated.
   private func cutOff(by deletedIDs: [ManagedObjectID]) -> [ManagedObject] {
     guard !deletedIDs.isEmpty else { return [] }
     let gone = Set(deletedIDs)
@@ -319,7 +320,7 @@ extension ManagedObjectContext {
     }
   }
 
-  /// As ``mergeChanges(fromDidSave:)``, into several contexts.
+  /// As ``mergeChanges(fromDidSave:)``, for several contexts.
   public static func mergeChanges(fromDidSave changes: ObjectIDChanges, into contexts: [ManagedObjectContext]) {
     for context in contexts { context.mergeChanges(fromDidSave: changes) }
   }

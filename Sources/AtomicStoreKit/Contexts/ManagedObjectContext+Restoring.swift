@@ -1,7 +1,7 @@
 import AtomicStoreSPI
 
 extension ManagedObjectContext {
-  /// Remembers everything, unless that was done for this save.
+  /// Records the state of the context, once per save.
   func keepRestorePoint() {
     guard restorePoint == nil else { return }
     var point = RestorePoint()
@@ -17,7 +17,7 @@ extension ManagedObjectContext {
     restorePoint = point
   }
 
-  /// Changes to sets are shared and changed in place: they are copied.
+  /// Changes to sets are reference types that are changed in place, so they are copied.
   private func copy(_ values: ContiguousArray<PropertyValue?>?) -> ContiguousArray<PropertyValue?>? {
     values.map { values in
       ContiguousArray(
@@ -31,7 +31,7 @@ extension ManagedObjectContext {
     let known = Set(point.states.lazy.map { ObjectIdentifier($0.object) })
     for object in inserted.elements + updated.elements + deleted.elements
     where !known.contains(ObjectIdentifier(object)) {
-      // Unknown before, it had no changes.
+      // It was not registered before, so it had no changes.
       object.flags.subtract([.updated, .deleted, .propagated, .realized])
       object.edits = nil
       object.overlay = nil

@@ -2,21 +2,21 @@ import AtomicStoreSPI
 import FoundationEssentials
 import StoreCoordination
 
-/// A save: prepare, check, stage, write, publish. Whatever fails on the way, files, nodes and context are as before.
+/// A save: prepare, check, stage, write, publish. If any step fails, files, nodes and context are as before.
 extension ManagedObjectContext {
-  /// Saves all changes, into every store they touch or into the parent context. Without changes no file is touched.
+  /// Saves all changes to every store they concern, or to the parent context. Without changes, files are not modified.
   ///
-  /// The steps: delete rules; ``ManagedObject/willSave()``, derived values and validation, again for objects that go on
-  /// changing (``maximumSavePasses`` times); conflicts by ``mergePolicy``; uniqueness constraints; then for each store
-  /// references and nodes for new objects, updates, removals, and the file, staged beside the old one; then all files
-  /// are put in place. Only when every one is there do nodes and objects change.
+  /// The steps: delete rules; ``ManagedObject/willSave()``, derived values and validation, repeated for objects that
+  /// keep changing (at most ``maximumSavePasses`` times); conflicts by ``mergePolicy``; uniqueness constraints. Then,
+  /// for each store: references and nodes for new objects, updates, removals, and the file, staged beside the old one.
+  /// Then all files are moved into place. Nodes and objects change only after all of them are.
   ///
-  /// - Throws: ``ManagedObjectError``. All changes are still pending then, and the same save can be tried again.
+  /// - Throws: ``ManagedObjectError``. All changes are then still pending, and the save can be repeated.
   public func save() throws(ManagedObjectError) {
     guard calloutDepth == 0, !isProcessing, !isSaving else {
       throw ManagedObjectError(
         .persistentStoreOperation,
-        "save() was called from inside a hook or an observer; save later, with perform(_:)")
+        "save() was called inside a hook or an observer; use perform(_:) to save afterwards")
     }
     processPendingChanges()
     if !refusedAssignments.isEmpty {
@@ -79,7 +79,7 @@ extension ManagedObjectContext {
     let names = left.prefix(5).map { "\($0.plan.name)/\($0.reference.map(\.description) ?? "new")" }
     throw ManagedObjectError(
       .endlessChanges,
-      "after \(maximumSavePasses) passes these go on changing while they are prepared for the save: "
+      "these objects are still changing after \(maximumSavePasses) passes of preparing the save: "
         + names.joined(separator: ", ") + (left.count > 5 ? " and \(left.count - 5) more" : ""),
       objectID: left[0].objectID, entityName: left[0].plan.name)
   }
@@ -97,7 +97,7 @@ extension ManagedObjectContext {
     defer { calloutDepth -= 1 }
     do {
       if object.flags.contains(.deleted) {
-        // What somebody else deleted as well is gone, whatever forbids it here.
+        // An object that the store no longer has is removed, even if a rule forbids its deletion here.
         if let reference = object.reference, let version = object.home?.currentVersion(),
           version.handle(for: reference, root: object.plan.root) == nil
         {
@@ -107,7 +107,8 @@ extension ManagedObjectContext {
       } else if object.flags.contains(.inserted) {
         guard !object.entity.isAbstract else {
           throw ManagedObjectError(
-            .managedObjectValidation, "\(object.plan.name) is abstract and has no objects", objectID: object.objectID,
+            .managedObjectValidation, "\(object.plan.name) is abstract and cannot have objects",
+            objectID: object.objectID,
             entityName: object.plan.name)
         }
         try object.validateForInsert()
@@ -121,7 +122,7 @@ extension ManagedObjectContext {
 
   // MARK: Permanent IDs
 
-  /// Gives new objects their permanent IDs without writing anything. Temporary IDs go on being understood.
+  /// Gives new objects their permanent IDs without writing anything. Temporary IDs remain valid.
   public func obtainPermanentIDs(for objects: [ManagedObject]) throws(ManagedObjectError) {
     if let parent {
       var parents: [ManagedObject] = []
@@ -129,7 +130,7 @@ extension ManagedObjectContext {
         guard let parentObject = object.extras?.parentObject else {
           throw ManagedObjectError(
             .persistentStoreOperation,
-            "a child context gives no permanent IDs to objects it has not saved to its parent",
+            "a child context cannot give permanent IDs to objects that it has not saved to its parent",
             objectID: object.objectID, entityName: object.plan.name)
         }
         parents.append(parentObject)
@@ -140,7 +141,7 @@ extension ManagedObjectContext {
       $0.context === self && $0.flags.contains(.inserted) && !$0.flags.contains(.permanent)
         && !$0.flags.contains(.deleted)
     }
-    // All or none: stores are found first.
+    // All or none: determine all stores first.
     for object in new { _ = try assignedHome(object) }
     try giveReferences(new)
     for object in new {
@@ -148,7 +149,7 @@ extension ManagedObjectContext {
       for other in new { other.reference = nil }
       throw ManagedObjectError(
         .persistentStoreOperation,
-        "the store gave \(object.plan.name) the reference \(reference), which another object has",
+        "the store returned the reference \(reference) for a new \(object.plan.name), but another object has it",
         entityName: object.plan.name)
     }
     for object in new {
@@ -157,14 +158,14 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Whether a row or an object with changes has the reference. A mere fault to nowhere does not.
+  /// Whether a row, or an object with changes, has the reference. A fault that has no row does not count.
   private func isTaken(_ reference: ReferenceObject, _ object: ManagedObject, _ home: StoreHome) -> Bool {
     if home.currentVersion()?.handle(for: reference, root: object.plan.root) != nil { return true }
     guard let other = home.object(root: object.plan.root, reference), other !== object else { return false }
     return other.hasChanges
   }
 
-  /// Asks the stores what the objects without a reference will be known by.
+  /// Asks the stores for the references of new objects.
   private func giveReferences(_ objects: [ManagedObject]) throws(ManagedObjectError) {
     var groups: [(home: StoreHome, objects: [ManagedObject])] = []
     for object in objects where object.reference == nil {
@@ -180,7 +181,8 @@ extension ManagedObjectContext {
         let references = try home.store.newReferences(count: objects.count) { objects[$0].attributeSnapshot() }
         for (object, reference) in zip(objects, references) { object.reference = reference }
       } catch {
-        throw ManagedObjectError(.persistentStoreSave, "no reference for a new object", underlying: error)
+        throw ManagedObjectError(
+          .persistentStoreSave, "the store returned no reference for a new object", underlying: error)
       }
     }
   }
@@ -195,14 +197,14 @@ extension ManagedObjectContext {
         turns.release()
       }
     }
-    // Another process may write a file between the check for conflicts and the exchange of the files, again and again.
+    // Another process may write a file between the check for conflicts and the replacement of the files, repeatedly.
     var triesLeft = 100
     var mustReconcile = false
     while triesLeft > 0 {
       if !holdsTurn { turns.pass() }
       let versions = try presentVersions()
       try settle(versions, mustReconcile)
-      // Hooks may have reached for another store meanwhile.
+      // Hooks may have changed objects of another store meanwhile.
       if try touchedHomes().contains(where: { home in !versions.contains { $0.home === home } }) { continue }
       let fresh = inserted.elements.filter { $0.reference == nil }
       try checkReferences()
@@ -212,14 +214,14 @@ extension ManagedObjectContext {
         if let saved = try write(work, versions.map(\.version)) {
           return publish(zip(versions, saved).map { ($0.0.home, $0.0.version, $0.1) })
         }
-        // Another save of this process was quicker. It is not again.
+        // Another save of this process came first. That cannot happen twice.
         for object in fresh { object.reference = nil }
         if !holdsTurn { holdsTurn = turns.take(self) }
       } catch {
         for object in fresh { object.reference = nil }
         switch (error.underlying as? PersistentStoreError)?.code {
         case .changedOnDisk: triesLeft -= 1
-        // One end was changed by itself, by a primitive value or an undo: the other follows now.
+        // Only one end was changed, by a primitive value or an undo: update the other end now.
         case .inverseMismatch where !mustReconcile: mustReconcile = true
         default: throw error
         }
@@ -236,12 +238,12 @@ extension ManagedObjectContext {
     do throws(PersistentStoreError) { return try persistentStoreCoordinator.save(work, expecting: versions) } catch {
       let what =
         error.code == .notRolledBack
-        ? "the save failed, and could not be undone" : "the save failed, nothing was changed"
+        ? "the save failed and could not be rolled back" : "the save failed, nothing was changed"
       throw ManagedObjectError(.persistentStoreSave, what, underlying: error)
     }
   }
 
-  /// What the stores that the save concerns hold now. A file that another process replaced is read first.
+  /// Returns what the affected stores hold now. A file that another process replaced is read first.
   private func presentVersions() throws(ManagedObjectError) -> [(home: StoreHome, version: NodeVersion)] {
     var versions: [(home: StoreHome, version: NodeVersion)] = []
     for home in try touchedHomes() {
@@ -259,9 +261,8 @@ extension ManagedObjectContext {
     return versions
   }
 
-  /// Makes the changes fit what the stores hold now: conflicts are resolved, both ends of relationships agree, and
-  /// hooks, validation and uniqueness constraints have had their say about what that changed, again while anything
-  /// does.
+  /// Adapts the changes to what the stores hold now: resolves conflicts, makes both ends of relationships agree, and
+  /// runs hooks, validation and uniqueness constraints for what that changed, until nothing changes any more.
   private func settle(
     _ versions: [(home: StoreHome, version: NodeVersion)], _ mustReconcile: Bool
   ) throws(ManagedObjectError) {
@@ -274,17 +275,17 @@ extension ManagedObjectContext {
       }
       if pass > 0, !hasChanged { return }
       guard pass < max(1, maximumSavePasses) else { break }
-      // What the resolution changed or deleted is prepared and checked as well.
+      // What the resolution changed or deleted is prepared and validated as well.
       try prepare()
       try makeUnique(versions)
       if !isMixed, !mustReconcile { return }
     }
     throw ManagedObjectError(
       .endlessChanges,
-      "after \(maximumSavePasses) passes hooks go on changing objects that were changed in their stores as well")
+      "after \(maximumSavePasses) passes, hooks are still changing objects that were also changed in their stores")
   }
 
-  /// The stores that the save concerns.
+  /// The stores that the save affects.
   private func touchedHomes() throws(ManagedObjectError) -> [StoreHome] {
     var touched: [StoreHome] = []
     for object in inserted {
@@ -300,7 +301,7 @@ extension ManagedObjectContext {
     return touched
   }
 
-  /// No relationship of a new or changed object may lead to an object of another store.
+  /// Checks that no relationship of a new or changed object leads to an object of another store.
   private func checkReferences() throws(ManagedObjectError) {
     for list in [inserted, updated] {
       for object in list {
@@ -324,7 +325,7 @@ extension ManagedObjectContext {
     }
   }
 
-  /// What one store is told.
+  /// The changes to pass to one store.
   private func changes(for home: StoreHome) throws(ManagedObjectError) -> StoreChanges {
     var changes = StoreChanges()
     for object in inserted where object.home === home {
@@ -335,7 +336,7 @@ extension ManagedObjectContext {
     }
     let version = home.currentVersion()
     for object in deleted where object.home === home {
-      // What somebody else deleted as well is gone already.
+      // An object that the store no longer has needs no removal.
       guard let reference = object.reference, version?.handle(for: reference, root: object.plan.root) != nil else {
         continue
       }
@@ -344,7 +345,7 @@ extension ManagedObjectContext {
     return changes
   }
 
-  /// Makes the objects what they now are in the stores.
+  /// Updates the objects to their state in the stores after the save.
   private func publish(_ versions: [(home: StoreHome, before: NodeVersion, now: NodeVersion)]) {
     var changes = pendingChanges()
     changes.deletedIDs = changes.deleted.map(\.objectID)
@@ -353,7 +354,7 @@ extension ManagedObjectContext {
     inserted.removeAll()
     updated.removeAll()
     deleted.removeAll()
-    // While all of them can still be found: what undo brings back are new objects, with the same partners.
+    // While all of them can still be found: undo restores them as new objects with the same partners.
     for object in changes.deleted where undoManager?.holds(object) ?? false { object.detachFromBase() }
     for object in changes.deleted {
       leave(object, object.flags.contains(.merged) ? .merged : .deletedHere)
@@ -382,7 +383,7 @@ extension ManagedObjectContext {
     processPendingChanges()
   }
 
-  /// Lets objects read the new version where it says of them what they read before.
+  /// Lets objects read the new version if their values in it are the same as before.
   private func advance(_ home: StoreHome, from before: NodeVersion, to now: NodeVersion) {
     var isUniform = true
     for object in home.registeredObjects {
@@ -391,7 +392,7 @@ extension ManagedObjectContext {
         object.base = nil
         continue
       }
-      // An older version is given up only where its values are the same: others' changes are not taken over in silence.
+      // An older version is released only if its values are the same: changes by others are not taken over silently.
       guard let node = now.handle(for: reference, root: object.plan.root), node.entity == object.plan.index,
         base === before
           || !object.plan.entity.slots.contains(where: { base.differs(slot: $0, of: object.node, from: now, node) })
@@ -404,13 +405,13 @@ extension ManagedObjectContext {
     if isUniform { home.unify(now) }
   }
 
-  /// Objects that go on naming a deleted one, since no inverse or no rule mended them, name a fault to nowhere until
-  /// they are refreshed. In the store nothing is named any more.
+  /// Objects that still reference a deleted one, because no inverse or rule updated them, lead to a fault without a row
+  /// until they are refreshed. In the store, the reference is removed.
   private func noteNowhere(_ gone: [ManagedObject]) {
     guard !gone.isEmpty else { return }
     for home in homes {
       let plans = Set(gone.lazy.filter { $0.home === home }.map(\.plan.index)).map { home.plan.entities[$0] }
-      // By entity, its relationships that may lead there.
+      // For each entity, its relationships that may lead there.
       let ways = home.plan.entities.map { holder in
         holder.relationships.filter { p in plans.contains { leads(holder.properties[p], to: $0) } }
       }
@@ -426,7 +427,7 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Whether a to-one may still lead to an object after its deletion was carried around.
+  /// Whether a to-one may still lead to an object after its deletion was propagated.
   private func leads(_ property: PropertyPlan, to destination: EntityPlan) -> Bool {
     guard property.kind == .toOne, property.slot >= 0, destination.isKind(of: property.destination) else {
       return false
@@ -473,8 +474,8 @@ extension ManagedObject {
     return snapshot
   }
 
-  /// A relationship's value by reference; nil for none. What is being deleted or gone is left out: a store names
-  /// nothing that it does not hold.
+  /// The value of a relationship as references; nil for none. Objects that are being deleted or were removed are left
+  /// out: a store must not reference objects that it does not hold.
   private final func relationshipValue(_ p: Int) -> StoredValue? {
     func reference(_ object: ManagedObject) -> ObjectReference? {
       guard let reference = object.reference, object.context != nil, !object.flags.contains(.deleted) else {
@@ -487,7 +488,7 @@ extension ManagedObject {
     return references.isEmpty ? nil : .toMany(references)
   }
 
-  /// After a save: changes are no changes any more; transient values stay in memory.
+  /// After a save, edits are no longer changes; transient values stay in memory.
   final func keepTransients() {
     guard let edits else { return }
     for p in edits.indices {

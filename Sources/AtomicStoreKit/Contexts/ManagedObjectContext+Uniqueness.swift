@@ -1,18 +1,18 @@
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// Uniqueness constraints: objects that share the values of one are merged into one object.
+/// Uniqueness constraints: objects that share the values of a constraint are merged into one object.
 ///
-/// Which objects are merged, and whose values the survivor has, is decided here; the merge itself is in
+/// This file decides which objects are merged and whose values the survivor has; the merge itself is in
 /// `ManagedObjectContext+MergingRows.swift`.
 extension ManagedObjectContext {
-  /// What a pass over the constraints did.
+  /// The result of one pass over the constraints.
   struct ConstraintResolution {
     var hasChanges = false
     var merges: [MergedRows] = []
   }
 
-  /// Objects that share the values of a constraint: rows whose value the store has first, by reference, then the
+  /// Objects that share the values of a constraint: first the rows that have them in the store, by reference, then the
   /// others in the order of ``constrainedObjects(in:)``.
   private struct SharedKey {
     let constraint: [Int]
@@ -22,14 +22,14 @@ extension ManagedObjectContext {
     /// The names of the properties, for messages.
     var names: String { constraint.map { holder.properties[$0].name }.joined(separator: ", ") }
 
-    /// Whether the object is in its store with these values: the context did not set them.
+    /// Whether the object is in its store with these values, which the context did not set.
     func isAsStored(_ object: ManagedObject) -> Bool {
       guard !object.flags.contains(.inserted) else { return false }
       return object.edits.map { edits in constraint.allSatisfy { edits[$0] == nil } } ?? true
     }
   }
 
-  /// Resolves uniqueness constraints until none is broken: the values that one resolution leaves may break another.
+  /// Resolves uniqueness constraints until all hold: resolving one may break another.
   func makeUnique(_ versions: [(home: StoreHome, version: NodeVersion)]) throws(ManagedObjectError) {
     var passes = 0
     var merges: [MergedRows] = []
@@ -40,13 +40,13 @@ extension ManagedObjectContext {
       passes += 1
       guard passes < 1000 else {
         throw ManagedObjectError(
-          .endlessChanges, "objects go on breaking uniqueness constraints while the constraints are resolved")
+          .endlessChanges, "uniqueness constraints are still broken after repeated attempts to resolve them")
       }
       do throws(ManagedObjectError) { try prepare() } catch { throw MergedRows.naming(merges, in: error) }
     }
   }
 
-  /// Resolves the constraints that new and changed objects break. Null is equal to nothing.
+  /// Resolves the constraints that new and changed objects break. Null is not equal to anything.
   private func resolveConstraints(
     _ versions: [(home: StoreHome, version: NodeVersion)]
   ) throws(ManagedObjectError) -> ConstraintResolution {
@@ -69,8 +69,9 @@ extension ManagedObjectContext {
     return resolution
   }
 
-  /// The new and changed objects that are under a constraint: those that keep their unique values, new ones, and those
-  /// whose unique values were set. Of several with one key the context takes the last one's values.
+  /// The new and changed objects that are subject to a constraint: first those with unchanged unique values, then new
+  /// ones, then those whose unique values were set. If several have the same key, the context's values are those of the
+  /// last one.
   private func constrainedObjects(in home: StoreHome) -> [ManagedObject] {
     func isConcerned(_ object: ManagedObject) -> Bool {
       object.home === home && !object.plan.constraints.isEmpty && object.context === self
@@ -88,7 +89,7 @@ extension ManagedObjectContext {
 
   private func sharedKeys(of objects: [ManagedObject], in version: NodeVersion, of home: StoreHome) -> [SharedKey] {
     var found: [SharedKey] = []
-    // A constraint belongs to the entity that declares it and holds for all entities below.
+    // A constraint belongs to the entity that declares it and applies to all its sub-entities.
     for holder in home.plan.entities where !holder.constraints.isEmpty {
       let inherited = holder.entity.superentity.map { home.plan.entities[$0.index].constraints.count } ?? 0
       let own = holder.constraints.dropFirst(inherited)
@@ -105,7 +106,7 @@ extension ManagedObjectContext {
   ) -> [SharedKey] {
     var places: [UniqueKey: Int] = [:]
     places.reserveCapacity(objects.count)
-    // Most keys have one object: those that have more get a list.
+    // Most keys have one object; only those with more get a list.
     var firsts: [ManagedObject] = []
     var others: [Int: SharedKey] = [:]
     for object in objects {
@@ -124,7 +125,7 @@ extension ManagedObjectContext {
         let node = NodeHandle(entity: entity.index, row: row)
         guard let key = UniqueKey(constraint, of: node, in: version, home), let place = places[key] else { continue }
         let object = object(at: node, in: version, of: home)
-        // One that is deleted or changed here counts by the values that it has here.
+        // An object that is deleted or changed here counts with its values here.
         if !object.flags.isDisjoint(with: .changed) { continue }
         others[place, default: SharedKey(constraint: constraint, holder: holder, members: [firsts[place]])]
           .members.append(object)
@@ -138,7 +139,7 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Lets every object read the store's present version, so that the ends of a relationship are of one version.
+  /// Makes every object read the store's current version, so that the ends of a relationship are of one version.
   private func readPresentVersion(of home: StoreHome) {
     guard let version = home.currentVersion() else { return }
     for object in home.registeredObjects where object.flags.contains(.realized) && object.base !== version {
@@ -167,8 +168,8 @@ extension ManagedObjectContext {
       .managedObjectConstraintMerge, "\(errors.count) objects break a uniqueness constraint", detailedErrors: errors)
   }
 
-  /// Where the store wins, a saved object whose unique values were set here to those of another one gets its own back:
-  /// nothing needs to be merged. Of several that were set to one key, which the store does not have, one keeps it.
+  /// If the store wins, a saved object whose unique values were set here to those of another object gets its stored
+  /// values back: no merge is needed. If several were set to a key that the store does not have, one keeps it.
   private func takeBackChanges(that shared: [SharedKey]) -> Bool {
     var isTaken = false
     for key in shared {
@@ -187,8 +188,8 @@ extension ManagedObjectContext {
     return isTaken
   }
 
-  /// The merges where the context wins: all objects that are connected by shared keys become one, which has the values
-  /// of the object that was changed last.
+  /// The merges if the context wins: all objects connected by shared keys become one, with the values of the object
+  /// that was changed last.
   private func mergesByContext(_ shared: [SharedKey], _ objects: [ManagedObject]) -> [RowMerge] {
     var order: [ObjectIdentifier: Int] = [:]
     for (place, object) in objects.enumerated() { order[ObjectIdentifier(object)] = place }
@@ -199,12 +200,12 @@ extension ManagedObjectContext {
     }
   }
 
-  /// The merges where the store wins: a new object becomes the stored one that has its key, of several the one with the
-  /// lowest reference. Those need not be merged themselves, since their own values are unique. New objects that share a
-  /// key with no stored one become the first of them.
+  /// The merges if the store wins: a new object becomes the stored one that has its key, of several the one with the
+  /// lowest reference. Stored objects are not merged with each other, since their own values are unique. New objects
+  /// that share a key with no stored object become the first of them.
   private func mergesByStore(_ shared: [SharedKey]) -> [RowMerge] {
     func isStored(_ object: ManagedObject) -> Bool { !object.flags.contains(.inserted) }
-    // A file may hold duplicates that another program wrote.
+    // A file may contain duplicates that another program wrote.
     var duplicates = shared
     for place in duplicates.indices { duplicates[place].members.removeAll { !isStored($0) } }
     var merges = connected(duplicates.filter { $0.members.count > 1 }).compactMap { members, names in
@@ -237,15 +238,15 @@ extension ManagedObjectContext {
           RowMerge(survivor: target.stored, winner: target.stored, others: [target.new], names: target.names))
       }
     }
-    // New objects that only meet each other wait for the next pass: some of those they meet may be gone then.
+    // New objects that share keys only with each other wait for the next pass: some of them may be removed by then.
     if !merges.isEmpty { return merges }
     return connected(shared).compactMap { members, names in
       members.first.map { RowMerge(survivor: $0, winner: $0, others: Array(members.dropFirst()), names: names) }
     }
   }
 
-  /// The objects that shared keys connect, directly or by way of others, each group in the order in which they survive:
-  /// stored before new ones, then by reference, then as they were inserted.
+  /// The objects that shared keys connect, directly or through others. Each group is sorted by precedence of survival:
+  /// stored objects before new ones, then by reference, then by insertion.
   private func connected(_ shared: [SharedKey]) -> [(members: [ManagedObject], names: String)] {
     var places: [ObjectIdentifier: Int] = [:]
     var parents: [Int] = []
@@ -286,14 +287,14 @@ extension ManagedObject {
   /// The entity's name and the reference, for messages.
   final var rowName: String { "\(plan.name)/\(reference.map(\.description) ?? "new")" }
 
-  /// Gives a property the value back that it has in the store, at both ends for a relationship.
+  /// Resets a property to its value in the store, for a relationship at both ends.
   fileprivate final func takeBackChange(_ p: Int) {
     guard let edits, edits[p] != nil else { return }
     if plan.properties[p].kind == .toOne {
       let slot = plan.properties[p].slot
       guard let base, slot >= 0, let context, let home else { return }
       let stored = base.toOne(slot: slot, of: node).map { context.object(at: $0, in: base, of: home) }
-      // What cannot be led to any more leaves the property empty, and null is equal to nothing.
+      // A destination that is no longer valid leaves the property empty, and null is not equal to anything.
       do throws(ManagedObjectError) { try setToOne(p, stored) } catch { setEdit(p, .object(nil)) }
     } else {
       context?.undoManager?.log(.attribute(self, p, storedValue(p)))

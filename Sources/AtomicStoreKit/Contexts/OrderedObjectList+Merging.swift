@@ -1,12 +1,11 @@
 extension OrderedObjectList {
-  /// A list that was changed here, over one that was changed elsewhere as well: what either side added or took away is
-  /// so.
+  /// Merges a list changed here with the same list changed elsewhere: additions and removals of both sides apply.
   ///
-  /// Where objects were moved here, their order here holds, and what the other side added comes after what stands
-  /// before it there. Where none was moved here, the other side's order holds, and what was added here comes before
-  /// what follows it here, or at the end.
+  /// If objects were moved here, the order here is kept, and each addition of the other side follows the object that it
+  /// follows there. If none was moved here, the order of the other side is kept, and each addition made here precedes
+  /// the object that it precedes here, or is at the end.
   ///
-  /// - Parameter base: What both lists were made from.
+  /// - Parameter base: The list that both sides started from.
   func merged(over other: [ManagedObject], from base: [ManagedObject]) -> OrderedObjectList {
     let before = OrderedObjectList(base)
     let theirs = OrderedObjectList(other)

@@ -2,7 +2,7 @@ import AtomicStoreSPI
 import FoundationEssentials
 import StoreCoordination
 
-/// The values of a uniqueness constraint: numbers compare by value, texts by Unicode scalars, objects by identity.
+/// The values of a uniqueness constraint: numbers compare by value, strings by Unicode scalars, objects by identity.
 struct UniqueKey: Hashable {
   enum Part: Hashable {
     case value(StoredValue)
@@ -22,10 +22,10 @@ struct UniqueKey: Hashable {
   }
 
   private let first: Part
-  /// Empty for a constraint of one property, which then costs no allocation.
+  /// Empty for a constraint of one property, which then needs no allocation.
   private let rest: [Part]
 
-  /// Nil where a part is nil: null is equal to nothing.
+  /// Returns nil if a part is nil: null is not equal to anything.
   init?(_ properties: [Int], _ part: (Int) -> Part?) {
     guard let leading = properties.first, let first = part(leading) else { return nil }
     self.first = first
@@ -62,7 +62,7 @@ struct UniqueKey: Hashable {
       if version.hasDeferredValues(entity: node.entity, slot: property.slot),
         version.nodes.isDeferred(slot: property.slot, of: node)
       {
-        // A value that cannot be read is reported by whatever reads it next: the save itself.
+        // A value that cannot be read is reported by its next reader: the save itself.
         value = (try? home.store.value(slot: property.slot, of: node)) ?? .null
       } else {
         value = version.attribute(slot: property.slot, type: type, of: node)

@@ -2,9 +2,9 @@ public import AtomicStoreSPI
 import FoundationEssentials
 import StoreCoordination
 
-/// A document: one store, a context to edit it, undo, and the commands that a File menu has.
+/// A document: one store, a context to edit it, undo, and the commands of a File menu.
 ///
-/// It is the guide's persistent document over the same stack: nothing here that could not be done by hand.
+/// It corresponds to Core Data's persistent document and uses only public API of the stack.
 ///
 /// ```swift
 /// let document = PersistentDocument(model: model, registry: .builtIn)
@@ -14,11 +14,11 @@ import StoreCoordination
 /// try document.save(to: "people.csvstore")     // Save As, in another format
 /// ```
 public final class PersistentDocument {
-  /// The coordinator, which has the document's store once there is one.
+  /// The coordinator. It has the document's store once there is one.
   public let persistentStoreCoordinator: PersistentStoreCoordinator
-  /// The context that the document is edited in. Its changes are recorded for undo.
+  /// The context in which the document is edited. Its changes are recorded for undo.
   public let managedObjectContext: ManagedObjectContext
-  /// What records the context's changes for undo and redo.
+  /// The history that records the context's changes for undo and redo.
   public let undoManager: UndoHistory
   private var store: PersistentStore?
 
@@ -27,7 +27,7 @@ public final class PersistentDocument {
   /// - Parameters:
   ///   - model: The model of the document's objects.
   ///   - registry: The formats that it can be opened from and saved as.
-  ///   - classes: The classes of entities' objects, by entity name.
+  ///   - classes: The classes to use for objects, by entity name.
   public init(model: ManagedObjectModel, registry: StoreRegistry, classes: [String: ManagedObject.Type] = [:]) {
     persistentStoreCoordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: registry)
     for (name, type) in classes { persistentStoreCoordinator.setManagedObjectClass(type, forEntityName: name) }
@@ -38,25 +38,25 @@ public final class PersistentDocument {
 
   /// Opens the document at a path.
   ///
-  /// - Throws: `PersistentStoreError`: `.notFound` where nothing lies there, and what opening a store may throw.
+  /// - Throws: `PersistentStoreError`: `.notFound` if there is nothing at the path, and the errors of opening a store.
   public convenience init(
     contentsOf path: String, type: String? = nil, options: StoreOptions = [:], isReadOnly: Bool = false,
     model: ManagedObjectModel, registry: StoreRegistry, classes: [String: ManagedObject.Type] = [:]
   ) throws(PersistentStoreError) {
     self.init(model: model, registry: registry, classes: classes)
     guard try StorePlace.inspect(path).holdsContent else {
-      throw PersistentStoreError(.notFound, "there is no document", at: StoreLocation(file: path))
+      throw PersistentStoreError(.notFound, "the document does not exist", at: StoreLocation(file: path))
     }
     store = try persistentStoreCoordinator.addPersistentStore(
       type: type, at: path, options: options, isReadOnly: isReadOnly)
   }
 
-  /// The document's file; nil for a new one.
+  /// The path of the document's file; nil for a new document.
   public var path: String? { store?.path }
   /// The registered name of the file's type; nil for a new document.
   public var fileType: String? { store?.type }
 
-  /// Whether there are changes that no file holds.
+  /// Whether the document has changes that are not saved to a file.
   public var isDocumentEdited: Bool {
     managedObjectContext.processPendingChanges()
     return managedObjectContext.hasChanges || store?.hasUnsavedMetadata ?? false
@@ -68,28 +68,31 @@ public final class PersistentDocument {
   ///   ``ManagedObjectContext/save()``.
   public func save() throws {
     guard let store else {
-      throw PersistentStoreError(.notFound, "the document has no file yet: save it to one")
+      throw PersistentStoreError(.notFound, "the document has no file yet: use save(to:)")
     }
     try managedObjectContext.save()
     if store.hasUnsavedMetadata { try persistentStoreCoordinator.save(store) }
   }
 
-  /// Saves the document, its changes included, under another path and perhaps as another type, and goes on with that
-  /// file: Save As. The file before stays as it was last saved. Object IDs, undo and objects in memory go on.
+  /// Saves the document with its unsaved changes to another path, optionally as another type, and continues with that
+  /// file (Save As). The previous file keeps its last saved state. Object IDs, the undo history and objects in memory
+  /// remain valid.
   ///
   /// - Parameters:
   ///   - path: The path of the new file.
-  ///   - type: A registered name; nil takes the type that the extension of `path` names.
+  ///   - type: A registered name; nil chooses the type by the extension of `path`.
   ///   - options: Options of the new format, by name.
-  ///   - replaces: Whether a file that is at `path` may be replaced.
-  /// - Throws: `.alreadyExists`, and what saving throws. The document then keeps its file, with changes still pending.
+  ///   - replaces: Whether a file at `path` may be replaced.
+  /// - Throws: `.alreadyExists`, and the errors of saving. The document then keeps its file, with changes still
+  ///   pending.
   public func save(to path: String, type: String? = nil, options: StoreOptions = [:], replaces: Bool = false) throws {
     let place = try StorePlace.inspect(path)
     if let store, options.isEmpty, type ?? store.type == store.type, StorePlace.isSame(place, path: store.path) {
       return try save()
     }
     guard !place.holdsContent || replaces else {
-      throw PersistentStoreError(.alreadyExists, "something lies there already", at: StoreLocation(file: path))
+      throw PersistentStoreError(
+        .alreadyExists, "there already is a file or directory at this path", at: StoreLocation(file: path))
     }
     guard let store else { return try saveNew(to: place, type: type, options: options) }
     self.store = try persistentStoreCoordinator.migratePersistentStore(
@@ -99,7 +102,8 @@ public final class PersistentDocument {
 
   private func saveNew(to place: StorePlace, type: String?, options: StoreOptions) throws {
     let type = try type ?? typeName(for: place)
-    // What is replaced stays until the document is whole: an empty store beside it is saved over it like any other.
+    // The existing file stays until the new one is complete: an empty store is created beside it, which the save then
+    // replaces like any other.
     let path = place.holdsContent ? FilePaths.sibling(of: place.resolvedPath) : place.path
     let made = try persistentStoreCoordinator.addPersistentStore(type: type, at: path, options: options)
     do {
@@ -122,22 +126,23 @@ public final class PersistentDocument {
     let types = persistentStoreCoordinator.registry.storeTypes(forFileExtension: place.fileExtension)
     guard types.count == 1 else {
       throw PersistentStoreError(
-        .unrecognizedFormat, "the extension '\(place.fileExtension)' names no single type: give one",
+        .unrecognizedFormat, "the extension '\(place.fileExtension)' does not identify a single type: pass one",
         at: StoreLocation(file: place.path))
     }
     return types[0].storeType
   }
 
-  /// Drops all changes and reads the file again, with what others wrote to it. Undo is emptied.
+  /// Discards all changes and reads the file again, including what other processes wrote to it. Empties the undo
+  /// history.
   ///
-  /// - Throws: Where the file cannot be read. Nothing is dropped then.
+  /// - Throws: An error if the file cannot be read. Nothing is discarded then.
   public func revert() throws {
     if let store { try persistentStoreCoordinator.reloadIfChanged(store) }
     managedObjectContext.rollback()
     managedObjectContext.refreshAllObjects()
   }
 
-  /// Closes the file. Changes that were not saved are dropped; objects say that their context was reset.
+  /// Closes the file. Unsaved changes are discarded; objects report that their context was reset.
   public func close() throws {
     managedObjectContext.reset()
     if let store { try persistentStoreCoordinator.remove(store) }
@@ -146,7 +151,7 @@ public final class PersistentDocument {
 }
 
 enum FilePaths {
-  /// A name beside a file that nothing has.
+  /// An unused name in the same directory.
   static func sibling(of path: String) -> String {
     let dot = path.lastIndex(of: ".") ?? path.endIndex
     let slash = path.lastIndex(of: "/") ?? path.startIndex

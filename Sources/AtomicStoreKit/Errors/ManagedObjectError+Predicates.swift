@@ -1,12 +1,12 @@
 import StorePredicates
 
 extension PredicateEvaluationError {
-  /// What an object could not give, for the predicate that asked for it.
+  /// Wraps the error of an object that a predicate was evaluated on.
   init(_ error: ManagedObjectError) { self.init(.subjectFailed, error.message, underlying: error) }
 }
 
 extension ManagedObjectError {
-  /// A predicate's error as fetches report it.
+  /// Converts a predicate's error to the error that fetches throw.
   init(_ error: PredicateEvaluationError) {
     switch error.kind {
     case .subjectFailed:
@@ -20,7 +20,7 @@ extension ManagedObjectError {
     }
   }
 
-  /// Runs an evaluation, and reports its error as fetches do.
+  /// Runs an evaluation and converts its error to the error that fetches throw.
   static func reporting<Result>(_ evaluate: () throws(PredicateEvaluationError) -> Result) throws(ManagedObjectError)
     -> Result
   {
@@ -29,12 +29,12 @@ extension ManagedObjectError {
 }
 
 extension StepBudget {
-  /// Takes steps, for an evaluation that reports errors as fetches do.
+  /// Counts steps, and throws as fetches do if the limit is exceeded.
   func spend(_ steps: Int = 1) throws(ManagedObjectError) {
     do throws(PredicateEvaluationError) { try take(steps) } catch { throw ManagedObjectError(error) }
   }
 
-  /// As ``checkList(_:)``, for an evaluation that reports errors as fetches do.
+  /// As ``checkList(_:)``, but throws as fetches do.
   func checkLength(_ count: Int) throws(ManagedObjectError) {
     do throws(PredicateEvaluationError) { try checkList(count) } catch { throw ManagedObjectError(error) }
   }

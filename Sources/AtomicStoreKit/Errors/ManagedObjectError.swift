@@ -1,33 +1,33 @@
 public import AtomicStoreSPI
 
-/// What went wrong in the object graph, with Core Data's error codes by name.
+/// An error of the object graph, with Core Data's error codes by name.
 ///
-/// All failures of a validation come in one flat list, ``detailedErrors``: each with object, property, value and rule.
+/// All failures of a validation are in one flat list, ``detailedErrors``: each with object, property, value and rule.
 public struct ManagedObjectError: Error, Sendable {
   /// The kind of failure, for a program.
   public var code: Code
-  /// One sentence that names the thing.
+  /// One sentence that names the object, property or store concerned.
   public var message: String
-  /// The object that it is about.
+  /// The object concerned.
   public var objectID: ManagedObjectID?
-  /// The entity of the object that it is about.
+  /// The entity of the object concerned.
   public var entityName: String?
-  /// The property that it is about (`NSValidationKeyErrorKey`).
+  /// The property concerned (`NSValidationKeyErrorKey`).
   public var key: String?
-  /// The value that was refused, as text (`NSValidationValueErrorKey`).
+  /// The refused value, as text (`NSValidationValueErrorKey`).
   public var value: String?
-  /// The rule that it breaks, as the model states it (`NSValidationPredicateErrorKey`).
+  /// The rule that the value breaks, as the model states it (`NSValidationPredicateErrorKey`).
   public var rule: String?
-  /// All failures where there are several (`NSDetailedErrorsKey`); never nested.
+  /// All failures if there are several (`NSDetailedErrorsKey`); never nested.
   public var detailedErrors: [ManagedObjectError]
   /// The objects that changed on both sides, for ``Code/managedObjectMerge``.
   public var conflicts: [MergeConflict]
-  /// Why an object cannot be had, for ``Code/managedObjectReferentialIntegrity``.
+  /// Why an object is unavailable, for ``Code/managedObjectReferentialIntegrity``.
   public var reason: UnavailableReason?
-  /// The error below this one: for a failed save a `PersistentStoreError`.
+  /// The underlying error: for a failed save, a `PersistentStoreError`.
   public var underlying: (any Error)?
 
-  /// Creates an error of a kind, with what is known about it. Throw it from validation hooks of your own.
+  /// Creates an error. Throw it from your own validation hooks.
   public init(
     _ code: Code, _ message: String, objectID: ManagedObjectID? = nil, entityName: String? = nil, key: String? = nil,
     value: String? = nil, rule: String? = nil, detailedErrors: [ManagedObjectError] = [],
@@ -46,7 +46,7 @@ public struct ManagedObjectError: Error, Sendable {
     self.underlying = underlying
   }
 
-  /// Every failure by itself: the detailed ones, or this one where there are none.
+  /// Each failure separately: the detailed errors, or this error if there are none.
   public var allErrors: [ManagedObjectError] { detailedErrors.isEmpty ? [self] : detailedErrors }
 
   static func combining(_ errors: [ManagedObjectError]) -> ManagedObjectError {
@@ -58,21 +58,21 @@ public struct ManagedObjectError: Error, Sendable {
 }
 
 extension ManagedObjectError {
-  /// A kind of failure; ``rawValue`` is the number in Apple's `CoreDataErrors.h`, or below 0 for kinds it does not
-  /// have.
+  /// A kind of failure. ``rawValue`` is the number in Apple's `CoreDataErrors.h`, or below 0 for kinds that Core Data
+  /// does not have.
   public struct Code: Hashable, Sendable, RawRepresentable, CustomStringConvertible {
     public let rawValue: Int
     public init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// A validation that no other code names.
+    /// A validation failure that no other code describes.
     public static let managedObjectValidation = Code(rawValue: 1550)
     /// Several failures: see ``ManagedObjectError/detailedErrors``.
     public static let validationMultipleErrors = Code(rawValue: 1560)
     /// A property that is not optional has no value.
     public static let validationMissingMandatoryProperty = Code(rawValue: 1570)
-    /// A to-many has fewer objects than its minimum.
+    /// A to-many has fewer objects than its minimum count.
     public static let validationRelationshipLacksMinimumCount = Code(rawValue: 1580)
-    /// A to-many has more objects than its maximum.
+    /// A to-many has more objects than its maximum count.
     public static let validationRelationshipExceedsMaximumCount = Code(rawValue: 1590)
     /// A delete that a relationship with the rule Deny forbids.
     public static let validationRelationshipDeniedDelete = Code(rawValue: 1600)
@@ -90,31 +90,31 @@ extension ManagedObjectError {
     public static let validationStringTooShort = Code(rawValue: 1670)
     /// A string does not match the attribute's regular expression, or the expression is not supported.
     public static let validationStringPatternMatching = Code(rawValue: 1680)
-    /// A URI names a temporary object, which nothing can find later.
+    /// A URI of a temporary object, which cannot be resolved later.
     public static let validationInvalidURI = Code(rawValue: 1690)
-    /// An object that is not there, or not any more: see ``ManagedObjectError/reason``.
+    /// An object that does not exist, or no longer exists: see ``ManagedObjectError/reason``.
     public static let managedObjectReferentialIntegrity = Code(rawValue: 133000)
     /// A relationship to an object of another store.
     public static let managedObjectExternalRelationship = Code(rawValue: 133010)
-    /// Objects that changed here and in the store: see ``ManagedObjectError/conflicts``.
+    /// Objects that were changed both in the context and in the store: see ``ManagedObjectError/conflicts``.
     public static let managedObjectMerge = Code(rawValue: 133020)
-    /// Objects whose values a uniqueness constraint forbids, and that the merge policy does not merge.
+    /// Objects with values that a uniqueness constraint forbids, and that the merge policy does not merge.
     public static let managedObjectConstraintMerge = Code(rawValue: 133021)
-    /// The store could not be written; nothing was changed, unless the error below is `.notRolledBack`.
+    /// The store could not be written. Nothing was changed, unless the underlying error is `.notRolledBack`.
     public static let persistentStoreSave = Code(rawValue: 134030)
-    /// An operation that cannot be done here and now, such as a save from inside a hook.
+    /// An operation that is not possible in the current state, such as a save inside a hook.
     public static let persistentStoreOperation = Code(rawValue: 134070)
     /// A value that the property cannot hold.
     public static let invalidValue = Code(rawValue: -1)
     /// A key that the entity does not have.
     public static let undefinedKey = Code(rawValue: -2)
-    /// No store takes the object, or several could: see ``ManagedObjectContext/assign(_:to:)``.
+    /// No store accepts the object, or several could: see ``ManagedObjectContext/assign(_:to:)``.
     public static let storeAssignment = Code(rawValue: -3)
-    /// Objects went on changing while they were prepared for a save.
+    /// Objects kept changing while they were prepared for a save.
     public static let endlessChanges = Code(rawValue: -4)
-    /// A fetch that cannot be carried out.
+    /// A fetch that cannot be executed.
     public static let invalidFetch = Code(rawValue: -5)
-    /// A predicate, sort key or column that takes more steps than ``FetchRequest/stepLimit`` allows.
+    /// A predicate, sort key or column that needs more steps than ``FetchRequest/stepLimit`` allows.
     public static let stepLimitExceeded = Code(rawValue: -6)
 
     public var description: String {
@@ -150,21 +150,21 @@ extension ManagedObjectError {
     }
   }
 
-  /// Why an object cannot be had.
+  /// Why an object is unavailable.
   public enum UnavailableReason: Sendable, Hashable {
     /// It was deleted in this context, and the deletion was saved.
     case deletedHere
-    /// The store has no such object: somebody else deleted it, or it never was.
+    /// The store does not have the object: it was deleted elsewhere, or never existed.
     case notInStore
-    /// Its store was removed from the coordinator, or never was there.
+    /// Its store was removed from the coordinator, or was never added.
     case storeRemoved
     /// It had the unique values of another object and was merged into that one: see ``MergePolicy``.
     case merged
-    /// It was inserted, and that was taken back before it was saved.
+    /// It was inserted, and the insertion was undone before it was saved.
     case neverSaved
     /// Its context was reset.
     case contextReset
-    /// Its context is gone.
+    /// Its context no longer exists.
     case contextGone
 
     var text: String {

@@ -1,32 +1,32 @@
 public import AtomicStoreSPI
 public import StorePredicates
 
-/// A column of fetched rows: a key path, or an expression under a name.
+/// A column of fetched rows: a key path, or a named expression.
 public struct FetchColumn: Sendable, Equatable, ExpressibleByStringLiteral {
   /// The name of the column in the rows.
   public var name: String
-  /// What the column's values are computed from.
+  /// The expression that computes the column's values.
   public var expression: FetchExpression
 
-  /// Creates a column with a name of its own.
+  /// Creates a column with a name and an expression.
   public init(_ name: String, _ expression: FetchExpression) {
     self.name = name
     self.expression = expression
   }
-  /// A key path, under its own name.
+  /// Creates a column for a key path, which is also its name.
   public init(stringLiteral keyPath: String) { self.init(keyPath: keyPath) }
-  /// Creates a column for a key path such as `department.name`, under that path as its name.
+  /// Creates a column for a key path such as `department.name`, which is also its name.
   public init(keyPath: String) {
     self.init(keyPath, .keyPath(of: keyPath))
   }
-  /// An expression of the format language, such as `sum:(salary)`, under a name of its own or its text.
+  /// Creates a column for an expression in format language, such as `sum:(salary)`. Its name defaults to the text.
   public init(format: String, as name: String? = nil) throws(PredicateFormatError) {
     self.init(name ?? format, try FetchExpression(format: format))
   }
 }
 
 extension FetchExpression {
-  /// Whether the expression makes one value of many objects.
+  /// Whether the expression computes one value from many objects.
   var addsUp: Bool {
     switch self {
     case .function(let name, let arguments):

@@ -1,19 +1,19 @@
 import AtomicStoreSPI
 
-/// How a request is carried out: decided once, before any row or object is looked at.
+/// How a request is executed: decided once, before any row or object is examined.
 enum FetchPlan {
-  /// What a request is made for.
+  /// What a request is executed for.
   enum Purpose {
     case objects, ids, count
   }
 
-  /// All objects of the entities are taken, in the order in which the stores have them.
+  /// All objects of the entities are returned, in the stores' order.
   case all
   /// Tests run over the columns of stores.
   case columns([ColumnSearch])
   /// Tests run over the columns of stores, and objects with unsaved changes are evaluated one by one.
   case columnsAndChanges([ColumnSearch])
-  /// A context without changes is asked, since the request leaves those of this one out.
+  /// The request excludes unsaved changes of this context, so another context without changes executes it.
   case withoutChanges
   /// Each object of the entities is evaluated.
   case objects(Reason)
@@ -23,9 +23,9 @@ enum FetchPlan {
     case isChildContext
     case hasClosure
     case severalStoresInOneOrder
-    /// No store is open, or one was removed from the coordinator.
+    /// A store is not open, or was removed from the coordinator.
     case storeIsClosed
-    /// Objects read an older version of the store, or have values over the stored ones.
+    /// Objects read an older version of the store, or override stored values.
     case objectsDifferFromStore
     case predicate(FetchPredicate, entityName: String)
     case deferredValues(entityName: String)
@@ -34,31 +34,31 @@ enum FetchPlan {
   }
 }
 
-/// A store that a request is asked of by columns: its entities with what each row must fulfil, nil for nothing.
+/// A store that a request searches by columns: its entities, each with the test that rows must fulfil; nil for none.
 struct ColumnSearch {
   let home: StoreHome
   let version: NodeVersion
   let entities: [(plan: EntityPlan, test: RowTest?)]
-  /// The order of the rows; nil for that of the store.
+  /// The order of the rows; nil for the order of the store.
   var sort: RowSort?
 }
 
-/// How a fetch would be carried out: see ``ManagedObjectContext/explain(_:)``.
+/// How a fetch would be executed: see ``ManagedObjectContext/explain(_:)``.
 public struct FetchExplanation: Sendable, Hashable, CustomStringConvertible {
   public enum Method: String, Sendable, Hashable {
-    /// All objects of the entity are given; none is looked at.
+    /// All objects of the entity are returned without examining any.
     case all
-    /// The predicate runs over the stores' columns; objects are made of what is found.
+    /// The predicate runs over the stores' columns; only the results become objects.
     case columns
-    /// The same, and objects with unsaved changes are evaluated one by one.
+    /// As ``columns``, and objects with unsaved changes are evaluated one by one.
     case columnsAndChanges = "columns-and-changes"
-    /// As the stores hold them, found by a context without changes.
+    /// As the stores hold them, fetched by another context without changes.
     case withoutChanges = "without-changes"
-    /// Each object of the entity is made and evaluated.
+    /// Each object of the entity is created and evaluated.
     case objects
   }
   public let method: Method
-  /// Why columns do not suffice, where each object is evaluated.
+  /// If each object is evaluated, why columns do not suffice.
   public let reason: String?
 
   init(method: Method, reason: String? = nil) {
@@ -87,14 +87,14 @@ extension FetchPlan.Reason {
     switch self {
     case .isChildContext: "a child context fetches from its parent's objects"
     case .hasClosure: "the request has a closure"
-    case .severalStoresInOneOrder: "objects of several stores are to be in one order"
+    case .severalStoresInOneOrder: "the request sorts objects of several stores"
     case .storeIsClosed: "a store is not open"
     case .objectsDifferFromStore: "objects in memory read an older version of the store"
-    case .predicate(let predicate, let name): "no columns of \(name) answer '\(predicate)'"
+    case .predicate(let predicate, let name): "'\(predicate)' cannot be evaluated on columns of \(name)"
     case .deferredValues(let name): "the predicate reads values of \(name) that the format supplies later"
     case .changesBehindRelationship(let name):
-      "the predicate of \(name) looks at objects with unsaved changes through a relationship"
-    case .sortKeys(let keys): "no columns have the order by \(keys.map { "'\($0.keyPath)'" }.joined(separator: ", "))"
+      "the predicate of \(name) reads objects with unsaved changes through a relationship"
+    case .sortKeys(let keys): "rows cannot be sorted by \(keys.map { "'\($0.keyPath)'" }.joined(separator: ", "))"
     }
   }
 }

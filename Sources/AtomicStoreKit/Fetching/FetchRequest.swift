@@ -3,52 +3,52 @@ import FoundationEssentials
 import StoreCoordination
 import StorePredicates
 
-/// What a context is asked for: the objects of an entity, and which of them.
+/// Which objects to fetch: those of an entity that match a predicate, in what order and how many.
 ///
-/// `Result` is the class that they are given as; use `ManagedObject` for entities without one.
+/// `Result` is the class of the returned objects; use `ManagedObject` for entities without a class.
 public struct FetchRequest<Result: ManagedObject> {
   /// The entity whose objects are fetched.
   public var entityName: String
-  /// Whether objects of sub-entities are among them.
+  /// Whether objects of sub-entities are included.
   public var includesSubentities = true
-  /// Whether unsaved changes of the context count. Otherwise what the stores hold is fetched, as they hold it.
+  /// Whether unsaved changes of the context are taken into account. Otherwise the fetch returns what the stores hold.
   public var includesPendingChanges = true
-  /// Whether the objects are faults until they are asked for a value. Values cost little to fetch: they stay in the
+  /// Whether objects are returned as faults, until a value is read. Values cost little to fetch: they stay in the
   /// store's columns.
   public var returnsObjectsAsFaults = true
-  /// The most objects given; 0 for all.
+  /// The maximum number of objects; 0 for all.
   public var fetchLimit = 0
-  /// How many of those found are left out at the beginning.
+  /// How many of the matching objects are skipped at the beginning.
   public var fetchOffset = 0
-  /// How many objects ``ManagedObjectContext/fetchBatches(_:)`` gives at a time; 0 for all at once. A plain fetch is
-  /// not changed by it: its objects are faults that cost little, and their values are in memory in any case.
+  /// How many objects ``ManagedObjectContext/fetchBatches(_:)`` returns at a time; 0 for all at once. It does not
+  /// affect a plain fetch: its objects are faults that cost little, and their values are in memory in any case.
   public var fetchBatchSize = 0
-  /// The stores that are asked; nil for all.
+  /// The stores to search; nil for all.
   public var affectedStores: [PersistentStore]?
-  /// Which objects: those that fulfil it; nil for all.
+  /// The condition that objects must fulfil; nil for all objects.
   public var predicate: FetchPredicate?
-  /// Which objects of those: a closure that says so of each.
+  /// A closure that decides about each object that fulfils ``predicate``.
   public var filter: ((Result) throws -> Bool)?
-  /// In which order; empty for the order that the stores have.
+  /// The order of the objects; empty for the order of the stores.
   public var sortKeys: [SortKey] = []
   /// For ``ManagedObjectContext/fetchRows(_:)``: the columns; empty for all attributes of the entity.
   public var propertiesToFetch: [FetchColumn] = []
-  /// For ``ManagedObjectContext/fetchRows(_:)``: key paths whose values make the groups, a row for each; empty for a
-  /// row for each object.
+  /// For ``ManagedObjectContext/fetchRows(_:)``: key paths whose values form the groups, with one row per group; empty
+  /// for one row per object.
   public var propertiesToGroupBy: [String] = []
-  /// Which groups: asked of each group as a list, so `sum:(salary) > 100` or `@count > 2`; a key grouped by is its
-  /// value.
+  /// The condition that groups must fulfil. It is evaluated on each group as a list, so `sum:(salary) > 100` or
+  /// `@count > 2`; a key that is grouped by has the value of the group.
   public var havingPredicate: FetchPredicate?
-  /// For ``ManagedObjectContext/fetchRows(_:)``: whether rows that are equal are given once.
+  /// For ``ManagedObjectContext/fetchRows(_:)``: whether equal rows are returned only once.
   public var returnsDistinctResults = false
-  /// The most steps that the fetch may take on objects: one for each comparison, and for each value that a path, a
-  /// `SUBQUERY` or a function looks at; predicates, sort keys and columns together, with the fetches of fetched
-  /// properties inside. The standard limit, 50 million, is about ten seconds of processor time; what runs over columns
-  /// takes no steps. A list of values may have a fifth of it. A fetch that takes more fails with
-  /// ``ManagedObjectError/Code/stepLimitExceeded``.
+  /// The maximum number of steps that the fetch may perform on objects: one for each comparison, and for each value
+  /// that a path, a `SUBQUERY` or a function examines; predicates, sort keys and columns together, including the
+  /// fetches of fetched properties. The default limit, 50 million, takes about ten seconds of processor time. Fetches
+  /// over columns do not count steps. A list of values may contain at most a fifth of the limit. A fetch that exceeds
+  /// the limit fails with ``ManagedObjectError/Code/stepLimitExceeded``.
   public var stepLimit = StepBudget.standardLimit
 
-  /// Creates a request. By default all objects of the entity and its sub-entities are fetched, in the stores' order.
+  /// Creates a request. By default it fetches all objects of the entity and its sub-entities, in the stores' order.
   public init(
     entityName: String, predicate: FetchPredicate? = nil, sortKeys: [SortKey] = [],
     filter: ((Result) throws -> Bool)? = nil
@@ -59,7 +59,7 @@ public struct FetchRequest<Result: ManagedObject> {
     self.filter = filter
   }
 
-  /// A request as a model has it.
+  /// Creates a request from its description in a model.
   public init(_ description: FetchRequestDescription, variables: [String: FetchExpression] = [:]) throws {
     self.init(entityName: description.entityName)
     if let text = description.predicateString, !text.isEmpty {

@@ -1,10 +1,10 @@
 public import AtomicStoreSPI
 
-/// A row of a fetch: values in the order of the columns. It may go anywhere.
+/// A row of a fetch: values in the order of the columns. It may leave the context.
 public struct FetchedRow: Sendable, Equatable {
   /// A value in a row.
   public enum Value: Sendable, Hashable {
-    /// An attribute's value, or the result of an expression; null where there is none.
+    /// An attribute's value, or the result of an expression; null if there is none.
     case value(StoredValue)
     /// An object, by its ID.
     case object(ManagedObjectID)
@@ -13,7 +13,7 @@ public struct FetchedRow: Sendable, Equatable {
 
     /// Whether there is no value. An empty list is not null.
     public var isNull: Bool { self == .value(.null) }
-    /// The value as `value(forKey:)` gives it; an object as its ID.
+    /// The value as `value(forKey:)` returns it; an object as its ID.
     public var any: Any? {
       switch self {
       case .value(let value): value.anyValue
@@ -27,7 +27,7 @@ public struct FetchedRow: Sendable, Equatable {
   /// The values, one for each column.
   public let values: [Value]
 
-  /// The value of a column; nil for null and for a column that is not there.
+  /// The value of a column; nil for null and for an unknown column.
   public subscript(column: String) -> Any? {
     columns.firstIndex { $0.utf8.elementsEqual(column.utf8) }.flatMap { values[$0].any }
   }

@@ -2,12 +2,12 @@ import AtomicStoreSPI
 import FoundationEssentials
 import StorePredicates
 
-/// Properties whose value is a fetch.
+/// Fetched properties: properties whose value is the result of a fetch.
 extension ManagedObject {
-  /// What a fetched property finds: fetched when it is first asked for, then kept until the object is refreshed.
+  /// Returns the objects of a fetched property: fetched on first access, then kept until the object is refreshed.
   ///
-  /// Its predicate may name `$FETCH_SOURCE`, this object, and `$FETCHED_PROPERTY`, the property's description, of which
-  /// `name` and `userInfo.KEY` can be asked.
+  /// Its predicate may use `$FETCH_SOURCE`, this object, and `$FETCHED_PROPERTY`, the property's description, which has
+  /// the keys `name` and `userInfo.KEY`.
   final func fetchedObjects(_ p: Int) throws(ManagedObjectError) -> [ManagedObject] {
     if let found = extras?.fetched[p] { return found }
     let property = plan.properties[p]
@@ -18,14 +18,15 @@ extension ManagedObject {
         entityName: plan.name, key: property.name, underlying: cause)
     }
     guard context.fetchedPropertyDepth < Self.fetchedPropertyLimit else {
-      throw failure("asks for fetched properties that ask for others, \(Self.fetchedPropertyLimit) deep", nil)
+      throw failure(
+        "refers to fetched properties that refer to others, nested more than \(Self.fetchedPropertyLimit) deep", nil)
     }
     context.fetchedPropertyDepth += 1
     defer { context.fetchedPropertyDepth -= 1 }
     let template: FetchPredicate?
     switch ParsedTexts.predicate(description.fetchRequest.predicateString ?? "") {
     case .success(let parsed): template = parsed
-    case .failure(let error): throw failure("has a predicate that cannot be read", error)
+    case .failure(let error): throw failure("has a predicate that cannot be parsed", error)
     }
     var request = FetchRequest<ManagedObject>(entityName: description.fetchRequest.entityName)
     request.includesSubentities = description.fetchRequest.includesSubentities ?? true
@@ -34,7 +35,7 @@ extension ManagedObject {
     if let template {
       let unknown = template.variables.filter { $0 != "FETCH_SOURCE" && $0 != "FETCHED_PROPERTY" }
       guard unknown.isEmpty else {
-        throw failure("names the variable $\(unknown[0]); there are $FETCH_SOURCE and $FETCHED_PROPERTY", nil)
+        throw failure("uses the variable $\(unknown[0]), but only $FETCH_SOURCE and $FETCHED_PROPERTY are defined", nil)
       }
       let variables = ["FETCH_SOURCE": PredicateValue.object(self), "FETCHED_PROPERTY": .value(.string(property.name))]
       request.filter = { object in
@@ -50,12 +51,12 @@ extension ManagedObject {
       needExtras().fetched[p] = found
       return found
     } catch {
-      // What went wrong far below is told once.
+      // Report the cause of a nested failure only once.
       if context.fetchedPropertyDepth > 1, let error = error as? ManagedObjectError { throw error }
       throw failure("cannot be fetched", error)
     }
   }
 
-  /// A predicate that asks for the property it belongs to would have no end.
+  /// A predicate that refers to its own property would never end.
   private static let fetchedPropertyLimit = 32
 }

@@ -3,18 +3,18 @@ import FoundationEssentials
 import StoreCoordination
 import StorePredicates
 
-/// Fetches that run over the columns of stores, with unsaved changes laid over them.
+/// Fetches over the columns of stores, adjusted for unsaved changes.
 extension ManagedObjectContext {
-  /// What a request finds: nodes of each store, and behind them the objects that have no node, or that stand in an
-  /// order which columns do not know.
+  /// The result of a request: nodes of each store, followed by the objects without a node, or those whose order columns
+  /// do not determine.
   struct FoundRows {
     var parts: [(home: StoreHome, version: NodeVersion, nodes: ArraySlice<NodeHandle>)] = []
     var objects: [ManagedObject] = []
     var count: Int { parts.reduce(objects.count) { $0 + $1.nodes.count } }
   }
 
-  /// What a request finds by a plan that runs over columns. Nil where an object must be asked after all: an object that
-  /// is new here may be a row as well.
+  /// Executes a request by a plan over columns. Returns nil if objects must be evaluated after all: an object that is
+  /// new here may be a row as well.
   func rows<Result>(of request: FetchRequest<Result>, by plan: FetchPlan) throws(ManagedObjectError) -> FoundRows? {
     switch plan {
     case .columns(let searches): rows(of: request, searches)
@@ -52,8 +52,8 @@ extension ManagedObjectContext {
 
   // MARK: With unsaved changes
 
-  /// The same where there are unsaved changes: rows whose objects have changed count by what the objects say, and new
-  /// objects come behind them.
+  /// As above, with unsaved changes: rows whose objects have changed are evaluated on the objects, and new objects
+  /// follow the rows.
   private func rowsWithChanges<Result>(
     of request: FetchRequest<Result>, _ searches: [ColumnSearch]
   ) throws(ManagedObjectError) -> FoundRows? {
@@ -101,8 +101,8 @@ extension ManagedObjectContext {
     return !object.flags.isDisjoint(with: [.updated, .deleted])
   }
 
-  /// The new objects that a request finds, in the order they were inserted. Nil where one is a row of its store as
-  /// well: one that came back after a conflict.
+  /// The new objects that match a request, in the order of insertion. Nil if one is a row of its store as well: an
+  /// object restored after a conflict.
   private func newObjects<Result>(
     _ request: FetchRequest<Result>, _ searches: [ColumnSearch], _ candidates: [ManagedObject]?, now: Date
   ) throws(ManagedObjectError) -> [ManagedObject]? {
@@ -123,7 +123,7 @@ extension ManagedObjectContext {
     return found
   }
 
-  /// Whether an object that is new or changed is among those asked for.
+  /// Whether a new or changed object matches the request.
   private func isFound<Result>(
     _ object: ManagedObject, _ request: FetchRequest<Result>, _ search: ColumnSearch?, now: Date
   ) throws(ManagedObjectError) -> Bool {
@@ -140,7 +140,7 @@ extension ManagedObjectContext {
     }
   }
 
-  /// What is left of the objects found by order, offset and limit.
+  /// Applies order, offset and limit to the objects found.
   private func part<Result>(of found: FoundRows, _ request: FetchRequest<Result>) throws(ManagedObjectError)
     -> FoundRows
   {
@@ -167,9 +167,9 @@ extension ManagedObjectContext {
     return FoundRows(objects: Array(request.fetchLimit > 0 ? rest.prefix(request.fetchLimit) : rest))
   }
 
-  /// Where a request asks for a value, the objects with changes that may have it; nil where all must be asked.
+  /// If a request searches for a value, the objects with changes that may have it; nil if all must be evaluated.
   private func candidates<Result>(for request: FetchRequest<Result>, _ searches: [ColumnSearch]) -> [ManagedObject]? {
-    // A few are asked as quickly as a table is looked at.
+    // Evaluating a few objects is as fast as searching a table.
     guard inserted.count + updated.count > 16, searches.count == 1, let search = searches.first,
       let (plan, test) = search.entities.first, let (slot, value) = test?.soughtValue(plan)
     else { return nil }

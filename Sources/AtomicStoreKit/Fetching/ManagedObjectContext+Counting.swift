@@ -1,5 +1,5 @@
 extension ManagedObjectContext {
-  /// How many objects the request would find.
+  /// Returns the number of objects that match the request.
   public func count<Result: ManagedObject>(for request: FetchRequest<Result>) throws -> Int {
     try withStepBudget(of: request) { try countWithinBudget(request) }
   }

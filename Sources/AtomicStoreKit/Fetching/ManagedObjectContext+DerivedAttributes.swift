@@ -2,7 +2,7 @@ import AtomicStoreSPI
 import FoundationEssentials
 import StorePredicates
 
-/// Attributes that are computed when they are saved.
+/// Attributes that are computed when their object is saved.
 extension ManagedObjectContext {
   /// Sets the derived attributes of an object that is being saved.
   ///
@@ -20,8 +20,8 @@ extension ManagedObjectContext {
           .managedObjectValidation, "the derived attribute \(object.plan.name).\(property.name) \(message)",
           objectID: object.objectID, entityName: object.plan.name, key: property.name, rule: text, underlying: cause)
       }
-      // A time of the save is new each time: it is taken once for each save, when something else changed.
-      // Changes to transient properties alone are not saved, and no reason for a new time.
+      // The time of the save changes with each save: it is set once per save, if something else changed. Changes to
+      // transient properties alone are not saved and do not update it.
       if text.filter({ $0 != " " }) == "now()" {
         guard object.hasPersistentChangedValues, !derivedNow.contains(object) else { continue }
         derivedNow.append(object)
@@ -29,7 +29,7 @@ extension ManagedObjectContext {
       let expression: FetchExpression
       switch ParsedTexts.expression(text) {
       case .success(let parsed): expression = parsed
-      case .failure(let error): throw failure("has an expression that cannot be read", error)
+      case .failure(let error): throw failure("has an expression that cannot be parsed", error)
       }
       let value: PredicateValue
       do throws(ManagedObjectError) {
@@ -40,12 +40,12 @@ extension ManagedObjectContext {
         throw failure("cannot be computed", error)
       }
       guard case .value(let stored) = value, let fitting = Self.fitting(stored, type) else {
-        throw failure("comes to what \(type.modelName) cannot hold", nil)
+        throw failure("has a result that \(type.modelName) cannot hold", nil)
       }
       if property.slot < 0 {
         object.setOverlay(p, .stored(fitting))
       } else if !object.storedValue(p).isIdentical(to: fitting) {
-        // It follows from other changes, which undo takes back: it is no change of its own.
+        // It follows from other changes, which undo reverts: it is not a change by itself.
         object.applyStoredValue(p, fitting)
         isChanged = true
       }
@@ -53,7 +53,7 @@ extension ManagedObjectContext {
     return isChanged
   }
 
-  /// A computed value as the attribute's type: numbers are converted, and rounded where the type is coarser.
+  /// Converts a computed value to the attribute's type: numbers are converted, and rounded if the type is less precise.
   private static func fitting(_ value: StoredValue, _ type: AttributeType) -> StoredValue? {
     if type.accepts(value) { return value }
     guard let number = NumberOrder.Number(value) else { return nil }
@@ -82,8 +82,8 @@ extension ManagedObjectContext {
     return type.accepts(converted) ? converted : nil
   }
 
-  /// Computes derived attributes of objects that did not change themselves, but are derived from objects that did.
-  /// Those whose values change are changed objects from then on.
+  /// Computes the derived attributes of objects that did not change themselves but are derived from objects that did.
+  /// Those whose values change become changed objects.
   func computeDerived(from changed: [ManagedObject]) throws(ManagedObjectError) {
     var owners = ObjectList()
     var known: [ObjectIdentifier: [[DerivationSource]]] = [:]

@@ -4,13 +4,13 @@ import StoreCoordination
 import StorePredicates
 
 extension ManagedObjectContext {
-  /// The objects that a request asks for. Pending changes are processed first.
+  /// Returns the objects that match a request. Pending changes are processed first.
   ///
-  /// Without a sort order of its own: store by store, entity by entity, by reference; then those inserted and not
-  /// saved, as they were inserted. The same request gives the same order.
+  /// Without sort keys, the order is: by store, by entity, by reference; then unsaved objects, in the order of
+  /// insertion. The same request always returns the same order.
   ///
-  /// - Throws: `.invalidFetch` for an entity that the model does not have; `.stepLimitExceeded`; what the filter
-  ///   throws.
+  /// - Throws: `.invalidFetch` for an entity that the model does not have; `.stepLimitExceeded`; the errors of the
+  ///   filter.
   public func fetch<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [Result] {
     try withStepBudget(of: request) { try fetchWithinBudget(request) }
   }
@@ -21,7 +21,7 @@ extension ManagedObjectContext {
     return try objects(of: request, by: try plan(request, for: .objects))
   }
 
-  /// The objects that a request finds by a plan.
+  /// Returns the objects that match a request, by a plan.
   func objects<Result: ManagedObject>(of request: FetchRequest<Result>, by plan: FetchPlan) throws -> [Result] {
     if case .withoutChanges = plan { return try fetchStored(request) }
     let results: [Result]
@@ -51,7 +51,7 @@ extension ManagedObjectContext {
     return results
   }
 
-  /// The objects that a request finds, each evaluated by itself.
+  /// Returns the objects that match a request, each evaluated separately.
   private func evaluatedObjects<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [Result] {
     var found = try candidates(request)
     var results: [Result] = []
@@ -84,12 +84,13 @@ extension ManagedObjectContext {
     return results
   }
 
-  /// What the stores hold, whatever has been changed here: found by a context that knows of no changes, and given as
+  /// Returns what the stores hold, regardless of changes made here: found by a context without changes, and returned as
   /// this context's objects, with their changes.
   private func fetchStored<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [Result] {
     guard request.filter == nil else {
       throw ManagedObjectError(
-        .invalidFetch, "a closure is asked of objects as they are here; without pending changes a predicate is needed",
+        .invalidFetch,
+        "a closure is evaluated on objects with their pending changes; to exclude pending changes, use a predicate",
         entityName: request.entityName)
     }
     let other = ManagedObjectContext(persistentStoreCoordinator)
@@ -102,7 +103,7 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Says what is wrong with a request before anything is looked at: what an empty store would not show.
+  /// Reports errors in a request before anything is evaluated, so that they are found even if the store is empty.
   func check<Result>(_ request: FetchRequest<Result>) throws(ManagedObjectError) {
     guard
       request.predicate != nil || !request.sortKeys.isEmpty || !request.propertiesToGroupBy.isEmpty
@@ -133,8 +134,8 @@ extension ManagedObjectContext {
       entityName: object.plan.name)
   }
 
-  /// The IDs of the objects that a request asks for, without making the objects where the stores' columns suffice.
-  /// Objects inserted and not saved have temporary ones.
+  /// Returns the IDs of the objects that match a request, without creating the objects if the stores' columns suffice.
+  /// Unsaved objects have temporary IDs.
   public func fetchObjectIDs<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [ManagedObjectID] {
     try withStepBudget(of: request) { try fetchObjectIDsWithinBudget(request) }
   }
@@ -160,10 +161,10 @@ extension ManagedObjectContext {
     return ids
   }
 
-  /// The objects that a request asks for, some at a time: which ones is settled at once, each batch is made when it is
-  /// asked for. Whoever goes through many and keeps none holds no more than a batch.
+  /// Returns the objects that match a request in batches. The set of objects is determined at once; each batch is
+  /// created when it is requested. Callers that keep no objects never hold more than one batch.
   ///
-  /// An object that has been deleted since is left out.
+  /// Objects that have been deleted since are left out.
   public func fetchBatches<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> AnySequence<[Result]> {
     let ids = try fetchObjectIDs(request)
     let size = request.fetchBatchSize > 0 ? request.fetchBatchSize : max(1, ids.count)
@@ -181,9 +182,9 @@ extension ManagedObjectContext {
     }
   }
 
-  /// The objects of a template of the model, its variables replaced.
+  /// Executes a fetch request template of the model, with its variables substituted.
   ///
-  /// - Throws: `.invalidFetch` for a name that the model does not have, and for variables that no value was given for.
+  /// - Throws: `.invalidFetch` for a name that the model does not have, and for variables without a value.
   public func fetch(template name: String, variables: [String: Any?] = [:]) throws -> [ManagedObject] {
     guard let model = managedObjectModel, let template = model.fetchRequestTemplate(forName: name) else {
       let names = managedObjectModel?.description.fetchRequestTemplates.map(\.name) ?? []
@@ -193,7 +194,8 @@ extension ManagedObjectContext {
     var expressions: [String: FetchExpression] = [:]
     for (variable, value) in variables {
       guard case .expression(let expression)? = PredicateArgument(value) else {
-        throw ManagedObjectError(.invalidFetch, "the value of $\(variable) can stand in no predicate", key: variable)
+        throw ManagedObjectError(
+          .invalidFetch, "the value of $\(variable) cannot be used in a predicate", key: variable)
       }
       expressions[variable] = expression
     }
@@ -255,7 +257,7 @@ extension ManagedObjectContext {
       }
     }
     guard request.includesPendingChanges else {
-      // A parent's or an own insertion is not in a store yet.
+      // Objects inserted here or in the parent are not in a store yet.
       return parent == nil ? objects : objects.filter { !$0.flags.contains(.inserted) }
     }
     if !deleted.isEmpty { objects.removeAll { $0.flags.contains(.deleted) } }
@@ -265,7 +267,7 @@ extension ManagedObjectContext {
         if let stores {
           guard let home = homeForCheck(object), stores.contains(where: { $0 === home.store }) else { continue }
         }
-        // One that came back after a conflict is in both lists.
+        // An object restored after a conflict is in both lists.
         if object.flags.contains(.permanent), object.base != nil, objects.contains(where: { $0 === object }) {
           continue
         }

@@ -3,12 +3,12 @@ import FoundationEssentials
 import StorePredicates
 
 extension ManagedObjectContext {
-  /// What a request finds as rows: columns, grouped and chosen by what the groups come to, as `propertiesToFetch`,
-  /// `propertiesToGroupBy`, `havingPredicate` and `returnsDistinctResults` of the request say. Limit and offset count
-  /// rows.
+  /// Returns the result of a request as rows of columns, grouped and filtered as `propertiesToFetch`,
+  /// `propertiesToGroupBy`, `havingPredicate` and `returnsDistinctResults` of the request specify. Limit and offset
+  /// count rows.
   ///
-  /// Groups stand in the order of their first object. Without groups, a column that adds up (`sum:(salary)`, `@count`)
-  /// makes one row of all.
+  /// Groups are in the order of their first object. Without groups, an aggregate column (`sum:(salary)`, `@count`)
+  /// produces a single row.
   public func fetchRows<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> [FetchedRow] {
     try withStepBudget(of: request) { try fetchRowsWithinBudget(request) }
   }
@@ -43,7 +43,7 @@ extension ManagedObjectContext {
         for object in objects {
           let evaluator = PredicateEvaluator(object, now: now)
           let key = try Self.groupKey(keys, evaluator)
-          // A text that is the same for equal keys finds the few groups that must be compared.
+          // A text that is equal for equal keys selects the few groups that must be compared.
           let text = key.map(Self.bucket).joined(separator: "\u{1F}")
           let known = places[text]?.first { place in
             zip(groups[place].key, key).allSatisfy { PredicateEvaluator.isEqual($0, $1, []) }
@@ -127,8 +127,7 @@ extension ManagedObjectContext {
   private static func bucket(_ value: PredicateValue) -> String {
     switch value {
     case .value(let value):
-      // Numbers that are equal across kinds fall into one bucket.
-      // Adding 0 makes one zero of both.
+      // Equal numbers of different types must have the same bucket. Adding 0 turns -0 into 0.
       if let number = NumberOrder.Number(value) {
         "n\(number.asDouble + 0)"
       } else if case .date(let date) = value {

@@ -2,7 +2,7 @@ import AtomicStoreSPI
 import StoreCoordination
 
 extension ManagedObjectContext {
-  /// How ``fetch(_:)`` would carry a request out, without doing it. Pending changes are processed first.
+  /// Returns how ``fetch(_:)`` would execute a request, without executing it. Pending changes are processed first.
   ///
   /// - Throws: `.invalidFetch` as ``fetch(_:)``.
   public func explain<Result: ManagedObject>(_ request: FetchRequest<Result>) throws -> FetchExplanation {
@@ -11,7 +11,7 @@ extension ManagedObjectContext {
     return FetchExplanation(try plan(request, for: .objects))
   }
 
-  /// Decides how to carry a request out that was checked. Pending changes must have been processed.
+  /// Decides how to execute a checked request. Pending changes must have been processed.
   func plan<Result>(_ request: FetchRequest<Result>, for purpose: FetchPlan.Purpose) throws(ManagedObjectError)
     -> FetchPlan
   {
@@ -23,7 +23,7 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Whether nothing is asked of any object, so that none has to be looked at.
+  /// Whether the request has no condition or order, so that no object must be examined.
   private func asksForAll<Result>(_ request: FetchRequest<Result>, _ purpose: FetchPlan.Purpose) -> Bool {
     guard request.predicate == nil else { return false }
     switch purpose {
@@ -42,14 +42,14 @@ extension ManagedObjectContext {
     case failure(FetchPlan.Reason)
   }
 
-  /// What to run over columns for a request, or why that cannot be: a closure, keys that are no columns, or changes in
-  /// memory that the columns do not know and the predicate may look at through a relationship.
+  /// The column searches for a request, or why it must be evaluated on objects: a closure, keys that are not columns,
+  /// or changes in memory that are not in the columns and that the predicate may read through a relationship.
   private func columnSearches<Result>(_ request: FetchRequest<Result>) throws(ManagedObjectError) -> ColumnSearches {
     guard parent == nil else { return .failure(.isChildContext) }
     guard request.filter == nil else { return .failure(.hasClosure) }
     let entities = try entities(of: request)
     let homes = homesAsked(request)
-    // Several stores in one order are sorted as objects.
+    // Objects of several stores in one order are sorted as objects.
     guard homes.count == 1 || request.sortKeys.isEmpty else { return .failure(.severalStoresInOneOrder) }
     guard !hasPendingChanges || managedObjectModel != nil else { return .failure(.storeIsClosed) }
     var searches: [ColumnSearch] = []
@@ -88,8 +88,8 @@ extension ManagedObjectContext {
     return .success(searches)
   }
 
-  /// Whether objects without changes say what the store's present version says: none reads an older one, and nothing
-  /// lies over stored values. Found out once for each version, not at each fetch.
+  /// Whether objects without changes have the values of the store's current version: none reads an older version, and
+  /// none overrides stored values. Determined once for each version, not at each fetch.
   private func isReadAsStored(_ home: StoreHome, _ version: NodeVersion) -> Bool {
     if home.settledVersion === version { return true }
     var isSettled = true

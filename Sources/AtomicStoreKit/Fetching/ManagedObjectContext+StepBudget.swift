@@ -1,7 +1,7 @@
 import StorePredicates
 
 extension ManagedObjectContext {
-  /// Runs a fetch under its budget, or under that of the fetch inside which it runs.
+  /// Runs a fetch with its step budget, or with that of the enclosing fetch.
   func withStepBudget<Object: ManagedObject, Result>(
     of request: FetchRequest<Object>, _ body: () throws -> Result
   ) rethrows -> Result {

@@ -2,12 +2,12 @@ import AtomicStoreSPI
 import StorePredicates
 import Synchronization
 
-/// Predicates and expressions of models, read once.
+/// A cache of the parsed predicates and expressions of models.
 enum ParsedTexts {
   private static let predicates = Mutex<[String: Result<FetchPredicate?, PredicateFormatError>]>([:])
   private static let expressions = Mutex<[String: Result<FetchExpression, PredicateFormatError>]>([:])
 
-  /// Nil for an empty text.
+  /// Returns nil for an empty text.
   static func predicate(_ text: String) -> Result<FetchPredicate?, PredicateFormatError> {
     if text.isEmpty { return .success(nil) }
     return predicates.withLock { known in

@@ -1,10 +1,10 @@
 import AtomicStoreSPI
 
-/// The values that new and changed objects have in the properties that fetches ask for by equality, so that finding one
-/// among them costs the same however many there are.
+/// A hash table of the values that new and changed objects have in the properties that fetches compare for equality, so
+/// that a lookup takes constant time.
 ///
-/// It is brought up to date when it is asked: the context's lists say which objects came and went, and an object whose
-/// values are in the table (``ManagedObject/Flags/indexed``) says when one of them is set.
+/// It is updated when it is used: the context's lists record which objects were added and removed, and an object whose
+/// values are in the table (``ManagedObject/Flags/indexed``) reports when one of them is set.
 final class PendingValues: PendingValueTable {
   private struct Key: Hashable {
     let model: ObjectIdentifier
@@ -17,10 +17,10 @@ final class PendingValues: PendingValueTable {
     var objects: [UniqueKey.Part: [ManagedObject]] = [:]
     var values: [ObjectIdentifier: UniqueKey.Part] = [:]
 
-    /// - Parameter value: What the object has now; nil for nothing that counts.
+    /// - Parameter value: The object's current value; nil if it is not searchable.
     mutating func set(_ value: UniqueKey.Part?, of object: ManagedObject) {
       let old = values[ObjectIdentifier(object)]
-      // Most changes are of other properties: a list of the many that share a value is not searched for them.
+      // Usually another property changed: do not search the list of objects that share a value.
       if old == value { return }
       if let old {
         objects[old]?.removeAll { $0 === object }
@@ -33,13 +33,13 @@ final class PendingValues: PendingValueTable {
 
   private var tables: [Key: Table] = [:]
   private var changed: ContiguousArray<ManagedObject> = []
-  /// The version that the values of changed objects lie over.
+  /// The version that the changed objects are based on.
   private weak var version: NodeVersion?
   private static let tableLimit = 16
 
   func noteChange(of object: ManagedObject) { changed.append(object) }
 
-  /// The new and changed objects that have a value in a property, and perhaps others of the hierarchy.
+  /// The new and changed objects that have a value in a property, and possibly others of the hierarchy.
   func objects(
     with value: UniqueKey.Part, _ property: Int, root: EntityPlan, _ context: ManagedObjectContext,
     _ version: NodeVersion

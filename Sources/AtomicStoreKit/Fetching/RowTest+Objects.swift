@@ -1,10 +1,10 @@
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// Compiled predicates on objects that have unsaved changes.
+/// Evaluating compiled predicates on objects that have unsaved changes.
 extension RowTest {
-  /// Whether the test holds for an object of the entity that it was compiled for. Nil where the object's changes must
-  /// be asked by the evaluator: those to to-many relationships, and what they lead to.
+  /// Whether an object of the entity that the test was compiled for fulfils it. Nil if the evaluator must decide: for
+  /// changes to to-many relationships, and to their destinations.
   func holds(_ object: ManagedObject, _ version: NodeVersion) -> Bool? {
     switch self {
     case .constant(let flag): return flag
@@ -83,7 +83,7 @@ extension RowTest {
       var text = text
       return text.withUTF8 { test.holds($0) }
     case (.uuid(_, let wanted, let isOther, _), .uuid(let uuid)): return (uuid == wanted) != isOther
-    // A new object's to-many that nothing was added to.
+    // The to-many of a new object to which nothing was added.
     case (.some, .null): return false
     case (.every, .null): return true
     case (.count(_, let low, let high, let isOutside), .null): return (0 >= low && 0 <= high) != isOutside
@@ -107,7 +107,7 @@ extension RowTest {
     }
   }
 
-  /// A value that an object must have in a slot for the test to hold, where there is one.
+  /// A value that an object must have in a slot to fulfil the test, if there is one.
   func soughtValue(_ plan: EntityPlan) -> (slot: Int, value: UniqueKey.Part)? {
     switch self {
     case .and(let parts): return parts.lazy.compactMap { $0.soughtValue(plan) }.first

@@ -1,10 +1,10 @@
-/// Changed objects, kept alive, in the order they were first changed. An object is in one list at most and knows its
-/// place there, so that none is looked for.
+/// Changed objects, kept alive, in the order of their first change. An object is in at most one list and stores its
+/// index in it, so that no list is searched.
 struct ChangeList: Sequence {
   private var slots: ContiguousArray<ManagedObject?> = []
   private(set) var count = 0
 
-  /// The objects that were added or removed since ``takeJournal()``; nil where that is not known.
+  /// The objects that were added or removed since ``takeJournal()``; nil if that was not recorded.
   private var journal: ContiguousArray<ManagedObject>?
 
   var isEmpty: Bool { count == 0 }
@@ -40,7 +40,8 @@ struct ChangeList: Sequence {
 
   // MARK: What was added and removed
 
-  /// The objects that were added or removed since the last call, some more than once; nil where that was not recorded.
+  /// Returns the objects that were added or removed since the last call, some more than once; nil if that was not
+  /// recorded.
   mutating func takeJournal() -> ContiguousArray<ManagedObject>? {
     let taken = journal
     journal = []
@@ -51,7 +52,7 @@ struct ChangeList: Sequence {
 
   private mutating func note(_ object: ManagedObject) {
     guard let recorded = journal?.count else { return }
-    // Starting over costs no more than going through a longer one, and the journal keeps its objects alive.
+    // Rebuilding costs no more than processing a longer journal, and the journal keeps its objects alive.
     if recorded > 1024 + count * 2 { journal = nil } else { journal?.append(object) }
   }
 

@@ -1,4 +1,4 @@
-/// Blocks that wait for their turn. Taking one costs the same however many there are.
+/// A queue of blocks. Removing the first one takes constant time.
 struct DeferredBlocks {
   private var blocks: ContiguousArray<(() -> Void)?> = []
   private var first = 0

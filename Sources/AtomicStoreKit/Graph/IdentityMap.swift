@@ -1,9 +1,9 @@
 import AtomicStoreSPI
 
-/// The objects of one hierarchy that are alive, by what the store knows them by. It does not keep them alive: each
-/// takes itself out when it ends.
+/// The live objects of one entity hierarchy, by reference. It does not keep them alive: each removes itself on
+/// deinitialization.
 struct IdentityMap<Object: AnyObject> {
-  /// Those whose numbers are close together, as numbers handed out in turn are, from ``first`` on.
+  /// Objects whose numbers are close together, as consecutive references are, starting at ``first``.
   private var dense: ContiguousArray<Unmanaged<Object>?> = []
   private var first: Int64 = 0
   private var sparse: [Int64: Unmanaged<Object>] = [:]
@@ -26,7 +26,7 @@ struct IdentityMap<Object: AnyObject> {
     case .integer(let number):
       if dense.isEmpty { first = number }
       let (place64, overflow) = number.subtractingReportingOverflow(first)
-      // An array wastes little on neighbours.
+      // An array wastes little for neighbouring numbers.
       guard !overflow, place64 >= 0, place64 < max(1024, dense.count * 2), place64 < count * 8 + 1024 else {
         sparse[number] = .passUnretained(object)
         return

@@ -1,40 +1,40 @@
 public import AtomicStoreSPI
 import FoundationEssentials
 
-/// An object of a graph: an entity's properties, in a context.
+/// An object of a graph: the properties of an entity, in a context.
 ///
-/// Any entity's objects can be had as this class, by key (``value(forKey:)``, `object["name"]`); subclass it and
-/// register the class with the coordinator for typed access (``Managed``). An object belongs to its context and stays
-/// where that is: it is not `Sendable`, its ``objectID`` is.
+/// This class serves objects of any entity, by key (``value(forKey:)``, `object["name"]`). For typed access
+/// (``Managed``), subclass it and register the class with the coordinator. An object belongs to its context and must be
+/// used where its context is: it is not `Sendable`, its ``objectID`` is.
 ///
-/// It is a *fault* until a property is asked for, and then reads the values that its store holds at that moment. It
-/// costs about a hundred bytes until it is changed, since values stay in the store's columns.
+/// It is a *fault* until a property is read, and then reads the values that its store holds at that moment. It needs
+/// about a hundred bytes until it is changed, since values stay in the store's columns.
 ///
 /// **You may customise** the hooks: ``awakeFromInsert()``, ``awakeFromFetch()``, ``willSave()``, ``didSave()``,
 /// ``prepareForDeletion()``, ``willTurnIntoFault()``, ``didTurnIntoFault()``, ``validate(_:forKey:)``,
 /// ``validateForInsert()``, ``validateForUpdate()``, ``validateForDelete()``.
 open class ManagedObject {
   final let plan: EntityPlan
-  /// Kept for an object that outlives its context: the plan does not keep it.
+  /// Retained for an object that outlives its context: the plan does not retain it.
   private final let model: ManagedObjectModel
-  // Unowned and unsafe is sound here: a context keeps track of every object that names it, and takes its name from each
-  // when it ends; an object takes itself from its context's tables when it ends. Neither can leave the isolation that
-  // both are in.
+  // unowned(unsafe) is sound here: a context tracks every object that references it and clears the reference in each
+  // when it ends; an object removes itself from its context's tables when it ends. Both happen in the isolation that
+  // they share.
   final unowned(unsafe) var context: ManagedObjectContext?
-  /// The store it is in or will be, as its context sees it.
+  /// The store that it is in or will be in, as its context sees it.
   final var home: StoreHome?
-  /// What the store knows it by. For a new object nil until it is given one.
+  /// Its reference in the store. For a new object, nil until it is assigned.
   final var reference: ReferenceObject?
   /// The version of the store that it reads.
   final var base: NodeVersion?
-  /// Where it stands in ``base``.
+  /// Its node in ``base``.
   final var node = NodeHandle(entity: 0, row: 0)
   final var flags: Flags = []
-  /// Its place in the context's list of changed objects.
+  /// Its index in the context's list of changed objects.
   final var position: Int32 = -1
-  /// What was changed since the last save, by property.
+  /// The values changed since the last save, by property.
   final var edits: ContiguousArray<PropertyValue?>?
-  /// What lies over the store's values without being a change to save.
+  /// Values that override the store's without being changes to save.
   final var overlay: ContiguousArray<PropertyValue?>?
   final var extras: ObjectExtras?
 
@@ -43,35 +43,35 @@ open class ManagedObject {
     static let inserted = Flags(rawValue: 1)
     static let updated = Flags(rawValue: 2)
     static let deleted = Flags(rawValue: 4)
-    /// Its values can be read; otherwise it is a fault, or gone.
+    /// Its values can be read. Otherwise it is a fault, or unavailable.
     static let realized = Flags(rawValue: 8)
-    /// It is among the objects that the next notice tells of.
+    /// It is among the objects of the next notification.
     static let noticed = Flags(rawValue: 16)
-    /// Nothing changed since it was prepared for the save that runs.
+    /// It has not changed since it was prepared for the current save.
     static let prepared = Flags(rawValue: 32)
-    /// Its values are being set up: they are no changes.
+    /// Its values are being initialized: setting them is not a change.
     static let awakening = Flags(rawValue: 64)
-    /// Its ID is permanent, though it may not be saved yet.
+    /// Its ID is permanent, even if it is not saved yet.
     static let permanent = Flags(rawValue: 128)
-    /// Its deletion has been carried to the objects around it.
+    /// Its deletion has been propagated to related objects.
     static let propagated = Flags(rawValue: 256)
     static let registered = Flags(rawValue: 512)
     /// It is being prepared for its deletion.
     static let deleting = Flags(rawValue: 1024)
     /// It is about to turn into a fault.
     static let faulting = Flags(rawValue: 2048)
-    /// It stands for its class, to be asked which keys its properties read.
+    /// It is a stand-in for its class, used to find out which keys its properties read.
     static let probing = Flags(rawValue: 4096)
     /// It was merged into another object that has the same unique values.
     static let merged = Flags(rawValue: 8192)
-    /// Its values are in the context's table of values that fetches ask for, as they are.
+    /// Its current values are in the context's table of values that fetches search.
     static let indexed = Flags(rawValue: 16384)
     static let changed: Flags = [.inserted, .updated, .deleted]
   }
 
-  /// Creates an object and inserts it into a context; without one it stands alone until it is inserted.
+  /// Creates an object and inserts it into a context. Without a context, it is in none until it is inserted.
   ///
-  /// An abstract entity has no objects: what is made of one cannot be saved, and says so then.
+  /// An object of an abstract entity cannot be saved: the save throws an error.
   public required init(entity: Entity, insertInto context: ManagedObjectContext?) {
     model = entity.model
     plan = ModelPlan.plan(of: model).entities[entity.index]
@@ -80,9 +80,9 @@ open class ManagedObject {
 
   /// Creates an object of the entity that this class is registered for, and inserts it.
   ///
-  /// Where the class is registered for none, or for several, the object is of the first entity of that name, or of the
-  /// first one it is registered for. Where the model has no entity of that name either, it stands alone, and the
-  /// context's next save fails with the class and what to do.
+  /// If the class is registered for several entities, the object is of the first of them; if it is registered for none,
+  /// of the first entity with the class's name. If there is no such entity either, the object is in no context, and the
+  /// context's next save fails with an error that names the class and the remedy.
   public convenience init(context: ManagedObjectContext) {
     if let entity = context.entity(for: Self.self) {
       self.init(entity: entity, insertInto: context)
@@ -92,18 +92,18 @@ open class ManagedObject {
     }
   }
 
-  /// What objects are of that no model knows: one entity without properties, which is a valid model.
+  /// The model of objects whose model is unknown: one entity without properties, which is a valid model.
   static let standInModel = ManagedObjectModel(
     unchecked: ModelDescription(entities: [EntityDescription(name: "Unknown")]))
 
-  /// An object of no context and no properties, where there must be one.
+  /// An object without context and properties, for callers that need an object.
   static func standIn() -> ManagedObject { ManagedObject(entity: standInModel.entity(at: 0), insertInto: nil) }
 
   deinit {
     if let context { context.forget(self) }
     guard edits != nil || overlay != nil || extras?.fetched.isEmpty == false else { return }
-    // A chain of objects that only each other holds is taken apart here, link by link: left to themselves they would
-    // end within each other, and a long chain would need more stack than there is.
+    // A chain of objects that only keep each other alive is released here iteratively, link by link: otherwise
+    // deinitializers would nest, and a long chain would overflow the stack.
     var rest: [ManagedObject] = []
     handOverPartners(to: &rest)
     while var next = rest.popLast() {
@@ -137,10 +137,10 @@ open class ManagedObject {
   /// The object's concrete entity.
   public final var entity: Entity { model.entity(at: plan.index) }
 
-  /// The object's context; nil for one that stands alone or is gone.
+  /// The object's context; nil for one that is in none or whose context no longer exists.
   public final var managedObjectContext: ManagedObjectContext? { context }
 
-  /// What the object is known by: temporary until it is saved or given a permanent ID.
+  /// The object's ID: temporary until it is saved or given a permanent ID.
   public final var objectID: ManagedObjectID {
     if let reference, let home, !flags.contains(.inserted) || flags.contains(.permanent) {
       return ManagedObjectID(storeIdentifier: home.identifier, entityName: plan.name, reference: reference)
@@ -155,15 +155,15 @@ open class ManagedObject {
     return ManagedObjectID(temporary: name, entityName: plan.name)
   }
 
-  /// Whether it is new in its context and not saved.
+  /// Whether it is new in its context and has not been saved.
   public final var isInserted: Bool { flags.contains(.inserted) && !flags.contains(.deleted) }
-  /// Whether it has changes that are not saved, and is not new.
+  /// Whether it has unsaved changes and is not new.
   public final var isUpdated: Bool { flags.contains(.updated) }
-  /// Whether it is to be deleted with the next save.
+  /// Whether the next save will delete it.
   public final var isDeleted: Bool { flags.contains(.deleted) }
   /// Whether it is new, changed or deleted, and not saved.
   public final var hasChanges: Bool { !flags.isDisjoint(with: .changed) }
-  /// Whether its values have yet to be fetched. Asking does not fetch them.
+  /// Whether its values have not been fetched yet. Reading this does not fetch them.
   public final var isFault: Bool { !flags.contains(.realized) }
   /// Whether a save would write anything of it: changes to transient properties do not count.
   public final var hasPersistentChangedValues: Bool {
@@ -172,9 +172,9 @@ open class ManagedObject {
     return edits.indices.contains { edits[$0] != nil && plan.properties[$0].slot >= 0 }
   }
 
-  /// Why the object cannot be had, once it cannot.
+  /// Why the object is unavailable; nil if it is available.
   public final var unavailableReason: ManagedObjectError.UnavailableReason? { extras?.gone }
-  /// The last error that property access met, which it could not throw. Cleared by
+  /// The last error of a property access that could not throw it. Cleared by
   /// ``ManagedObjectContext/discardAccessErrors()``.
   public final var accessError: ManagedObjectError? { extras?.accessError }
 
@@ -189,50 +189,52 @@ open class ManagedObject {
 
   /// Called once, when the object is inserted for the first time. Set defaults here that the model cannot.
   open func awakeFromInsert() {}
-  /// Called when the object's values have been fetched. What is set here is no change to save; inverses are not kept.
+  /// Called when the object's values have been fetched. Values set here are not changes to save; inverses are not
+  /// updated.
   open func awakeFromFetch() {}
-  /// Called before a save, also for objects to be deleted. Changing properties is allowed; the object is then prepared
-  /// again. ``setPrimitiveValue(_:forKey:)`` changes without that.
+  /// Called before a save, also for objects to be deleted. It may change properties; the object is then prepared again.
+  /// ``setPrimitiveValue(_:forKey:)`` sets values without that.
   open func willSave() {}
   /// Called after a save that succeeded.
   open func didSave() {}
-  /// Called when the object is about to be deleted, its relationships still in place.
+  /// Called when the object is about to be deleted, before its relationships change.
   open func prepareForDeletion() {}
   /// Called before the object turns into a fault.
   open func willTurnIntoFault() {}
-  /// Called when the object has turned into a fault. For tidying up; the properties must not be asked for.
+  /// Called when the object has turned into a fault, to release resources. It must not read properties.
   open func didTurnIntoFault() {}
 
-  /// Adds rules to those of the model for one property; may change the value. Throw to refuse it.
+  /// Adds rules to those of the model for one property. It may change the value, or throw to refuse it.
   ///
-  /// Do not call it: call ``validateValue(_:forKey:)``, which runs the model's rules first.
+  /// Do not call it: call ``validateValue(_:forKey:)``, which checks the model's rules first.
   open func validate(_ value: inout Any?, forKey key: String) throws {}
-  /// Checks the object before its first save. An override calls `super` to have its properties checked, and may throw
-  /// errors of any kind.
+  /// Checks the object before its first save. An override calls `super` to check the properties, and may throw any
+  /// error.
   open func validateForInsert() throws { try validateProperties() }
   /// Checks a changed object before a save.
   open func validateForUpdate() throws { try validateProperties() }
-  /// Checks an object before its deletion is saved: by default that no relationship with the rule Deny forbids it.
+  /// Checks an object before its deletion is saved. By default, it checks that no relationship with the rule Deny
+  /// forbids it.
   open func validateForDelete() throws { try validateDeleteRules() }
 }
 
-/// What few objects need.
+/// Rarely needed parts of an object.
 final class ObjectExtras {
-  /// The property that was read of an object that is asked for its keys.
+  /// The property that was read of an object that is a stand-in for its class.
   var probed: AnyKeyPath?
-  /// The temporary ID's name, once somebody asked for it.
+  /// The name of the temporary ID, once it was requested.
   var temporaryName: UUID?
-  /// In a child context, the object this one stands for.
+  /// In a child context, the object of the parent that this one represents.
   var parentObject: ManagedObject?
   var gone: ManagedObjectError.UnavailableReason?
-  /// What it was known by when it went.
+  /// Its ID when it became unavailable.
   var lastID: ManagedObjectID?
   var accessError: ManagedObjectError?
-  /// What transformers made of stored bytes, by property.
+  /// The values that transformers created from stored bytes, by property.
   var transformed: [Int: Any] = [:]
-  /// What fetched properties found, by property.
+  /// The objects of fetched properties, by property.
   var fetched: [Int: [ManagedObject]] = [:]
-  /// The relationship it was last reached by, as text.
+  /// The relationship through which it was last reached, as text.
   var reachedBy: String?
 }
 
@@ -241,13 +243,13 @@ struct WeakObject {
 }
 
 extension ManagedObject: Hashable {
-  /// Objects are equal when they are one.
+  /// Objects are equal if they are identical.
   public static func == (one: ManagedObject, other: ManagedObject) -> Bool { one === other }
   public final func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
 extension ManagedObject: CustomStringConvertible {
-  /// The ID and, for an object that is no fault, its attributes. Never fetches.
+  /// The ID and, unless the object is a fault, its attributes. Never fetches.
   public final var description: String {
     var text = "<\(plan.name) \(objectID.uriRepresentation)"
     if flags.contains(.inserted) { text += ", inserted" }

@@ -3,41 +3,42 @@ import FoundationEssentials
 public import StoreCoordination
 import StorePredicates
 
-/// A scratch pad of objects over a coordinator's stores, or over a parent context: it fetches, keeps track of changes,
-/// and saves them whole or not at all.
+/// A working set of objects from a coordinator's stores, or from a parent context: it fetches objects, tracks changes,
+/// and saves all of them or none.
 ///
-/// For each object in a store a context has at most one `ManagedObject`. It keeps an object alive only while that has
-/// changes. It is a plain class: use it where it was made; pass IDs and notices elsewhere.
+/// A context has at most one `ManagedObject` for each object of a store. It keeps an object alive only while the object
+/// has changes. It is a plain class without synchronization: use it where it was created, and pass IDs and
+/// ``ObjectIDChanges`` to other threads.
 public final class ManagedObjectContext {
-  /// The coordinator whose stores it works on: fixed for its life. For a child context, the topmost parent's.
+  /// The coordinator of its stores; it never changes. For a child context, that of the topmost parent.
   public let persistentStoreCoordinator: PersistentStoreCoordinator
-  /// The context whose objects it works on; nil for one that works on stores.
+  /// The parent context; nil for a context that works on stores directly.
   public let parent: ManagedObjectContext?
-  /// For messages.
+  /// A name for messages.
   public var name: String?
-  /// Records changes for undo and redo; nil, the default, records none. One manager serves one context.
+  /// Records changes for undo and redo; nil, the default, records none. An undo history serves one context.
   public var undoManager: UndoHistory? {
     didSet {
       oldValue?.detach()
       undoManager?.attach(self)
     }
   }
-  /// What a save does with objects that were changed in the store since they were fetched.
+  /// How a save treats objects that were changed in the store since they were fetched.
   public var mergePolicy: MergePolicy = .error
-  /// Whether objects without changes are kept alive too.
+  /// Whether objects without changes are kept alive, too.
   public var retainsRegisteredObjects = false {
     didSet {
       retained = [:]
       if retainsRegisteredObjects { for object in registeredObjects { retained[ObjectIdentifier(object)] = object } }
     }
   }
-  /// Whether delete rules are applied when pending changes are processed, or at once at each delete.
+  /// Whether delete rules are applied when pending changes are processed, or immediately at each delete.
   public var propagatesDeletesAtEndOfEvent = true
-  /// Whether a to-many relationship that is not optional, and has no minimum count, may be empty in an object that is
-  /// saved. By default it may not: "not optional" means that there must be an object. Set it for code and models that
-  /// take the opposite for granted, as many written for Core Data do. Child contexts begin with their parent's setting.
+  /// Whether a save accepts an empty to-many relationship that is not optional and has no minimum count. By default it
+  /// does not: "not optional" means at least one object. Set it for code and models that rely on the opposite, as many
+  /// written for Core Data do. A child context starts with the setting of its parent.
   public var allowsEmptyNonOptionalToMany = false
-  /// How often objects may change again while they are prepared for a save before that fails.
+  /// How many times objects may change again while a save is prepared, before the save fails.
   public var maximumSavePasses = 100
 
   var homes: [StoreHome] = []
@@ -47,19 +48,19 @@ public final class ManagedObjectContext {
   /// Deleted objects whose delete rules have yet to be applied.
   var unpropagated: [ManagedObject] = []
   var notice = PendingNotice()
-  /// Temporary IDs that somebody asked for, so that they go on being understood.
+  /// Temporary IDs that were requested, so that they remain valid.
   private var temporaries: [UUID: WeakObject] = [:]
   private var temporariesLimit = 1024
   package var knownTemporaryIDCount: Int { temporaries.count }
-  /// In a child context: its objects by those of the parent.
+  /// In a child context: its objects by their objects in the parent.
   var byParent: [ObjectIdentifier: Unmanaged<ManagedObject>] = [:]
   var retained: [ObjectIdentifier: ManagedObject] = [:]
   var entitiesByClass: [ObjectIdentifier: Entity] = [:]
   let classes: [ScalarString: ManagedObject.Type]
-  /// What the program registered with the coordinator, now and later.
+  /// The transformers registered with the coordinator, including later registrations.
   let transformers: AttributeTransformers
   let customFunctions: CustomFunctions
-  /// Above 0 while a hook or observer runs.
+  /// Greater than 0 while a hook or observer runs.
   var calloutDepth = 0 {
     didSet {
       if holdsTurn, (oldValue == 0) != (calloutDepth == 0) {
@@ -67,36 +68,36 @@ public final class ManagedObjectContext {
       }
     }
   }
-  /// Whether other saves wait for the one that runs here: see ``SaveTurns``.
+  /// Whether other saves wait for the current save of this context: see ``SaveTurns``.
   var holdsTurn = false
   var isProcessing = false
   var isPropagating = false
   var isSaving = false
-  /// The moment of the save that runs, for derived attributes, and the objects that have been given it.
+  /// The time of the current save, for derived attributes, and the objects that already received it.
   var savingDate = Date()
   var derivedNow = ObjectList()
-  /// What a merge policy is about to change, for a save that fails after all.
+  /// The state before a merge policy makes changes, for a save that then fails.
   var restorePoint: RestorePoint?
   var deferredBlocks = DeferredBlocks()
-  /// How many fetched properties are being fetched within each other.
+  /// How deep fetches of fetched properties are nested.
   var fetchedPropertyDepth = 0
-  /// The table of the values that fetches ask objects with changes for.
+  /// The table of the values of objects with changes, for fetches.
   var pendingValues: (any PendingValueTable)?
-  /// How many objects fetches looked at one by one, for tests of what a fetch costs.
+  /// How many objects fetches evaluated one by one. For tests of the cost of a fetch.
   package var objectsAskedByFetches = 0
-  /// The steps left to the outermost fetch that runs.
+  /// The remaining steps of the outermost fetch.
   var stepBudget: StepBudget?
   var observers: [(id: Int, body: (ContextEvent) -> Void)] = []
   var nextObserver = 0
   var streams: [(isSaves: Bool, continuation: AsyncStream<ObjectIDChanges>.Continuation)] = []
-  /// By the entity's plan, since stores may have models of their own: the only store that takes its new objects.
+  /// The only store that accepts new objects, by the entity's plan, since stores may have their own models.
   var soleHomes: [ObjectIdentifier: StoreHome?] = [:]
   var soleHomesGeneration = -1
-  /// What property access met and could not throw, the latest hundred.
+  /// The latest hundred errors of property access that could not throw them.
   public internal(set) var accessErrors: [ManagedObjectError] = []
   var refusedAssignments: [ManagedObjectError] = []
 
-  /// A context over a coordinator's stores. Classes are those registered with the coordinator so far.
+  /// Creates a context for a coordinator's stores. It uses the classes registered with the coordinator so far.
   public init(_ coordinator: PersistentStoreCoordinator) {
     persistentStoreCoordinator = coordinator
     parent = nil
@@ -106,7 +107,7 @@ public final class ManagedObjectContext {
     customFunctions = registrations.functions
   }
 
-  /// A context over another one: it sees that one's unsaved changes, and saves into it.
+  /// Creates a child context: it sees the parent's unsaved changes, and saves to the parent.
   public init(parent: ManagedObjectContext) {
     persistentStoreCoordinator = parent.persistentStoreCoordinator
     self.parent = parent
@@ -129,7 +130,7 @@ public final class ManagedObjectContext {
 
   // MARK: What it holds
 
-  /// All objects it knows, those without changes included, in a stable order.
+  /// All objects in the context, those without changes included, in a stable order.
   public var registeredObjects: [ManagedObject] {
     let known = homes.flatMap(\.registeredObjects) + byParentObjects
     return known + inserted.elements.filter { !$0.flags.contains(.registered) && $0.extras?.parentObject == nil }
@@ -142,16 +143,16 @@ public final class ManagedObjectContext {
     return (registeredObjects + deleted.elements + unpropagated).filter { seen.insert(ObjectIdentifier($0)).inserted }
   }
 
-  /// The objects that the next save adds to a store.
+  /// The objects that the next save adds to stores.
   public var insertedObjects: Set<ManagedObject> { Set(inserted) }
-  /// The objects whose changes the next save writes. New and deleted objects are not among them.
+  /// The objects whose changes the next save writes, without new and deleted objects.
   public var updatedObjects: Set<ManagedObject> { Set(updated) }
   /// The objects that the next save removes from their stores.
   public var deletedObjects: Set<ManagedObject> { Set(deleted) }
   /// Whether a save would do anything, or deletions have yet to be propagated along relationships.
   public var hasChanges: Bool { !inserted.isEmpty || !updated.isEmpty || !deleted.isEmpty || !unpropagated.isEmpty }
 
-  /// The registered object of that ID, or nil. Never asks a store.
+  /// Returns the registered object with that ID, or nil. Never accesses a store.
   public func registeredObject(for id: ManagedObjectID) -> ManagedObject? {
     switch id.form {
     case .temporary(let name):
@@ -170,16 +171,16 @@ public final class ManagedObjectContext {
     }
   }
 
-  /// The object of that ID: the registered one, or a fault. Never nil for a permanent ID and never asks a store;
-  /// whether there is such an object shows when the fault is fired. A temporary ID that this context does not know
-  /// gives an object that says it was never saved.
+  /// Returns the object with that ID: the registered one, or a fault. Never accesses a store. For a permanent ID,
+  /// whether the object exists is known when the fault fires. A temporary ID that this context does not know returns an
+  /// object which reports that it was never saved.
   public func object(with id: ManagedObjectID) -> ManagedObject {
     if let object = registeredObject(for: id) { return object }
     if let parent { return child(of: parent.object(with: id)) }
     if case .permanent(let store, let reference) = id.form, let home = home(identifier: store),
       let entity = home.store.model.entity(named: id.entityName)
     {
-      // The ID may name a super-entity; the store knows better.
+      // The ID may name a super-entity; the store knows the actual entity.
       var plan = home.plan.entities[entity.index]
       if let version = home.currentVersion(), let node = version.handle(for: reference, root: plan.root) {
         plan = home.plan.entities[node.entity]
@@ -197,7 +198,7 @@ public final class ManagedObjectContext {
     return object
   }
 
-  /// A stand-in for an object of a model that nobody knows.
+  /// A stand-in for an object of an unknown model.
   private func orphan(_ id: ManagedObjectID) -> ManagedObject {
     let object = ManagedObject.standIn()
     markUnknown(object, id)
@@ -207,7 +208,7 @@ public final class ManagedObjectContext {
   private func markUnknown(_ object: ManagedObject, _ id: ManagedObjectID) {
     let extras = object.needExtras()
     extras.lastID = id
-    // An open store that has no such entity has no such object either.
+    // An open store without this entity cannot contain the object either.
     if let store = id.storeIdentifier {
       extras.gone = persistentStoreCoordinator.persistentStore(identifier: store) == nil ? .storeRemoved : .notInStore
     } else {
@@ -216,9 +217,9 @@ public final class ManagedObjectContext {
     object.reference = id.reference
   }
 
-  /// The object of that ID, its values fetched.
+  /// Returns the object with that ID, with its values fetched.
   ///
-  /// - Throws: an error with the reason where there is no such object.
+  /// - Throws: An error with the reason, if the object does not exist.
   public func existingObject(with id: ManagedObjectID) throws(ManagedObjectError) -> ManagedObject {
     let object = object(with: id)
     try object.realize()
@@ -229,7 +230,7 @@ public final class ManagedObjectContext {
   // MARK: Homes and making objects
 
   func home(identifier: UUID) -> StoreHome? {
-    // The model tells stores apart that are one by their identity, of which the first was removed.
+    // The model tells apart two stores with the same identity, one added after the other was removed.
     if let store = persistentStoreCoordinator.persistentStore(identifier: identifier) { return home(of: store) }
     return homes.last { $0.identifier == identifier }
   }
@@ -243,7 +244,7 @@ public final class ManagedObjectContext {
     return home
   }
 
-  /// An object that is nobody's yet, of the class registered for its entity.
+  /// Creates an object in no context, of the class registered for its entity.
   func make(_ plan: EntityPlan) -> ManagedObject {
     guard !classes.isEmpty, let type = classes[ScalarString(plan.name)] else {
       return ManagedObject(entity: plan.entity, insertInto: nil)
@@ -251,9 +252,9 @@ public final class ManagedObjectContext {
     return type.init(entity: plan.entity, insertInto: nil)
   }
 
-  /// Takes an object that is in a store into the context.
+  /// Registers an object that is in a store with the context.
   func adopt(_ object: ManagedObject, _ home: StoreHome) {
-    // What its class's initializer set is for new objects.
+    // Values set by the class's initializer are meant for new objects.
     if object.flags.contains(.realized) { object.forgetInitialValues() }
     object.context = self
     object.home = home
@@ -261,7 +262,7 @@ public final class ManagedObjectContext {
     if retainsRegisteredObjects { retained[ObjectIdentifier(object)] = object }
   }
 
-  /// The object of a node, made as a fault where there is none yet.
+  /// The object of a node, created as a fault if there is none yet.
   func object(at node: NodeHandle, in version: NodeVersion, of home: StoreHome) -> ManagedObject {
     let plan = home.plan.entities[node.entity]
     let reference = version.reference(of: node)
@@ -274,15 +275,15 @@ public final class ManagedObjectContext {
     return object
   }
 
-  /// Called when an object ends.
+  /// Called when an object is deinitialized.
   func forget(_ object: ManagedObject) {
     object.home?.unregister(object)
     if let parentObject = object.extras?.parentObject { byParent[ObjectIdentifier(parentObject)] = nil }
     if let name = object.extras?.temporaryName { temporaries[name] = nil }
   }
 
-  /// Keeps a temporary ID understood while its object lives. Those of objects that left the context before they ended
-  /// are swept out now and then.
+  /// Keeps a temporary ID valid while its object lives. IDs of objects that left the context before they ended are
+  /// removed periodically.
   func remember(_ object: ManagedObject, as name: UUID) {
     if temporaries.count >= temporariesLimit {
       temporaries = temporaries.filter { $0.value.object != nil }
@@ -316,9 +317,9 @@ public final class ManagedObjectContext {
     awake(object) { $0.awakeFromFetch() }
   }
 
-  /// Runs a hook in which setting values is no change.
+  /// Runs a hook in which setting values is not a change.
   func awake(_ object: ManagedObject, _ hook: (ManagedObject) -> Void) {
-    // The generic class has hooks that do nothing.
+    // The hooks of the generic class do nothing.
     if type(of: object) == ManagedObject.self { return }
     object.flags.insert(.awakening)
     calloutDepth += 1
@@ -343,7 +344,8 @@ public final class ManagedObjectContext {
     accessErrors.append(error)
   }
 
-  /// Forgets the errors that property access met, refused assignments included: the next save no longer fails for them.
+  /// Discards the errors of property access, refused assignments included: the next save no longer fails because of
+  /// them.
   public func discardAccessErrors() {
     accessErrors = []
     refusedAssignments = []
@@ -351,9 +353,9 @@ public final class ManagedObjectContext {
 
   // MARK: Deferred work
 
-  /// Runs a block: at once, or, from inside a hook, an observer or a save, when that has ended. The way to save in
-  /// answer to a change notice. From ``ManagedObject/awakeFromFetch()`` it waits for pending changes to be processed:
-  /// whoever fired the fault may be in the middle of something.
+  /// Runs a block: immediately, or, if called inside a hook, an observer or a save, when that has ended. Use it to save
+  /// in response to a change notification. If called inside ``ManagedObject/awakeFromFetch()``, it waits until pending
+  /// changes are processed, because the fault may have been fired in the middle of another operation.
   public func perform(_ block: @escaping () -> Void) {
     guard calloutDepth == 0, !isProcessing, !isSaving else {
       deferredBlocks.append(block)
@@ -362,7 +364,7 @@ public final class ManagedObjectContext {
     block()
   }
 
-  /// Runs a block and gives its result.
+  /// Runs a block and returns its result.
   public func performAndWait<Result>(_ block: () throws -> Result) rethrows -> Result { try block() }
 
   func runDeferredBlocks() {

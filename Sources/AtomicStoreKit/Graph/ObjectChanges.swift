@@ -1,37 +1,37 @@
-/// What a context tells its observers.
+/// An event that a context reports to its observers.
 public enum ContextEvent {
-  /// Objects changed, in whatever way: told when pending changes are processed.
+  /// Objects changed. Reported when pending changes are processed.
   case objectsDidChange(ObjectChanges)
-  /// A save begins, with these changes so far.
+  /// A save begins; it has these changes so far.
   case willSave(ObjectChanges)
   /// A save succeeded.
   case didSave(ObjectChanges)
 }
 
-/// Objects by what happened to them, in the order it happened. ``ids`` is what may leave the context.
+/// Objects grouped by kind of change, in the order of the changes. ``ids`` may leave the context.
 public struct ObjectChanges {
   /// New objects, in the order in which they were inserted.
   public var inserted: [ManagedObject] = []
   /// Objects with changed values that are neither new nor deleted.
   public var updated: [ManagedObject] = []
-  /// Objects that are to be deleted, or were.
+  /// Objects that are to be deleted, or were deleted.
   public var deleted: [ManagedObject] = []
-  /// Turned into faults, or given newer values of the store.
+  /// Objects that were turned into faults, or given newer values of the store.
   public var refreshed: [ManagedObject] = []
-  /// No longer usable.
+  /// Objects that can no longer be used.
   public var invalidated: [ManagedObject] = []
-  /// The context was reset: all objects are invalid.
+  /// Whether the context was reset: all of its objects are invalid.
   public var isAllInvalidated = false
-  /// IDs of what is deleted or invalid now, taken while they were good.
+  /// The IDs of deleted and invalid objects, recorded while they were valid.
   var deletedIDs: [ManagedObjectID]?
 
-  /// Whether nothing happened to any object, and the context was not reset.
+  /// Whether there are no changes, and the context was not reset.
   public var isEmpty: Bool {
     inserted.isEmpty && updated.isEmpty && deleted.isEmpty && refreshed.isEmpty && invalidated.isEmpty
       && !isAllInvalidated
   }
 
-  /// The same by ID.
+  /// The same changes by ID.
   public var ids: ObjectIDChanges {
     ObjectIDChanges(
       inserted: inserted.map(\.objectID), updated: updated.map(\.objectID),
@@ -40,7 +40,7 @@ public struct ObjectChanges {
   }
 }
 
-/// Objects by what happened to them, as IDs: this may go anywhere.
+/// Object IDs grouped by kind of change. It may leave the context.
 public struct ObjectIDChanges: Sendable, Hashable {
   /// New objects.
   public var inserted: [ManagedObjectID] = []
@@ -52,10 +52,10 @@ public struct ObjectIDChanges: Sendable, Hashable {
   public var refreshed: [ManagedObjectID] = []
   /// Objects that can no longer be used.
   public var invalidated: [ManagedObjectID] = []
-  /// Whether the context was reset, which makes all of its objects unusable.
+  /// Whether the context was reset: none of its objects can be used any more.
   public var isAllInvalidated = false
 
-  /// Creates a value; by default an empty one.
+  /// Creates a value; without arguments, an empty one.
   public init(
     inserted: [ManagedObjectID] = [], updated: [ManagedObjectID] = [], deleted: [ManagedObjectID] = [],
     refreshed: [ManagedObjectID] = [], invalidated: [ManagedObjectID] = [], isAllInvalidated: Bool = false

@@ -1,6 +1,6 @@
-/// Objects in the order they were added, each once, found by identity.
+/// A set of objects in the order in which they were added, by identity.
 ///
-/// Removing keeps the others' order; the gaps are closed when they outnumber the objects.
+/// Removing preserves the order; the gaps are closed when they outnumber the objects.
 struct ObjectList: Sequence {
   private var slots: ContiguousArray<ManagedObject?> = []
   private var places: [ObjectIdentifier: Int] = [:]
@@ -13,7 +13,7 @@ struct ObjectList: Sequence {
 
   func contains(_ object: ManagedObject) -> Bool { places[ObjectIdentifier(object)] != nil }
 
-  /// False where the object was there already.
+  /// Returns false if the object is in the list already.
   @discardableResult
   mutating func append(_ object: ManagedObject) -> Bool {
     let key = ObjectIdentifier(object)
@@ -23,7 +23,7 @@ struct ObjectList: Sequence {
     return true
   }
 
-  /// False where the object was not there.
+  /// Returns false if the object is not in the list.
   @discardableResult
   mutating func remove(_ object: ManagedObject) -> Bool {
     guard let place = places.removeValue(forKey: ObjectIdentifier(object)) else { return false }
@@ -62,7 +62,7 @@ struct ObjectList: Sequence {
   }
 }
 
-/// The objects of an ordered relationship: positions matter, each object stands once.
+/// The objects of an ordered relationship: each object occurs once, and its index matters.
 struct OrderedObjectList {
   private(set) var elements: [ManagedObject] = []
   private var members: Set<ObjectIdentifier> = []
@@ -80,7 +80,7 @@ struct OrderedObjectList {
     elements.insert(object, at: Swift.max(0, Swift.min(place, elements.count)))
   }
 
-  /// The place it stood at, or nil.
+  /// Returns the index that it had, or nil.
   mutating func remove(_ object: ManagedObject) -> Int? {
     guard members.remove(ObjectIdentifier(object)) != nil else { return nil }
     guard let place = elements.firstIndex(where: { $0 === object }) else { return nil }

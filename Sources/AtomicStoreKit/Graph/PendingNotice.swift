@@ -1,4 +1,4 @@
-/// What changed since observers were last told.
+/// The changes since the last notification of observers.
 struct PendingNotice {
   var inserted: [ManagedObject] = []
   var touched: [ManagedObject] = []
@@ -12,7 +12,7 @@ struct PendingNotice {
       && !isAllInvalidated
   }
 
-  /// Sorts out what came to what: an object inserted and changed was inserted, one inserted and deleted is not told of.
+  /// Combines changes: an object inserted and changed is inserted, one inserted and deleted is not reported.
   mutating func take() -> ObjectChanges {
     var changes = ObjectChanges()
     if touched.isEmpty, deleted.isEmpty, refreshed.isEmpty, invalidated.isEmpty {

@@ -1,12 +1,12 @@
 import AtomicStoreSPI
 
-/// What was added to and taken from a to-many, over what the store holds: a change to a set of a million costs as much
-/// as to a set of one.
+/// The objects added to and removed from a to-many, relative to what the store holds: a change to a set of a million
+/// objects costs as much as one to a set of one.
 final class ToManyChanges {
   private(set) var added = ObjectList()
   /// By their node in the version that the owner reads.
   private(set) var removed: [UInt64: ManagedObject] = [:]
-  /// The nodes the store holds, once there is a question for which going through the list would be too slow.
+  /// The nodes that the store holds, created once scanning the list would be too slow.
   private var held: Set<UInt64>?
 
   init() {}
@@ -28,7 +28,7 @@ final class ToManyChanges {
     if let base { removed[base] = object }
   }
 
-  /// Whether the stored list, which `list` gives, has the node.
+  /// Whether the stored list, which `list` returns, contains the node.
   func holds(_ bits: UInt64, in list: UnsafeBufferPointer<UInt64>) -> Bool {
     if list.count <= 32 { return list.contains(bits) }
     if let held { return held.contains(bits) }
@@ -37,7 +37,7 @@ final class ToManyChanges {
     return set.contains(bits)
   }
 
-  /// The same changes over another version of the store.
+  /// Translates the changes to another version of the store.
   func rebase(_ translate: (ManagedObject) -> (bits: UInt64?, isHeld: Bool)) {
     held = nil
     let before = (added: added, removed: removed)
@@ -51,12 +51,12 @@ final class ToManyChanges {
   }
 }
 
-/// What stands in a property of an object, over what its store holds.
+/// The value of a property of an object, overriding the value in its store.
 enum PropertyValue {
   case stored(StoredValue)
   case object(ManagedObject?)
   case changes(ToManyChanges)
   case ordered(OrderedObjectList)
-  /// A transient attribute's value, of whatever type.
+  /// The value of a transient attribute, of any type.
   case transient(Any?)
 }

@@ -1,7 +1,7 @@
 import AtomicStoreSPI
 
-/// A context's objects and changes as they are before a merge policy changes them: should the save fail after that,
-/// they are so again.
+/// The objects and changes of a context before a merge policy changes them. If the save fails after that, they are
+/// restored.
 struct RestorePoint {
   struct State {
     let object: ManagedObject

@@ -2,20 +2,20 @@ import AtomicStoreSPI
 import FoundationEssentials
 import StoreCoordination
 
-/// A store as one context sees it, with the objects that the context has of it.
+/// A store as one context sees it, with the context's objects of that store.
 final class StoreHome {
   let identifier: UUID
   /// Replaced when the store is moved by Save As.
   private(set) var store: PersistentStore
-  /// By the number of a hierarchy's root entity.
+  /// One map for each entity hierarchy, by the number of its root entity.
   private var identities: [IdentityMap<ManagedObject>]
   let plan: ModelPlan
-  /// The version of which it is known that every object without changes says what it says.
+  /// The last version known to match the values of all objects without changes.
   weak var settledVersion: NodeVersion?
   private let coordinator: PersistentStoreCoordinator
-  /// Whether objects of the context may read different versions of the store, since more than one has been met.
+  /// Whether objects of the context may read different versions of the store, because more than one has been used.
   private(set) var isMixed = false
-  /// The version that the objects read while they are not mixed.
+  /// The version that all objects read, unless they are mixed.
   private var serial: UInt64?
 
   init(_ store: PersistentStore, _ coordinator: PersistentStoreCoordinator) {
@@ -26,11 +26,11 @@ final class StoreHome {
     identities = (0..<store.model.entityCount).map { _ in IdentityMap() }
   }
 
-  /// The store's present version; nil where the store is no longer open.
+  /// The store's current version; nil if the store is no longer open.
   func currentVersion() -> NodeVersion? {
     let (version, isOpen) = store.versionIfOpen
     if isOpen { return noted(version) }
-    // Moved by Save As, or taken away and come back: it is the same store while it has the same identity and model.
+    // Moved by Save As, or removed and added again: it is the same store if it has the same identity and model.
     guard let again = coordinator.persistentStore(identifier: identifier), again.model === store.model else {
       return nil
     }
@@ -44,7 +44,7 @@ final class StoreHome {
     return version
   }
 
-  /// Notes that all objects with values read one version again.
+  /// Records that all objects with values read one version again.
   func unify(_ version: NodeVersion) {
     serial = version.serial
     isMixed = false
@@ -64,8 +64,8 @@ final class StoreHome {
     identities[object.plan.root].insert(object, reference)
   }
 
-  /// Registers a new object under the reference that it was given. A fault that somebody asked for by that reference,
-  /// while nothing had it, gives way: there is one object for each row.
+  /// Registers a new object under the reference that it was given. A fault that was created for that reference while no
+  /// object had it is replaced: there is one object for each row.
   func registerNew(_ object: ManagedObject) {
     if let reference = object.reference, let other = self.object(root: object.plan.root, reference), other !== object {
       other.context?.notice.invalidated.append(other)

@@ -3,8 +3,9 @@ import AtomicStoreSPI
 /// Undo and redo of a context's changes, in groups.
 ///
 /// It records single steps (a value, one end of a relationship, an insertion, a deletion) as they happen, delete
-/// propagation included, so that undoing all gives the starting graph exactly, and redoing all the end. It keeps the
-/// objects in it alive. It is Foundation's `UndoManager` in all but name: that class does not exist on Linux.
+/// propagation included, so that undoing everything restores exactly the initial graph, and redoing everything the
+/// final one. It keeps the objects in it alive. It corresponds to Foundation's `UndoManager`, which does not exist on
+/// Linux.
 public final class UndoHistory {
   enum Step {
     case inserted(ManagedObject)
@@ -21,10 +22,10 @@ public final class UndoHistory {
     var steps: [Step] = []
   }
 
-  /// Whether what happens between two calls of ``ManagedObjectContext/processPendingChanges()`` is one group. Otherwise
-  /// each group is begun and ended by hand.
+  /// Whether the changes between two calls of ``ManagedObjectContext/processPendingChanges()`` form a group. Otherwise,
+  /// begin and end each group explicitly.
   public var groupsByEvent = true
-  /// How many groups are kept; 0 for all.
+  /// The maximum number of groups that are kept; 0 for no limit.
   public var levelsOfUndo = 0 { didSet { trim() } }
 
   private var undoGroups: [Group] = []
@@ -47,7 +48,7 @@ public final class UndoHistory {
     context = nil
   }
 
-  /// All that is recorded.
+  /// The complete recorded state.
   struct Contents {
     fileprivate var undoGroups: [Group]
     fileprivate var redoGroups: [Group]
@@ -73,20 +74,20 @@ public final class UndoHistory {
     isWorking || !open.steps.isEmpty || !undoGroups.isEmpty || !redoGroups.isEmpty
   }
 
-  /// Stops recording until the same number of ``enableUndoRegistration()``.
+  /// Stops recording until ``enableUndoRegistration()`` is called the same number of times.
   public func disableUndoRegistration() { disabled += 1 }
-  /// Takes back one ``disableUndoRegistration()``; no effect where there is none.
+  /// Reverts one ``disableUndoRegistration()``. Has no effect if there is none.
   public func enableUndoRegistration() { disabled = max(0, disabled - 1) }
   /// Whether changes are recorded.
   public var isUndoRegistrationEnabled: Bool { disabled == 0 }
 
-  /// Begins a group that lasts until ``endUndoGrouping()``, whatever is processed meanwhile. Groups nest; the outermost
-  /// is undone as one.
+  /// Begins a group that lasts until ``endUndoGrouping()``, even if pending changes are processed meanwhile. Groups
+  /// nest; undo reverts the outermost as one.
   public func beginUndoGrouping() {
     if depth == 0 { closeOpenGroup() }
     depth += 1
   }
-  /// Ends the group that ``beginUndoGrouping()`` began; no effect where there is none.
+  /// Ends the group that ``beginUndoGrouping()`` began. Has no effect if there is none.
   public func endUndoGrouping() {
     guard depth > 0 else { return }
     if depth == 1 { context?.processPendingChanges() }
@@ -94,7 +95,7 @@ public final class UndoHistory {
     if depth == 0 { closeOpenGroup() }
   }
 
-  /// Names the group that is open, or the last one.
+  /// Names the open group, or else the last one.
   public func setActionName(_ name: String) {
     if open.steps.isEmpty, depth == 0, let last = undoGroups.indices.last {
       undoGroups[last].name = name
@@ -102,9 +103,9 @@ public final class UndoHistory {
       open.name = name
     }
   }
-  /// The name of what ``undo()`` would take back; nil where it has none, or there is nothing.
+  /// The name of the group that ``undo()`` would revert; nil if it has no name, or there is no group.
   public var undoActionName: String? { open.steps.isEmpty ? undoGroups.last?.name : open.name }
-  /// The name of what ``redo()`` would do again; nil where it has none, or there is nothing.
+  /// The name of the group that ``redo()`` would perform again; nil if it has no name, or there is no group.
   public var redoActionName: String? { redoGroups.last?.name }
 
   func endEvent() { if groupsByEvent, depth == 0, !isWorking { closeOpenGroup() } }
@@ -123,7 +124,7 @@ public final class UndoHistory {
     undoGroups.removeFirst(surplus)
   }
 
-  /// Forgets everything, and with it the objects that only this kept alive.
+  /// Removes all groups, and releases the objects that only the history kept alive.
   public func removeAllActions() {
     discard(undoGroups)
     discard(redoGroups)
@@ -134,7 +135,8 @@ public final class UndoHistory {
     depth = 0
   }
 
-  /// Objects that only these groups could have brought back let go of their values, and with them of each other.
+  /// Releases the values of objects that only these groups could have restored, and thereby their references to each
+  /// other.
   private func discard(_ groups: some Collection<Group>) {
     for group in groups {
       for case .deleted(let object) in group.steps where object.context == nil {
@@ -147,14 +149,14 @@ public final class UndoHistory {
 
   // MARK: Undo and redo
 
-  /// Whether ``undo()`` would take back anything.
+  /// Whether ``undo()`` would revert anything.
   public var canUndo: Bool { !undoGroups.isEmpty || !open.steps.isEmpty }
-  /// Whether ``redo()`` would do anything again. A new change clears what could be done again.
+  /// Whether ``redo()`` would perform anything again. A new change clears the redo groups.
   public var canRedo: Bool { !redoGroups.isEmpty && open.steps.isEmpty }
   /// Whether an undo or a redo is running.
   public var isUndoing: Bool { isWorking }
 
-  /// Takes back the last group. Nothing happens where there is none.
+  /// Reverts the last group. Has no effect if there is none.
   public func undo() {
     guard let context, !isWorking else { return }
     context.processPendingChanges()
@@ -164,7 +166,7 @@ public final class UndoHistory {
     context.processPendingChanges()
   }
 
-  /// Does again what was last taken back.
+  /// Performs again the group that was last undone.
   public func redo() {
     guard let context, !isWorking else { return }
     context.processPendingChanges()
@@ -174,13 +176,13 @@ public final class UndoHistory {
     context.processPendingChanges()
   }
 
-  /// Carries out the opposite of a group's steps, last first, and gives the group that would take that back.
+  /// Performs the inverse of a group's steps, last first, and returns the group that reverts that.
   private func reverse(_ group: Group, in context: ManagedObjectContext) -> Group {
     isWorking = true
     defer { isWorking = false }
     var opposite = Group(name: group.name)
     opposite.steps.reserveCapacity(group.steps.count)
-    // What was deleted and saved comes back as a new object.
+    // An object that was deleted and saved is restored as a new object.
     var returned: [ManagedObject] = []
     for step in group.steps.reversed() {
       if case .deleted(let object) = step, object.context == nil { returned.append(object) }
@@ -196,7 +198,7 @@ public final class UndoHistory {
       context.applyUninsert(object)
       return .deleted(object)
     case .deleted(let object):
-      // A merge policy or a refresh may have brought it back.
+      // A merge policy or a refresh may have restored it.
       guard object.context == nil || object.flags.contains(.deleted) else { return nil }
       context.applyUndelete(object)
       return .inserted(object)
@@ -225,7 +227,7 @@ public final class UndoHistory {
       note(object, context)
       return .toOne(object, p, now)
     case .added(let object, let p, let member, _):
-      // After a refresh or a conflict, members may be back or gone already.
+      // After a refresh or a conflict, members may be restored or removed already.
       guard isChangeable(object), object.toManyContains(p, member) else { return nil }
       let place = object.applyRemove(p, member)
       note(object, context)
@@ -244,8 +246,8 @@ public final class UndoHistory {
     }
   }
 
-  /// Whether an object's values are at hand. One that was deleted and saved keeps them for the undo that brings it
-  /// back.
+  /// Whether an object's values are available. An object that was deleted and saved keeps them for the undo that
+  /// restores it.
   private func isChangeable(_ object: ManagedObject) -> Bool {
     let gone = object.extras?.gone
     return object.context == nil && (gone == .deletedHere || gone == .neverSaved || gone == .merged)
@@ -257,17 +259,18 @@ public final class UndoHistory {
 }
 
 extension ManagedObjectContext {
-  /// Takes back the last group of changes: see ``undoManager``.
+  /// Reverts the last group of changes: see ``undoManager``.
   public func undo() { undoManager?.undo() }
-  /// Does again what was last undone.
+  /// Performs again what was last undone.
   public func redo() { undoManager?.redo() }
 
-  /// Takes an insertion back. An object that was saved meanwhile is deleted; its surroundings have steps of their own.
+  /// Reverts an insertion. An object that was saved meanwhile is deleted; changes to related objects have steps of
+  /// their own.
   func applyUninsert(_ object: ManagedObject) {
     guard object.context === self else { return }
     if object.flags.contains(.inserted) {
       inserted.remove(object)
-      // It may have a permanent ID. Nobody takes it out of the table once it has no context.
+      // It may have a permanent ID, and an object without a context does not remove itself from the table.
       object.home?.unregister(object)
       object.flags = []
       object.context = nil

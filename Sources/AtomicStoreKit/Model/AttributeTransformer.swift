@@ -1,19 +1,19 @@
 public import FoundationEssentials
 import Synchronization
 
-/// Turns the values of transformable attributes into the bytes that stores keep, and back.
+/// Converts the values of transformable attributes to the bytes that stores hold, and back.
 ///
-/// Register one by the name that the model gives (`valueTransformerName`) with
-/// ``PersistentStoreCoordinator/setTransformer(_:forName:)``. Attributes whose transformer nobody registered take and
-/// give their bytes untouched. (Foundation's `ValueTransformer` does not exist on Linux.)
+/// Register one under the name that the model gives (`valueTransformerName`) with
+/// ``PersistentStoreCoordinator/setTransformer(_:forName:)``. Attributes without a registered transformer accept and
+/// return their bytes unchanged. (Foundation's `ValueTransformer` does not exist on Linux.)
 public protocol AttributeTransformer: Sendable {
-  /// The bytes of a value; throws where the value is not of the kind it transforms.
+  /// Returns the bytes of a value. Throws if the value is not of the type that it transforms.
   func data(from value: Any) throws -> Data
-  /// The value of bytes that ``data(from:)`` made.
+  /// Returns the value of bytes that ``data(from:)`` created.
   func value(from data: Data) throws -> Any
 }
 
-/// The transformers that a program registered, by name.
+/// The registered transformers, by name.
 final class AttributeTransformers: Sendable {
   private let table = Mutex<[String: any AttributeTransformer]>([:])
 

@@ -1,8 +1,8 @@
 import AtomicStoreSPI
 
 extension DerivationSource {
-  /// For each entity, its sources. A path is followed as far as its relationships have inverses: beyond that the owners
-  /// of a changed object cannot be known.
+  /// The sources of each entity. A path is followed as far as its relationships have inverses: beyond that, the owners
+  /// of a changed object cannot be determined.
   static func all(in entities: [EntityPlan]) -> [[DerivationSource]] {
     var found = [Set<DerivationSource>](repeating: [], count: entities.count)
     var lists = [[DerivationSource]](repeating: [], count: entities.count)

@@ -1,29 +1,29 @@
 import AtomicStoreSPI
 
-/// One entity's properties, each at a number that holds in all its sub-entities too.
+/// The properties of an entity, by numbers that are the same in all its sub-entities.
 final class EntityPlan: Sendable {
-  // The model keeps its plans, so they do not keep it: whoever has a plan has a store or an object, which does.
+  // The model owns its plans, so they must not retain it: callers with a plan have a store or an object, which does.
   private unowned let model: ManagedObjectModel
   var entity: Entity { model.entity(at: index) }
   let index: Int
   let root: Int
-  /// Super-entity's first; a composite is followed by its parts.
+  /// Those of the super-entity first; a composite is followed by its parts.
   let properties: [PropertyPlan]
   let relationships: [Int]
   let attributes: [Int]
-  /// The property that stands in each slot.
+  /// The property that is stored in each slot.
   let propertyOfSlot: [Int]
   let defaults: [(property: Int, value: StoredValue)]
   let derived: [Int]
   let fetched: [Int]
   let constraints: [[Int]]
-  /// The slots of the attributes that the model has indexed: first in a fetch index, or in a uniqueness constraint.
+  /// The slots of attributes that the model indexes: the first of a fetch index, or of a uniqueness constraint.
   let indexedSlots: Set<Int>
   private let names: NameTable
 
   /// - Parameters:
   ///   - own: The properties that the entity itself declares.
-  ///   - above: The plan of its super-entity, which has the others.
+  ///   - above: The plan of its super-entity, which has the other properties.
   init(_ entity: Entity, _ own: [PropertyPlan], below above: EntityPlan?) {
     model = entity.model
     index = entity.index
@@ -63,19 +63,19 @@ final class EntityPlan: Sendable {
     indexedSlots = slots.isEmpty ? above?.indexedSlots ?? [] : (above?.indexedSlots ?? []).union(slots)
   }
 
-  /// The inherited list itself where nothing is added to it.
+  /// Returns the inherited list itself if nothing is added to it.
   private static func extended<Element>(_ inherited: [Element]?, by own: [Element]) -> [Element] {
     guard let inherited, !inherited.isEmpty else { return own }
     return own.isEmpty ? inherited : inherited + own
   }
 
   var name: String { entity.name }
-  /// Which model it is of.
+  /// Identifies the model.
   var modelID: ObjectIdentifier { ObjectIdentifier(model) }
 
   func isKind(of other: Int) -> Bool { other == index || entity.isKindOf(entity: model.entity(at: other)) }
 
-  /// Whether the property of that number is the one that the other entity has there: both have it from one above them.
+  /// Whether the other entity has the same property at that number: both inherit it from a common super-entity.
   func shares(_ p: Int, with other: EntityPlan) -> Bool {
     if other === self { return true }
     guard p < properties.count, p < other.properties.count else { return false }
@@ -85,7 +85,7 @@ final class EntityPlan: Sendable {
       && mine.name == its.name
   }
 
-  /// The number of the property of that name, or nil.
+  /// The number of the property with that name, or nil.
   func property(named name: String) -> Int? { names[name] }
   func property(named name: UnsafePointer<UInt8>, count: Int) -> Int? {
     names.find(UnsafeBufferPointer(start: name, count: count))

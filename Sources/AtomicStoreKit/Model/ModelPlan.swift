@@ -1,14 +1,15 @@
 import AtomicStoreSPI
 import Synchronization
 
-/// What the stack compiles from a model, once: for each entity where its properties stand and what holds for them.
+/// The compiled form of a model for the object graph: for each entity, where its properties are stored and which rules
+/// apply to them.
 final class ModelPlan: Sendable {
   let entities: [EntityPlan]
-  /// By entity, what derived attributes of other objects are derived from.
+  /// The sources of derived attributes of other objects, by entity.
   let derivationSources: [[DerivationSource]]
 
   init(_ model: ManagedObjectModel) {
-    // Super-entities first: what an entity inherits it shares with them.
+    // Super-entities first: entities share what they inherit.
     var own: [[PropertyPlan.Draft]] = Array(repeating: [], count: model.entityCount)
     var counts = [Int](repeating: 0, count: model.entityCount)
     var names: [[ScalarString: Int]] = Array(repeating: [:], count: model.entityCount)
@@ -38,7 +39,7 @@ final class ModelPlan: Sendable {
     derivationSources = DerivationSource.all(in: entities)
   }
 
-  /// The number of the relationship at the destination that names this one for its inverse, as this one names it.
+  /// The number of the relationship of the destination that is the inverse of this one, if each names the other.
   private static func inverse(
     of relationship: RelationshipDescription, in owner: Entity, at destination: Entity, _ own: [[PropertyPlan.Draft]],
     _ names: [[ScalarString: Int]]
@@ -58,7 +59,7 @@ final class ModelPlan: Sendable {
     return nil
   }
 
-  /// The model's plan, made when it is first asked for.
+  /// The plan of a model, created on first use.
   static func plan(of model: ManagedObjectModel) -> ModelPlan {
     if let plan = model.attachment.withLock({ $0 as? ModelPlan }) { return plan }
     let plan = ModelPlan(model)

@@ -1,4 +1,4 @@
-/// From a name's bytes to its number: property names are looked up at each access, so this must cost little.
+/// Maps the bytes of a name to a number. Property names are looked up at each access, so this must be fast.
 struct NameTable: Sendable {
   private let names: [[UInt8]]
   private let buckets: [Int32]

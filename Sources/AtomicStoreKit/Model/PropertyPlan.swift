@@ -1,4 +1,5 @@
 import AtomicStoreSPI
+import StorePredicates
 
 /// One property in its entity's plan. A class, so that looking at it copies one reference rather than a description.
 final class PropertyPlan: Sendable {

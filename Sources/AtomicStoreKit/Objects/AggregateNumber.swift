@@ -2,7 +2,7 @@ import AtomicStoreSPI
 import FoundationEssentials
 import StorePredicates
 
-/// Numbers of all kinds in one calculation.
+/// Numbers of all types in one calculation.
 enum AggregateNumber {
   static func number(_ value: Any) -> NumberOrder.Number? {
     switch value {
@@ -14,7 +14,7 @@ enum AggregateNumber {
     }
   }
 
-  /// Below 0, 0 or above; nil for values that have no order between them.
+  /// Below 0, 0 or above; nil for values that cannot be compared.
   static func order(_ one: StoredValue, _ other: StoredValue) -> Int? {
     func compare<Value: Comparable>(_ a: Value, _ b: Value) -> Int { a < b ? -1 : a == b ? 0 : 1 }
     switch (one, other) {

@@ -1,10 +1,11 @@
 import AtomicStoreSPI
 
-/// Values of any type, as transient properties and transformers have them.
+/// Values of any type, as transient properties and transformers use them.
 enum AnyValue {
-  /// By value where the type knows of that, objects else by identity; nil for what cannot be compared.
+  /// Compares by value if the type supports that, and objects otherwise by identity; nil for values that cannot be
+  /// compared.
   static func areEqual(_ one: Any, _ other: Any) -> Bool? {
-    // Numbers by their bits and spelling: another spelling is a change.
+    // Compare numbers by bits and spelling: another spelling is a change.
     if let one = one as? DecimalNumber, let other = other as? DecimalNumber { return one.isIdentical(to: other) }
     if let one = one as? Double, let other = other as? Double { return one.bitPattern == other.bitPattern }
     if let one = one as? Float, let other = other as? Float { return one.bitPattern == other.bitPattern }
@@ -14,7 +15,7 @@ enum AnyValue {
       return one.isEqual(to: other)
     }
     guard type(of: one) == type(of: other) else { return false }
-    // Asked of the type, since any value can be put in a box.
+    // Ask the type, since any value can be boxed.
     guard type(of: one) is AnyClass else { return nil }
     return (one as AnyObject) === (other as AnyObject)
   }

@@ -2,18 +2,18 @@ import AtomicStoreSPI
 import FoundationEssentials
 import StorePredicates
 
-/// Follows a path of keys from an object without recursion.
+/// Evaluates a key path on an object without recursion.
 ///
-/// First forwards: at each key the objects that are met there, each once, and where the path leads from each. Then
-/// backwards: what the rest of the path comes to for each of them. So an object that many paths lead to is asked once
-/// for each key.
+/// A forward pass collects, for each key, the distinct objects reached and where the path leads from each. A backward
+/// pass then computes the value of the rest of the path for each of them. So an object that is reached by many paths is
+/// read once for each key.
 struct KeyPathWalk {
   private enum Step {
     /// The path ends here.
     case end(Any?)
     case object(ManagedObject, next: Int)
     case collection([ManagedObject], isSet: Bool, next: Int)
-    /// An operator such as `@sum`, applied to what the rest of the path comes to for each object.
+    /// An operator such as `@sum`, applied to the values of the rest of the path for each object.
     case operation(String, [ManagedObject], next: Int)
   }
   private struct Visit {
@@ -58,7 +58,7 @@ struct KeyPathWalk {
   private func aggregate(_ name: String, of path: String) throws(ManagedObjectError) -> Any? {
     guard let value = StoredValue.unwrapped(try KeyPathWalk(root, path).value()) else { return nil }
     guard let values = value as? [Any] else {
-      // Objects have no sum; that nothing leads to any has one.
+      // Objects cannot be summed, but an empty list has a sum.
       if let objects = value as? Set<ManagedObject> { return try apply(name, Array(objects), at: keys.count - 1) }
       throw goesOn(at: keys.count - 1, after: value)
     }
@@ -100,7 +100,7 @@ struct KeyPathWalk {
     return results[0][ObjectIdentifier(root)]
   }
 
-  /// Where the path goes on from an object.
+  /// Where the path continues from an object.
   private func step(from object: ManagedObject, at place: Int) throws(ManagedObjectError) -> Step {
     // The parts of a composite are properties with a dot in their names.
     if object.plan.property(named: rests[place]) != nil { return .end(try object.value(forKey: rests[place])) }
@@ -113,7 +113,7 @@ struct KeyPathWalk {
     guard next < keys.count, let value = StoredValue.unwrapped(raw) else { return .end(raw) }
     if let object = value as? ManagedObject { return .object(object, next: next) }
     let isOperator = keys[next].hasPrefix("@")
-    // How many there are does not depend on what comes after.
+    // The count does not depend on the rest of the path.
     let afterOperator = keys[next] == "@count" ? keys.count : next + 1
     if let set = value as? Set<ManagedObject> {
       let objects = set.sorted(by: ManagedObject.precedes)
@@ -135,12 +135,13 @@ struct KeyPathWalk {
 
   private func goesOn(at place: Int, after value: Any) -> ManagedObjectError {
     ManagedObjectError(
-      .undefinedKey, "\(root.plan.name): the path goes on with '\(rests[place])' after a \(type(of: value))",
+      .undefinedKey,
+      "\(root.plan.name): the path continues with '\(rests[place])' after a value of type \(type(of: value))",
       objectID: root.objectID, entityName: root.plan.name, key: rests[place])
   }
 
-  /// The set of all objects at the end of a path that leads through sets to objects alone: it does not matter how often
-  /// or in which order they were met. Nil for any other path.
+  /// The set of all objects at the end of a path that leads only through sets to objects: how often and in which order
+  /// they were reached does not matter. Nil for any other path.
   private func objectsAtTheEnd(_ visits: [[Visit]]) -> Set<ManagedObject>? {
     var found: Set<ManagedObject> = []
     var isSet: Bool?
@@ -192,7 +193,7 @@ struct KeyPathWalk {
     }
   }
 
-  /// What the rest of a path comes to for all objects, in one list.
+  /// Combines the values of the rest of a path for all objects into one list.
   private func gather(_ objects: [ManagedObject], _ results: [ObjectIdentifier: Any]) throws(ManagedObjectError)
     -> [Any]
   {
@@ -226,7 +227,7 @@ struct KeyPathWalk {
     case "@min", "@max": return try extreme(values, isLeast: name == "@min", at: place)
     default:
       throw ManagedObjectError(
-        .undefinedKey, "\(root.plan.name): there is no operator '\(name)'", objectID: root.objectID,
+        .undefinedKey, "\(root.plan.name): unknown operator '\(name)'", objectID: root.objectID,
         entityName: root.plan.name, key: rests[place])
     }
   }
@@ -242,7 +243,7 @@ struct KeyPathWalk {
       guard let order = AggregateNumber.order(stored, old) else {
         throw ManagedObjectError(
           .invalidValue,
-          "\(root.plan.name): \(rests[place]) compares \(stored.kindDescription) with \(old.kindDescription)",
+          "\(root.plan.name): \(rests[place]) cannot compare \(stored.kindDescription) with \(old.kindDescription)",
           objectID: root.objectID, entityName: root.plan.name, key: rests[place])
       }
       if isLeast ? order < 0 : order > 0 { best = stored }
@@ -255,7 +256,7 @@ struct KeyPathWalk {
     for value in values {
       guard let number = AggregateNumber.number(value) else {
         throw ManagedObjectError(
-          .invalidValue, "\(root.plan.name): \(rests[place]) adds up numbers, not \(type(of: value))",
+          .invalidValue, "\(root.plan.name): \(rests[place]) requires numbers, not \(type(of: value))",
           objectID: root.objectID,
           entityName: root.plan.name, key: rests[place])
       }

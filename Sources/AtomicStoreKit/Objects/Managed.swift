@@ -1,7 +1,7 @@
 public import AtomicStoreSPI
 public import FoundationEssentials
 
-/// A property of a ``ManagedObject`` subclass that stands for one of its entity's.
+/// A property wrapper for properties of a ``ManagedObject`` subclass that access a property of its entity.
 ///
 /// ```swift
 /// final class Employee: ManagedObject {
@@ -12,11 +12,13 @@ public import FoundationEssentials
 /// }
 /// ```
 ///
-/// Properties cannot throw: an object that is gone reads as nil, zero or empty, and so does null where the type is not
-/// optional; the error is kept in ``ManagedObject/accessError``. A refused assignment makes the next save fail.
+/// Properties cannot throw: an unavailable object reads as nil, zero or empty, and so does null if the type is not
+/// optional; the error is stored in ``ManagedObject/accessError``. A refused assignment makes the next save fail.
+///
+/// In a module with a type of its own that is called `Managed`, write `@AtomicStoreKit.Managed("name")`.
 @propertyWrapper
 public struct Managed<Value: ManagedPropertyValue> {
-  // A literal lives for good; its address is all that each object pays for each property.
+  // A literal has static lifetime; its address is all that each object stores for each property.
   private let key: UnsafePointer<UInt8>
   private let count: Int32
 
@@ -26,13 +28,13 @@ public struct Managed<Value: ManagedPropertyValue> {
     count = Int32(truncatingIfNeeded: key.utf8CodeUnitCount)
   }
 
-  // Property wrappers must have this property; in subclasses of ManagedObject the static subscript below is taken in
-  // its stead, and elsewhere the attribute makes the compiler refuse every use. Whoever came here all the same would
-  // ask an object that has no such property, which reads as null and refuses what it is given.
+  // Property wrappers must have this property. In subclasses of ManagedObject the static subscript below is used
+  // instead, and elsewhere the attribute makes the compiler refuse every use. Code that reaches it anyway would access
+  // an object without such a property, which reads as null and refuses assignments.
   @available(*, unavailable, message: "only properties of ManagedObject subclasses are managed")
   public var wrappedValue: Value {
-    get { Value.read(.standIn(), ManagedKey(key: key, count: Int(count))) }
-    set { Value.write(newValue, .standIn(), ManagedKey(key: key, count: Int(count))) }
+    get { Value.atomicStoreRead(.standIn(), ManagedKey(key: key, count: Int(count))) }
+    set { Value.atomicStoreWrite(newValue, .standIn(), ManagedKey(key: key, count: Int(count))) }
   }
 
   public static subscript<Object: ManagedObject>(
@@ -42,23 +44,23 @@ public struct Managed<Value: ManagedPropertyValue> {
     get {
       if object.flags.contains(.probing) { object.needExtras().probed = wrapped }
       let place = object[keyPath: storage]
-      return Value.read(object, ManagedKey(key: place.key, count: Int(place.count)))
+      return Value.atomicStoreRead(object, ManagedKey(key: place.key, count: Int(place.count)))
     }
     set {
       let place = object[keyPath: storage]
-      Value.write(newValue, object, ManagedKey(key: place.key, count: Int(place.count)))
+      Value.atomicStoreWrite(newValue, object, ManagedKey(key: place.key, count: Int(place.count)))
     }
   }
 }
 
-/// A property's name, as ``Managed`` knows it.
+/// The name of a property, as ``Managed`` stores it.
 public struct ManagedKey {
   let key: UnsafePointer<UInt8>
   let count: Int
 
   var text: String { String(decoding: UnsafeBufferPointer(start: key, count: count), as: UTF8.self) }
 
-  /// The property's number; nil where the entity has none of that name, which is then kept as an error.
+  /// The number of the property; nil if the entity has no property of that name, which is then recorded as an error.
   func property(of object: ManagedObject) -> Int? {
     if let p = object.plan.property(named: key, count: count) { return p }
     do throws(ManagedObjectError) { _ = try object.number(of: text) } catch { object.refuse(error) }
@@ -67,43 +69,54 @@ public struct ManagedKey {
 }
 
 /// What can be the type of a ``Managed`` property: attribute values and objects, optional or not, sets and lists of
-/// objects. Not to be adopted elsewhere: give your own types ``AttributeValue``.
+/// objects. Do not adopt it: adopt ``AttributeValue`` for types of your own.
+///
+/// Types of the standard library conform to it, so the names of its members begin with `atomicStore`: they cannot be
+/// the same as those of members that a program adds to these types.
 public protocol ManagedPropertyValue {
   /// Reads the property of an object. Called by ``Managed``.
-  static func read(_ object: ManagedObject, _ key: ManagedKey) -> Self
-  /// Sets the property of an object. Called by ``Managed``; an error is kept and thrown by the next save.
-  static func write(_ value: Self, _ object: ManagedObject, _ key: ManagedKey)
+  static func atomicStoreRead(_ object: ManagedObject, _ key: ManagedKey) -> Self
+  /// Sets the property of an object. Called by ``Managed``; an error is recorded and thrown by the next save.
+  static func atomicStoreWrite(_ value: Self, _ object: ManagedObject, _ key: ManagedKey)
 }
 
-/// What can be optional there.
+/// What the type of an optional ``Managed`` property can wrap. Do not adopt it: adopt ``AttributeValue``.
 public protocol OptionalManagedPropertyValue {
-  /// Reads the property of an object; nil for null, and where the value is not of this type.
-  static func readOptional(_ object: ManagedObject, _ key: ManagedKey) -> Self?
+  /// Reads the property of an object; nil for null, and if the value is not of this type.
+  static func atomicStoreReadOptional(_ object: ManagedObject, _ key: ManagedKey) -> Self?
   /// Sets the property of an object; nil for null.
-  static func writeOptional(_ value: Self?, _ object: ManagedObject, _ key: ManagedKey)
+  static func atomicStoreWriteOptional(_ value: Self?, _ object: ManagedObject, _ key: ManagedKey)
 }
 
-/// A type that attributes are read as. Adopt it for your own, such as enumerations with raw values.
+/// A type that attributes are read as. Adopt it for your own, such as enumerations with raw values, for which one
+/// requirement is left:
+///
+/// ```swift
+/// enum Level: Int, AttributeValue {
+///   case low, high
+///   static var atomicStoreValueForNull: Level { .low }
+/// }
+/// ```
 public protocol AttributeValue: ManagedPropertyValue, OptionalManagedPropertyValue {
-  /// Nil where the stored value is no such thing.
-  init?(_ stored: StoredValue)
+  /// Creates a value from what a store has; nil if that is not a value of this type.
+  init?(atomicStoreValue stored: StoredValue)
   /// The value as stores hold it.
-  var stored: StoredValue { get }
-  /// What a property that is not optional gives for null.
-  static var valueForNull: Self { get }
+  var atomicStoreValue: StoredValue { get }
+  /// What a property that is not optional returns for null.
+  static var atomicStoreValueForNull: Self { get }
 }
 
 extension AttributeValue {
-  public static func readOptional(_ object: ManagedObject, _ key: ManagedKey) -> Self? {
+  public static func atomicStoreReadOptional(_ object: ManagedObject, _ key: ManagedKey) -> Self? {
     guard let p = key.property(of: object), object.isReadable() else { return nil }
-    return Self(object.storedValue(p))
+    return Self(atomicStoreValue: object.storedValue(p))
   }
-  public static func writeOptional(_ value: Self?, _ object: ManagedObject, _ key: ManagedKey) {
+  public static func atomicStoreWriteOptional(_ value: Self?, _ object: ManagedObject, _ key: ManagedKey) {
     guard let p = key.property(of: object) else { return }
     do throws(ManagedObjectError) {
       let property = object.plan.properties[p]
-      let stored = value?.stored ?? .null
-      // Straight to the slot where nothing needs converting.
+      let stored = value?.atomicStoreValue ?? .null
+      // Read the slot directly if no conversion is needed.
       if case .attribute(let type) = property.kind, property.slot >= 0, type.accepts(stored) {
         try object.setStoredValue(p, stored)
       } else {
@@ -113,37 +126,39 @@ extension AttributeValue {
       object.refuse(error)
     }
   }
-  public static func read(_ object: ManagedObject, _ key: ManagedKey) -> Self {
-    readOptional(object, key) ?? valueForNull
+  public static func atomicStoreRead(_ object: ManagedObject, _ key: ManagedKey) -> Self {
+    atomicStoreReadOptional(object, key) ?? atomicStoreValueForNull
   }
-  public static func write(_ value: Self, _ object: ManagedObject, _ key: ManagedKey) {
-    writeOptional(value, object, key)
+  public static func atomicStoreWrite(_ value: Self, _ object: ManagedObject, _ key: ManagedKey) {
+    atomicStoreWriteOptional(value, object, key)
   }
 }
 
 extension AttributeValue where Self: RawRepresentable, RawValue: AttributeValue {
-  public init?(_ stored: StoredValue) {
-    guard let raw = RawValue(stored) else { return nil }
+  public init?(atomicStoreValue stored: StoredValue) {
+    guard let raw = RawValue(atomicStoreValue: stored) else { return nil }
     self.init(rawValue: raw)
   }
-  public var stored: StoredValue { rawValue.stored }
+  public var atomicStoreValue: StoredValue { rawValue.atomicStoreValue }
 }
 
 extension Optional: ManagedPropertyValue where Wrapped: OptionalManagedPropertyValue {
-  public static func read(_ object: ManagedObject, _ key: ManagedKey) -> Wrapped? { Wrapped.readOptional(object, key) }
-  public static func write(_ value: Wrapped?, _ object: ManagedObject, _ key: ManagedKey) {
-    Wrapped.writeOptional(value, object, key)
+  public static func atomicStoreRead(_ object: ManagedObject, _ key: ManagedKey) -> Wrapped? {
+    Wrapped.atomicStoreReadOptional(object, key)
+  }
+  public static func atomicStoreWrite(_ value: Wrapped?, _ object: ManagedObject, _ key: ManagedKey) {
+    Wrapped.atomicStoreWriteOptional(value, object, key)
   }
 }
 
 extension ManagedObject: OptionalManagedPropertyValue {
-  public static func readOptional(_ object: ManagedObject, _ key: ManagedKey) -> Self? {
+  public static func atomicStoreReadOptional(_ object: ManagedObject, _ key: ManagedKey) -> Self? {
     guard let p = key.property(of: object), object.isReadable(), object.plan.properties[p].kind == .toOne else {
       return nil
     }
     return object.toOneObject(p) as? Self
   }
-  public static func writeOptional(_ value: ManagedObject?, _ object: ManagedObject, _ key: ManagedKey) {
+  public static func atomicStoreWriteOptional(_ value: ManagedObject?, _ object: ManagedObject, _ key: ManagedKey) {
     guard let p = key.property(of: object) else { return }
     do throws(ManagedObjectError) {
       if object.plan.properties[p].kind == .toOne {
@@ -159,16 +174,16 @@ extension ManagedObject: OptionalManagedPropertyValue {
 }
 
 extension Set: ManagedPropertyValue where Element: ManagedObject {
-  public static func read(_ object: ManagedObject, _ key: ManagedKey) -> Set<Element> {
-    Set([Element].read(object, key))
+  public static func atomicStoreRead(_ object: ManagedObject, _ key: ManagedKey) -> Set<Element> {
+    Set([Element].atomicStoreRead(object, key))
   }
-  public static func write(_ value: Set<Element>, _ object: ManagedObject, _ key: ManagedKey) {
-    [Element].write(value.sorted(by: ManagedObject.precedes), object, key)
+  public static func atomicStoreWrite(_ value: Set<Element>, _ object: ManagedObject, _ key: ManagedKey) {
+    [Element].atomicStoreWrite(value.sorted(by: ManagedObject.precedes), object, key)
   }
 }
 
 extension Array: ManagedPropertyValue where Element: ManagedObject {
-  public static func read(_ object: ManagedObject, _ key: ManagedKey) -> [Element] {
+  public static func atomicStoreRead(_ object: ManagedObject, _ key: ManagedKey) -> [Element] {
     guard let p = key.property(of: object), object.isReadable() else { return [] }
     switch object.plan.properties[p].kind {
     case .toMany, .orderedToMany: return object.toManyObjects(p).compactMap { $0 as? Element }
@@ -180,7 +195,7 @@ extension Array: ManagedPropertyValue where Element: ManagedObject {
     default: return []
     }
   }
-  public static func write(_ value: [Element], _ object: ManagedObject, _ key: ManagedKey) {
+  public static func atomicStoreWrite(_ value: [Element], _ object: ManagedObject, _ key: ManagedKey) {
     guard let p = key.property(of: object) else { return }
     do throws(ManagedObjectError) { try object.setValue(value as [ManagedObject], at: p) } catch {
       object.refuse(error)
@@ -191,93 +206,93 @@ extension Array: ManagedPropertyValue where Element: ManagedObject {
 // MARK: - Attribute types
 
 extension String: AttributeValue {
-  public init?(_ stored: StoredValue) {
+  public init?(atomicStoreValue stored: StoredValue) {
     switch stored {
     case .string(let text), .uri(let text): self = text
     default: return nil
     }
   }
-  public var stored: StoredValue { .string(self) }
-  public static var valueForNull: String { "" }
+  public var atomicStoreValue: StoredValue { .string(self) }
+  public static var atomicStoreValueForNull: String { "" }
 }
 extension Bool: AttributeValue {
-  public init?(_ stored: StoredValue) {
+  public init?(atomicStoreValue stored: StoredValue) {
     guard case .boolean(let flag) = stored else { return nil }
     self = flag
   }
-  public var stored: StoredValue { .boolean(self) }
-  public static var valueForNull: Bool { false }
+  public var atomicStoreValue: StoredValue { .boolean(self) }
+  public static var atomicStoreValueForNull: Bool { false }
 }
 extension AttributeValue where Self: FixedWidthInteger {
-  public init?(_ stored: StoredValue) {
+  public init?(atomicStoreValue stored: StoredValue) {
     guard case .integer(let number) = stored else { return nil }
     self.init(exactly: number)
   }
-  public var stored: StoredValue { .integer(Int64(clamping: self)) }
-  public static var valueForNull: Self { 0 }
+  public var atomicStoreValue: StoredValue { .integer(Int64(clamping: self)) }
+  public static var atomicStoreValueForNull: Self { 0 }
 }
 extension Int: AttributeValue {}
 extension Int16: AttributeValue {}
 extension Int32: AttributeValue {}
 extension Int64: AttributeValue {}
 extension Double: AttributeValue {
-  public init?(_ stored: StoredValue) {
+  public init?(atomicStoreValue stored: StoredValue) {
     switch stored {
     case .double(let number): self = number
     case .float(let number): self = Double(number)
     default: return nil
     }
   }
-  public var stored: StoredValue { .double(self) }
-  public static var valueForNull: Double { 0 }
+  public var atomicStoreValue: StoredValue { .double(self) }
+  public static var atomicStoreValueForNull: Double { 0 }
 }
 extension Float: AttributeValue {
-  public init?(_ stored: StoredValue) {
+  public init?(atomicStoreValue stored: StoredValue) {
     guard case .float(let number) = stored else { return nil }
     self = number
   }
-  public var stored: StoredValue { .float(self) }
-  public static var valueForNull: Float { 0 }
+  public var atomicStoreValue: StoredValue { .float(self) }
+  public static var atomicStoreValueForNull: Float { 0 }
 }
 extension DecimalNumber: AttributeValue {
-  public init?(_ stored: StoredValue) {
+  public init?(atomicStoreValue stored: StoredValue) {
     guard case .decimal(let number) = stored else { return nil }
     self = number
   }
-  public var stored: StoredValue { .decimal(self) }
-  public static var valueForNull: DecimalNumber { DecimalNumber(0) }
+  public var atomicStoreValue: StoredValue { .decimal(self) }
+  public static var atomicStoreValueForNull: DecimalNumber { DecimalNumber(0) }
 }
 extension Date: AttributeValue {
-  public init?(_ stored: StoredValue) {
+  public init?(atomicStoreValue stored: StoredValue) {
     guard case .date(let date) = stored else { return nil }
     self = date
   }
-  public var stored: StoredValue { .date(self) }
+  public var atomicStoreValue: StoredValue { .date(self) }
   /// The reference date, 2001-01-01T00:00:00Z.
-  public static var valueForNull: Date { Date(timeIntervalSinceReferenceDate: 0) }
+  public static var atomicStoreValueForNull: Date { Date(timeIntervalSinceReferenceDate: 0) }
 }
 extension Data: AttributeValue {
-  public init?(_ stored: StoredValue) {
+  public init?(atomicStoreValue stored: StoredValue) {
     guard case .data(let data) = stored else { return nil }
     self = data
   }
-  public var stored: StoredValue { .data(self) }
-  public static var valueForNull: Data { Data() }
+  public var atomicStoreValue: StoredValue { .data(self) }
+  public static var atomicStoreValueForNull: Data { Data() }
 }
 extension UUID: AttributeValue {
-  public init?(_ stored: StoredValue) {
+  public init?(atomicStoreValue stored: StoredValue) {
     guard case .uuid(let uuid) = stored else { return nil }
     self = uuid
   }
-  public var stored: StoredValue { .uuid(self) }
+  public var atomicStoreValue: StoredValue { .uuid(self) }
   /// All zeros.
-  public static var valueForNull: UUID { UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)) }
+  public static var atomicStoreValueForNull: UUID { UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)) }
 }
 extension URL: OptionalManagedPropertyValue {
-  public static func readOptional(_ object: ManagedObject, _ key: ManagedKey) -> URL? {
-    String.readOptional(object, key).flatMap { URL(string: $0) }
+  public static func atomicStoreReadOptional(_ object: ManagedObject, _ key: ManagedKey) -> URL? {
+    String.atomicStoreReadOptional(object, key).flatMap { URL(string: $0) }
   }
-  public static func writeOptional(_ value: URL?, _ object: ManagedObject, _ key: ManagedKey) {
+  public static func atomicStoreWriteOptional(_ value: URL?, _ object: ManagedObject, _ key: ManagedKey) {
     guard let p = key.property(of: object) else { return }
     do throws(ManagedObjectError) { try object.setValue(value, at: p) } catch { object.refuse(error) }
   }

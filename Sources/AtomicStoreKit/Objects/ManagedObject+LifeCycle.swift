@@ -4,10 +4,10 @@ extension ManagedObject {
     edits = nil
   }
 
-  /// The object is no longer its context's.
+  /// Called when the object leaves its context.
   final func abandon(_ reason: ManagedObjectError.UnavailableReason) {
     let extras = needExtras()
-    // It goes on being known by what it was known by.
+    // It keeps the ID that it had.
     if extras.parentObject != nil
       || reference != nil && home != nil && (!flags.contains(.inserted) || flags.contains(.permanent))
     {

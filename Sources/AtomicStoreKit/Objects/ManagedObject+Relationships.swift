@@ -1,23 +1,24 @@
 import AtomicStoreSPI
 import StoreCoordination
 
-/// Relationships with both their ends: whichever is changed, the other follows at once.
+/// Relationships with both ends: when one end changes, the other is updated immediately.
 extension ManagedObject {
-  /// Adds an object to a to-many; for an ordered one at a place, by default the end. Nothing happens if it is there.
+  /// Adds an object to a to-many; for an ordered one at an index, by default at the end. Has no effect if the
+  /// relationship contains the object.
   public final func add(_ object: ManagedObject, to key: String, at place: Int? = nil) throws(ManagedObjectError) {
     let p = try toManyNumber(key)
     try realize()
     try addObject(p, object, at: place)
   }
 
-  /// Takes an object out of a to-many. Nothing happens if it is not there.
+  /// Removes an object from a to-many. Has no effect if the relationship does not contain it.
   public final func remove(_ object: ManagedObject, from key: String) throws(ManagedObjectError) {
     let p = try toManyNumber(key)
     try realize()
     try removeObject(p, object)
   }
 
-  /// Moves an object of an ordered to-many to another place.
+  /// Moves an object of an ordered to-many to another index.
   public final func move(_ object: ManagedObject, in key: String, to place: Int) throws(ManagedObjectError) {
     let p = try toManyNumber(key)
     try realize()
@@ -28,8 +29,8 @@ extension ManagedObject {
     try setToMany(p, list)
   }
 
-  /// The objects of a to-many, an ordered to-many or a fetched property as a list; of a to-one none or one. Where there
-  /// is no order of their own the saved ones come first, by reference.
+  /// Returns the objects of a to-many, an ordered to-many or a fetched property as a list; of a to-one, an empty list
+  /// or one object. If the relationship is not ordered, saved objects come first, by reference.
   public final func objects(forRelationshipNamed key: String) throws(ManagedObjectError) -> [ManagedObject] {
     let p = try number(of: key)
     try realize()
@@ -41,7 +42,7 @@ extension ManagedObject {
     }
   }
 
-  /// The IDs of the objects at the other end, which are not made or fetched for it.
+  /// Returns the IDs of the objects at the other end, without creating or fetching the objects.
   public final func objectIDs(forRelationshipNamed key: String) throws(ManagedObjectError) -> [ManagedObjectID] {
     let p = try number(of: key)
     try realize()
@@ -60,7 +61,7 @@ extension ManagedObject {
     return toManyObjects(p).map(\.objectID)
   }
 
-  /// How many objects a relationship leads to, without making them.
+  /// Returns the number of objects that a relationship leads to, without creating them.
   public final func count(forRelationshipNamed key: String) throws(ManagedObjectError) -> Int {
     let p = try number(of: key)
     try realize()
@@ -76,7 +77,7 @@ extension ManagedObject {
     }
   }
 
-  /// Whether a relationship's objects have not been made yet. Asking makes none, and fires no fault.
+  /// Whether the objects of a relationship have not been created yet. Creates none, and fires no fault.
   public final func hasFault(forRelationshipNamed key: String) -> Bool {
     guard let p = plan.property(named: key), plan.properties[p].isRelationship || plan.properties[p].kind == .fetched
     else {
@@ -95,14 +96,14 @@ extension ManagedObject {
 
   private final func noRelationship(_ key: String) -> ManagedObjectError {
     ManagedObjectError(
-      .undefinedKey, "\(plan.name).\(key) is no relationship", objectID: objectID, entityName: plan.name, key: key)
+      .undefinedKey, "\(plan.name).\(key) is not a relationship", objectID: objectID, entityName: plan.name, key: key)
   }
 
   private final func toManyNumber(_ key: String) throws(ManagedObjectError) -> Int {
     let p = try number(of: key)
     guard plan.properties[p].isToMany else {
       throw ManagedObjectError(
-        .undefinedKey, "\(plan.name).\(key) is no to-many relationship", objectID: objectID, entityName: plan.name,
+        .undefinedKey, "\(plan.name).\(key) is not a to-many relationship", objectID: objectID, entityName: plan.name,
         key: key)
     }
     return p
@@ -121,7 +122,7 @@ extension ManagedObject {
       if let old { old.unlink(inverse, self) }
       if let new { try new.link(inverse, self, inverseOf: p) }
     }
-    // For a relationship that is its own inverse, and an object that is its own partner, the other end was this one.
+    // If a relationship is its own inverse and an object its own partner, the other end is this one.
     if toOneObject(p) !== new { changeToOne(p, new) }
   }
 
@@ -148,7 +149,7 @@ extension ManagedObject {
     try checkDestination(object, p)
     let inverse = plan.properties[p].inverse
     if inverse >= 0 { try object.link(inverse, self, inverseOf: p) }
-    // For a relationship that is its own inverse, and an object that is its own partner, the other end was this one.
+    // If a relationship is its own inverse and an object its own partner, the other end is this one.
     if !toManyContains(p, object) { changeAdd(p, object, at: place) }
   }
 
@@ -163,7 +164,7 @@ extension ManagedObject {
     if toManyContains(p, object) { changeRemove(p, object) }
   }
 
-  /// Makes this end name `partner`. For a to-one the object it named before is released from its own end.
+  /// Adds `partner` at this end. For a to-one, the previous object is released from its own end.
   private final func link(
     _ q: Int, _ partner: ManagedObject, inverseOf p: Int
   ) throws(ManagedObjectError) {
@@ -175,7 +176,7 @@ extension ManagedObject {
     }
     let previous = toOneObject(q)
     if previous === partner { return }
-    // The end may lead to objects of an entity above, which do not have the relationship.
+    // The end may lead to objects of a super-entity that does not have the relationship.
     if let previous, previous.plan.shares(p, with: partner.plan), previous.isReachable {
       if previous.plan.properties[p].isToMany {
         if previous.toManyContains(p, self) { previous.changeRemove(p, self) }
@@ -186,7 +187,7 @@ extension ManagedObject {
     changeToOne(q, partner)
   }
 
-  /// Makes this end no longer name `partner`. An object that cannot be had has nothing to change.
+  /// Removes `partner` at this end. An unavailable object has nothing to change.
   final func unlink(_ q: Int, _ partner: ManagedObject) {
     guard q < plan.properties.count, plan.properties[q].isRelationship, isReachable else { return }
     if plan.properties[q].isToMany {
@@ -196,7 +197,7 @@ extension ManagedObject {
     }
   }
 
-  /// Whether its values can be read, or fetched; asks without keeping an error.
+  /// Whether its values can be read or fetched. Does not record an error.
   final var isReachable: Bool {
     if flags.contains(.realized) { return true }
     return (try? realize()) != nil
@@ -236,15 +237,16 @@ extension ManagedObject {
       guard plan.isKind(of: back.destination) else {
         throw refused(
           .invalidValue,
-          "\(plan.name) is not \(back.relationship?.destinationEntityName ?? "the inverse's entity"), to which \(object.plan.name).\(back.name) leads back"
+          "\(plan.name) is not \(back.relationship?.destinationEntityName ?? "the inverse's entity"), the destination of \(object.plan.name).\(back.name)"
         )
       }
     }
     guard let context else {
-      throw refused(.invalidValue, "an object without a context has no relationships; insert it first")
+      throw refused(.invalidValue, "an object that is not in a context has no relationships; insert it first")
     }
     guard object.context === context else {
-      throw refused(.invalidValue, "the objects are in different contexts; take it by its ID from this one")
+      throw refused(
+        .invalidValue, "the objects are in different contexts; use object(with:) to get the object of this context")
     }
     guard !object.flags.contains(.deleted) else {
       throw refused(
@@ -255,7 +257,7 @@ extension ManagedObject {
     if let home = context.homeForCheck(self), let other = context.homeForCheck(object), home !== other {
       throw refused(
         .managedObjectExternalRelationship,
-        "the objects are in different stores, \(home.store.path) and \(other.store.path); keep the other object's URI "
+        "the objects are in different stores, \(home.store.path) and \(other.store.path); store the other object's URI "
           + "in an attribute, or use a fetched property")
     }
   }

@@ -4,12 +4,12 @@ import StoreCoordination
 
 /// Reading and writing by property number: the layers that make up an object's values.
 ///
-/// A value is what was edited since the last save, else what lies over the store's values, else what the version of the
-/// store that the object reads holds.
+/// A value is the one edited since the last save; else the one that overrides the store's; else the one in the version
+/// of the store that the object reads.
 extension ManagedObject {
-  /// Makes sure that values can be read.
+  /// Makes the values readable.
   ///
-  /// - Throws: an error that says which object, why, and how it was reached.
+  /// - Throws: An error with the object, the reason, and how the object was reached.
   @inline(__always) final func realize() throws(ManagedObjectError) {
     if flags.contains(.realized) { return }
     try fire()
@@ -18,12 +18,12 @@ extension ManagedObject {
   private final func fire() throws(ManagedObjectError) {
     if let context { return try context.fire(self) }
     if let reason = extras?.gone { throw unavailable(reason) }
-    // It stands alone: its values are what it is given until it is inserted.
+    // It is in no context: its values are those it is given until it is inserted.
     flags.insert(.realized)
     for (p, value) in plan.defaults { setEdit(p, .stored(value)) }
   }
 
-  /// Makes a fault's stored values readable for the kit without making it an object that was asked for.
+  /// Makes a fault's stored values readable internally, without firing the fault.
   final func isPeekable() -> Bool {
     if flags.contains(.realized) { return true }
     guard extras?.gone == nil, extras?.parentObject == nil, let home, let reference, let version = home.currentVersion()
@@ -43,13 +43,13 @@ extension ManagedObject {
       .managedObjectReferentialIntegrity, message, objectID: objectID, entityName: name, reason: reason)
   }
 
-  /// Keeps an error that property access met and cannot throw.
+  /// Records an error of a property access that cannot throw it.
   final func record(_ error: ManagedObjectError) {
     needExtras().accessError = error
     context?.record(error)
   }
 
-  /// Whether values can be read; if not, the error is kept.
+  /// Whether values can be read; if not, the error is recorded.
   final func isReadable() -> Bool {
     if flags.contains(.realized) { return true }
     do throws(ManagedObjectError) {
@@ -88,7 +88,7 @@ extension ManagedObject {
     overlay?[p] = value
   }
 
-  /// Whether something lies over the store's own values.
+  /// Whether values override the store's.
   final var hasStoredOverlay: Bool {
     guard let overlay else { return false }
     return overlay.indices.contains { overlay[$0] != nil && plan.properties[$0].slot >= 0 }
@@ -96,7 +96,7 @@ extension ManagedObject {
 
   // MARK: Attributes
 
-  /// The value of an attribute as it is stored. The object must be realised.
+  /// The stored value of an attribute. The object must be realized.
   final func storedValue(_ p: Int) -> StoredValue {
     if case .stored(let value)? = layered(p) { return value }
     return committedStoredValue(p)
@@ -120,7 +120,7 @@ extension ManagedObject {
     return base.attribute(slot: property.slot, type: type, of: node)
   }
 
-  /// Changes an attribute's value; nothing is marked as changed where it is the same.
+  /// Sets an attribute's value. If it is the same, nothing is marked as changed.
   final func setStoredValue(_ p: Int, _ value: StoredValue) throws(ManagedObjectError) {
     try realize()
     if flags.contains(.awakening) { return setOverlay(p, .stored(value)) }
@@ -137,7 +137,7 @@ extension ManagedObject {
     context.noteChange(of: self)
   }
 
-  /// The part of a change that undo does as well.
+  /// The part of a change that undo performs as well.
   final func applyStoredValue(_ p: Int, _ value: StoredValue) {
     let isBack: Bool
     if isOverParent {
@@ -164,7 +164,7 @@ extension ManagedObject {
 
   // MARK: Relationships
 
-  /// The object at a to-one's other end. The object must be realised.
+  /// The object at a to-one's other end. The object must be realized.
   final func toOneObject(_ p: Int) -> ManagedObject? {
     if case .object(let object)? = layered(p) {
       if let object, !object.flags.contains(.realized) { object.noteReached(from: self, p) }
@@ -181,7 +181,7 @@ extension ManagedObject {
       "\(source.plan.name).\(source.plan.properties[p].name) of \(source.plan.name)/\(source.reference.map(\.description) ?? "new")"
   }
 
-  /// How many objects a to-many holds, without making them.
+  /// The number of objects in a to-many, without creating them.
   final func toManyCount(_ p: Int) -> Int {
     switch layered(p) {
     case .ordered(let list)?: return list.count
@@ -196,7 +196,7 @@ extension ManagedObject {
     return base.toManyCount(slot: slot, of: node)
   }
 
-  /// The objects of a to-many: in their order, or where it has none the stored ones by reference, then the new ones.
+  /// The objects of a to-many: in their order or, if it is unordered, the stored ones by reference, then the new ones.
   final func toManyObjects(_ p: Int) -> [ManagedObject] {
     switch layered(p) {
     case .ordered(let list)?: return list.elements
@@ -219,7 +219,7 @@ extension ManagedObject {
     }
   }
 
-  /// Keeps all values by itself and lets go of the stored version, whose nodes soon name nobody.
+  /// Copies all values into the object and releases the stored version, whose nodes will soon be invalid.
   final func detachFromBase() {
     guard base != nil, isReachable else { return }
     for p in plan.properties.indices where plan.properties[p].slot >= 0 {
@@ -237,14 +237,14 @@ extension ManagedObject {
     base = nil
   }
 
-  /// Where another object of the same store stands in the version that this one reads.
+  /// The node of another object of the same store in the version that this one reads.
   final func baseBits(of other: ManagedObject) -> UInt64? {
     guard let base, let home, other.home === home, let reference = other.reference else { return nil }
     if other.base === base, !other.flags.contains(.inserted) { return other.node.rawBits }
     return base.handle(for: reference, root: other.plan.root)?.rawBits
   }
 
-  /// Whether the stored list of a to-many has the node.
+  /// Whether the stored list of a to-many contains the node.
   final func storedContains(_ p: Int, _ bits: UInt64, _ changes: ToManyChanges) -> Bool {
     let slot = plan.properties[p].slot
     guard let base, slot >= 0 else { return false }
@@ -266,7 +266,7 @@ extension ManagedObject {
     }
   }
 
-  /// The changes to an unordered to-many, made when there are none yet.
+  /// The changes to an unordered to-many, created if there are none yet.
   final func needChanges(_ p: Int) -> ToManyChanges {
     if let edits, case .changes(let changes)? = edits[p] { return changes }
     let changes: ToManyChanges
@@ -301,7 +301,7 @@ extension ManagedObject {
     setEdit(p, .object(object))
   }
 
-  /// Adds at the end, or for an ordered relationship at a place.
+  /// Adds at the end or, for an ordered relationship, at an index.
   final func applyAdd(_ p: Int, _ object: ManagedObject, at place: Int?) {
     if plan.properties[p].kind == .orderedToMany {
       var list = takeOrdered(p)
@@ -313,7 +313,7 @@ extension ManagedObject {
     if isBack(p, changes) { setEdit(p, nil) }
   }
 
-  /// Whether the changes to a to-many add up to none.
+  /// Whether the changes to a to-many cancel each other out.
   private final func isBack(_ p: Int, _ changes: ToManyChanges) -> Bool {
     if isOverParent {
       guard case .changes(let under)? = overlay?[p] else { return changes.isEmpty }
@@ -322,7 +322,7 @@ extension ManagedObject {
     return changes.isEmpty && !flags.contains(.inserted) && overlayIsEmpty(at: p)
   }
 
-  /// Takes an object out. The place it stood at, for an ordered relationship.
+  /// Removes an object. For an ordered relationship, returns the index that it had.
   @discardableResult
   final func applyRemove(_ p: Int, _ object: ManagedObject) -> Int? {
     if plan.properties[p].kind == .orderedToMany {
@@ -340,7 +340,7 @@ extension ManagedObject {
 
   final func applyOrder(_ p: Int, _ objects: [ManagedObject]) { putOrdered(p, OrderedObjectList(objects)) }
 
-  /// The list, taken out of its place so that changing it copies nothing.
+  /// Moves the list out of its property, so that changing it does not copy.
   private final func takeOrdered(_ p: Int) -> OrderedObjectList {
     if let edits, case .ordered(let list)? = edits[p] {
       self.edits?[p] = nil
@@ -367,7 +367,7 @@ extension ManagedObject {
     setEdit(p, .ordered(list))
   }
 
-  /// Forgets changes that say what lies under them anyway, now that something else does.
+  /// Removes edits that no longer differ from the values below them.
   final func dropIdleEdits() {
     guard let edits else { return }
     for p in edits.indices {

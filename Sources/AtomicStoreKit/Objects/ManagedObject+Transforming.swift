@@ -12,7 +12,7 @@ extension ManagedObject {
           "bytes: no transformer '\(property.attribute?.valueTransformerName ?? "")' is registered")
       }
       do { return try transformer.data(from: value) } catch {
-        var refused = object.refusal(value, property, "what its transformer takes")
+        var refused = object.refusal(value, property, "a value that its transformer accepts")
         refused.underlying = error
         throw refused
       }
@@ -24,7 +24,7 @@ extension ManagedObject {
     return TransformerCall(transformer: context?.transformers[name])
   }
 
-  /// The value of a transformable attribute: what the transformer makes of the bytes, made once.
+  /// The value of a transformable attribute: what the transformer creates from the bytes, created once.
   final func transformed(_ stored: StoredValue, _ property: PropertyPlan) throws(ManagedObjectError) -> Any? {
     guard case .data(let data) = stored else { return stored.anyValue }
     if let made = extras?.transformed[property.index] { return made }

@@ -3,26 +3,26 @@ import FoundationEssentials
 
 /// Access by key, for any entity, with or without a class.
 extension ManagedObject {
-  /// The value of a property: an attribute's (`Int` for integers of every width, `String`, `Double`, `Date`, …; nil for
-  /// null), an object for a to-one, a `Set<ManagedObject>` for a to-many, an `[ManagedObject]` for an ordered one and
-  /// for a fetched property, a `[String: Any]` for a composite.
+  /// Returns the value of a property: an attribute's (`Int` for integers of every width, `String`, `Double`, `Date`, …;
+  /// nil for null), an object for a to-one, a `Set<ManagedObject>` for a to-many, an `[ManagedObject]` for an ordered
+  /// one and for a fetched property, a `[String: Any]` for a composite.
   ///
-  /// - Throws: `.undefinedKey`, or `.managedObjectReferentialIntegrity` for an object that is gone, with the reason.
+  /// - Throws: `.undefinedKey`, or `.managedObjectReferentialIntegrity` for an unavailable object, with the reason.
   public final func value(forKey key: String) throws(ManagedObjectError) -> Any? {
     try value(at: try number(of: key))
   }
 
-  /// Sets the value of a property; for a relationship the other end follows at once.
+  /// Sets the value of a property; for a relationship, the other end is updated immediately.
   ///
-  /// - Throws: `.undefinedKey`; `.invalidValue` where the property cannot hold the value (nothing is converted
-  ///   approximately); `.managedObjectExternalRelationship` for an object of another store.
+  /// - Throws: `.undefinedKey`; `.invalidValue` if the property cannot hold the value (there are no approximate
+  ///   conversions); `.managedObjectExternalRelationship` for an object of another store.
   public final func setValue(_ value: Any?, forKey key: String) throws(ManagedObjectError) {
     try setValue(value, at: try number(of: key))
   }
 
-  /// As ``value(forKey:)`` and ``setValue(_:forKey:)``, for places that cannot throw: an object that is gone reads as
-  /// nil, and the error is kept in ``accessError`` and ``ManagedObjectContext/accessErrors``. A refused assignment
-  /// makes the next save fail, so that it cannot go unnoticed.
+  /// As ``value(forKey:)`` and ``setValue(_:forKey:)``, for code that cannot throw: an unavailable object reads as nil,
+  /// and the error is stored in ``accessError`` and ``ManagedObjectContext/accessErrors``. A refused assignment makes
+  /// the next save fail, so that it cannot go unnoticed.
   public final subscript(key: String) -> Any? {
     get {
       do throws(ManagedObjectError) { return try value(forKey: key) } catch {
@@ -35,8 +35,8 @@ extension ManagedObject {
     }
   }
 
-  /// Reads without making a fault's values be fetched and without asking transformers or fetches: nil where there is
-  /// nothing in memory.
+  /// Returns the value in memory without firing a fault and without calling transformers or fetching: nil if there is
+  /// none.
   public final func primitiveValue(forKey key: String) throws(ManagedObjectError) -> Any? {
     let p = try number(of: key)
     guard flags.contains(.realized) else { return nil }
@@ -44,9 +44,9 @@ extension ManagedObject {
     return try value(at: p)
   }
 
-  /// Sets a value without marking the object as changed, without the inverse and without undo: in
+  /// Sets a value without marking the object as changed, without updating the inverse and without undo: in
   /// ``awakeFromFetch()`` and ``willSave()``, and for transient properties. A persistent value is saved if the object
-  /// is being saved anyway.
+  /// is saved anyway.
   public final func setPrimitiveValue(_ value: Any?, forKey key: String) throws(ManagedObjectError) {
     let p = try number(of: key)
     try realize()
@@ -88,7 +88,7 @@ extension ManagedObject {
     }
   }
 
-  /// The value of a part, in a composite attribute.
+  /// The number of a property, or of a part of a composite attribute.
   final func number(of key: String) throws(ManagedObjectError) -> Int {
     if let p = plan.property(named: key) { return p }
     throw ManagedObjectError(
@@ -151,7 +151,7 @@ extension ManagedObject {
     case .toMany, .orderedToMany: try setToMany(p, try destinations(value, property))
     case .fetched:
       throw ManagedObjectError(
-        .invalidValue, "\(plan.name).\(property.name) is a fetched property: it is not set but fetched",
+        .invalidValue, "\(plan.name).\(property.name) is a fetched property and cannot be set",
         objectID: objectID, entityName: plan.name, key: property.name)
     }
   }
@@ -202,7 +202,7 @@ extension ManagedObject {
     let text = value.map { String("\($0)".prefix(60)) } ?? "nil"
     let type = value.map { "\(Swift.type(of: $0)) " } ?? ""
     return ManagedObjectError(
-      .invalidValue, "\(plan.name).\(property.name) takes \(wanted), not \(type)\(text)", objectID: objectID,
+      .invalidValue, "\(plan.name).\(property.name) requires \(wanted), not \(type)\(text)", objectID: objectID,
       entityName: plan.name, key: property.name, value: text)
   }
 
@@ -217,12 +217,12 @@ extension ManagedObject {
   final func destinations(_ value: Any?, _ property: PropertyPlan) throws(ManagedObjectError) -> [ManagedObject] {
     guard let value = StoredValue.unwrapped(value) else { return [] }
     if let list = value as? [ManagedObject] { return list }
-    // A set has no order of its own: one is made that does not change from run to run.
+    // A set is unordered: sort it, so that the order does not vary between runs.
     if let set = value as? Set<ManagedObject> { return set.sorted(by: ManagedObject.precedes) }
     throw refusal(value, property, "a set or list of \(property.relationship?.destinationEntityName ?? "objects")")
   }
 
-  /// An order among objects that depends on nothing but them: saved ones by reference, then the new ones as inserted.
+  /// An order of objects that depends only on the objects: saved ones by reference, then new ones by insertion.
   static func precedes(_ one: ManagedObject, _ other: ManagedObject) -> Bool {
     switch (one.reference, other.reference) {
     case (let a?, let b?): a == b ? one.plan.index < other.plan.index : a < b

@@ -1,7 +1,7 @@
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// A key whose values have a type: what predicates are built of in Swift rather than in text.
+/// A key path with a value type, for building predicates in Swift rather than in text.
 ///
 /// ```swift
 /// enum Keys {
@@ -14,20 +14,20 @@ import FoundationEssentials
 ///   predicate: Keys.age >= 18 && Keys.name.begins(with: "a", .caseInsensitive) && Keys.friends.any(Keys.age < 10))
 /// ```
 ///
-/// What is built is a ``/AtomicStoreSPI/FetchPredicate`` like any other: it prints as text, and can be checked against
-/// an entity.
+/// The result is a ``/AtomicStoreSPI/FetchPredicate`` like any other: it prints as text, and can be checked against an
+/// entity.
 public struct FetchKey<Value>: Sendable {
-  /// What the key reads from an object: a key path, or another expression.
+  /// What is read from an object: a key path, or another expression.
   public let expression: FetchExpression
 
-  /// - Parameter keyPath: Keys joined by points, as in `department.name`.
+  /// - Parameter keyPath: Keys joined by dots, as in `department.name`.
   public init(_ keyPath: String) {
     expression = .keyPath(keyPath.split(separator: ".", omittingEmptySubsequences: false).map(String.init))
   }
   /// A typed key for any expression, such as a calculation.
   public init(_ expression: FetchExpression) { self.expression = expression }
 
-  /// A key of the object that this one leads to.
+  /// Returns a key of the object that this key leads to.
   public func then<Next>(_ key: FetchKey<Next>) -> FetchKey<Next> { FetchKey<Next>(key.expression.under(expression)) }
 
   fileprivate func compare(
@@ -43,7 +43,7 @@ public struct FetchKey<Value>: Sendable {
 }
 
 extension FetchExpression {
-  /// The expression as it is asked of what another gives.
+  /// The expression, applied to the result of another expression.
   fileprivate func under(_ base: FetchExpression) -> FetchExpression {
     switch (self, base) {
     case (.keyPath(let path), .keyPath(let above)): .keyPath(above + path)
@@ -59,30 +59,32 @@ extension FetchExpression {
 
 extension FetchKey where Value: AttributeValue {
   public static func == (key: FetchKey, value: Value?) -> FetchPredicate {
-    key.compare(.equal, .constant(value?.stored ?? .null))
+    key.compare(.equal, .constant(value?.atomicStoreValue ?? .null))
   }
   public static func != (key: FetchKey, value: Value?) -> FetchPredicate {
-    key.compare(.notEqual, .constant(value?.stored ?? .null))
+    key.compare(.notEqual, .constant(value?.atomicStoreValue ?? .null))
   }
   public static func == (key: FetchKey, other: FetchKey) -> FetchPredicate { key.compare(.equal, other.expression) }
   public static func != (key: FetchKey, other: FetchKey) -> FetchPredicate { key.compare(.notEqual, other.expression) }
 
   /// Whether the value is one of a list.
   public func isIn(_ values: some Sequence<Value>) -> FetchPredicate {
-    compare(.isIn, .aggregate(values.map { .constant($0.stored) }))
+    compare(.isIn, .aggregate(values.map { .constant($0.atomicStoreValue) }))
   }
 }
 
 extension FetchKey where Value: AttributeValue & Comparable {
-  public static func < (key: FetchKey, value: Value) -> FetchPredicate { key.compare(.less, .constant(value.stored)) }
+  public static func < (key: FetchKey, value: Value) -> FetchPredicate {
+    key.compare(.less, .constant(value.atomicStoreValue))
+  }
   public static func <= (key: FetchKey, value: Value) -> FetchPredicate {
-    key.compare(.lessOrEqual, .constant(value.stored))
+    key.compare(.lessOrEqual, .constant(value.atomicStoreValue))
   }
   public static func > (key: FetchKey, value: Value) -> FetchPredicate {
-    key.compare(.greater, .constant(value.stored))
+    key.compare(.greater, .constant(value.atomicStoreValue))
   }
   public static func >= (key: FetchKey, value: Value) -> FetchPredicate {
-    key.compare(.greaterOrEqual, .constant(value.stored))
+    key.compare(.greaterOrEqual, .constant(value.atomicStoreValue))
   }
   public static func < (key: FetchKey, other: FetchKey) -> FetchPredicate { key.compare(.less, other.expression) }
   public static func <= (key: FetchKey, other: FetchKey) -> FetchPredicate {
@@ -95,9 +97,11 @@ extension FetchKey where Value: AttributeValue & Comparable {
 
   /// Whether the value is within a range, bounds included.
   public func isBetween(_ range: ClosedRange<Value>) -> FetchPredicate {
-    compare(.between, .aggregate([.constant(range.lowerBound.stored), .constant(range.upperBound.stored)]))
+    compare(
+      .between,
+      .aggregate([.constant(range.lowerBound.atomicStoreValue), .constant(range.upperBound.atomicStoreValue)]))
   }
-  /// From the lower bound up to the upper one, which is left out.
+  /// Whether the value is within a range, the upper bound excluded.
   public func isBetween(_ range: Range<Value>) -> FetchPredicate { self >= range.lowerBound && self < range.upperBound }
 }
 
@@ -114,7 +118,7 @@ extension FetchKey where Value == String {
   public func ends(with text: String, _ options: FetchPredicate.Options = []) -> FetchPredicate {
     compare(.endsWith, .constant(.string(text)), options)
   }
-  /// `?` stands for one character, `*` for any number.
+  /// Whether the text matches a pattern: `?` stands for one character, `*` for any number.
   public func isLike(_ pattern: String, _ options: FetchPredicate.Options = []) -> FetchPredicate {
     compare(.like, .constant(.string(pattern)), options)
   }
@@ -151,21 +155,21 @@ extension FetchKey where Value: ManagedObject {
 }
 
 extension FetchKey where Value: Collection, Value.Element: ManagedObject {
-  /// How many objects there are.
+  /// The number of objects.
   public var count: FetchKey<Int> { FetchKey<Int>(FetchExpression.keyPath(["@count"]).under(expression)) }
   /// Whether there are no objects.
   public var isEmpty: FetchPredicate { count == 0 }
 
-  /// Whether one of the objects at least fulfils a condition.
+  /// Whether at least one of the objects fulfils a condition.
   public func any(_ predicate: FetchPredicate) -> FetchPredicate { matching(predicate).isPositive }
-  /// Whether each of the objects fulfils a condition; true for none.
+  /// Whether each of the objects fulfils a condition; true if there are none.
   public func all(_ predicate: FetchPredicate) -> FetchPredicate { .not(matching(.not(predicate)).isPositive) }
-  /// Whether none of the objects fulfils a condition; true for no objects.
+  /// Whether none of the objects fulfils a condition; true if there are none.
   public func none(_ predicate: FetchPredicate) -> FetchPredicate { .not(any(predicate)) }
-  /// Whether an object is among them, by ID.
+  /// Whether an object is among the objects, by ID.
   public func contains(_ object: Value.Element) -> FetchPredicate { compare(.contains, .objectID(object.objectID)) }
 
-  /// How many of the objects fulfil a condition.
+  /// The number of objects that fulfil a condition.
   public func count(where predicate: FetchPredicate) -> FetchKey<Int> {
     FetchKey<Int>(.member(.subquery(expression, variable: "element", predicate.asked(of: "element")), ["@count"]))
   }
@@ -177,7 +181,7 @@ extension FetchKey where Value: Collection, Value.Element: ManagedObject {
       var all = comparison
       all.left = .keyPath(above + path)
       all.modifier = .any
-      // Nothing at the end of a path is no element of it: only a subquery sees those.
+      // Null at the end of a path is not an element of the list: only a subquery sees it.
       if ![.notEqual].contains(comparison.comparator), comparison.right != .constant(.null) {
         return Matching(isPositive: .comparison(all))
       }
@@ -199,7 +203,7 @@ extension FetchExpression {
 }
 
 extension FetchPredicate {
-  /// The predicate with its keys asked of a variable rather than of the object.
+  /// The predicate with its keys applied to a variable rather than to the object.
   fileprivate func asked(of variable: String) -> FetchPredicate {
     mapParts {
       $0.asked(of: variable)
@@ -214,7 +218,7 @@ extension FetchExpression {
     switch self {
     case .evaluatedObject: return .variable(variable)
     case .keyPath(let path): return .member(.variable(variable), path)
-    // Its own variable is another, whatever it is called.
+    // A nested subquery's own variable is a different one, even with the same name.
     case .subquery(let list, let inner, let predicate) where inner == variable:
       let other = inner + "x"
       return .subquery(

@@ -3,18 +3,18 @@ public import FoundationEssentials
 import StorePredicates
 
 extension FetchPredicate {
-  /// A condition written as `#Predicate`, as far as it can be run here.
+  /// Converts a `#Predicate` to a fetch predicate.
   ///
   /// ```swift
   /// let grown = #Predicate<Person> { $0.age >= 18 && $0.department?.name == "Toys" }
   /// let request = FetchRequest<Person>(entityName: "Person", predicate: try FetchPredicate(grown))
   /// ```
   ///
-  /// Properties are recognised where they are ``Managed``. Collections (`contains(where:)`, `allSatisfy`, `filter`,
-  /// `count`, `isEmpty`), optional chains, ranges, arithmetic, `min()` and `max()`, `??`, the conditional operator, and
-  /// comparisons of texts are converted; casts, regular expressions and nested predicates are refused.
+  /// Properties must be ``Managed``. Collections (`contains(where:)`, `allSatisfy`, `filter`, `count`, `isEmpty`),
+  /// optional chains, ranges, arithmetic, `min()` and `max()`, `??`, the conditional operator, and string comparisons
+  /// are converted; casts, regular expressions and nested predicates are refused.
   ///
-  /// - Throws: ``PredicateConversionError`` that names what cannot be converted.
+  /// - Throws: ``PredicateConversionError``, which names what cannot be converted.
   public init<Object: ManagedObject>(_ predicate: FoundationEssentials.Predicate<Object>)
     throws(PredicateConversionError)
   {
@@ -24,19 +24,19 @@ extension FetchPredicate {
   }
 }
 
-/// Why a `#Predicate` cannot be run here.
+/// The error if a `#Predicate` cannot be converted to a fetch predicate.
 public struct PredicateConversionError: Error, Sendable, CustomStringConvertible {
   /// What cannot be converted.
   public let message: String
   public var description: String { message }
 }
 
-/// Goes through the nodes that `#Predicate` is made of.
+/// Traverses the nodes of a `#Predicate`.
 struct PredicateConverter {
   enum Part {
     case predicate(FetchPredicate)
     case expression(FetchExpression)
-    /// Two bounds; whether the upper one belongs to it.
+    /// Two bounds, and whether the upper bound is included.
     case range(FetchExpression, FetchExpression, isClosed: Bool)
   }
   var variables: [PredicateExpressions.VariableID: FetchExpression] = [:]
@@ -53,9 +53,9 @@ struct PredicateConverter {
   mutating func predicate(_ node: Any) throws(PredicateConversionError) -> FetchPredicate {
     switch try part(node) {
     case .predicate(let predicate): return predicate
-    // A truth value by itself.
+    // A Boolean value by itself.
     case .expression(let expression): return .comparison(.init(expression, .equal, .constant(.boolean(true))))
-    case .range: throw PredicateConversionError(message: "a range is no condition")
+    case .range: throw PredicateConversionError(message: "a range is not a condition")
     }
   }
 
@@ -64,7 +64,7 @@ struct PredicateConverter {
     case .expression(let expression): return expression
     case .predicate(let predicate):
       return .conditional(predicate, .constant(.boolean(true)), .constant(.boolean(false)))
-    case .range: throw PredicateConversionError(message: "a range can stand in contains only")
+    case .range: throw PredicateConversionError(message: "a range can only be used in contains")
     }
   }
 
@@ -82,7 +82,7 @@ struct PredicateConverter {
     }
   }
 
-  /// The name of the property that a key path reads: asked of an object that has none, which then says what it missed.
+  /// The name of the property that a key path reads: it is read from a stand-in object, which records the key.
   static func name<Root, Value>(_ keyPath: KeyPath<Root, Value>) -> String? {
     guard let type = Root.self as? ManagedObject.Type else { return nil }
     let object = type.init(entity: ManagedObject.standInModel.entity(at: 0), insertInto: nil)
@@ -90,8 +90,8 @@ struct PredicateConverter {
     object.flags.insert(.probing)
     object.extras?.accessError = nil
     _ = root[keyPath: keyPath]
-    // A property of the program's own that is made of others reads them, and is none of them. One that is inherited has
-    // another root, so there being writable has to do.
+    // A computed property of the program reads managed properties and is not one itself. The key path of an inherited
+    // property has another root type, so the check is whether the property is writable there.
     guard let probed = object.extras?.probed,
       probed == keyPath
         || Swift.type(of: probed).rootType != Root.self && keyPath is ReferenceWritableKeyPath<Root, Value>
@@ -107,7 +107,7 @@ protocol ConvertiblePredicateNode {
 extension PredicateExpressions.Variable: ConvertiblePredicateNode {
   func part(_ converter: inout PredicateConverter) throws(PredicateConversionError) -> PredicateConverter.Part {
     guard let expression = converter.variables[key] else {
-      throw PredicateConversionError(message: "a variable from elsewhere stands in the predicate")
+      throw PredicateConversionError(message: "the predicate uses a variable that it does not declare")
     }
     return .expression(expression)
   }
@@ -116,7 +116,7 @@ extension PredicateExpressions.Variable: ConvertiblePredicateNode {
 extension PredicateExpressions.Value: ConvertiblePredicateNode {
   func part(_: inout PredicateConverter) throws(PredicateConversionError) -> PredicateConverter.Part {
     guard let argument = PredicateArgument(value) else {
-      throw PredicateConversionError(message: "a value of type \(Output.self) can stand in no fetch predicate")
+      throw PredicateConversionError(message: "a value of type \(Output.self) cannot be used in a fetch predicate")
     }
     switch argument {
     case .predicate(let predicate): return .predicate(predicate)
@@ -152,7 +152,7 @@ extension PredicateExpressions.KeyPath: ConvertiblePredicateNode {
     guard let name = PredicateConverter.name(keyPath) else {
       throw PredicateConversionError(
         message:
-          "\(Root.Output.self) has a property in the predicate that is not @Managed: its name in the model is not known"
+          "the predicate uses a property of \(Root.Output.self) that is not @Managed, so its name in the model is unknown"
       )
     }
     return .expression(PredicateConverter.member(base, name))
@@ -202,7 +202,7 @@ extension PredicateExpressions.Comparison: ConvertiblePredicateNode {
     case .lessThanOrEqual: comparator = .lessOrEqual
     case .greaterThan: comparator = .greater
     case .greaterThanOrEqual: comparator = .greaterOrEqual
-    @unknown default: throw PredicateConversionError(message: "an unknown comparison stands in the predicate")
+    @unknown default: throw PredicateConversionError(message: "the predicate contains an unknown comparison")
     }
     return try converter.comparison(lhs, comparator, rhs)
   }
@@ -230,7 +230,7 @@ extension PredicateExpressions.Arithmetic: ConvertiblePredicateNode {
     case .add: return try converter.function("add:to:", [lhs, rhs])
     case .subtract: return try converter.function("from:subtract:", [lhs, rhs])
     case .multiply: return try converter.function("multiply:by:", [lhs, rhs])
-    @unknown default: throw PredicateConversionError(message: "an unknown calculation stands in the predicate")
+    @unknown default: throw PredicateConversionError(message: "the predicate contains an unknown calculation")
     }
   }
 }
@@ -276,7 +276,7 @@ extension PredicateExpressions.NilCoalesce: ConvertiblePredicateNode {
 }
 extension PredicateExpressions.OptionalFlatMap: ConvertiblePredicateNode {
   func part(_ converter: inout PredicateConverter) throws(PredicateConversionError) -> PredicateConverter.Part {
-    // A path through nothing is nothing, so the inner part may stand on the value itself.
+    // A path through nil is nil, so the inner part may be applied to the value itself.
     converter.variables[variable.key] = try converter.expression(wrapped)
     return try converter.part(transform)
   }
@@ -293,7 +293,7 @@ extension PredicateExpressions.SequenceContains: ConvertiblePredicateNode {
     switch list {
     case .range(let low, let high, let isClosed): return PredicateConverter.within(value, low, high, isClosed)
     case .expression(let list): return .predicate(.comparison(.init(value, .isIn, list)))
-    case .predicate: throw PredicateConversionError(message: "contains is asked of a condition")
+    case .predicate: throw PredicateConversionError(message: "contains is applied to a condition")
     }
   }
 }
@@ -322,7 +322,7 @@ extension PredicateExpressions.RangeExpressionContains: ConvertiblePredicateNode
   func part(_ converter: inout PredicateConverter) throws(PredicateConversionError) -> PredicateConverter.Part {
     guard case .range(let low, let high, let isClosed) = try converter.part(range) else {
       throw PredicateConversionError(
-        message: "a range that is open on one side stands in the predicate: compare with < or >= instead")
+        message: "the predicate contains a range without a bound on one side: compare with < or >= instead")
     }
     return PredicateConverter.within(try converter.expression(element), low, high, isClosed)
   }
@@ -347,7 +347,7 @@ extension PredicateExpressions.Filter: ConvertiblePredicateNode {
 extension PredicateExpressions.SequenceStartsWith: ConvertiblePredicateNode {
   func part(_ converter: inout PredicateConverter) throws(PredicateConversionError) -> PredicateConverter.Part {
     guard Base.Output.self == String.self else {
-      throw PredicateConversionError(message: "starts(with:) is converted for texts alone")
+      throw PredicateConversionError(message: "starts(with:) is supported for strings only")
     }
     return try converter.comparison(base, .beginsWith, prefix)
   }
@@ -355,7 +355,7 @@ extension PredicateExpressions.SequenceStartsWith: ConvertiblePredicateNode {
 extension PredicateExpressions.CollectionContainsCollection: ConvertiblePredicateNode {
   func part(_ converter: inout PredicateConverter) throws(PredicateConversionError) -> PredicateConverter.Part {
     guard Base.Output.self == String.self else {
-      throw PredicateConversionError(message: "contains of a whole list is converted for texts alone")
+      throw PredicateConversionError(message: "contains with a collection is supported for strings only")
     }
     return try converter.comparison(base, .contains, other)
   }

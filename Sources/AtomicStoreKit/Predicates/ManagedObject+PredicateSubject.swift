@@ -1,7 +1,7 @@
 package import AtomicStoreSPI
 package import StorePredicates
 
-/// Predicates see an object with the changes that its context holds.
+/// Predicates are evaluated on an object with its unsaved changes.
 extension ManagedObject: PredicateSubject {
   package final var predicateEntityName: String { plan.name }
   package final var predicatePropertyNames: [String] { plan.properties.map(\.name) }
@@ -30,9 +30,8 @@ extension ManagedObject: PredicateSubject {
 
   private final func predicateValue(_ p: Int) throws(ManagedObjectError) -> PredicateValue {
     let property = plan.properties[p]
-    // Being looked at by a fetch fires no fault: stored values are read where they stand. Transient ones are made when
-    // an object awakes.
-    // A composite is its parts, which are asked one by one.
+    // A fetch that examines an object does not fire a fault: stored values are read from the columns. Transient values
+    // are created when an object awakes. A composite is read part by part.
     if property.kind != .composite, property.slot < 0 || !isPeekable() { try realize() }
     switch property.kind {
     case .attribute:

@@ -3,9 +3,9 @@ import FoundationEssentials
 import StorePredicates
 
 extension SortKey {
-  /// The objects in order. Each value is asked for once.
+  /// Returns the objects in order. Each value is read once.
   ///
-  /// - Throws: as a predicate on the same key; `.invalidFetch` for values that have no order between them.
+  /// - Throws: as a predicate on the same key; `.invalidFetch` for values that cannot be compared.
   static func sort(_ objects: [ManagedObject], by keys: [SortKey]) throws(ManagedObjectError) -> [ManagedObject] {
     let paths = keys.map { FetchExpression.keyPath($0.keyPath.split(separator: ".").map(String.init)) }
     var rows: [(values: [StoredValue], place: Int)] = []
@@ -29,7 +29,7 @@ extension SortKey {
           throw ManagedObjectError(evaluator.failure(composite.refusal, key: keys[index].keyPath))
         case .object, .id, .list:
           throw ManagedObjectError(
-            .invalidFetch, "sorting by '\(keys[index].keyPath)': it leads to objects, which have no order",
+            .invalidFetch, "cannot sort by '\(keys[index].keyPath)': it leads to objects, which have no order",
             entityName: object.plan.name, key: keys[index].keyPath)
         }
       }
@@ -45,7 +45,7 @@ extension SortKey {
     return rows.map { objects[$0.place] }
   }
 
-  /// A total order: null first, then not-a-number, then by kind and value.
+  /// A total order: null first, then not-a-number, then by type and value.
   private static func order(_ one: StoredValue, _ other: StoredValue) -> Int {
     if one.isNull || other.isNull { return one.isNull ? (other.isNull ? 0 : -1) : 1 }
     if case .data(let a) = one, case .data(let b) = other {

@@ -1,11 +1,12 @@
 import AtomicStoreSPI
+import StorePredicates
 
 extension ManagedObject {
-  /// Checks a value for a property: the model's rules first, then the object's own, ``validate(_:forKey:)``, which may
-  /// change it.
+  /// Checks a value for a property: first by the model's rules, then by the object's own, ``validate(_:forKey:)``,
+  /// which may change it.
   ///
-  /// - Throws: `ManagedObjectError` with Core Data's code; several at once as `.validationMultipleErrors`; whatever the
-  ///   object's own check throws.
+  /// - Throws: `ManagedObjectError` with Core Data's code; several errors as `.validationMultipleErrors`; any error
+  ///   that the object's own check throws.
   public final func validateValue(_ value: inout Any?, forKey key: String) throws {
     let p = try number(of: key)
     let errors = try modelErrors(p, value)
@@ -70,7 +71,7 @@ extension ManagedObject {
       objectID: objectID, entityName: plan.name, key: name, value: value, rule: rule)
   }
 
-  /// Checks every property, by the model's rules and the object's own. All failures come together.
+  /// Checks every property by the model's rules and the object's own. All failures are reported together.
   final func validateProperties() throws {
     var errors: [ManagedObjectError] = []
     let hasHooks = type(of: self) != ManagedObject.self
@@ -92,7 +93,7 @@ extension ManagedObject {
       }
       errors += found
       guard hasHooks, found.isEmpty, property.kind != .fetched, property.kind != .composite else { continue }
-      // Making a set of all its objects is worth it only where the relationship changed.
+      // Creating a set of all its objects is worthwhile only if the relationship changed.
       if property.isToMany, edits.map({ $0[p] == nil }) ?? true { continue }
       do {
         let before = try value(at: p)
@@ -106,12 +107,12 @@ extension ManagedObject {
     if !errors.isEmpty { throw ManagedObjectError.combining(errors) }
   }
 
-  /// Sets what a check made of a value, if it made something of it.
+  /// Sets the value that a check returned, if it changed the value.
   private final func takeValidated(_ p: Int, _ before: Any?, _ after: Any?) throws {
     let property = plan.properties[p]
     if before == nil, after == nil { return }
     if case .attribute(let type) = property.kind, !property.isTransient {
-      // Nearly always nothing changed: the kinds that are common are compared without more ado.
+      // Almost always nothing changed: common types are compared directly.
       switch storedValue(p) {
       case .string(let text):
         if let after = after as? String, after.utf8.elementsEqual(text.utf8) { return }
@@ -138,8 +139,8 @@ extension ManagedObject {
     try setValue(after, at: p)
   }
 
-  /// Whether a check left a value alone. What cannot be compared counts as left alone: taken for a change it would be
-  /// one at every pass, and the object would never be ready.
+  /// Whether a check left a value unchanged. Values that cannot be compared count as unchanged: otherwise they would
+  /// count as changed in every pass, and the object would never be ready.
   private final func isAsBefore(_ before: Any?, _ after: Any?) -> Bool {
     switch (StoredValue.unwrapped(before), StoredValue.unwrapped(after)) {
     case (nil, nil): true
@@ -156,9 +157,9 @@ extension ManagedObject {
       objectID: objectID, entityName: plan.name, key: key, underlying: error)
   }
 
-  /// Refuses the deletion while a relationship with the rule Deny leads to objects that stay.
+  /// Refuses the deletion while a relationship with the rule Deny leads to objects that remain.
   final func validateDeleteRules() throws {
-    // A fault may be gone from the store already: then there is nothing to keep it for.
+    // A fault may already be removed from the store: then there is nothing to protect.
     guard isReachable else { return }
     var errors: [ManagedObjectError] = []
     for p in plan.relationships where plan.properties[p].relationship?.deleteRule == .deny {

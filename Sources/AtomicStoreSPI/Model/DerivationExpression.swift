@@ -1,15 +1,15 @@
-/// The expression of a derived attribute, as far as a model can be checked without running it: whether it can be read,
-/// and which paths of keys it asks for.
+/// The expression of a derived attribute, as far as a model can be checked without evaluating it: whether it can be
+/// parsed, and which key paths it reads.
 ///
-/// What functions there are and what they take is the evaluator's concern. Everything that it reads is read here; what
-/// is in the brackets of `SUBQUERY`, `TERNARY` and the like, which hold predicates, is only matched.
+/// The evaluator checks functions and their arguments. Everything that it can parse is parsed here; inside the brackets
+/// of `SUBQUERY`, `TERNARY` and similar calls, which contain predicates, only brackets are matched.
 package struct DerivationExpression {
-  /// The key paths that it reads, operators such as `@sum` among the keys.
+  /// The key paths that it reads, including operators such as `@sum`.
   package private(set) var paths: [[String]] = []
-  /// What is wrong with it; nil where it can be read.
+  /// What is wrong with it; nil if it can be parsed.
   package private(set) var problem: String?
 
-  /// An opening bracket, and whether commas may be in it.
+  /// An opening bracket, and whether it may contain commas.
   private struct Bracket {
     let closing: Unicode.Scalar
     let hasList: Bool
@@ -55,7 +55,7 @@ package struct DerivationExpression {
     }
   }
 
-  /// A value, or what may be before one.
+  /// Parses a value, or a prefix of one.
   private mutating func value(_ needsValue: inout Bool) -> String? {
     guard let scalar = peek() else { return nil }
     switch scalar {
@@ -77,16 +77,16 @@ package struct DerivationExpression {
       } else if Self.isWordStart(scalar) || scalar == "@" || scalar == "#" {
         return name(&needsValue)
       } else {
-        return "'\(scalar)' is not the beginning of a value"
+        return "'\(scalar)' cannot begin a value"
       }
     }
     return nil
   }
 
-  /// A key path, a constant, or a call with its opening bracket.
+  /// Parses a key path, a constant, or a call up to its opening bracket.
   private mutating func name(_ needsValue: inout Bool) -> String? {
     let keys = path()
-    guard !keys.contains("") else { return "a key is missing in a path" }
+    guard !keys.contains("") else { return "a path has an empty key" }
     skipSpace()
     guard peek() == "(" else {
       needsValue = false
@@ -137,7 +137,7 @@ package struct DerivationExpression {
     return nil
   }
 
-  /// Calls whose arguments are predicates, or words of their own.
+  /// Calls whose arguments are predicates, or special words.
   private static let holdsPredicates: Set<String> = [
     "SUBQUERY", "TERNARY", "CAST", "FUNCTION", "FETCH", "BLOCKPREDICATE",
   ]
@@ -151,7 +151,7 @@ package struct DerivationExpression {
     }
   }
 
-  /// Goes to the bracket that closes the call.
+  /// Skips to the bracket that closes the call.
   private mutating func skipArguments() -> String? {
     let depth = brackets.count
     while let scalar = peek() {
@@ -163,8 +163,8 @@ package struct DerivationExpression {
       case "[": brackets.append(Bracket(closing: "]", hasList: true))
       case "{": brackets.append(Bracket(closing: "}", hasList: true))
       case ")", "]", "}":
-        guard brackets.last?.closing == scalar else { return "'\(scalar)' has no opening bracket" }
-        // The last one is left for the caller.
+        guard brackets.last?.closing == scalar else { return "'\(scalar)' has no matching opening bracket" }
+        // The last one is left to the caller.
         if brackets.count == depth { return nil }
         brackets.removeLast()
       default: break
@@ -180,7 +180,7 @@ package struct DerivationExpression {
     position + offset < scalars.count ? scalars[position + offset] : nil
   }
 
-  /// The scalar before this position that is not white space.
+  /// The last scalar before this position that is not white space.
   private func previous() -> Unicode.Scalar? { scalars[..<position].last { !$0.properties.isWhitespace } }
 
   private mutating func skipSpace() { while let scalar = peek(), scalar.properties.isWhitespace { position += 1 } }
@@ -197,7 +197,7 @@ package struct DerivationExpression {
 
   private mutating func word() -> String {
     var text = String.UnicodeScalarView()
-    // A selector's name has colons: `add:to:`.
+    // The name of a selector contains colons: `add:to:`.
     while let scalar = peek(), isWordPart(scalar) || scalar == ":" && peek(1) != "=" {
       text.append(scalar)
       position += 1
@@ -243,13 +243,13 @@ package struct DerivationExpression {
     }
   }
 
-  /// Past a text in quotes.
+  /// Skips a string in quotes.
   private mutating func string(_ quote: Unicode.Scalar) -> String? {
     position += 1
     while let scalar = peek() {
       position += scalar == "\\" ? 2 : 1
       if scalar == quote { return nil }
     }
-    return "a quote is not closed"
+    return "a string is not closed"
   }
 }

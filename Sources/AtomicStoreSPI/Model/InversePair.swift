@@ -1,23 +1,23 @@
 /// Two relationships that are each other's inverse, or one that is its own.
 ///
-/// Both must name the other: a relationship that names one whose inverse is a third is one-way.
+/// Each must name the other: a relationship whose named inverse names a third one is one-way.
 package struct InversePair: Sendable {
-  /// One relationship, as the entity declares it that has it first.
+  /// One relationship, as declared by the topmost entity that has it.
   package struct End: Sendable, Equatable {
     package let entity: Int
     package let slot: Int
-    /// The entity that it leads to: the one of the other end, or one below that.
+    /// The entity that it leads to: that of the other end, or a sub-entity of it.
     package let destination: Int
     package let name: String
     package let isToMany: Bool
     let keepsSequence: Bool
   }
-  /// Where one end is to-one and the other to-many, the to-one.
+  /// If one end is to-one and the other to-many, the to-one.
   package let first: End
   package let second: End
 
   package var isOwnInverse: Bool { first == second }
-  /// Whether a rule that prefers the to-one or the to-many end says which one that is.
+  /// Whether exactly one end is to-many, so that a rule can prefer the to-one or the to-many end.
   var isOneToMany: Bool { first.isToMany != second.isToMany }
 }
 
@@ -52,7 +52,7 @@ extension ManagedObjectModel {
     let destination = self.entity(at: slot.destination)
     let inverse = destination.slots[slot.inverseSlot]
     guard inverse.destination >= 0, isKind(inverse.destination, of: entity) else { return nil }
-    // The topmost entity that has the slot declares it.
+    // The topmost entity with the slot declares it.
     var owner = destination
     while let above = owner.superentity, above.slots.count > inverse.index { owner = above }
     return end(inverse, of: owner.index)

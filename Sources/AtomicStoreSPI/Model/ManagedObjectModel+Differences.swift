@@ -1,8 +1,8 @@
-/// Something in which two models differ, in words.
+/// A difference between two models, as text.
 public struct ModelDifference: Sendable, Hashable, CustomStringConvertible {
-  /// The entity; `model` for what belongs to none.
+  /// The entity; `model` for a difference of the model as a whole.
   public var entityName: String
-  /// The property that differs; nil where the entity itself does.
+  /// The property that differs; nil if the entity itself does.
   public var propertyName: String?
   /// `Integer 16 → Integer 32`, `only in the model`.
   public var change: String
@@ -18,17 +18,17 @@ public struct ModelDifference: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension ManagedObjectModel {
-  /// In what the store's model differs from this one, as far as stored data is concerned: entities and their
-  /// inheritance, stored attributes and their types, relationships, their destinations and cardinality. In name order;
-  /// an inherited property is told of once, at the entity that declares it.
+  /// Returns how the model of a store differs from this one, as far as stored data is concerned: entities and their
+  /// inheritance, stored attributes and their types, relationships, their destinations and cardinality. Sorted by name;
+  /// an inherited property is listed once, at the entity that declares it.
   ///
-  /// An entity or property of this model that the store's lacks is a difference too: a store is read with the model it
-  /// was written with.
+  /// An entity or property of this model that the store's model lacks is a difference too: a store is read with the
+  /// model that it was written with.
   ///
   /// - Parameters:
   ///   - stored: The model that the store was written with.
-  ///   - includingEverything: Whether what does not touch stored data counts too: optionality, defaults, bounds,
-  ///     inverses, user info, fetch requests, configurations, and the order of what is listed.
+  ///   - includingEverything: Whether to include what does not affect stored data: optionality, defaults, bounds,
+  ///     inverses, user info, fetch requests, configurations, and the order of lists.
   public func differences(
     from stored: ModelDescription, includingEverything: Bool = false
   ) -> [ModelDifference] {
@@ -54,12 +54,12 @@ extension ManagedObjectModel {
     return result
   }
 
-  /// The names of both, each once, in the order of their bytes.
+  /// The union of the names, sorted by their bytes.
   fileprivate static func names(_ mine: [String], _ theirs: [String]) -> [String] {
     Set((mine + theirs).map { ScalarString($0) }).sorted().map(\.string)
   }
 
-  /// What two dictionaries differ in, in words: `required true → none`.
+  /// The differences of two dictionaries as text: `required true → none`.
   fileprivate static func differences(_ mine: PropertyListDictionary, _ theirs: PropertyListDictionary) -> [String] {
     names(mine.keys, theirs.keys).compactMap { key in
       let (here, there) = (mine[key], theirs[key])
@@ -88,7 +88,7 @@ extension Entity {
     for slotName in ManagedObjectModel.names(slots.map(\.name), theirs.slots.map(\.name)) {
       let here = slot(named: slotName).map { slots[$0] }
       let there = theirs.slot(named: slotName).map { theirs.slots[$0] }
-      // What both inherit was told of above.
+      // Differences in what both inherit are already listed.
       let isInherited = superentity?.slot(named: slotName) != nil || here == nil
       let isInheritedThere = theirs.superentity?.slot(named: slotName) != nil || there == nil
       if isBelowTheSame, isInherited, isInheritedThere { continue }
@@ -101,7 +101,7 @@ extension Entity {
     return result
   }
 
-  /// All that ``differences(from:)`` leaves out, of what the entities declare themselves.
+  /// Everything that ``differences(from:)`` leaves out, for what the entities themselves declare.
   fileprivate func furtherDifferences(from theirs: Entity) -> [ModelDifference] {
     var result = ManagedObjectModel.differences(
       declaration.propertyListOfTheRest, theirs.declaration.propertyListOfTheRest
@@ -110,7 +110,7 @@ extension Entity {
     let others = theirs.declaration.propertyListsByName
     for name in ManagedObjectModel.names(mine.keys, others.keys) {
       guard let here = mine[name]?.dictionaryValue, let there = others[name]?.dictionaryValue else {
-        // Of stored ones it was said already.
+        // Stored properties are already listed.
         if slot(named: name) == nil, theirs.slot(named: name) == nil {
           result.append(
             ModelDifference(
@@ -123,7 +123,7 @@ extension Entity {
       var (mineLeft, theirsLeft) = (here, there)
       if isStored {
         for key in ["type", "destination", "maximumCount", "ordered"] {
-          // A bound of 2 instead of none is no matter of stored data: it was not told of.
+          // A bound of 2 instead of none does not affect stored data, so it is not listed yet.
           if key == "maximumCount", (here[key]?.integerValue == 1) == (there[key]?.integerValue == 1) { continue }
           mineLeft[key] = nil
           theirsLeft[key] = nil
@@ -138,13 +138,13 @@ extension Entity {
 }
 
 extension PropertyListValue {
-  /// A single value's text; nil for what is too much for a line.
+  /// The text of a single value; nil if it is too long for a line.
   fileprivate var shortText: String? {
     switch self {
     case .string(let text): text.isEmpty ? "''" : text
     case .integer(let number): String(number)
     case .boolean(let flag): flag ? "true" : "false"
-    // A kind and its value, as defaults and bounds are kept; those kept as bits say nothing to a person.
+    // A type and a value, as defaults and bounds are stored; values stored as bits are not readable.
     case .array(let list) where list.count == 2:
       switch list[0].stringValue {
       case "boolean", "integer", "decimal", "uuid": list[1].shortText

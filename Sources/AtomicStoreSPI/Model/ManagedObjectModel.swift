@@ -1,25 +1,25 @@
 package import Synchronization
 
-/// A model, checked and frozen: entities by name and by number, with the slots their values stand in.
+/// A model, checked and immutable: entities by name and by number, with the slots in which their values are stored.
 ///
-/// It is made from a ``ModelDescription`` and never changes; to change a model, take its ``description``, edit that,
-/// and make another. So there is no moment at which a model in use could be mutated.
+/// It is created from a ``ModelDescription`` and never changes. To change a model, edit its ``description`` and create
+/// another model from it. So a model in use cannot be mutated.
 public final class ManagedObjectModel: Sendable {
-  /// What the model was made from.
+  /// The description that the model was created from.
   public let description: ModelDescription
-  /// What is questionable, without being wrong: relationships without an inverse, for one.
+  /// The warnings of the check, such as relationships without an inverse.
   public let warnings: [ModelProblem]
   let records: [EntityRecord]
-  /// The entities' numbers, each super-entity before all that are below it: see ``EntityRecord/below``.
+  /// The entities' numbers, each super-entity before its sub-entities: see ``EntityRecord/below``.
   package let preorder: [Int]
   let indexByName: [ScalarString: Int]
   let compositesByName: [ScalarString: CompositeDescription]
-  /// What the stack compiles from the model, once, and keeps with it.
+  /// What the object graph compiles from the model, once, and stores with it.
   package let attachment = Mutex<(any Sendable & AnyObject)?>(nil)
-  /// What is computed of the model where it is asked for first.
+  /// What is computed from the model on first use.
   let computed = Mutex<(any Sendable)?>(nil)
 
-  /// Checks a description and freezes it.
+  /// Checks a description and compiles it.
   ///
   /// - Throws: ``InvalidModelError`` with every problem in one list.
   public convenience init(_ description: ModelDescription) throws(InvalidModelError) {
@@ -45,30 +45,29 @@ public final class ManagedObjectModel: Sendable {
   /// All entities, in the order of their names' UTF-8 bytes. An entity's position here is its ``Entity/index``.
   public var entities: [Entity] { records.indices.map { Entity(model: self, index: $0) } }
 
-  /// The entities by name. Of two names that are canonically equal, though not scalar for scalar, only one is a key
-  /// here;
-  /// ``entity(named:)`` tells them apart.
+  /// The entities by name. If two names are canonically equivalent but have different scalars, only one of them is a
+  /// key here; ``entity(named:)`` distinguishes them.
   public var entitiesByName: [String: Entity] {
     Dictionary(entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// How many entities there are.
+  /// The number of entities.
   public var entityCount: Int { records.count }
 
-  /// The entity of that number. Numbers are 0 ..< ``entityCount``.
+  /// Returns the entity with that number, which must be in 0 ..< ``entityCount``.
   public func entity(at index: Int) -> Entity { Entity(model: self, index: index) }
 
-  /// The entity of that very name (scalar for scalar), or nil.
+  /// Returns the entity with exactly that name (compared by scalars), or nil.
   public func entity(named name: String) -> Entity? {
     indexByName[ScalarString(name)].map { Entity(model: self, index: $0) }
   }
 
-  /// The names of the configurations, in the description's order. The one that holds all entities has no name and is
-  /// not listed.
+  /// The names of the configurations, in the description's order. The configuration that contains all entities has no
+  /// name and is not listed.
   public var configurations: [String] { description.configurations.map(\.name) }
 
-  /// The entities that a configuration names, in entity order; nil for an unknown name. The configuration without a
-  /// name, nil or `Default`, holds all.
+  /// Returns the entities of a configuration, in entity order; nil for an unknown name. The configuration without a
+  /// name, nil or `Default`, contains all.
   public func entities(forConfiguration name: String?) -> [Entity]? {
     guard let name, name != "Default" || configurations.contains(name) else { return entities }
     guard let configuration = description.configurations.first(where: { $0.name == name }) else { return nil }
@@ -76,25 +75,25 @@ public final class ManagedObjectModel: Sendable {
     return named.sorted().map { Entity(model: self, index: $0) }
   }
 
-  /// Returns the fetch request template of that name, or nil.
+  /// Returns the fetch request template with that name, or nil.
   public func fetchRequestTemplate(forName name: String) -> FetchRequestDescription? {
     description.fetchRequestTemplates.first { $0.name == name }
   }
 
-  /// Whether a relationship stands in a slot of the entity of that number.
+  /// Whether the slot of the entity with that number holds a relationship.
   package func isRelationship(slot: Int, of entity: Int) -> Bool { records[entity].slots[slot].isRelationship }
 
-  /// Returns the composite type of that very name (scalar for scalar), or nil.
+  /// Returns the composite type with exactly that name (compared by scalars), or nil.
   public func composite(named name: String) -> CompositeDescription? { compositesByName[ScalarString(name)] }
 
-  /// Whether one entity is another or below it, by their numbers.
+  /// Whether an entity is another one or a sub-entity of it, by number.
   func isKind(_ entity: Int, of other: Int) -> Bool { records[other].below.contains(records[entity].below.lowerBound) }
 
-  /// An entity and all below it, ascending by number.
+  /// An entity and all its sub-entities, by ascending number.
   func hierarchy(of entity: Int) -> [Int] { preorder[records[entity].below].sorted() }
 }
 
-/// An entity of a frozen model: a light handle.
+/// An entity of a model: a lightweight handle.
 public struct Entity: Sendable, Hashable, CustomStringConvertible {
   /// The model that the entity belongs to.
   public let model: ManagedObjectModel
@@ -111,26 +110,27 @@ public struct Entity: Sendable, Hashable, CustomStringConvertible {
 
   /// The entity's name, unique in its model.
   public var name: String { record.description.name }
-  /// Whether the entity has no objects of its own, only those of its sub-entities. A store never holds a node of an
-  /// abstract entity.
+  /// Whether the entity itself has no objects, only its sub-entities do. A store never contains a node of an abstract
+  /// entity.
   public var isAbstract: Bool { record.description.isAbstract }
-  /// The name of the class of the entity's objects, as the model has it; nil for the generic class.
+  /// The name of the class of the entity's objects, as the model specifies it; nil for the generic class.
   public var managedObjectClassName: String? { record.description.managedObjectClassName }
-  /// The entity as it was written down, with its sub-entities nested in it.
+  /// The entity's description, with its sub-entities nested in it.
   public var declaration: EntityDescription { record.description }
-  /// Read-only: it follows from whose sub-entity this is.
+  /// The super-entity; nil for a root entity. It follows from the nesting of the description.
   public var superentity: Entity? { record.superentity.map { Entity(model: model, index: $0) } }
-  /// The entities directly below this one, in entity order.
+  /// The direct sub-entities, in entity order.
   public var subentities: [Entity] { record.subentities.map { Entity(model: model, index: $0) } }
-  /// The entity at the top of this one's hierarchy. References are unique below it.
+  /// The root entity of this entity's hierarchy. References are unique within the hierarchy.
   public var root: Entity { Entity(model: model, index: record.root) }
-  /// This entity and all below it, in entity order.
+  /// This entity and all its sub-entities, direct and indirect, in entity order.
   public var hierarchy: [Entity] { model.hierarchy(of: index).map { Entity(model: model, index: $0) } }
 
-  /// Whether this entity is `other` or stands below it.
+  /// Whether this entity is `other` or a sub-entity of it.
   public func isKindOf(entity other: Entity) -> Bool { model.isKind(index, of: other.index) }
 
-  /// The stored properties, super-entity first, each at its slot number. Composites stand as their parts.
+  /// The stored properties, those of the super-entity first, each at its slot number. Composites are represented by
+  /// their parts.
   public var slots: [Slot] { record.slots }
   /// Returns the slot of a stored property, own or inherited: its index in ``slots``. Names are compared scalar for
   /// scalar; a part of a
@@ -148,9 +148,9 @@ public struct Entity: Sendable, Hashable, CustomStringConvertible {
     return nil
   }
 
-  /// Own and inherited properties, super-entity first.
+  /// Own and inherited properties, those of the super-entity first.
   public var properties: [PropertyDescription] { record.properties }
-  /// Returns the property of that very name (scalar for scalar), own or inherited, or nil. Transient and fetched
+  /// Returns the property with exactly that name (compared by scalars), own or inherited, or nil. Transient and fetched
   /// properties are included.
   public func property(named name: String) -> PropertyDescription? {
     record.properties.first { $0.name.utf8.elementsEqual(name.utf8) }

@@ -1,12 +1,12 @@
-/// What a model knows of one entity, compiled once.
+/// The compiled form of an entity.
 ///
-/// What an entity inherits it shares with its super-entity: an inherited property costs a reference to its description
-/// and one to its slot, and nothing at all in an entity that adds no properties of its own.
+/// Inherited properties are shared with the super-entity: one costs a reference to its description and one to its slot,
+/// and nothing in an entity that declares no properties.
 struct EntityRecord: Sendable {
   let description: EntityDescription
   let superentity: Int?
   let root: Int
-  /// This entity and all below it: their positions in ``ManagedObjectModel/preorder``, this entity's first.
+  /// This entity and all its sub-entities: their positions in ``ManagedObjectModel/preorder``, this entity's first.
   let below: Range<Int>
   fileprivate(set) var subentities: [Int] = []
   let properties: [PropertyDescription]
@@ -16,12 +16,12 @@ struct EntityRecord: Sendable {
   fileprivate(set) var ownSlots: [ScalarString: Int] = [:]
 }
 
-/// Makes the entity records of a description that has no errors, in time and memory linear in it and in what is
-/// inherited.
+/// Creates the entity records of a description that has no errors, in time and memory linear in its size including
+/// inherited properties.
 struct ModelCompiler {
   private struct Found {
     var description: EntityDescription
-    /// The position of the super-entity in ``found``.
+    /// The index of the super-entity in ``found``.
     var parent: Int?
   }
   /// A slot whose inverse is not known yet.
@@ -32,17 +32,17 @@ struct ModelCompiler {
     var property: PropertyDescription
   }
 
-  /// Each part of a composite, described once for all attributes of that type.
+  /// The parts of each composite, described once for all attributes of that type.
   private let parts: [ScalarString: [PropertyDescription]]
-  /// All entities, super-entities before those below them.
+  /// All entities, super-entities before their sub-entities.
   private var found: [Found]
-  /// The entity's number, by its position in ``found``.
+  /// The number of each entity, by its index in ``found``.
   private var numbers: [Int] = []
-  /// The entity's position in ``found``, by its number.
+  /// The index in ``found`` of each entity, by its number.
   private var positions: [Int] = []
-  /// Of the entity's own properties, by its position.
+  /// The drafts of each entity's own properties, by index.
   private var drafts: [[Draft]] = []
-  /// How many slots the entity has, inherited ones included, by its position.
+  /// The number of slots of each entity, inherited ones included, by index.
   private var slotCounts: [Int] = []
   private(set) var records: [EntityRecord] = []
   private(set) var preorder: [Int] = []
@@ -50,7 +50,7 @@ struct ModelCompiler {
 
   init(_ model: ModelDescription, composites: [ScalarString: CompositeDescription]) {
     parts = composites.mapValues { $0.attributes.map { .attribute($0) } }
-    // Nesting is walked with a list, not by recursion: its depth is the file's, not ours.
+    // Nesting is traversed with a list, not by recursion, because its depth depends on the file.
     var found = model.entities.map { Found(description: $0, parent: nil) }
     var next = 0
     while next < found.count {
@@ -81,7 +81,8 @@ struct ModelCompiler {
   }
 
   private mutating func makeRecords() {
-    // How many are below each, itself included; then each one's position in the preorder, from its super-entity's.
+    // Count each entity with its sub-entities; then compute each position in the preorder from that of the
+    // super-entity.
     var sizes = [Int](repeating: 1, count: found.count)
     for position in found.indices.reversed() {
       if let parent = found[position].parent { sizes[parent] += sizes[position] }
@@ -116,7 +117,7 @@ struct ModelCompiler {
     }
   }
 
-  /// The inherited list itself where nothing is added to it.
+  /// Returns the inherited list itself if nothing is added to it.
   private static func extended<Element>(_ inherited: [Element]?, by own: [Element]) -> [Element] {
     guard let inherited, !inherited.isEmpty else { return own }
     return own.isEmpty ? inherited : inherited + own
@@ -157,7 +158,7 @@ struct ModelCompiler {
         Draft(name: name, kind: .attribute(attribute.type), isOptional: attribute.isOptional, property: property))
       return
     }
-    // Cycles are a model error; the bound only keeps a bad caller from looping.
+    // Cycles are reported as model errors; the bound prevents an endless loop for unchecked models.
     guard depth < 16, let parts = parts[ScalarString(compositeName)] else { return }
     for part in parts {
       guard case .attribute(let description) = part, !description.isTransient else { continue }
@@ -165,7 +166,7 @@ struct ModelCompiler {
     }
   }
 
-  /// Makes the slots, now that all have their numbers.
+  /// Creates the slots, once all of them have numbers.
   private mutating func linkSlots(_ position: Int) {
     let first = firstOwnSlot(position)
     let own = drafts[position].enumerated().map { offset, draft in
@@ -184,8 +185,7 @@ struct ModelCompiler {
     records[numbers[position]].slots = Self.extended(inherited, by: own)
   }
 
-  /// The slot at the destination of the relationship that names this one, of that entity, for its inverse as this one
-  /// names it.
+  /// The slot of the relationship at the destination that is the inverse of this one, if each names the other.
   private func inverse(of relationship: RelationshipDescription, in owner: Int) -> Int? {
     guard let name = relationship.inverseName,
       let destination = indexByName[ScalarString(relationship.destinationEntityName)]
@@ -212,8 +212,8 @@ struct ModelCompiler {
 }
 
 extension RelationshipDescription {
-  /// Whether each of the two names the other for its inverse. Whether they lead to each other's entities is for the
-  /// caller.
+  /// Whether each relationship names the other as its inverse. The caller checks whether they lead to each other's
+  /// entities.
   package func isInverse(of other: RelationshipDescription) -> Bool {
     guard let mine = inverseName, let its = other.inverseName else { return false }
     return mine.utf8.elementsEqual(other.name.utf8) && its.utf8.elementsEqual(name.utf8)

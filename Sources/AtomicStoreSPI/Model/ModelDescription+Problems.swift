@@ -1,24 +1,24 @@
 extension ModelDescription {
-  /// How many super-entities an entity may have. Models that people made stay below ten; stores carry the model as a
-  /// property list, two levels of it for each of these, and property lists are bounded too.
+  /// The maximum number of super-entities above an entity. Real models have fewer than ten. Stores carry the model as a
+  /// property list with two levels for each super-entity, and the depth of property lists is limited too.
   public static let maximumInheritanceDepth = 100
-  /// How deep composites may stand in each other.
+  /// The maximum nesting depth of composites.
   static let maximumCompositeDepth = 16
-  /// How many attributes a composite may come to when those within it are spread out.
+  /// The maximum number of attributes of a composite, including those of nested composites.
   static let maximumCompositeSize = 1024
-  /// How many entities a model may have.
+  /// The maximum number of entities of a model.
   static let maximumEntityCount = 65_536
-  /// How many properties of its own an entity may have.
+  /// The maximum number of properties that an entity may declare.
   public static let maximumPropertyCount = 65_536
-  /// How many properties all entities together may inherit, each counted in every entity that inherits it: what a model
-  /// of few bytes could make without bound.
+  /// The maximum number of inherited properties of all entities together, each counted in every entity that inherits
+  /// it. A small model file could otherwise produce any number.
   static let maximumInheritedCount = 500_000
-  /// How many attributes all attributes of composite types may come to, for the same reason.
+  /// The maximum number of attributes of all composite attributes together, for the same reason.
   static let maximumPartCount = 100_000
 
-  /// Everything that is wrong or questionable, in the model's order. A model with errors cannot be frozen.
+  /// Returns all errors and warnings, in the model's order. A model with errors cannot be compiled.
   ///
-  /// The rules are those of the Core Data guide on models and relationships; what real models do and live with is a
+  /// The rules are those of the Core Data guide on models and relationships. What occurs in real models and works is a
   /// warning.
   public func problems() -> [ModelProblem] {
     var checker = ModelChecker(model: self)
@@ -30,22 +30,22 @@ extension ModelDescription {
 private struct ModelChecker {
   let model: ModelDescription
   var problems: [ModelProblem] = []
-  /// An entity, and where its super-entity and its own properties are.
+  /// An entity, its super-entity, and the positions of its own properties.
   private struct Entry {
     var entity: EntityDescription
     var parent: Int?
-    /// How many super-entities are above it.
+    /// The number of super-entities above it.
     var depth: Int
     /// The positions of its own properties.
     var positions: [ScalarString: Int] = [:]
   }
-  /// All entities, super-entities before those below them.
+  /// All entities, super-entities before their sub-entities.
   private var entities: [Entry] = []
   private var byName: [ScalarString: Int] = [:]
   private var composites: [ScalarString: CompositeDescription] = [:]
-  /// How many attributes each composite comes to.
+  /// The number of attributes of each composite.
   private var compositeSizes: [ScalarString: Int] = [:]
-  /// The hashes of the names of attributes of composite types.
+  /// The hashes of the names of composite attributes.
   private var compositeAttributes: Set<UInt64> = []
 
   init(model: ModelDescription) { self.model = model }
@@ -71,7 +71,7 @@ private struct ModelChecker {
     checkRequests()
   }
 
-  /// Walks the nesting with a list of its own. False where it is too deep to go on.
+  /// Traverses the nesting iteratively. Returns false if it is too deep to continue.
   private mutating func collect() -> Bool {
     entities = model.entities.map { Entry(entity: $0, parent: nil, depth: 0) }
     var next = 0
@@ -93,7 +93,7 @@ private struct ModelChecker {
       guard entities[position].depth <= ModelDescription.maximumInheritanceDepth else {
         error(
           .inheritanceCycle, entity.name, nil,
-          "more than \(ModelDescription.maximumInheritanceDepth) super-entities above each other")
+          "more than \(ModelDescription.maximumInheritanceDepth) levels of super-entities")
         return false
       }
       guard entities.count + entity.subentities.count <= ModelDescription.maximumEntityCount else {
@@ -117,7 +117,7 @@ private struct ModelChecker {
     return true
   }
 
-  /// Whether an entity above that position has the name.
+  /// Whether a super-entity of the entity at that index has the name.
   private func isBelow(_ name: ScalarString, _ position: Int) -> Bool {
     var above = entities[position].parent
     while let here = above {
@@ -127,7 +127,7 @@ private struct ModelChecker {
     return false
   }
 
-  /// Refuses models whose entities inherit more than can be held: a few bytes for each of two factors make any product.
+  /// Refuses models whose entities inherit more than can be held: two small factors can have any product.
   private mutating func checkCounts() {
     var totals: [Int] = []
     var inherited = 0
@@ -157,14 +157,14 @@ private struct ModelChecker {
       guard parts <= ModelDescription.maximumPartCount else {
         return error(
           .tooManyProperties, entry.entity.name, nil,
-          "all attributes of composite types come to more than \(ModelDescription.maximumPartCount) attributes")
+          "all attributes of composite types together have more than \(ModelDescription.maximumPartCount) parts")
       }
     }
   }
 
   private func entity(_ name: String) -> EntityDescription? { byName[ScalarString(name)].map { entities[$0].entity } }
 
-  /// The property of that name of the entity at a position, or of one above it, and the entity that declares it.
+  /// The property with that name of the entity at an index, or of a super-entity, and the entity that declares it.
   private func property(_ name: String, at position: Int?) -> (property: PropertyDescription, owner: Int)? {
     let name = ScalarString(name)
     var level = position
@@ -204,7 +204,7 @@ private struct ModelChecker {
       if let owner = self.property(property.name, at: parent)?.owner {
         error(
           .redefinedProperty, entity.name, property.name,
-          "the property is \(entities[owner].entity.name)'s already, and is inherited")
+          "the property is already declared by \(entities[owner].entity.name), and inherited")
       }
       checkPath(property.name, of: entity.name)
       switch property {
@@ -214,34 +214,34 @@ private struct ModelChecker {
         if self.entity(fetched.fetchRequest.entityName) == nil {
           error(
             .unknownFetchEntity, entity.name, fetched.name,
-            "the fetch is for '\(fetched.fetchRequest.entityName)', which does not exist")
+            "the fetch request is for '\(fetched.fetchRequest.entityName)', which does not exist")
         }
       }
     }
     for constraint in entity.uniquenessConstraints {
       for name in constraint where property(rootOf(name), of: entity.name) == nil {
-        error(.unknownConstraintProperty, entity.name, name, "a uniqueness constraint names it, and it does not exist")
+        error(.unknownConstraintProperty, entity.name, name, "the property in a uniqueness constraint does not exist")
       }
     }
-    // Indexes speed up other stores; one on nothing harms nobody here.
+    // Indexes speed up other kinds of stores; one on a missing property has no effect here.
     for name in entity.compoundIndexes.joined()
       + entity.fetchIndexes.flatMap({ $0.elements.compactMap(\.propertyName) })
     where property(rootOf(name), of: entity.name) == nil && !["self", "entity"].contains(name) {
-      warning(.unknownIndexProperty, entity.name, name, "an index names it, and it does not exist")
+      warning(.unknownIndexProperty, entity.name, name, "the property in an index does not exist")
     }
   }
 
-  /// Stores see the parts of a composite as `attribute.part`: no other property may be called that.
+  /// Stores use the names `attribute.part` for the parts of a composite: no other property may have such a name.
   private mutating func checkPath(_ name: String, of entity: String) {
     guard !compositeAttributes.isEmpty else { return }
     var hash = NameHash()
     for (position, byte) in name.utf8.enumerated() {
       defer { hash.add(byte) }
-      // Only prefixes that may be such an attribute's name are looked up: a name may have a hundred thousand dots.
+      // Look up only prefixes that may be the name of such an attribute: a name may contain a hundred thousand dots.
       guard byte == UInt8(ascii: "."), compositeAttributes.contains(hash.value) else { continue }
       let prefix = String(decoding: name.utf8.prefix(position), as: UTF8.self)
       if case .attribute(let other)? = property(prefix, of: entity), case .composite = other.type {
-        error(.duplicateProperty, entity, name, "the name is that of a part of \(prefix)")
+        error(.duplicateProperty, entity, name, "the name is also that of a part of \(prefix)")
       }
     }
   }
@@ -258,36 +258,38 @@ private struct ModelChecker {
     if let value = attribute.defaultValue, !attribute.type.accepts(value) {
       error(
         .defaultOfWrongType, owner, attribute.name,
-        "the default is \(value.kindDescription), the attribute is \(attribute.type.modelName)")
+        "the default value is \(value.kindDescription), but the attribute is \(attribute.type.modelName)")
     }
     for bound in [attribute.minimum, attribute.maximum] {
       if let bound, !attribute.type.accepts(bound) {
         error(
           .boundOfWrongType, owner, attribute.name,
-          "a bound is \(bound.kindDescription), the attribute is \(attribute.type.modelName)")
+          "a bound is \(bound.kindDescription), but the attribute is \(attribute.type.modelName)")
       }
     }
     let lengths = [attribute.minimumLength, attribute.maximumLength].compactMap { $0 }
     if !lengths.isEmpty, attribute.type != .string {
-      error(.boundOfWrongType, owner, attribute.name, "a \(attribute.type.modelName) attribute has no length")
+      error(.boundOfWrongType, owner, attribute.name, "a \(attribute.type.modelName) attribute cannot have a length")
     } else if lengths.contains(where: { $0 < 0 }) {
       error(.boundOfWrongType, owner, attribute.name, "a length is negative")
     }
     if attribute.type == .string, attribute.minimum != nil || attribute.maximum != nil {
-      error(.boundOfWrongType, owner, attribute.name, "a string is bounded by its length, not by another string")
+      error(.boundOfWrongType, owner, attribute.name, "the bounds of a string are lengths, not strings")
     }
     if let low = attribute.minimum, let high = attribute.maximum, Self.isGreater(low, high) {
-      warning(.boundsReversed, owner, attribute.name, "the least value is greater than the greatest: no value fits")
+      warning(.boundsReversed, owner, attribute.name, "the minimum is greater than the maximum: no value is valid")
     }
     if let low = attribute.minimumLength, let high = attribute.maximumLength, low > high {
-      warning(.boundsReversed, owner, attribute.name, "the least length is greater than the greatest: no value fits")
+      warning(
+        .boundsReversed, owner, attribute.name,
+        "the minimum length is greater than the maximum length: no value is valid")
     }
     if let expression = attribute.derivationExpression, expression.isEmpty {
-      error(.missingDerivation, owner, attribute.name, "the attribute is derived from nothing")
+      error(.missingDerivation, owner, attribute.name, "the derivation expression is empty")
     } else if let expression = attribute.derivationExpression, let problem = DerivationExpression(expression).problem {
       error(
         .unreadableDerivation, owner, attribute.name,
-        "the derivation '\(expression.prefix(100))' cannot be read: \(problem)")
+        "the derivation '\(expression.prefix(100))' cannot be parsed: \(problem)")
     }
   }
 
@@ -310,7 +312,7 @@ private struct ModelChecker {
     let name: ScalarString
   }
 
-  /// Warns of attributes whose derivations lead to themselves: they may never settle.
+  /// Warns of attributes that are derived from themselves: they may keep changing.
   private mutating func checkDerivations() {
     var sources: [Derived: [Derived]] = [:]
     var order: [Derived] = []
@@ -324,7 +326,7 @@ private struct ModelChecker {
     }
     var settled: Set<Derived> = []
     for start in order where !settled.contains(start) {
-      // By hand: a chain may be longer than the stack is deep.
+      // Iteratively: a chain may exceed the stack.
       var trail: [(derived: Derived, next: Int)] = [(start, 0)]
       var onTrail: Set<Derived> = [start]
       while let (derived, next) = trail.last {
@@ -339,7 +341,7 @@ private struct ModelChecker {
         if onTrail.contains(targets[next]) {
           warning(
             .derivationCycle, entities[derived.entity].entity.name, derived.name.string,
-            "the attribute is derived from itself, by way of \(entities[targets[next].entity].entity.name).\(targets[next].name.string): it may never settle"
+            "the attribute is derived from itself, through \(entities[targets[next].entity].entity.name).\(targets[next].name.string): it may keep changing"
           )
         } else if !settled.contains(targets[next]) {
           trail.append((targets[next], 0))
@@ -349,7 +351,7 @@ private struct ModelChecker {
     }
   }
 
-  /// The derived attributes that a path of keys meets.
+  /// The derived attributes on a key path.
   private func derivedAttributes(on path: [String], from entity: Int) -> [Derived] {
     var current: Int? = entity
     var found: [Derived] = []
@@ -375,13 +377,15 @@ private struct ModelChecker {
     } else if relationship.maximumCount > 0, relationship.minimumCount > relationship.maximumCount {
       error(
         .countsReversed, owner, name,
-        "at least \(relationship.minimumCount) and at most \(relationship.maximumCount) objects")
+        "the minimum count is \(relationship.minimumCount), the maximum count \(relationship.maximumCount)")
     }
     if relationship.isOrdered, !relationship.isToMany {
-      warning(.orderedToOne, owner, name, "a to-one relationship has no order")
+      warning(.orderedToOne, owner, name, "a to-one relationship cannot be ordered")
     }
     if relationship.deleteRule == .noAction {
-      warning(.noActionRule, owner, name, "the delete rule is No Action: the other end may go on naming what is gone")
+      warning(
+        .noActionRule, owner, name,
+        "the delete rule is No Action: the other end may keep a reference to a deleted object")
     }
     guard entity(relationship.destinationEntityName) != nil else {
       return error(
@@ -405,13 +409,13 @@ private struct ModelChecker {
         "the inverse \(relationship.destinationEntityName).\(inverseName) is not a relationship")
     }
     let place = "\(relationship.destinationEntityName).\(inverseName)"
-    // It must come back to this entity or one of its family: a sub-entity may take part through its parent.
+    // It must lead back to this entity or its hierarchy: a sub-entity may take part through its super-entity.
     let comesBack = isKind(owner, of: inverse.destinationEntityName) || isKind(inverse.destinationEntityName, of: owner)
     if let back = inverse.inverseName {
       if !comesBack || !back.utf8.elementsEqual(name.utf8) {
         warning(
           .inverseMismatch, owner, name,
-          "\(place) has \(inverse.destinationEntityName).\(back) for its inverse: this relationship is one-way")
+          "the inverse of \(place) is \(inverse.destinationEntityName).\(back): this relationship is one-way")
       }
     } else if comesBack {
       warning(.inverseMismatch, owner, name, "\(place) does not name an inverse: this relationship is one-way")
@@ -442,8 +446,8 @@ private struct ModelChecker {
     measureComposites()
   }
 
-  /// Finds composites that contain themselves, from the innermost outwards: one is measured when all within it are.
-  /// What is left over leads in a circle. Their sizes multiply, so they are bounded before anyone spreads them out.
+  /// Finds composites that contain themselves, from the innermost outwards: one is measured once all composites within
+  /// it are. Those that remain form a cycle. Nested sizes multiply, so they are checked before composites are expanded.
   private mutating func measureComposites() {
     var measures: [ScalarString: (depth: Int, size: Int)] = [:]
     var users: [ScalarString: [ScalarString]] = [:]
@@ -470,7 +474,7 @@ private struct ModelChecker {
           size += 1
         }
       }
-      // Saturated: the sizes of what contains it stay small numbers.
+      // Saturated, so that the sizes of the composites that contain it do not overflow.
       measures[name] = (depth, min(size, ModelDescription.maximumCompositeSize + 1))
       compositeSizes[name] = measures[name]?.size
       for user in users[name] ?? [] {
@@ -486,12 +490,12 @@ private struct ModelChecker {
       if measure.depth > ModelDescription.maximumCompositeDepth {
         error(
           .compositeTooLarge, composite.name, nil,
-          "composites stand in each other more than \(ModelDescription.maximumCompositeDepth) deep")
+          "composites are nested more than \(ModelDescription.maximumCompositeDepth) levels deep")
       }
       if measure.size > ModelDescription.maximumCompositeSize {
         error(
           .compositeTooLarge, composite.name, nil,
-          "the composite comes to more than \(ModelDescription.maximumCompositeSize) attributes")
+          "the composite has more than \(ModelDescription.maximumCompositeSize) attributes")
       }
     }
   }
@@ -504,10 +508,10 @@ private struct ModelChecker {
         error(.duplicateConfiguration, nil, configuration.name, "two configurations have this name")
       }
       for name in configuration.entityNames where entity(name) == nil {
-        // Xcode leaves the names of entities that were deleted.
+        // Xcode does not remove the names of deleted entities.
         warning(
           .unknownConfigurationEntity, name, nil,
-          "the configuration '\(configuration.name)' names it, and it does not exist")
+          "the configuration '\(configuration.name)' contains this entity, which does not exist")
       }
     }
   }
@@ -520,13 +524,15 @@ private struct ModelChecker {
         error(.duplicateFetchRequest, nil, request.name, "two fetch requests have this name")
       }
       if entity(request.entityName) == nil {
-        error(.unknownFetchEntity, nil, request.name, "the fetch is for '\(request.entityName)', which does not exist")
+        error(
+          .unknownFetchEntity, nil, request.name,
+          "the fetch request is for '\(request.entityName)', which does not exist")
       }
     }
   }
 }
 
-/// A hash of a name that grows by a byte at a time (FNV-1a), so that all prefixes of a name are hashed in one pass.
+/// An incremental hash of a name (FNV-1a), so that all prefixes of a name are hashed in one pass.
 private struct NameHash {
   private(set) var value: UInt64 = 14_695_981_039_346_656_037
   mutating func add(_ byte: UInt8) { value = (value ^ UInt64(byte)) &* 1_099_511_628_211 }

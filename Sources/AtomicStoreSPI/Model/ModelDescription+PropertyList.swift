@@ -1,7 +1,7 @@
-/// A model as a property list: what stores carry it as. Only what differs from the default is written, so that the
-/// text stays short; keys are sorted by the list itself, so that equal models are equal bytes.
+/// A model as a property list, the form in which stores carry it. Default values are omitted, so that the text is
+/// short; keys are sorted, so that equal models result in equal bytes.
 extension ModelDescription {
-  /// The newest form this version reads and writes.
+  /// The newest version of the representation that this version of the package reads and writes.
   static let propertyListVersion = 1
 
   /// The model as a property list.
@@ -34,16 +34,16 @@ extension ModelDescription {
     return list.value
   }
 
-  /// Reads a model from a property list.
+  /// Creates a model from a property list.
   ///
-  /// - Throws: `.unsupportedVersion` for a newer form or a key this version does not know, `.malformed` naming the key.
+  /// - Throws: `.unsupportedVersion` for a newer representation or an unknown key, `.malformed` with the key.
   public init(propertyList: PropertyListValue) throws(PersistentStoreError) {
     var reader = try SchemaReader(propertyList, "model")
     guard let version = try reader.integer("formatVersion") else { throw reader.bad("formatVersion", "is missing") }
     guard version <= Self.propertyListVersion else {
       throw PersistentStoreError(
         .unsupportedVersion,
-        "the model in the store is of form \(version), this version reads up to "
+        "the model in the store has the format version \(version), but this version reads up to "
           + "\(Self.propertyListVersion)")
     }
     self.init(
@@ -53,7 +53,7 @@ extension ModelDescription {
         var item = try SchemaReader(value, path)
         let attributes = try item.map("attributes") { value, path throws(PersistentStoreError) in
           guard case .attribute(let attribute) = try Self.decodeProperty(value, path) else {
-            throw PersistentStoreError(.malformed, "\(path) is no attribute")
+            throw PersistentStoreError(.malformed, "\(path) is not an attribute")
           }
           return attribute
         }
@@ -118,9 +118,9 @@ extension ModelDescription {
   private static func decodeEntities(
     _ list: [PropertyListValue], _ path: String, depth: Int = 0
   ) throws(PersistentStoreError) -> [EntityDescription] {
-    // A super-entity above each level but the first.
+    // Each level except the first has a super-entity.
     guard depth <= maximumInheritanceDepth || list.isEmpty else {
-      throw PersistentStoreError(.limitExceeded, "more than \(maximumInheritanceDepth) super-entities above each other")
+      throw PersistentStoreError(.limitExceeded, "more than \(maximumInheritanceDepth) levels of super-entities")
     }
     var result: [EntityDescription] = []
     for (index, value) in list.enumerated() {
@@ -230,7 +230,7 @@ extension ModelDescription {
     let property: PropertyDescription
     if let typeName = try item.string("type") {
       guard let type = AttributeType(modelName: typeName, composite: try item.string("composite")) else {
-        throw PersistentStoreError(.unsupportedVersion, "\(path).type: there is no attribute type '\(typeName)'")
+        throw PersistentStoreError(.unsupportedVersion, "\(path).type: unknown attribute type '\(typeName)'")
       }
       property = .attribute(
         AttributeDescription(
@@ -246,7 +246,7 @@ extension ModelDescription {
     } else if let destination = try item.string("destination") {
       let ruleName = try item.string("deleteRule") ?? DeleteRule.nullify.rawValue
       guard let rule = DeleteRule(rawValue: ruleName) else {
-        throw PersistentStoreError(.unsupportedVersion, "\(path).deleteRule: there is no rule '\(ruleName)'")
+        throw PersistentStoreError(.unsupportedVersion, "\(path).deleteRule: unknown delete rule '\(ruleName)'")
       }
       property = .relationship(
         RelationshipDescription(
@@ -318,9 +318,9 @@ extension ModelDescription {
   }
 }
 
-// For telling two models apart, piece by piece.
+// For comparing two models part by part.
 extension ModelDescription {
-  /// What is not an entity's.
+  /// Everything except the entities.
   var propertyListOfTheRest: PropertyListDictionary {
     var copy = self
     copy.entities = []
@@ -334,7 +334,7 @@ extension ModelDescription {
 }
 
 extension EntityDescription {
-  /// What is neither a property's nor a sub-entity's, nor stored data's.
+  /// Everything except properties, sub-entities, and what concerns stored data.
   var propertyListOfTheRest: PropertyListDictionary {
     var copy = self
     copy.properties = []
@@ -343,7 +343,7 @@ extension EntityDescription {
     return ModelDescription.propertyList(of: copy)
   }
 
-  /// Its own properties; of two with one name the first.
+  /// The entity's own properties; if two have the same name, the first.
   var propertyListsByName: PropertyListDictionary {
     var result = PropertyListDictionary()
     for property in properties.reversed() { result[property.name] = ModelDescription.propertyList(of: property) }

@@ -1,26 +1,25 @@
-/// A model as it is written down: plain values, to be built, read from a file, changed and compared.
+/// A model as plain values, which can be built, read from a file, changed and compared.
 ///
-/// Give it to ``ManagedObjectModel/init(_:)``, which checks it and freezes it; a frozen model gives its description
-/// back. Entities are nested: sub-entities are set on their parent, the super-entity follows from the nesting.
+/// Pass it to ``ManagedObjectModel/init(_:)``, which checks and compiles it; ``ManagedObjectModel/description`` returns
+/// it. Entities are nested: an entity contains its sub-entities, and the super-entity follows from the nesting.
 public struct ModelDescription: Sendable, Equatable {
-  /// The version's names, as `userDefinedModelVersionIdentifier` has them.
+  /// The version identifiers, in a model file `userDefinedModelVersionIdentifier`.
   public var versionIdentifiers: [String]
-  /// The entities without a super-entity; the others stand in ``EntityDescription/subentities``.
+  /// The entities without a super-entity; the others are in ``EntityDescription/subentities``.
   public var entities: [EntityDescription]
-  /// The composite types that attributes may have.
+  /// The composite types of attributes.
   public var composites: [CompositeDescription]
   /// The named groups of entities that a store may be opened with.
   public var configurations: [ConfigurationDescription]
-  /// Fetch requests by name (`fetchRequest` at the top of a model file).
+  /// Fetch requests by name (`fetchRequest` at the top level of a model file).
   public var fetchRequestTemplates: [FetchRequestDescription]
-  /// What a model file held that this kit does not know; kept, and written back.
+  /// Unknown content of a model file, which is preserved when the file is written.
   public var extras: [ModelExtra]
-  /// Whether a format inferred the model from data, rather than read it somewhere. Inferred models claim less: a store
-  /// is not refused for differing from one.
+  /// Whether a format inferred the model from data instead of reading it. A store is not refused because its model
+  /// differs from an inferred one.
   public var isInferred: Bool
 
-  /// Creates a description. Nothing is checked
-  /// here: ``ManagedObjectModel/init(_:)`` does that.
+  /// Creates a description without checking it: ``ManagedObjectModel/init(_:)`` does that.
   public init(
     versionIdentifiers: [String] = [], entities: [EntityDescription] = [], composites: [CompositeDescription] = [],
     configurations: [ConfigurationDescription] = [], fetchRequestTemplates: [FetchRequestDescription] = [],
@@ -36,7 +35,7 @@ public struct ModelDescription: Sendable, Equatable {
   }
 }
 
-/// A key with its text, as `userInfo` holds them: in the file's order.
+/// An entry of `userInfo`, in the file's order.
 public struct UserInfoEntry: Sendable, Hashable {
   /// The key. Keys are not checked for uniqueness.
   public var key: String
@@ -49,7 +48,7 @@ public struct UserInfoEntry: Sendable, Hashable {
   }
 }
 
-/// Something in a model file that the kit does not interpret: kept where it was, and written back.
+/// Uninterpreted content of a model file, which is preserved when the file is written.
 public enum ModelExtra: Sendable, Hashable {
   /// An XML attribute of the described element.
   case attribute(name: String, value: String)
@@ -57,29 +56,29 @@ public enum ModelExtra: Sendable, Hashable {
   case element(String)
 }
 
-/// An entity as it is written down.
+/// The description of an entity.
 public struct EntityDescription: Sendable, Equatable {
   /// The entity's name, unique in the model.
   public var name: String
   /// Whether only sub-entities have objects. Defaults to false.
   public var isAbstract: Bool
-  /// The class of its objects: `Name`, `.Name`, `Module.Name`; nil for the generic one.
+  /// The class of its objects: `Name`, `.Name`, `Module.Name`; nil for the generic class.
   public var managedObjectClassName: String?
-  /// Its own properties in the model's order; inherited ones belong to the super-entity.
+  /// The properties that it declares, in the model's order; inherited ones are described in the super-entity.
   public var properties: [PropertyDescription]
-  /// The entities that inherit from this one. They are described here and nowhere else.
+  /// The entities that inherit from this one. They are described only here.
   public var subentities: [EntityDescription]
-  /// Each a list of attribute names that no two objects may share the values of.
+  /// Lists of attribute names. No two objects may have the same values for all names of a list.
   public var uniquenessConstraints: [[String]]
   /// Indexes for fetches. The first property of each speeds up searches in the object graph; stores keep indexes only
   /// as part of the model.
   public var fetchIndexes: [FetchIndexDescription]
-  /// Xcode 8 and before: lists of property names.
+  /// Indexes of Xcode 8 and earlier: lists of property names.
   public var compoundIndexes: [[String]]
   /// The name that the entity had in an earlier version of the model, for migration. Kept and written back; the kit
   /// does not migrate.
   public var renamingIdentifier: String?
-  /// A text that makes Core Data's version hash of the entity differ. Kept and written back, otherwise unused.
+  /// A text that changes Core Data's version hash of the entity. Kept and written back, otherwise unused.
   public var versionHashModifier: String?
   /// Texts that the model's author attached to the entity. The kit keeps them and gives them no meaning.
   public var userInfo: [UserInfoEntry]
@@ -110,10 +109,9 @@ public struct EntityDescription: Sendable, Equatable {
   }
 }
 
-/// A property of an entity as it is written down.
+/// The description of a property of an entity.
 ///
-/// Indirect, so that a copy is one reference: an entity's properties are in its list and in those of all entities below
-/// it.
+/// Indirect, so that a copy is one reference: a property is in the lists of its entity and of all sub-entities.
 public indirect enum PropertyDescription: Sendable, Equatable {
   /// A value, or a group of values if its type is a composite.
   case attribute(AttributeDescription)
@@ -122,7 +120,7 @@ public indirect enum PropertyDescription: Sendable, Equatable {
   /// The result of a fetch request. It is computed, and never stored.
   case fetchedProperty(FetchedPropertyDescription)
 
-  /// The property's name, whatever its kind.
+  /// The property's name.
   public var name: String {
     switch self {
     case .attribute(let attribute): attribute.name
@@ -132,10 +130,10 @@ public indirect enum PropertyDescription: Sendable, Equatable {
   }
 }
 
-/// An attribute as it is written down: its type, and the rules that its values must keep.
+/// The description of an attribute: its type, and the rules for its values.
 ///
 /// Types are checked when a value is set or loaded. Optionality, bounds and patterns are checked by validation in the
-/// object graph; a store keeps values that break them.
+/// object graph; a store may contain values that break them.
 public struct AttributeDescription: Sendable, Equatable {
   /// The attribute's name, unique among the entity's own and inherited properties.
   public var name: String
@@ -147,21 +145,22 @@ public struct AttributeDescription: Sendable, Equatable {
   public var isTransient: Bool
   /// The value of new objects; nil for null. It must be of the attribute's type.
   public var defaultValue: StoredValue?
-  /// The least value, or for dates the earliest; for strings see ``minimumLength``.
+  /// The minimum valid value, or for dates the earliest; for strings see ``minimumLength``.
   public var minimum: StoredValue?
-  /// The greatest valid value, or for dates the latest; for strings see ``maximumLength``.
+  /// The maximum valid value, or for dates the latest; for strings see ``maximumLength``.
   public var maximum: StoredValue?
-  /// In Unicode scalars, for strings.
+  /// The minimum valid length of a string, in Unicode scalars.
   public var minimumLength: Int?
-  /// The greatest valid length of a string, in Unicode scalars.
+  /// The maximum valid length of a string, in Unicode scalars.
   public var maximumLength: Int?
   /// A regular expression that a whole string must match to be valid, in the dialect of `MATCHES`.
   public var regularExpression: String?
-  /// For a derived attribute: what it is computed from on save.
+  /// For a derived attribute: the expression from which it is computed on save.
   public var derivationExpression: String?
-  /// The name of the transformer that makes bytes of a transformable's values. Stores see the bytes only.
+  /// The name of the transformer that converts the values of a transformable attribute to bytes. Stores hold only the
+  /// bytes.
   public var valueTransformerName: String?
-  /// The class of a transformable's values.
+  /// The class of the values of a transformable attribute.
   public var attributeValueClassName: String?
   /// Whether Core Data may keep large values in files beside the store. Kept and written back; the kit's formats store
   /// all values inline.
@@ -172,7 +171,7 @@ public struct AttributeDescription: Sendable, Equatable {
   /// The name that the attribute had in an earlier version of the model, for migration. Kept and written back; the kit
   /// does not migrate.
   public var renamingIdentifier: String?
-  /// A text that makes Core Data's version hash of the attribute differ. Kept and written back, otherwise unused.
+  /// A text that changes Core Data's version hash of the attribute. Kept and written back, otherwise unused.
   public var versionHashModifier: String?
   /// Texts that the model's author attached to the attribute. The kit keeps them and gives them no meaning.
   public var userInfo: [UserInfoEntry]
@@ -211,7 +210,7 @@ public struct AttributeDescription: Sendable, Equatable {
   }
 }
 
-/// What happens at the other end when an object is deleted.
+/// What happens to related objects when an object is deleted.
 public enum DeleteRule: String, Sendable, Hashable, CaseIterable {
   /// Nothing happens: the other end may refer to an object that no longer exists. A model with this rule gets a
   /// warning.
@@ -224,29 +223,29 @@ public enum DeleteRule: String, Sendable, Hashable, CaseIterable {
   case deny = "Deny"
 }
 
-/// A relationship as it is written down.
+/// The description of a relationship.
 ///
-/// The bounds ``minimumCount`` and ``maximumCount`` and optionality are checked by validation in the object graph; a
-/// store keeps what breaks them.
+/// ``minimumCount``, ``maximumCount`` and optionality are checked by validation in the object graph; a store may
+/// contain values that break them.
 public struct RelationshipDescription: Sendable, Equatable {
   /// The relationship's name, unique among the entity's own and inherited properties.
   public var name: String
   /// The entity that it leads to. Objects of its sub-entities are destinations too.
   public var destinationEntityName: String
-  /// The name of the relationship at the destination that mirrors this one.
+  /// The name of the inverse relationship, declared at the destination.
   public var inverseName: String?
   /// Whether null, or an empty to-many, is valid. Defaults to true.
   public var isOptional: Bool
   /// Whether it is never stored.
   public var isTransient: Bool
-  /// The least number of objects; 0 for none.
+  /// The minimum number of objects; 0 for none.
   public var minimumCount: Int
-  /// The most objects; 1 makes a to-one, 0 means no bound.
+  /// The maximum number of objects; 1 makes a to-one, 0 means no limit.
   public var maximumCount: Int
-  /// Whether a to-many keeps its members in a sequence of their own. Has no effect on a to-one.
+  /// Whether a to-many is ordered. Has no effect on a to-one.
   public var isOrdered: Bool
-  /// For a to-many that a format inferred from data which does not say whether it is ordered. The sequence that a store
-  /// has is kept, as if it were ordered; comparisons take the members for a set. Has no effect where ``isOrdered``.
+  /// For a to-many that a format inferred from data which does not specify whether it is ordered. The order in the
+  /// store is kept, as if it were ordered; comparisons treat the members as a set. Has no effect if ``isOrdered``.
   public var hasUnknownOrder: Bool
   /// What happens to the objects at the other end when an object is deleted. Defaults to nullify.
   public var deleteRule: DeleteRule
@@ -255,7 +254,7 @@ public struct RelationshipDescription: Sendable, Equatable {
   /// The name that the relationship had in an earlier version of the model, for migration. Kept and written back; the
   /// kit does not migrate.
   public var renamingIdentifier: String?
-  /// A text that makes Core Data's version hash of the relationship differ. Kept and written back, otherwise unused.
+  /// A text that changes Core Data's version hash of the relationship. Kept and written back, otherwise unused.
   public var versionHashModifier: String?
   /// Texts that the model's author attached to the relationship. The kit keeps them and gives them no meaning.
   public var userInfo: [UserInfoEntry]
@@ -292,18 +291,19 @@ public struct RelationshipDescription: Sendable, Equatable {
   }
 }
 
-/// A property whose value is a fetch, evaluated when it is first asked for.
+/// A property whose value is the result of a fetch, executed on first access.
 public struct FetchedPropertyDescription: Sendable, Equatable {
   /// The property's name, unique among the entity's own and inherited properties.
   public var name: String
-  /// The fetch. Its predicate may use `$FETCH_SOURCE`, the object whose property it is, and `$FETCHED_PROPERTY`.
+  /// The fetch request. Its predicate may use `$FETCH_SOURCE`, the object that has the property, and
+  /// `$FETCHED_PROPERTY`.
   public var fetchRequest: FetchRequestDescription
-  /// As the model file has it; it has no effect.
+  /// As in the model file; it has no effect.
   public var isOptional: Bool
   /// The name that the property had in an earlier version of the model, for migration. Kept and written back; the kit
   /// does not migrate.
   public var renamingIdentifier: String?
-  /// A text that makes Core Data's version hash of the property differ. Kept and written back, otherwise unused.
+  /// A text that changes Core Data's version hash of the property. Kept and written back, otherwise unused.
   public var versionHashModifier: String?
   /// Texts that the model's author attached to the property. The kit keeps them and gives them no meaning.
   public var userInfo: [UserInfoEntry]
@@ -325,32 +325,31 @@ public struct FetchedPropertyDescription: Sendable, Equatable {
   }
 }
 
-/// A fetch request as a model holds it: a template, or a fetched property's.
+/// A fetch request in a model: a template, or that of a fetched property.
 public struct FetchRequestDescription: Sendable, Equatable {
   /// The template's name; unused for a fetched property.
   public var name: String
   /// The entity whose objects are fetched.
   public var entityName: String
-  /// The predicate's text; nil for all objects.
+  /// The predicate as text; nil for all objects.
   public var predicateString: String?
-  /// The most objects to fetch; nil or 0 for no limit.
+  /// The maximum number of objects; nil or 0 for no limit.
   public var fetchLimit: Int?
-  /// As the model file has it. Kept and written back, otherwise unused.
+  /// As in the model file. Kept and written back, otherwise unused.
   public var fetchBatchSize: Int?
-  /// What the fetch returns, as the model file has it. Kept and written back, otherwise unused: a template fetches
-  /// objects.
+  /// What the fetch returns, as in the model file. Kept and written back, otherwise unused: a template fetches objects.
   public var resultType: String?
   /// Whether objects of sub-entities are fetched too; nil for true.
   public var includesSubentities: Bool?
-  /// As the model file has it. Kept and written back, otherwise unused.
+  /// As in the model file. Kept and written back, otherwise unused.
   public var includesPropertyValues: Bool?
-  /// Whether unsaved changes of the context count; nil for true.
+  /// Whether unsaved changes of the context are taken into account; nil for true.
   public var includesPendingChanges: Bool?
   /// Whether objects are returned without their values being read; nil for true.
   public var returnsObjectsAsFaults: Bool?
-  /// As the model file has it. Kept and written back, otherwise unused.
+  /// As in the model file. Kept and written back, otherwise unused.
   public var returnsDistinctResults: Bool?
-  /// In which order, by the first key first; empty for the stores' order. No model file of Xcode's can hold it.
+  /// The sort keys, the most significant first; empty for the stores' order. Xcode's model files cannot contain it.
   public var sortOrder: [Sort]
   /// What a model file says about the request that the kit does not interpret; kept, and written back.
   public var extras: [ModelExtra]
@@ -359,7 +358,7 @@ public struct FetchRequestDescription: Sendable, Equatable {
   public struct Sort: Sendable, Hashable {
     /// A key path, such as `department.name`.
     public var keyPath: String
-    /// Whether the least value comes first.
+    /// Whether values are in ascending order.
     public var isAscending: Bool
     /// Creates a key to sort by, ascending by default.
     public init(_ keyPath: String, isAscending: Bool = true) {
@@ -392,24 +391,25 @@ public struct FetchRequestDescription: Sendable, Equatable {
   }
 }
 
-/// An index of an entity as it is written down (Xcode 9 and later). It speeds up searches in the object graph and has
-/// no effect on what is stored.
+/// The description of an index of an entity (Xcode 9 and later). It speeds up searches in the object graph and does not
+/// affect what is stored.
 public struct FetchIndexDescription: Sendable, Equatable {
-  /// One part of an index: a property or an expression. Only a property that comes first in its index is used.
+  /// An element of an index: a property or an expression. Only a property that is the first element of its index is
+  /// used.
   public struct Element: Sendable, Equatable {
-    /// A property's name, or nil where the index is on an expression.
+    /// The name of the property; nil if the element is an expression.
     public var propertyName: String?
-    /// The text of the expression that is indexed; nil where the index is on a property.
+    /// The text of the indexed expression; nil if the element is a property.
     public var expression: String?
-    /// The attribute type of the expression's values, as the model file has it.
+    /// The attribute type of the expression's values, as in the model file.
     public var expressionType: String?
     /// `Binary` or `RTree`.
     public var collationType: String
-    /// As the model file has it; it has no effect here.
+    /// As in the model file; it has no effect here.
     public var isAscending: Bool
     /// What a model file says about the element that the kit does not interpret; kept, and written back.
     public var extras: [ModelExtra]
-    /// Creates an element on a property, or with a `propertyName` of nil on an expression.
+    /// Creates an element for a property, or with a `propertyName` of nil for an expression.
     public init(
       propertyName: String?, expression: String? = nil, expressionType: String? = nil, collationType: String = "Binary",
       isAscending: Bool = true, extras: [ModelExtra] = []
@@ -426,7 +426,7 @@ public struct FetchIndexDescription: Sendable, Equatable {
   public var name: String
   /// The parts of the index, the most significant first.
   public var elements: [Element]
-  /// The predicate of the objects that Core Data would index. Kept and written back, otherwise unused.
+  /// The condition for objects that Core Data would index. Kept and written back, otherwise unused.
   public var partialIndexPredicate: String?
   /// What a model file says about the index that the kit does not interpret; kept, and written back.
   public var extras: [ModelExtra]
@@ -441,11 +441,11 @@ public struct FetchIndexDescription: Sendable, Equatable {
   }
 }
 
-/// A part of the model that a store may be opened with.
+/// A configuration: the part of the model that a store may be opened with.
 public struct ConfigurationDescription: Sendable, Equatable {
   /// The configuration's name, unique in the model.
   public var name: String
-  /// The entities in it. A name of an entity that does not exist is a warning, not an error.
+  /// The entities of the configuration. The name of an entity that does not exist is a warning, not an error.
   public var entityNames: [String]
   /// What a model file says about the configuration that the kit does not interpret; kept, and written back.
   public var extras: [ModelExtra]
@@ -457,7 +457,7 @@ public struct ConfigurationDescription: Sendable, Equatable {
   }
 }
 
-/// A named group of attributes (Xcode 15). Its attributes may themselves be composite.
+/// A composite type: a named group of attributes (Xcode 15). Its attributes may themselves be composite.
 public struct CompositeDescription: Sendable, Equatable {
   /// The composite's name, which ``AttributeType/composite(_:)`` refers to.
   public var name: String

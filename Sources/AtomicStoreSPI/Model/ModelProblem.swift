@@ -1,4 +1,4 @@
-/// Something wrong or questionable in a model.
+/// An error or a warning about a model.
 public struct ModelProblem: Sendable, Hashable, CustomStringConvertible {
   /// Whether a problem makes a model unusable.
   public enum Severity: String, Sendable, Hashable {
@@ -37,9 +37,9 @@ public struct ModelProblem: Sendable, Hashable, CustomStringConvertible {
     case noActionRule
     /// A to-one relationship is marked as ordered (a warning).
     case orderedToOne
-    /// A relationship's least count is above its greatest, or one is negative.
+    /// The minimum count of a relationship is greater than its maximum count, or one of them is negative.
     case countsReversed
-    /// An attribute's least value or length is above its greatest, so that no value is valid (a warning).
+    /// An attribute's minimum value or length is greater than its maximum, so that no value is valid (a warning).
     case boundsReversed
     /// A default value is not of the attribute's type.
     case defaultOfWrongType
@@ -72,7 +72,7 @@ public struct ModelProblem: Sendable, Hashable, CustomStringConvertible {
     /// Two fetch request templates have the same name.
     case duplicateFetchRequest
   }
-  /// Whether the model is refused for its size, not for a contradiction.
+  /// Whether the model is refused because of its size, not because of a contradiction.
   public var isLimit: Bool {
     severity == .error && [.tooManyEntities, .tooManyProperties, .compositeTooLarge].contains(code)
   }
@@ -80,11 +80,11 @@ public struct ModelProblem: Sendable, Hashable, CustomStringConvertible {
   public var severity: Severity
   /// The kind of problem, for a program.
   public var code: Code
-  /// The entity concerned, or the composite; nil where the problem is the model's.
+  /// The entity or composite concerned; nil if the problem concerns the model as a whole.
   public var entityName: String?
-  /// The property concerned, or the configuration or fetch request; nil where the problem is the entity's.
+  /// The property, configuration or fetch request concerned; nil if the problem concerns the entity.
   public var propertyName: String?
-  /// What is wrong, for a person, without the names of entity and property.
+  /// A description of the problem, without the names of entity and property.
   public var message: String
 
   /// Creates a problem.
@@ -105,13 +105,13 @@ public struct ModelProblem: Sendable, Hashable, CustomStringConvertible {
   }
 }
 
-/// A model that contradicts itself: all problems at once.
+/// The error for an invalid model, with all its problems.
 public struct InvalidModelError: Error, Sendable, CustomStringConvertible {
   /// All problems of the model, warnings included.
   public var problems: [ModelProblem]
   /// Creates an error from a list of problems.
   public init(problems: [ModelProblem]) { self.problems = problems }
-  /// The problems that make the model unusable, without the warnings.
+  /// The problems that make the model unusable, without warnings.
   public var errors: [ModelProblem] { problems.filter { $0.severity == .error } }
   public var description: String { "invalid model: " + errors.map(\.description).joined(separator: "; ") }
 }

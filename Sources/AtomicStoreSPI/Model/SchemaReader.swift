@@ -1,13 +1,13 @@
 import FoundationEssentials
 
-/// Takes keys out of a dictionary and complains about what is left.
+/// Reads the keys of a dictionary, and reports unread keys as errors.
 struct SchemaReader {
   private var dictionary: PropertyListDictionary
   let path: String
 
   init(_ value: PropertyListValue, _ path: String) throws(PersistentStoreError) {
     guard case .dictionary(let dictionary) = value else {
-      throw PersistentStoreError(.malformed, "\(path) is no dictionary")
+      throw PersistentStoreError(.malformed, "\(path) is not a dictionary")
     }
     self.dictionary = dictionary
     self.path = path
@@ -23,7 +23,7 @@ struct SchemaReader {
   }
   mutating func string(_ key: String) throws(PersistentStoreError) -> String? {
     guard let value = take(key) else { return nil }
-    guard let text = value.stringValue else { throw bad(key, "is no string") }
+    guard let text = value.stringValue else { throw bad(key, "is not a string") }
     return text
   }
   mutating func name() throws(PersistentStoreError) -> String {
@@ -32,17 +32,17 @@ struct SchemaReader {
   }
   mutating func boolean(_ key: String) throws(PersistentStoreError) -> Bool? {
     guard let value = take(key) else { return nil }
-    guard let flag = value.booleanValue else { throw bad(key, "is no boolean") }
+    guard let flag = value.booleanValue else { throw bad(key, "is not a boolean") }
     return flag
   }
   mutating func integer(_ key: String) throws(PersistentStoreError) -> Int? {
     guard let value = take(key) else { return nil }
-    guard let number = value.integerValue else { throw bad(key, "is no integer") }
+    guard let number = value.integerValue else { throw bad(key, "is not an integer") }
     return number
   }
   mutating func list(_ key: String) throws(PersistentStoreError) -> [PropertyListValue] {
     guard let value = take(key) else { return [] }
-    guard let list = value.arrayValue else { throw bad(key, "is no array") }
+    guard let list = value.arrayValue else { throw bad(key, "is not an array") }
     return list
   }
   mutating func strings(_ key: String) throws(PersistentStoreError) -> [String] {
@@ -51,7 +51,7 @@ struct SchemaReader {
   private func strings(in list: [PropertyListValue], _ key: String) throws(PersistentStoreError) -> [String] {
     var result: [String] = []
     for value in list {
-      guard let text = value.stringValue else { throw bad(key, "holds something that is no string") }
+      guard let text = value.stringValue else { throw bad(key, "contains an element that is not a string") }
       result.append(text)
     }
     return result
@@ -59,7 +59,7 @@ struct SchemaReader {
   mutating func stringLists(_ key: String) throws(PersistentStoreError) -> [[String]] {
     var result: [[String]] = []
     for value in try list(key) {
-      guard let inner = value.arrayValue else { throw bad(key, "holds something that is no array") }
+      guard let inner = value.arrayValue else { throw bad(key, "contains an element that is not an array") }
       result.append(try strings(in: inner, key))
     }
     return result
@@ -74,7 +74,7 @@ struct SchemaReader {
   mutating func userInfo() throws(PersistentStoreError) -> [UserInfoEntry] {
     var result: [UserInfoEntry] = []
     for pair in try stringLists("userInfo") {
-      guard pair.count == 2 else { throw bad("userInfo", "holds something that is no pair") }
+      guard pair.count == 2 else { throw bad("userInfo", "contains an element that is not a pair") }
       result.append(UserInfoEntry(key: pair[0], value: pair[1]))
     }
     return result
@@ -89,7 +89,7 @@ struct SchemaReader {
       {
         result.append(.attribute(name: name, value: text))
       } else {
-        throw bad("extras", "holds neither a text nor a pair")
+        throw bad("extras", "contains an element that is neither a string nor a pair")
       }
     }
     return result
@@ -97,7 +97,7 @@ struct SchemaReader {
   mutating func value(_ key: String) throws(PersistentStoreError) -> StoredValue? {
     guard let value = take(key) else { return nil }
     guard let pair = value.arrayValue, pair.count == 2, let kind = pair[0].stringValue else {
-      throw bad(key, "is no pair of kind and value")
+      throw bad(key, "is not a pair of type and value")
     }
     let text = pair[1].stringValue
     switch kind {
@@ -118,13 +118,13 @@ struct SchemaReader {
     case "uri": if let text { return .uri(text) }
     default: break
     }
-    throw bad(key, "is no \(kind)")
+    throw bad(key, "is not a valid \(kind)")
   }
 
-  /// - Throws: `.unsupportedVersion` for a key that nobody took.
+  /// - Throws: `.unsupportedVersion` for a key that was not read.
   func finish() throws(PersistentStoreError) {
     if let key = dictionary.keys.first {
-      throw PersistentStoreError(.unsupportedVersion, "\(path) has a key that this version does not know: \(key)")
+      throw PersistentStoreError(.unsupportedVersion, "\(path) has a key that is unknown to this version: \(key)")
     }
   }
 }

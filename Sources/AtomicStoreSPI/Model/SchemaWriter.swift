@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// Collects what differs from the default.
+/// Collects the values that are not the default.
 struct SchemaWriter {
   private var dictionary = PropertyListDictionary()
   var value: PropertyListValue { .dictionary(dictionary) }
@@ -28,14 +28,15 @@ struct SchemaWriter {
       })
   }
 
-  /// A value with its kind, as text where a property list would round it: `["double", "nan(0x7ff8000000000001)"]`.
+  /// Writes a value with its type, as a string if a property list would round it:
+  /// `["double", "nan(0x7ff8000000000001)"]`.
   mutating func put(_ key: String, _ value: StoredValue?) {
     guard let value, !value.isNull else { return }
     let pair: (String, PropertyListValue)
     switch value {
     case .boolean(let flag): pair = ("boolean", .boolean(flag))
     case .integer(let number): pair = ("integer", .integer(Int128(number)))
-    // As bits: the text form of a property list has no word for some.
+    // As bits: XML property lists cannot represent some of them.
     case .float(let number): pair = ("float", .string(String(number.bitPattern, radix: 16)))
     case .double(let number): pair = ("double", .string(String(number.bitPattern, radix: 16)))
     case .date(let date):

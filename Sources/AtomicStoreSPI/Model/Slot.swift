@@ -1,4 +1,4 @@
-/// Where one stored property's values are. The same in an entity and all below it, which share it.
+/// The storage of one property's values. It is the same in an entity and all its sub-entities, which share it.
 public struct Slot: Sendable, Equatable {
   /// What a slot holds.
   public enum Kind: Sendable, Hashable {
@@ -6,10 +6,10 @@ public struct Slot: Sendable, Equatable {
     case attribute(AttributeType)
     /// One object or none.
     case toOne
-    /// Any number of objects, each at most once; in a sequence of their own if ordered.
+    /// Any number of objects, each at most once; an ordered relationship keeps their order.
     case toMany(ordered: Bool)
   }
-  /// Behind one reference: an entity has a slot for each property that it inherits, and slots are copied often.
+  /// A single reference: an entity has a slot for each inherited property, and slots are copied often.
   private let content: Content
 
   private final class Content: Sendable {
@@ -50,8 +50,8 @@ public struct Slot: Sendable, Equatable {
   public var index: Int { content.index }
   /// What the slot holds.
   public var kind: Kind { content.kind }
-  /// Whether the model allows null, or an empty to-many. Stores keep null in any slot; validation in the object graph
-  /// refuses it.
+  /// Whether the model allows null, or an empty to-many. Stores accept null in any slot; validation in the object graph
+  /// checks optionality.
   public var isOptional: Bool { content.isOptional }
   /// The attribute, or the part of a composite; nil for relationships.
   public var attribute: AttributeDescription? {
@@ -63,8 +63,8 @@ public struct Slot: Sendable, Equatable {
   }
   /// For relationships: the number of the destination entity.
   public var destination: Int { content.destination }
-  /// For relationships: the slot of the inverse at the destination, or -1 where no relationship there names this one
-  /// for its inverse as this one names it.
+  /// For relationships: the slot of the inverse at the destination, or -1 if there is none. An inverse must name this
+  /// relationship as its inverse, and be named by it.
   public var inverseSlot: Int { content.inverseSlot }
 
   public static func == (one: Slot, other: Slot) -> Bool {
@@ -80,10 +80,10 @@ public struct Slot: Sendable, Equatable {
   public var isToMany: Bool { if case .toMany = kind { true } else { false } }
   /// Whether the slot holds an ordered to-many relationship. See also ``keepsSequence``.
   public var isOrdered: Bool { if case .toMany(ordered: true) = kind { true } else { false } }
-  /// Whether a to-many's members stay in the sequence that they were given in, because the relationship is ordered or
-  /// because nothing says that it is not (``RelationshipDescription/hasUnknownOrder``). The members of other to-manys
-  /// ascend by reference.
+  /// Whether the order of a to-many's members is kept, because the relationship is ordered or because it is not known
+  /// whether it is (``RelationshipDescription/hasUnknownOrder``). The members of other to-manys are in ascending order
+  /// of reference.
   public var keepsSequence: Bool { isOrdered || relationship?.hasUnknownOrder ?? false }
-  /// Nil for relationships.
+  /// The type of the attribute; nil for relationships.
   public var attributeType: AttributeType? { if case .attribute(let type) = kind { type } else { nil } }
 }

@@ -1,8 +1,8 @@
-/// Finds what a misspelt name may have meant.
+/// Finds the name that a misspelt name probably means.
 package enum Suggestion {
   package static func text(for name: String, among names: [String]) -> String {
     var best: (name: String, distance: Int)?
-    // Another case is no mistake in a letter.
+    // Another case does not count as an error.
     let folded = Array(name.lowercased().unicodeScalars)
     for candidate in names {
       let distance = distance(folded, Array(candidate.lowercased().unicodeScalars))
@@ -13,7 +13,7 @@ package enum Suggestion {
     return best.map { "; did you mean '\($0.name)'?" } ?? ""
   }
 
-  /// Edits between two words, with neighbours swapped counting as one.
+  /// The edit distance of two words; swapping neighbours counts as one edit.
   private static func distance(_ a: [Unicode.Scalar], _ b: [Unicode.Scalar]) -> Int {
     guard a.count <= 64, b.count <= 64 else { return .max }
     var rows = [Array(0...b.count)]

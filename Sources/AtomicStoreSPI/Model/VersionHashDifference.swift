@@ -1,19 +1,19 @@
 import FoundationEssentials
 
-/// Why an entity has another version hash in one model than in another, or in a store.
+/// A reason why the version hash of an entity differs between two models, or between a model and a store.
 public struct VersionHashDifference: Sendable, Hashable, CustomStringConvertible {
   public var entityName: String
-  /// Nil for what concerns the entity itself.
+  /// The property that differs; nil if the entity itself does.
   public var propertyName: String?
   /// `Integer 16 → Integer 32`, `only in the model`, `the hash differs`.
   public var change: String
-  /// Whether the hash of the entity rests on a rule that no file was there to confirm: see
+  /// Whether the hash of the entity depends on a rule that could not be verified with a file: see
   /// ``Entity/unverifiedVersionHashRules``.
   public var isUnverified: Bool
 
-  /// The change of an entity or property that the store or the other model does not have.
+  /// The change of an entity or property that is missing in the store or the other model.
   public static let onlyInModel = "only in the model"
-  /// The change of an entity or property that only the store or the other model has.
+  /// The change of an entity or property that is only in the store or the other model.
   public static let onlyInStore = "only in the store"
 
   public init(entityName: String, propertyName: String? = nil, change: String, isUnverified: Bool = false) {
@@ -30,14 +30,14 @@ public struct VersionHashDifference: Sendable, Hashable, CustomStringConvertible
 }
 
 extension ManagedObjectModel {
-  /// Why Core Data would not take the stored hashes for those of this model: by entity, in name order. Empty where it
-  /// would.
+  /// Returns why Core Data would not accept the stored hashes as those of this model: by entity, in name order. Empty
+  /// if it would.
   ///
   /// - Parameters:
   ///   - stored: The hashes in the metadata of a store.
-  ///   - configuration: That the store is opened with; nil for all entities. Without one, a store whose hashes are
-  ///     those of a configuration of the model fits too.
-  ///   - storedModel: The model that the store carries, to name the properties that differ; nil where it carries none.
+  ///   - configuration: The configuration that the store is opened with; nil for all entities. Without one, a store
+  ///     also matches if its hashes are those of a configuration of the model.
+  ///   - storedModel: The model that the store carries, to name the properties that differ; nil if it carries none.
   public func versionHashDifferences(
     from stored: VersionHashes, configuration: String? = nil, storedModel: ManagedObjectModel? = nil
   ) -> [VersionHashDifference] {
@@ -58,7 +58,7 @@ extension ManagedObjectModel {
       case (let mine?, let hash?) where mine == hash: return []
       default: break
       }
-      // The stored model explains a hash only where it has that hash.
+      // The stored model explains a hash only if it has that hash.
       guard let input = versionHashInput(ofEntityNamed: name), stored[name] == storedModel?.versionHashes[name],
         let other = storedModel?.versionHashInput(ofEntityNamed: name)
       else { return difference("the hash differs") }
@@ -70,15 +70,15 @@ extension ManagedObjectModel {
     }
   }
 
-  /// In what the entities of this model differ from those of another, as far as version hashes are concerned: why Core
-  /// Data would migrate a store of the other model. Empty where it would open it as it is.
+  /// Returns how the entities of this model differ from those of another, as far as version hashes are concerned: why
+  /// Core Data would migrate a store of the other model. Empty if it would open it without migration.
   public func versionHashDifferences(from other: ManagedObjectModel) -> [VersionHashDifference] {
     versionHashDifferences(from: other.versionHashes, storedModel: other)
   }
 }
 
 extension VersionHashes {
-  /// In which entities the hashes differ from others, where no model is there to say why.
+  /// Returns the entities whose hashes differ, without a model that could explain why.
   public func differences(from other: VersionHashes) -> [VersionHashDifference] {
     let names = Set((entries + other.entries).map { ScalarString($0.entityName) }).sorted().map(\.string)
     return names.compactMap { name in
@@ -93,7 +93,8 @@ extension VersionHashes {
 }
 
 extension VersionHashInput {
-  /// What differs, in words, from the other to this one. Inherited properties are named where they are declared.
+  /// The differences from the other input to this one, as text. Inherited properties are listed where they are
+  /// declared.
   func changes(from other: VersionHashInput) -> [(property: String?, change: String)] {
     var found: [(property: String?, change: String)] = []
     if isAbstract != other.isAbstract {
@@ -122,7 +123,7 @@ extension VersionHashInput {
       default: found.append((name.string, VersionHashDifference.onlyInStore))
       }
     }
-    // Two inputs of different hashes differ in something.
+    // Two inputs with different hashes differ in something.
     return found.isEmpty ? [(nil, "the hash differs")] : found
   }
 }
@@ -137,10 +138,10 @@ extension VersionHashInput.Property {
     ):
       if type != oldType { found.append("\(Self.name(ofType: oldType)) → \(Self.name(ofType: type))") }
       if isExternal != wasExternal {
-        found.append(isExternal ? "external storage is allowed now" : "external storage is no longer allowed")
+        found.append(isExternal ? "external storage is now allowed" : "external storage is no longer allowed")
       }
       if isPreserved != wasPreserved {
-        found.append(isPreserved ? "preserved on deletion now" : "no longer preserved on deletion")
+        found.append(isPreserved ? "now preserved on deletion" : "no longer preserved on deletion")
       }
     case (.derived(let expression), .derived(let old)): found.append("derivation '\(old)' → '\(expression)'")
     case (

@@ -1,7 +1,7 @@
-/// What counts of one entity in its version hash: the bytes that are hashed, before they are.
+/// The input of an entity's version hash: the bytes before hashing.
 ///
-/// The rules were read off entities that Apple's software had hashed; what each rests on is in the article *Version
-/// hashes*.
+/// The rules were derived from entities with hashes computed by Apple's software; the article *Version hashes* gives
+/// the evidence for each.
 package struct VersionHashInput: Sendable, Equatable {
   package struct Property: Sendable, Equatable {
     package enum Kind: Sendable, Equatable {
@@ -26,15 +26,15 @@ package struct VersionHashInput: Sendable, Equatable {
   package var name: String
   package var isAbstract: Bool
   package var superentityName: String?
-  /// The hash of the super-entity; empty where there is none.
+  /// The hash of the super-entity; empty if there is none.
   package var superentityHash: [UInt8]
-  /// Stored properties, inherited ones included, in the order of their names' bytes.
+  /// Stored properties, inherited ones included, sorted by the bytes of their names.
   package var properties: [Property]
   package var modifier: String
   /// The names of each constraint joined with dots, in ascending order.
   package var constraints: [String]
 
-  /// - Parameter superentityHash: Of the super-entity, or empty.
+  /// - Parameter superentityHash: The hash of the super-entity, or empty.
   package init(_ entity: Entity, superentityHash: [UInt8]) {
     name = entity.name
     isAbstract = entity.isAbstract
@@ -43,7 +43,7 @@ package struct VersionHashInput: Sendable, Equatable {
     modifier = entity.declaration.versionHashModifier ?? ""
     constraints = entity.declaration.uniquenessConstraints.map { $0.joined(separator: ".") }
       .map { ScalarString($0) }.sorted().map(\.string)
-    // Of a property that is declared again below, the declaration below counts.
+    // If a sub-entity declares a property again, its declaration counts.
     var byName: [ScalarString: Property] = [:]
     for property in entity.properties {
       if let counted = Property(property, of: entity) { byName[ScalarString(property.name)] = counted }
@@ -51,15 +51,15 @@ package struct VersionHashInput: Sendable, Equatable {
     properties = byName.keys.sorted().compactMap { byName[$0] }
   }
 
-  /// The 32 bytes.
+  /// The hash, 32 bytes.
   package var hash: [UInt8] {
     var known: [[UInt8]: [UInt8]] = [:]
     return hash(&known)
   }
 
-  /// The 32 bytes.
+  /// The hash, 32 bytes.
   ///
-  /// - Parameter known: Hashes of properties, which many entities may have in common.
+  /// - Parameter known: A cache of property hashes, which several entities may share.
   func hash(_ known: inout [[UInt8]: [UInt8]]) -> [UInt8] {
     var bytes = Array(name.utf8)
     bytes.append(isAbstract ? 1 : 0)
@@ -78,7 +78,7 @@ package struct VersionHashInput: Sendable, Equatable {
 }
 
 extension VersionHashInput.Property {
-  /// Nil for what is not stored: transient properties and fetched ones do not count.
+  /// Returns nil for properties that are not stored: transient and fetched properties do not count.
   init?(_ property: PropertyDescription, of entity: Entity) {
     switch property {
     case .attribute(let attribute) where !attribute.isTransient: self.init(attribute)
@@ -111,7 +111,7 @@ extension VersionHashInput.Property {
       minimumCount: relationship.storedCount("minCount", relationship.minimumCount), isOrdered: relationship.isOrdered)
   }
 
-  /// All that counts, as bytes that are different for properties with different hashes: of each part the length too.
+  /// All that counts, as bytes that differ for properties with different hashes: each part is preceded by its length.
   fileprivate var counted: [UInt8] {
     var bytes: [UInt8] = [isOptional ? 1 : 0]
     func add(_ text: String) {
@@ -137,10 +137,10 @@ extension VersionHashInput.Property {
   }
 
   package var hash: [UInt8] {
-    // A derived attribute counts with its expression alone.
+    // Of a derived attribute, only the expression counts.
     if case .derived(let expression) = kind { return SHA2.sha256(Array(expression.utf8)) }
     var own = Array(name.utf8)
-    // Of the flags, transient (2) and read-only (4) never get here.
+    // Of the flags, transient (2) and read-only (4) cannot occur here.
     own += Self.bytes(UInt16(isOptional ? 1 : 0))
     own += modifier.utf8
     var bytes = SHA2.sha256(own)
@@ -165,7 +165,7 @@ extension VersionHashInput.Property {
 }
 
 extension AttributeType {
-  /// `NSAttributeType` as compiled models have it.
+  /// The `NSAttributeType` number in compiled models.
   package var versionHashNumber: UInt32 {
     switch self {
     case .undefined: 0
@@ -192,19 +192,19 @@ extension AttributeDescription {
   /// files).
   public var preservesValueInHistoryOnDeletion: Bool { extras.value(of: "preserveAfterDeletion") == "YES" }
 
-  /// What a derived attribute's aggregate is restricted to; nil for none.
+  /// The filter of a derived attribute's aggregate; nil for none.
   public var filteringPredicate: String? { extras.value(of: "filteringPredicate") }
 }
 
 extension RelationshipDescription {
-  /// A bound as the model file has it, in 32 bits: -1 says no bound as 0 does, but counts as it is.
+  /// A bound as in the model file, in 32 bits: both -1 and 0 mean no bound, but are hashed unchanged.
   fileprivate func storedCount(_ key: String, _ count: Int) -> UInt32 {
     UInt32(truncatingIfNeeded: extras.value(of: key).flatMap { Int($0) } ?? count)
   }
 }
 
 extension [ModelExtra] {
-  /// The first attribute of that name.
+  /// The first attribute with that name.
   fileprivate func value(of wanted: String) -> String? {
     for case .attribute(let name, let value) in self where name.utf8.elementsEqual(wanted.utf8) { return value }
     return nil

@@ -1,17 +1,17 @@
 public import FoundationEssentials
 import Synchronization
 
-/// The version hashes of the entities of a model, as Core Data computes them and keeps them in the metadata of stores.
+/// The version hashes of the entities of a model, as Core Data computes them and stores them in the metadata of stores.
 ///
-/// Two models whose entities have the same hashes are one model for Core Data: it opens a store of the one with the
-/// other without migration. Names, types, optionality and relationships count; classes, defaults, validation, delete
-/// rules, indexes and user info do not. See ``ManagedObjectModel/versionHashes``.
+/// If the entities of two models have the same hashes, Core Data treats the models as equal: it opens a store of one
+/// model with the other without migration. Names, types, optionality and relationships count; classes, defaults,
+/// validation, delete rules, indexes and user info do not. See ``ManagedObjectModel/versionHashes``.
 public struct VersionHashes: Sendable, Equatable {
-  /// The key of the hashes in the metadata of a store: a dictionary of entity names and 32 bytes each.
+  /// The key of the hashes in the metadata of a store: a dictionary from entity names to 32 bytes each.
   public static let metadataKey = "NSStoreModelVersionHashes"
-  /// The key of the number that says by which rules the hashes were computed.
+  /// The key of the version number of the rules by which the hashes were computed.
   public static let versionMetadataKey = "NSStoreModelVersionHashesVersion"
-  /// The number of these rules: 3 in every file known.
+  /// The version number of the rules implemented here: 3 in every known file.
   public static let version = 3
   /// The key of the version identifiers of the model.
   public static let identifiersMetadataKey = "NSStoreModelVersionIdentifiers"
@@ -19,15 +19,15 @@ public struct VersionHashes: Sendable, Equatable {
   public static let digestMetadataKey = "NSStoreModelVersionHashesDigest"
   /// The key of ``checksum`` in metadata.
   public static let checksumMetadataKey = "NSStoreModelVersionChecksumKey"
-  /// The metadata keys that are derived from the model. A comparison of stores looks at one of them only where both
-  /// stores have it.
+  /// The metadata keys that are derived from the model. A comparison of stores compares one of them only if both stores
+  /// have it.
   public static let derivedMetadataKeys = [
     metadataKey, versionMetadataKey, identifiersMetadataKey, digestMetadataKey, checksumMetadataKey,
   ]
 
   public struct Entry: Sendable, Hashable {
     public var entityName: String
-    /// 32 bytes; whatever a file has, where it was read from one.
+    /// 32 bytes; if read from a file, the bytes in the file.
     public var hash: Data
     public init(entityName: String, hash: Data) {
       self.entityName = entityName
@@ -38,24 +38,24 @@ public struct VersionHashes: Sendable, Equatable {
     }
   }
 
-  /// In the order of the names' UTF-8 bytes, each name once.
+  /// The hashes, sorted by the UTF-8 bytes of the names, each name once.
   public let entries: [Entry]
 
-  /// - Parameter entries: In any order; of two with one name the first counts.
+  /// - Parameter entries: In any order; if two have the same name, the first is used.
   public init(_ entries: [Entry]) {
     var known: Set<ScalarString> = []
     self.entries = entries.filter { known.insert(ScalarString($0.entityName)).inserted }
       .sorted { ScalarString($0.entityName) < ScalarString($1.entityName) }
   }
 
-  /// The hashes in the metadata of a store; nil where there are none.
+  /// The hashes in the metadata of a store; nil if there are none.
   public init?(metadata: PropertyListDictionary) {
     guard let dictionary = metadata[Self.metadataKey]?.dictionaryValue, !dictionary.isEmpty else { return nil }
-    // What is not data is no hash of any entity.
+    // A value that is not data is not a hash.
     self.init(dictionary.map { Entry(entityName: $0.key, hash: $0.value.dataValue ?? Data()) })
   }
 
-  /// The hash of the entity of that very name, or nil.
+  /// The hash of the entity with exactly that name, or nil.
   public subscript(entityName: String) -> Data? {
     let name = ScalarString(entityName)
     var low = 0
@@ -76,7 +76,7 @@ public struct VersionHashes: Sendable, Equatable {
   /// the hashes of all entities, in base64.
   public var checksum: String { Data(SHA2.sha256(entries.flatMap { Array($0.hash) })).base64EncodedString() }
 
-  /// The hashes as metadata has them.
+  /// The hashes as stored in metadata.
   public var propertyList: PropertyListValue {
     var dictionary = PropertyListDictionary()
     for entry in entries { dictionary[entry.entityName] = .data(entry.hash) }
@@ -85,7 +85,7 @@ public struct VersionHashes: Sendable, Equatable {
 }
 
 extension VersionHashes {
-  /// Those of some of the entities.
+  /// The hashes of some of the entities.
   func restricted(to entities: [Entity]) -> VersionHashes {
     VersionHashes(entities.compactMap { entity in self[entity.name].map { Entry(entityName: entity.name, hash: $0) } })
   }
@@ -97,17 +97,17 @@ extension VersionHashes: CustomStringConvertible {
     entries.map { "\(Self.hexadecimal($0.hash))  \($0.entityName)" }.joined(separator: "\n")
   }
 
-  /// Two lowercase digits for each byte.
+  /// Two lowercase hexadecimal digits for each byte.
   public static func hexadecimal(_ hash: Data) -> String {
     hash.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
   }
 }
 
 extension ManagedObjectModel {
-  /// The version hashes of all entities. They are computed once, in time linear in the size of the model with inherited
-  /// properties counted each time.
+  /// The version hashes of all entities. They are computed once, in time linear in the size of the model, counting
+  /// inherited properties each time.
   ///
-  /// ``Entity/unverifiedVersionHashRules`` tells which of them rest on rules that no file was there to confirm.
+  /// ``Entity/unverifiedVersionHashRules`` lists the rules among them that could not be verified with a file.
   public var versionHashes: VersionHashes {
     if let known = computed.withLock({ $0 as? VersionHashes }) { return known }
     let hashes = versionHashes()
@@ -115,22 +115,22 @@ extension ManagedObjectModel {
     return hashes
   }
 
-  /// The version hashes of the entities of a configuration, as a store that is opened with it has them in its metadata;
-  /// nil where the model does not have the configuration.
+  /// The version hashes of the entities of a configuration, as in the metadata of a store that is opened with it; nil
+  /// if the model does not have the configuration.
   public func versionHashes(forConfiguration name: String?) -> VersionHashes? {
     guard let entities = entities(forConfiguration: name) else { return nil }
     return versionHashes.restricted(to: entities)
   }
 
-  /// - Parameter change: Changes what is hashed, for tests that break a rule.
+  /// - Parameter change: Changes the input of a hash, for tests that break a rule.
   package func versionHashes(changing change: (Entity, inout VersionHashInput) -> Void = { _, _ in }) -> VersionHashes {
     var hashes = [[UInt8]?](repeating: nil, count: entityCount)
-    // Sub-entities count what they inherit again, which is hashed once. What is hashed is not kept: many entities that
-    // inherit many properties would take room for the product.
+    // Sub-entities include inherited properties again, whose hashes are cached. The inputs are not cached: with many
+    // entities and many inherited properties, they would need memory for the product.
     var known: [[UInt8]: [UInt8]] = [:]
     func hash(_ entity: Entity) -> [UInt8] {
       if let known = hashes[entity.index] { return known }
-      // As deep as entities inherit from each other, which the model bounds.
+      // The recursion is as deep as the inheritance, which the model limits.
       var input = VersionHashInput(entity, superentityHash: entity.superentity.map { hash($0) } ?? [])
       change(entity, &input)
       let result = input.hash(&known)
@@ -140,7 +140,7 @@ extension ManagedObjectModel {
     return VersionHashes(entities.map { VersionHashes.Entry(entityName: $0.name, hash: Data(hash($0))) })
   }
 
-  /// What is hashed of an entity; nil where there is none of that name.
+  /// The hash input of an entity; nil if there is none with that name.
   package func versionHashInput(ofEntityNamed name: String) -> VersionHashInput? {
     guard let entity = entity(named: name) else { return nil }
     let above = entity.superentity.flatMap { versionHashes[$0.name] } ?? Data()
@@ -149,15 +149,15 @@ extension ManagedObjectModel {
 }
 
 extension Entity {
-  /// The version hash, 32 bytes. For all entities of a model ask ``ManagedObjectModel/versionHashes`` instead.
+  /// The version hash, 32 bytes. For all entities of a model, use ``ManagedObjectModel/versionHashes`` instead.
   public var versionHash: Data {
     var above: [Entity] = [self]
     while let next = above.last?.superentity { above.append(next) }
     return Data(above.reversed().reduce([]) { hash, entity in VersionHashInput(entity, superentityHash: hash).hash })
   }
 
-  /// What the version hash rests on that no file of Apple's software was there to confirm; empty for most. In words,
-  /// such as `relationship 'parent' is its own inverse`, its super-entities' included.
+  /// The rules used for the version hash that could not be verified with a file of Apple's software; empty for most
+  /// entities. As text, such as `relationship 'parent' is its own inverse`, including those of super-entities.
   public var unverifiedVersionHashRules: [String] {
     var found: [String] = superentity.map { $0.unverifiedVersionHashRules } ?? []
     func isPlain(_ text: String) -> Bool { text.utf8.allSatisfy { $0 < 0x80 } }
@@ -193,7 +193,7 @@ extension Entity {
 }
 
 extension RelationshipDescription {
-  /// Whether the relationship of that entity is its own inverse: a friend's friend.
+  /// Whether the relationship of that entity is its own inverse.
   func isItsOwnInverse(in entity: Entity) -> Bool {
     guard let inverseName, inverseName.utf8.elementsEqual(name.utf8),
       let destination = entity.model.entity(named: destinationEntityName)

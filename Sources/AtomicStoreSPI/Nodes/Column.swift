@@ -1,13 +1,13 @@
 import Glibc
 
-/// How a column's cells are laid out.
+/// The layout of a column's cells.
 enum CellLayout: UInt8, Sendable, CaseIterable {
   case boolean, integer16, integer32, integer64, float, double, uuid
-  /// An extent into the column's heap of bytes.
+  /// An extent in the column's heap of bytes.
   case bytes
-  /// A handle, or all ones.
+  /// A handle, or all bits set for null.
   case toOne
-  /// An extent into the column's heap of handles.
+  /// An extent in the column's heap of handles.
   case toMany
 
   var width: Int {
@@ -19,7 +19,7 @@ enum CellLayout: UInt8, Sendable, CaseIterable {
     case .uuid: 16
     }
   }
-  /// Whether null is a bit beside the cells rather than a pattern in them.
+  /// Whether null is a bit beside the cells rather than a special value.
   var hasPresence: Bool {
     switch self {
     case .bytes, .toOne, .toMany: false
@@ -42,23 +42,23 @@ enum CellLayout: UInt8, Sendable, CaseIterable {
       case .float: self = .float
       case .double, .date: self = .double
       case .uuid: self = .uuid
-      // Decimals stand as their exact text: what text formats read and write needs no arithmetic then.
+      // Decimals are stored as their exact text, so that text formats need no arithmetic.
       case .string, .uri, .binaryData, .transformable, .decimal, .undefined, .composite: self = .bytes
       }
     }
   }
 }
 
-/// A stretch of a column's heap; the length all ones is null.
+/// A range of a column's heap; if all bits of the length are set, the value is null.
 struct Extent {
   var start: UInt32
   var length: UInt32
   static let nullLength = UInt32.max
 }
 
-/// One property's values for all rows of one entity: cells of one width, a bitmap of those present, and for values of
-/// any length a heap. Raw memory, since a load writes ten million cells: an array element in a class costs 17 ns,
-/// this 1.
+/// The values of one property for all rows of one entity: cells of fixed width, a bitmap of non-null cells, and a heap
+/// for values of variable length. Raw memory, since a load writes ten million cells: an array element in a class takes
+/// 17 ns, this takes 1.
 struct ColumnHeader {
   let layout: CellLayout
   let width: Int
@@ -69,7 +69,7 @@ struct ColumnHeader {
   /// In units: bytes, or handles.
   var heapCount = 0
   var heapCapacity = 0
-  /// Units that no cell names any more, since their values were replaced.
+  /// Units that are not used by any cell because their values were replaced.
   var wasted = 0
 
   init(_ layout: CellLayout) {
@@ -86,17 +86,17 @@ struct ColumnHeader {
     free(heap)
   }
 
-  /// C's own memory: large blocks grow by moving pages, where allocating anew would copy and fault in each of them.
+  /// Uses realloc: large blocks grow by remapping pages, while a new allocation would copy and fault each of them.
   private static func resized(_ memory: UnsafeMutableRawPointer?, _ bytes: Int) -> UnsafeMutableRawPointer {
-    // Without memory Swift's own allocation says so and ends, as everywhere else.
+    // Out of memory: Swift's allocation reports it and terminates, as everywhere else.
     realloc(memory, max(bytes, 16)) ?? .allocate(byteCount: bytes, alignment: 16)
   }
 
-  /// Makes room for `rows`, the new ones null.
+  /// Grows to `rows`; the new rows are null.
   mutating func grow(to rows: Int) {
     guard rows > capacity else { return }
     cells = Self.resized(cells, rows * width)
-    // Null in an extent or a handle is all ones.
+    // Null is all bits set, in an extent or a handle.
     (cells + capacity * width).initializeMemory(
       as: UInt8.self, repeating: layout.hasPresence ? 0 : 0xFF, count: (rows - capacity) * width)
     if layout.hasPresence {
@@ -108,7 +108,7 @@ struct ColumnHeader {
     capacity = rows
   }
 
-  /// Gives back what growing took too much.
+  /// Releases memory reserved in excess.
   mutating func shrink(to rows: Int) {
     guard rows < capacity else { return }
     cells = Self.resized(cells, rows * width)
@@ -121,7 +121,7 @@ struct ColumnHeader {
     heapCapacity = units
   }
 
-  /// Room for `units` more at the heap's end; false where the heap would pass what an extent can name.
+  /// Reserves room for `units` more at the heap's end. False if the heap would exceed what an extent can address.
   @inline(__always) mutating func reserveHeap(_ units: Int) -> Bool {
     let needed = heapCount + units
     if needed > heapCapacity {
@@ -176,7 +176,7 @@ struct ColumnHeader {
       start: (heap + Int(place.start) * 8).assumingMemoryBound(to: UInt64.self), count: Int(place.length))
   }
 
-  /// Puts bytes at the heap's end and the cell's extent on them. False where the heap is full.
+  /// Appends bytes to the heap and sets the cell's extent. False if the heap is full.
   @inline(__always) mutating func setBytes(_ row: Int, _ source: UnsafeRawPointer?, count: Int) -> Bool {
     guard reserveHeap(count) else { return false }
     if let source, count > 0 { (heap + heapCount).copyMemory(from: source, byteCount: count) }
@@ -195,7 +195,7 @@ struct ColumnHeader {
     return true
   }
 
-  /// Closes the gaps in a row's list, which stays where it is.
+  /// Removes null handles from a row's list in place.
   mutating func removeNullHandles(_ row: Int) {
     let list = handles(row)
     var kept = 0
@@ -206,7 +206,7 @@ struct ColumnHeader {
     if kept > 0 { setExtent(row, start: Int(extent(row).start), length: kept) } else { setNull(row) }
   }
 
-  /// Adds one element to a row's list, which is moved to the heap's end if it does not stand there.
+  /// Adds an element to a row's list, moving the list to the heap's end if it is not there.
   @inline(__always) mutating func appendHandle(_ row: Int, _ bits: UInt64) -> Bool {
     let place = extent(row)
     var start = Int(place.start)
@@ -229,19 +229,19 @@ struct ColumnHeader {
     return true
   }
 
-  /// How many bytes so many rows take.
+  /// The size of that many rows in bytes.
   static func size(_ layout: CellLayout, rows: Int) -> Int {
     rows * layout.width + (layout.hasPresence ? (rows + 63) / 64 * 8 : 0)
   }
 
-  /// How many units of the heap a row's value takes.
+  /// The number of heap units of a row's value.
   func heapLength(_ row: Int) -> Int {
     guard layout.hasHeap, isPresent(row) else { return 0 }
     return Int(extent(row).length)
   }
 
-  /// Notes what a replaced value left in the heap, and packs it when more than half are such leftovers: a store that is
-  /// edited for days would fill the memory otherwise.
+  /// Counts the heap units of a replaced value, and compacts the heap when more than half of it is unused: otherwise a
+  /// store that is edited for days would exhaust the memory.
   mutating func waste(_ units: Int) {
     wasted += units
     if wasted > 1 << 16, wasted > heapCount / 2 { pack() }
@@ -284,9 +284,9 @@ struct ColumnHeader {
 
 /// The owner of a column's memory.
 ///
-/// `@unchecked Sendable`: the memory is written only while exactly one owner holds the object. A builder's columns
-/// belong to the builder until it is finished; a table copies a column before it writes to one that others hold
-/// (``NodeTable`` asks `isKnownUniquelyReferenced`). Everything else reads.
+/// `@unchecked Sendable`: the memory is written only while there is exactly one reference to the object. A builder's
+/// columns belong to the builder until it is finished; a table copies a column before it writes to one with other
+/// owners (``NodeTable`` calls `isKnownUniquelyReferenced`). All other code only reads.
 final class Column: @unchecked Sendable {
   let header: UnsafeMutablePointer<ColumnHeader>
 
@@ -294,14 +294,14 @@ final class Column: @unchecked Sendable {
     header = .allocate(capacity: 1)
     header.initialize(to: ColumnHeader(layout))
   }
-  /// A column without a value, for that many rows.
+  /// Creates a column with only null values.
   convenience init(_ layout: CellLayout, rows: Int) {
     self.init(layout)
     header.pointee.grow(to: rows)
   }
 
   private static let withoutRows = CellLayout.allCases.map { Column($0) }
-  /// A column of no rows. One for all, which nobody writes to, since it always has more than one owner.
+  /// A shared column without rows. It is never written to, since it always has more than one owner.
   static func none(_ layout: CellLayout) -> Column { withoutRows[Int(layout.rawValue)] }
   init(copying other: Column, rows: Int) {
     header = .allocate(capacity: 1)

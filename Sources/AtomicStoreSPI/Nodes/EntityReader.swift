@@ -1,13 +1,14 @@
 public import FoundationEssentials
 
-/// Typed, cheap access to the rows of one entity: what a format's `save` loops over.
+/// Typed, fast access to the rows of one entity, for a format's `save`.
 ///
-/// In a snapshot given to `save`, rows are 0 ..< ``count``, ascending by reference, none deleted, and unordered to-many
-/// lists ascend by reference too, but where their order is unknown: writing them as they come makes equal graphs equal
-/// bytes. Ask a slot only for what its ``Slot/kind`` holds: another question is answered with zero or nothing.
+/// In a snapshot passed to `save`, rows are 0 ..< ``count``, in ascending order of reference, none deleted. Unordered
+/// to-many lists are in ascending order of reference too, unless their order is unknown. So writing them in this order
+/// makes equal graphs equal bytes. Use only the method for a slot's ``Slot/kind``: the others return zero or an empty
+/// value.
 public struct EntityReader: Sendable {
-  /// What is read. Behind one reference, since formats keep readers in arrays, and a copy of all that a table holds
-  /// would count a dozen.
+  /// The data of the reader, behind one reference: formats keep readers in arrays, and copying all parts of a table
+  /// would retain a dozen objects.
   private final class Content: Sendable {
     let table: EntityTable
     let owner: NodeTable
@@ -25,7 +26,7 @@ public struct EntityReader: Sendable {
     self.entity = entity
   }
 
-  /// Rows, which in a snapshot are nodes.
+  /// The number of rows, which in a snapshot is the number of nodes.
   public var count: Int { content.table.count }
 
   /// Whether the row was deleted; never in a snapshot.
@@ -36,14 +37,14 @@ public struct EntityReader: Sendable {
     return content.table.columns[slot].header
   }
 
-  /// Returns the reference of a row's object. Creates a string where the reference is one; see also
+  /// Returns the reference of a row's object. Creates a string if the reference is one; see also
   /// ``integerReference(row:)``.
   public func reference(row: Int) -> ReferenceObject {
     precondition(row >= 0 && row < content.table.count, "row out of range")
     return content.table.reference(row)
   }
 
-  /// The integer reference, or nil where it is a string.
+  /// The integer reference, or nil if it is a string.
   public func integerReference(row: Int) -> Int64? {
     precondition(row >= 0 && row < content.table.count, "row out of range")
     if content.table.referenceTexts != nil, case .string = content.table.reference(row) { return nil }
@@ -56,7 +57,7 @@ public struct EntityReader: Sendable {
     return (0..<min(content.table.count, texts.capacity)).contains { texts.isPresent($0) }
   }
 
-  /// Whether the slot has no value in that row. A to-many that is empty is null.
+  /// Whether the slot has no value in that row. An empty to-many is null.
   public func isNull(slot: Int, row: Int) -> Bool { !header(slot, row).pointee.isPresent(row) }
 
   /// The value of an integer attribute of any width; 0 for null.
@@ -93,18 +94,18 @@ public struct EntityReader: Sendable {
         start: UnsafePointer((column.pointee.cells + row * 16).assumingMemoryBound(to: UInt8.self)), count: 16))
   }
 
-  /// The bytes of a string or URI (UTF-8), of binary data or a transformable, of a decimal's exact text; empty for
-  /// null. For an undefined attribute use ``value(slot:row:)``.
+  /// The bytes of a string or URI (UTF-8), of binary data or a transformable value, of a decimal's exact text; empty
+  /// for null. For an undefined attribute use ``value(slot:row:)``.
   @_lifetime(borrow self)
   public func bytes(slot: Int, row: Int) -> Span<UInt8> {
     let column = header(slot, row)
     let bytes =
       column.pointee.layout == .bytes ? column.pointee.bytes(row) : UnsafeBufferPointer(start: nil, count: 0)
-    // The heap lives in a column that this reader keeps alive, and nobody writes to a column with two owners.
+    // The heap belongs to a column that this reader retains, and a column with two owners is never written to.
     return _overrideLifetime(Span(_unsafeElements: bytes), borrowing: self)
   }
 
-  /// The value of a string or URI, or a decimal's exact text; empty for null. Creates a string: where bytes do, use
+  /// The value of a string or URI, or a decimal's exact text; empty for null. Creates a string: if bytes suffice, use
   /// ``bytes(slot:row:)``.
   public func string(slot: Int, row: Int) -> String {
     let column = header(slot, row)
@@ -119,19 +120,19 @@ public struct EntityReader: Sendable {
     return bits == NodeHandle.nullBits ? nil : NodeHandle(bits: bits)
   }
 
-  /// The nodes of a to-many: in their sequence where ``Slot/keepsSequence``, else ascending by reference.
+  /// The nodes of a to-many: in their order if ``Slot/keepsSequence``, otherwise in ascending order of reference.
   @_lifetime(borrow self)
   public func toMany(slot: Int, row: Int) -> Span<NodeHandle> {
     let column = header(slot, row)
     let handles =
       column.pointee.layout == .toMany
       ? column.pointee.handles(row) : UnsafeMutableBufferPointer<UInt64>(start: nil, count: 0)
-    // As above; a handle is its 64 bits and nothing else.
+    // As above; a handle consists of its 64 bits only.
     let rebound = UnsafeRawBufferPointer(handles).assumingMemoryBound(to: NodeHandle.self)
     return _overrideLifetime(Span(_unsafeElements: rebound), borrowing: self)
   }
 
-  /// Any slot's value. Convenient, and slower than the typed questions.
+  /// The value of any slot. Slower than the typed methods.
   public func value(slot: Int, row: Int) -> StoredValue {
     _ = header(slot, row)
     return content.owner.value(slot: slot, of: NodeHandle(entity: entity, row: row))
@@ -160,8 +161,8 @@ public struct EntityReader: Sendable {
     return _overrideLifetime(Span(_unsafeElements: bits), borrowing: self)
   }
 
-  /// All bytes of a slot of bytes one after another in row order, where the column holds them so; nil where it does
-  /// not, and they must be taken row by row. Lengths are those of ``bytes(slot:row:)``.
+  /// The bytes of all values of a slot in row order, concatenated, if the column stores them like that; nil otherwise:
+  /// then read them row by row. The lengths are those of ``bytes(slot:row:)``.
   @_lifetime(borrow self)
   public func packedBytes(slot: Int) -> Span<UInt8>? {
     let header = content.table.columns[slot].header

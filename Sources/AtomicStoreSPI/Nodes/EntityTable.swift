@@ -1,23 +1,23 @@
-/// The nodes of one concrete entity: a row each, a column for each slot.
+/// The nodes of one concrete entity: a row for each node, a column for each slot.
 struct EntityTable: Sendable {
   /// Rows, deleted ones included.
   var count = 0
   var deletedCount = 0
   /// A bit for each deleted row; empty while there is none.
   var deleted: [UInt64] = []
-  /// Integer references. For a row with a string reference the cell is not used.
+  /// Integer references. For a row with a string reference, the cell is not used.
   var referenceNumbers = Column.none(.integer64)
-  /// String references, made when the first one comes; null where the reference is an integer.
+  /// String references, allocated when there is one; null if the reference is an integer.
   var referenceTexts: Column?
   var columns: [Column]
-  /// What a format hung on its nodes, by row.
+  /// The values that a format attached to nodes, by row.
   var payloads: [Int: any Sendable] = [:]
-  /// Cells whose value the format supplies when it is first read: slot and row in one number.
+  /// Cells whose value the format supplies on first read: slot and row in one number.
   var deferred: Set<UInt64> = []
-  /// Whether rows ascend by reference, with none deleted, and unordered lists ascend too.
+  /// Whether rows are in ascending order of reference, none deleted, and unordered lists are in ascending order too.
   var isCanonical = true
 
-  /// A table without rows. It takes no more than a reference for each slot until a row has a value there.
+  /// Creates a table without rows. It needs only a reference for each slot until a row has a value in it.
   init(slots: [Slot]) {
     columns = slots.map { Column.none(CellLayout($0.kind)) }
   }
@@ -34,8 +34,7 @@ struct EntityTable: Sendable {
     return .integer(referenceNumbers.header.pointee.cell(row, as: Int64.self))
   }
 
-  /// Gives the slots that have no column of their own one without values: the same for all of one layout, so that what
-  /// no row has a value of costs next to nothing.
+  /// Gives slots without a column a shared one without values, so that unused slots cost next to nothing.
   mutating func fillUnused() {
     guard count > 0 else { return }
     var empty = [Column?](repeating: nil, count: CellLayout.allCases.count)
@@ -47,7 +46,7 @@ struct EntityTable: Sendable {
     }
   }
 
-  /// Whether any row may have a value there.
+  /// Whether any row may have a value in the slot.
   func hasValues(_ slot: Int) -> Bool {
     let header = columns[slot].header
     switch header.pointee.layout {
@@ -63,7 +62,7 @@ struct EntityTable: Sendable {
 
   // MARK: Writing, for tables that were loaded already
 
-  /// The column, made this table's own first.
+  /// The column, copied first if it is shared.
   mutating func own(_ slot: Int) -> UnsafeMutablePointer<ColumnHeader> {
     if !isKnownUniquelyReferenced(&columns[slot]) { columns[slot] = Column(copying: columns[slot], rows: count) }
     return columns[slot].header
@@ -87,7 +86,7 @@ struct EntityTable: Sendable {
     case .string(let text):
       setReferenceText(row, text)
     }
-    // The texts' column is read by row as well, so it keeps pace once it is there.
+    // The column of string references is also indexed by row, so it grows with the others once it exists.
     if let texts = referenceTexts, texts.header.pointee.capacity <= row {
       let own = Column(copying: texts, rows: min(count, texts.header.pointee.capacity))
       own.header.pointee.grow(to: max(row + row / 2, 16))
@@ -98,8 +97,8 @@ struct EntityTable: Sendable {
   }
 
   private mutating func setReferenceText(_ row: Int, _ text: String) {
-    // Taken out for the while, so that it is held once unless somebody else holds it too: copying it for each row
-    // would cost the square of their number.
+    // Moved out temporarily, so that it is uniquely referenced unless it is shared: copying it for each row would take
+    // quadratic time.
     var own = referenceTexts ?? Column(.bytes)
     referenceTexts = nil
     if !isKnownUniquelyReferenced(&own) { own = Column(copying: own, rows: min(count, own.header.pointee.capacity)) }

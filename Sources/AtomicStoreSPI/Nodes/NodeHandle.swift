@@ -1,12 +1,12 @@
-/// Where a node stands in its ``NodeTable``: a concrete entity's number and a row. Good for as long as the table lives
-/// and until it is put in canonical order; what lasts is the reference object.
+/// The position of a node in its ``NodeTable``: the number of a concrete entity and a row. It is valid while the table
+/// lives, until the table is put in canonical order; reference objects are permanent.
 @frozen
 public struct NodeHandle: Hashable, Sendable, BitwiseCopyable {
   @usableFromInline let bits: UInt64
 
   @inlinable init(bits: UInt64) { self.bits = bits }
 
-  /// The row of an entity's table. Both must fit 30 and 32 bits.
+  /// Creates a handle. The entity must fit in 30 bits, the row in 32.
   @inlinable public init(entity: Int, row: Int) {
     bits = UInt64(truncatingIfNeeded: entity) << 32 | UInt64(truncatingIfNeeded: row) & 0xFFFF_FFFF
   }
@@ -19,10 +19,10 @@ public struct NodeHandle: Hashable, Sendable, BitwiseCopyable {
   @usableFromInline static let nullBits = UInt64.max
 }
 
-/// A relationship's cell before the second pass: the reference it names, not yet a node.
+/// The cell of a relationship before the second pass: a reference, not yet a node.
 ///
-/// Small integers, which nearly all references are, fit the cell; the others stand in a list beside it. The two top
-/// bits tell the forms apart, and from a resolved handle, whose top bits are 00.
+/// Small integers, which nearly all references are, are stored in the cell; others in a separate list. The two top bits
+/// distinguish these forms from each other, and from a resolved handle, whose top bits are 00.
 enum RawReference {
   static let inlineTag: UInt64 = 0x4000_0000_0000_0000
   static let listTag: UInt64 = 0x8000_0000_0000_0000
@@ -33,7 +33,7 @@ enum RawReference {
     return decodeInline(bits | inlineTag) == integer ? bits | inlineTag : nil
   }
   @inline(__always) static func decodeInline(_ cell: UInt64) -> Int64 {
-    // The sign stands in bit 61 and is spread over the two tag bits.
+    // The sign is in bit 61 and is extended over the two tag bits.
     Int64(bitPattern: cell << 2) >> 2
   }
 }

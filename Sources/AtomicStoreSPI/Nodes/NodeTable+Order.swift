@@ -1,14 +1,15 @@
 extension NodeTable {
-  /// Whether rows ascend by reference and none is deleted.
+  /// Whether rows are in ascending order of reference and none is deleted.
   public var isCanonical: Bool { entities.allSatisfy(\.isCanonical) }
 
-  /// The table as formats are given it: no deleted rows, rows ascending by reference, so that equal graphs are equal
-  /// tables. The same table where it is so already. Handles into this one are not good for the other.
+  /// Returns the table as it is passed to formats: no deleted rows, rows in ascending order of reference, so that equal
+  /// graphs are equal tables. If that is the case already, the table itself. Handles into this table are not valid for
+  /// the result.
   ///
-  /// - Throws: `.danglingReference` where a relationship names a node that was removed.
+  /// - Throws: `.danglingReference` if a relationship names a node that was removed.
   public func canonical() throws(PersistentStoreError) -> NodeTable {
     if isCanonical { return self }
-    // Where each row goes: new row by old row, all ones for deleted.
+    // The new row for each old row; all bits set for deleted rows.
     var newRows: [[UInt32]] = []
     var orders: [[Int]] = []
     for table in entities {
@@ -27,53 +28,7 @@ extension NodeTable {
 
     var result = NodeTable(model: model)
     for index in entities.indices {
-      let old = entities[index]
-      let order = orders[index]
-      var new = EntityTable(slots: model.records[index].slots)
-      new.count = order.count
-      new.referenceNumbers = Column(.integer64, rows: order.count)
-      for (row, oldRow) in order.enumerated() {
-        new.referenceNumbers.header.pointee.setCell(
-          row, old.referenceNumbers.header.pointee.cell(oldRow, as: Int64.self))
-        new.referenceNumbers.header.pointee.markPresent(row)
-      }
-      if old.referenceTexts != nil {
-        let texts = Column(.bytes)
-        texts.header.pointee.grow(to: order.count)
-        for (row, oldRow) in order.enumerated() {
-          if case .string(var text) = old.reference(oldRow) {
-            text.withUTF8 { _ = texts.header.pointee.setBytes(row, $0.baseAddress, count: $0.count) }
-          }
-        }
-        new.referenceTexts = texts
-      }
-      for slot in model.records[index].slots {
-        let from = old.columns[slot.index].header
-        // What no row has a value of stays one column for all such slots.
-        guard old.hasValues(slot.index) else { continue }
-        new.columns[slot.index] = Column(from.pointee.layout, rows: order.count)
-        let into = new.columns[slot.index].header
-        for (row, oldRow) in order.enumerated() {
-          guard
-            let copied = try copyCell(
-              from: from, oldRow: oldRow, into: into, row: row, newRows: newRows)
-          else { continue }
-          let place = StoreLocation(
-            entity: model.records[index].description.name, reference: old.reference(oldRow).description,
-            property: slot.name)
-          throw PersistentStoreError(
-            .danglingReference, "\(objectReference(of: copied)) was removed", at: place)
-        }
-      }
-      new.fillUnused()
-      for (row, payload) in old.payloads where newRows[index][row] != .max {
-        new.payloads[Int(newRows[index][row])] = payload
-      }
-      for key in old.deferred {
-        let row = newRows[index][Int(key & 0xFFFF_FFFF)]
-        if row != .max { new.deferred.insert(EntityTable.deferredKey(slot: Int(key >> 32), row: Int(row))) }
-      }
-      result.entities[index] = new
+      result.entities[index] = try reordered(index, orders[index], newRows)
     }
     for index in result.entities.indices {
       let root = model.records[index].root
@@ -82,6 +37,56 @@ extension NodeTable {
       }
     }
     return result
+  }
+
+  /// The table of an entity with its rows in another order, and its handles to their new rows.
+  private func reordered(_ index: Int, _ order: [Int], _ newRows: [[UInt32]]) throws(PersistentStoreError)
+    -> EntityTable
+  {
+    let old = entities[index]
+    var new = EntityTable(slots: model.records[index].slots)
+    new.count = order.count
+    new.referenceNumbers = Column(.integer64, rows: order.count)
+    for (row, oldRow) in order.enumerated() {
+      new.referenceNumbers.header.pointee.setCell(
+        row, old.referenceNumbers.header.pointee.cell(oldRow, as: Int64.self))
+      new.referenceNumbers.header.pointee.markPresent(row)
+    }
+    if old.referenceTexts != nil {
+      let texts = Column(.bytes)
+      texts.header.pointee.grow(to: order.count)
+      for (row, oldRow) in order.enumerated() {
+        if case .string(var text) = old.reference(oldRow) {
+          text.withUTF8 { _ = texts.header.pointee.setBytes(row, $0.baseAddress, count: $0.count) }
+        }
+      }
+      new.referenceTexts = texts
+    }
+    for slot in model.records[index].slots {
+      let from = old.columns[slot.index].header
+      // What no row has a value of stays one column for all such slots.
+      guard old.hasValues(slot.index) else { continue }
+      new.columns[slot.index] = Column(from.pointee.layout, rows: order.count)
+      let into = new.columns[slot.index].header
+      for (row, oldRow) in order.enumerated() {
+        guard let removed = try copyCell(from: from, oldRow: oldRow, into: into, row: row, newRows: newRows) else {
+          continue
+        }
+        let location = StoreLocation(
+          entity: model.records[index].description.name, reference: old.reference(oldRow).description,
+          property: slot.name)
+        throw PersistentStoreError(.danglingReference, "\(objectReference(of: removed)) was removed", at: location)
+      }
+    }
+    new.fillUnused()
+    for (row, payload) in old.payloads where newRows[index][row] != .max {
+      new.payloads[Int(newRows[index][row])] = payload
+    }
+    for key in old.deferred {
+      let row = newRows[index][Int(key & 0xFFFF_FFFF)]
+      if row != .max { new.deferred.insert(EntityTable.deferredKey(slot: Int(key >> 32), row: Int(row))) }
+    }
+    return new
   }
 
   /// Copies one cell, handles translated. Gives back a handle whose node is gone, if there is one.

@@ -2,9 +2,9 @@ import FoundationEssentials
 
 /// All nodes of a store: for each concrete entity a table with a row for each object and a column for each slot.
 ///
-/// A value type: a copy shares its columns until one of the two writes. So a save changes a copy, encodes that, and
-/// only then puts it in the place of the old one. Formats fill a table through ``NodeTableBuilder`` and read it
-/// through ``reader(of:)``; edits go through the methods here.
+/// A value type: a copy shares its columns until one of the two is written to. A save changes a copy, encodes it, and
+/// only then replaces the old one. Formats fill a table with ``NodeTableBuilder`` and read it with ``reader(of:)``;
+/// edits use the methods here.
 public struct NodeTable: Sendable {
   /// The model whose entities and slots the tables follow.
   public let model: ManagedObjectModel
@@ -12,7 +12,7 @@ public struct NodeTable: Sendable {
   /// By the number of a hierarchy's root entity.
   var lookups: [ReferenceLookup]
 
-  /// An empty table.
+  /// Creates an empty table.
   public init(model: ManagedObjectModel) {
     self.init(model: model, entities: model.records.map { EntityTable(slots: $0.slots) })
   }
@@ -23,24 +23,24 @@ public struct NodeTable: Sendable {
     lookups = [ReferenceLookup](repeating: ReferenceLookup(), count: model.entityCount)
   }
 
-  /// How many nodes there are in all.
+  /// The number of nodes.
   public var count: Int { entities.reduce(0) { $0 + $1.count - $1.deletedCount } }
 
-  /// How many nodes of that very entity there are, its sub-entities not counted.
+  /// The number of nodes of exactly that entity, without its sub-entities.
   public func count(of entity: Int) -> Int { entities[entity].count - entities[entity].deletedCount }
 
-  /// The nodes of that very entity, by row.
+  /// Returns the nodes of exactly that entity, by row.
   public func handles(of entity: Int) -> [NodeHandle] {
     let table = entities[entity]
     return (0..<table.count).lazy.filter { !table.isDeleted($0) }.map { NodeHandle(entity: entity, row: $0) }
   }
 
-  /// The node with that reference in the hierarchy of the entity, or nil.
+  /// Returns the node with that reference in the hierarchy of the entity, or nil.
   public func handle(for reference: ReferenceObject, entity: Int) -> NodeHandle? {
     lookups[model.records[entity].root][reference]
   }
 
-  /// The node that a relationship's value names, or nil.
+  /// Returns the node that the value of a relationship names, or nil.
   public func handle(for reference: ObjectReference) -> NodeHandle? {
     guard let entity = model.entity(named: reference.entityName) else { return nil }
     return handle(for: reference.reference, entity: entity.index)
@@ -49,16 +49,16 @@ public struct NodeTable: Sendable {
   /// Returns the reference of a node's object.
   public func reference(of node: NodeHandle) -> ReferenceObject { entities[node.entity].reference(node.row) }
 
-  /// Returns a node's object as a relationship names it: concrete entity and reference.
+  /// Returns the reference to a node's object in the form that relationships use: concrete entity and reference.
   public func objectReference(of node: NodeHandle) -> ObjectReference {
     ObjectReference(entityName: model.records[node.entity].description.name, reference: reference(of: node))
   }
 
-  /// The value in a slot. A deferred one that was not read yet is null here: see ``isDeferred(slot:of:)``.
+  /// Returns the value of a slot. A deferred value that was not read yet is null here: see ``isDeferred(slot:of:)``.
   public func value(slot: Int, of node: NodeHandle) -> StoredValue {
     let row = node.row
     precondition(row >= 0 && row < entities[node.entity].count, "row out of range")
-    // Not by way of a reader: a value that is asked for alone would pay for making one.
+    // Without a reader: creating one is expensive for a single value.
     let column = entities[node.entity].columns[slot].header
     guard column.pointee.isPresent(row) else {
       return column.pointee.layout == .toMany ? .toMany([]) : .null
@@ -91,7 +91,7 @@ public struct NodeTable: Sendable {
     }
   }
 
-  /// The value of the property of that name, or nil where the entity stores none of that name.
+  /// Returns the value of the property with that name, or nil if the entity does not store such a property.
   public func value(forKey key: String, of node: NodeHandle) -> StoredValue? {
     model.entity(at: node.entity).slot(named: key).map { value(slot: $0, of: node) }
   }
@@ -102,19 +102,20 @@ public struct NodeTable: Sendable {
 extension NodeTable {
   /// Adds a node without values.
   ///
-  /// - Throws: `.duplicateReference` where the hierarchy has that reference already, `.invalidValue` for an abstract
+  /// - Throws: `.duplicateReference` if the reference is in use in the hierarchy, `.invalidValue` for an abstract
   ///   entity.
   public mutating func addCacheNode(entity: Int, reference: ReferenceObject) throws(PersistentStoreError) -> NodeHandle
   {
     let record = model.records[entity]
     let place = StoreLocation(entity: record.description.name, reference: reference.description)
     guard !record.description.isAbstract else {
-      throw PersistentStoreError(.invalidValue, "\(record.description.name) is abstract and has no objects", at: place)
+      throw PersistentStoreError(
+        .invalidValue, "\(record.description.name) is abstract and cannot have objects", at: place)
     }
     let node = NodeHandle(entity: entity, row: entities[entity].count)
     if let taken = lookups[record.root].insert(reference, node) {
       throw PersistentStoreError(
-        .duplicateReference, "the reference \(reference) is taken by \(objectReference(of: taken))", at: place)
+        .duplicateReference, "the reference \(reference) is already used by \(objectReference(of: taken))", at: place)
     }
     if let last = entities[entity].count.checkedPredecessor, entities[entity].isCanonical,
       !(entities[entity].reference(last) < reference)
@@ -125,8 +126,8 @@ extension NodeTable {
     return node
   }
 
-  /// Takes a node out. Relationships that name it must be changed by the caller: a table with a relationship to a
-  /// node that is gone cannot be put in canonical order.
+  /// Removes a node. The caller must change the relationships that name it: a table in which one names a removed node
+  /// cannot be put in canonical order.
   public mutating func remove(_ node: NodeHandle) {
     guard node.row < entities[node.entity].count, !entities[node.entity].isDeleted(node.row) else { return }
     lookups[model.records[node.entity].root].remove(reference(of: node))
@@ -138,16 +139,17 @@ extension NodeTable {
     entities[node.entity].isCanonical = false
   }
 
-  /// Whether the node is still there.
+  /// Whether the node still exists.
   public func contains(_ node: NodeHandle) -> Bool {
     node.entity < entities.count && node.row < entities[node.entity].count
       && !entities[node.entity].isDeleted(node.row)
   }
 
-  /// Sets a slot's value.
+  /// Sets the value of a slot.
   ///
-  /// - Throws: `.invalidValue` where the slot's type does not take it, `.danglingReference` where a relationship names
-  ///   a node that is not here or not of the destination entity, `.limitExceeded` past 4 GiB in one column.
+  /// - Throws: `.invalidValue` if the slot's type does not accept it, `.danglingReference` if a relationship names a
+  ///   node that is not in the table or not of the destination entity, `.limitExceeded` for more than 4 GiB in one
+  ///   column.
   public mutating func set(_ value: StoredValue, slot: Int, of node: NodeHandle) throws(PersistentStoreError) {
     let description = model.records[node.entity].slots[slot]
     let place = StoreLocation(
@@ -167,7 +169,7 @@ extension NodeTable {
       switch value {
       case .null: break
       case .toOne(let reference): bits = try destination(reference, slot: description, at: place).bits
-      default: throw PersistentStoreError(.invalidValue, "a to-one takes no \(value.kindDescription)", at: place)
+      default: throw PersistentStoreError(.invalidValue, "a to-one cannot hold \(value.kindDescription)", at: place)
       }
       entities[node.entity].own(slot).pointee.setCell(row, bits)
     case .toMany:
@@ -176,10 +178,10 @@ extension NodeTable {
       case .null: break
       case .toMany(let references):
         for reference in references { list.append(try destination(reference, slot: description, at: place).bits) }
-      default: throw PersistentStoreError(.invalidValue, "a to-many takes no \(value.kindDescription)", at: place)
+      default: throw PersistentStoreError(.invalidValue, "a to-many cannot hold \(value.kindDescription)", at: place)
       }
       if Set(list).count != list.count {
-        throw PersistentStoreError(.invalidValue, "an object stands twice in the relationship", at: place)
+        throw PersistentStoreError(.invalidValue, "an object occurs twice in the relationship", at: place)
       }
       if !description.keepsSequence {
         list.sort { reference(of: NodeHandle(bits: $0)) < reference(of: NodeHandle(bits: $1)) }
@@ -191,16 +193,16 @@ extension NodeTable {
     }
   }
 
-  /// Sets the value of the property of that name.
+  /// Sets the value of the property with that name.
   ///
-  /// - Throws: as ``set(_:slot:of:)``; `.invalidValue` where the entity stores no property of that name.
+  /// - Throws: as ``set(_:slot:of:)``; `.invalidValue` if the entity does not store such a property.
   public mutating func setValue(
     _ value: StoredValue, forKey key: String, of node: NodeHandle
   ) throws(PersistentStoreError) {
     let entity = model.entity(at: node.entity)
     guard let slot = entity.slot(named: key) else {
       throw PersistentStoreError(
-        .invalidValue, "\(entity.name) stores no property '\(key)'",
+        .invalidValue, "\(entity.name) does not store a property '\(key)'",
         at: StoreLocation(entity: entity.name, reference: reference(of: node).description, property: key))
     }
     try set(value, slot: slot, of: node)
@@ -228,20 +230,21 @@ extension Int {
 // MARK: - What a format may hang on nodes
 
 extension NodeTable {
-  /// What the format attached to a node, if anything. It lives as long as the store is open and is never saved.
+  /// Returns the value that the format attached to a node, if any. It exists as long as the store is open and is never
+  /// saved.
   public func payload(of node: NodeHandle) -> (any Sendable)? { entities[node.entity].payloads[node.row] }
-  /// Attaches something of the format's own to a node, in place of what was attached before; nil for nothing.
+  /// Attaches a value of the format to a node, replacing the previous one; nil removes it.
   public mutating func setPayload(_ payload: (any Sendable)?, of node: NodeHandle) {
     entities[node.entity].payloads[node.row] = payload
   }
 
-  /// Whether the slot's value is still to come from the format, on its first read.
+  /// Whether the format has yet to supply the slot's value, on first read.
   public func isDeferred(slot: Int, of node: NodeHandle) -> Bool {
     let table = entities[node.entity]
     return !table.deferred.isEmpty && table.deferred.contains(EntityTable.deferredKey(slot: slot, row: node.row))
   }
 
-  /// All slots whose values are still to come, in entity, row and slot order.
+  /// All slots whose values the format has yet to supply, in entity, row and slot order.
   public var deferredSlots: [(node: NodeHandle, slot: Int)] {
     entities.enumerated().flatMap { index, table in
       table.deferred.map { (node: NodeHandle(entity: index, row: Int($0 & 0xFFFF_FFFF)), slot: Int($0 >> 32)) }
@@ -253,17 +256,17 @@ extension NodeTable {
 extension PersistentStoreError {
   static func unacceptable(_ value: StoredValue, for type: AttributeType, at place: StoreLocation) -> Self {
     if case .integer(let number) = value {
-      return PersistentStoreError(.invalidValue, "\(number) does not fit \(type.modelName)", at: place)
+      return PersistentStoreError(.invalidValue, "\(number) is out of range for \(type.modelName)", at: place)
     }
-    return PersistentStoreError(.invalidValue, "\(value.kindDescription) is no \(type.modelName)", at: place)
+    return PersistentStoreError(.invalidValue, "\(value.kindDescription) is not a valid \(type.modelName)", at: place)
   }
   static func columnFull(_ place: StoreLocation) -> Self {
-    PersistentStoreError(.limitExceeded, "one property's values pass 4 GiB in all", at: place)
+    PersistentStoreError(.limitExceeded, "the values of one property exceed 4 GiB", at: place)
   }
 }
 
 extension ColumnHeader {
-  /// Stores an attribute's value that its type accepts. False where the heap is full.
+  /// Stores an attribute's value that its type accepts. False if the heap is full.
   mutating func store(_ value: StoredValue, row: Int, type: AttributeType) -> Bool {
     if case .undefined = type, !value.isNull {
       return UndefinedValue.encode(value).withUnsafeBytes { setBytes(row, $0.baseAddress, count: $0.count) }
@@ -302,7 +305,7 @@ extension ColumnHeader {
     return true
   }
 
-  /// Stores an integer that fits the layout.
+  /// Stores an integer that is in the range of the layout.
   @inline(__always) func setInteger(_ row: Int, _ number: Int64) {
     switch layout {
     case .integer16: setCell(row, Int16(truncatingIfNeeded: number))

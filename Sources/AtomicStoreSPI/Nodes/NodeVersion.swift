@@ -1,30 +1,32 @@
 import FoundationEssentials
 package import Synchronization
 
-/// What a layer above keeps with a ``NodeVersion``, and takes along when a save makes a new one.
+/// Data that a higher layer stores with a ``NodeVersion``, and carries over when a save creates a new version.
 package protocol NodeVersionAttachment: AnyObject, Sendable {
-  /// Called after a save, before the new version is read by anyone.
+  /// Called after a save, before the new version is read.
   ///
   /// - Parameters:
-  ///   - old: the version that this is attached to.
-  ///   - new: the version that the save made.
+  ///   - old: The version that this is attached to.
+  ///   - new: The version that the save created.
   func carry(from old: NodeVersion, to new: NodeVersion)
 }
 
-/// A table of nodes that no longer changes, with the quickest way to single values: what a managed object reads from.
+/// A table of nodes that no longer changes, with fast access to single values, for managed objects.
 ///
-/// Each save makes another one. An object goes on reading the version it was fetched from, whatever others save.
+/// Each save creates a new version. An object keeps reading the version that it was fetched from, regardless of other
+/// saves.
 package final class NodeVersion: Sendable {
   package let nodes: NodeTable
   private let columns: [Column]
-  /// Where each entity's columns begin in ``columns``.
+  /// The index of each entity's first column in ``columns``.
   private let starts: [Int]
-  /// Grows with each version that the process makes: of two versions of a store the later one has the greater number.
+  /// Increases with each version that the process creates: of two versions of a store, the later one has the greater
+  /// number.
   package let serial: UInt64
   private static let lastSerial = Atomic<UInt64>(0)
-  /// By entity, the slots with values that are still to come from the format; empty where there are none at all.
+  /// The slots with values that the format has yet to supply, by entity; empty if there are none at all.
   private let deferredColumns: [Set<Int>]
-  /// What a layer above keeps with a version, such as indexes.
+  /// Data that a higher layer stores with a version, such as indexes.
   package let attachment = Mutex<(any NodeVersionAttachment)?>(nil)
 
   package init(_ nodes: NodeTable) {
@@ -42,7 +44,7 @@ package final class NodeVersion: Sendable {
     deferredColumns = hasDeferred ? nodes.entities.map { Set($0.deferred.lazy.map { Int($0 >> 32) }) } : []
   }
 
-  /// Gives the attachment of the version that a save started from the chance to attach itself to this one.
+  /// Lets the attachment of the version that a save started from attach itself to this one.
   package func carryAttachment(from old: NodeVersion) {
     old.attachment.withLock { $0 }?.carry(from: old, to: self)
   }
@@ -51,7 +53,7 @@ package final class NodeVersion: Sendable {
     columns[starts[node.entity] + slot].header
   }
 
-  /// A column as it lies in memory: for loops over all rows of an entity. Good while the version is held.
+  /// A column as raw memory, for loops over all rows of an entity. Valid while the version is retained.
   package func column(entity: Int, slot: Int) -> ColumnView {
     let header = columns[starts[entity] + slot].header
     return ColumnView(
@@ -60,7 +62,7 @@ package final class NodeVersion: Sendable {
       heap: UnsafeRawPointer(header.pointee.heap))
   }
 
-  /// Whether values of a column are still to come from the format.
+  /// Whether the format has yet to supply values of a column.
   package func hasDeferredValues(entity: Int, slot: Int) -> Bool {
     !deferredColumns.isEmpty && deferredColumns[entity].contains(slot)
   }
@@ -70,7 +72,7 @@ package final class NodeVersion: Sendable {
 
   package func reference(of node: NodeHandle) -> ReferenceObject { nodes.entities[node.entity].reference(node.row) }
 
-  /// How many rows the entity's table has. None is deleted in a version that was saved or loaded.
+  /// The number of rows in the entity's table. In a saved or loaded version, none is deleted.
   package func rowCount(of entity: Int) -> Int { nodes.entities[entity].count }
 
   package func isNull(slot: Int, of node: NodeHandle) -> Bool { !column(slot, node).pointee.isPresent(node.row) }
@@ -107,14 +109,14 @@ package final class NodeVersion: Sendable {
     column(slot, node).pointee.handles(node.row).count
   }
 
-  /// The nodes of a to-many. The pointer is good while the version lives and inside `body` only.
+  /// Calls `body` with the nodes of a to-many. The pointer is valid inside `body` only.
   package func withToMany<Result>(
     slot: Int, of node: NodeHandle, _ body: (UnsafeBufferPointer<UInt64>) -> Result
   ) -> Result {
     withExtendedLifetime(self) { body(UnsafeBufferPointer(column(slot, node).pointee.handles(node.row))) }
   }
 
-  /// Whether a node's value in a slot is another than that of a node, perhaps of another version, of the same entity.
+  /// Whether a node's value in a slot differs from that of a node of the same entity, possibly in another version.
   package func differs(slot: Slot, of node: NodeHandle, from other: NodeVersion, _ otherNode: NodeHandle) -> Bool {
     let one = column(slot.index, node)
     let two = other.column(slot.index, otherNode)
@@ -153,15 +155,15 @@ package final class NodeVersion: Sendable {
 }
 
 extension NodeHandle {
-  /// The handle as one number: what lists of a version hold.
+  /// The handle as one number: the element type of a version's lists.
   package var rawBits: UInt64 { bits }
   package init(rawBits: UInt64) { self.init(bits: rawBits) }
 }
 
 extension NodeTable {
-  /// Empties the cells of the given slots of an entity that name nodes which are no longer here.
+  /// Clears the cells of the given slots of an entity that name removed nodes.
   ///
-  /// - Returns: How many cells were changed.
+  /// - Returns: The number of changed cells.
   package mutating func removeDanglingReferences(entity: Int, slots: [Int]) -> Int {
     var changed = 0
     for slot in slots {
@@ -216,7 +218,7 @@ package struct ColumnView {
   /// For cells of fixed width.
   @inline(__always) package func isPresent(_ row: Int) -> Bool { presence[row >> 6] & (1 << UInt64(row & 63)) != 0 }
 
-  /// The bytes of a row of bytes; nil for null.
+  /// The bytes of a value of variable length; nil for null.
   @inline(__always) package func bytes(_ row: Int) -> UnsafeBufferPointer<UInt8>? {
     let place = cells.load(fromByteOffset: row &* 8, as: UInt64.self)
     let length = UInt32(truncatingIfNeeded: place >> 32)
@@ -225,7 +227,7 @@ package struct ColumnView {
       start: (heap + Int(UInt32(truncatingIfNeeded: place))).assumingMemoryBound(to: UInt8.self), count: Int(length))
   }
 
-  /// The handle of a to-one; all ones for null.
+  /// The handle of a to-one; all bits set for null.
   @inline(__always) package func handle(_ row: Int) -> UInt64 { cells.load(fromByteOffset: row &* 8, as: UInt64.self) }
 
   /// The handles of a to-many.

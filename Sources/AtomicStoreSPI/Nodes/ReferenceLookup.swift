@@ -1,6 +1,6 @@
-/// From a reference to its node, for one hierarchy.
+/// Maps references to nodes, for one entity hierarchy.
 struct ReferenceLookup: Sendable {
-  /// References close together, as numbers handed out in turn are: an array from the least.
+  /// An array, starting at the least reference, for references that are close together, as consecutive numbers are.
   private var base: Int64 = 0
   private var dense: [UInt64] = []
   private var sparse: [Int64: UInt64] = [:]
@@ -9,7 +9,7 @@ struct ReferenceLookup: Sendable {
 
   init() {}
 
-  /// Makes room for `count` references from `least` to `greatest`: in the array if that wastes little.
+  /// Reserves room for `count` references from `least` to `greatest`: in the array if little of it is wasted.
   init(expecting count: Int, least: Int64, greatest: Int64) {
     guard count > 0 else { return }
     let (spread, overflow) = greatest.subtractingReportingOverflow(least)
@@ -37,7 +37,7 @@ struct ReferenceLookup: Sendable {
     }
   }
 
-  /// Adds a node; gives back the one that holds the reference already, and then adds nothing.
+  /// Adds a node. If another node has the reference, returns that one and adds nothing.
   mutating func insert(_ number: Int64, _ handle: NodeHandle) -> NodeHandle? {
     if let taken = self[number] { return taken }
     count += 1

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// How a value of an undefined attribute stands in a column of bytes: a tag, then the value.
+/// The representation of a value of an undefined attribute in a column of bytes: a tag, then the value.
 enum UndefinedValue {
   static func encode(_ value: StoredValue) -> [UInt8] {
     func little<Integer: FixedWidthInteger>(_ tag: UInt8, _ number: Integer) -> [UInt8] {
@@ -46,7 +46,7 @@ enum UndefinedValue {
 }
 
 extension UUID {
-  /// The UUID of sixteen bytes; fewer are filled with zeros.
+  /// The UUID of sixteen bytes; fewer are padded with zeros.
   init(bytes: UnsafeBufferPointer<UInt8>) {
     var value: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     withUnsafeMutableBytes(of: &value) {

@@ -1,10 +1,11 @@
-/// A closure that stands in a predicate, with a name for messages. It equals itself alone.
+/// A closure in a predicate, with a name for messages. It equals only itself.
 ///
-/// A store cannot look into it: a predicate that holds one is decided object by object, by the layer that made it.
+/// A store cannot inspect it: a predicate that contains one is evaluated object by object, by the layer that created
+/// it.
 public final class FetchBlock: Sendable, Hashable {
-  /// The name that messages and the predicate's text show.
+  /// The name in messages and in the predicate's text.
   public let name: String
-  /// Given the object that the predicate is evaluated on, and the values of the variables that are known there.
+  /// Called with the object that the predicate is evaluated on, and the values of the variables that are defined there.
   package let body: @Sendable (AnyObject, [String: Any]) throws -> Bool
 
   package init(_ name: String, _ body: @escaping @Sendable (AnyObject, [String: Any]) throws -> Bool) {

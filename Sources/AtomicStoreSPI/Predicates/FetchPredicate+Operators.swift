@@ -1,5 +1,5 @@
 extension FetchPredicate {
-  /// Both: the parts of two conjunctions make one.
+  /// Returns the conjunction. Operands that are conjunctions are flattened.
   public static func && (one: FetchPredicate, other: FetchPredicate) -> FetchPredicate {
     switch (one, other) {
     case (.and(let first), .and(let second)): .and(first + second)
@@ -9,7 +9,7 @@ extension FetchPredicate {
     }
   }
 
-  /// Either: the parts of two disjunctions make one.
+  /// Returns the disjunction. Operands that are disjunctions are flattened.
   public static func || (one: FetchPredicate, other: FetchPredicate) -> FetchPredicate {
     switch (one, other) {
     case (.or(let first), .or(let second)): .or(first + second)

@@ -25,7 +25,7 @@ extension FetchPredicate {
     }
   }
 
-  /// Returns the predicate with other nodes directly below it.
+  /// Returns the predicate with its direct child nodes replaced.
   public func mapParts(
     predicates: (FetchPredicate) -> FetchPredicate, expressions: (FetchExpression) -> FetchExpression
   ) -> FetchPredicate {
@@ -60,7 +60,8 @@ extension FetchExpression {
     }
   }
 
-  /// Returns the expression with other nodes directly below it. Names, such as a subquery's variable, stay.
+  /// Returns the expression with its direct child nodes replaced. Names, such as a subquery's variable, are not
+  /// changed.
   public func mapParts(
     predicates: (FetchPredicate) -> FetchPredicate, expressions: (FetchExpression) -> FetchExpression
   ) -> FetchExpression {

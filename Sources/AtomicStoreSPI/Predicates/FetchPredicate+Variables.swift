@@ -1,7 +1,7 @@
 extension FetchPredicate {
-  /// The predicate with variables replaced. Variables that the table does not have stay.
+  /// Returns the predicate with variables replaced. Variables that the table does not contain remain.
   ///
-  /// Variables that a `SUBQUERY` declares are its own and stay in it.
+  /// Variables that a `SUBQUERY` declares are local to it and remain, too.
   public func substituting(_ variables: [String: FetchExpression]) -> FetchPredicate {
     mapParts {
       $0.substituting(variables)
@@ -10,7 +10,7 @@ extension FetchPredicate {
     }
   }
 
-  /// The names of the variables that are left, without those that subqueries declare, in the order they appear.
+  /// The names of the remaining variables, without those that subqueries declare, in order of appearance.
   public var variables: [String] {
     var names: [String] = []
     FetchTree.predicate(self).visitVariables(bound: []) { name in if !names.contains(name) { names.append(name) } }
@@ -19,7 +19,7 @@ extension FetchPredicate {
 }
 
 extension FetchExpression {
-  /// The expression with variables replaced, as ``FetchPredicate/substituting(_:)`` does it.
+  /// Returns the expression with variables replaced, as ``FetchPredicate/substituting(_:)`` does.
   public func substituting(_ variables: [String: FetchExpression]) -> FetchExpression {
     switch self {
     case .variable(let name): return variables[name] ?? self
@@ -38,7 +38,7 @@ extension FetchExpression {
 }
 
 extension FetchTree {
-  /// Calls `found` with the name of each variable that is not among those bound above it.
+  /// Calls `found` with the name of each free variable.
   fileprivate func visitVariables(bound: Set<String>, _ found: (String) -> Void) {
     switch self {
     case .expression(.variable(let name)): if !bound.contains(name) { found(name) }

@@ -1,7 +1,7 @@
-/// A condition on objects: what `NSPredicate` is elsewhere, as a value.
+/// A condition on objects: the counterpart of `NSPredicate`, as a value.
 ///
-/// Made from Core Data's format language (`FetchPredicate(format:)`), or case by case. Two are equal when they are the
-/// same tree; `predicateFormat` is a text that gives the same tree again.
+/// Create it from Core Data's format language (`FetchPredicate(format:)`), or from its cases. Two predicates are equal
+/// if their trees are; parsing `predicateFormat` results in the same tree.
 public indirect enum FetchPredicate: Hashable, Sendable {
   /// `TRUEPREDICATE`, `FALSEPREDICATE`.
   case value(Bool)
@@ -9,11 +9,11 @@ public indirect enum FetchPredicate: Hashable, Sendable {
   case block(FetchBlock)
   /// One comparison of two values.
   case comparison(Comparison)
-  /// All of them; true for none.
+  /// All conditions hold; true for an empty list.
   case and([FetchPredicate])
-  /// One of them at least; false for none.
+  /// At least one condition holds; false for an empty list.
   case or([FetchPredicate])
-  /// Whether the condition does not hold.
+  /// The condition does not hold.
   case not(FetchPredicate)
 
   /// One comparison of two expressions.
@@ -24,9 +24,9 @@ public indirect enum FetchPredicate: Hashable, Sendable {
     public var comparator: Comparator
     /// The right side.
     public var right: FetchExpression
-    /// Which elements must fulfil the comparison, where the left side is a list.
+    /// Which elements must fulfil the comparison, if the left side is a list.
     public var modifier: Modifier
-    /// Whether case and accents count, where texts are compared.
+    /// Whether case and accents count when strings are compared.
     public var options: Options
 
     /// Creates a comparison.
@@ -48,27 +48,27 @@ public indirect enum FetchPredicate: Hashable, Sendable {
     case equal = "=="
     /// The two differ.
     case notEqual = "!="
-    /// The left one is less.
+    /// The left value is less.
     case less = "<"
-    /// The left one is greater.
+    /// The left value is greater.
     case greater = ">"
-    /// The left one is less or equal.
+    /// The left value is less or equal.
     case lessOrEqual = "<="
-    /// The left one is greater or equal.
+    /// The left value is greater or equal.
     case greaterOrEqual = ">="
-    /// The left one is between the two values on the right, or equal to one of them.
+    /// The left value is between the two values on the right, or equal to one of them.
     case between = "BETWEEN"
-    /// The left one is among those on the right, or a substring of the text on the right.
+    /// The left value is an element of the list on the right, or a substring of the string on the right.
     case isIn = "IN"
-    /// The right one is among those on the left, or a substring of the text on the left.
+    /// The right value is an element of the list on the left, or a substring of the string on the left.
     case contains = "CONTAINS"
-    /// The text on the left begins with the one on the right.
+    /// The string on the left begins with the one on the right.
     case beginsWith = "BEGINSWITH"
-    /// The text on the left ends with the one on the right.
+    /// The string on the left ends with the one on the right.
     case endsWith = "ENDSWITH"
-    /// With wildcards: `?` for one character, `*` for any number.
+    /// The string on the left matches a pattern: `?` for one character, `*` for any number.
     case like = "LIKE"
-    /// A regular expression for the whole text.
+    /// The whole string on the left matches a regular expression.
     case matches = "MATCHES"
   }
 
@@ -83,36 +83,36 @@ public indirect enum FetchPredicate: Hashable, Sendable {
     case any = "ANY"
   }
 
-  /// How texts are compared.
+  /// How strings are compared.
   public struct Options: OptionSet, Sendable, Hashable {
     public let rawValue: Int
     @inlinable public init(rawValue: Int) { self.rawValue = rawValue }
-    /// `[c]`: capital and small letters are equal.
+    /// `[c]`: upper and lower case are equal.
     public static let caseInsensitive = Options(rawValue: 1)
     /// `[d]`: letters with and without accents are equal.
     public static let diacriticInsensitive = Options(rawValue: 2)
-    /// `[n]`: the texts are normalised already, compare them as they stand.
+    /// `[n]`: the strings are already normalised; compare them unchanged.
     public static let normalized = Options(rawValue: 4)
-    /// `[l]`: by the rules of the reader's language. Parsed, and refused when it is run: there is no language here.
+    /// `[l]`: by the rules of a locale. It is parsed, but cannot be evaluated, because predicates do not have a locale.
     public static let localeSensitive = Options(rawValue: 8)
   }
 }
 
-/// A value in a predicate, or how to come by one: what `NSExpression` is elsewhere.
+/// A value in a predicate, or how to compute it: the counterpart of `NSExpression`.
 public indirect enum FetchExpression: Hashable, Sendable {
-  /// A value written into the predicate.
+  /// A constant.
   case constant(StoredValue)
   /// An object, by its ID.
   case objectID(ManagedObjectID)
-  /// `SELF`: the object, or value, that the predicate is asked of.
+  /// `SELF`: the object, or value, that the predicate is evaluated on.
   case evaluatedObject
-  /// `$NAME`, to be substituted: see ``FetchPredicate/substituting(_:)``.
+  /// `$NAME`, to be replaced: see ``FetchPredicate/substituting(_:)``.
   case variable(String)
-  /// A path of keys from the object, among them operators such as `@count` and `@sum`.
+  /// A key path from the object, which may contain operators such as `@count` and `@sum`.
   case keyPath([String])
-  /// A path of keys from what an expression gives.
+  /// A key path from the value of an expression.
   case member(FetchExpression, [String])
-  /// An element of a list: `list[0]`, `list[FIRST]`, or how many it has: `list[SIZE]`.
+  /// An element of a list: `list[0]`, `list[FIRST]`; or the number of elements: `list[SIZE]`.
   case element(FetchExpression, Element)
   /// A function by its selector's name, such as `sum:`, `add:to:`, `uppercase:`, `now`.
   case function(String, [FetchExpression])
@@ -120,37 +120,37 @@ public indirect enum FetchExpression: Hashable, Sendable {
   case custom(FetchExpression, String, [FetchExpression])
   /// `{ … }`.
   case aggregate([FetchExpression])
-  /// `SUBQUERY(list, $x, predicate)`: those of a list that fulfil a predicate.
+  /// `SUBQUERY(list, $x, predicate)`: the elements of a list that fulfil a predicate.
   case subquery(FetchExpression, variable: String, FetchPredicate)
-  /// `one UNION other`, `INTERSECT`, `MINUS`: of two lists, without duplicates.
+  /// `one UNION other`, `INTERSECT`, `MINUS`: a set operation on two lists; the result has no duplicates.
   case set(SetOperation, FetchExpression, FetchExpression)
   /// `CAST(value, 'type')`.
   case cast(FetchExpression, String)
   /// `TERNARY(predicate, value, value)`.
   case conditional(FetchPredicate, FetchExpression, FetchExpression)
-  /// `FETCH(request, context, countOnly)`: parsed, and refused when it is run.
+  /// `FETCH(request, context, countOnly)`: parsed, but cannot be evaluated.
   case fetch([FetchExpression])
-  /// `$NAME := value`: parsed, and refused when it is run: variables are given by ``substituting(_:)``.
+  /// `$NAME := value`: parsed, but cannot be evaluated. Variables get their values from ``substituting(_:)``.
   case assignment(String, FetchExpression)
 
-  /// Which element of a list.
+  /// An element of a list.
   public indirect enum Element: Hashable, Sendable {
-    /// The one at an index, from 0.
+    /// The element at an index, starting at 0.
     case at(FetchExpression)
     /// The first one.
     case first
     /// The last one.
     case last
-    /// Not an element: how many there are.
+    /// The number of elements, rather than an element.
     case size
   }
-  /// What is made of two lists.
+  /// A set operation on two lists.
   public enum SetOperation: String, Sendable {
-    /// What is in at least one.
+    /// The elements of either list.
     case union = "UNION"
-    /// What is in both.
+    /// The elements of both lists.
     case intersect = "INTERSECT"
-    /// What is in the first and not in the second.
+    /// The elements of the first list that are not in the second.
     case minus = "MINUS"
   }
 }

@@ -1,28 +1,28 @@
-/// A key to sort by: what `NSSortDescriptor` is elsewhere, as a value.
+/// A key to sort by: the counterpart of `NSSortDescriptor`, as a value.
 ///
-/// Null comes first, or last where the order is descending. Texts are ordered by Unicode scalars unless the options say
-/// otherwise. Sorting is stable: what is equal keeps the order that it had.
+/// Null comes first, or last in descending order. Strings are ordered by Unicode scalars unless the options specify
+/// otherwise. Sorting is stable: equal elements keep their order.
 public struct SortKey: Sendable, Hashable {
   /// A key path, such as `department.name` or `employees.@count`.
   public var keyPath: String
-  /// Whether the least value comes first.
+  /// Whether values are in ascending order.
   public var isAscending: Bool
-  /// Whether case and accents count when texts are compared.
+  /// Whether case and accents count when strings are compared.
   public var options: FetchPredicate.Options
-  /// How texts are ordered.
+  /// How strings are ordered.
   public var textOrder: TextOrder
 
-  /// How texts are ordered.
+  /// How strings are ordered.
   public enum TextOrder: Sendable, Hashable {
-    /// By Unicode scalars, as the options say.
+    /// By Unicode scalars, with the options applied.
     case scalars
-    /// As people expect names in a list: letters of either case and with any accent together, digits by the number that
-    /// they make (`Item 9` before `Item 10`); texts that differ in nothing else by scalars. The same everywhere: it
-    /// does not depend on a language.
+    /// The expected order of names in a list: letters are equal regardless of case and accents, and digits sort by the
+    /// number they form (`Item 9` before `Item 10`); strings that are otherwise equal are ordered by scalars. The order
+    /// does not depend on a locale.
     case localizedStandard
   }
 
-  /// Creates a key to sort by: ascending, texts by Unicode scalars, unless the arguments say otherwise.
+  /// Creates a sort key. By default it is ascending, and strings are ordered by Unicode scalars.
   public init(
     _ keyPath: String, isAscending: Bool = true, options: FetchPredicate.Options = [], textOrder: TextOrder = .scalars
   ) {

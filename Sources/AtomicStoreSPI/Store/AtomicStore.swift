@@ -297,7 +297,7 @@ extension AtomicStore {
 
   public mutating func inferModel(from source: StoreSource) throws(PersistentStoreError) -> ModelDescription {
     throw PersistentStoreError(
-      .modelNeeded, "a \(Self.storeType) store does not describe itself: a model is needed",
+      .modelNeeded, "a \(Self.storeType) store is not self-describing: specify a model",
       at: StoreLocation(file: source.name))
   }
 
@@ -307,7 +307,7 @@ extension AtomicStore {
     let entity = nodes.model.entity(at: node.entity)
     throw PersistentStoreError(
       .internalInconsistency,
-      "\(Self.storeType) deferred a value and does not supply it: value(slot:of:in:) is missing",
+      "\(Self.storeType) deferred a value but does not implement value(slot:of:in:)",
       at: StoreLocation(
         entity: entity.name, reference: nodes.reference(of: node).description, property: entity.slots[slot].name))
   }
@@ -327,7 +327,7 @@ extension AtomicStore {
     for object: ManagedObjectSnapshot, in nodes: inout NodeTable
   ) throws(PersistentStoreError) -> NodeHandle {
     guard let reference = object.reference else {
-      throw PersistentStoreError(.internalInconsistency, "a node is made after its reference")
+      throw PersistentStoreError(.internalInconsistency, "a new node must have a reference")
     }
     let node = try nodes.addCacheNode(entity: object.entity, reference: reference)
     for slot in object.values.slots where !nodes.model.isRelationship(slot: slot, of: object.entity) {

@@ -1,18 +1,18 @@
 import Glibc
 
-/// The headers of a dynamic library (ELF), looked at before the system's loader is: it maps what they describe without
-/// looking at the length of the file, so that a copy that was cut short ends the program with SIGBUS.
+/// The headers of a dynamic library (ELF), checked before the dynamic loader maps it: the loader relies on the sizes in
+/// the headers, so that a truncated file would terminate the program with SIGBUS.
 struct LibraryFile {
   private let descriptor: Int32
   private let path: String
   private let size: UInt64
 
-  /// - Throws: `.notSupported` for what is not a whole dynamic library for machines of this kind.
+  /// - Throws: `.notSupported` if it is not a complete dynamic library for this kind of machine.
   static func check(_ path: String) throws(PersistentStoreError) {
     let descriptor = try SystemCall.open(path, O_RDONLY, doing: "open the plug-in")
     defer { close(descriptor) }
     var status = stat()
-    guard fstat(descriptor, &status) == 0 else { throw SystemCall.error(errno, "look at the plug-in", path) }
+    guard fstat(descriptor, &status) == 0 else { throw SystemCall.error(errno, "inspect the plug-in", path) }
     try LibraryFile(descriptor: descriptor, path: path, size: UInt64(clamping: status.st_size)).check()
   }
 
@@ -21,14 +21,14 @@ struct LibraryFile {
   }
 
   private func check() throws(PersistentStoreError) {
-    let isNot = "this is no dynamic library"
+    let isNot = "this is not a dynamic library"
     guard size >= 4, try bytes(0, 4) == [0x7F, UInt8(ascii: "E"), UInt8(ascii: "L"), UInt8(ascii: "F")] else {
       throw refused(isNot)
     }
     guard size >= 64 else { throw cut(64) }
     let header = try bytes(0, 64)
-    // 64 bits, least significant byte first, as all machines that the kit runs on have it; a shared object.
-    guard header[4] == 2, header[5] == 1 else { throw refused("this is a library for machines of another kind") }
+    // 64 bits, little-endian, as on all supported machines; a shared object.
+    guard header[4] == 2, header[5] == 1 else { throw refused("this is a library for another kind of machine") }
     guard Self.number(header, at: 16, 2) == 3 else { throw refused(isNot) }
     let programs = (
       offset: Self.number(header, at: 32, 8), size: Self.number(header, at: 54, 2),
@@ -47,7 +47,7 @@ struct LibraryFile {
     }
     for index in 0..<sections.count {
       let entry = try bytes(sections.offset + index * sections.size, 64)
-      // A section of zeroes (SHT_NOBITS) takes no room in the file.
+      // A section of zeroes (SHT_NOBITS) does not occupy the file.
       if Self.number(entry, at: 4, 4) != 8 {
         try checkWithin(Self.number(entry, at: 24, 8), Self.number(entry, at: 32, 8))
       }
@@ -60,7 +60,7 @@ struct LibraryFile {
   }
 
   private func cut(_ end: UInt64) -> PersistentStoreError {
-    refused("the file is cut short: it has \(size) bytes, its headers tell of \(end); copy it again")
+    refused("the file is truncated: it has \(size) bytes, but its headers refer to \(end); copy it again")
   }
 
   private func bytes(_ offset: UInt64, _ count: Int) throws(PersistentStoreError) -> [UInt8] {

@@ -1,10 +1,10 @@
-/// What the kit passes along when it asks for a reference, a node, or values: an object as the context has it.
+/// The state of an object in its context, passed to a format that creates a reference or node, or updates values.
 public struct ManagedObjectSnapshot: Sendable {
   /// The number of the concrete entity.
   public var entity: Int
-  /// Nil until the store has given one.
+  /// The object's reference; nil until the store has assigned one.
   public var reference: ReferenceObject?
-  /// By slot; a slot that is absent has not changed, or for a new object is null.
+  /// The values by slot. A missing slot has not changed; for a new object, it is null.
   public var values: SlotValues
 
   /// Creates a snapshot; by default without a reference and without values.
@@ -15,30 +15,30 @@ public struct ManagedObjectSnapshot: Sendable {
   }
 }
 
-/// Values by slot, some slots absent: a dictionary that costs an array.
+/// Values by slot, for some of the slots: a dictionary implemented as an array.
 public struct SlotValues: Sendable, ExpressibleByDictionaryLiteral, Sequence {
   private var cells: ContiguousArray<StoredValue?> = []
 
-  /// Creates a value in which all slots are absent.
+  /// Creates a value without slots.
   public init() {}
   public init(dictionaryLiteral elements: (Int, StoredValue)...) {
     for (slot, value) in elements { self[slot] = value }
   }
 
-  /// Makes room for that many slots.
+  /// Reserves room for that many slots.
   public init(slotCount: Int) { cells = ContiguousArray(repeating: nil, count: slotCount) }
 
-  /// Nil where the slot is absent. Slots are 0 and above.
+  /// The value of a slot; nil if it is missing. Slots must not be negative.
   public subscript(slot: Int) -> StoredValue? {
     get { slot >= 0 && slot < cells.count ? cells[slot] : nil }
     set {
-      precondition(slot >= 0, "slots are 0 and above")
+      precondition(slot >= 0, "a slot must not be negative")
       while cells.count <= slot { cells.append(nil) }
       cells[slot] = newValue
     }
   }
 
-  /// The slots that are there, ascending.
+  /// The slots that have a value here, in ascending order.
   public var slots: [Int] { cells.indices.filter { cells[$0] != nil } }
 
   public func makeIterator() -> AnyIterator<(slot: Int, value: StoredValue)> {

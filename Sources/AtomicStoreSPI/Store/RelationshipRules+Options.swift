@@ -1,20 +1,20 @@
 extension RelationshipRules {
-  /// The rules as options, for whoever lists those of a format.
+  /// The rules as options, to be listed with those of a format.
   public static let options: [StoreOption] = [
     StoreOption(
       name: "inverses",
-      help: "Where the two ends of a relationship contradict each other: refuse the store, or which end is right.",
+      help: "If the two ends of a relationship contradict each other: refuse the store, or which end is correct.",
       values: Inverses.allCases.map(\.rawValue)),
     StoreOption(
       name: "dangling",
       help:
-        "References to objects that do not exist: refuse the store, leave them out, or leave them out and keep their text in the metadata.",
+        "References to objects that do not exist: refuse the store, remove them, or remove them and keep their text in the metadata.",
       values: DanglingReferences.allCases.map(\.rawValue)),
   ]
 
-  /// Takes the rules out of the options.
+  /// Removes the rules from the options.
   ///
-  /// - Throws: `.invalidOption` for values that there are not.
+  /// - Throws: `.invalidOption` for invalid values.
   public init(taking options: inout StoreOptions) throws(PersistentStoreError) {
     self.init()
     inverses = try Self.take("inverses", from: &options) ?? .refuse
@@ -28,7 +28,7 @@ extension RelationshipRules {
     guard let choice = Choice(rawValue: text) else {
       throw PersistentStoreError(
         .invalidOption,
-        "the option '\(name)' takes \(Choice.allCases.map(\.rawValue).joined(separator: ", ")), not '\(text)'")
+        "the option '\(name)' must be one of \(Choice.allCases.map(\.rawValue).joined(separator: ", ")), not '\(text)'")
     }
     return choice
   }

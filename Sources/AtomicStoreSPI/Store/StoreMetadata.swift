@@ -1,22 +1,22 @@
 public import FoundationEssentials
 
-/// What a store says about itself beside its objects.
+/// The metadata of a store.
 ///
-/// Type and UUID are the kit's: a format writes and reads them, and cannot get them wrong, since the kit compares.
-/// Everything in ``entries`` is the user's (or Apple's, in a file that came from there) and is kept.
+/// A format writes and reads type and UUID; the kit assigns and checks them. All ``entries`` belong to the user (or to
+/// Apple's software, in a file from there) and are kept.
 public struct StoreMetadata: Sendable, Equatable {
   /// The registered name of the store's type.
   public var storeType: String
-  /// What identifies the store. It does not change in the store's life, and no two open stores have the same.
+  /// The identity of the store. It never changes, and no two open stores have the same.
   public var uuid: UUID
   /// Further entries, without type and UUID.
   public var entries: PropertyListDictionary
-  /// The greatest integer reference ever handed out, so that none is handed out twice; 0 for none.
+  /// The greatest integer reference ever assigned, so that none is assigned twice; 0 for none.
   public var lastReference: Int64
-  /// The model that the file carries, when it does; nil where it must come from elsewhere.
+  /// The model that the file carries; nil if it carries none.
   public var model: ModelDescription?
 
-  /// Creates metadata; by default of a new store: a new UUID, no entries, no reference handed out.
+  /// Creates metadata. By default it is that of a new store: a new UUID, no entries, no references assigned.
   public init(
     storeType: String, uuid: UUID = UUID(), entries: PropertyListDictionary = PropertyListDictionary(),
     lastReference: Int64 = 0, model: ModelDescription? = nil
@@ -28,29 +28,29 @@ public struct StoreMetadata: Sendable, Equatable {
     self.model = model
   }
 
-  /// The keys that are the kit's own; entries may not have them.
+  /// The keys that the kit manages; entries must not use them.
   public static let reservedKeys = ["NSStoreType", "NSStoreUUID"]
 }
 
-/// Options by name, as a caller gave them.
+/// Options by name, as the caller specified them.
 public typealias StoreOptions = [String: String]
 
-/// What a format's `init` is told.
+/// The argument of a format's `init`.
 public struct StoreConfiguration: Sendable {
-  /// The file's or folder's path, symbolic links resolved.
+  /// The path of the file or directory, with symbolic links resolved.
   public var path: String
   /// The configuration of the model that the store is opened with; nil for all entities.
   public var configurationName: String?
-  /// The options that the caller gave. The kit checks them against ``StoreTraits/readOptions`` and
-  /// ``StoreTraits/writeOptions``: others never get here.
+  /// The options that the caller specified. The kit checks them against ``StoreTraits/readOptions`` and
+  /// ``StoreTraits/writeOptions``, and refuses others.
   public var options: StoreOptions
-  /// Whether the store will never be saved.
+  /// Whether the store is opened read-only.
   public var isReadOnly: Bool
-  /// The kit holds a load to those of bytes, objects and values; a format that reads nested things holds itself to the
-  /// depth.
+  /// The limits of the load. The kit enforces those on bytes, objects and values; a format that parses nested data must
+  /// enforce the depth.
   public var limits: StoreLimits
 
-  /// Creates a configuration. The coordinator does so; do it yourself to test a format.
+  /// Creates a configuration. The coordinator does so; create one yourself to test a format.
   public init(
     path: String, configurationName: String? = nil, options: StoreOptions = [:], isReadOnly: Bool = false,
     limits: StoreLimits = StoreLimits()
@@ -63,7 +63,7 @@ public struct StoreConfiguration: Sendable {
   }
 }
 
-/// What a save writes: all nodes and the metadata, as they will be.
+/// What a save writes: the complete new content of the store.
 public struct StoreSnapshot: Sendable {
   /// In canonical order: see ``NodeTable/canonical()``.
   public var nodes: NodeTable

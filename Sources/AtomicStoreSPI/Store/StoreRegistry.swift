@@ -1,29 +1,30 @@
-/// Store types by name: what a coordinator can open.
+/// The store types that a coordinator can open, by name.
 ///
-/// A value. Changing a copy changes nothing else, so tests and plug-ins do not meet in a global table.
+/// It is a value: changing a copy does not affect the original, so tests and plug-ins do not share a global table.
 public struct StoreRegistry: Sendable {
   private var types: [any AtomicStore.Type] = []
 
-  /// An empty registry.
+  /// Creates an empty registry.
   public init() {}
 
   /// The registered names, in the order of their bytes.
   public var storeTypes: [String] { types.map { $0.storeType }.sorted { ScalarString($0) < ScalarString($1) } }
 
-  /// Registers a format under its ``AtomicStore/storeType``. The same format again changes nothing.
+  /// Registers a format under its ``AtomicStore/storeType``. Registering the same format again has no effect.
   ///
-  /// - Throws: `.storeTypeTaken` naming both formats.
+  /// - Throws: `.storeTypeTaken` with both formats.
   public mutating func register(_ type: any AtomicStore.Type) throws(PersistentStoreError) {
     if let holder = types.first(where: { ScalarString($0.storeType) == ScalarString(type.storeType) }) {
       if ObjectIdentifier(holder) == ObjectIdentifier(type) { return }
       throw PersistentStoreError(
         .storeTypeTaken,
-        "the store type '\(type.storeType)' of \(String(reflecting: type)) is taken by \(String(reflecting: holder))")
+        "the store type '\(type.storeType)' of \(String(reflecting: type)) is already used by \(String(reflecting: holder))"
+      )
     }
     types.append(type)
   }
 
-  /// Takes a type out. Stores that are open stay so.
+  /// Removes a type. Open stores stay open.
   ///
   /// - Throws: `.unknownStoreType`.
   public mutating func unregister(_ storeType: String) throws(PersistentStoreError) {
@@ -31,9 +32,10 @@ public struct StoreRegistry: Sendable {
     types.removeAll { ScalarString($0.storeType) == ScalarString(storeType) }
   }
 
-  /// The format registered under a name.
+  /// Returns the format that is registered under a name.
   ///
-  /// - Throws: `.unknownStoreType`, listing what is registered, and the name that differs only in case if there is one.
+  /// - Throws: `.unknownStoreType`, with a list of the registered names, and the name that differs only in case if
+  ///   there is one.
   public func storeType(named name: String) throws(PersistentStoreError) -> any AtomicStore.Type {
     if let type = types.first(where: { ScalarString($0.storeType) == ScalarString(name) }) { return type }
     var message = "no store type '\(name)' is registered; there "
@@ -44,7 +46,7 @@ public struct StoreRegistry: Sendable {
     throw PersistentStoreError(.unknownStoreType, message)
   }
 
-  /// Refuses a place for a new store within the folder of another: that one would not be whole any more.
+  /// Refuses to create a store inside the directory of another store, which would then be invalid.
   ///
   /// - Throws: `.cannotCreate`.
   package func refuseWithinStore(_ place: StorePlace) throws(PersistentStoreError) {
@@ -52,14 +54,15 @@ public struct StoreRegistry: Sendable {
     else { return }
     for type in types where type.recognize(probe) == .yes {
       throw PersistentStoreError(
-        .cannotCreate, "\(folder.path) is itself a store, of type \(type.storeType): nothing else may lie in it",
+        .cannotCreate, "\(folder.path) is itself a store, of type \(type.storeType): nothing else may be in it",
         at: StoreLocation(file: place.path))
     }
   }
 
-  /// The format whose content this is: asked of all, by content first, by file name only where all are unsure.
+  /// Returns the format of some content: all formats are asked, and the file name decides only if all of them are
+  /// unsure.
   ///
-  /// - Throws: `.ambiguousFormat` naming those who claim it, `.notSupported` for a kind that is known and not read,
+  /// - Throws: `.ambiguousFormat` with the formats that claim it, `.notSupported` for a known kind that cannot be read,
   ///   `.unrecognizedFormat`.
   public func recognize(_ probe: StoreProbe) throws(PersistentStoreError) -> any AtomicStore.Type {
     var sure: [any AtomicStore.Type] = []
@@ -81,15 +84,15 @@ public struct StoreRegistry: Sendable {
     if named.count == 1 { return named[0] }
     if named.count > 1 { throw Self.ambiguous(named, place) }
     let hint = storeTypes.isEmpty ? "" : " of the types " + storeTypes.joined(separator: ", ")
-    throw PersistentStoreError(.unrecognizedFormat, "the content is no store\(hint)", at: place)
+    throw PersistentStoreError(.unrecognizedFormat, "the content is not a store\(hint)", at: place)
   }
 
   private static func ambiguous(_ types: [any AtomicStore.Type], _ place: StoreLocation) -> PersistentStoreError {
     let names = types.map { $0.storeType }.sorted().joined(separator: " and ")
-    return PersistentStoreError(.ambiguousFormat, "\(names) both claim this content: name the type", at: place)
+    return PersistentStoreError(.ambiguousFormat, "\(names) both recognise this content: specify the type", at: place)
   }
 
-  /// The formats that use a file name extension, by name.
+  /// Returns the formats that use a file name extension, by name.
   public func storeTypes(forFileExtension fileExtension: String) -> [any AtomicStore.Type] {
     types.filter { $0.traits.fileExtensions.contains(fileExtension.lowercased()) }
   }

@@ -1,13 +1,13 @@
-/// A part of a graph that a store was asked to write, as a graph of its own, and what was left out or kept otherwise.
+/// The part of a graph that the options of a store select, as a graph of its own, and what was omitted or changed.
 public struct StoreSelection: Sendable {
-  /// Something left out or changed on request.
+  /// Something omitted or changed on request.
   public typealias Note = SelectionNote
 
-  /// The part of the graph that is to be written, with a model of its own.
+  /// The selected part of the graph, with a model of its own.
   public var snapshot: StoreSnapshot
-  /// What was left out or changed, for the caller to report.
+  /// What was omitted or changed, for the caller to report.
   public var notes: [Note]
-  /// Whether metadata and UUID are written too.
+  /// Whether metadata and UUID are written, too.
   public var keepsMetadata: Bool
 
   /// Creates a selection.
@@ -19,10 +19,10 @@ public struct StoreSelection: Sendable {
 }
 
 extension StoreSnapshot {
-  /// The objects of one entity, its sub-entities' left out. Relationships among them stay; those that lead elsewhere
-  /// become text: `Entity/reference`, several separated by spaces.
+  /// Returns the objects of one entity, without its sub-entities. Relationships among them are kept; those that lead to
+  /// other objects become text: `Entity/reference`, separated by spaces if there are several.
   ///
-  /// - Throws: `.invalidOption` where the model has no such entity.
+  /// - Throws: `.invalidOption` if the model does not have the entity.
   public func restricted(toEntity name: String) throws(PersistentStoreError) -> StoreSelection {
     let model = nodes.model
     guard let entity = model.entity(named: name), !entity.isAbstract else {
@@ -34,7 +34,7 @@ extension StoreSnapshot {
       let count = nodes.count(of: other.index)
       if count > 0 { notes.append(.init(subject: other.name, count: count, text: "left out")) }
     }
-    // A relationship stays one where all it names are objects of this very entity.
+    // A relationship is kept if all its destinations are objects of exactly this entity.
     var properties: [PropertyDescription] = []
     var asText: Set<Int> = []
     let reader = nodes.reader(of: entity.index)
@@ -44,19 +44,15 @@ extension StoreSnapshot {
         copy.name = slot.name
         properties.append(.attribute(copy))
       } else if var relationship = slot.relationship {
-        var values = 0
-        var leads = false
-        for row in 0..<reader.count where !reader.isNull(slot: slot.index, row: row) {
-          values += 1
-          if let node = reader.toOne(slot: slot.index, row: row), node.entity != entity.index { leads = true }
-          let list = reader.toMany(slot: slot.index, row: row)
-          for place in 0..<list.count where list[place].entity != entity.index { leads = true }
-        }
+        let (values, leads) = reader.relationship(slot.index, leadsOutOf: entity.index)
         if leads || !model.entity(at: slot.destination).isKindOf(entity: entity) && slot.destination != entity.index {
           asText.insert(slot.index)
-          properties.append(.attribute(AttributeDescription(name: slot.name, type: .string)))
+          properties.append(.attribute(slot.name, .string))
           if values > 0 {
-            notes.append(.init(subject: "\(name).\(slot.name)", count: values, text: "kept as text, it leads outside"))
+            notes.append(
+              .init(
+                subject: "\(name).\(slot.name)", count: values, text: "kept as text, because it leads to other entities"
+              ))
           }
         } else {
           relationship.destinationEntityName = name
@@ -74,7 +70,18 @@ extension StoreSnapshot {
     } catch {
       throw PersistentStoreError(.internalInconsistency, "the entity alone makes no model", underlying: error)
     }
-    let builder = NodeTableBuilder(model: part)
+    let builder = try Self.copy(reader, entity, asText: asText, into: part)
+    var metadata = metadata
+    metadata.model = description
+    return StoreSelection(
+      snapshot: StoreSnapshot(nodes: try builder.finish(), metadata: metadata), notes: notes)
+  }
+
+  /// The objects of one entity, with the relationships `asText` as the texts of their references.
+  private static func copy(
+    _ reader: EntityReader, _ entity: Entity, asText: Set<Int>, into model: ManagedObjectModel
+  ) throws(PersistentStoreError) -> NodeTableBuilder {
+    let builder = NodeTableBuilder(model: model)
     for row in 0..<reader.count {
       try builder.beginNode(entity: 0, reference: reader.reference(row: row))
       for slot in entity.slots {
@@ -92,9 +99,21 @@ extension StoreSnapshot {
         }
       }
     }
-    var metadata = metadata
-    metadata.model = description
-    return StoreSelection(
-      snapshot: StoreSnapshot(nodes: try builder.finish(), metadata: metadata), notes: notes)
+    return builder
+  }
+}
+
+extension EntityReader {
+  /// In how many rows a relationship has a value, and whether one of them leads to an object of another entity.
+  fileprivate func relationship(_ slot: Int, leadsOutOf entity: Int) -> (values: Int, leads: Bool) {
+    var values = 0
+    var leads = false
+    for row in 0..<count where !isNull(slot: slot, row: row) {
+      values += 1
+      if let node = toOne(slot: slot, row: row), node.entity != entity { leads = true }
+      let list = toMany(slot: slot, row: row)
+      for place in 0..<list.count where list[place].entity != entity { leads = true }
+    }
+    return (values, leads)
   }
 }

@@ -1,5 +1,5 @@
-/// What a format can carry, and what not. One declaration, four uses: the kit refuses what does not fit before a byte
-/// is written, the converter forecasts losses, the documentation prints it, and the harness proves it.
+/// What a format can store, and what it cannot. The kit refuses what does not fit before anything is written, the
+/// converter predicts losses, the documentation lists it, and the conformance checks verify it.
 public struct StoreTraits: Sendable {
   /// Which reference objects survive a save.
   public enum References: String, Sendable {
@@ -7,56 +7,76 @@ public struct StoreTraits: Sendable {
     case all
     /// Integers; strings are refused.
     case integersOnly
-    /// The format keeps no references: they come from key values or rows.
+    /// The format does not store references: they are derived from key values or rows.
     case derived
+  }
+
+  /// When ``AtomicStore/save(_:to:)`` can be asked to write.
+  public enum Writes: String, Sendable, CaseIterable {
+    /// Never: stores are read.
+    case none
+    /// A store that is not there yet, or that a conversion replaces as a whole; not one that was opened.
+    case newOnly
+    /// Always.
+    case all
   }
 
   /// One line for people.
   public var summary: String
-  /// File name extensions without the point, the preferred one first.
+  /// File name extensions, without the leading dot, the preferred one first.
   public var fileExtensions: [String]
-  /// One file, or a folder of files. A format that has both says per store which: ``AtomicStore/layout``.
+  /// Whether a store is one file or a directory of files. If a format supports both, each store specifies its layout:
+  /// ``AtomicStore/layout``.
   public var layout: StoreLayout
-  /// Whether ``AtomicStore/save(_:to:)`` is implemented.
-  public var canWrite: Bool
+  /// When stores of the format can be written. Defaults to always.
+  public var writes: Writes
+  /// Whether ``AtomicStore/save(_:to:)`` is implemented: ``writes`` is not `none`.
+  public var canWrite: Bool {
+    get { writes != .none }
+    set { writes = newValue ? .all : .none }
+  }
   /// Which reference objects survive a save. Defaults to all.
   public var references: References
-  /// Whether the sequence of ordered relationships survives a save.
+  /// Whether the order of ordered relationships survives a save.
   public var keepsOrder: Bool
-  /// Whether null and an empty string, or empty data, come back as what they were.
+  /// Whether null is distinguished from an empty string or empty data.
   public var keepsNilApartFromEmpty: Bool
   /// Whether not-a-number, infinities and -0.0 come back to the bit.
   public var keepsSpecialFloats: Bool
+  /// Whether decimals come back digit for digit, not only as a double or a 64-bit integer holds them.
+  public var keepsDecimals: Bool
   /// Whether all metadata entries survive a save.
   public var keepsMetadata: Bool
-  /// Whether the file tells its entities and types without a model.
+  /// Whether the file specifies its entities and types, so that no model is needed.
   public var isSelfDescribing: Bool
-  /// The most entities that one store holds objects of; nil for no bound.
+  /// The maximum number of entities with objects in one store; nil for no limit.
   public var maximumEntities: Int?
-  /// Attribute types (names as in model files) that the format cannot hold at all.
+  /// Attribute types (names as in model files) that the format cannot store.
   public var unsupportedTypes: [String]
-  /// What reading takes. An option that is not in this list is refused where a store is only read.
+  /// The options for reading. Another option is refused if a store is only read.
   public var readOptions: [StoreOption]
-  /// What writing takes. An option that is not in this list is refused where a store is only written; one that is in
-  /// both lists holds for both.
+  /// The options for writing. Another option is refused if a store is only written; an option in both lists is valid
+  /// for both.
   public var writeOptions: [StoreOption]
 
-  /// Creates traits. By default the format is one file and keeps everything.
+  /// Creates traits. By default, the format is one file and preserves everything.
   public init(
     summary: String, fileExtensions: [String], layout: StoreLayout = .file, canWrite: Bool = true,
-    references: References = .all, keepsOrder: Bool = true, keepsNilApartFromEmpty: Bool = true,
-    keepsSpecialFloats: Bool = true, keepsMetadata: Bool = true, isSelfDescribing: Bool = true,
+    writes: Writes? = nil, references: References = .all, keepsOrder: Bool = true, keepsNilApartFromEmpty: Bool = true,
+    keepsSpecialFloats: Bool = true, keepsDecimals: Bool = true, keepsMetadata: Bool = true,
+    isSelfDescribing: Bool = true,
     maximumEntities: Int? = nil, unsupportedTypes: [String] = [], readOptions: [StoreOption] = [],
     writeOptions: [StoreOption] = []
   ) {
     self.summary = summary
     self.fileExtensions = fileExtensions
     self.layout = layout
-    self.canWrite = canWrite
+    self.writes = writes ?? (canWrite ? .all : .none)
     self.references = references
     self.keepsOrder = keepsOrder
     self.keepsNilApartFromEmpty = keepsNilApartFromEmpty
     self.keepsSpecialFloats = keepsSpecialFloats
+    self.keepsDecimals = keepsDecimals
     self.keepsMetadata = keepsMetadata
     self.isSelfDescribing = isSelfDescribing
     self.maximumEntities = maximumEntities
@@ -66,15 +86,15 @@ public struct StoreTraits: Sendable {
   }
 }
 
-/// An option that a format takes.
+/// An option of a format.
 public struct StoreOption: Sendable, Hashable {
-  /// The name that callers give, as in `--read-option name=value`.
+  /// The name that callers use, as in `--read-option name=value`.
   public var name: String
-  /// One line for people, shown by `atomicstore formats`.
+  /// A one-line description, shown by `atomicstore formats`.
   public var help: String
-  /// The values it takes; nil for any text.
+  /// The valid values; nil for any text.
   public var values: [String]?
-  /// Creates an option; with `values` of nil it takes any text.
+  /// Creates an option; with `values` of nil, it accepts any text.
   public init(name: String, help: String, values: [String]? = nil) {
     self.name = name
     self.help = help
@@ -82,14 +102,15 @@ public struct StoreOption: Sendable, Hashable {
   }
 }
 
-/// A format's answer to "is this yours?".
+/// A format's answer to whether some content is of this format.
 public enum Recognition: Sendable, Hashable {
   /// The content is this format's.
   case yes
   /// The content is not this format's.
   case no
-  /// It may be, and only a full read would tell: taken if nobody is sure and the file name agrees.
+  /// It may be, and only reading all of it would decide. The format is chosen if no other recognises the content and
+  /// the file name matches.
   case unsure
-  /// Known, and not a store this format can open: an older kind, another program's. The text says what it is.
+  /// A known kind that this format cannot open, such as an older version or another program's file. The text names it.
   case known(String)
 }

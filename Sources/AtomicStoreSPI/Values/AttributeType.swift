@@ -1,7 +1,7 @@
 /// The type of an attribute, by Core Data's names.
 public enum AttributeType: Hashable, Sendable {
-  /// No type in the model: the value carries its own. Core Data allows it for transient attributes; a store of ours
-  /// keeps any scalar there.
+  /// The model specifies no type: each value has its own. Core Data allows it for transient attributes; the kit also
+  /// stores any scalar value of such an attribute.
   case undefined
   /// A signed integer of 16 bits.
   case integer16
@@ -15,7 +15,7 @@ public enum AttributeType: Hashable, Sendable {
   case double
   /// A single-precision float, kept to the bit.
   case float
-  /// Text, kept by Unicode scalars: nothing is normalized.
+  /// Text, kept by Unicode scalars: it is not normalized.
   case string
   /// True or false.
   case boolean
@@ -25,16 +25,16 @@ public enum AttributeType: Hashable, Sendable {
   case binaryData
   /// 128 bits.
   case uuid
-  /// A URI, kept as the text that it was given as.
+  /// A URI, kept as the original text.
   case uri
-  /// Bytes that a value transformer made. They pass through stores untouched.
+  /// Bytes that a value transformer created. Stores keep them unchanged.
   case transformable
-  /// A group of attributes, named by its composite. Stores see its parts as attributes `name.part`.
+  /// A group of attributes, specified by its composite. Stores use attributes `name.part` for the parts.
   case composite(String)
 }
 
 extension AttributeType {
-  /// The name in model files, such as `Integer 16`. An undefined attribute has none there, and `Undefined` here.
+  /// The name in model files, such as `Integer 16`. An undefined attribute has no name there, and `Undefined` here.
   public var modelName: String {
     switch self {
     case .undefined: "Undefined"
@@ -55,7 +55,7 @@ extension AttributeType {
     }
   }
 
-  /// The type of that name in model files; for a composite its own name is needed too.
+  /// The type with that name in model files; for a composite, the name of the composite is required as well.
   public init?(modelName: String, composite: String? = nil) {
     switch modelName {
     case "Undefined", "": self = .undefined
@@ -77,7 +77,7 @@ extension AttributeType {
     }
   }
 
-  /// Whether a value of this kind may stand in an attribute of this type. Integers are checked for range.
+  /// Whether an attribute of this type can hold the value. Integers are checked for range.
   public func accepts(_ value: StoredValue) -> Bool {
     switch (self, value) {
     case (_, .null): true

@@ -1,9 +1,9 @@
 public import FoundationEssentials
 
-/// What an object is known by, in whatever context: its store, its entity, and its reference there; for an object that
-/// was never saved a name of its own.
+/// The identity of an object in any context: its store, its entity, and its reference there; for an object that was
+/// never saved, a unique name.
 ///
-/// Stable for good once it is permanent: saves, Save As and conversions keep it.
+/// Once it is permanent, it never changes: saves, Save As and conversions preserve it.
 public struct ManagedObjectID: Sendable, CustomStringConvertible {
   package enum Form: Hashable, Sendable {
     case permanent(store: UUID, ReferenceObject)
@@ -13,7 +13,7 @@ public struct ManagedObjectID: Sendable, CustomStringConvertible {
   public let entityName: String
   package let form: Form
 
-  /// The ID of an object in a store.
+  /// Creates the ID of an object in a store.
   public init(storeIdentifier: UUID, entityName: String, reference: ReferenceObject) {
     self.entityName = entityName
     form = .permanent(store: storeIdentifier, reference)
@@ -28,12 +28,12 @@ public struct ManagedObjectID: Sendable, CustomStringConvertible {
   public var isTemporaryID: Bool { if case .temporary = form { true } else { false } }
   /// The UUID of the object's store; nil for a temporary ID.
   public var storeIdentifier: UUID? { if case .permanent(let store, _) = form { store } else { nil } }
-  /// What the store knows the object by; nil for a temporary ID.
+  /// The object's reference in the store; nil for a temporary ID.
   public var reference: ReferenceObject? { if case .permanent(_, let reference) = form { reference } else { nil } }
 
-  /// `x-coredata://STORE-UUID/Entity/p12`; a string reference follows `ps` with everything but letters, digits, `-`,
-  /// `_` and `.` percent-escaped, so that no text reads as a number. A temporary ID is `x-coredata:///Entity/tUUID`:
-  /// it means nothing outside its context, so do not store it.
+  /// The ID as a URI: `x-coredata://STORE-UUID/Entity/p12`. A string reference follows `ps`, with everything except
+  /// letters, digits, `-`, `_` and `.` percent-encoded, so that no string can be read as a number. A temporary ID is
+  /// `x-coredata:///Entity/tUUID`: it is meaningless outside its context, so do not store it.
   public var uriRepresentation: String {
     switch form {
     case .permanent(let store, .integer(let number)):
@@ -46,7 +46,7 @@ public struct ManagedObjectID: Sendable, CustomStringConvertible {
 
   public var description: String { uriRepresentation }
 
-  /// The ID that a URI stands for, or nil where it is none.
+  /// Parses the URI of an ID; nil if it is not one.
   public init?(uriRepresentation text: String) {
     let prefix = "x-coredata://"
     guard text.hasPrefix(prefix) else { return nil }
@@ -74,7 +74,9 @@ public struct ManagedObjectID: Sendable, CustomStringConvertible {
     var result = ""
     for byte in text.utf8 {
       switch byte {
-      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F: result.unicodeScalars.append(Unicode.Scalar(byte))
+      case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
+        result.unicodeScalars.append(Unicode.Scalar(byte))
       default:
         let hex = String(byte, radix: 16, uppercase: true)
         result += hex.count == 1 ? "%0\(hex)" : "%\(hex)"
@@ -87,7 +89,7 @@ public struct ManagedObjectID: Sendable, CustomStringConvertible {
     var bytes: [UInt8] = []
     var rest = text.utf8.makeIterator()
     while let byte = rest.next() {
-      guard byte == 0x25 else {
+      guard byte == UInt8(ascii: "%") else {
         bytes.append(byte)
         continue
       }

@@ -1,8 +1,8 @@
-/// Something left out because it was asked for, or kept in another form. Not a loss: somebody chose it.
+/// Something that was omitted or changed on request. It is not a loss.
 public struct SelectionNote: Sendable, Hashable, CustomStringConvertible {
   /// An entity, `Entity.property`, or `metadata`.
   public var subject: String
-  /// Objects or values concerned.
+  /// The number of objects or values concerned.
   public var count: Int
   /// What was done with them, such as `left out`.
   public var text: String

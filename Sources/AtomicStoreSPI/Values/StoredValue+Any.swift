@@ -1,9 +1,8 @@
 import FoundationEssentials
 
 extension StoredValue {
-  /// The value as `value(forKey:)` gives it: `Int` for integers of any width, `String`, `Bool`, `Double`, `Float`,
-  /// `DecimalNumber`, `Date`, `Data`, `UUID`, and for a URI `URL`, or its text where Foundation would write it another
-  /// way.
+  /// The value as `value(forKey:)` returns it: `Int` for integers of any width, `String`, `Bool`, `Double`, `Float`,
+  /// `DecimalNumber`, `Date`, `Data`, `UUID`, and for a URI `URL`, or its text if Foundation would change it.
   package var anyValue: Any? {
     switch self {
     case .null, .toOne, .toMany: nil
@@ -21,8 +20,8 @@ extension StoredValue {
     }
   }
 
-  /// What a caller gave for an attribute of a type; nil where the type does not take it. Conversions lose nothing: an
-  /// integer fits, a number for a Double is exactly that double.
+  /// Converts a caller's value to an attribute's type; nil if the type does not accept it. Conversions are lossless: an
+  /// integer must be in range, a number for a Double must be exactly representable.
   package init?(any value: Any?, type: AttributeType) {
     guard let value = Self.unwrapped(value) else {
       self = .null
@@ -42,35 +41,14 @@ extension StoredValue {
       guard let flag = value as? Bool else { return nil }
       self = .boolean(flag)
     case .double:
-      if let number = value as? Double {
-        self = .double(number)
-      } else if let number = value as? Float {
-        self = .double(Double(number))
-      } else if !(value is Bool), let number = Self.integer(value), let exact = Double(exactly: number) {
-        self = .double(exact)
-      } else {
-        return nil
-      }
+      guard let number = Self.double(value) else { return nil }
+      self = .double(number)
     case .float:
-      if let number = value as? Float {
-        self = .float(number)
-      } else if let number = value as? Double, let exact = Self.exactFloat(number) {
-        self = .float(exact)
-      } else if !(value is Bool), let number = Self.integer(value), let exact = Float(exactly: number) {
-        self = .float(exact)
-      } else {
-        return nil
-      }
+      guard let number = Self.float(value) else { return nil }
+      self = .float(number)
     case .decimal:
-      if let number = value as? DecimalNumber {
-        self = .decimal(number)
-      } else if let number = value as? Decimal, let exact = DecimalNumber("\(number)") {
-        self = .decimal(exact)
-      } else if !(value is Bool), let number = Self.integer(value) {
-        self = .decimal(DecimalNumber(number))
-      } else {
-        return nil
-      }
+      guard let number = Self.decimal(value) else { return nil }
+      self = .decimal(number)
     case .string:
       guard let text = value as? String else { return nil }
       self = .string(text)
@@ -103,7 +81,7 @@ extension StoredValue {
     }
   }
 
-  /// A value by its own type, for attributes that have none.
+  /// Converts a value by its own type, for attributes that have none.
   package init?(guessing value: Any) {
     switch value {
     case let flag as Bool: self = .boolean(flag)
@@ -129,12 +107,30 @@ extension StoredValue {
     }
   }
 
+  private static func double(_ value: Any) -> Double? {
+    if let number = value as? Double { return number }
+    if let number = value as? Float { return Double(number) }
+    return value is Bool ? nil : integer(value).flatMap { Double(exactly: $0) }
+  }
+
+  private static func float(_ value: Any) -> Float? {
+    if let number = value as? Float { return number }
+    if let number = value as? Double, let exact = exactFloat(number) { return exact }
+    return value is Bool ? nil : integer(value).flatMap { Float(exactly: $0) }
+  }
+
+  private static func decimal(_ value: Any) -> DecimalNumber? {
+    if let number = value as? DecimalNumber { return number }
+    if let number = value as? Decimal, let exact = DecimalNumber("\(number)") { return exact }
+    return value is Bool ? nil : integer(value).map { DecimalNumber($0) }
+  }
+
   private static func exactFloat(_ number: Double) -> Float? {
     let single = Float(number)
     return Double(single).bitPattern == number.bitPattern || number.isNaN ? single : nil
   }
 
-  /// The value in the optionals, however many there are of them.
+  /// The value wrapped in any number of optionals.
   package static func unwrapped(_ value: Any?) -> Any? {
     guard let value else { return nil }
     guard let nested = value as? any NestedOptional else { return value }
@@ -152,7 +148,7 @@ extension StoredValue {
     case .decimal(let number): number.description
     case .string(let text): text.count > 60 ? "'\(text.prefix(57))…'" : "'\(text)'"
     case .data(let data): "\(data.count) bytes"
-    // Not Date's own description, which traps far from today.
+    // Not Date's own description, which traps for dates far from today.
     case .date(let date): "\(date.timeIntervalSinceReferenceDate) s since 2001"
     case .uuid(let uuid): uuid.uuidString
     case .uri(let text): text

@@ -1,10 +1,10 @@
 import FoundationEssentials
 
 extension StoredValue {
-  /// An attribute's value as text that names its kind, for undefined attributes in formats made of text: `integer:5`,
+  /// The attribute value as text that includes its type, for undefined attributes in text formats: `integer:5`,
   /// `double:-0.0`, `float:nan(0x7fc00001)`, `data:AAEC` (base64), `date:…` in seconds since 2001. Empty for null.
   ///
-  /// It reads back as the very value: ``init(typedText:)``.
+  /// ``init(typedText:)`` returns exactly this value.
   public var typedText: String {
     switch self {
     case .null, .toOne, .toMany: ""
@@ -34,13 +34,13 @@ extension StoredValue {
     return Double(text)
   }
 
-  /// The value of a text that ``typedText`` gave; nil for any other.
+  /// Parses a text that ``typedText`` returned; nil for any other text.
   public init?(typedText text: String) {
     if text.isEmpty {
       self = .null
       return
     }
-    guard let colon = text.utf8.firstIndex(of: 0x3A) else { return nil }
+    guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else { return nil }
     let rest = text[text.utf8.index(after: colon)...]
     let value: StoredValue?
     switch text[..<colon] {

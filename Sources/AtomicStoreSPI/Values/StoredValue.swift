@@ -1,16 +1,16 @@
 public import FoundationEssentials
 
-/// A value as stores hold it. Closed: what no case fits, no store can hold.
+/// A value as stores hold it. The set of cases is closed: a value that none of them can represent cannot be stored.
 ///
-/// Equality is that of values of one kind: numbers are equal by number (`1.10` equals `1.1`, -0.0 equals 0.0, and
-/// not-a-number equals itself), texts by Unicode scalars (`é` in one scalar is not `é` in two). Whether two are the
-/// same *data*, which a store must keep to the bit, ``isIdentical(to:)`` says.
+/// Equality compares values of one type: numbers numerically (`1.10` equals `1.1`, -0.0 equals 0.0, and not-a-number
+/// equals itself), strings by Unicode scalars (`é` as one scalar does not equal `é` as two). To compare *data*, which a
+/// store must preserve to the bit, use ``isIdentical(to:)``.
 public enum StoredValue: Sendable {
   /// No value.
   case null
   /// A boolean.
   case boolean(Bool)
-  /// Of any integer attribute; its type bounds the range.
+  /// An integer of any attribute type; the type limits its range.
   case integer(Int64)
   /// A single-precision float.
   case float(Float)
@@ -20,29 +20,29 @@ public enum StoredValue: Sendable {
   case decimal(DecimalNumber)
   /// Text.
   case string(String)
-  /// Binary data, or a transformable's archived bytes, untouched.
+  /// Binary data, or the bytes of a transformable value, unchanged.
   case data(Data)
   /// A date.
   case date(Date)
   /// A UUID.
   case uuid(UUID)
-  /// The URI's text as it was given: Foundation's URL would rewrite some.
+  /// The original text of a URI: Foundation's URL would change some.
   case uri(String)
-  /// The object at the other end of a to-one. One without an object is ``null``.
+  /// The object at the other end of a to-one. A to-one without an object is ``null``.
   case toOne(ObjectReference)
-  /// The objects of a to-many, in their sequence if it is ordered, otherwise ascending by reference; `[]`
-  /// where there are none.
+  /// The objects of a to-many: in their order if it is ordered, otherwise in ascending order of reference; `[]` if
+  /// there are none.
   case toMany([ObjectReference])
 }
 
-/// An object as a relationship names it: its concrete entity's name and its reference object.
+/// A reference to an object in a relationship: the name of its concrete entity and its reference object.
 public struct ObjectReference: Hashable, Sendable, CustomStringConvertible {
   /// The name of the object's concrete entity.
   public var entityName: String
-  /// What the store knows the object by.
+  /// The object's reference in its store.
   public var reference: ReferenceObject
 
-  /// Creates a reference to an object, which need not exist.
+  /// Creates a reference to an object. The object need not exist.
   public init(entityName: String, reference: ReferenceObject) {
     self.entityName = entityName
     self.reference = reference
@@ -51,13 +51,13 @@ public struct ObjectReference: Hashable, Sendable, CustomStringConvertible {
   public var description: String { "\(entityName)/\(reference)" }
 }
 
-/// What a store knows an object by: stable, and unique within the hierarchy of the object's entity.
+/// The identity of an object in a store: permanent, and unique in the hierarchy of the object's entity.
 ///
-/// Strings are told apart by their Unicode scalars.
+/// Strings are compared by their Unicode scalars.
 public enum ReferenceObject: Sendable, Hashable, Comparable, CustomStringConvertible {
-  /// An integer, which is what the kit hands out by default: from 1 upwards.
+  /// An integer. By default, the kit assigns integers, starting at 1.
   case integer(Int64)
-  /// Text, such as a key value of the file's own.
+  /// A string, such as a key value in the file.
   case string(String)
 
   public static func == (one: ReferenceObject, other: ReferenceObject) -> Bool {
@@ -77,7 +77,7 @@ public enum ReferenceObject: Sendable, Hashable, Comparable, CustomStringConvert
     }
   }
 
-  /// Integers ascending, then strings by their UTF-8 bytes.
+  /// Integers in ascending order, then strings by their UTF-8 bytes.
   public static func < (one: ReferenceObject, other: ReferenceObject) -> Bool {
     switch (one, other) {
     case (.integer(let a), .integer(let b)): a < b
@@ -138,9 +138,9 @@ extension StoredValue: Hashable {
 }
 
 extension StoredValue {
-  /// Whether both are the same to the bit and the Unicode scalar: `1.10` is not `1.1`, -0.0 is not 0.0, and a
-  /// not-a-number is one with the same bits. What asks whether a store kept a value, or whether an object changed, asks
-  /// this.
+  /// Whether both values are the same to the bit and the Unicode scalar: `1.10` is not `1.1`, -0.0 is not 0.0, and
+  /// not-a-number is identical if the bits are equal. Use it to find out whether a store preserved a value, or whether
+  /// an object changed.
   public func isIdentical(to other: StoredValue) -> Bool {
     switch (self, other) {
     case (.float(let a), .float(let b)): a.bitPattern == b.bitPattern
@@ -155,7 +155,7 @@ extension StoredValue {
   /// Whether this is ``null``. An empty to-many is not.
   public var isNull: Bool { if case .null = self { true } else { false } }
 
-  /// What the value is, for messages: "a string", "an integer".
+  /// The type of the value for messages, such as "a string", "an integer".
   public var kindDescription: String {
     switch self {
     case .null: "null"

@@ -1,6 +1,7 @@
 #ifndef CSTOREPLUGIN_H
 #define CSTOREPLUGIN_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /// What a plug-in says of itself, as plain data: it is read before the plug-in is asked for its formats (its constructors have run by then).
@@ -41,5 +42,13 @@ extern const char asp_swift_runtime __asm__("$sSiN");
 
 /// The same of the program that loads.
 asp_info asp_host(void);
+
+/// Marks this copy of the kit as used, and looks for another copy in this process that is used too.
+///
+/// Returns 1 and the path of the program or library that contains it, cut to `capacity` bytes; 0 if there is none.
+int asp_find_other_copy(char *_Nonnull path, size_t capacity);
+
+/// The path of the program or library that contains this copy, cut to `capacity` bytes; empty if it is not known.
+void asp_path_of_this_copy(char *_Nonnull path, size_t capacity);
 
 #endif

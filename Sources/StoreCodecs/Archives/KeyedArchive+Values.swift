@@ -5,12 +5,12 @@ import Synchronization
 // MARK: - By key
 
 extension KeyedArchive.Value {
-  /// The object's keys, its class aside, in the order of their bytes.
+  /// The object's keys except that of its class, in the order of their bytes.
   public var keys: [String] { (value.dictionaryValue ?? PropertyListDictionary()).keys.filter { $0 != "$class" } }
 
-  /// The value under a key, a reference followed; nil where there is none, or nil itself.
+  /// Returns the value under a key, with references resolved; nil if there is none, or it is nil.
   ///
-  /// - Throws: `.malformed` where this is a plain value, which has no keys, or a reference leads nowhere.
+  /// - Throws: `.malformed` if this is a plain value, which has no keys, or a reference is invalid.
   public subscript(key: String) -> KeyedArchive.Value? {
     get throws(PersistentStoreError) {
       guard case .dictionary(let fields) = value else {
@@ -28,26 +28,26 @@ extension KeyedArchive.Value {
     let path = KeyedArchive.Path(parent: path, step: step)
     let result = KeyedArchive.Value(storage: storage, value: found, index: nil, path: path).resolved
     if case .uid(let number) = result.value {
-      throw malformed("a reference to object \(number) of \(storage.objects.count)")
+      throw malformed("a reference to object \(number), but there are \(storage.objects.count)")
     }
     return result
   }
 
-  /// A text under a key; nil where there is none.
+  /// Returns the string under a key; nil if there is none.
   public func string(_ key: String) throws(PersistentStoreError) -> String? {
     guard let found = try self[key] else { return nil }
     guard let text = found.stringValue else { throw found.malformed("a string is expected") }
     return text
   }
 
-  /// This value where it is a text, or else the text under a key: for what some archives hold by name and some as an
-  /// object.
+  /// Returns this value if it is a string, or else the string under a key: for what some archives store by name and
+  /// others as an object.
   public func stringOrName(_ key: String) throws(PersistentStoreError) -> String? {
     if let text = stringValue { return text }
     return try string(key)
   }
 
-  /// The first of the keys that has a value.
+  /// Returns the value under the first of the keys that has one.
   public func first(of keys: String...) throws(PersistentStoreError) -> KeyedArchive.Value? {
     for key in keys {
       if let found = try self[key] { return found }
@@ -55,34 +55,34 @@ extension KeyedArchive.Value {
     return nil
   }
 
-  /// A text that must be there.
+  /// Returns a string that must exist.
   public func requiredString(_ key: String) throws(PersistentStoreError) -> String {
     guard let text = try string(key) else { throw malformed("the key '\(key)' is missing") }
     return text
   }
 
-  /// A whole number under a key, a Boolean as 0 or 1; nil where there is none.
+  /// Returns the integer under a key, a Boolean as 0 or 1; nil if there is none.
   public func integer(_ key: String) throws(PersistentStoreError) -> Int? {
     guard let found = try self[key] else { return nil }
-    guard let number = found.integerValue else { throw found.malformed("a whole number is expected") }
+    guard let number = found.integerValue else { throw found.malformed("an integer is expected") }
     return number
   }
 
-  /// A Boolean under a key, a number as not 0; false where there is none.
+  /// Returns the Boolean under a key, a number as whether it is not 0; false if there is none.
   public func boolean(_ key: String) throws(PersistentStoreError) -> Bool {
     guard let found = try self[key] else { return false }
     guard let number = found.integerValue else { throw found.malformed("a Boolean is expected") }
     return number != 0
   }
 
-  /// The elements of an array or a set under a key; nil where there is none.
+  /// Returns the elements of an array or a set under a key; nil if there is none.
   public func list(_ key: String) throws(PersistentStoreError) -> [KeyedArchive.Value]? {
     guard let found = try self[key] else { return nil }
     return try found.elements()
   }
 
-  /// The entries of a dictionary under a key, whose keys are texts, in the order of the archive; nil where there is
-  /// none.
+  /// Returns the entries of a dictionary under a key, whose keys are strings, in the order of the archive; nil if there
+  /// is none.
   public func dictionary(_ key: String) throws(PersistentStoreError) -> [(key: String, value: KeyedArchive.Value)]? {
     guard let found = try self[key] else { return nil }
     return try found.entries()
@@ -92,14 +92,14 @@ extension KeyedArchive.Value {
 // MARK: - Containers
 
 extension KeyedArchive.Value {
-  private func spend(_ count: Int) throws(PersistentStoreError) {
+  func spend(_ count: Int) throws(PersistentStoreError) {
     let isLeft = storage.budget.withLock { budget in
       guard budget >= count else { return false }
       budget -= count
       return true
     }
     guard isLeft else {
-      throw malformed("shared lists unfold to more elements than the file can hold", code: .limitExceeded)
+      throw malformed("shared lists expand to more elements than the file can contain", code: .limitExceeded)
     }
   }
 
@@ -111,9 +111,9 @@ extension KeyedArchive.Value {
     return list
   }
 
-  /// The elements of an array or a set.
+  /// Returns the elements of an array or a set.
   ///
-  /// - Throws: `.malformed` for another object, `.limitExceeded` where shared lists unfold to too much.
+  /// - Throws: `.malformed` for another object, `.limitExceeded` if shared lists expand to too many elements.
   public func elements() throws(PersistentStoreError) -> [KeyedArchive.Value] {
     let list: [PropertyListValue]
     if case .array(let plain) = value {
@@ -131,7 +131,7 @@ extension KeyedArchive.Value {
     return result
   }
 
-  /// The keys and values of a dictionary, in the order of the archive. A key that is a number is its text.
+  /// Returns the keys and values of a dictionary, in the order of the archive. A numeric key is converted to text.
   ///
   /// - Throws: as ``elements()``, and `.malformed` for other keys.
   public func entries() throws(PersistentStoreError) -> [(key: String, value: KeyedArchive.Value)] {
@@ -141,7 +141,7 @@ extension KeyedArchive.Value {
     for (index, (key, value)) in zip(keys, values).enumerated() {
       let keyValue = try child(key, .index(index))
       guard let name = keyValue.stringValue ?? keyValue.integerValue.map(String.init) else {
-        throw keyValue.malformed("a string is expected as a key")
+        throw keyValue.malformed("a key must be a string")
       }
       result.append((name, try child(value, .key(name))))
     }
@@ -158,7 +158,8 @@ extension KeyedArchive.Value {
     return (keys, values)
   }
 
-  /// Of a dictionary of Core Data's own: its keys are those of a strategy, and a token stands where it has no value.
+  /// Reads a dictionary of Core Data's own class: its keys are those of a mapping strategy, and a token stands for a
+  /// missing value.
   private func knownKeysAndValues() throws(PersistentStoreError) -> ([PropertyListValue], [PropertyListValue]) {
     guard let mapping = try self["searchMapping"], let keyList = try mapping["keys"], let valueList = try self["values"]
     else {
@@ -205,7 +206,7 @@ extension KeyedArchive.Value {
     return field("NS.bytes")?.dataValue.flatMap { String(validating: $0, as: UTF8.self) }
   }
 
-  /// A whole number: an integer, a Boolean, a number with a fraction of nothing, or a decimal that is whole.
+  /// An integer: an integer, a Boolean, a real without a fraction, or a decimal without a fraction.
   public var integerValue: Int? {
     switch value {
     case .integer(let number): Int(exactly: number)
@@ -215,7 +216,7 @@ extension KeyedArchive.Value {
     }
   }
 
-  /// A number, with a fraction or without.
+  /// A number, with or without a fraction.
   public var realValue: Double? {
     switch value {
     case .real(let number): number
@@ -228,7 +229,7 @@ extension KeyedArchive.Value {
   /// Whether the value was archived as a Boolean.
   public var booleanValue: Bool? { value.booleanValue }
 
-  /// Bytes, as they are or in an NSData.
+  /// Bytes, directly or in an NSData.
   public var dataValue: Data? {
     if case .data(let data) = value { return data }
     return classNames.contains("NSData") ? field("NS.data")?.dataValue : nil
@@ -253,10 +254,10 @@ extension KeyedArchive.Value {
     return bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
   }
 
-  /// The text of an NSURL, of its own part where it is relative.
+  /// The text of an NSURL; if it is relative, only its own part.
   public var urlText: String? { classNames.contains("NSURL") ? field("NS.relative")?.stringValue : nil }
 
-  /// An NSDecimalNumber: words of 16 bits, the first of least weight, times a power of ten.
+  /// An NSDecimalNumber: 16-bit words, the least significant first, times a power of ten.
   public var decimalValue: DecimalNumber? {
     guard classNames.contains(where: { $0 == "NSDecimalNumber" || $0 == "NSDecimalNumberPlaceholder" }) else {
       return nil
@@ -270,7 +271,7 @@ extension KeyedArchive.Value {
       case .integer(let number)?: number != 0
       default: false
       }
-    // A negative number of no words is not a number.
+    // A negative number without words is not-a-number.
     if length == 0 { return isNegative ? .nan : DecimalNumber(0) }
     let byteOrder = field("NS.mantissa.bo")?.integerValue ?? 1
     let isLittleEndian = byteOrder == 1

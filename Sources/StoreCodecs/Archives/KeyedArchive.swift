@@ -1,12 +1,12 @@
 public import StorePrimitives
 import Synchronization
 
-/// A keyed archive (what NSKeyedArchiver writes, as a binary or XML property list), read as data.
+/// A keyed archive (as NSKeyedArchiver writes it, in a binary or XML property list), read as data.
 ///
-/// No class is looked up by its name and nothing is instantiated: an object is a table of values, and its class a
-/// string. Objects refer to each other, in circles too; each is looked at when it is asked for, so that only a walk of
-/// the caller's can go round and round. What lists and dictionaries hand out is counted over the whole archive: a list
-/// that is shared by a million objects costs what the file costs, or is refused with `.limitExceeded`.
+/// No class is looked up by name and nothing is instantiated: an object is a table of values, and its class a string.
+/// References between objects may form cycles; each object is read only on request, so only the caller's own traversal
+/// can loop. The elements that lists and dictionaries return are counted over the whole archive: a list that is shared
+/// by a million objects costs what the file costs, or is refused with `.limitExceeded`.
 ///
 /// ```swift
 /// let archive = try KeyedArchive(bytes, file: "Model.mom")
@@ -14,13 +14,13 @@ import Synchronization
 /// for (name, entity) in try model.dictionary("NSEntities") ?? [] { … }
 /// ```
 public struct KeyedArchive: Sendable {
-  /// The most objects that an archive may have.
+  /// The maximum number of objects in an archive.
   public static let maximumObjectCount = 10_000_000
 
   final class Storage: Sendable {
     let objects: [PropertyListValue]
     let file: String?
-    /// How many elements may still be handed out.
+    /// How many elements may still be returned.
     let budget: Mutex<Int>
     init(_ objects: [PropertyListValue], file: String?, budget: Int) {
       self.objects = objects
@@ -29,16 +29,17 @@ public struct KeyedArchive: Sendable {
     }
   }
   let storage: Storage
-  /// The archive's entry points by name, `$top`; most have one, `root`.
+  /// The archive's entry points by name, `$top`; most archives have one, `root`.
   public let top: [(key: String, value: Value)]
 
   /// Reads an archive.
   ///
   /// - Parameters:
-  ///   - bytes: A property list in binary or XML.
+  ///   - bytes: A binary or XML property list.
   ///   - file: The name for errors.
-  /// - Throws: as the property list's decoders do; `.foreignFormat` for a property list that is no keyed archive,
-  ///   `.unsupportedVersion` for another version than 100000, `.limitExceeded` beyond ``maximumObjectCount``.
+  /// - Throws: as the property list's decoders; `.foreignFormat` for a property list that is not a keyed archive,
+  ///   `.unsupportedVersion` for another version than 100000, `.limitExceeded` for more than ``maximumObjectCount``
+  ///   objects.
   public init(_ bytes: UnsafeRawBufferPointer, file: String? = nil) throws(PersistentStoreError) {
     let list: PropertyListValue
     if PropertyList.isBinary(bytes) {
@@ -68,13 +69,13 @@ public struct KeyedArchive: Sendable {
     else { throw PersistentStoreError(.foreignFormat, "this property list is not a keyed archive", at: place) }
     guard dictionary["$archiver"]?.stringValue == "NSKeyedArchiver", dictionary["$version"]?.integerValue == 100_000
     else {
-      throw PersistentStoreError(.unsupportedVersion, "only keyed archives of version 100000 are read", at: place)
+      throw PersistentStoreError(.unsupportedVersion, "only keyed archives of version 100000 are supported", at: place)
     }
     guard objects.count <= Self.maximumObjectCount else {
       throw PersistentStoreError(
-        .limitExceeded, "an archive of more than \(Self.maximumObjectCount) objects", at: place)
+        .limitExceeded, "the archive has more than \(Self.maximumObjectCount) objects", at: place)
     }
-    // Each reference takes a byte of the file or more: honest archives stay far below.
+    // Each reference takes at least a byte of the file: real archives have far fewer.
     let storage = Storage(objects, file: file, budget: byteCount &* 2 &+ 100_000)
     self.storage = storage
     self.top = top.map { entry in
@@ -85,12 +86,12 @@ public struct KeyedArchive: Sendable {
     }
   }
 
-  /// How many objects there are, the nil at number 0 included.
+  /// The number of objects, including the nil at number 0.
   public var objectCount: Int { storage.objects.count }
 
-  /// The object that the archive stands for: `root`, or the first one where none is called that.
+  /// The root object: `root`, or the first entry point if none has that name.
   ///
-  /// - Throws: `.malformed` where there is none.
+  /// - Throws: `.malformed` if there is none.
   public var root: Value {
     get throws(PersistentStoreError) {
       guard let found = top.first(where: { $0.key == "root" }) ?? top.first else {
@@ -100,14 +101,14 @@ public struct KeyedArchive: Sendable {
     }
   }
 
-  /// All objects of a class, in the order of the archive. For archives whose root has another name.
+  /// Returns all objects of a class, in the order of the archive. For archives whose root has another name.
   public func objects(ofClass name: String) -> [Value] {
     storage.objects.indices.lazy.map { index in
       Value(storage: storage, value: storage.objects[index], index: index, path: Path(parent: nil, step: .index(index)))
     }.filter { $0.className == name }
   }
 
-  /// The way from the top to a value, for errors.
+  /// The path from the top to a value, for errors.
   final class Path: Sendable {
     enum Step: Sendable {
       case key(String)
@@ -119,7 +120,7 @@ public struct KeyedArchive: Sendable {
       self.parent = parent
       self.step = step
     }
-    /// The last steps, `NSEntities.Person.NSProperties`; an archive may be as deep as it likes.
+    /// The last steps, such as `NSEntities.Person.NSProperties`; an archive may be arbitrarily deep.
     var text: String {
       var steps: [String] = []
       var next: Path? = self
@@ -136,15 +137,15 @@ public struct KeyedArchive: Sendable {
 }
 
 extension KeyedArchive {
-  /// A value in an archive: an object with keys of its own, or a plain one such as a string, a number or bytes.
+  /// A value in an archive: an object with keys, or a plain value such as a string, a number or bytes.
   public struct Value: Sendable {
     let storage: Storage
     let value: PropertyListValue
-    /// The number of the object; nil for a value that stands where it is used.
+    /// The number of the object; nil for an inline value.
     public let index: Int?
     let path: Path
 
-    /// What a reference leads to.
+    /// The value with its reference resolved.
     var resolved: Value {
       guard case .uid(let number) = value, let index = Int(exactly: number), storage.objects.indices.contains(index)
       else { return self }
@@ -158,10 +159,10 @@ extension KeyedArchive {
       return className == "NSNull"
     }
 
-    /// The name of the object's class as text; nil for plain values.
+    /// The name of the object's class; nil for plain values.
     public var className: String? { classValue?["$classname"]?.stringValue }
 
-    /// The names of the object's class and of those above it.
+    /// The names of the object's class and its superclasses.
     public var classNames: [String] {
       guard let found = classValue else { return [] }
       let all = found["$classes"]?.arrayValue?.compactMap(\.stringValue) ?? []
@@ -176,7 +177,8 @@ extension KeyedArchive {
       return storage.objects[index].dictionaryValue
     }
 
-    /// The error with the number and class of the object, and the keys that led to it as its location's property.
+    /// Returns an error with the number and class of the object, and the keys that lead to it as the property of the
+    /// location.
     public func malformed(_ message: String, code: PersistentStoreError.Code = .malformed) -> PersistentStoreError {
       var place = index.map { "object \($0)" } ?? "a value within an object"
       if let className { place += " (\(className))" }
@@ -184,7 +186,7 @@ extension KeyedArchive {
         code, "\(place): \(message)", at: StoreLocation(file: storage.file, property: path.text))
     }
 
-    /// This object, if it is of one of these classes or below one.
+    /// Returns this object, if it is of one of these classes or a subclass.
     ///
     /// - Throws: `.malformed`.
     public func expect(class names: String...) throws(PersistentStoreError) -> Value {

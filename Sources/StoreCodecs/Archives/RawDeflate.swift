@@ -1,15 +1,15 @@
 import CZlib
 public import StorePrimitives
 
-/// Bytes compressed with DEFLATE, without a header: how SQLite stores keep the model they were written with.
+/// Bytes compressed with DEFLATE, without a header: the form in which SQLite stores cache their model.
 public enum RawDeflate {
   /// Decompresses bytes.
   ///
   /// - Parameters:
   ///   - bytes: The compressed bytes.
-  ///   - maximumCount: The most bytes that may come of it: a few bytes can stand for a thousand times as many.
-  /// - Throws: `.malformed` with the offset for what is not DEFLATE or is cut short, or where bytes follow its end;
-  ///   `.limitExceeded` for more than `maximumCount`.
+  ///   - maximumCount: The maximum size of the result: data may expand a thousandfold.
+  /// - Throws: `.malformed` with the offset for data that is not DEFLATE or is truncated, or if bytes follow its end;
+  ///   `.limitExceeded` for a result larger than `maximumCount`.
   public static func inflate(_ bytes: [UInt8], maximumCount: Int = 64 << 20) throws(PersistentStoreError) -> [UInt8] {
     guard bytes.count <= UInt32.max >> 1 else {
       throw PersistentStoreError(.limitExceeded, "\(bytes.count) compressed bytes")
@@ -27,10 +27,10 @@ public enum RawDeflate {
   {
     var stream = z_stream()
     guard inflateRawInitialise(&stream) == Z_OK else {
-      throw PersistentStoreError(.limitExceeded, "there is no memory to decompress with")
+      throw PersistentStoreError(.limitExceeded, "there is not enough memory to decompress")
     }
     defer { inflateEnd(&stream) }
-    // zlib only reads through this pointer; that it is declared mutable is C.
+    // zlib only reads through this pointer, although it is declared mutable.
     stream.next_in = UnsafeMutablePointer(mutating: input.baseAddress)
     stream.avail_in = UInt32(input.count)
     var result: [UInt8] = []
@@ -48,12 +48,12 @@ public enum RawDeflate {
     }
     let offset = input.count - Int(stream.avail_in)
     guard result.count <= maximumCount else {
-      throw PersistentStoreError(.limitExceeded, "the compressed bytes stand for more than \(maximumCount)")
+      throw PersistentStoreError(.limitExceeded, "the decompressed data is larger than \(maximumCount) bytes")
     }
     guard status == Z_STREAM_END else {
       throw PersistentStoreError(
         .malformed,
-        status == Z_BUF_ERROR ? "the compressed bytes are cut short" : "the bytes are not compressed with DEFLATE",
+        status == Z_BUF_ERROR ? "the compressed data is truncated" : "the bytes are not compressed with DEFLATE",
         at: StoreLocation(offset: offset))
     }
     guard stream.avail_in == 0 else {

@@ -1,22 +1,22 @@
 public import StorePrimitives
 
-/// One field of a CSV file: where its bytes lie, and what its quotes said. No bytes are copied.
+/// One field of a CSV file: the range of its bytes, and whether it is quoted. No bytes are copied.
 public struct CSVField: Sendable, Equatable {
-  /// The content's bytes in the file, without the enclosing quotes. Doubled quotes are still doubled.
+  /// The offset of the content's first byte, without the enclosing quotes. Doubled quotes are still doubled.
   public var start: Int
   /// The offset after the content's last byte.
   public var end: Int
-  /// Enclosed in quotes: `""` is an empty string where nothing at all is a missing value.
+  /// Whether it is enclosed in quotes: `""` is an empty string, an empty unquoted field a missing value.
   public var isQuoted: Bool
-  /// The content holds doubled quotes: see ``CSVReader/append(_:to:)``.
+  /// Whether the content contains doubled quotes: see ``CSVReader/append(_:to:)``.
   public var hasDoubledQuotes: Bool
-  /// A line end or the file's end follows.
+  /// Whether a line ending or the end of the file follows.
   public var isLastInRecord: Bool
-  /// 0-based, within the record.
+  /// The index in the record, starting at 0.
   public var index: Int
-  /// 1-based: the line of the file that the field starts on.
+  /// The line of the file on which the field starts, starting at 1.
   public var line: Int
-  /// 1-based, in bytes: the column that the field starts at, its quote included.
+  /// The column in bytes at which the field starts, its quote included, starting at 1.
   public var column: Int
 
   @inlinable
@@ -34,19 +34,19 @@ public struct CSVField: Sendable, Equatable {
     self.column = column
   }
 
-  /// No bytes and no quotes.
+  /// Whether it has neither bytes nor quotes.
   @inlinable public var isMissing: Bool { start == end && !isQuoted }
-  /// The place, for errors about the value.
+  /// The location, for errors about the value.
   public var location: StoreLocation { StoreLocation(line: line, column: column) }
 }
 
-/// Reads CSV as RFC 4180 has it, field by field, without allocating.
+/// Reads CSV according to RFC 4180, field by field, without allocating.
 ///
-/// Wider than the RFC: LF, CR and CRLF all end a record; a quoted field may hold line breaks and NUL; a byte-order mark
-/// is skipped; the delimiter is the dialect's. Stricter than most readers: an unterminated quote, text after a closing
-/// quote, a quote or a NUL within an unquoted field, and bytes that are not UTF-8 are errors with line and column. A
-/// blank line is a record of one missing field; records of unequal length are for the caller to judge, who sees
-/// ``CSVField/index``.
+/// It accepts more than the RFC: LF, CR and CRLF all end a record; a quoted field may contain line breaks and NUL; a
+/// byte-order mark is skipped; the delimiter is the dialect's. It is stricter than most readers: an unterminated quote,
+/// text after a closing quote, a quote or a NUL within an unquoted field, and bytes that are not UTF-8 are errors with
+/// line and column. A blank line is a record of one missing field; the caller decides about records of unequal length,
+/// using ``CSVField/index``.
 ///
 /// The reader does not own the bytes: they must outlive it.
 ///
@@ -59,26 +59,28 @@ public struct CSVReader {
   @usableFromInline let delimiter: UInt8
   /// All bytes above it are content: one comparison settles most bytes.
   @usableFromInline let highestSpecial: UInt8
+  @usableFromInline let allowsStrayQuotes: Bool
   @usableFromInline var position: Int
   @usableFromInline var line = 1
   @usableFromInline var lineStart = 0
   @usableFromInline var index = 0
-  /// A delimiter was read last: one more field is due, even at the file's end.
+  /// Whether a delimiter was read last: one more field follows, even at the end of the file.
   @usableFromInline var fieldIsDue = false
-  /// The byte that the next field starts at.
+  /// The offset of the next field.
   public var offset: Int { position }
-  /// 1-based: the line of the next field.
+  /// The line of the next field, starting at 1.
   public var nextLine: Int { line }
 
   /// Starts at the first byte after a byte-order mark.
   ///
-  /// - Throws: `.malformed` for the byte-order marks of UTF-16 and UTF-32; `.invalidOption` for a delimiter that
-  ///   cannot be told from content: a quote, a line end, NUL, or a byte above 0x7F.
+  /// - Throws: `.malformed` for the byte-order marks of UTF-16 and UTF-32; `.invalidOption` for a delimiter that cannot
+  ///   be distinguished from content: a quote, a line ending, NUL, or a byte above 0x7F.
   public init(_ bytes: UnsafeBufferPointer<UInt8>, dialect: CSVDialect) throws(PersistentStoreError) {
     try dialect.check()
     self.bytes = bytes
     delimiter = dialect.delimiter
-    highestSpecial = max(dialect.delimiter, 0x22)
+    allowsStrayQuotes = dialect.allowsStrayQuotes
+    highestSpecial = max(dialect.delimiter, UInt8(ascii: "\""))
     position = 0
     if bytes.count >= 3, bytes[0] == 0xEF, bytes[1] == 0xBB, bytes[2] == 0xBF {
       position = 3
@@ -89,7 +91,7 @@ public struct CSVReader {
     }
   }
 
-  /// Reads the next field, or returns nil at the file's end.
+  /// Reads the next field, or returns nil at the end of the file.
   @inlinable
   public mutating func nextField() throws(PersistentStoreError) -> CSVField? {
     let bytes = self.bytes
@@ -97,22 +99,22 @@ public struct CSVReader {
     var position = self.position
     if position >= count {
       guard fieldIsDue else { return nil }
-    } else if bytes[position] == 0x22 {
+    } else if bytes[position] == UInt8(ascii: "\""), !allowsStrayQuotes || endsAtDelimiter(position) {
       return try quotedField()
     }
     let start = position
     let highestSpecial = self.highestSpecial
     let delimiter = self.delimiter
     var union: UInt8 = 0
-    var stop: UInt8 = 0x0A
+    var stop = UInt8(ascii: "\n")
     while position < count {
       let byte = bytes[position]
       if byte <= highestSpecial {
-        if byte == delimiter || byte == 0x0A || byte == 0x0D {
+        if byte == delimiter || byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r") {
           stop = byte
           break
         }
-        if byte == 0x22 || byte == 0 { throw misplaced(byte, at: position) }
+        if byte == 0 || (byte == UInt8(ascii: "\"") && !allowsStrayQuotes) { throw misplaced(byte, at: position) }
       }
       union |= byte
       position += 1
@@ -125,7 +127,7 @@ public struct CSVReader {
     return field
   }
 
-  /// Steps over what follows a field: a delimiter, a line end or nothing.
+  /// Skips what follows a field: a delimiter, a line ending or nothing.
   @inlinable
   mutating func finishField(at end: Int, stop: UInt8) {
     if stop == delimiter {
@@ -141,7 +143,7 @@ public struct CSVReader {
       return
     }
     var next = end + 1
-    // A carriage return with a line feed is one line end.
+    // A carriage return and a line feed are one line ending.
     if stop == UInt8(ascii: "\r"), next < bytes.count, bytes[next] == UInt8(ascii: "\n") { next += 1 }
     position = next
     line += 1
@@ -168,22 +170,24 @@ public struct CSVReader {
       }
       let byte = bytes[position]
       position += 1
-      if byte > 0x22 {
+      if byte > UInt8(ascii: "\"") {
         union |= byte
-      } else if byte == 0x22 {
-        guard position < count, bytes[position] == 0x22 else { break }
+      } else if byte == UInt8(ascii: "\"") {
+        guard position < count, bytes[position] == UInt8(ascii: "\"") else { break }
         hasDoubledQuotes = true
         position += 1
-      } else if byte == 0x0A || (byte == 0x0D && (position == count || bytes[position] != 0x0A)) {
+      } else if byte == UInt8(ascii: "\n")
+        || (byte == UInt8(ascii: "\r") && (position == count || bytes[position] != UInt8(ascii: "\n")))
+      {
         line += 1
         lineStart = position
       }
     }
     if union >= 0x80 { try checkText(opening + 1, position - 1, line: openingLine, lineStart: openingLineStart) }
-    var stop: UInt8 = 0x0A
+    var stop = UInt8(ascii: "\n")
     if position < count {
       stop = bytes[position]
-      guard stop == delimiter || stop == 0x0A || stop == 0x0D else {
+      guard stop == delimiter || stop == UInt8(ascii: "\n") || stop == UInt8(ascii: "\r") else {
         throw PersistentStoreError(
           .malformed, "text follows the quote that closes a field",
           at: StoreLocation(line: line, column: position - lineStart + 1, offset: position))
@@ -198,12 +202,47 @@ public struct CSVReader {
     return field
   }
 
+  /// Passes over the rest of the line: of one that begins with a mark for comments, or of a record that is not well
+  /// formed, so that reading goes on with the next. A quoted line break does not hold it up.
+  public mutating func skipLine() {
+    while position < bytes.count, bytes[position] != UInt8(ascii: "\n"), bytes[position] != UInt8(ascii: "\r") {
+      position += 1
+    }
+    index = 0
+    fieldIsDue = false
+    guard position < bytes.count else { return }
+    let isPair =
+      bytes[position] == UInt8(ascii: "\r") && position + 1 < bytes.count && bytes[position + 1] == UInt8(ascii: "\n")
+    position += isPair ? 2 : 1
+    line += 1
+    lineStart = position
+  }
+
+  /// Whether the quote at an offset is closed by one that a delimiter or a line end follows, on the same line.
+  @usableFromInline @inline(never)
+  func endsAtDelimiter(_ opening: Int) -> Bool {
+    var position = opening + 1
+    while position < bytes.count, bytes[position] != UInt8(ascii: "\n"), bytes[position] != UInt8(ascii: "\r") {
+      if bytes[position] == UInt8(ascii: "\"") {
+        if position + 1 < bytes.count, bytes[position + 1] == UInt8(ascii: "\"") {
+          position += 2
+          continue
+        }
+        guard position + 1 < bytes.count else { return true }
+        let next = bytes[position + 1]
+        return next == delimiter || next == UInt8(ascii: "\n") || next == UInt8(ascii: "\r")
+      }
+      position += 1
+    }
+    return false
+  }
+
   @usableFromInline @inline(never)
   func misplaced(_ byte: UInt8, at place: Int) -> PersistentStoreError {
     PersistentStoreError(
       .malformed,
       byte == 0
-        ? "a NUL stands outside quotes: the file may be UTF-16" : "a quote stands within a field that is not quoted",
+        ? "a NUL outside quotes: the file may be UTF-16" : "a quote within an unquoted field",
       at: StoreLocation(line: line, column: place - lineStart + 1, offset: place))
   }
 }
@@ -215,7 +254,7 @@ extension CSVReader {
     UnsafeBufferPointer(rebasing: bytes[field.start..<field.end])
   }
 
-  /// Appends the field's content with its doubled quotes made single.
+  /// Appends the field's content with doubled quotes replaced by single ones.
   public func append(_ field: CSVField, to buffer: inout [UInt8]) {
     guard field.hasDoubledQuotes else {
       buffer.append(contentsOf: rawBytes(of: field))
@@ -226,11 +265,11 @@ extension CSVReader {
     while position < field.end {
       let byte = bytes[position]
       buffer.append(byte)
-      position += byte == 0x22 ? 2 : 1
+      position += byte == UInt8(ascii: "\"") ? 2 : 1
     }
   }
 
-  /// The field's content as text. The reader has checked that it is UTF-8.
+  /// The field's content as a string. The reader has checked that it is UTF-8.
   public func string(of field: CSVField) -> String {
     guard field.hasDoubledQuotes else { return String(decoding: rawBytes(of: field), as: UTF8.self) }
     var buffer: [UInt8] = []
@@ -269,17 +308,19 @@ extension CSVReader {
   }
 
   private func notText(_ place: Int, from start: Int, line: Int, lineStart: Int) -> PersistentStoreError {
-    // A quoted field may have broken the line before the place.
+    // A quoted field may contain a line break before this position.
     var line = line
     var lineStart = lineStart
     for position in start..<place {
-      if bytes[position] == 0x0A || (bytes[position] == 0x0D && bytes[position + 1] != 0x0A) {
+      if bytes[position] == UInt8(ascii: "\n")
+        || (bytes[position] == UInt8(ascii: "\r") && bytes[position + 1] != UInt8(ascii: "\n"))
+      {
         line += 1
         lineStart = position + 1
       }
     }
     return PersistentStoreError(
-      .malformed, "the byte 0x\(String(bytes[place], radix: 16, uppercase: true)) is not UTF-8 here",
+      .malformed, "the byte 0x\(String(bytes[place], radix: 16, uppercase: true)) is not valid UTF-8 here",
       at: StoreLocation(line: line, column: place - lineStart + 1, offset: place))
   }
 }

@@ -1,22 +1,22 @@
 public import FoundationEssentials
 public import StorePrimitives
 
-/// A lazy view of a binary property list (`bplist00`) that decodes an object when it is asked for.
+/// A lazy view of a binary property list (`bplist00`) that decodes objects on request.
 ///
-/// Made for formats that keep packed columns in `data` objects: ``dataRange(of:)`` tells where the bytes lie in the
-/// file, and nothing is copied. ``PropertyList/decodeBinary(_:)-([UInt8])`` makes values of the whole instead.
+/// Use it for formats that store packed columns in `data` objects: ``dataRange(of:)`` returns the range of the bytes in
+/// the file, and nothing is copied. ``PropertyList/decodeBinary(_:)-([UInt8])`` decodes everything into values instead.
 ///
-/// The reader does not own the bytes: they must outlive it. Whatever they hold, a call returns in time linear in the
-/// object asked for, or throws with the byte offset. A cycle is only met by a caller who walks the references;
-/// bound the walk, or decode the whole.
+/// The reader does not own the bytes: they must outlive it. Whatever they contain, a call returns in time linear in the
+/// size of the requested object, or throws with the byte offset. A caller that follows references may encounter a
+/// cycle: limit the traversal, or decode everything.
 public struct BinaryPropertyListReader {
-  /// An object by its number in the file's offset table. It is meaningful to the reader that gave it.
+  /// An object, identified by its index in the file's offset table. It is valid for the reader that returned it.
   public struct Object: Hashable, Sendable {
-    /// The object's position in the offset table, from 0.
+    /// The object's index in the offset table, starting at 0.
     public let index: Int
   }
 
-  /// What an object's marker says that it is.
+  /// The type of an object according to its marker.
   public enum Kind: Sendable {
     /// True or false.
     case boolean
@@ -28,7 +28,7 @@ public struct BinaryPropertyListReader {
     case date
     /// Bytes.
     case data
-    /// Text, in ASCII or UTF-16.
+    /// A string, in ASCII or UTF-16.
     case string
     /// A reference inside a keyed archive.
     case uid
@@ -38,32 +38,32 @@ public struct BinaryPropertyListReader {
     case dictionary
   }
 
-  /// The number of objects of the file.
+  /// The number of objects in the file.
   public let objectCount: Int
-  /// The object that the file stands for.
+  /// The root object of the file.
   public let top: Object
-  /// How deep arrays and dictionaries may lie in each other where a value is made of an object; at most, and by
+  /// The maximum nesting depth of arrays and dictionaries when an object is converted to a value; at most, and by
   /// default, ``PropertyList/maximumDepth``.
   public var maximumDepth = PropertyList.maximumDepth {
     didSet { maximumDepth = min(maximumDepth, PropertyList.maximumDepth) }
   }
 
-  /// The file's size: what a list that is walked may be measured by.
+  /// The size of the file, a bound for traversing lists.
   public var byteCount: Int { bytes.count }
 
   let bytes: UnsafeRawBufferPointer
-  /// What of the bytes was not read from the file.
+  /// The range of the bytes that were not read from the file.
   private let gap: Range<Int>
   private let offsetSize: Int
   private let referenceSize: Int
   private let tableOffset: Int
 
   static let headerSize = 8
-  /// The last bytes of a file, which tell where everything else is.
+  /// The last bytes of a file, which locate everything else.
   public static let trailerSize = 32
 
-  /// How many bytes of a file the table of its objects takes with the trailer, by its trailer alone; all of them where
-  /// it cannot be.
+  /// Returns the size in bytes of the object table and the trailer, determined from the trailer alone; the whole size
+  /// if it is invalid.
   public static func tableSize(_ bytes: UnsafeRawBufferPointer) -> Int {
     guard bytes.count >= trailerSize else { return bytes.count }
     return bytes.count - Int(min(unsigned(bytes, at: bytes.count - 8, size: 8), UInt64(bytes.count)))
@@ -73,40 +73,44 @@ public struct BinaryPropertyListReader {
   ///
   /// - Parameters:
   ///   - bytes: The whole file. They must outlive the reader.
-  ///   - gap: The bytes that were not read from the file. An object that is there, in whole or in part, is refused with
+  ///   - gap: The bytes that were not read from the file. An object that overlaps them is refused with
   ///     `.missingObject`.
-  /// - Throws: `.foreignFormat` if the bytes are not a binary property list at all, `.unsupportedVersion` for another
-  ///   version than `00`, `.malformed` if the trailer contradicts the file's size.
+  /// - Throws: `.foreignFormat` if the bytes are not a binary property list, `.unsupportedVersion` for another version
+  ///   than `00`, `.malformed` if the trailer contradicts the file's size.
   public init(_ bytes: UnsafeRawBufferPointer, gap: Range<Int> = 0..<0) throws(PersistentStoreError) {
     guard bytes.count >= 6, bytes[0..<6].elementsEqual("bplist".utf8) else {
       throw PersistentStoreError(.foreignFormat, "not a binary property list", at: StoreLocation(offset: 0))
     }
     guard bytes.count >= Self.headerSize + Self.trailerSize else {
-      throw malformed("a binary property list of \(bytes.count) bytes is cut short", bytes.count)
+      throw malformed("a binary property list of \(bytes.count) bytes is truncated", bytes.count)
     }
     guard bytes[6] == 0x30, bytes[7] == 0x30 else {
       throw PersistentStoreError(
-        .unsupportedVersion, "binary property lists of version 00 are read, this is another",
+        .unsupportedVersion, "only version 00 of binary property lists is supported",
         at: StoreLocation(offset: 6))
     }
     let trailer = bytes.count - Self.trailerSize
     let offsetSize = Int(bytes[trailer + 6])
     let referenceSize = Int(bytes[trailer + 7])
-    guard 1...8 ~= offsetSize else { throw malformed("offsets cannot take \(offsetSize) bytes", trailer + 6) }
-    guard 1...8 ~= referenceSize else { throw malformed("references cannot take \(referenceSize) bytes", trailer + 7) }
+    guard 1...8 ~= offsetSize else { throw malformed("an offset size of \(offsetSize) bytes is invalid", trailer + 6) }
+    guard 1...8 ~= referenceSize else {
+      throw malformed("a reference size of \(referenceSize) bytes is invalid", trailer + 7)
+    }
     let count = Self.unsigned(bytes, at: trailer + 8, size: 8)
     let top = Self.unsigned(bytes, at: trailer + 16, size: 8)
     let table = Self.unsigned(bytes, at: trailer + 24, size: 8)
     guard table >= UInt64(Self.headerSize), table <= UInt64(trailer) else {
-      throw malformed("the offset table is said to start at byte \(table), outside the file", trailer + 24)
+      throw malformed("the offset table starts at byte \(table), outside the file", trailer + 24)
     }
-    // Division, not multiplication: the count may be anything up to 2^64.
+    // Divide rather than multiply: the count may be anything up to 2^64.
     let space = UInt64(trailer) - table
     guard count > 0, space % UInt64(offsetSize) == 0, count == space / UInt64(offsetSize) else {
       throw malformed(
         "the offset table has \(space) bytes, not \(offsetSize) for each of \(count) objects", trailer + 8)
     }
-    guard top < count else { throw malformed("the top object is \(top) of \(count)", trailer + 16) }
+    guard top < count else {
+      throw malformed("the root object is \(top), but there are \(count) objects", trailer + 16)
+    }
     self.bytes = bytes
     self.gap = gap
     self.offsetSize = offsetSize
@@ -118,27 +122,27 @@ public struct BinaryPropertyListReader {
 }
 
 extension BinaryPropertyListReader {
-  /// An object by its number, in the order of the file's table; nil beyond ``objectCount``.
+  /// Returns an object by its index in the file's table; nil if it is not below ``objectCount``.
   public func object(at index: Int) -> Object? { index >= 0 && index < objectCount ? Object(index: index) : nil }
 
-  /// Where the object's marker lies in the file, for messages.
+  /// Returns the offset of the object's marker in the file, for messages.
   public func offset(of object: Object) throws(PersistentStoreError) -> Int {
     guard object.index >= 0, object.index < objectCount else {
-      throw PersistentStoreError(.missingObject, "object \(object.index) of \(objectCount)")
+      throw PersistentStoreError(.missingObject, "object \(object.index), but there are \(objectCount)")
     }
     let place = tableOffset + object.index * offsetSize
     try checkRead(place..<(place + offsetSize))
     let offset = Self.unsigned(bytes, at: place, size: offsetSize)
     guard offset >= UInt64(Self.headerSize), offset < UInt64(tableOffset) else {
-      throw malformed("object \(object.index) is said to lie at byte \(offset), outside the objects", place)
+      throw malformed("the offset of object \(object.index) is \(offset), outside the objects", place)
     }
     try checkRead(Int(offset)..<Int(offset) + 1)
     return Int(offset)
   }
 
-  /// The object's kind.
+  /// Returns the object's kind.
   ///
-  /// - Throws: `.malformed` for markers that no property list has; `.notSupported` for null and sets.
+  /// - Throws: `.malformed` for unknown markers; `.notSupported` for null and sets.
   public func kind(of object: Object) throws(PersistentStoreError) -> Kind {
     let offset = try offset(of: object)
     return try kind(at: offset)
@@ -157,21 +161,21 @@ extension BinaryPropertyListReader {
     case 0xA0...0xAF: return .array
     case 0xD0...0xDF: return .dictionary
     case 0x00:
-      throw PersistentStoreError(.notSupported, "a null has no value here", at: StoreLocation(offset: offset))
+      throw PersistentStoreError(.notSupported, "null is not supported", at: StoreLocation(offset: offset))
     case 0xB0...0xCF:
-      throw PersistentStoreError(.notSupported, "a set has no value here", at: StoreLocation(offset: offset))
+      throw PersistentStoreError(.notSupported, "sets are not supported", at: StoreLocation(offset: offset))
     default:
-      throw malformed("0x\(String(marker, radix: 16)) marks no object", offset)
+      throw malformed("0x\(String(marker, radix: 16)) is not a valid marker", offset)
     }
   }
 
-  /// A boolean's value.
+  /// Returns a boolean's value.
   public func boolean(of object: Object) throws(PersistentStoreError) -> Bool {
     let offset = try expect(.boolean, object)
     return bytes[offset] == 0x09
   }
 
-  /// An integer's value: 1, 2 and 4 bytes are unsigned, 8 and 16 signed.
+  /// Returns an integer's value: 1, 2 and 4 bytes are unsigned, 8 and 16 signed.
   public func integer(of object: Object) throws(PersistentStoreError) -> Int128 {
     let offset = try expect(.integer, object)
     let size = 1 << Int(bytes[offset] & 0x0F)
@@ -181,10 +185,11 @@ extension BinaryPropertyListReader {
       let high = Self.unsigned(bytes, at: start, size: 8)
       let low = Self.unsigned(bytes, at: start + 8, size: 8)
       let value = Int128(truncatingIfNeeded: high) << 64 | Int128(low)
-      // What could be read and not written again would be lost at the next save.
+      // A value that can be read but not written would be lost in the next save.
       guard value >= Int128(Int64.min), value <= Int128(UInt64.max) else {
         throw PersistentStoreError(
-          .invalidValue, "\(value) is beyond the integers of a property list", at: StoreLocation(offset: offset))
+          .invalidValue, "\(value) is out of range for an integer of a property list", at: StoreLocation(offset: offset)
+        )
       }
       return value
     case 8: return Int128(Int64(bitPattern: Self.unsigned(bytes, at: start, size: 8)))
@@ -192,7 +197,7 @@ extension BinaryPropertyListReader {
     }
   }
 
-  /// A real's value; four-byte ones are widened.
+  /// Returns a real's value; four-byte reals are widened.
   public func real(of object: Object) throws(PersistentStoreError) -> Double {
     let offset = try expect(.real, object)
     let size = 1 << Int(bytes[offset] & 0x0F)
@@ -201,19 +206,19 @@ extension BinaryPropertyListReader {
     return size == 4 ? Double(Float(bitPattern: UInt32(truncatingIfNeeded: bits))) : Double(bitPattern: bits)
   }
 
-  /// A date's value.
+  /// Returns a date's value.
   ///
-  /// - Throws: `.malformed` also for one that is infinite or not a number: such a date stops the process when
-  ///   described.
+  /// - Throws: `.malformed` also for one that is infinite or not a number: describing such a date would terminate the
+  ///   process.
   public func date(of object: Object) throws(PersistentStoreError) -> Date {
     let offset = try expect(.date, object)
     let start = try payload(offset + 1, count: 8, unit: 1, of: offset).lowerBound
     let interval = Double(bitPattern: Self.unsigned(bytes, at: start, size: 8))
-    guard interval.isFinite else { throw malformed("a date is \(interval)", offset) }
+    guard interval.isFinite else { throw malformed("the date is \(interval)", offset) }
     return Date(timeIntervalSinceReferenceDate: interval)
   }
 
-  /// A keyed archive's reference.
+  /// Returns a keyed archive's reference.
   public func uid(of object: Object) throws(PersistentStoreError) -> UInt64 {
     let offset = try expect(.uid, object)
     let size = Int(bytes[offset] & 0x0F) + 1
@@ -222,27 +227,28 @@ extension BinaryPropertyListReader {
     return Self.unsigned(bytes, at: start, size: size)
   }
 
-  /// Where a data object's bytes lie in the file.
+  /// Returns the range of a data object's bytes in the file.
   public func dataRange(of object: Object) throws(PersistentStoreError) -> Range<Int> {
     let offset = try expect(.data, object)
     return try counted(offset, unit: 1)
   }
 
-  /// A data object's bytes, in place: they live as long as the bytes that the reader was made with.
+  /// Returns a data object's bytes without copying: they are valid as long as the bytes that the reader was created
+  /// with.
   public func dataBytes(of object: Object) throws(PersistentStoreError) -> UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(rebasing: bytes[try dataRange(of: object)])
   }
 
-  /// A string's value.
+  /// Returns a string's value.
   ///
-  /// - Throws: `.malformed` for a byte above 0x7F in an ASCII string and for an unpaired surrogate, at its byte.
+  /// - Throws: `.malformed` for a byte above 0x7F in an ASCII string and for an unpaired surrogate, with its offset.
   public func string(of object: Object) throws(PersistentStoreError) -> String {
     let offset = try expect(.string, object)
     let isWide = bytes[offset] >= 0x60
     let range = try counted(offset, unit: isWide ? 2 : 1)
     if isWide { return try wideString(range) }
     for place in range where bytes[place] > 0x7F {
-      throw malformed("an ASCII string holds 0x\(String(bytes[place], radix: 16))", place)
+      throw malformed("an ASCII string contains the byte 0x\(String(bytes[place], radix: 16))", place)
     }
     return String(decoding: bytes[range], as: UTF8.self)
   }
@@ -256,7 +262,7 @@ extension BinaryPropertyListReader {
       place += 2
       if scalar & 0xF800 == 0xD800 {
         guard scalar < 0xDC00, place < range.upperBound, bytes[place] & 0xFC == 0xDC else {
-          throw malformed("a string holds half a surrogate pair, 0x\(String(scalar, radix: 16))", place - 2)
+          throw malformed("a string contains an unpaired surrogate, 0x\(String(scalar, radix: 16))", place - 2)
         }
         let low = UInt32(bytes[place]) << 8 | UInt32(bytes[place + 1])
         place += 2
@@ -283,43 +289,43 @@ extension BinaryPropertyListReader {
 }
 
 extension BinaryPropertyListReader {
-  /// The number of elements of an array or of entries of a dictionary.
+  /// Returns the number of elements of an array or of entries of a dictionary.
   public func count(of container: Object) throws(PersistentStoreError) -> Int {
     try references(of: container).count
   }
 
-  /// The element at a position of an array.
+  /// Returns an element of an array.
   public func element(_ position: Int, of array: Object) throws(PersistentStoreError) -> Object {
     let list = try references(of: array)
     guard !list.isDictionary else { throw mismatch(.array, .dictionary, at: list.offset) }
     return try reference(position, list)
   }
 
-  /// The key and the value at a position of a dictionary, in the file's order.
+  /// Returns the key and the value of an entry of a dictionary, in the file's order.
   public func entry(_ position: Int, of dictionary: Object) throws(PersistentStoreError) -> (key: Object, value: Object)
   {
     let list = try references(of: dictionary)
     guard list.isDictionary else { throw mismatch(.dictionary, .array, at: list.offset) }
     let key = try reference(position, list)
-    // `position` is below `count` here, and twice the count fits the file.
+    // `position` is less than `count` here, and twice the count fits in the file.
     return (key, try object(at: list.start + (list.count + position) * referenceSize))
   }
 
-  /// The value for a key, told by its UTF-8 bytes, or nil. Looks at each key: ask once and keep the answer.
+  /// Returns the value for a key, compared by UTF-8 bytes, or nil. It searches linearly: keep the result.
   ///
-  /// - Throws: `.malformed` for a key that is not a string, and for one that comes twice.
+  /// - Throws: `.malformed` for a key that is not a string, and for a duplicate key.
   public func value(for name: String, in dictionary: Object) throws(PersistentStoreError) -> Object? {
     var found: Object?
     for position in 0..<(try count(of: dictionary)) {
       let (key, value) = try entry(position, of: dictionary)
       guard try isString(key, name) else { continue }
-      guard found == nil else { throw malformed("the key '\(name)' comes twice", try offset(of: dictionary)) }
+      guard found == nil else { throw malformed("duplicate key '\(name)'", try offset(of: dictionary)) }
       found = value
     }
     return found
   }
 
-  /// Whether a string is this one. Told by their lengths first: a file may name one long string as a million keys.
+  /// Whether a string equals another one. Compares lengths first: a file may use one long string as a million keys.
   public func isString(_ object: Object, _ text: String) throws(PersistentStoreError) -> Bool {
     let offset = try expect(.string, object)
     let isWide = bytes[offset] >= 0x60
@@ -335,7 +341,7 @@ extension BinaryPropertyListReader {
     var isDictionary: Bool
   }
 
-  /// Checked: all references of the container lie within the objects.
+  /// The references of a container, checked to be within the objects.
   func references(of container: Object) throws(PersistentStoreError) -> References {
     let offset = try offset(of: container)
     let kind = try kind(at: offset)
@@ -349,12 +355,12 @@ extension BinaryPropertyListReader {
   func reference(_ position: Int, _ list: References) throws(PersistentStoreError) -> Object {
     guard position >= 0, position < list.count else {
       throw PersistentStoreError(
-        .missingObject, "element \(position) of \(list.count)", at: StoreLocation(offset: list.offset))
+        .missingObject, "element \(position), but there are \(list.count)", at: StoreLocation(offset: list.offset))
     }
     return try object(at: list.start + position * referenceSize)
   }
 
-  /// The value's reference of an entry whose position was checked.
+  /// The reference to the value of an entry whose position was checked.
   func valueReference(_ position: Int, _ list: References) throws(PersistentStoreError) -> Object {
     try object(at: list.start + (list.count + position) * referenceSize)
   }
@@ -362,12 +368,12 @@ extension BinaryPropertyListReader {
   private func object(at place: Int) throws(PersistentStoreError) -> Object {
     let index = Self.unsigned(bytes, at: place, size: referenceSize)
     guard index < UInt64(objectCount) else {
-      throw malformed("a reference to object \(index) of \(objectCount)", place)
+      throw malformed("a reference to object \(index), but there are \(objectCount)", place)
     }
     return Object(index: Int(index))
   }
 
-  /// How many bytes of the file the object takes, marker included: what decoding it costs.
+  /// The object's size in the file in bytes, marker included: the cost of decoding it.
   func size(of object: Object) throws(PersistentStoreError) -> Int {
     let offset = try offset(of: object)
     switch try kind(at: offset) {
@@ -392,7 +398,7 @@ extension BinaryPropertyListReader {
     malformed("\(expected) expected, \(actual) found", offset)
   }
 
-  /// The range of the payload of an object that states a count: the low nibble, or after 15 an integer object.
+  /// The range of the payload of an object with a count: the low nibble, or after 15 an integer object.
   private func counted(_ offset: Int, unit: Int) throws(PersistentStoreError) -> Range<Int> {
     let nibble = Int(bytes[offset] & 0x0F)
     if nibble < 15 { return try payload(offset + 1, count: nibble, unit: unit, of: offset) }
@@ -410,24 +416,24 @@ extension BinaryPropertyListReader {
     return try payload(place + 1 + size, count: Int(count), unit: unit, of: offset)
   }
 
-  /// `count` is at most the file's size and `unit` at most 16, so that nothing overflows.
+  /// `count` is at most the file's size and `unit` at most 16, so nothing overflows.
   private func payload(_ start: Int, count: Int, unit: Int, of offset: Int) throws(PersistentStoreError) -> Range<Int> {
     guard start <= tableOffset, count <= (tableOffset - start) / unit else {
-      throw malformed("the object at byte \(offset) runs past the objects' end", offset)
+      throw malformed("the object at byte \(offset) extends beyond the end of the objects", offset)
     }
     let range = start..<(start + count * unit)
     try checkRead(range)
     return range
   }
 
-  /// What was not read is zero, and would be taken for what it is not.
+  /// Bytes that were not read are zero and must not be used.
   private func checkRead(_ range: Range<Int>) throws(PersistentStoreError) {
     guard !range.overlaps(gap) else {
       throw PersistentStoreError(.missingObject, "the object was not read", at: StoreLocation(offset: range.lowerBound))
     }
   }
 
-  /// A big-endian number of 1 to 8 bytes that the caller knows to lie within.
+  /// A big-endian number of 1 to 8 bytes, which must be within the bytes.
   private static func unsigned(_ bytes: UnsafeRawBufferPointer, at place: Int, size: Int) -> UInt64 {
     if size == 8 { return UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self)) }
     var value: UInt64 = 0

@@ -3,8 +3,8 @@ public import StorePrimitives
 
 /// Writes a binary property list as a stream: only the offset table and the strings written so far stay in memory.
 ///
-/// Objects are written as they are named, contents before containers, and each call returns the reference by which
-/// containers name them. A data object may come in pieces:
+/// Objects are written when they are added, contents before containers, and each call returns the reference by which
+/// containers refer to them. A data object can be written in pieces:
 ///
 /// ```swift
 /// var writer = try BinaryPropertyListWriter(maximumObjectCount: 40) { (bytes) throws(PersistentStoreError) in … }
@@ -14,16 +14,16 @@ public import StorePrimitives
 /// try writer.finish(top: try writer.dictionary([(key, column)]))
 /// ```
 ///
-/// Equal calls give equal bytes. A string written twice is one object.
+/// Equal calls result in equal bytes. A string written twice is one object.
 ///
-/// Every method throws what the sink throws, `.limitExceeded` beyond the stated number of objects, and
-/// `.internalInconsistency` if a data object is left short or overfilled.
+/// Every method throws the errors of the sink, `.limitExceeded` if the stated number of objects is exceeded, and
+/// `.internalInconsistency` if a data object is incomplete or too long.
 public struct BinaryPropertyListWriter: ~Copyable {
-  /// Names an object that was written, to the writer that gave it.
+  /// A reference to an object that was written, valid for the writer that returned it.
   public struct Reference: Sendable, Hashable {
     let index: Int
   }
-  /// Takes bytes in order, and must take or copy them before it returns.
+  /// Receives bytes in order, and must use or copy them before it returns.
   public typealias Sink = (UnsafeRawBufferPointer) throws(PersistentStoreError) -> Void
 
   private let sink: Sink
@@ -33,16 +33,16 @@ public struct BinaryPropertyListWriter: ~Copyable {
   private var flushedCount = 0
   private var offsets: [Int] = []
   private var strings: [PropertyListText: Reference] = [:]
-  /// What the open data object still lacks.
+  /// The number of missing bytes of the open data object.
   private var missingCount = 0
 
   private static let bufferSize = 1 << 18
 
-  /// Starts a list. References take 1, 2, 4 or 8 bytes, as few as the stated number of objects needs.
+  /// Starts a property list. References take 1, 2, 4 or 8 bytes, as few as the stated number of objects needs.
   ///
   /// - Parameters:
   ///   - maximumObjectCount: At least the number of objects that will be written, keys included.
-  ///   - sink: Takes the bytes, in pieces.
+  ///   - sink: Receives the bytes in pieces.
   public init(maximumObjectCount: Int, sink: @escaping Sink) throws(PersistentStoreError) {
     guard maximumObjectCount > 0 else {
       throw PersistentStoreError(.limitExceeded, "a property list has at least one object")
@@ -60,12 +60,12 @@ public struct BinaryPropertyListWriter: ~Copyable {
     return reference
   }
 
-  /// Writes an integer in as few bytes as it needs; negative ones take 8.
+  /// Writes an integer in as few bytes as possible; negative ones take 8.
   ///
-  /// - Throws: `.invalidValue` outside -2^63 … 2^64 - 1, which other readers would cut to 64 bits unasked.
+  /// - Throws: `.invalidValue` outside -2^63 … 2^64 - 1, which other readers would truncate to 64 bits.
   public mutating func integer(_ value: Int128) throws(PersistentStoreError) -> Reference {
     guard value >= Int128(Int64.min), value <= Int128(UInt64.max) else {
-      throw PersistentStoreError(.invalidValue, "\(value) is beyond the integers of a property list")
+      throw PersistentStoreError(.invalidValue, "\(value) is out of range for an integer of a property list")
     }
     let reference = try begin()
     appendInteger(value)
@@ -97,7 +97,7 @@ public struct BinaryPropertyListWriter: ~Copyable {
     return reference
   }
 
-  /// Writes a string, or finds it if it was written before.
+  /// Writes a string, or returns the reference of an equal one written before.
   public mutating func string(_ value: String) throws(PersistentStoreError) -> Reference {
     let key = PropertyListText(value)
     if let known = strings[key] { return known }
@@ -129,7 +129,7 @@ public struct BinaryPropertyListWriter: ~Copyable {
     return reference
   }
 
-  /// Adds bytes to the data object that was begun last. Large pieces go to the sink without a copy.
+  /// Appends bytes to the open data object. Large pieces are passed to the sink without copying.
   public mutating func append(_ bytes: UnsafeRawBufferPointer) throws(PersistentStoreError) {
     guard bytes.count <= missingCount else {
       throw PersistentStoreError(
@@ -154,7 +154,8 @@ public struct BinaryPropertyListWriter: ~Copyable {
     return reference
   }
 
-  /// Writes a dictionary, its entries in the order given. Keys are references that ``string(_:)`` gave, each once.
+  /// Writes a dictionary with its entries in the given order. Keys are references that ``string(_:)`` returned, each at
+  /// most once.
   public mutating func dictionary(
     _ entries: [(key: Reference, value: Reference)]
   ) throws(PersistentStoreError) -> Reference {
@@ -165,9 +166,9 @@ public struct BinaryPropertyListWriter: ~Copyable {
     return reference
   }
 
-  /// Writes a value with all that it holds; a dictionary's keys in the order of their UTF-8 bytes.
+  /// Writes a value with everything that it contains; a dictionary's keys in the order of their UTF-8 bytes.
   ///
-  /// - Throws: `.limitExceeded` beyond ``PropertyList/maximumDepth``.
+  /// - Throws: `.limitExceeded` for nesting deeper than ``PropertyList/maximumDepth``.
   public mutating func value(_ value: PropertyListValue) throws(PersistentStoreError) -> Reference {
     try self.value(value, depth: 0)
   }
@@ -205,7 +206,7 @@ public struct BinaryPropertyListWriter: ~Copyable {
     }
   }
 
-  /// Writes the offset table and the trailer, and hands the sink what is left.
+  /// Writes the offset table and the trailer, and passes the rest to the sink.
   public consuming func finish(top: Reference) throws(PersistentStoreError) {
     try checkData()
     let tableOffset = flushedCount + buffer.count
@@ -226,7 +227,7 @@ extension BinaryPropertyListWriter {
   private mutating func begin() throws(PersistentStoreError) -> Reference {
     try checkData()
     guard offsets.count < maximumObjectCount else {
-      throw PersistentStoreError(.limitExceeded, "more than the \(maximumObjectCount) objects that were announced")
+      throw PersistentStoreError(.limitExceeded, "more objects than the announced maximum of \(maximumObjectCount)")
     }
     if buffer.count >= Self.bufferSize { try flush() }
     offsets.append(flushedCount + buffer.count)
@@ -235,7 +236,7 @@ extension BinaryPropertyListWriter {
 
   private func checkData() throws(PersistentStoreError) {
     guard missingCount == 0 else {
-      throw PersistentStoreError(.internalInconsistency, "a data object still lacks \(missingCount) bytes")
+      throw PersistentStoreError(.internalInconsistency, "a data object is missing \(missingCount) bytes")
     }
   }
 
@@ -286,9 +287,10 @@ extension BinaryPropertyListWriter {
 }
 
 extension PropertyList {
-  /// Writes a value as a binary property list: equal values, equal bytes.
+  /// Encodes a value as a binary property list: equal values result in equal bytes.
   ///
-  /// - Throws: `.limitExceeded` beyond ``maximumDepth``; `.invalidValue` for an integer outside -2^63 … 2^64 - 1.
+  /// - Throws: `.limitExceeded` for nesting deeper than ``maximumDepth``; `.invalidValue` for an integer outside -2^63
+  ///   … 2^64 - 1.
   public static func encodeBinary(_ value: PropertyListValue) throws(PersistentStoreError) -> [UInt8] {
     let count = try objectCount(value, depth: 0)
     let collector = ByteCollector()
@@ -300,7 +302,7 @@ extension PropertyList {
     return collector.bytes
   }
 
-  /// At least the number of objects, as equal strings are counted each time.
+  /// An upper bound for the number of objects: equal strings are counted each time.
   private static func objectCount(_ value: PropertyListValue, depth: Int) throws(PersistentStoreError) -> Int {
     try check(depth: depth)
     var count = 1

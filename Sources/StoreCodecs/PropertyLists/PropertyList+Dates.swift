@@ -1,14 +1,15 @@
 import FoundationEssentials
 
-/// Dates as XML property lists have them: `2013-04-23T12:00:00Z`.
+/// Dates in XML property lists: `2013-04-23T12:00:00Z`.
 ///
-/// Apple's lists have whole seconds. A date with a fraction gets the fewest digits after a point that read back to the
-/// bit, an extension that loses nothing; readers that do not know it refuse it and do not misread it.
+/// Apple's lists have whole seconds. A date with a fraction gets the fewest decimals that are read back to the bit, an
+/// extension without loss: readers that do not know it refuse it rather than misread it.
 enum PropertyListDate {
-  /// 2001-01-01 less 1970-01-01.
+  /// Days from 1970-01-01 to 2001-01-01.
   private static let referenceDay = 11_323
 
-  /// Appends the text, or returns false for a date outside the years 1 to 9999, or one that no short fraction names.
+  /// Appends the text, or returns false for a date outside the years 1 to 9999, or one that no short fraction
+  /// represents.
   static func append(_ date: Date, to buffer: inout [UInt8]) -> Bool {
     let interval = date.timeIntervalSinceReferenceDate
     // Year 1 begins 63,113,904,000 seconds before 2001, year 10000 begins 252,423,993,600 after it.
@@ -20,49 +21,52 @@ enum PropertyListDate {
     let second = seconds - day * 86_400
     let (year, month, dayOfMonth) = civil(day + referenceDay)
     append(year, width: 4, to: &buffer)
-    buffer.append(0x2D)
+    buffer.append(UInt8(ascii: "-"))
     append(month, width: 2, to: &buffer)
-    buffer.append(0x2D)
+    buffer.append(UInt8(ascii: "-"))
     append(dayOfMonth, width: 2, to: &buffer)
-    buffer.append(0x54)
+    buffer.append(UInt8(ascii: "T"))
     append(second / 3600, width: 2, to: &buffer)
-    buffer.append(0x3A)
+    buffer.append(UInt8(ascii: ":"))
     append(second / 60 % 60, width: 2, to: &buffer)
-    buffer.append(0x3A)
+    buffer.append(UInt8(ascii: ":"))
     append(second % 60, width: 2, to: &buffer)
     if let digits = fraction {
-      buffer.append(0x2E)
+      buffer.append(UInt8(ascii: "."))
       append(digits.value, width: digits.width, to: &buffer)
     }
-    buffer.append(0x5A)
+    buffer.append(UInt8(ascii: "Z"))
     return true
   }
 
-  /// The date that the text names, or nil.
+  /// Parses a date; nil if it is invalid.
   static func parse(_ text: some Collection<UInt8>) -> Date? {
     let bytes = Array(text)
-    guard bytes.count >= 20, bytes[4] == 0x2D, bytes[7] == 0x2D, bytes[10] == 0x54, bytes[13] == 0x3A,
-      bytes[16] == 0x3A, bytes[bytes.count - 1] == 0x5A, let year = number(bytes[0..<4]),
+    guard bytes.count >= 20, bytes[4] == UInt8(ascii: "-"), bytes[7] == UInt8(ascii: "-"),
+      bytes[10] == UInt8(ascii: "T"), bytes[13] == UInt8(ascii: ":"),
+      bytes[16] == UInt8(ascii: ":"), bytes[bytes.count - 1] == UInt8(ascii: "Z"), let year = number(bytes[0..<4]),
       let month = number(bytes[5..<7]), let day = number(bytes[8..<10]), let hour = number(bytes[11..<13]),
       let minute = number(bytes[14..<16]), let second = number(bytes[17..<19]),
       1...12 ~= month, 1...31 ~= day, hour < 24, minute < 60, second < 60, year >= 1
     else { return nil }
     let days = dayNumber(year, month, day)
-    // 31 April is no date: the way back would name another day.
+    // Reject dates such as 31 April, which would be converted back to another day.
     guard civil(days) == (year, month, day) else { return nil }
     let whole = Double((days - referenceDay) * 86_400 + hour * 3600 + minute * 60 + second)
     if bytes.count == 20 { return Date(timeIntervalSinceReferenceDate: whole) }
     let width = bytes.count - 21
-    guard bytes[19] == 0x2E, 1...18 ~= width, let digits = number(bytes[20..<(20 + width)]) else { return nil }
+    guard bytes[19] == UInt8(ascii: "."), 1...18 ~= width, let digits = number(bytes[20..<(20 + width)]) else {
+      return nil
+    }
     return Date(timeIntervalSinceReferenceDate: value(whole, digits, width))
   }
 
-  /// What writer and reader must agree on to the bit.
+  /// The conversion that writer and reader must have in common to the bit.
   private static func value(_ whole: Double, _ digits: Int, _ width: Int) -> Double {
     whole + Double(digits) / power(width)
   }
 
-  /// nil outside if nothing fits, nil inside for a whole second.
+  /// The outer optional is nil if no fraction is exact, the inner one for a whole second.
   private static func fraction(_ interval: Double, _ whole: Double) -> (value: Int, width: Int)?? {
     let rest = interval - whole
     if rest == 0 { return .some(nil) }
@@ -83,7 +87,7 @@ enum PropertyListDate {
   private static func number(_ digits: ArraySlice<UInt8>) -> Int? {
     var value = 0
     for digit in digits {
-      guard 0x30...0x39 ~= digit else { return nil }
+      guard UInt8(ascii: "0")...UInt8(ascii: "9") ~= digit else { return nil }
       value = value * 10 + Int(digit - 0x30)
     }
     return value
@@ -91,11 +95,11 @@ enum PropertyListDate {
 
   private static func append(_ value: Int, width: Int, to buffer: inout [UInt8]) {
     let digits = String(value).utf8
-    for _ in 0..<max(0, width - digits.count) { buffer.append(0x30) }
+    for _ in 0..<max(0, width - digits.count) { buffer.append(UInt8(ascii: "0")) }
     buffer.append(contentsOf: digits)
   }
 
-  /// Days since 1970 of a day of the Gregorian calendar, counted in years that start in March.
+  /// The number of days since 1970 of a day of the Gregorian calendar, computed in years that start in March.
   private static func dayNumber(_ year: Int, _ month: Int, _ day: Int) -> Int {
     let marchYear = month <= 2 ? year - 1 : year
     let era = marchYear >= 0 ? marchYear / 400 : (marchYear - 399) / 400

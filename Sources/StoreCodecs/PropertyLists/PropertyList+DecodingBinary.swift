@@ -2,25 +2,26 @@ import FoundationEssentials
 public import StorePrimitives
 
 extension PropertyList {
-  /// Whether the bytes start as a binary property list does.
+  /// Whether the bytes start like a binary property list.
   public static func isBinary(_ bytes: UnsafeRawBufferPointer) -> Bool {
     bytes.count >= 6 && bytes[0..<6].elementsEqual("bplist".utf8)
   }
 
-  /// Reads a whole binary property list.
+  /// Decodes a binary property list.
   ///
-  /// Each object is decoded once, however many refer to it, so that the time is linear in the file's size.
+  /// Each object is decoded once, even if it is referenced several times, so that the time is linear in the file's
+  /// size.
   ///
-  /// - Throws: `.malformed` with the byte offset, also for a container that contains itself, objects that overlap and
-  ///   keys that are no strings or come twice; `.limitExceeded` beyond ``maximumDepth`` and for a list that unfolds
-  ///   to more values than 100,000 or one a byte; `.notSupported` for sets and nulls; `.foreignFormat` and
-  ///   `.unsupportedVersion` as ``BinaryPropertyListReader/init(_:gap:)`` does.
+  /// - Throws: `.malformed` with the byte offset, also for a container that contains itself, overlapping objects, and
+  ///   keys that are not strings or occur twice; `.limitExceeded` for nesting deeper than ``maximumDepth`` and for a
+  ///   list that expands to more values than 100,000 or one per byte; `.notSupported` for sets and nulls;
+  ///   `.foreignFormat` and `.unsupportedVersion` as ``BinaryPropertyListReader/init(_:gap:)``.
   public static func decodeBinary(_ bytes: UnsafeRawBufferPointer) throws(PersistentStoreError) -> PropertyListValue {
     var decoder = try BinaryPropertyListDecoder(bytes)
     return try decoder.value(decoder.reader.top, depth: 0).value
   }
 
-  /// Reads a whole binary property list.
+  /// Decodes a binary property list.
   public static func decodeBinary(_ bytes: [UInt8]) throws(PersistentStoreError) -> PropertyListValue {
     let result: Result<PropertyListValue, PersistentStoreError> = bytes.withUnsafeBytes { raw in
       do throws(PersistentStoreError) { return .success(try decodeBinary(raw)) } catch { return .failure(error) }
@@ -30,18 +31,18 @@ extension PropertyList {
 }
 
 extension BinaryPropertyListReader {
-  /// An object with all that it holds, within the same bounds as a whole list.
+  /// Decodes an object with everything that it contains, within the same limits as a whole list.
   public func materialize(_ object: Object) throws(PersistentStoreError) -> PropertyListValue {
     var decoder = BinaryPropertyListDecoder(self)
     return try decoder.value(object, depth: 0).value
   }
 }
 
-/// Decodes each object once and keeps it: lists that share objects cost what the file costs, not what they unfold to.
+/// Decodes each object once and keeps it: lists that share objects cost what the file costs, not what they expand to.
 private struct BinaryPropertyListDecoder {
   struct Decoded {
     var value: PropertyListValue
-    /// With all that it contains, each time that it is contained.
+    /// The number of values including everything it contains, counted for each occurrence.
     var unfoldedCount: Int
   }
   enum State {
@@ -51,7 +52,7 @@ private struct BinaryPropertyListDecoder {
 
   let reader: BinaryPropertyListReader
   var states: [State]
-  /// Honest files hold no byte in two objects. Twice is forgiven, a thousandfold would cost memory.
+  /// In real files no byte belongs to two objects. Twice is accepted; a thousand times would exhaust memory.
   var bytesLeft: Int
   let maximumCount: Int
 
@@ -64,7 +65,7 @@ private struct BinaryPropertyListDecoder {
     states = Array(repeating: .untouched, count: reader.objectCount)
     let (fourfold, overflow) = reader.bytes.count.multipliedReportingOverflow(by: 4)
     bytesLeft = overflow ? .max : fourfold + 1024
-    // Without a container in two others there is a reference, of a byte at least, for each value.
+    // If no container is in two others, each value has a reference of at least a byte.
     maximumCount = max(100_000, reader.bytes.count)
   }
 
@@ -107,7 +108,7 @@ private struct BinaryPropertyListDecoder {
     case .string: .string(try reader.string(of: object))
     case .data: .data(Data(try reader.dataBytes(of: object)))
     case .array, .dictionary:
-      throw PersistentStoreError(.internalInconsistency, "a container is no scalar")
+      throw PersistentStoreError(.internalInconsistency, "a container is not a scalar")
     }
   }
 
@@ -148,7 +149,7 @@ private struct BinaryPropertyListDecoder {
     var duplicate = ""
     guard let dictionary = PropertyListDictionary(entries: entries, duplicate: &duplicate) else {
       throw PersistentStoreError(
-        .malformed, "the key '\(duplicate)' comes twice", at: StoreLocation(offset: list.offset))
+        .malformed, "duplicate key '\(duplicate)'", at: StoreLocation(offset: list.offset))
     }
     return Decoded(value: .dictionary(dictionary), unfoldedCount: count)
   }
@@ -157,7 +158,7 @@ private struct BinaryPropertyListDecoder {
     let (sum, overflow) = count.addingReportingOverflow(more)
     guard !overflow, sum <= maximumCount else {
       throw PersistentStoreError(
-        .limitExceeded, "shared objects unfold to more than \(maximumCount) values", at: StoreLocation(offset: offset))
+        .limitExceeded, "shared objects expand to more than \(maximumCount) values", at: StoreLocation(offset: offset))
     }
     return sum
   }

@@ -1,22 +1,22 @@
 public import StorePrimitives
 
 extension PropertyList {
-  /// Reads a property list in XML.
+  /// Decodes a property list in XML.
   ///
-  /// - Throws: `.malformed` with the line for what is not well-formed or no property list; for the old text formats and
-  ///   for other encodings than UTF-8 and UTF-16 with the reason.
+  /// - Throws: `.malformed` with the line for XML that is not well-formed or not a property list, for the old text
+  ///   formats, and for encodings other than UTF-8 and UTF-16.
   public static func decodeXML(
     _ bytes: Span<UInt8>, file: String? = nil, maximumDepth: Int = PropertyList.maximumDepth
   ) throws(PersistentStoreError) -> PropertyListValue {
     var start = 0
     if bytes.count >= 3, bytes[0] == 0xEF, bytes[1] == 0xBB, bytes[2] == 0xBF { start = 3 }
-    while start < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[start]) { start += 1 }
+    while start < bytes.count, " \t\n\r".utf8.contains(bytes[start]) { start += 1 }
     let isUTF16 = bytes.count >= 2 && (bytes[0] == 0xFE && bytes[1] == 0xFF || bytes[0] == 0xFF && bytes[1] == 0xFE)
-    guard start < bytes.count, bytes[start] == 0x3C || isUTF16 else {
+    guard start < bytes.count, bytes[start] == UInt8(ascii: "<") || isUTF16 else {
       throw PersistentStoreError(
         .malformed,
         bytes.count == start
-          ? "the property list is empty" : "this is no property list in XML; the old text form is not read",
+          ? "the property list is empty" : "this is not an XML property list; the old text format is not supported",
         at: StoreLocation(file: file, line: 1))
     }
     let root = try XMLElement.parse(
@@ -24,13 +24,13 @@ extension PropertyList {
     return try decodeXML(root, file: file, maximumDepth: maximumDepth)
   }
 
-  /// Reads a property list from an element: `plist`, or the value's own.
+  /// Decodes a property list from an element: `plist`, or the element of a value.
   public static func decodeXML(
     _ element: XMLElement, file: String? = nil, maximumDepth: Int = PropertyList.maximumDepth
   ) throws(PersistentStoreError) -> PropertyListValue {
     var builder = PropertyListXMLBuilder(maximumDepth: maximumDepth)
     do throws(PersistentStoreError) {
-      // Walked with a list of its own: how deep a file goes is the file's affair.
+      // Iterative, because the depth depends on the file.
       enum Step {
         case begin(XMLElement)
         case text(String, line: Int)

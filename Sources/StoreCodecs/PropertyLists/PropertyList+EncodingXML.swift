@@ -2,36 +2,30 @@ import FoundationEssentials
 public import StorePrimitives
 
 extension PropertyList {
-  /// How an XML property list is set.
-  public struct XMLLayout: Sendable {
-    /// One level's indentation.
-    public var unit: String
-    /// The levels that `<plist>` itself stands at.
-    public var depth: Int
-    /// Whether the top value stands one level deeper than `<plist>`, as in a document that was laid out again.
-    public var indentsTopValue: Bool
+  /// How an XML property list is indented.
+  package struct XMLLayout: Sendable {
+    /// The indentation of one level.
+    let unit: String
+    /// The level of `<plist>` itself.
+    let depth: Int
+    /// Whether the top value is one level deeper than `<plist>`, as in a document that was indented again.
+    let indentsTopValue: Bool
     /// Whether an element without content has an end tag: `<array></array>`, not `<array/>`.
-    public var closesEmptyElements: Bool
-
-    /// Creates a layout. See ``document`` and ``embedded(depth:)`` for those of Apple's files.
-    public init(unit: String, depth: Int, indentsTopValue: Bool, closesEmptyElements: Bool) {
-      self.unit = unit
-      self.depth = depth
-      self.indentsTopValue = indentsTopValue
-      self.closesEmptyElements = closesEmptyElements
-    }
+    let closesEmptyElements: Bool
 
     /// A file of its own: tabs, and the top value at the margin.
-    public static let document = XMLLayout(unit: "\t", depth: 0, indentsTopValue: false, closesEmptyElements: false)
-    /// Within another document of four-space levels, as Core Data's XML stores embed their metadata at depth 3.
-    public static func embedded(depth: Int) -> XMLLayout {
+    package static let document = XMLLayout(unit: "\t", depth: 0, indentsTopValue: false, closesEmptyElements: false)
+    /// Within another document with levels of four spaces.
+    package static func embedded(depth: Int) -> XMLLayout {
       XMLLayout(unit: "    ", depth: depth, indentsTopValue: true, closesEmptyElements: true)
     }
   }
 
   /// Writes a value as an XML property-list file in Apple's layout.
   ///
-  /// - Throws: as ``appendXML(_:layout:to:)`` does.
+  /// - Throws: `.invalidValue` that names the key path for what XML cannot hold: control characters, U+FFFE and
+  ///   U+FFFF in a string, a date outside the years 1 to 9999, an integer outside -2^63 … 2^64 - 1, a dictionary of one
+  ///   integer named `CF$UID`, which would be read as a UID; `.limitExceeded` beyond ``maximumDepth``.
   public static func encodeXML(_ value: PropertyListValue) throws(PersistentStoreError) -> [UInt8] {
     var buffer = Array(
       """
@@ -48,10 +42,8 @@ extension PropertyList {
   /// Base64 stands between lines of tabs, as many as the value's own depth whatever the layout's unit: Core Data's
   /// files have it so. Not-a-numbers are all written as `nan`.
   ///
-  /// - Throws: `.invalidValue` that names the key path for what XML cannot hold: control characters, U+FFFE and
-  ///   U+FFFF in a string, a date outside the years 1 to 9999, an integer outside -2^63 … 2^64 - 1, a dictionary of one
-  ///   integer named `CF$UID`, which would be read as a UID; `.limitExceeded` beyond ``maximumDepth``.
-  public static func appendXML(
+  /// - Throws: as ``encodeXML(_:)`` does.
+  package static func appendXML(
     _ value: PropertyListValue, layout: XMLLayout, to buffer: inout [UInt8]
   ) throws(PersistentStoreError) {
     var writer = PropertyListXMLWriter(
@@ -72,7 +64,7 @@ private struct PropertyListXMLWriter {
   let base: Int
   let closesEmptyElements: Bool
   var buffer: [UInt8]
-  /// Where we are, for errors.
+  /// The current path, for errors.
   var path: [String] = []
 
   init(unit: [UInt8], base: Int, closesEmptyElements: Bool, buffer: [UInt8]) {
@@ -88,7 +80,7 @@ private struct PropertyListXMLWriter {
     case .string(let text): try appendText(text, element: "string", depth: depth)
     case .integer(let number):
       guard number >= Int128(Int64.min), number <= Int128(UInt64.max) else {
-        throw invalid("\(number) is beyond the integers of a property list")
+        throw invalid("\(number) is out of range for an integer of a property list")
       }
       appendLine("<integer>\(number)</integer>", depth)
     case .real(let number): appendLine("<real>\(text(number))</real>", depth)
@@ -97,7 +89,7 @@ private struct PropertyListXMLWriter {
       indent(depth)
       buffer.append(contentsOf: "<date>".utf8)
       guard PropertyListDate.append(date, to: &buffer) else {
-        throw invalid("the date \(date.timeIntervalSinceReferenceDate) seconds from 2001 has no text")
+        throw invalid("the date \(date.timeIntervalSinceReferenceDate) seconds from 2001 cannot be represented")
       }
       buffer.append(contentsOf: "</date>\n".utf8)
     case .data(let data): appendData(data, depth: depth)
@@ -118,7 +110,7 @@ private struct PropertyListXMLWriter {
     case .dictionary(let entries):
       if entries.isEmpty { return appendEmpty("dict", depth) }
       if entries.count == 1, let number = entries["CF$UID"], case .integer(0...Int128(UInt64.max)) = number {
-        throw invalid("a dictionary of one integer named CF$UID would be read as a UID")
+        throw invalid("a dictionary of one integer with the key CF$UID would be read as a UID")
       }
       appendLine("<dict>", depth)
       for entry in entries {
@@ -131,7 +123,7 @@ private struct PropertyListXMLWriter {
     }
   }
 
-  /// The shortest digits that read back to the bit; Apple's files have `12`, not `12.0`.
+  /// The shortest digits that are read back to the bit; Apple's files have `12`, not `12.0`.
   private func text(_ number: Double) -> String {
     if number.isNaN { return "nan" }
     if number.isInfinite { return number < 0 ? "-infinity" : "+infinity" }
@@ -145,16 +137,16 @@ private struct PropertyListXMLWriter {
     for scalar in text.unicodeScalars where scalar.value < 0x20 || scalar.value & ~1 == 0xFFFE {
       switch scalar.value {
       case 0x09, 0x0A, 0x0D: continue
-      default: throw invalid("U+\(String(scalar.value, radix: 16, uppercase: true)) cannot stand in XML")
+      default: throw invalid("U+\(String(scalar.value, radix: 16, uppercase: true)) is not allowed in XML")
       }
     }
     for byte in text.utf8 {
       switch byte {
-      case 0x26: buffer.append(contentsOf: "&amp;".utf8)
-      case 0x3C: buffer.append(contentsOf: "&lt;".utf8)
-      case 0x3E: buffer.append(contentsOf: "&gt;".utf8)
-      // A reader of XML takes a bare one for a line feed.
-      case 0x0D: buffer.append(contentsOf: "&#13;".utf8)
+      case UInt8(ascii: "&"): buffer.append(contentsOf: "&amp;".utf8)
+      case UInt8(ascii: "<"): buffer.append(contentsOf: "&lt;".utf8)
+      case UInt8(ascii: ">"): buffer.append(contentsOf: "&gt;".utf8)
+      // XML readers convert a literal carriage return to a line feed.
+      case UInt8(ascii: "\r"): buffer.append(contentsOf: "&#13;".utf8)
       default: buffer.append(byte)
       }
     }
@@ -164,14 +156,14 @@ private struct PropertyListXMLWriter {
   private mutating func appendData(_ data: Data, depth: Int) {
     appendLine("<data>", depth)
     let text = Array(data.base64EncodedString().utf8)
-    // Lines are kept within 76 columns at tabs of 8, and beyond 8 tabs grow no narrower.
+    // Lines are at most 76 columns wide with tabs of 8, and do not get narrower beyond 8 tabs.
     let width = 76 - 8 * min(depth, 8)
     var start = 0
     while start < text.count {
       let end = min(start + width, text.count)
       appendTabs(depth)
       buffer.append(contentsOf: text[start..<end])
-      buffer.append(0x0A)
+      buffer.append(UInt8(ascii: "\n"))
       start = end
     }
     appendTabs(depth)
@@ -179,13 +171,13 @@ private struct PropertyListXMLWriter {
   }
 
   private mutating func appendTabs(_ depth: Int) {
-    for _ in 0..<min(depth, 8) { buffer.append(0x09) }
+    for _ in 0..<min(depth, 8) { buffer.append(UInt8(ascii: "\t")) }
   }
 
   private mutating func appendLine(_ line: String, _ depth: Int) {
     indent(depth)
     buffer.append(contentsOf: line.utf8)
-    buffer.append(0x0A)
+    buffer.append(UInt8(ascii: "\n"))
   }
 
   private mutating func appendEmpty(_ element: String, _ depth: Int) {

@@ -1,18 +1,18 @@
 import StorePrimitives
 
-/// Property lists, from bytes to values and back.
+/// Decoding and encoding property lists.
 public enum PropertyList {
-  /// How deep arrays and dictionaries may lie in one another, read or written.
+  /// The maximum nesting depth of arrays and dictionaries when reading or writing.
   public static let maximumDepth = 512
 
   static func tooDeep(_ limit: Int, at location: StoreLocation = StoreLocation()) -> PersistentStoreError {
     PersistentStoreError(
-      .limitExceeded, "arrays and dictionaries lie more than \(limit) deep in each other, the limit 'maximumDepth'",
+      .limitExceeded, "arrays and dictionaries are nested more than \(limit) levels deep, the limit 'maximumDepth'",
       at: location)
   }
 }
 
-/// Text told apart by its bytes: Swift's own `==` takes the composed and the decomposed form for one.
+/// A string compared by its bytes: Swift's own `==` treats composed and decomposed forms as equal.
 struct PropertyListText: Hashable {
   var text: String
   init(_ text: String) { self.text = text }
@@ -27,11 +27,11 @@ struct PropertyListText: Hashable {
 }
 
 extension PropertyListDictionary {
-  /// A dictionary of entries in any order.
+  /// Creates a dictionary from entries in any order.
   ///
-  /// Sorted first: one by one, unsorted keys would cost the square of their number.
+  /// They are sorted first: adding unsorted keys one by one would take quadratic time.
   ///
-  /// - Returns: nil with `duplicate` set to the first key that comes twice.
+  /// - Returns: nil, with `duplicate` set to the first duplicate key, if there is one.
   init?(entries: [(key: String, value: PropertyListValue)], duplicate: inout String) {
     self.init()
     let sorted = entries.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }

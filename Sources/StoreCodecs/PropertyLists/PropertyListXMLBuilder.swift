@@ -1,13 +1,13 @@
 import FoundationEssentials
 public import StorePrimitives
 
-/// Makes a property list of the events of an XML reader: of a whole file or of a subtree.
+/// Builds a property list from the events of an XML reader, for a whole file or a subtree.
 ///
-/// Feed it the `plist` element or the value's own element, all events within, and ask for ``finish(line:)``. It keeps
-/// its own stack, so that hostile nesting costs no recursion, and knows of no XML reader.
+/// Pass it the `plist` element or the element of a value with all events inside, then call ``finish(line:)``. It has
+/// its own stack, so that hostile nesting does not cause recursion, and does not depend on an XML reader.
 ///
-/// Every method throws `.malformed` with the line for elements that no property list has, text where none belongs,
-/// values that do not parse and keys that come twice, and `.limitExceeded` beyond ``PropertyList/maximumDepth``.
+/// Every method throws `.malformed` with the line for unknown elements, misplaced text, invalid values and duplicate
+/// keys, and `.limitExceeded` for nesting deeper than ``PropertyList/maximumDepth``.
 public struct PropertyListXMLBuilder {
   private enum Element { case plist, dictionary, array, key, string, integer, real, date, data, yes, no }
   private struct Container {
@@ -21,23 +21,25 @@ public struct PropertyListXMLBuilder {
 
   private var isInPlist = false
   private var containers: [Container] = []
-  /// The open element that holds text.
+  /// The open element that contains text.
   private var leaf: Element?
   private var text: [UInt8] = []
   private var result: PropertyListValue?
 
   private let maximumDepth: Int
 
-  /// - Parameter maximumDepth: How deep arrays and dictionaries may lie in each other: at most
+  /// - Parameter maximumDepth: The maximum nesting depth of arrays and dictionaries: at most
   ///   ``PropertyList/maximumDepth``.
   public init(maximumDepth: Int = PropertyList.maximumDepth) {
     self.maximumDepth = min(maximumDepth, PropertyList.maximumDepth)
   }
 
-  /// An element starts. Attributes do not matter to a property list.
+  /// Called when an element starts. Attributes are ignored.
   public mutating func begin(_ name: String, line: Int) throws(PersistentStoreError) {
-    guard leaf == nil else { throw malformed("<\(name)> within a value", line) }
-    guard let element = Self.element(name) else { throw malformed("<\(name)> is no element of a property list", line) }
+    guard leaf == nil else { throw malformed("<\(name)> inside a value", line) }
+    guard let element = Self.element(name) else {
+      throw malformed("<\(name)> is not an element of a property list", line)
+    }
     if element == .plist {
       guard !isInPlist, containers.isEmpty, result == nil else { throw malformed("a second <plist>", line) }
       isInPlist = true
@@ -60,7 +62,7 @@ public struct PropertyListXMLBuilder {
     try open(element, line)
   }
 
-  /// Character data, in as many pieces as the reader likes, CDATA included.
+  /// Called with character data, CDATA included, in any number of pieces.
   public mutating func characters(
     _ bytes: UnsafeBufferPointer<UInt8>, line: Int
   ) throws(PersistentStoreError) {
@@ -71,7 +73,7 @@ public struct PropertyListXMLBuilder {
     }
   }
 
-  /// The innermost element ends.
+  /// Called when the innermost element ends.
   public mutating func end(line: Int) throws(PersistentStoreError) {
     guard let element = leaf else {
       guard let container = containers.popLast() else {
@@ -85,7 +87,7 @@ public struct PropertyListXMLBuilder {
     if element == .key, let last = containers.indices.last {
       let key = String(decoding: text, as: UTF8.self)
       guard containers[last].seen.insert(PropertyListText(key)).inserted else {
-        throw malformed("the key '\(key)' comes twice", line)
+        throw malformed("duplicate key '\(key)'", line)
       }
       containers[last].key = key
     } else {
@@ -93,7 +95,7 @@ public struct PropertyListXMLBuilder {
     }
   }
 
-  /// The value, once all elements have ended.
+  /// Returns the value, once all elements have ended.
   public consuming func finish(line: Int) throws(PersistentStoreError) -> PropertyListValue {
     guard leaf == nil, containers.isEmpty, let result else { throw malformed("a property list without a value", line) }
     return result
@@ -117,7 +119,7 @@ extension PropertyListXMLBuilder {
     if let key = container.key { throw malformed("the key '\(key)' has no value", line) }
     var duplicate = ""
     guard let dictionary = PropertyListDictionary(entries: container.entries, duplicate: &duplicate) else {
-      throw malformed("the key '\(duplicate)' comes twice", container.line)
+      throw malformed("duplicate key '\(duplicate)'", container.line)
     }
     if dictionary.count == 1, case .integer(let number)? = dictionary["CF$UID"], let uid = UInt64(exactly: number) {
       return try place(.uid(uid))
@@ -145,7 +147,7 @@ extension PropertyListXMLBuilder {
     let shown = String(decoding: trimmed.prefix(60), as: UTF8.self)
     switch element {
     case .yes, .no:
-      guard trimmed.isEmpty else { throw malformed("a boolean holds '\(shown)'", line) }
+      guard trimmed.isEmpty else { throw malformed("a boolean element contains '\(shown)'", line) }
       return .boolean(element == .yes)
     case .integer:
       guard let number = Self.integer(trimmed) else { throw malformed("'\(shown)' is not an integer", line) }
@@ -160,19 +162,19 @@ extension PropertyListXMLBuilder {
       return .date(date)
     default:
       guard let data = Data(base64Encoded: Data(text.filter { !Self.isBlank($0) })) else {
-        throw malformed("a <data> is not base64", line)
+        throw malformed("the content of a <data> is not base64", line)
       }
       return .data(data)
     }
   }
 
-  /// Decimal or, after `0x`, hexadecimal, with or without a sign.
+  /// Decimal or, after `0x`, hexadecimal, with an optional sign.
   private static func integer(_ digits: ArraySlice<UInt8>) -> Int128? {
-    let isNegative = digits.first == 0x2D
-    let unsigned = isNegative || digits.first == 0x2B ? digits.dropFirst() : digits
-    let isHexadecimal = unsigned.starts(with: [0x30, 0x78]) || unsigned.starts(with: [0x30, 0x58])
+    let isNegative = digits.first == UInt8(ascii: "-")
+    let unsigned = isNegative || digits.first == UInt8(ascii: "+") ? digits.dropFirst() : digits
+    let isHexadecimal = unsigned.starts(with: "0x".utf8) || unsigned.starts(with: "0X".utf8)
     let body = String(decoding: isHexadecimal ? unsigned.dropFirst(2) : unsigned, as: UTF8.self)
-    guard let first = body.utf8.first, first != 0x2D, first != 0x2B,
+    guard let first = body.utf8.first, first != UInt8(ascii: "-"), first != UInt8(ascii: "+"),
       let magnitude = Int128(body, radix: isHexadecimal ? 16 : 10), magnitude <= Int128(UInt64.max)
     else { return nil }
     let number = isNegative ? -magnitude : magnitude
@@ -185,10 +187,12 @@ extension PropertyListXMLBuilder {
     case "inf", "+inf", "infinity", "+infinity": return .infinity
     case "-inf", "-infinity": return -.infinity
     default:
-      // Swift also reads hexadecimal reals and signed not-a-numbers, which no property list has.
+      // Swift also accepts hexadecimal reals and signed not-a-numbers, which property lists do not have.
       let isPlain = text.utf8.allSatisfy { byte in
         switch byte {
-        case 0x30...0x39, 0x2B, 0x2D, 0x2E, 0x45, 0x65: true
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."),
+          UInt8(ascii: "E"), UInt8(ascii: "e"):
+          true
         default: false
         }
       }
@@ -196,7 +200,9 @@ extension PropertyListXMLBuilder {
     }
   }
 
-  private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x0A || byte == 0x09 || byte == 0x0D }
+  private static func isBlank(_ byte: UInt8) -> Bool {
+    byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\r")
+  }
 
   private static func element(_ name: String) -> Element? {
     switch name {

@@ -1,17 +1,17 @@
-/// Base64 as RFC 4648 has it, strictly read.
+/// Base64 according to RFC 4648, with strict decoding.
 public enum Base64 {
-  /// How the text is broken into lines.
+  /// How the text is divided into lines.
   public enum Wrapping: Sendable {
     /// One line without a line break.
     case none
-    /// As Core Data's XML stores have it: below 76 characters one line and a line break; exactly 76 without any; above,
-    /// 76 characters, a line break, all the rest, a line break. No bytes, no text.
+    /// As in Core Data's XML stores: fewer than 76 characters are one line with a line break; exactly 76 have no line
+    /// break; more are 76 characters, a line break, the rest, and a line break.
     case coreData
   }
 
   // MARK: Writing
 
-  /// Appends the text of `bytes`, padded.
+  /// Appends the encoded bytes, padded.
   public static func encode(_ bytes: Span<UInt8>, to writer: ByteWriter, wrapping: Wrapping = .none) {
     bytes.withUnsafeBufferPointer { bytes in
       guard let source = bytes.baseAddress, bytes.count > 0 else { return }
@@ -20,14 +20,14 @@ public enum Base64 {
       guard wrapping == .coreData, bytes.count > bytesInFullLine || (bytes.count + 2) / 3 * 3 < bytesInFullLine else {
         return
       }
-      writer.append(byte: 0x0A)
+      writer.append(byte: UInt8(ascii: "\n"))
       guard bytes.count > firstLine else { return }
       encode(source + firstLine, bytes.count - firstLine, writer)
-      writer.append(byte: 0x0A)
+      writer.append(byte: UInt8(ascii: "\n"))
     }
   }
 
-  /// They make 76 characters; 55 and 56 do too, with padding.
+  /// Encoded, they have 76 characters; so have 55 and 56 with padding.
   private static let bytesInFullLine = 57
 
   private static func encode(_ source: UnsafePointer<UInt8>, _ length: Int, _ writer: ByteWriter) {
@@ -49,8 +49,8 @@ public enum Base64 {
       let word = UInt32(source[index]) << 16 | (isPair ? UInt32(source[index + 1]) << 8 : 0)
       target[0] = letters[Int(word >> 18)]
       target[1] = letters[Int(word >> 12 & 63)]
-      target[2] = isPair ? letters[Int(word >> 6 & 63)] : 0x3D
-      target[3] = 0x3D
+      target[2] = isPair ? letters[Int(word >> 6 & 63)] : UInt8(ascii: "=")
+      target[3] = UInt8(ascii: "=")
       target += 4
     }
     writer.advance(count)
@@ -58,33 +58,41 @@ public enum Base64 {
 
   // MARK: Reading
 
-  /// Reads base64 into `output`, which is emptied first. Blanks, tabs and line breaks are passed over.
-  ///
-  /// - Returns: Nil, or the offset of the first byte that is wrong, the count where the text ends too early: a
-  ///   character outside the alphabet, padding that is missing, misplaced or too much, left-over bits that are not
-  ///   zero.
-  public static func decode(_ text: Span<UInt8>, into output: inout [UInt8]) -> Int? {
-    let room = text.count / 4 * 3 + 3
-    if output.count < room { output.append(contentsOf: repeatElement(0, count: room - output.count)) }
-    let result = output.withUnsafeMutableBufferPointer { target in
-      text.withUnsafeBufferPointer { source in
-        // Never nil: there is room for three bytes at least.
-        target.baseAddress.map { decode(source, to: $0) } ?? (count: 0, fault: 0)
-      }
-    }
-    output.removeLast(output.count - result.count)
-    return result.fault
+  /// Where a text is not base64.
+  public struct DecodingError: Error, Equatable {
+    /// The offset of the first byte that is wrong; the number of bytes if the text ends too early.
+    public let offset: Int
+    /// Creates an error for a byte offset.
+    public init(offset: Int) { self.offset = offset }
   }
 
-  /// Writes at most three bytes for every four of `source`; gives how many, and none with the place of a fault.
+  /// Reads base64 into `output`, which is emptied first. Spaces, tabs and line breaks are ignored.
+  ///
+  /// - Throws: ``DecodingError`` for a character outside the alphabet, padding that is missing, misplaced or too much,
+  ///   and remaining bits that are not zero. `output` is then empty.
+  public static func decode(_ text: Span<UInt8>, into output: inout [UInt8]) throws(DecodingError) {
+    let room = text.count / 4 * 3 + 3
+    if output.count < room { output.append(contentsOf: repeatElement(0, count: room - output.count)) }
+    var count = 0
+    defer { output.removeLast(output.count - count) }
+    count = try output.withUnsafeMutableBufferPointer { target throws(DecodingError) in
+      try text.withUnsafeBufferPointer { source throws(DecodingError) in
+        // There is room for three bytes at least.
+        guard let base = target.baseAddress else { return 0 }
+        return try decode(source, to: base)
+      }
+    }
+  }
+
+  /// Writes at most three bytes for every four of `source`; returns how many.
   private static func decode(
     _ source: UnsafeBufferPointer<UInt8>, to target: UnsafeMutablePointer<UInt8>
-  ) -> (count: Int, fault: Int?) {
-    values.withUnsafeBufferPointer { values in
+  ) throws(DecodingError) -> Int {
+    try values.withUnsafeBufferPointer { values throws(DecodingError) in
       let end = source.count
       var index = 0
       var written = 0
-      // The quantum that white space or the end interrupts goes on here.
+      // Continue a quantum that white space or the end interrupts.
       var bits: UInt32 = 0
       var digits = 0
       while index < end {
@@ -117,54 +125,50 @@ public enum Base64 {
             digits = 0
             bits = 0
           }
-        } else if byte == 0x3D {
-          return finish(source, at: index, bits: bits, digits: digits, to: target, written: written)
+        } else if byte == UInt8(ascii: "=") {
+          return try finish(source, at: index, bits: bits, digits: digits, to: target, written: written)
         } else if value != space {
-          return (0, index)
+          throw DecodingError(offset: index)
         }
         index += 1
       }
-      guard digits == 0 else {
-        return (0, end)
-      }
-      return (written, nil)
+      guard digits == 0 else { throw DecodingError(offset: end) }
+      return written
     }
   }
 
-  /// Takes the padding and what may follow it.
+  /// Checks the padding and what follows it, and writes the last one or two bytes; returns how many there are in all.
   private static func finish(
     _ source: UnsafeBufferPointer<UInt8>, at start: Int, bits: UInt32, digits: Int,
     to target: UnsafeMutablePointer<UInt8>, written: Int
-  ) -> (count: Int, fault: Int?) {
-    guard digits >= 2 else { return (0, start) }
+  ) throws(DecodingError) -> Int {
+    guard digits >= 2 else { throw DecodingError(offset: start) }
     var missing = 4 - digits
     for index in start..<source.count {
-      if source[index] == 0x3D, missing > 0 {
+      if source[index] == UInt8(ascii: "="), missing > 0 {
         missing -= 1
       } else if values[Int(source[index])] != space {
-        return (0, index)
+        throw DecodingError(offset: index)
       }
     }
-    guard missing == 0 else { return (0, source.count) }
-    guard bits & (digits == 2 ? 15 : 3) == 0 else {
-      return (0, start)
-    }
+    guard missing == 0 else { throw DecodingError(offset: source.count) }
+    guard bits & (digits == 2 ? 15 : 3) == 0 else { throw DecodingError(offset: start) }
     if digits == 2 {
       target[written] = UInt8(truncatingIfNeeded: bits >> 4)
-      return (written + 1, nil)
+      return written + 1
     }
     target[written] = UInt8(truncatingIfNeeded: bits >> 10)
     target[written + 1] = UInt8(truncatingIfNeeded: bits >> 2)
-    return (written + 2, nil)
+    return written + 2
   }
 
   private static let space: UInt8 = 64
 
-  /// What each byte stands for: 0 to 63, ``space``, or 255.
+  /// The value of each byte: 0 to 63, ``space``, or 255.
   private static let values: [UInt8] = {
     var table = [UInt8](repeating: 255, count: 256)
     for value in 0..<64 { table[Int(alphabet.utf8Start[value])] = UInt8(value) }
-    for byte in [0x09, 0x0A, 0x0D, 0x20] { table[byte] = space }
+    for byte in "\t\n\r ".utf8 { table[Int(byte)] = space }
     return table
   }()
 

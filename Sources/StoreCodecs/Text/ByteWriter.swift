@@ -1,9 +1,9 @@
-/// Bytes on their way to a file: a buffer that is filled by cheap appends and emptied into a sink now and then.
+/// A buffer for output: appends are cheap, and it is flushed to a sink from time to time.
 ///
-/// Appends cannot fail. Call ``flushIfNeeded()`` at every row or so; call ``finish()`` at the end. Without a sink the
+/// Appends cannot fail. Call ``flushIfNeeded()`` about once per row, and ``finish()`` at the end. Without a sink the
 /// bytes stay in memory: ``takeBytes()``.
 public final class ByteWriter {
-  /// Takes bytes on their way, such as a staged file's `write`. The pointer is valid only during the call.
+  /// Receives bytes, such as a staged file's `write`. The pointer is valid only during the call.
   public typealias Sink = (UnsafeRawBufferPointer) throws(PersistentStoreError) -> Void
 
   @usableFromInline struct Buffer {
@@ -16,12 +16,12 @@ public final class ByteWriter {
       self.capacity = capacity
     }
   }
-  // Behind a pointer, so that appends do not pay for the exclusivity checks of class properties.
+  // Behind a pointer, so that appends avoid the exclusivity checks of class properties.
   @usableFromInline let buffer: UnsafeMutablePointer<Buffer>
   private let sink: Sink?
   private static let threshold = 1 << 20
 
-  /// A writer that empties itself into `sink`, about a mebibyte at a time; without one it collects.
+  /// Creates a writer that flushes to `sink`, about a mebibyte at a time; without one it collects the bytes.
   public init(sink: Sink? = nil) {
     self.sink = sink
     buffer = .allocate(capacity: 1)
@@ -46,7 +46,7 @@ public final class ByteWriter {
     buffer.pointee.capacity = capacity
   }
 
-  /// Room for `count` bytes; the caller writes there and then says so with ``advance(_:)``.
+  /// Reserves `count` bytes; the caller writes to them and then calls ``advance(_:)``.
   @inlinable @inline(__always) func room(_ count: Int) -> UnsafeMutablePointer<UInt8> {
     if buffer.pointee.capacity - buffer.pointee.count < count { grow(by: count) }
     return buffer.pointee.base + buffer.pointee.count
@@ -101,7 +101,7 @@ public final class ByteWriter {
     let start = room(20)
     guard value < 0 else { return advance(ExactText.writeDecimal(value.magnitude, to: start)) }
     // Twenty places hold the nineteen digits of any Int64 and its sign.
-    start.pointee = 0x2D
+    start.pointee = UInt8(ascii: "-")
     advance(1 + ExactText.writeDecimal(value.magnitude, to: start + 1))
   }
 
@@ -114,7 +114,7 @@ public final class ByteWriter {
     withUnsafeBytes(of: value.bigEndian) { append($0) }
   }
 
-  /// Empties the buffer into the sink once it holds enough.
+  /// Flushes the buffer to the sink once it contains enough.
   @inline(__always) public func flushIfNeeded() throws(PersistentStoreError) {
     if buffer.pointee.count >= Self.threshold { try flush() }
   }
@@ -126,12 +126,12 @@ public final class ByteWriter {
     buffer.pointee.count = 0
   }
 
-  /// Empties what is left into the sink.
+  /// Flushes the rest to the sink.
   public func finish() throws(PersistentStoreError) {
     if buffer.pointee.count > 0 { try flush() }
   }
 
-  /// What was collected, for a writer without a sink; the writer is empty afterwards.
+  /// Returns what was collected by a writer without a sink, and empties it.
   public func takeBytes() -> [UInt8] {
     let bytes = Array(UnsafeBufferPointer(start: buffer.pointee.base, count: buffer.pointee.count))
     buffer.pointee.flushed += buffer.pointee.count

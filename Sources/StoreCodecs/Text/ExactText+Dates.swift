@@ -1,78 +1,90 @@
 extension ExactText {
   // MARK: Dates
 
-  /// Seconds since 2001-01-01T00:00:00Z from ISO 8601 (`2001-01-01T00:00:00.125Z`, `2001-01-01 02:00:00+02:00`,
-  /// `2001-01-01`), or from `@` and a double's text, which stands for what no calendar text reaches. Without a zone the
-  /// text is taken to be in UTC. At most 26 decimals.
+  /// Parses seconds since 2001-01-01T00:00:00Z from ISO 8601 (`2001-01-01T00:00:00.125Z`, `2001-01-01 02:00:00+02:00`,
+  /// `2001-01-01`), or from `@` and a double's text, which is used for dates without a calendar text. A text without a
+  /// time zone is in UTC. At most 26 decimals.
   public static func date(_ bytes: Span<UInt8>) -> Double? {
     let count = bytes.count
-    if count > 1, bytes[0] == 0x40 { return double(bytes.extracting(1..<count)) }
+    if count > 1, bytes[0] == UInt8(ascii: "@") { return double(bytes.extracting(1..<count)) }
     guard count >= 10 else { return nil }
-    func number(_ start: Int, _ length: Int) -> Int? {
-      guard start + length <= count else { return nil }
-      var value = 0
-      for index in start..<start + length {
-        let digit = bytes[index] &- 0x30
-        guard digit < 10 else { return nil }
-        value = value * 10 + Int(digit)
-      }
-      return value
-    }
-    guard let year = number(0, 4), bytes[4] == 0x2D, let month = number(5, 2), bytes[7] == 0x2D,
+    func number(_ start: Int, _ length: Int) -> Int? { Self.number(bytes, start, length) }
+    guard let year = number(0, 4), bytes[4] == UInt8(ascii: "-"), let month = number(5, 2),
+      bytes[7] == UInt8(ascii: "-"),
       let day = number(8, 2), month >= 1, month <= 12, day >= 1, day <= daysIn(month, year)
     else { return nil }
     var seconds = daysSinceReference(year, month, day) * 86400
     if count == 10 { return Double(seconds) }
-    guard count >= 16, bytes[10] == 0x54 || bytes[10] == 0x20, let hour = number(11, 2), bytes[13] == 0x3A,
+    guard count >= 16, bytes[10] == UInt8(ascii: "T") || bytes[10] == UInt8(ascii: " "), let hour = number(11, 2),
+      bytes[13] == UInt8(ascii: ":"),
       let minute = number(14, 2), hour < 24, minute < 60
     else { return nil }
     seconds += hour * 3600 + minute * 60
     var index = 16
     var fractionStart = 0
-    if index < count, bytes[index] == 0x3A {
+    if index < count, bytes[index] == UInt8(ascii: ":") {
       guard let second = number(17, 2), second < 60 else { return nil }
       seconds += second
       index = 19
-      if index < count, bytes[index] == 0x2E {
+      if index < count, bytes[index] == UInt8(ascii: ".") {
         fractionStart = index
         index += 1
-        while index < count, bytes[index] &- 0x30 < 10 { index += 1 }
+        while index < count, bytes[index] &- UInt8(ascii: "0") < 10 { index += 1 }
         guard index > fractionStart + 1 else { return nil }
       }
     }
     let fractionEnd = index
-    if index == count - 1, bytes[index] == 0x5A {
-      index += 1
-    } else if index < count {
-      if bytes[index] == 0x20 { index += 1 }
-      guard index < count, bytes[index] == 0x2B || bytes[index] == 0x2D, let hours = number(index + 1, 2) else {
-        return nil
-      }
-      let isNegative = bytes[index] == 0x2D
-      index += 3
-      if index < count, bytes[index] == 0x3A { index += 1 }
-      var minutes = 0
-      if index < count {
-        guard let given = number(index, 2), given < 60 else { return nil }
-        minutes = given
-        index += 2
-      }
-      guard hours < 24, index == count else { return nil }
-      let offset = hours * 3600 + minutes * 60
-      seconds += isNegative ? offset : -offset
+    if index < count {
+      guard let offset = zoneOffset(bytes, index) else { return nil }
+      seconds -= offset
     }
     if fractionStart == 0 { return Double(seconds) }
     return joined(seconds, bytes.extracting(fractionStart + 1..<fractionEnd))
   }
 
-  /// Whole seconds and a decimal fraction as one correctly rounded double.
+  /// The digits at an offset as a number; nil if there are fewer or others.
+  private static func number(_ bytes: Span<UInt8>, _ start: Int, _ length: Int) -> Int? {
+    guard start + length <= bytes.count else { return nil }
+    var value = 0
+    for index in start..<start + length {
+      let digit = bytes[index] &- UInt8(ascii: "0")
+      guard digit < 10 else { return nil }
+      value = value * 10 + Int(digit)
+    }
+    return value
+  }
+
+  /// The seconds that a zone at the end of a date is ahead of UTC: `Z`, `+02`, `+02:00`, ` -0330`. Nil if it is not a
+  /// zone.
+  private static func zoneOffset(_ bytes: Span<UInt8>, _ start: Int) -> Int? {
+    var index = start
+    if index == bytes.count - 1, bytes[index] == UInt8(ascii: "Z") { return 0 }
+    if bytes[index] == UInt8(ascii: " ") { index += 1 }
+    guard index < bytes.count, bytes[index] == UInt8(ascii: "+") || bytes[index] == UInt8(ascii: "-"),
+      let hours = number(bytes, index + 1, 2)
+    else { return nil }
+    let isNegative = bytes[index] == UInt8(ascii: "-")
+    index += 3
+    if index < bytes.count, bytes[index] == UInt8(ascii: ":") { index += 1 }
+    var minutes = 0
+    if index < bytes.count {
+      guard let given = number(bytes, index, 2), given < 60 else { return nil }
+      minutes = given
+      index += 2
+    }
+    guard hours < 24, index == bytes.count else { return nil }
+    let offset = hours * 3600 + minutes * 60
+    return isNegative ? -offset : offset
+  }
+
+  /// Combines whole seconds and a decimal fraction to one correctly rounded double.
   private static func joined(_ seconds: Int, _ fraction: Span<UInt8>) -> Double? {
     var digits = fraction.count
-    while digits > 0, fraction[digits - 1] == 0x30 { digits -= 1 }
-    // Below 3e11 seconds times 1e26: within 128 bits. No date's shortest text has that many decimals.
+    while digits > 0, fraction[digits - 1] == UInt8(ascii: "0") { digits -= 1 }
+    // Below 3e11 seconds times 1e26: within 128 bits. The shortest text of a date never has that many decimals.
     guard digits <= 26 else { return nil }
     var decimals: UInt128 = 0
-    for index in 0..<digits { decimals = decimals * 10 + UInt128(fraction[index] - 0x30) }
+    for index in 0..<digits { decimals = decimals * 10 + UInt128(fraction[index] - UInt8(ascii: "0")) }
     let total = Int128(seconds) * Int128(powerOfTen(digits)) + Int128(decimals)
     guard let magnitude = double(total.magnitude, exponent: -digits) else { return nil }
     return total < 0 ? -magnitude : magnitude

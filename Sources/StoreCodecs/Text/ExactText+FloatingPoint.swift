@@ -1,13 +1,14 @@
 extension ExactText {
-  /// Reads a decimal number, correctly rounded; also `inf`, `-inf`, `nan` and `nan(0x7ff8000000000001)`.
+  /// Parses a decimal number, correctly rounded; also `inf`, `-inf`, `nan` and `nan(0x7ff8000000000001)`.
   ///
-  /// `INF`, `infinity`, `NaN` and the like are read too. A number beyond the largest finite one is `nil` rather than
-  /// infinity: the file holds a number that this type does not. Hexadecimal numbers are not read.
+  /// Variants such as `INF`, `infinity` and `NaN` are accepted too. A number beyond the largest finite one is `nil`
+  /// rather than infinity: the file contains a number that this type cannot represent. Hexadecimal numbers are not
+  /// accepted.
   public static func double(_ bytes: Span<UInt8>) -> Double? {
     bytes.withUnsafeBufferPointer { double(text: $0) }
   }
 
-  /// Reads a decimal number, rounded once and straight to `Float`; also `inf`, `-inf`, `nan` and `nan(0x7fc00001)`.
+  /// Parses a decimal number, rounded once and directly to `Float`; also `inf`, `-inf`, `nan` and `nan(0x7fc00001)`.
   public static func float(_ bytes: Span<UInt8>) -> Float? {
     bytes.withUnsafeBufferPointer { float(text: $0) }
   }
@@ -35,7 +36,7 @@ extension ExactText {
         ? 0
         : UInt32(truncatingIfNeeded: rounded.mantissa)
           &+ UInt32(truncatingIfNeeded: rounded.exponent + 149) << 23
-      // From 2^104 on the exponent does not fit: the slow way decides about the largest numbers.
+      // From 2^104 on the exponent does not fit: the slow path handles the largest numbers.
       if rounded.exponent < 104 { return Float(bitPattern: scanned.isNegative ? magnitude | 1 << 31 : magnitude) }
     }
     guard let value = Float(String(decoding: text, as: UTF8.self)), value.isFinite else { return nil }
@@ -44,12 +45,12 @@ extension ExactText {
 
   // MARK: Binary to decimal
 
-  /// The shortest text of a number of one to three decimals, as most that people write are: its digits without the
-  /// point, and how many stand behind it. Nil for all others, whole ones too.
+  /// The shortest text of a number of one to three decimals, which are most numbers in practice: its digits without the
+  /// dot, and the number of decimals. Nil for all others, integral ones included.
   static func fewDecimals(_ magnitude: Double) -> (digits: UInt64, places: Int)? {
     guard magnitude >= 0.001, magnitude < 1e12 else { return nil }
-    // The quotient of two exact numbers rounds once, to the double nearest to the decimal number. Of decimal numbers of
-    // at most fifteen digits no two round to the same double: there is no shorter one.
+    // The quotient of two exact numbers is rounded once, to the double nearest to the decimal number. No two decimal
+    // numbers of at most fifteen digits round to the same double, so there is no shorter one.
     let thousandths = (magnitude * 1000).rounded()
     guard thousandths / 1000 == magnitude else { return nil }
     let digits = UInt64(thousandths)
@@ -60,16 +61,16 @@ extension ExactText {
 
   // MARK: Decimal to binary
 
-  /// `significand` × 10^`exponent`, correctly rounded, if that is within reach of integer arithmetic.
+  /// `significand` × 10^`exponent`, correctly rounded, if integer arithmetic suffices.
   static func double(_ significand: UInt128, exponent: Int) -> Double? {
     if significand < 1 << 53, exponent >= -22, exponent <= 22 {
-      // Both operands are exact, so that the one operation rounds correctly.
+      // Both operands are exact, so the single operation rounds correctly.
       let whole = Double(UInt64(truncatingIfNeeded: significand))
       return exponent < 0 ? whole / powersOfTen[-exponent] : whole * powersOfTen[exponent]
     }
     guard let rounded = round(significand, exponent: exponent, bits: 53) else { return nil }
-    // The mantissa's leading bit is the one that the format leaves out: adding it raises the exponent field by one,
-    // as does a mantissa that was rounded up to the next power of two.
+    // The mantissa's leading bit is implicit in the format: adding it increments the exponent field, as does a mantissa
+    // that was rounded up to the next power of two.
     return Double(bitPattern: rounded.mantissa &+ UInt64(truncatingIfNeeded: rounded.exponent + 1074) << 52)
   }
 
@@ -78,7 +79,7 @@ extension ExactText {
     1e20, 1e21, 1e22,
   ]
 
-  /// 5^0 … 5^27: what fits 64 bits.
+  /// 5^0 … 5^27: those that fit in 64 bits.
   private static let powersOfFive: [UInt64] = [
     1, 5, 25, 125, 625, 3125, 15625, 78125, 390625, 1_953_125, 9_765_625, 48_828_125, 244_140_625, 1_220_703_125,
     6_103_515_625, 30_517_578_125, 152_587_890_625, 762_939_453_125, 3_814_697_265_625, 19_073_486_328_125,
@@ -86,11 +87,12 @@ extension ExactText {
     298_023_223_876_953_125, 1_490_116_119_384_765_625, 7_450_580_596_923_828_125,
   ]
 
-  /// `significand` × 10^`exponent` as mantissa × 2^exponent, the mantissa of `bits` bits (or 2^`bits`), half to even.
+  /// `significand` × 10^`exponent` as mantissa × 2^exponent, with a mantissa of `bits` bits (or 2^`bits`), half to
+  /// even.
   ///
-  /// Exact integer arithmetic: the significand, moved to the top of 128 bits, divided by a power of five below 2^63
-  /// leaves more than 64 bits of quotient, and the remainder says whether anything follows them. No result within
-  /// reach is subnormal.
+  /// Exact integer arithmetic: dividing the significand, shifted to the top of 128 bits, by a power of five below 2^63
+  /// results in a quotient of more than 64 bits, and the remainder says whether there are further bits. The result is
+  /// never subnormal.
   @inline(__always)
   private static func round(_ significand: UInt128, exponent: Int, bits: Int) -> (mantissa: UInt64, exponent: Int)? {
     guard significand != 0 else { return bits == 53 ? (0, -1074) : (0, -149) }
@@ -110,7 +112,7 @@ extension ExactText {
     } else {
       guard significand >> 64 == 0 else { return nil }
       quotient = significand &* UInt128(powersOfFive[exponent])
-      // At the top as well, so that below there is always something to drop.
+      // Shifted to the top as well, so that there always are bits to drop below.
       let shift = quotient.leadingZeroBitCount
       quotient = quotient << UInt128(truncatingIfNeeded: shift)
       binaryExponent -= shift
@@ -125,22 +127,23 @@ extension ExactText {
 
   // MARK: What is not a number
 
-  /// The bits of an infinity or a not-a-number.
+  /// The bits of infinity or not-a-number.
   private static func special(
     _ text: UnsafeBufferPointer<UInt8>, nan: UInt64, sign: UInt64, infinity: UInt64
   ) -> UInt64? {
     var text = UnsafeBufferPointer(rebasing: text[...])
     var signBit: UInt64 = 0
-    if let first = text.first, first == 0x2D || first == 0x2B {
-      signBit = first == 0x2D ? sign : 0
+    if let first = text.first, first == UInt8(ascii: "-") || first == UInt8(ascii: "+") {
+      signBit = first == UInt8(ascii: "-") ? sign : 0
       text = UnsafeBufferPointer(rebasing: text.dropFirst())
     }
     if matches(text, "nan") { return nan | signBit }
     if matches(text, "inf") || matches(text, "infinity") { return infinity | signBit }
-    // nan(0x, the digits of the whole bit pattern, and the closing bracket; no sign, for the pattern has it.
+    // nan(0x, the digits of the whole bit pattern, and the closing bracket; no sign, because the pattern contains it.
     let digits = sign == 1 << 63 ? 16 : 8
-    guard signBit == 0, text.count == digits + 7, text[text.count - 1] == 0x29,
-      matches(UnsafeBufferPointer(rebasing: text[0..<3]), "nan"), text[3] == 0x28, text[4] == 0x30, text[5] == 0x78
+    guard signBit == 0, text.count == digits + 7, text[text.count - 1] == UInt8(ascii: ")"),
+      matches(UnsafeBufferPointer(rebasing: text[0..<3]), "nan"), text[3] == UInt8(ascii: "("),
+      text[4] == UInt8(ascii: "0"), text[5] == UInt8(ascii: "x")
     else { return nil }
     var pattern: UInt64 = 0
     for digit in text[6..<6 + digits] {
@@ -154,15 +157,15 @@ extension ExactText {
 extension ExactText {
   // MARK: Twenty decimals
 
-  /// Whether the text with twenty decimals reads back to the same bits.
+  /// Whether the text with twenty decimals is read back as the same bits.
   static func fixed20IsExact(_ value: Double) -> Bool {
     let magnitude = value.magnitude
-    // Half a unit in the last decimal is less than half the distance between neighbours from here on.
+    // From here on, half a unit in the last decimal is less than half the distance between neighbours.
     if magnitude >= 0x1p-13 || magnitude == 0 { return true }
     return double(fixed20(magnitude).fraction, exponent: -20) == magnitude
   }
 
-  /// The whole part and the twenty decimals of a number from 0 to below 2^63.
+  /// The integral part and the twenty decimals of a number from 0 to below 2^63.
   static func fixed20(_ value: Double) -> (whole: UInt64, fraction: UInt128) {
     let mantissa = value.isNormal ? value.significandBitPattern | 1 << 52 : value.significandBitPattern
     // value = mantissa × 2^-places
@@ -170,7 +173,7 @@ extension ExactText {
     guard places > 0 else { return (mantissa << UInt64(truncatingIfNeeded: -places), 0) }
     let whole = places < 64 ? mantissa >> UInt64(truncatingIfNeeded: places) : 0
     let part = places < 64 ? mantissa & ((1 << UInt64(truncatingIfNeeded: places)) - 1) : mantissa
-    // 53 bits times the 67 of 10^20.
+    // 53 bits times the 67 bits of 10^20.
     let scaled = UInt128(part) &* 100_000_000_000_000_000_000
     // Beyond 121 places it is less than half of the last decimal.
     guard places < 122 else { return (whole, 0) }
@@ -182,25 +185,25 @@ extension ExactText {
   }
 }
 
-/// The digits of a decimal number, taken apart.
+/// The parts of a decimal number.
 struct DecimalScan {
   var isNegative = false
   /// At most 38 digits.
   var significand: UInt128 = 0
   var exponent = 0
-  /// Whether the significand holds every digit that is not zero.
+  /// Whether the significand contains every digit that is not zero.
   var isExact = true
 
-  /// Takes `text` apart: an optional sign, digits with at most one point, an optional exponent; `nil` for all else.
+  /// Parses an optional sign, digits with at most one dot, and an optional exponent; `nil` for everything else.
   init?(_ text: UnsafeBufferPointer<UInt8>) {
     let end = text.count
     var index = 0
     guard end > 0 else { return nil }
-    if text[0] == 0x2D || text[0] == 0x2B {
-      isNegative = text[0] == 0x2D
+    if text[0] == UInt8(ascii: "-") || text[0] == UInt8(ascii: "+") {
+      isNegative = text[0] == UInt8(ascii: "-")
       index = 1
     }
-    // Nineteen digits fit 64 bits; two such halves are put together at the end.
+    // Nineteen digits fit in 64 bits; two such halves are combined at the end.
     var first: UInt64 = 0
     var second: UInt64 = 0
     var significant = 0
@@ -225,7 +228,7 @@ struct DecimalScan {
           dropped += 1
           if digit != 0 { isExact = false }
         }
-      } else if byte == 0x2E, !afterPoint {
+      } else if byte == UInt8(ascii: "."), !afterPoint {
         afterPoint = true
       } else {
         break
@@ -237,23 +240,23 @@ struct DecimalScan {
     if significant > 19 { significand = significand &* UInt128(Self.powers[significant - 19]) &+ UInt128(second) }
     exponent = dropped - fraction
     guard index < end else { return }
-    guard text[index] | 0x20 == 0x65, index + 1 < end else { return nil }
+    guard text[index] | 0x20 == UInt8(ascii: "e"), index + 1 < end else { return nil }
     index += 1
-    let isDown = text[index] == 0x2D
-    if isDown || text[index] == 0x2B { index += 1 }
+    let isDown = text[index] == UInt8(ascii: "-")
+    if isDown || text[index] == UInt8(ascii: "+") { index += 1 }
     guard index < end else { return nil }
     var power = 0
     while index < end {
-      let digit = Int(text[index]) - 0x30
+      let digit = Int(text[index]) - Int(UInt8(ascii: "0"))
       guard digit >= 0, digit <= 9 else { return nil }
-      // Far beyond every type's range it only matters that it is far.
+      // Far beyond every type's range, the exact exponent does not matter.
       power = min(power &* 10 &+ digit, 1_000_000_000)
       index += 1
     }
     exponent += isDown ? -power : power
   }
 
-  /// 10^0 … 10^19: what fits 64 bits.
+  /// 10^0 … 10^19: those that fit in 64 bits.
   static let powers: [UInt64] = [
     1, 10, 100, 1000, 10000, 100000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000,
     100_000_000_000, 1_000_000_000_000, 10_000_000_000_000, 100_000_000_000_000, 1_000_000_000_000_000,

@@ -1,19 +1,19 @@
 public import FoundationEssentials
 
-/// Text for values that reads back as the very value, to the bit; independent of locale and time zone.
+/// Text for values that is read back as exactly the same value, to the bit, independent of locale and time zone.
 ///
-/// Reading is strict: all bytes must be used, nothing is trimmed, what does not fit is nil.
+/// Parsing is strict: all bytes must be used, nothing is trimmed, and values out of range are nil.
 public enum ExactText {
   // MARK: Integers
 
-  /// Decimal digits with an optional sign, leading zeros included; nil for anything else and for what 64 bits do not
-  /// hold.
+  /// Parses decimal digits with an optional sign, leading zeros allowed; nil for anything else and for values that do
+  /// not fit in 64 bits.
   public static func integer(_ bytes: Span<UInt8>) -> Int64? {
     bytes.withUnsafeBufferPointer { text in
       guard let first = text.first else { return nil }
-      let isSigned = first == 0x2D || first == 0x2B
+      let isSigned = first == UInt8(ascii: "-") || first == UInt8(ascii: "+")
       guard let magnitude = magnitude(text, from: isSigned ? 1 : 0) else { return nil }
-      guard first == 0x2D else { return Int64(exactly: magnitude) }
+      guard first == UInt8(ascii: "-") else { return Int64(exactly: magnitude) }
       return magnitude <= Int64.min.magnitude ? Int64(truncatingIfNeeded: 0 &- magnitude) : nil
     }
   }
@@ -25,13 +25,13 @@ public enum ExactText {
     let safe = min(text.count, start + 18)
     var index = start
     while index < safe {
-      let digit = text[index] &- 0x30
+      let digit = text[index] &- UInt8(ascii: "0")
       guard digit <= 9 else { return nil }
       value = value &* 10 &+ UInt64(digit)
       index += 1
     }
     while index < text.count {
-      let digit = text[index] &- 0x30
+      let digit = text[index] &- UInt8(ascii: "0")
       guard digit <= 9 else { return nil }
       let (product, overflow) = value.multipliedReportingOverflow(by: 10)
       let (sum, carry) = product.addingReportingOverflow(UInt64(digit))
@@ -44,14 +44,16 @@ public enum ExactText {
 
   // MARK: UUID and hexadecimal
 
-  /// A UUID in its 36 characters, letters in either case.
+  /// Parses a UUID of 36 characters, letters in either case.
   public static func uuid(_ bytes: Span<UInt8>) -> UUID? {
     bytes.withUnsafeBufferPointer { text in
-      guard text.count == 36, text[8] == 0x2D, text[13] == 0x2D, text[18] == 0x2D, text[23] == 0x2D else { return nil }
+      guard text.count == 36, text[8] == UInt8(ascii: "-"), text[13] == UInt8(ascii: "-"),
+        text[18] == UInt8(ascii: "-"), text[23] == UInt8(ascii: "-")
+      else { return nil }
       guard let a = hex(text, 0, 8), let b = hex(text, 9, 4), let c = hex(text, 14, 4), let d = hex(text, 19, 4),
         let e = hex(text, 24, 12)
       else { return nil }
-      // Big-endian in memory, as the text is.
+      // Big-endian in memory, like the text.
       let halves = ((a << 32 | b << 16 | c).bigEndian, (d << 48 | e).bigEndian)
       return UUID(uuid: Swift.withUnsafeBytes(of: halves) { $0.loadUnaligned(as: uuid_t.self) })
     }
@@ -59,15 +61,15 @@ public enum ExactText {
 
   /// The value of a hexadecimal digit in either case.
   @inline(__always) static func hexDigit(_ byte: UInt8) -> UInt8? {
-    let digit = byte &- 0x30
+    let digit = byte &- UInt8(ascii: "0")
     if digit <= 9 { return digit }
-    let letter = (byte | 0x20) &- 0x61
+    let letter = (byte | 0x20) &- UInt8(ascii: "a")
     return letter <= 5 ? letter + 10 : nil
   }
 
   @inline(__always)
   private static func hex(_ text: UnsafeBufferPointer<UInt8>, _ start: Int, _ length: Int) -> UInt64? {
-    // Gathered without a branch for each digit, which halves the time of a UUID.
+    // Without a branch for each digit, which halves the time of a UUID.
     let values = hexValues
     var value: UInt64 = 0
     var faults: UInt8 = 0
@@ -79,12 +81,12 @@ public enum ExactText {
     return faults < 16 ? value : nil
   }
 
-  /// The value of every byte as a hexadecimal digit, 255 for those that are none.
+  /// The value of every byte as a hexadecimal digit; 255 if it is not one.
   private static let hexValues: [UInt8] = (0...255).map { hexDigit($0) ?? 255 }
 
   // MARK: Parts
 
-  /// Whether `text` is `word`, which stands in lower case, without regard to ASCII case.
+  /// Whether `text` equals `word`, which is in lower case, ignoring ASCII case.
   static func matches(_ text: UnsafeBufferPointer<UInt8>, _ word: StaticString) -> Bool {
     guard text.count == word.utf8CodeUnitCount else { return false }
     for index in 0..<text.count where text[index] | 0x20 != word.utf8Start[index] { return false }
@@ -94,7 +96,7 @@ public enum ExactText {
   /// Writes decimal digits, at most 20, and returns how many.
   static func writeDecimal(_ value: UInt64, to target: UnsafeMutablePointer<UInt8>) -> Int {
     if value < 10 {
-      target[0] = 0x30 + UInt8(truncatingIfNeeded: value)
+      target[0] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value)
       return 1
     }
     let length = decimalLength(value)
@@ -108,7 +110,7 @@ public enum ExactText {
     var index = length
     while index >= 2 {
       let (quotient, pair) = rest.quotientAndRemainder(dividingBy: 100)
-      // Two digits from one division: 103/1024 is a tenth for every number below 100.
+      // Two digits with one division: 103/1024 approximates a tenth for every number below 100.
       let tens = (pair &* 103) &>> 10
       index -= 2
       target[index] = 0x30 &+ UInt8(truncatingIfNeeded: tens)

@@ -1,23 +1,24 @@
-/// An element of a small document with all below it, for model files and property lists. Stores are too large for it.
+/// An element of a small document with its descendants, for model files and property lists. Stores are too large for
+/// it.
 public final class XMLElement: Sendable {
   /// What an element contains: another element, or text.
   public enum Node: Sendable {
     /// An element.
     case element(XMLElement)
-    /// Text between two tags, with entities and character data sections resolved; white space is kept.
+    /// Text between two tags, with entities and character data sections resolved; white space is preserved.
     case text(String)
   }
   /// The name of the element, with its prefix if it has one.
   public let name: String
-  /// In the document's order.
+  /// In document order.
   public let attributes: [(name: String, value: String)]
-  /// The elements and texts directly in this element, in the document's order.
+  /// The elements and texts directly in this element, in document order.
   public let children: [Node]
-  // Not the location itself, which has room for more than a document's elements have of it.
+  // Not the location itself, which has fields that elements do not need.
   private let file: String?
   private let line: Int32
   private let column: Int32
-  /// The line that the start tag ends on, and its column.
+  /// The line and column at which the start tag ends.
   public var location: StoreLocation {
     StoreLocation(file: file, line: line > 0 ? Int(line) : nil, column: column > 0 ? Int(column) : nil)
   }
@@ -39,12 +40,12 @@ public final class XMLElement: Sendable {
   public var text: String {
     children.map { if case .text(let text) = $0 { text } else { "" } }.joined()
   }
-  /// The value of the attribute of that name, or nil.
+  /// The value of the attribute with that name, or nil.
   public subscript(attribute name: String) -> String? { attributes.first { $0.name == name }?.value }
 
-  /// Reads a document.
+  /// Parses a document.
   ///
-  /// - Throws: as ``XMLReader``; `.limitExceeded` beyond `maximumNodes`.
+  /// - Throws: as ``XMLReader``; `.limitExceeded` for more than `maximumNodes` nodes.
   public static func parse(
     _ bytes: Span<UInt8>, file: String? = nil, limits: XMLLimits = XMLLimits(depth: 128, attributes: 128),
     maximumNodes: Int = 4_000_000
@@ -60,7 +61,7 @@ public final class XMLElement: Sendable {
   }
 }
 
-/// Puts elements together from events; also of a part of a larger document.
+/// Builds elements from events, for a document or a part of one.
 package final class XMLElementBuilder: XMLEventHandler {
   private struct Open {
     var name: String
@@ -74,7 +75,7 @@ package final class XMLElementBuilder: XMLEventHandler {
   private let maximumNodes: Int
   /// The outermost element, once it has ended.
   package private(set) var root: XMLElement?
-  /// Tells where the parser is.
+  /// Returns the parser's current location.
   package var locate: () -> StoreLocation = { StoreLocation() }
 
   package init(maximumNodes: Int = 1_000_000) { self.maximumNodes = maximumNodes }

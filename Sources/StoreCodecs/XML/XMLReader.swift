@@ -1,24 +1,24 @@
 import CLibXML2
 import Synchronization
 
-/// A name of an element or attribute, as the parser keeps it: one address for each spelling within one parse.
+/// The name of an element or attribute in the parser's representation: one address for each spelling within one parse.
 ///
-/// Compare names by `==`, which compares addresses; get the ones to compare with from ``XMLReader/intern(_:)``.
+/// Compare names with `==`, which compares addresses; get names to compare with from ``XMLReader/intern(_:)``.
 public struct XMLName: Equatable, Sendable {
-  // The address lives as long as the reader's dictionary, and is only compared and read.
+  // The address is valid as long as the reader's dictionary, and is only compared and read.
   @usableFromInline nonisolated(unsafe) let base: UnsafePointer<UInt8>
 
   @usableFromInline init(base: UnsafePointer<UInt8>) { self.base = base }
 
   @inlinable public static func == (one: XMLName, other: XMLName) -> Bool { one.address == other.address }
 
-  /// A name with its prefix, which libxml2 keeps apart: otherwise `<p:object>` would pass for `<object>`.
+  /// A name with its prefix, which libxml2 stores separately: otherwise `<p:object>` would be treated as `<object>`.
   ///
-  /// Not by xmlDictQLookup, whose entries are not those of xmlDictLookup.
+  /// Not with xmlDictQLookup, whose entries differ from those of xmlDictLookup.
   fileprivate init?(_ name: UnsafePointer<UInt8>, prefix: UnsafePointer<UInt8>, in names: OpaquePointer?) {
     var whole: [UInt8] = []
     for part in [prefix, name] {
-      if !whole.isEmpty { whole.append(0x3A) }
+      if !whole.isEmpty { whole.append(UInt8(ascii: ":")) }
       var index = 0
       while part[index] != 0 {
         whole.append(part[index])
@@ -29,18 +29,18 @@ public struct XMLName: Equatable, Sendable {
     self.base = base
   }
 
-  /// A number for the name, the same for each occurrence within one parse: a key for tables.
+  /// A number for the name, the same for each occurrence within one parse, for use as a key.
   @inlinable public var address: UInt { UInt(bitPattern: base) }
 
-  /// The name as a string. Makes one: not for every row.
+  /// The name as a string. Creates a string: do not use it for every row.
   public var string: String { String(cString: UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self)) }
 }
 
-/// The attributes of the element that just began. Good only during the call.
+/// The attributes of the element that just started. Valid only during the call.
 public struct XMLAttributes: ~Escapable {
-  // Inlined into handlers: a call across modules for each name and value costs as much as the parser's own work on it.
+  // Inlined into handlers: a call across modules for each name and value would cost as much as parsing it.
   @usableFromInline let base: UnsafeMutablePointer<UnsafePointer<UInt8>?>?
-  /// How many attributes the element has.
+  /// The number of attributes.
   public let count: Int
   // The parser's dictionary, for names with a prefix.
   private let names: OpaquePointer?
@@ -52,10 +52,10 @@ public struct XMLAttributes: ~Escapable {
     self.names = names
   }
 
-  // libxml2 gives five pointers for each: name, prefix, namespace, the value's begin and its end.
-  /// The name with its prefix, as it was interned. `0 ..< count`.
+  // libxml2 passes five pointers for each attribute: name, prefix, namespace, start and end of the value.
+  /// The interned name with its prefix. Indexes are `0 ..< count`.
   @inlinable public func name(_ index: Int) -> XMLName? {
-    precondition(index >= 0 && index < count, "no such attribute")
+    precondition(index >= 0 && index < count, "the attribute does not exist")
     guard let base, let name = base[index * 5] else { return nil }
     return base[index * 5 + 1] == nil ? XMLName(base: name) : qualifiedName(index)
   }
@@ -65,9 +65,9 @@ public struct XMLAttributes: ~Escapable {
     return XMLName(name, prefix: prefix, in: names)
   }
 
-  /// The value as bytes that are good only during the call: for handlers that must not pay for more.
+  /// The value as bytes that are valid only during the call, for performance-critical handlers.
   @inlinable public func bytes(_ index: Int) -> UnsafeBufferPointer<UInt8> {
-    precondition(index >= 0 && index < count, "no such attribute")
+    precondition(index >= 0 && index < count, "the attribute does not exist")
     guard let base, let start = base[index * 5 + 3], let end = base[index * 5 + 4], end >= start else {
       return UnsafeBufferPointer(start: nil, count: 0)
     }
@@ -81,48 +81,47 @@ public struct XMLAttributes: ~Escapable {
   }
 }
 
-/// What a reader tells of a document. An error that a handler throws stops the parse.
+/// Receives the events of a document. An error that a handler throws ends parsing.
 public protocol XMLEventHandler: AnyObject {
-  /// An element begins.
+  /// Called when an element starts.
   func startElement(_ name: XMLName, _ attributes: borrowing XMLAttributes) throws(PersistentStoreError)
-  /// The element that began last, of those still open, ends.
+  /// Called when the innermost open element ends.
   func endElement(_ name: XMLName) throws(PersistentStoreError)
-  /// Text, in pieces as they come: entities and chunk ends break it up. CDATA and white space too.
+  /// Called with text in pieces, as entities and chunk boundaries divide it. Includes CDATA and white space.
   func characters(_ bytes: Span<UInt8>) throws(PersistentStoreError)
 }
 
-/// Bounds on a document.
+/// The limits of a document.
 public struct XMLLimits: Sendable {
-  /// Elements inside each other.
+  /// The nesting depth of elements.
   public var depth: Int
-  /// Attributes of one element.
+  /// The number of attributes of one element.
   public var attributes: Int
-  /// Creates limits; by default 64 elements within each other and 64 attributes for each.
+  /// Creates limits; by default a depth of 64 and 64 attributes per element.
   public init(depth: Int = 64, attributes: Int = 64) {
     self.depth = depth
     self.attributes = attributes
   }
 }
 
-/// Reads XML by libxml2's SAX2 interface, in chunks: no tree, no network, no entities but the five of XML itself.
+/// Parses XML with libxml2's SAX2 interface, in chunks: no tree, no network, no entities except the five of XML itself.
 ///
-/// A document type declaration is passed over, what it names never fetched; one that declares anything is refused.
-/// What is not well-formed is an error with line and column, at the latest in ``finish()``.
+/// A document type declaration is skipped, and external subsets are never loaded; one that declares anything is
+/// refused. XML that is not well-formed is an error with line and column, at the latest in ``finish()``.
 public final class XMLReader {
   private let context: xmlParserCtxtPtr
   private let state: UnsafeMutablePointer<State>
   private let target: HandlerBox
   private let file: String?
   private var fedBytes = 0
-  /// Bytes and quotes in pieces that made nothing happen, since the last one that did: they belong to one tag, comment
-  /// or instruction.
+  /// Bytes and quotes since the last event: they belong to one tag, comment or instruction.
   private var pendingBytes = 0
   private var pendingQuotes = 0
   private static let maximumPendingQuotes = 200_000
-  /// More of what is pending, kept back until there is as much again: libxml2 goes through all that is pending for each
-  /// piece, so that pieces of one size would take the square of their number.
+  /// Further pending bytes, held back until their number has doubled: libxml2 scans all pending bytes for each piece,
+  /// so that pieces of constant size would take quadratic time.
   private var held: [UInt8] = []
-  /// What may be pending before anything is kept back.
+  /// The number of pending bytes before anything is held back.
   private static let patience = 1 << 20
   /// libxml2 counts in 32 bits.
   private static let maximumPiece = 1 << 29
@@ -133,28 +132,28 @@ public final class XMLReader {
   }
 
   fileprivate struct State {
-    // The reader holds it. Reached this way nobody counts references to it, which at every event would cost a tenth
-    // of the parse.
+    // Owned by the reader. Unmanaged, to avoid reference counting at every event, which would cost a tenth of the
+    // parsing time.
     let target: Unmanaged<HandlerBox>
     let limits: XMLLimits
     let file: String?
     var depth = 0
-    /// Tags and texts so far.
+    /// The number of tags and texts so far.
     var events = 0
     var error: PersistentStoreError? { didSet { hasFailed = error != nil } }
-    // Asked at every event: looking into the error itself would copy it.
+    // Checked at every event: reading the error itself would copy it.
     var hasFailed = false
     var context: xmlParserCtxtPtr?
   }
 
-  /// The first bytes, kept back until there are enough: libxml2 mistakes encodings when the first piece is short.
+  /// The first bytes, held back until there are enough: libxml2 misdetects encodings if the first piece is short.
   private var head: [UInt8] = []
   private static let headSize = 64
 
-  // libxml2's tables are made once, before the first parser, whichever thread comes first.
+  // libxml2's global tables are initialized once, before the first parser, on whichever thread comes first.
   private static let initialize: Void = xmlInitParser()
 
-  /// A reader that tells `handler`, which it keeps. `file` is for messages.
+  /// Creates a reader that calls `handler`, which it retains. `file` is the name for messages.
   public init(handler: any XMLEventHandler, limits: XMLLimits = XMLLimits(), file: String? = nil)
     throws(PersistentStoreError)
   {
@@ -198,8 +197,8 @@ public final class XMLReader {
     sax.characters = text
     sax.ignorableWhitespace = text
     sax.cdataBlock = text
-    // Only names that XML does not define come here. Where the document type names a file, libxml2 would take them for
-    // declared there, and leave them out of the value without a word.
+    // Called only for names that XML does not define. If the document type refers to a file, libxml2 would assume that
+    // they are declared there, and silently omit them from the value.
     sax.getEntity = { context, name in
       guard let state = XMLReader.state(context), let name else { return nil }
       let shown = XMLName(base: name).string
@@ -214,8 +213,7 @@ public final class XMLReader {
       guard let state = XMLReader.state(context) else { return }
       XMLReader.stop(state, XMLReader.refusal("entity declarations are refused", state))
     }
-    // Attributes may be given values here for elements that do not have them, any number of times: nothing that a store
-    // says.
+    // Attribute declarations can add default values to any number of elements, which a store does not contain.
     sax.attributeDecl = { context, _, _, _, _, _, choices in
       xmlFreeEnumeration(choices)
       guard let state = XMLReader.state(context) else { return }
@@ -235,18 +233,18 @@ public final class XMLReader {
       return nil
     }
     sax.serror = { context, error in
-      // The first one counts; libxml2 may report what follows from it as well.
+      // The first error counts; libxml2 may report consequences of it as well.
       guard let state = XMLReader.state(context), state.pointee.error == nil, let error,
         error.pointee.level == XML_ERR_FATAL || error.pointee.level == XML_ERR_ERROR
       else { return }
-      // Names with undeclared prefixes are no fault of form: namespaces mean nothing to a store.
+      // Undeclared prefixes are not an error: stores do not use namespaces.
       if error.pointee.domain == Int32(XML_FROM_NAMESPACE.rawValue) { return }
       let text = error.pointee.message.map { String(cString: $0) } ?? "the parser gives no reason"
-      // Some go over two lines, all end with a line break.
+      // Some have two lines, all end with a line break.
       var message = text.split(whereSeparator: \.isNewline).joined(separator: " ")
-      // What libxml2 calls extra content at the end is, inside an element, an end that came too early.
+      // What libxml2 calls extra content at the end is, inside an element, a document that ends too early.
       if error.pointee.code == Int32(XML_ERR_DOCUMENT_END.rawValue), state.pointee.depth > 0 {
-        message = "the document ends before its elements do"
+        message = "the document ends inside an element"
       }
       let column = Int(error.pointee.int2)
       state.pointee.error = PersistentStoreError(
@@ -259,21 +257,19 @@ public final class XMLReader {
     guard let made = xmlCreatePushParserCtxt(&sax, state, nil, 0, nil) else {
       state.deinitialize(count: 1)
       state.deallocate()
-      throw PersistentStoreError(.limitExceeded, "no memory for an XML parser", at: StoreLocation(file: file))
+      throw PersistentStoreError(.limitExceeded, "not enough memory for an XML parser", at: StoreLocation(file: file))
     }
     context = made
     state.pointee.context = made
-    // Without NOENT `&amp;` in an attribute value would come as `&#38;`; there are no other entities that it could
-    // bring in. With XML_PARSE_HUGE, or no relationship could name more than ten megabytes of objects. It switches off
-    // the guards against depth, which has its limit here, and against entities that multiply, of which none is
-    // declared.
+    // Without NOENT, `&amp;` in an attribute value would be `&#38;`; there are no other entities that it could expand.
+    // XML_PARSE_HUGE is necessary for relationships with more than ten megabytes of references. It disables the limits
+    // on depth, which is limited here, and on entity expansion, which cannot occur because declarations are refused.
     xmlCtxtUseOptions(
       context, Int32(XML_PARSE_NONET.rawValue | XML_PARSE_NOENT.rawValue | XML_PARSE_HUGE.rawValue))
   }
 
   deinit {
-    // libxml2 makes a document of its own to keep a declared entity in, even where no tree is asked for, and leaves it
-    // behind.
+    // libxml2 creates a document for a declared entity even without a tree, and does not free it.
     if let document = context.pointee.myDoc {
       xmlFreeDoc(document)
       context.pointee.myDoc = nil
@@ -283,25 +279,25 @@ public final class XMLReader {
     state.deallocate()
   }
 
-  /// The name as this parse spells it, to compare with.
+  /// Returns the name as this parse represents it, for comparisons.
   public func intern(_ name: StaticString) -> XMLName {
     let text = name.withUTF8Buffer { xmlDictLookup(context.pointee.dict, $0.baseAddress, Int32($0.count)) }
-    // Nil only without memory; then no name of the document equals this one.
+    // Nil only if memory is exhausted; then no name of the document equals it.
     return XMLName(base: text ?? name.utf8Start)
   }
 
-  /// Where the parser is: 1-based line and column.
+  /// The parser's current line and column, starting at 1.
   public var location: StoreLocation {
     StoreLocation(
       file: file, line: Self.line(state), column: context.pointee.input.map { Int($0.pointee.col) })
   }
 
-  /// The line, without making a location: cheap.
+  /// The line, without creating a location.
   public var line: Int { context.pointee.input.map { Int($0.pointee.line) } ?? 0 }
 
-  /// Parses the next piece of the document.
+  /// Parses the next chunk of the document.
   ///
-  /// - Throws: what the handler throws, with the place filled in; `.malformed`, `.limitExceeded`.
+  /// - Throws: The errors of the handler, with the location filled in; `.malformed`, `.limitExceeded`.
   public func feed(_ bytes: UnsafeRawBufferPointer) throws(PersistentStoreError) {
     try check()
     fedBytes += bytes.count
@@ -314,7 +310,7 @@ public final class XMLReader {
       try parseHead()
     }
     while !rest.isEmpty {
-      // libxml2 grows its own buffer by what it is given.
+      // libxml2 grows its own buffer by the size of the input.
       let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(256 * 1024))
       rest = rest.dropFirst(piece.count)
       guard pendingBytes >= Self.patience else {
@@ -336,7 +332,7 @@ public final class XMLReader {
     }
   }
 
-  /// Says that the document is complete.
+  /// Must be called when the document is complete.
   public func finish() throws(PersistentStoreError) {
     try check()
     guard fedBytes > 0 else {
@@ -346,7 +342,7 @@ public final class XMLReader {
     try parseHeld()
     try parse(UnsafeRawBufferPointer(start: nil, count: 0), isLast: true)
     guard state.pointee.depth == 0 else {
-      throw PersistentStoreError(.malformed, "the document ends within an element", at: location)
+      throw PersistentStoreError(.malformed, "the document ends inside an element", at: location)
     }
   }
 
@@ -359,7 +355,7 @@ public final class XMLReader {
   private func parse(
     _ bytes: UnsafeRawBufferPointer, isLast: Bool = false, isCounted: Bool = false
   ) throws(PersistentStoreError) {
-    // Conversions between encodings report to the thread instead of the parser.
+    // Encoding conversions report errors to the thread instead of the parser.
     let outer = silenceErrorReporting()
     defer { restoreErrorReporting(outer) }
     let events = state.pointee.events
@@ -367,7 +363,7 @@ public final class XMLReader {
       context, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(truncatingIfNeeded: bytes.count),
       isLast ? 1 : 0)
     try check()
-    // Not by the call's result, which also counts prefixes that nothing declares.
+    // Not by the result of the call, which also counts undeclared prefixes.
     guard context.pointee.wellFormed == 1 else {
       throw PersistentStoreError(.malformed, "not well-formed XML", at: location)
     }
@@ -380,8 +376,8 @@ public final class XMLReader {
     if !isCounted { try countQuotes(bytes) }
   }
 
-  /// libxml2 compares each attribute of a tag with each, which for a million takes minutes, before it tells of any. A
-  /// tag that goes on for several pieces is measured before it is complete.
+  /// libxml2 compares each attribute of a tag with all others, which takes minutes for a million, before it reports
+  /// any. So a tag that spans several chunks is checked before it is complete.
   private func countQuotes(_ bytes: UnsafeRawBufferPointer) throws(PersistentStoreError) {
     for byte in bytes where byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") { pendingQuotes += 1 }
     guard pendingQuotes <= Self.maximumPendingQuotes else {
@@ -394,7 +390,7 @@ public final class XMLReader {
     if let error = state.pointee.error { throw error }
   }
 
-  /// Parses a document that is in memory.
+  /// Parses a document in memory.
   public func parse(_ bytes: Span<UInt8>) throws(PersistentStoreError) {
     try bytes.withUnsafeBytes { raw throws(PersistentStoreError) in try feed(raw) }
     try finish()
@@ -424,7 +420,7 @@ public final class XMLReader {
       var error = refusal(
         count > state.pointee.limits.attributes
           ? "more than \(state.pointee.limits.attributes) attributes"
-          : "elements inside each other more than \(state.pointee.limits.depth) deep", state)
+          : "elements are nested more than \(state.pointee.limits.depth) levels deep", state)
       error.code = .limitExceeded
       return stop(state, error)
     }
@@ -447,7 +443,7 @@ public final class XMLReader {
   }
 
   private static func stopWithoutMemory(_ state: UnsafeMutablePointer<State>) {
-    var error = refusal("no memory for another name", state)
+    var error = refusal("not enough memory for another name", state)
     error.code = .limitExceeded
     stop(state, error)
   }

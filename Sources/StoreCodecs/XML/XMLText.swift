@@ -1,27 +1,27 @@
 extension ByteWriter {
   /// Appends text with `&`, `<` and `>` escaped, and for attributes quotes, tabs and line breaks too.
   ///
-  /// The text must hold only characters that XML knows: see ``XMLText/canHold(_:)``.
+  /// The text must contain only characters that XML allows: see ``XMLText/canHold(_:)``.
   public func append(xmlEscaped text: String, inAttribute: Bool = false) {
     for byte in text.utf8 {
       switch byte {
-      case 0x26: append("&amp;")
-      case 0x3C: append("&lt;")
-      case 0x3E: append("&gt;")
-      case 0x22 where inAttribute: append("&quot;")
-      case 0x0A where inAttribute: append("&#10;")
-      case 0x09 where inAttribute: append("&#9;")
-      // A bare carriage return would be read as a line feed.
-      case 0x0D: append("&#13;")
+      case UInt8(ascii: "&"): append("&amp;")
+      case UInt8(ascii: "<"): append("&lt;")
+      case UInt8(ascii: ">"): append("&gt;")
+      case UInt8(ascii: "\"") where inAttribute: append("&quot;")
+      case UInt8(ascii: "\n") where inAttribute: append("&#10;")
+      case UInt8(ascii: "\t") where inAttribute: append("&#9;")
+      // A literal carriage return would be read as a line feed.
+      case UInt8(ascii: "\r"): append("&#13;")
       default: append(byte: byte)
       }
     }
   }
 }
 
-/// What XML 1.0 can and cannot hold.
+/// The characters that XML 1.0 allows.
 public enum XMLText {
-  /// Whether all characters are ones that XML 1.0 allows: no controls but tab, LF and CR, no U+FFFE or U+FFFF.
+  /// Whether XML 1.0 allows all characters: no control characters except tab, LF and CR, no U+FFFE or U+FFFF.
   public static func canHold(_ text: String) -> Bool {
     text.unicodeScalars.allSatisfy { scalar in
       switch scalar.value {

@@ -1,10 +1,10 @@
-/// What becomes of a relationship that leads from an object of the subset to one that was not chosen.
+/// What happens to a relationship from an object of the subset to one that was not selected.
 public enum RelatedObjectsRule: String, Sendable, Hashable, CaseIterable {
-  /// The other object is taken along, and everything that can be reached from it.
+  /// The other object is included, and everything reachable from it.
   case closure
-  /// The relationship is cut; what remains of a to-many keeps its order. One that the model demands may not be cut
-  /// away.
+  /// The reference is removed; the remaining objects of a to-many keep their order. It is an error if the model
+  /// requires the relationship to have more objects.
   case nullify
-  /// It is an error, which names the first one.
+  /// It is an error, which names the first such relationship.
   case fail
 }

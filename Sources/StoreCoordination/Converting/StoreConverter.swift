@@ -1,89 +1,93 @@
 public import AtomicStoreSPI
 public import FoundationEssentials
+import Synchronization
 
-/// Turns a store into another type, with everything it holds, and proves it before it says so.
+/// Converts a store to another type, with everything it contains, and verifies the result.
 ///
-/// The result is staged, read back as a stranger would read it, and compared with the source object by object; only
-/// then does it take its place. The source is opened for reading.
+/// The result is staged, read back as another reader would read it, and compared with the source object by object; only
+/// then is it moved to its final path. The source is opened read-only.
 public struct StoreConverter: Sendable {
   /// The formats that can be read and written.
   public var registry: StoreRegistry
-  /// The model of the source, where it has none or is not to be asked.
+  /// The model of the source, if the source has none or its own is not to be used.
   public var model: ManagedObjectModel?
-  /// The source's type; nil to find out.
+  /// The source's type; nil detects it.
   public var sourceType: String?
-  /// The result's type; nil takes the one that the target's extension names.
+  /// The result's type; nil chooses it by the target's extension.
   public var targetType: String?
   /// Options for the source's format.
   public var readOptions: StoreOptions = [:]
   /// Options for the target's format.
   public var writeOptions: StoreOptions = [:]
-  /// Replace what lies at the target. A folder that is no store is never replaced.
+  /// Whether an existing target is replaced. A directory that is not a store is never replaced.
   public var replacesTarget = false
-  /// Go on where the target cannot carry everything.
+  /// Whether to continue if the target cannot store everything.
   public var allowsLoss = false
-  /// Give the result an identity of its own.
+  /// Whether the result gets a new UUID.
   public var makesNewIdentifier = false
-  /// Work everything out and write nothing.
+  /// Whether to do everything except writing the result.
   public var isDryRun = false
-  /// Give a new file or directory no permission to others than its owner that the source does not give them. Off: what
-  /// the system gives new files. What is replaced keeps its own permissions either way.
+  /// Whether a new file or directory grants other users at most the permissions that the source grants them. Otherwise
+  /// it gets the system's default permissions. A replaced file or directory keeps its own permissions in any case.
   public var limitsPermissions = true
-  /// Take it for an error where the target's options or layout ask for a part of the graph only.
+  /// Whether it is an error if the target's options or layout select only a part of the graph.
   public var refusesSelections = false
-  /// Write a part of the objects only; nil for all. The copy keeps the store's UUID unless ``makesNewIdentifier``.
+  /// The part of the objects to write; nil for all. The copy keeps the store's UUID unless ``makesNewIdentifier``.
   public var subset: (any StoreSubsetting)?
-  /// What ``writeOptions`` are for: of Save As, for the store that stays open too.
+  /// The use of ``writeOptions``: for Save As, also for the store that remains open.
   var optionUse = StoreOption.Use.writing
-  /// Called now and then with a word on what is being done.
+  /// Called now and then with the current stage.
   public var progress: (@Sendable (Stage) -> Void)?
 
-  /// What a conversion is doing, in this order.
+  /// The stages of a conversion, in order.
   public enum Stage: Sendable, Equatable {
-    /// Reads the source.
+    /// Reading the source.
     case loading
-    /// Counts what the target cannot carry.
+    /// Counting what the target cannot store.
     case forecasting
-    /// Writes the result beside the target.
+    /// Writing the result beside the target.
     case writing
-    /// Reads the result back and compares it with the source.
+    /// Reading the result back and comparing it with the source.
     case verifying
-    /// Renames the result to its final name.
+    /// Renaming the result to its final name.
     case publishing
   }
 
-  /// Creates a converter that finds types out by content and file extension, refuses losses, and replaces nothing.
+  /// Creates a converter that detects types by content and file extension, refuses losses, and does not replace
+  /// existing files.
   public init(registry: StoreRegistry) { self.registry = registry }
 
-  /// What happened, or would have.
+  /// The result of a conversion or a dry run.
   public struct Report: Sendable {
-    /// The type that the source was read as.
+    /// The type of the source.
     public var sourceType: String
-    /// The type that was written.
+    /// The type of the result.
     public var targetType: String
-    /// Objects by entity, in entity order, entities without any left out.
+    /// The number of objects by entity, in entity order, without entities that have none.
     public var counts: [(entity: String, count: Int)]
     /// The UUID of the result.
     public var identifier: UUID
-    /// What the target could not carry, and was allowed to lose.
+    /// The losses that were allowed.
     public var losses: [Loss]
-    /// What was left out on request, such as objects outside a subset, other entities of a one-entity file, or
-    /// references that point outside.
+    /// What was omitted on request, such as objects outside a subset, other entities of a one-entity file, or
+    /// references to objects outside.
     public var selections: [StoreSelection.Note]
     /// The size of the result in bytes; 0 for a dry run.
     public var bytesWritten: Int
+    /// What the source's format reported when it was loaded, apart from losses.
+    public var notes: [LoadNote] = []
     /// Whether nothing was written because ``StoreConverter/isDryRun`` was set.
     public var isDryRun: Bool
   }
 
-  /// Losses that nobody allowed.
+  /// The error for losses that were not allowed.
   public struct LossError: Error, Sendable, CustomStringConvertible {
-    /// The type that cannot carry everything.
+    /// The type that cannot store everything.
     public var targetType: String
-    /// What it cannot carry, with counts.
+    /// What it cannot store, with counts.
     public var losses: [Loss]
     public var description: String {
-      "\(targetType) cannot carry all of it; nothing was written:\n"
+      "\(targetType) cannot store everything; nothing was written:\n"
         + losses.map { "  \($0)" }.joined(separator: "\n")
     }
   }
@@ -94,6 +98,11 @@ public struct StoreConverter: Sendable {
     public var targetType: String
     /// In what the result differs from the source.
     public var differences: [GraphDifference]
+    /// Creates an error.
+    public init(targetType: String, differences: [GraphDifference]) {
+      self.targetType = targetType
+      self.differences = differences
+    }
     public var description: String {
       "the format \(targetType) does not keep all of it: what it wrote does not read back equal; nothing was written:\n"
         + differences.prefix(20).map { "  \($0)" }.joined(separator: "\n")
@@ -102,10 +111,10 @@ public struct StoreConverter: Sendable {
 
   /// Converts the store at `source` to one at `target`.
   ///
-  /// - Throws: `PersistentStoreError`, ``LossError``, ``VerificationError``; what ``subset`` throws. On any error the
-  ///   target is as it was.
+  /// - Throws: `PersistentStoreError`, ``LossError``, ``VerificationError``; the errors of ``subset``. On any error the
+  ///   target is unchanged.
   public func convert(from source: String, to target: String) throws -> Report {
-    // Before anything is read: a large source would be read in vain.
+    // Check before reading: reading a large source takes long.
     try refuseTaken(target, source: source)
     progress?(.loading)
     let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: registry)
@@ -128,13 +137,14 @@ public struct StoreConverter: Sendable {
     return report
   }
 
-  /// Converts to a file without a name, its owner's alone, which ends with this process however that ends: for a result
-  /// that is copied elsewhere. Needs ``targetType``, and a format that writes one file.
+  /// Converts to a file without a name, which only its owner can access and which is removed when this process ends,
+  /// however it ends: for a result that is copied elsewhere. Requires ``targetType``, and a format that writes one
+  /// file.
   ///
   /// - Parameters:
-  ///   - target: what errors name.
-  ///   - folder: the directory whose disk it is on.
-  ///   - body: gets the result, which is gone afterwards.
+  ///   - target: The target's name for errors.
+  ///   - folder: A directory on the file system to use.
+  ///   - body: Called with the result, which is removed afterwards.
   package func convert(
     from source: String, shownAs target: String, unnamedIn folder: String, _ body: (StoreSource) throws -> Void
   ) throws -> Report {
@@ -147,30 +157,106 @@ public struct StoreConverter: Sendable {
     return staged.report
   }
 
+  /// Writes a graph that is in memory as a store of its own, and proves it before it says so: as
+  /// ``convert(from:to:)``, without a source.
+  ///
+  /// ``model``, ``sourceType``, ``readOptions``, ``subset`` and ``limitsPermissions`` have no effect. The metadata's
+  /// store type is replaced by the one that is written.
+  ///
+  /// - Parameters:
+  ///   - snapshot: The objects, in any order, and the metadata.
+  ///   - target: The path of the new store. With ``replacesTarget`` the store there is replaced.
+  ///   - name: What the report has for the source's type.
+  ///   - notes: What was left out before, for the report.
+  ///   - store: The open store that the graph was made of, where it is to take that one's place: then `target` is its
+  ///     path, and what another process put there meanwhile is not replaced.
+  /// - Throws: `PersistentStoreError`, ``LossError``, ``VerificationError``. On any error the target is as it was.
+  public func write(
+    _ snapshot: StoreSnapshot, to target: String, describedAs name: String = "memory",
+    notes: [StoreSelection.Note] = [],
+    replacing store: PersistentStore? = nil
+  ) throws -> Report {
+    let place = try refuseTaken(target, source: nil)
+    let unrelated = try refuseUnknown(place)
+    var graph = SourceGraph(
+      nodes: snapshot.nodes, metadata: snapshot.metadata, path: nil, type: name, configurationName: nil, notes: notes)
+    if let store {
+      graph.configurationName = store.configurationName
+      graph.replaced = store.state.withLock { $0.fileIdentity }
+    }
+    let staged = try stage(graph, Destination(shown: target, place: place, unrelated: unrelated))
+    let report = staged.report
+    if !isDryRun {
+      progress?(.publishing)
+      try staged.store.commit()
+    }
+    return report
+  }
+
+  /// Writes a graph that is in memory to a file without a name: see
+  /// ``convert(from:shownAs:unnamedIn:_:)``.
+  package func write(
+    _ snapshot: StoreSnapshot, shownAs target: String, describedAs name: String, notes: [StoreSelection.Note],
+    unnamedIn folder: String, _ body: (StoreSource) throws -> Void
+  ) throws -> Report {
+    let graph = SourceGraph(
+      nodes: snapshot.nodes, metadata: snapshot.metadata, path: nil, type: name, configurationName: nil, notes: notes)
+    let staged = try stage(graph, Destination(shown: target, unnamedFolder: folder))
+    if !isDryRun { try body(try staged.store.sourceForVerification(name: target)) }
+    return staged.report
+  }
+
+  /// What is written.
+  private struct SourceGraph {
+    var nodes: NodeTable
+    var metadata: StoreMetadata
+    /// The store's path; nil for a graph that was never one.
+    var path: String?
+    var type: String
+    var configurationName: String?
+    var notes: [StoreSelection.Note]
+    /// What the store's format left out when it loaded.
+    var loadNotes: [LoadNote] = []
+    /// What the target must still be, for a graph that takes the place of the store it was made of.
+    var replaced: FileIdentity?
+  }
+
+  /// A store's objects, or the part that is asked for, with deferred values supplied.
+  private func graph(of store: PersistentStore) throws -> SourceGraph {
+    var (nodes, left) = try subset?.nodes(of: store) ?? (store.nodes, [])
+    for (node, slot) in nodes.deferredSlots where nodes.contains(node) {
+      try nodes.set(try store.value(slot: slot, of: node), slot: slot, of: node)
+    }
+    return SourceGraph(
+      nodes: nodes, metadata: store.metadata, path: store.path, type: store.type,
+      configurationName: store.configurationName, notes: store.readNotes + left,
+      loadNotes: store.loadNotes)
+  }
+
   /// Where a result goes.
   private struct Destination {
-    /// The path, or what stands for it.
+    /// The path, or another name for messages.
     var shown: String
-    /// What is there; nil for a result without a name.
+    /// What is at the path; nil for a result without a name.
     var place: StorePlace?
-    /// Files in a directory there that are not its store's.
+    /// Files in an existing directory that do not belong to its store.
     var unrelated: [String] = []
     var unnamedFolder: String?
   }
 
-  /// A result that was read back and found equal, and is not published.
+  /// A result that was verified but is not published.
   private struct StagedResult: ~Copyable {
     let report: Report
     let store: StagedStore
   }
 
-  /// A result in its place, with what it replaced still kept.
+  /// A published result; what it replaced is still kept.
   struct PublishedResult: ~Copyable {
     let report: Report
     let store: PublishedStore
   }
 
-  /// Converts, and leaves it to the caller to conclude or to roll back what was put in place.
+  /// Converts and publishes. The caller must then conclude or roll back.
   func publish(_ store: PersistentStore, to target: String) throws -> PublishedResult {
     let place = try refuseTaken(target, source: store.path)
     let unrelated = try refuseUnknown(place)
@@ -180,9 +266,9 @@ public struct StoreConverter: Sendable {
     return PublishedResult(report: report, store: try staged.store.publish())
   }
 
-  /// Where the result is written until it is published. A dry run writes beside nothing of the target's.
+  /// Where the result is written until it is published. A dry run does not write next to the target.
   private func makeStaged(
-    _ store: PersistentStore, _ destination: Destination, _ layout: StoreLayout
+    _ source: SourceGraph, _ destination: Destination, _ layout: StoreLayout
   ) throws(PersistentStoreError) -> StagedStore {
     if let folder = destination.unnamedFolder {
       guard layout == .file else {
@@ -196,67 +282,73 @@ public struct StoreConverter: Sendable {
       return try StagedStore(
         target: Self.temporaryPath(for: destination.shown), layout: layout, policy: .createNew, ceiling: .ownerOnly)
     }
-    let origin = try StorePlace.inspect(store.path)
+    let ceiling: PermissionCeiling?
+    if limitsPermissions, let path = source.path {
+      ceiling = try PermissionCeiling(of: try StorePlace.inspect(path))
+    } else {
+      ceiling = nil
+    }
     return try StagedStore(
       target: destination.shown, layout: layout,
-      policy: replacesTarget ? .replaceAny : .replaceOnlyIf(destination.place?.identity),
+      policy: source.replaced.map { .replaceOnlyIf($0) }
+        ?? (replacesTarget ? .replaceAny : .replaceOnlyIf(destination.place?.identity)),
       keeping: destination.unrelated,
-      ceiling: limitsPermissions ? try PermissionCeiling(of: origin) : nil)
+      ceiling: ceiling)
   }
 
   /// Writes the result, reads it back and compares it.
   private func stage(_ store: PersistentStore, _ destination: Destination) throws -> StagedResult {
+    try stage(try graph(of: store), destination)
+  }
+
+  private func stage(_ source: SourceGraph, _ destination: Destination) throws -> StagedResult {
     let target = destination.shown
     let formatType = try targetFormat(destination.place, target)
     try formatType.traits.check(writeOptions, of: formatType.storeType, for: optionUse)
     guard formatType.traits.canWrite else {
-      throw PersistentStoreError(.notSupported, "\(formatType.storeType) stores can be read, not written")
+      throw PersistentStoreError(.notSupported, "\(formatType.storeType) stores cannot be written, only read")
     }
-    var format: any AtomicStore
-    do throws(PersistentStoreError) {
-      format = try formatType.init(
-        StoreConfiguration(path: destination.place?.resolvedPath ?? target, options: writeOptions, isReadOnly: false))
-    } catch {
-      throw error.located(StoreLocation(file: target))
-    }
+    var format = try made(formatType, destination, target)
 
     progress?(.forecasting)
-    var (nodes, left) = try subset?.nodes(of: store) ?? (store.nodes, [])
-    for (node, slot) in nodes.deferredSlots where nodes.contains(node) {
-      try nodes.set(try store.value(slot: slot, of: node), slot: slot, of: node)
-    }
-    var metadata = store.metadata
+    let nodes = source.nodes
+    var metadata = source.metadata
     metadata.storeType = formatType.storeType
     if makesNewIdentifier { metadata.uuid = UUID() }
     metadata.setVersionHashes(
-      of: nodes.model, configuration: store.configurationName, isKept: format.traits.keepsMetadata)
+      of: nodes.model, configuration: source.configurationName, isKept: format.traits.keepsMetadata)
     let whole = StoreSnapshot(nodes: try nodes.canonical(), metadata: metadata)
     let selection = try format.selection(from: whole)
     if refusesSelections, let selection, !selection.keepsMetadata || !selection.notes.isEmpty {
       throw PersistentStoreError(
         .unsupportedByFormat,
-        "the target would keep a part of the store only: "
+        "the target would store only a part of the store: "
           + (selection.notes.map(\.description) + ["no UUID"]).joined(separator: "; "), at: StoreLocation(file: target))
     }
     let snapshot = selection?.snapshot ?? whole
     let keepsMetadata = format.traits.keepsMetadata && selection?.keepsMetadata ?? true
-    let losses = format.traits.losses(for: snapshot, includingMetadata: selection?.keepsMetadata ?? true)
+    let notLoaded = source.loadNotes.filter(\.isLoss).map {
+      Loss(kind: .notLoaded, subject: "\($0.subject): \($0.text)", count: $0.count, example: $0.example)
+    }
+    let losses = format.traits.losses(for: snapshot, includingMetadata: selection?.keepsMetadata ?? true) + notLoaded
     guard losses.isEmpty || allowsLoss else { throw LossError(targetType: formatType.storeType, losses: losses) }
     var report = Report(
-      sourceType: store.type, targetType: formatType.storeType,
+      sourceType: source.type, targetType: formatType.storeType,
       counts: snapshot.nodes.model.entities.compactMap { entity in
         let count = snapshot.nodes.count(of: entity.index)
         return count > 0 ? (entity.name, count) : nil
       },
-      identifier: metadata.uuid, losses: losses, selections: store.readNotes + left + (selection?.notes ?? []),
+      identifier: metadata.uuid, losses: losses, selections: source.notes + (selection?.notes ?? []),
       bytesWritten: 0,
-      isDryRun: isDryRun)
+      notes: source.loadNotes.filter { !$0.isLoss }, isDryRun: isDryRun)
 
     progress?(.writing)
-    let staged = try makeStaged(store, destination, format.layout)
+    let staged = try makeStaged(source, destination, format.layout)
     // Staged files are gone with the value that stands for them, should anything fail.
     do throws(PersistentStoreError) {
-      try format.save(snapshot, to: staged.files)
+      let kept = StoreSnapshot(
+        nodes: losses.isEmpty ? snapshot.nodes : try format.traits.reduced(snapshot.nodes), metadata: snapshot.metadata)
+      try format.save(kept, to: staged.files)
       try staged.finish()
     } catch {
       throw error.located(StoreLocation(file: target))
@@ -268,51 +360,66 @@ public struct StoreConverter: Sendable {
     if !keepsMetadata { report.identifier = readBack.snapshot.metadata.uuid }
     var wanted = snapshot
     wanted.metadata.model = snapshot.metadata.model ?? snapshot.nodes.model.description
-    let differences = GraphComparison.differences(
-      wanted, readBack.snapshot,
-      options: .init(
-        comparesIdentity: keepsMetadata, comparesMetadata: keepsMetadata, comparesMissingDerivedMetadata: true,
-        comparesModel: true, comparesUnknownOrder: true,
-        limit: losses.isEmpty ? 100 : nil))
-    // Leave to lose one thing is no leave to lose another.
-    let unexplained =
-      losses.isEmpty
-      ? differences : differences.filter { !Self.explains(losses, $0, snapshot.nodes, readBack.snapshot.nodes) }
-    guard unexplained.isEmpty else {
-      throw VerificationError(targetType: formatType.storeType, differences: Array(unexplained.prefix(100)))
-    }
-
+    try Self.verify(
+      readBack.snapshot, against: wanted, losses, targetType: formatType.storeType, comparesMetadata: keepsMetadata)
     return StagedResult(report: report, store: staged)
   }
 
-  /// Whether a difference is one of the losses that were declared.
-  static func explains(_ losses: [Loss], _ difference: GraphDifference, _ before: NodeTable, _ after: NodeTable)
-    -> Bool
-  {
-    func value(_ nodes: NodeTable) -> StoredValue? {
-      guard let object = difference.object, let node = nodes.handle(for: object), let key = difference.key,
-        let slot = nodes.model.entity(at: node.entity).slot(named: key)
-      else { return nil }
-      return nodes.value(slot: slot, of: node)
-    }
-    return losses.contains { loss in
-      switch loss.kind {
-      // Objects under other references, or that are missing, change what leads to them as well.
-      case .referenceRenumbered, .entityDropped: [.inserted, .deleted, .changed].contains(difference.kind)
-      case .metadataKey: difference.kind == .metadata && difference.key == loss.subject
-      case .storeIdentity: difference.kind == .identity
-      case .typeUnsupported, .specialFloat, .nilVersusEmpty, .order, .relationshipDropped:
-        difference.kind == .changed && loss.subject == "\(difference.object?.entityName ?? "").\(difference.key ?? "")"
-          && loss.kind.explains(value(before) ?? .null, value(after) ?? .null)
-      }
+  private func made(
+    _ type: any AtomicStore.Type, _ destination: Destination, _ target: String
+  ) throws(PersistentStoreError) -> any AtomicStore {
+    do throws(PersistentStoreError) {
+      return try type.init(
+        StoreConfiguration(path: destination.place?.resolvedPath ?? target, options: writeOptions, isReadOnly: false))
+    } catch {
+      throw error.located(StoreLocation(file: target))
     }
   }
 
-  /// What lies at the target, if it may go there.
+  /// Compares what was written with what was to be written. Permission to lose one thing is not permission to lose
+  /// another.
+  private static func verify(
+    _ written: StoreSnapshot, against snapshot: StoreSnapshot, _ losses: [Loss], targetType: String,
+    comparesMetadata: Bool
+  ) throws {
+    let differences = GraphComparison.differences(
+      snapshot, written,
+      options: .init(
+        comparesIdentity: comparesMetadata, comparesMetadata: comparesMetadata, comparesMissingDerivedMetadata: true,
+        comparesModel: true, comparesUnknownOrder: true,
+        limit: losses.isEmpty ? 100 : nil))
+    let unexplained =
+      losses.isEmpty ? differences : differences.filter { !Loss.explain(losses, $0, snapshot.nodes, written.nodes) }
+    guard unexplained.isEmpty else {
+      throw VerificationError(targetType: targetType, differences: Array(unexplained.prefix(100)))
+    }
+  }
+
+  /// Returns what is at the target, if it may be replaced.
   @discardableResult
-  private func refuseTaken(_ target: String, source: String) throws(PersistentStoreError) -> StorePlace {
+  private func refuseTaken(_ target: String, source: String?) throws(PersistentStoreError) -> StorePlace {
     let place = try StorePlace.inspect(target)
-    let origin = try StorePlace.inspect(source)
+    if let source { try Self.refuseOverlap(try StorePlace.inspect(source), place, target) }
+    try registry.refuseWithinStore(place)
+    if place.kind != .nothing, place.kind != .zeroLength, place.kind != .emptyFolder, !replacesTarget {
+      throw PersistentStoreError(
+        .alreadyExists, "there already is a file or directory at this path", at: StoreLocation(file: target))
+    }
+    // Replacing a file is one thing, replacing a directory with unknown content another.
+    if place.kind == .folder {
+      do throws(PersistentStoreError) { _ = try registry.recognize(try place.probe()) } catch {
+        guard error.code == .unrecognizedFormat else { return place }
+        throw PersistentStoreError(
+          .alreadyExists, "there is a directory that is not a store, which is not replaced",
+          at: StoreLocation(file: target))
+      }
+    }
+    return place
+  }
+
+  private static func refuseOverlap(
+    _ origin: StorePlace, _ place: StorePlace, _ target: String
+  ) throws(PersistentStoreError) {
     if StorePlace.isSame(origin, path: target) {
       throw PersistentStoreError(
         .alreadyExists, "the target is the source itself", at: StoreLocation(file: target))
@@ -321,19 +428,6 @@ public struct StoreConverter: Sendable {
       throw PersistentStoreError(
         .cannotCreate, "source and target lie in one another", at: StoreLocation(file: target))
     }
-    try registry.refuseWithinStore(place)
-    if place.kind != .nothing, place.kind != .zeroLength, place.kind != .emptyFolder, !replacesTarget {
-      throw PersistentStoreError(.alreadyExists, "something is there already", at: StoreLocation(file: target))
-    }
-    // To replace a file is one thing, to replace a folder with whatever is in it another.
-    if place.kind == .folder {
-      do throws(PersistentStoreError) { _ = try registry.recognize(try place.probe()) } catch {
-        guard error.code == .unrecognizedFormat else { return place }
-        throw PersistentStoreError(
-          .alreadyExists, "a folder is there that is no store, and is not replaced", at: StoreLocation(file: target))
-      }
-    }
-    return place
   }
 
   /// Of a folder that is to go, every file must be known to be its store's: only who can read it knows that.
@@ -350,7 +444,7 @@ public struct StoreConverter: Sendable {
     } catch {
       throw PersistentStoreError(
         .alreadyExists,
-        "a folder is there that cannot be read as a store, so that its files may be anything: \(error.message)",
+        "there is a directory that cannot be read as a store, so its files may be anything: \(error.message)",
         at: StoreLocation(file: place.path), underlying: error)
     }
   }
@@ -364,12 +458,12 @@ public struct StoreConverter: Sendable {
     let candidates = named.isEmpty ? registry.storeTypes : named.map { $0.storeType }.sorted()
     throw PersistentStoreError(
       .unknownStoreType,
-      "the extension '\(fileExtension)' does not name one type: say which of "
+      "the extension '\(fileExtension)' does not identify one type: specify one of "
         + candidates.joined(separator: ", "), at: StoreLocation(file: target))
   }
 
-  /// Opens what was staged, by a value of the format that has never seen the source and knows no more than a reader may
-  /// be told.
+  /// Opens the staged result with a new value of the format, which has no information about the source except what a
+  /// reader may have.
   private func readBack(
     _ staged: borrowing StagedStore, _ formatType: any AtomicStore.Type, _ target: String, _ model: ManagedObjectModel
   ) throws(PersistentStoreError) -> (snapshot: StoreSnapshot, size: Int) {
@@ -382,7 +476,7 @@ public struct StoreConverter: Sendable {
     var readModel = model
     if let own = metadata.model {
       do {
-        // The file's own model where it has one: a reader without ours must get the same.
+        // Use the file's own model if it has one: a reader without ours must get the same.
         readModel = try ManagedObjectModel(own)
       } catch {
         throw PersistentStoreError(
@@ -391,7 +485,7 @@ public struct StoreConverter: Sendable {
       }
     }
     let builder = NodeTableBuilder(model: readModel, file: target)
-    // As every reader will: a result that could not be opened again is none.
+    // As every reader does: a result that cannot be opened again is invalid.
     builder.inverseHandling = .enforce
     try reader.load(source, into: builder)
     let nodes = try builder.finish()
@@ -404,22 +498,4 @@ public struct StoreConverter: Sendable {
   }
 
   private static var temporaryFolder: String { FileManager.default.temporaryDirectory.path(percentEncoded: false) }
-}
-
-extension Loss.Kind {
-  /// Whether a property that lost this has the second value instead of the first: other values of it are as they were.
-  fileprivate func explains(_ before: StoredValue, _ after: StoredValue) -> Bool {
-    switch (self, before, after) {
-    case (.specialFloat, .double(let number), _): !number.isFinite || (number == 0 && number.sign == .minus)
-    case (.specialFloat, .float(let number), _): !number.isFinite || (number == 0 && number.sign == .minus)
-    case (.specialFloat, .date(let date), _):
-      !date.timeIntervalSinceReferenceDate.isFinite
-        || (date.timeIntervalSinceReferenceDate == 0 && date.timeIntervalSinceReferenceDate.sign == .minus)
-    case (.nilVersusEmpty, .string(let text), .null): text.isEmpty
-    case (.order, .toMany(let old), .toMany(let new)): old.count == new.count && Set(old) == Set(new)
-    case (.typeUnsupported, _, .null), (.relationshipDropped, _, .null): true
-    case (.relationshipDropped, _, .toMany(let list)): list.isEmpty
-    default: false
-    }
-  }
 }

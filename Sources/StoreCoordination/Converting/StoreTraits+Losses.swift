@@ -2,9 +2,9 @@ public import AtomicStoreSPI
 import FoundationEssentials
 
 extension StoreTraits {
-  /// What of a graph this format cannot carry, from its traits alone and before anything is written.
+  /// Returns what this format cannot store of a graph, determined from its traits before anything is written.
   ///
-  /// - Parameter includingMetadata: False where somebody chose to write without metadata.
+  /// - Parameter includingMetadata: False if writing without metadata was requested.
   public func losses(for snapshot: StoreSnapshot, includingMetadata: Bool = true) -> [Loss] {
     var losses: [Loss] = []
     let nodes = snapshot.nodes
@@ -57,14 +57,12 @@ extension StoreTraits {
     }
     switch slot.kind {
     case .attribute(.double) where !keepsSpecialFloats, .attribute(.date) where !keepsSpecialFloats:
-      return count(.specialFloat) {
-        let value = reader.double(slot: slot.index, row: $0)
-        return !value.isFinite || (value == 0 && value.sign == .minus)
-      }
+      return count(.specialFloat) { Self.isSpecial(reader.double(slot: slot.index, row: $0)) }
     case .attribute(.float) where !keepsSpecialFloats:
-      return count(.specialFloat) {
-        let value = reader.float(slot: slot.index, row: $0)
-        return !value.isFinite || (value == 0 && value.sign == .minus)
+      return count(.specialFloat) { Self.isSpecial(reader.float(slot: slot.index, row: $0)) }
+    case .attribute(.decimal) where !keepsDecimals:
+      return count(.decimalPrecision) {
+        !reader.isNull(slot: slot.index, row: $0) && !Self.survivesAsNumber(reader.string(slot: slot.index, row: $0))
       }
     case .attribute(.string) where !keepsNilApartFromEmpty:
       return count(.nilVersusEmpty) {
@@ -73,15 +71,66 @@ extension StoreTraits {
     case .toMany(ordered: true) where !keepsOrder:
       return count(.order) { reader.toMany(slot: slot.index, row: $0).count > 1 }
     case .toMany where !keepsOrder && slot.keepsSequence:
-      // A sequence that is ascending anyway is what a format without order reads back.
+      // If the order is ascending anyway, a format without order preserves it.
       return count(.order) { !reader.ascendsByReference(slot: slot.index, row: $0) }
     default: return []
+    }
+  }
+
+  private static func isSpecial(_ number: some BinaryFloatingPoint) -> Bool {
+    !number.isFinite || (number == 0 && number.sign == .minus)
+  }
+
+  /// Whether a decimal's text comes back from a column that holds 64-bit integers and doubles.
+  private static func survivesAsNumber(_ text: String) -> Bool {
+    Int64(text) != nil || text == "NaN" || keptAsNumber(text)?.description == text
+  }
+
+  /// What comes back of a decimal from such a column.
+  private static func keptAsNumber(_ text: String) -> DecimalNumber? {
+    guard let number = Double(text) else { return nil }
+    // A whole double that fits becomes an integer.
+    return DecimalNumber(Int64(exactly: number).map { String($0) } ?? number.description)
+  }
+
+  // MARK: Writing with losses
+
+  /// The graph with what the format can keep of each value in place of the value: a format refuses values that it
+  /// cannot keep, so that only a conversion with permission to lose them loses any.
+  func reduced(_ nodes: NodeTable) throws(PersistentStoreError) -> NodeTable {
+    guard !keepsSpecialFloats || !keepsDecimals || !unsupportedTypes.isEmpty else { return nodes }
+    var result = nodes
+    for entity in nodes.model.entities where !entity.isAbstract {
+      for slot in entity.slots {
+        guard let type = slot.attributeType else { continue }
+        let isUnsupported = unsupportedTypes.contains(type.modelName)
+        for node in nodes.handles(of: entity.index) {
+          let value = nodes.value(slot: slot.index, of: node)
+          guard value != .null else { continue }
+          let kept = isUnsupported ? .null : kept(value)
+          if let kept { try result.set(kept, slot: slot.index, of: node) }
+        }
+      }
+    }
+    return result
+  }
+
+  /// What the format keeps in place of a value; nil for the value itself.
+  private func kept(_ value: StoredValue) -> StoredValue? {
+    switch value {
+    case .double(let number) where !keepsSpecialFloats && Self.isSpecial(number): number == 0 ? .double(0) : .null
+    case .float(let number) where !keepsSpecialFloats && Self.isSpecial(number): number == 0 ? .float(0) : .null
+    case .date(let date) where !keepsSpecialFloats && Self.isSpecial(date.timeIntervalSinceReferenceDate):
+      date.timeIntervalSinceReferenceDate == 0 ? .date(Date(timeIntervalSinceReferenceDate: 0)) : .null
+    case .decimal(let number) where !keepsDecimals && !Self.survivesAsNumber(number.description):
+      Self.keptAsNumber(number.description).map { .decimal($0) } ?? .null
+    default: nil
     }
   }
 }
 
 extension EntityReader {
-  /// Whether the members of a to-many are in the order of their references.
+  /// Whether the members of a to-many are in ascending order of reference.
   fileprivate func ascendsByReference(slot: Int, row: Int) -> Bool {
     guard case .toMany(let list) = value(slot: slot, row: row) else { return true }
     return zip(list, list.dropFirst()).allSatisfy { $0.reference < $1.reference }

@@ -1,14 +1,13 @@
 package import AtomicStoreSPI
 
 extension RelatedObjectsRule {
-  /// Applies the rule to the relationships that lead out of a part of a store's objects, and leaves all other objects
-  /// out.
+  /// Applies the rule to the relationships that lead out of a part of a store, and removes all other objects.
   ///
-  /// Rows that are left out are marked as deleted, so that handles into the store's own table stay valid.
+  /// Removed rows are marked as deleted, so that handles into the store's own table stay valid.
   ///
-  /// - Parameter chosen: The objects that are in the part by themselves.
-  /// - Throws: `.danglingReference` where a relationship leads out of the part and may not, `.invalidValue` where the
-  ///   cut would leave one with fewer objects than the model demands.
+  /// - Parameter chosen: The selected objects, without related ones.
+  /// - Throws: `.danglingReference` if a relationship leads out of the part and may not, `.invalidValue` if removing a
+  ///   reference would leave fewer objects than the model requires.
   package func restrict(
     _ store: PersistentStore, to chosen: [NodeHandle]
   ) throws(PersistentStoreError) -> (nodes: NodeTable, notes: [StoreSelection.Note]) {
@@ -22,7 +21,7 @@ extension RelatedObjectsRule {
       members.close(over: nodes)
       for entity in nodes.model.entities where members.counts[entity.index] > before[entity.index] {
         let count = members.counts[entity.index] - before[entity.index]
-        notes.append(.init(subject: entity.name, count: count, text: "taken along"))
+        notes.append(.init(subject: entity.name, count: count, text: "included as related objects"))
       }
     case .fail:
       if let leak = members.leaks(nodes, file: store.path).first {
@@ -37,9 +36,9 @@ extension RelatedObjectsRule {
       if let first = emptied.first {
         throw PersistentStoreError(
           .invalidValue,
-          "'\(first.slot.name)' would keep \(first.remaining.count) objects, fewer than the model demands: "
+          "'\(first.slot.name)' would keep \(first.remaining.count) objects, fewer than the model requires: "
             + "\(nodes.objectReference(of: first.outside)) is not in the subset"
-            + (emptied.count > 1 ? "; so with \(emptied.count - 1) more" : ""), at: first.location)
+            + (emptied.count > 1 ? "; the same holds for \(emptied.count - 1) more" : ""), at: first.location)
       }
       var cuts: [String: Int] = [:]
       for leak in leaks {
@@ -47,7 +46,9 @@ extension RelatedObjectsRule {
         try nodes.set(leak.slot.isToMany ? .toMany(references) : .null, slot: leak.slot.index, of: leak.node)
         cuts[leak.subject, default: 0] += 1
       }
-      notes += cuts.keys.sorted().map { .init(subject: $0, count: cuts[$0] ?? 0, text: "cut where it left the subset") }
+      notes += cuts.keys.sorted().map {
+        .init(subject: $0, count: cuts[$0] ?? 0, text: "references to objects outside the subset, removed")
+      }
     }
     for entity in nodes.model.entities {
       let left = nodes.handles(of: entity.index).filter { !members.contains($0) }
@@ -58,13 +59,13 @@ extension RelatedObjectsRule {
   }
 }
 
-/// The objects of a subset, a byte for each row.
+/// The objects of a subset, one byte for each row.
 private struct Members {
   private var masks: [[Bool]]
   private(set) var counts: [Int]
   private var unvisited: [NodeHandle] = []
 
-  /// A relationship of an object of the subset that leads out of it.
+  /// A relationship that leads out of the subset.
   struct Leak {
     var node: NodeHandle
     var slot: Slot
@@ -75,7 +76,7 @@ private struct Members {
     /// The objects inside.
     var remaining: [NodeHandle]
 
-    /// Whether the model does not allow so few.
+    /// Whether the model requires more objects.
     var breaksModel: Bool {
       guard let relationship = slot.relationship else { return false }
       if remaining.isEmpty { return !relationship.isOptional }
@@ -97,7 +98,7 @@ private struct Members {
     unvisited.append(node)
   }
 
-  /// Takes in everything that can be reached.
+  /// Includes everything reachable.
   mutating func close(over nodes: NodeTable) {
     let readers = nodes.model.entities.map { nodes.reader(of: $0.index) }
     let relationships = nodes.model.entities.map { $0.slots.filter { $0.relationship != nil } }
@@ -108,7 +109,7 @@ private struct Members {
     }
   }
 
-  /// What leads out, by entity, row and slot.
+  /// The relationships that lead out, by entity, row and slot.
   func leaks(_ nodes: NodeTable, file: String) -> [Leak] {
     var leaks: [Leak] = []
     for entity in nodes.model.entities where counts[entity.index] > 0 {

@@ -1,7 +1,7 @@
 public import AtomicStoreSPI
 
 extension PersistentStoreCoordinator {
-  /// The metadata of the store at a path, no row decoded.
+  /// Returns the metadata of the store at a path, without decoding objects.
   public static func metadataForPersistentStore(
     type: String? = nil, at path: String, options: StoreOptions = [:], registry: StoreRegistry
   ) throws(PersistentStoreError) -> StoreMetadata {
@@ -11,8 +11,8 @@ extension PersistentStoreCoordinator {
     return try opening.metadata()
   }
 
-  /// Sets the user's entries in the metadata of the store at a path, everything else stays as it
-  /// is. The options are those for reading.
+  /// Sets the user's entries in the metadata of the store at a path and preserves everything else. The options are
+  /// those for reading.
   public static func setMetadata(
     _ entries: PropertyListDictionary, type: String? = nil, at path: String, options: StoreOptions = [:],
     registry: StoreRegistry
@@ -25,19 +25,19 @@ extension PersistentStoreCoordinator {
   }
 
   /// Changes the user's entries in the metadata of the store at a path, as
-  /// ``setMetadata(_:type:at:options:registry:)``, from what they are when they are saved: what others save meanwhile
-  /// is kept.
+  /// ``setMetadata(_:type:at:options:registry:)``, based on the entries at the time of saving: what other processes
+  /// save meanwhile is kept.
   ///
   /// - Parameters:
-  ///   - type: A registered name; nil finds the type from the content.
+  ///   - type: A registered name; nil detects the type from the content.
   ///   - path: The path of the store.
   ///   - options: The format's options, by name.
   ///   - registry: The formats that the store may have.
   ///   - verifiesSaves: Called with the store's type: whether the save is read back and compared, see
   ///     ``verifiesSaves``.
   ///   - change: Changes the entries. It is called again if another process saved the store meanwhile.
-  /// - Throws: what `change` throws, and then nothing is saved; `.changedOnDisk` where other processes keep saving the
-  ///   store.
+  /// - Throws: The errors of `change`, in which case nothing is saved; `.changedOnDisk` if other processes keep saving
+  ///   the store.
   public static func updateMetadata(
     type: String? = nil, at path: String, options: StoreOptions = [:], registry: StoreRegistry,
     verifiesSaves: (_ type: String) -> Bool = { _ in false }, _ change: (inout PropertyListDictionary) throws -> Void
@@ -53,7 +53,7 @@ extension PersistentStoreCoordinator {
         try coordinator.save(store)
         return try coordinator.remove(store)
       } catch {
-        // Each time that this one fails another one was saved: it has its turn, however many there are.
+        // Each failure means that another save succeeded, so all saves make progress.
         guard error.code == .changedOnDisk, attempt < 100 else { throw error }
       }
     }

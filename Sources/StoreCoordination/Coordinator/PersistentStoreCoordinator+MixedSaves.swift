@@ -1,5 +1,5 @@
 extension PersistentStoreCoordinator {
-  /// Open stores that were saved together once and are not in step any more. Nothing is done about it: each store is
-  /// whole by itself, and only their owner knows what belongs together.
+  /// Open stores that were once saved together and no longer match. The coordinator only reports them: each store is
+  /// consistent by itself, and only the user knows which versions belong together.
   public var mixedSaves: [MixedSave] { SaveSet.mixed(persistentStores) }
 }

@@ -1,8 +1,8 @@
 import Synchronization
 
 extension PersistentStoreCoordinator {
-  /// Calls `body` when a store is added, removed or moved, on the thread where that happens, as long as the returned
-  /// value is held.
+  /// Calls `body` when a store is added, removed or moved, on the thread on which that happens, as long as the returned
+  /// value is retained.
   public func observe(_ body: @escaping @Sendable (StoreEvent) -> Void) -> StoreObservation {
     let id = state.withLock { state in
       state.nextObserver += 1

@@ -1,22 +1,22 @@
 public import AtomicStoreSPI
 
 extension PersistentStoreCoordinator {
-  /// Deletes the store at a path, after looking that it is one. A store that is open in this coordinator must be
+  /// Deletes the store at a path, after checking that it is one. A store that is open in this coordinator must be
   /// removed first.
   ///
-  /// Of a store that is a directory, the files that it consists of are deleted, as a save knows them. What else is in
-  /// the directory, such as hidden files, other directories, and files that the format passed over, stays, and the
-  /// directory with it; an empty directory goes. To know its files such a store is read whole: one that cannot be read
+  /// If the store is a directory, its own files are deleted, the same ones that a save replaces. Everything else in the
+  /// directory is kept, such as hidden files, other directories, and files that the format ignored; the directory
+  /// itself is deleted if it is then empty. To find its files, such a store is read completely: one that cannot be read
   /// is not deleted.
   ///
-  /// Who opens the store meanwhile, or after a crash, finds all of it or nothing.
+  /// A process that opens the store meanwhile, or after a crash, finds all of it or nothing.
   ///
   /// - Parameters:
   ///   - path: The path of the store.
-  ///   - type: A registered name; nil finds the type from the content.
-  ///   - options: The format's options, by name: what is needed to read a store that is a directory.
-  /// - Throws: `.storeAlreadyAdded`, `.notFound`, `.unrecognizedFormat`, `.changedOnDisk` where another program saves
-  ///   the store meanwhile, and what reading it may throw.
+  ///   - type: A registered name; nil detects the type from the content.
+  ///   - options: The format's options, by name, as needed to read a store that is a directory.
+  /// - Throws: `.storeAlreadyAdded`, `.notFound`, `.unrecognizedFormat`, `.changedOnDisk` if another program saves the
+  ///   store meanwhile, and the errors of reading it.
   public func destroyPersistentStore(
     at path: String, type: String? = nil, options: StoreOptions = [:]
   ) throws(PersistentStoreError) {
@@ -29,7 +29,7 @@ extension PersistentStoreCoordinator {
         .storeAlreadyAdded, "the store is open; remove it first", at: StoreLocation(file: path))
     }
     guard place.holdsContent || place.kind == .zeroLength else {
-      throw PersistentStoreError(.notFound, "there is no store", at: StoreLocation(file: path))
+      throw PersistentStoreError(.notFound, "the store does not exist", at: StoreLocation(file: path))
     }
     if place.holdsContent { _ = try opening.formatType(for: place) }
     do throws(PersistentStoreError) {
@@ -39,8 +39,8 @@ extension PersistentStoreCoordinator {
     }
   }
 
-  /// The files in the store's directory that are not the store's: only its format knows, and only when it has read them
-  /// all.
+  /// The files in the store's directory that do not belong to the store: only its format can tell, after reading all of
+  /// them.
   private func unrelatedFiles(_ opening: StoreOpening, _ place: StorePlace) throws(PersistentStoreError) -> [String] {
     var opened: OpenStore
     do throws(PersistentStoreError) { opened = try opening.open(place) } catch {

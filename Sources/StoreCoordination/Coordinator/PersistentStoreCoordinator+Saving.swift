@@ -2,7 +2,8 @@ public import AtomicStoreSPI
 import Synchronization
 
 extension PersistentStoreCoordinator {
-  /// Asks the store for the reference of an object that will be inserted. It is used up even if the object never is.
+  /// Requests a reference from the store for an object that will be inserted. The reference is used up even if the
+  /// object is never inserted.
   public func newReference(
     for object: ManagedObjectSnapshot, in store: PersistentStore
   ) throws(PersistentStoreError) -> ReferenceObject {
@@ -12,31 +13,31 @@ extension PersistentStoreCoordinator {
     }
   }
 
-  /// Saves changes to one store: whole, or not at all. Without changes and with unchanged metadata no file is touched,
-  /// except that a store that was never saved is written.
+  /// Saves changes to one store, completely or not at all. Without changes and with unchanged metadata, files are not
+  /// modified, except that a store that was never saved is written.
   public func save(
     _ store: PersistentStore, changes: StoreChanges = StoreChanges()
   ) throws(PersistentStoreError) {
     try save([(store, changes)])
   }
 
-  /// Saves changes to several stores. On an error all files are the old ones, and all nodes and metadata in memory too;
-  /// the same save can be tried again. After a crash between two renames each file is whole.
+  /// Saves changes to several stores. On an error, all files are the old ones, and so are all nodes and metadata in
+  /// memory; the same save can be repeated. After a crash between two renames, each file is complete.
   ///
-  /// - Throws: `.inverseMismatch` where the changes leave two ends of a relationship in disagreement: the object at the
-  ///   other end of a relationship with an inverse must be changed with it.
+  /// - Throws: `.inverseMismatch` if the two ends of a relationship disagree after the changes: the object at the other
+  ///   end of a relationship with an inverse must be changed as well.
   public func save(_ work: [(store: PersistentStore, changes: StoreChanges)]) throws(PersistentStoreError) {
     turns.pass()
     _ = try save(work, expecting: nil)
   }
 
-  /// As ``save(_:)``, if the stores still hold the versions that the changes were made for.
+  /// As ``save(_:)``, if the stores still hold the versions that the changes are based on.
   ///
-  /// - Returns: What the stores hold now, or nil where another save of this process was quicker.
+  /// - Returns: What the stores hold now, or nil if another save of this process came first.
   package func save(
     _ work: [(store: PersistentStore, changes: StoreChanges)], expecting versions: [NodeVersion]?
   ) throws(PersistentStoreError) -> [NodeVersion]? {
-    // One save at a time: between the copy of a store's nodes and its publication nobody may publish another.
+    // One save at a time: no other save may publish between copying a store's nodes and publishing the result.
     let result = saving.withLock { _ -> Result<[NodeVersion]?, PersistentStoreError> in
       do throws(PersistentStoreError) {
         if let versions {
@@ -51,8 +52,8 @@ extension PersistentStoreCoordinator {
     return try result.get()
   }
 
-  /// Reads a store again whose file is no longer the one that was read or written last. Objects that were fetched keep
-  /// their values; whether they changed shows when they are saved.
+  /// Reloads a store if its file is no longer the one that was last read or written. Fetched objects keep their values;
+  /// conflicts are detected when they are saved.
   package func reloadIfChanged(_ store: PersistentStore) throws(PersistentStoreError) {
     let result = saving.withLock { _ -> Result<Void, PersistentStoreError> in
       do throws(PersistentStoreError) { return .success(try store.reloadIfChanged()) } catch { return .failure(error) }

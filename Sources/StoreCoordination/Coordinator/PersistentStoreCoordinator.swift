@@ -2,41 +2,41 @@ public import AtomicStoreSPI
 public import FoundationEssentials
 import Synchronization
 
-/// Opens stores, keeps them apart, and closes them: several stores behind one façade.
+/// Opens, saves and closes stores, and presents several stores as one.
 ///
-/// It knows the SPI and a registry of formats, and no format itself.
+/// It uses formats only through the SPI and a registry.
 public final class PersistentStoreCoordinator: StoreCoordinating {
   /// The formats it can open.
   public let registry: StoreRegistry
-  /// The model that all stores must fit; nil lets each store bring its own.
+  /// The model that all stores must match; nil lets each store have its own.
   public let managedObjectModel: ManagedObjectModel?
 
   struct State {
     var stores: [PersistentStore] = []
-    /// Grows when a store is added or removed.
+    /// Increases when a store is added or removed.
     var generation = 0
-    /// What layers above keep with the coordinator, by type.
+    /// What higher layers store with the coordinator, by type.
     var attachments: [ObjectIdentifier: any Sendable & AnyObject] = [:]
     var observers: [Int: @Sendable (StoreEvent) -> Void] = [:]
     var nextObserver = 0
     var verifiesSaves = false
   }
   let state = Mutex(State())
-  /// Held during a save.
+  /// Locked during a save.
   let saving = Mutex(())
   package let turns = SaveTurns()
-  /// Whether its stores end with it. False where it only looks at a store of another coordinator.
+  /// Whether its stores are closed with it. False if it only reads a store of another coordinator.
   private let ownsStores: Bool
 
-  /// A coordinator without stores.
+  /// Creates a coordinator without stores.
   public init(managedObjectModel: ManagedObjectModel? = nil, registry: StoreRegistry) {
     self.managedObjectModel = managedObjectModel
     self.registry = registry
     ownsStores = true
   }
 
-  /// A coordinator over a store that another one has open: to read it with contexts of its own. The store stays the
-  /// other's.
+  /// Creates a coordinator that reads a store of another coordinator, with its own contexts. The store remains the
+  /// other coordinator's.
   package init(viewing store: PersistentStore) {
     managedObjectModel = nil
     registry = StoreRegistry()
@@ -64,21 +64,21 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
 
   public var storeIdentifiers: [UUID] { persistentStores.map(\.identifier) }
 
-  /// The open store with that identity, or nil.
+  /// Returns the open store with that identity, or nil.
   public func persistentStore(identifier: UUID) -> PersistentStore? {
     persistentStores.first { $0.identifier == identifier }
   }
 
-  /// The ID that a URI stands for, where its store is open and its model has the entity; whether the store holds such
-  /// an object shows when its fault is fired. Nil for temporary IDs too: they mean nothing here.
+  /// Returns the ID for a URI, if its store is open and its model has the entity; whether the store contains the object
+  /// is known when its fault fires. Nil for temporary IDs, which are meaningless here.
   public func managedObjectID(forURIRepresentation uri: String) -> ManagedObjectID? {
     guard let id = ManagedObjectID(uriRepresentation: uri), let identifier = id.storeIdentifier else { return nil }
     return persistentStore(identifier: identifier)?.model.entity(named: id.entityName) == nil ? nil : id
   }
 
-  /// What a layer above keeps with the coordinator: one value for each type, made at the first call.
+  /// Returns what a higher layer stores with the coordinator: one value for each type, created on the first call.
   ///
-  /// - Parameter make: Makes the value. It is called while the coordinator is locked, so it must not use the
+  /// - Parameter make: Creates the value. It is called while the coordinator is locked, so it must not use the
   ///   coordinator.
   package func attachment<Attachment: Sendable & AnyObject>(_ make: () -> Attachment) -> Attachment {
     state.withLock { state in
@@ -90,22 +90,22 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
     }
   }
 
-  /// Grows when a store is added or removed.
+  /// Increases when a store is added or removed.
   package var generation: Int { state.withLock { $0.generation } }
 
   // MARK: Adding and removing
 
-  /// Opens the store at a path, or begins a new one where there is nothing or an empty file.
+  /// Opens the store at a path, or creates a new one if there is nothing or an empty file.
   ///
   /// - Parameters:
-  ///   - type: A registered name; nil finds the type from the content, or for a new store from the file's extension.
-  ///   - configurationName: A configuration of the model: the store takes objects of its entities only; nil for all.
+  ///   - type: A registered name; nil detects the type from the content, or for a new store from the file's extension.
+  ///   - configurationName: A configuration of the model: the store accepts objects of its entities only; nil for all.
   ///   - path: The path of a file or directory.
   ///   - options: The format's options, by name.
   ///   - isReadOnly: Whether the store may not be saved.
-  ///   - model: The store's model, where the coordinator has none; nil takes the one that the store carries, or infers
-  ///     it.
-  /// - Throws: `PersistentStoreError`; on any error the file is as it was, and a reservation that was made is gone.
+  ///   - model: The store's model, if the coordinator has none; nil uses the one that the store carries, or infers it.
+  /// - Throws: `PersistentStoreError`. On any error the file is unchanged, and a reservation file that was created is
+  ///   removed.
   @discardableResult
   public func addPersistentStore(
     type: String? = nil, configurationName: String? = nil, at path: String, options: StoreOptions = [:],
@@ -117,8 +117,8 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
         isReadOnly: isReadOnly, model: managedObjectModel ?? model))
   }
 
-  /// Opens a store for reading even where the ends of its relationships contradict each other:
-  /// ``NodeTable/inverseDisagreements(limit:)`` lists where.
+  /// Opens a store read-only even if the ends of its relationships contradict each other:
+  /// ``NodeTable/inverseDisagreements(limit:)`` lists the contradictions.
   package func addPersistentStoreUnchecked(
     type: String?, at path: String, options: StoreOptions
   ) throws(PersistentStoreError) -> PersistentStore {
@@ -128,7 +128,7 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
         model: managedObjectModel, checksInverses: false))
   }
 
-  /// Opens a store whose metadata alone will change, so that options for writing would have no effect.
+  /// Opens a store of which only metadata will change, so that options for writing would have no effect.
   func addStoreForMetadata(
     type: String?, at path: String, options: StoreOptions
   ) throws(PersistentStoreError) -> PersistentStore {
@@ -156,7 +156,7 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
     if let clash {
       open.close(from: nil)
       throw PersistentStoreError(
-        .storeAlreadyAdded, "the store has the UUID \(identifier) of the open store \(clash.path)",
+        .storeAlreadyAdded, "the store has the same UUID \(identifier) as the open store \(clash.path)",
         at: StoreLocation(file: path))
     }
     post(.didChange(StoreChange(added: [store])))
@@ -172,9 +172,9 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
     type: String? = nil, configurationName: String? = nil, at url: URL, options: StoreOptions = [:],
     isReadOnly: Bool = false, model: ManagedObjectModel? = nil
   ) throws(PersistentStoreError) -> PersistentStore {
-    // The path of an address on the net names a file of this machine as well, which is not meant.
+    // The path of a network URL also names a local file, which is not meant.
     guard url.isFileURL else {
-      throw PersistentStoreError(.cannotCreate, "this is no file URL", at: StoreLocation(file: url.absoluteString))
+      throw PersistentStoreError(.cannotCreate, "this is not a file URL", at: StoreLocation(file: url.absoluteString))
     }
     return try addPersistentStore(
       type: type, configurationName: configurationName, at: url.path(percentEncoded: false), options: options,
@@ -190,7 +190,7 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
     }
   }
 
-  /// Closes a store. One that was never saved leaves no reservation of ours behind.
+  /// Closes a store. If it was never saved, its reservation file is removed.
   ///
   /// - Throws: `.storeNotAdded`.
   public func remove(_ store: PersistentStore) throws(PersistentStoreError) {
@@ -204,7 +204,7 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
     }
     guard found else {
       throw PersistentStoreError(
-        .storeNotAdded, "the store is not one of this coordinator's", at: StoreLocation(file: store.path))
+        .storeNotAdded, "the store does not belong to this coordinator", at: StoreLocation(file: store.path))
     }
     store.state.withLock { $0.close(from: self) }
     post(.didChange(StoreChange(removed: [store])))
@@ -213,7 +213,7 @@ public final class PersistentStoreCoordinator: StoreCoordinating {
   func check(_ store: PersistentStore) throws(PersistentStoreError) {
     guard persistentStores.contains(where: { $0 === store }) else {
       throw PersistentStoreError(
-        .storeNotAdded, "the store is not one of this coordinator's", at: StoreLocation(file: store.path))
+        .storeNotAdded, "the store does not belong to this coordinator", at: StoreLocation(file: store.path))
     }
   }
 }

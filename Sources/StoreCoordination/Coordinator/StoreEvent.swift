@@ -1,20 +1,20 @@
-/// What a coordinator tells of its stores.
+/// An event that a coordinator reports.
 public enum StoreEvent: Sendable {
   /// The store is still open, and will be closed.
   case willRemove(PersistentStore)
   /// Stores were added, removed or moved.
   case didChange(StoreChange)
-  /// The store just added is out of step with one that it was saved together with.
+  /// The store that was just added does not match one that it was once saved with.
   case foundMixedSave(MixedSave)
 }
 
-/// Which stores came and went.
+/// The stores that were added and removed.
 public struct StoreChange: Sendable {
-  /// Stores that are open now.
+  /// Stores that are now open.
   public var added: [PersistentStore]
-  /// Stores that are closed now.
+  /// Stores that are now closed.
   public var removed: [PersistentStore]
-  /// Stores that Save As moved: objects of the one are objects of the other, with the same IDs.
+  /// Stores that Save As moved: objects of the first are objects of the second, with the same IDs.
   public var moved: [(from: PersistentStore, to: PersistentStore)]
 
   init(
@@ -27,7 +27,7 @@ public struct StoreChange: Sendable {
   }
 }
 
-/// An observer of a coordinator: it ends when this is cancelled or no longer held.
+/// The registration of an observer. It ends when it is cancelled or released.
 public final class StoreObservation: Sendable {
   private let end: @Sendable () -> Void
   init(_ end: @escaping @Sendable () -> Void) { self.end = end }

@@ -1,28 +1,28 @@
 public import AtomicStoreSPI
 
 extension PersistentStoreCoordinator {
-  /// An option of every store, `ignoreVersionHashes`: with `yes` a store is opened with the model that is given though
-  /// the version hashes in its metadata are those of another one. The next save writes those of the model.
+  /// An option of every store, `ignoreVersionHashes`: with `yes`, a store is opened with the specified model even if
+  /// the version hashes in its metadata are those of another one. The next save writes the hashes of the model.
   ///
-  /// A store that carries a model with other stored properties is refused all the same: it could not be read.
+  /// A store that carries a model with other stored properties is still refused, because it could not be read.
   public static let ignoreVersionHashesOption = StoreOpening.ignoreVersionHashesOption
 }
 
 extension StoreOpening {
-  /// Takes the kit's own option out of the options of a format.
+  /// Removes the kit's own option from the options of a format.
   static func takeIgnoresVersionHashes(from options: inout StoreOptions) throws(PersistentStoreError) -> Bool {
     let name = Self.ignoreVersionHashesOption.name
     guard let value = options.removeValue(forKey: name) else { return false }
     guard value == "yes" || value == "no" else {
-      throw PersistentStoreError(.invalidOption, "the option '\(name)' takes yes or no, not '\(value)'")
+      throw PersistentStoreError(.invalidOption, "the option '\(name)' must be yes or no, not '\(value)'")
     }
     return value == "yes"
   }
 
-  /// A store whose metadata has version hashes is opened with a model that has the same ones. A store without hashes,
-  /// such as one that version 0.1.0 wrote, is opened with any.
+  /// Checks that a store with version hashes is opened with a model that has the same ones. A store without hashes,
+  /// such as one that version 0.1.0 wrote, can be opened with any model.
   ///
-  /// - Throws: `.modelMismatch` with the entities that differ and, where the store carries the model of its hashes, the
+  /// - Throws: `.modelMismatch` with the entities that differ and, if the store carries the model of its hashes, the
   ///   properties.
   func checkVersionHashes(of model: ManagedObjectModel, _ metadata: StoreMetadata) throws(PersistentStoreError) {
     guard !model.description.isInferred, let stored = VersionHashes(metadata: metadata.entries),
@@ -36,19 +36,18 @@ extension StoreOpening {
     throw PersistentStoreError(
       .modelMismatch,
       "the version hashes in the store are those of another model: \(shown)\(more); the option "
-        + "\(Self.ignoreVersionHashesOption.name)=yes reads it all the same", at: StoreLocation(file: path))
+        + "\(Self.ignoreVersionHashesOption.name)=yes reads it anyway", at: StoreLocation(file: path))
   }
 }
 
 extension StoreMetadata {
-  /// Writes the version hashes of the model, as Core Data looks for them when it opens a store.
+  /// Writes the version hashes of the model, which Core Data checks when it opens a store.
   ///
-  /// Only those of a model that was given or carried whole: what is inferred from data is a guess, and a store with
-  /// such a model keeps the hashes that it has. Digest and checksum, which not all versions of Core Data write, are
-  /// kept true where they are there.
+  /// Only those of a specified or carried model: an inferred model is a guess, and a store with such a model keeps its
+  /// hashes. Digest and checksum, which not all versions of Core Data write, are updated if present.
   ///
-  /// - Parameter isKept: False for a format that keeps no metadata: then what follows from the model is left out, and
-  ///   is no loss.
+  /// - Parameter isKept: False for a format that does not store metadata: what is derived from the model is then
+  ///   omitted, which is not a loss.
   mutating func setVersionHashes(of model: ManagedObjectModel, configuration: String?, isKept: Bool = true) {
     guard !model.description.isInferred else { return }
     guard isKept else {
@@ -57,7 +56,7 @@ extension StoreMetadata {
     }
     let old = VersionHashes(metadata: entries)
     var hashes = model.versionHashes(forConfiguration: configuration) ?? model.versionHashes
-    // A store of a configuration stays one where it is copied or converted without saying so.
+    // A store of a configuration remains one if it is copied or converted without specifying a configuration.
     if configuration == nil, let old, old != hashes,
       model.configurations.contains(where: { model.versionHashes(forConfiguration: $0) == old })
     {
@@ -65,7 +64,7 @@ extension StoreMetadata {
     }
     entries[VersionHashes.metadataKey] = hashes.propertyList
     entries[VersionHashes.versionMetadataKey] = .integer(Int128(VersionHashes.version))
-    // The same hashes under another identifier are the same model.
+    // The same hashes with another identifier are the same model.
     if old.map({ $0 != hashes }) ?? false || entries[VersionHashes.identifiersMetadataKey] == nil {
       entries[VersionHashes.identifiersMetadataKey] = .array(model.description.versionIdentifiers.map { .string($0) })
     }

@@ -2,20 +2,20 @@ public import AtomicStoreSPI
 import Synchronization
 
 extension PersistentStoreCoordinator {
-  /// Saves an open store under another path and perhaps type, and goes on with that one: Save As.
+  /// Saves an open store to another path, optionally as another type, and continues with the new store (Save As).
   ///
-  /// UUID and all reference objects are kept, so that object IDs and their URIs go on naming the same objects. The old
-  /// file stays as it was last saved; unsaved metadata goes along to the new one.
+  /// UUID and all reference objects are kept, so that object IDs and their URIs refer to the same objects. The old file
+  /// keeps its last saved state; unsaved metadata moves to the new one.
   ///
   /// - Parameters:
   ///   - store: A store of this coordinator.
   ///   - path: The path of the new store.
-  ///   - type: A registered name; nil takes the type that the extension of `path` names.
-  ///   - options: The new format's own, by name.
-  ///   - replaces: Whether what lies at `path` may be replaced.
-  /// - Returns: The new store, which has taken the old one's place in the coordinator.
-  /// - Throws: `.unsupportedByFormat` where the target keeps no references, identity or metadata;
-  ///   ``StoreConverter/LossError`` for values that it cannot carry. Then the old store stays open, and nothing was
+  ///   - type: A registered name; nil chooses the type by the extension of `path`.
+  ///   - options: The new format's options, by name.
+  ///   - replaces: Whether an existing file or directory at `path` may be replaced.
+  /// - Returns: The new store, which replaces the old one in the coordinator.
+  /// - Throws: `.unsupportedByFormat` if the target does not store references, identity or metadata;
+  ///   ``StoreConverter/LossError`` for values that it cannot store. The old store then remains open, and nothing was
   ///   written.
   @discardableResult
   public func migratePersistentStore(
@@ -25,8 +25,8 @@ extension PersistentStoreCoordinator {
     try migratePersistentStore(store, to: path, type: type, options: options, replaces: replaces) {}
   }
 
-  /// Save As, with what belongs to it done before it counts: where `finish` fails the old store is the open one again,
-  /// and at `path` lies what lay there before.
+  /// Save As with a final step: if `finish` fails, the old store is open again, and what was at `path` before is
+  /// restored.
   package func migratePersistentStore(
     _ store: PersistentStore, to path: String, type: String?, options: StoreOptions, replaces: Bool,
     finish: () throws -> Void
@@ -58,13 +58,13 @@ extension PersistentStoreCoordinator {
       store.state.withLock { $0.endClosing(from: self) }
       return migrated
     } catch {
-      // What cannot be put back stays: the error that led here is the one to report.
+      // If something cannot be restored, the original error is still the one to report.
       try? result.store.rollBack()
       throw error
     }
   }
 
-  /// Puts one store in the place of another, which is not open any more but can be put back.
+  /// Replaces a store by another one, which is no longer open but can be reopened.
   private func exchange(_ old: PersistentStore, for new: PersistentStore) {
     state.withLock { state in
       if let index = state.stores.firstIndex(where: { $0 === old }) { state.stores[index] = new }

@@ -1,9 +1,8 @@
 import AtomicStoreSPI
 
 extension PersistentStoreCoordinator {
-  /// Puts a copy of one store in the place of another, of the same or another type; what is there is replaced in one
-  /// step, or not at all. UUID and references are the source's. What else is in a directory that is replaced stays, as
-  /// in a save.
+  /// Replaces a store by a copy of another one, of the same or another type, in one step or not at all. UUID and
+  /// references are the source's. Unrelated files in a replaced directory are kept, as in a save.
   public func replacePersistentStore(
     at path: String, type: String? = nil, withPersistentStoreFrom source: String, sourceType: String? = nil
   ) throws {

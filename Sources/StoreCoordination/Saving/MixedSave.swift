@@ -1,11 +1,11 @@
 public import FoundationEssentials
 
-/// Stores of which one holds a save that the other has not seen: one of their files was not replaced, since the machine
-/// stopped between the two, or it was put back from a copy.
+/// Two stores of which only one contains the result of a common save: the other file was not replaced because the
+/// machine stopped in between, or it was restored from a backup.
 public struct MixedSave: Sendable, Hashable, CustomStringConvertible {
-  /// The store that holds the later save.
+  /// The store that contains the later save.
   public let newer: UUID
-  /// The path of the store that holds the later save.
+  /// The path of the store that contains the later save.
   public let newerPath: String
   /// The store that should have been saved with it.
   public let older: UUID
@@ -13,6 +13,6 @@ public struct MixedSave: Sendable, Hashable, CustomStringConvertible {
   public let olderPath: String
 
   public var description: String {
-    "\(newerPath) holds a save that it made together with \(olderPath), which holds an earlier one"
+    "\(newerPath) contains a save that was made together with \(olderPath), which contains an earlier one"
   }
 }

@@ -60,7 +60,7 @@ extension PendingSave {
       options: .init(
         comparesIdentity: keepsMetadata, comparesMetadata: keepsMetadata, comparesMissingDerivedMetadata: true,
         comparesModel: true, comparesUnknownOrder: true, limit: losses.isEmpty ? 20 : nil)
-    ).filter { losses.isEmpty || !StoreConverter.explains(losses, $0, wanted.nodes, written.nodes) }
+    ).filter { losses.isEmpty || !Loss.explain(losses, $0, wanted.nodes, written.nodes) }
     guard !differences.isEmpty else { return }
     throw PersistentStoreError(
       .unsupportedByFormat,

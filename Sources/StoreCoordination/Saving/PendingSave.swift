@@ -1,15 +1,20 @@
 import AtomicStoreSPI
 import Synchronization
 
-/// One store's part of a save: what it will hold, and the staged file. Used by one thread.
+extension StoreTraits {
+  /// What the refusal to change a store says whose format writes new stores only.
+  package static let changeRefusal = "stores can be written anew, not changed"
+}
+
+/// The part of a save that concerns one store: its new content, and the staged file. Used on one thread.
 final class PendingSave {
   let path: String
   var format: any AtomicStore
   var snapshot: StoreSnapshot
-  /// Until it is published.
+  /// Nil once it is published.
   private var staged: StagedStore?
   private var published: PublishedStore?
-  /// The file that was read, where nothing but metadata entries changes; nil for a full save.
+  /// The file that was read, if only metadata entries change; nil for a full save.
   private let unchanged: FileIdentity?
   private var identity: FileIdentity?
 
@@ -24,13 +29,19 @@ final class PendingSave {
     self.unchanged = unchanged
   }
 
-  /// Applies the changes to a copy of the nodes. Nil where there is nothing to write.
+  /// Applies the changes to a copy of the nodes. Nil if there is nothing to write.
   static func prepare(
     _ store: PersistentStore, _ changes: StoreChanges
   ) throws(PersistentStoreError) -> PendingSave? {
     let open = store.state.withLock { $0 }
     guard !changes.isEmpty || open.metadataChanged || open.reservation != nil || open.fileIdentity?.isEmpty != false
     else { return nil }
+    guard open.format.traits.writes == .all || open.reservation != nil || open.fileIdentity?.isEmpty != false else {
+      throw PersistentStoreError(
+        .notSupported,
+        "\(store.type) \(open.format.traits.writes == .none ? "stores can be read, not written" : StoreTraits.changeRefusal): convert it with 'atomicstore convert', and change the copy",
+        at: StoreLocation(file: store.path))
+    }
     var format = open.format
     var nodes = open.nodes
     var metadata = open.metadata
@@ -53,8 +64,8 @@ final class PendingSave {
     }
   }
 
-  /// Sets the deferred values that the save needs. Those of removed objects, and those that were given another value,
-  /// are not asked for; each is asked for once, even where the save fails.
+  /// Sets the deferred values that the save needs. Values of removed objects, and replaced values, are not requested;
+  /// each value is requested once, even if the save fails.
   private static func supplyDeferred(
     _ nodes: inout NodeTable, _ format: inout any AtomicStore, _ open: OpenStore, _ store: PersistentStore
   ) throws(PersistentStoreError) {
@@ -117,8 +128,8 @@ final class PendingSave {
     if !removed.isEmpty {
       format.willRemoveCacheNodes(removed, from: &nodes)
       for node in removed { nodes.remove(node) }
-      // What still names a removed object, for want of an inverse or by the rule No Action, names nothing in the file:
-      // a store that says otherwise could not be read again.
+      // References that still lead to a removed object, without an inverse or with the rule No Action, are removed:
+      // otherwise the store could not be read again.
       let roots = Set(removed.map { nodes.model.entity(at: $0.entity).root.index })
       for entity in nodes.model.entities where !entity.isAbstract {
         let slots = entity.slots.filter {
@@ -130,8 +141,8 @@ final class PendingSave {
     return changed
   }
 
-  /// The two ends of every relationship that is written agree, whoever made the changes: a file in which they do not
-  /// would lose objects later, when a delete rule follows the wrong end.
+  /// Checks that the two ends of every written relationship agree. Otherwise the file would lose objects later, when a
+  /// delete rule follows the wrong end.
   private static func checkInverses(_ changed: [NodeHandle], _ old: NodeTable, _ new: NodeTable)
     throws(PersistentStoreError)
   {
@@ -159,7 +170,7 @@ final class PendingSave {
       at: StoreLocation(entity: entity, reference: reference?.description))
   }
 
-  /// Writes metadata alone where that is all that changes and the format can.
+  /// Writes only metadata, if nothing else changes and the format supports it.
   private func writeMetadata(to files: StagedFiles) throws(PersistentStoreError) -> Bool {
     guard let unchanged else { return false }
     let place = try StorePlace.inspect(path)
@@ -189,10 +200,10 @@ final class PendingSave {
     self.published = consume published
   }
 
-  /// Puts everything back.
+  /// Restores everything.
   ///
-  /// - Returns: Why the old store is not back, where it is not. What another process saved meanwhile stays, and is not
-  ///   such a case.
+  /// - Returns: The reason if the old store could not be restored. A version that another process saved meanwhile is
+  ///   kept and is not such a case.
   func undo() -> PersistentStoreError? {
     staged.take()?.discard()
     do throws(PersistentStoreError) { try published.take()?.rollBack() } catch {
@@ -209,7 +220,7 @@ final class PendingSave {
       open.format = format
       open.version = version
       open.suppliedValues = [:]
-      // References handed out meanwhile stay used up.
+      // References that were assigned meanwhile remain used up.
       let last = max(open.metadata.lastReference, snapshot.metadata.lastReference)
       open.metadata = snapshot.metadata
       open.metadata.lastReference = last

@@ -1,16 +1,16 @@
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// What a save over several stores writes into the metadata of each: a number that grows with each such save, and the
-/// numbers that the others have since the same one. A single rename is whole or not at all; over two of them nobody can
-/// promise that, so the next one to open both is told (ruling 6 of the architecture).
+/// The note that a save of several stores writes to the metadata of each: a number that increases with each such save,
+/// and the numbers of the other stores as of the same save. A single rename is atomic, several renames are not, so
+/// opening both stores reports a mismatch (ruling 6 of the architecture).
 enum SaveSet {
   static func number(_ metadata: StoreMetadata) -> Int {
     metadata.entries[StoreMetadata.saveSetKey]?.dictionaryValue?["number"]?.integerValue ?? 0
   }
 
   static func mark(_ pending: inout [(store: PersistentStore, save: PendingSave)]) {
-    // A single CSV file and its like have no place for it.
+    // A single CSV file and similar stores cannot store it.
     let keeping = pending.indices.filter { pending[$0].save.format.traits.keepsMetadata }
     guard keeping.count > 1 else { return }
     var numbers = PropertyListDictionary()
@@ -48,6 +48,7 @@ enum SaveSet {
 }
 
 extension StoreMetadata {
-  /// The key of what saves over several stores note. Stores that were never saved together with others do not have it.
+  /// The key of the note that saves of several stores write. Stores that were never saved together with others do not
+  /// have it.
   static let saveSetKey = "AtomicStoreSaveSet"
 }

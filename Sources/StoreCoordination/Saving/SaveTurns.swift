@@ -1,16 +1,15 @@
 import Glibc
 
-/// Gives a context whose save was overtaken the next turn, so that no save of a process fails, or waits for ever,
-/// because others are quicker.
+/// Gives a context whose save was overtaken the next turn, so that no save of a process fails or waits forever because
+/// other saves are faster.
 ///
-/// Saves are optimistic: a context works out its changes against the stores' present versions and publishes them if
-/// those are still the present ones. One that was overtaken takes the turn; saves that begin then wait until it is
-/// done. While the holder runs hooks or observers the turn is suspended, since they may save other contexts, or wait
-/// for threads that do: nobody waits for code that is not the kit's. What the holder's own thread saves does not wait
-/// in any case.
+/// Saves are optimistic: a context computes its changes against the stores' current versions and publishes them if
+/// those are still current. A context that was overtaken takes the turn; saves that begin then wait until it is done.
+/// While the holder runs hooks or observers, the turn is suspended, since they may save other contexts, or wait for
+/// threads that do: no save waits for code outside the kit. Saves on the holder's own thread do not wait in any case.
 ///
 /// `@unchecked Sendable`: `holder`, `thread` and `isSuspended` are read and written only while `mutex` is locked; the
-/// two pointers never change and are freed when nobody can call any more.
+/// two pointers never change and are freed when no caller can exist any more.
 package final class SaveTurns: @unchecked Sendable {
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
   private let changed: UnsafeMutablePointer<pthread_cond_t>
@@ -49,10 +48,10 @@ package final class SaveTurns: @unchecked Sendable {
     locked { while mustWait { pthread_cond_wait(changed, mutex) } }
   }
 
-  /// Takes the turn, after the one that has it.
+  /// Takes the turn, after the context that has it.
   ///
   /// - Parameter taker: The context that saves. It is not retained.
-  /// - Returns: False where the holder runs hooks or observers, which may be what called this.
+  /// - Returns: False if the holder runs hooks or observers, which may be the caller.
   package func take(_ taker: some AnyObject) -> Bool {
     locked {
       while mustWait { pthread_cond_wait(changed, mutex) }
@@ -63,7 +62,7 @@ package final class SaveTurns: @unchecked Sendable {
     }
   }
 
-  /// Called by the holder before hooks and after them.
+  /// Called by the holder before and after hooks.
   package func suspend(_ suspends: Bool) {
     locked {
       isSuspended = suspends
@@ -71,7 +70,7 @@ package final class SaveTurns: @unchecked Sendable {
     }
   }
 
-  /// Called by the holder when its save is done, or has failed.
+  /// Called by the holder when its save has succeeded or failed.
   package func release() {
     locked {
       holder = nil

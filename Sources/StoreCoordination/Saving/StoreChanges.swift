@@ -1,16 +1,17 @@
 public import AtomicStoreSPI
 
-/// What a save changes in one store, in the order the store is told.
+/// The changes of a save in one store, in the order in which the store receives them.
 public struct StoreChanges: Sendable {
-  /// New objects. One without a reference gets one from the store; relationships name objects by reference, so those
-  /// that others of the same save point at bring theirs: see ``PersistentStoreCoordinator/newReference(for:in:)``.
+  /// New objects. An object without a reference gets one from the store. Relationships name objects by reference, so
+  /// objects that others of the same save refer to must have theirs: see
+  /// ``PersistentStoreCoordinator/newReference(for:in:)``.
   public var inserted: [ManagedObjectSnapshot]
   /// Changed objects with the slots that changed.
   public var updated: [ManagedObjectSnapshot]
   /// Objects to delete.
   public var deleted: [ObjectReference]
 
-  /// Creates changes; by default none.
+  /// Creates changes; without arguments, none.
   public init(
     inserted: [ManagedObjectSnapshot] = [], updated: [ManagedObjectSnapshot] = [], deleted: [ObjectReference] = []
   ) {

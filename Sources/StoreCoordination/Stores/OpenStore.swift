@@ -1,24 +1,26 @@
 import AtomicStoreSPI
 
-/// What stands behind a store's lock.
+/// The state of a store, protected by its lock.
 struct OpenStore: Sendable {
   var format: any AtomicStore
   var version: NodeVersion
-  /// Values that the format deferred at the load and has supplied since.
+  /// Deferred values that the format has supplied since the load.
   var suppliedValues: [SuppliedValue: StoredValue] = [:]
   var metadata: StoreMetadata
   var metadataChanged = false
-  /// The last reference as the store has it on disk.
+  /// The last reference in the file.
   var storedLastReference: Int64 = 0
-  /// What the file was when it was last read or written; nil for a store that was never saved.
+  /// The file's identity when it was last read or written; nil for a store that was never saved.
   var fileIdentity: FileIdentity?
   var reservation: Reservation?
-  /// Files in the store's folder that the format passed over.
+  /// Files in the store's directory that the format ignored.
   var bystanders: [String] = []
-  /// What the load changed by the rules for relationships.
+  /// The changes that the load made by the rules for relationships.
   var readNotes: [StoreSelection.Note] = []
+  /// What the format reported when the file was read.
+  var notes: [LoadNote] = []
   var isOpen = true
-  /// How it was opened, to open it again when somebody else changed the file.
+  /// How it was opened, to reopen it if another process changed the file.
   var opening: StoreOpening
 
   struct SuppliedValue: Hashable, Sendable {
@@ -28,14 +30,14 @@ struct OpenStore: Sendable {
 
   var nodes: NodeTable { version.nodes }
 
-  /// Whether a save without changes to objects has nothing to write but metadata entries.
+  /// Whether a save without changes to objects writes only metadata entries.
   var keepsContent: Bool {
     guard metadataChanged, reservation == nil, fileIdentity?.isEmpty == false,
       metadata.lastReference == storedLastReference
     else {
       return false
     }
-    // What was asked of the writing holds for all of the file; what the load mended is to be written.
+    // Options for writing apply to the whole file, and what the load repaired has to be written.
     let asked = Set(format.traits.writeOptions.map(\.name) + RelationshipRules.options.map(\.name))
     return asked.isDisjoint(with: opening.options.keys)
   }
@@ -57,14 +59,14 @@ struct OpenStore: Sendable {
     return value
   }
 
-  /// Tells the format and cleans up, once. The kit's part does not depend on the format's.
+  /// Closes the format and cleans up, once. The kit's clean-up does not depend on the format's.
   mutating func close(from coordinator: (any StoreCoordinating)?) {
     guard isOpen else { return }
     isOpen = false
     endClosing(from: coordinator)
   }
 
-  /// For one that is not open any more.
+  /// For a store that is no longer open.
   mutating func endClosing(from coordinator: (any StoreCoordinating)?) {
     format.willRemove(from: coordinator)
     reservation?.removeIfUnsaved()
@@ -78,6 +80,6 @@ extension PersistentStoreError {
       .changedOnDisk, "the store was modified on disk since it was opened", at: StoreLocation(file: path))
   }
   static func readOnly(_ path: String) -> PersistentStoreError {
-    PersistentStoreError(.readOnly, "the store is open for reading only", at: StoreLocation(file: path))
+    PersistentStoreError(.readOnly, "the store is open read-only", at: StoreLocation(file: path))
   }
 }

@@ -4,32 +4,33 @@ import Synchronization
 
 /// A store that a coordinator opened: its nodes and metadata as they are on disk.
 ///
-/// A handle that may go anywhere; what it holds stands behind one lock, and calls to the format are made one at a time.
+/// A handle that can be used on any thread: its state is protected by a lock, and the format is called by one thread at
+/// a time.
 public final class PersistentStore: Sendable {
   /// The registered name of its type.
   public let type: String
-  /// The path that was asked for, from the root; a symbolic link is followed and stays.
+  /// The absolute path of the store; a symbolic link is followed when it is opened, and preserved.
   public let path: String
   /// The configuration of the model that the store was added with; nil for all entities.
   public let configurationName: String?
-  /// Whether the store was added for reading only: a save that would change it fails.
+  /// Whether the store was opened read-only: a save that would change it fails.
   public let isReadOnly: Bool
-  /// The store's identity, kept over saves, Save As and conversions.
+  /// The store's identity, kept in saves, Save As and conversions.
   public let identifier: UUID
-  /// The model its nodes follow: the coordinator's, or the one the store carries or that its data tells.
+  /// The model of its nodes: the coordinator's, or the one that the store carries or that was inferred from its data.
   public let model: ManagedObjectModel
 
   private let takenEntities: Set<Int>
 
   let state: Mutex<OpenStore>
-  /// The store that took this one's place by Save As.
+  /// The store that replaced this one by Save As.
   let successor = Mutex<PersistentStore?>(nil)
 
   init(_ open: OpenStore, path: String, configurationName: String?, isReadOnly: Bool) {
     type = open.metadata.storeType
     identifier = open.metadata.uuid
     model = open.nodes.model
-    // The current folder may be another one when the store is saved.
+    // The current directory may have changed when the store is saved.
     self.path = StorePlace.absolute(path)
     self.configurationName = configurationName
     self.isReadOnly = isReadOnly
@@ -43,16 +44,17 @@ public final class PersistentStore: Sendable {
   /// All nodes as they were loaded or last saved. A value: later saves do not change it.
   public var nodes: NodeTable { version.nodes }
 
-  /// The nodes as objects read them. Another one after each save.
+  /// The nodes that objects read. Each save replaces it.
   package var version: NodeVersion { state.withLock { $0.version } }
 
   /// The version, and whether the store is still open.
   package var versionIfOpen: (NodeVersion, Bool) { state.withLock { ($0.version, $0.isOpen) } }
 
-  /// Whether objects of the entity belong into the store, by its configuration.
+  /// Whether the store accepts objects of the entity, by its configuration.
   package func takes(_ entity: Entity) -> Bool { entity.model === model && takenEntities.contains(entity.index) }
 
-  /// References for new objects, in turn. `object` gives the attributes of each, for formats that derive it from them.
+  /// Returns references for new objects, in order. `object` returns the attributes of each, for formats that derive
+  /// references from them.
   package func newReferences(
     count: Int, _ object: (Int) -> ManagedObjectSnapshot
   ) throws(PersistentStoreError) -> [ReferenceObject] {
@@ -72,37 +74,39 @@ public final class PersistentStore: Sendable {
     return try result.get()
   }
 
-  /// This store, or the one that took its place by Save As.
+  /// This store, or the one that replaced it by Save As.
   package var latest: PersistentStore {
     var store = self
     while let next = store.successor.withLock({ $0 }) { store = next }
     return store
   }
 
-  /// The metadata as it will be saved.
+  /// The metadata that the next save writes.
   public var metadata: StoreMetadata { state.withLock { $0.metadata } }
 
-  /// What the load took from the other end of a relationship, changed or left out, by the options `inverses` and
-  /// `dangling`. Empty for a store that was read as it is.
+  /// What the load derived from the other end of a relationship, changed or removed, by the options `inverses` and
+  /// `dangling`. Empty if nothing was changed.
   public var readNotes: [StoreSelection.Note] { state.withLock { $0.readNotes } }
 
   /// Whether the metadata was set since the last save.
   public var hasUnsavedMetadata: Bool { state.withLock { $0.metadataChanged } }
 
-  /// Files in the store's directory that its format passed over.
+  /// Files in the store's directory that its format ignored.
   var unrelatedFiles: [String] { state.withLock { $0.bystanders } }
+  /// What the format reported when it read the file: what is lost of it, what was read beside it.
+  public var loadNotes: [LoadNote] { state.withLock { $0.notes } }
 
-  /// Whether the store is still one of its coordinator's.
+  /// Whether the store is still open in its coordinator.
   public var isOpen: Bool { state.withLock { $0.isOpen } }
 
   /// Sets the user's metadata entries. They are written with the next save.
   ///
-  /// - Throws: `.invalidValue` for a key that is the kit's and for a date that is not a number, which property lists
-  ///   cannot hold, `.readOnly`, `.storeNotAdded` where the store was removed:
-  ///   nothing would ever write them.
+  /// - Throws: `.invalidValue` for a key that the kit manages and for a date that is not a number, which property lists
+  ///   cannot hold, `.readOnly`, `.storeNotAdded` if the store was removed: the entries would never be written.
   public func setMetadata(_ entries: PropertyListDictionary) throws(PersistentStoreError) {
     for key in StoreMetadata.reservedKeys where entries[key] != nil {
-      throw PersistentStoreError(.invalidValue, "the metadata key '\(key)' is the kit's", at: StoreLocation(file: path))
+      throw PersistentStoreError(
+        .invalidValue, "the metadata key '\(key)' is managed by the kit", at: StoreLocation(file: path))
     }
     for entry in entries where entry.value.hasInvalidDate {
       throw PersistentStoreError(
@@ -113,7 +117,7 @@ public final class PersistentStore: Sendable {
       throw PersistentStoreError(.storeNotAdded, "the store is not open", at: StoreLocation(file: path))
     }
     state.withLock {
-      // What common saves noted is the kit's, and stays unless the caller brings it.
+      // The kit manages the note on common saves: it is kept unless the caller passes it.
       var entries = entries
       if entries[StoreMetadata.saveSetKey] == nil {
         entries[StoreMetadata.saveSetKey] = $0.metadata.entries[StoreMetadata.saveSetKey]
@@ -124,7 +128,7 @@ public final class PersistentStore: Sendable {
     }
   }
 
-  /// The value of a slot, asked of the format first if it deferred it. The answer is kept.
+  /// Returns the value of a slot. A deferred value is requested from the format first, and kept.
   public func value(slot: Int, of node: NodeHandle) throws(PersistentStoreError) -> StoredValue {
     try state.withLock { open throws(PersistentStoreError) in try open.value(slot: slot, of: node) }
   }
@@ -134,7 +138,7 @@ public final class PersistentStore: Sendable {
     ManagedObjectID(storeIdentifier: identifier, entityName: reference.entityName, reference: reference.reference)
   }
 
-  /// The node that an object ID names, or nil where it is not in this store.
+  /// Returns the node that an object ID refers to, or nil if it is not in this store.
   public func node(for id: ManagedObjectID) -> NodeHandle? {
     guard id.storeIdentifier == identifier, let reference = id.reference,
       let entity = model.entity(named: id.entityName)

@@ -3,24 +3,25 @@ import AtomicStoreSPI
 extension StoreOpening {
   func inspect() throws(PersistentStoreError) -> StorePlace { try StorePlace.inspect(path) }
 
-  /// Metadata alone.
+  /// Reads only the metadata.
   func metadata() throws(PersistentStoreError) -> StoreMetadata {
     let place = try inspect()
     guard place.holdsContent else {
-      throw PersistentStoreError(.notFound, "there is no store", at: StoreLocation(file: path))
+      throw PersistentStoreError(.notFound, "the store does not exist", at: StoreLocation(file: path))
     }
     let format = try formatType(for: place)
     var value = try make(format, place, for: .reading)
     return try readMetadata(&value, try StoreSource(opening: place), format)
   }
 
-  /// Opens what lies at the place, or begins a store there.
+  /// Opens the store at a path, or creates one there.
   ///
-  /// - Throws: `.changedOnDisk` where somebody puts another file there again and again.
+  /// - Throws: `.changedOnDisk` if the file keeps being replaced.
   func open(_ place: StorePlace) throws(PersistentStoreError) -> OpenStore {
+    try KitCopies.requireOnlyOne()
     guard place.holdsContent else { return try openOnce(place) }
-    // Content, metadata and objects are read one after the other: were the file exchanged in between, they would not
-    // belong together. Then all of it is read again.
+    // Content, metadata and objects are read one after the other. If the file is replaced meanwhile, they do not match,
+    // and everything is read again.
     var place = place
     for _ in 0..<20 {
       let result: Result<OpenStore, PersistentStoreError>
@@ -32,14 +33,14 @@ extension StoreOpening {
       place = now
     }
     throw PersistentStoreError(
-      .changedOnDisk, "the file is exchanged for others while it is opened", at: StoreLocation(file: path))
+      .changedOnDisk, "the file keeps being replaced while it is opened", at: StoreLocation(file: path))
   }
 
   private func openOnce(_ place: StorePlace) throws(PersistentStoreError) -> OpenStore {
     let formatType = try formatType(for: place)
     guard isReadOnly || formatType.traits.canWrite || place.holdsContent else {
       throw PersistentStoreError(
-        .notSupported, "\(formatType.storeType) stores can be read, not written", at: StoreLocation(file: path))
+        .notSupported, "\(formatType.storeType) stores cannot be written, only read", at: StoreLocation(file: path))
     }
     var format = try make(formatType, place, for: use ?? (isReadOnly ? .reading : .readingAndWriting))
     guard place.holdsContent else { return try begin(&format, formatType, place) }
@@ -67,20 +68,20 @@ extension StoreOpening {
       return OpenStore(
         format: format, version: NodeVersion(nodes), metadata: metadata, storedLastReference: metadata.lastReference,
         fileIdentity: place.identity,
-        bystanders: source.bystanders, readNotes: builder.notes, opening: self)
+        bystanders: source.bystanders, readNotes: builder.notes, notes: source.notes, opening: self)
     } catch {
       format.willRemove(from: nil)
       throw error.located(StoreLocation(file: path))
     }
   }
 
-  /// A new store: nothing is written but, where nothing lay, a file of zero bytes that holds the place.
+  /// Creates a new store: nothing is written except, if there is no file, an empty file that reserves the path.
   private func begin(
     _ format: inout any AtomicStore, _ formatType: any AtomicStore.Type, _ place: StorePlace
   ) throws(PersistentStoreError) -> OpenStore {
     guard !isReadOnly else {
       throw PersistentStoreError(
-        .notFound, "there is no store, and a new one cannot be read only", at: StoreLocation(file: path))
+        .notFound, "the store does not exist, and a new one cannot be opened read-only", at: StoreLocation(file: path))
     }
     guard let model else {
       throw PersistentStoreError(.modelNeeded, "a new store needs a model", at: StoreLocation(file: path))
@@ -88,7 +89,7 @@ extension StoreOpening {
     guard model.entities(forConfiguration: configurationName) != nil else { throw unknownConfiguration(model) }
     if place.kind == .emptyFolder, format.layout == .file {
       throw PersistentStoreError(
-        .unsupportedFileKind, "this is a folder, and a \(formatType.storeType) store is a file",
+        .unsupportedFileKind, "this is a directory, but a \(formatType.storeType) store is a file",
         at: StoreLocation(file: path))
     }
     if place.kind == .nothing { try registry.refuseWithinStore(place) }
@@ -126,7 +127,7 @@ extension StoreOpening {
         .foreignFormat, "the store is of type \(other.storeType), not \(type)", at: StoreLocation(file: path))
     } catch {
       if error.code == .foreignFormat || error.code == .notSupported { throw error }
-      throw PersistentStoreError(.foreignFormat, "the content is no \(type) store", at: StoreLocation(file: path))
+      throw PersistentStoreError(.foreignFormat, "the content is not a \(type) store", at: StoreLocation(file: path))
     }
   }
 
@@ -145,7 +146,7 @@ extension StoreOpening {
     }
   }
 
-  /// The format's own options, and those among them that are the kit's.
+  /// The format's own options, and those among them that belong to the kit.
   func ownOptions() throws(PersistentStoreError) -> (
     own: StoreOptions, limits: StoreLimits, rules: RelationshipRules, ignoresVersionHashes: Bool
   ) {
@@ -174,7 +175,7 @@ extension StoreOpening {
     guard ScalarString(metadata.storeType) == ScalarString(formatType.storeType) else {
       throw PersistentStoreError(
         .storeTypeMismatch,
-        "the metadata names the type '\(metadata.storeType)', the store is '\(formatType.storeType)'",
+        "the metadata specifies the type '\(metadata.storeType)', but the store is '\(formatType.storeType)'",
         at: StoreLocation(file: path))
     }
     return metadata
@@ -214,11 +215,11 @@ extension StoreOpening {
   private func unknownConfiguration(_ model: ManagedObjectModel) -> PersistentStoreError {
     let names = model.configurations.isEmpty ? "none" : model.configurations.joined(separator: ", ")
     return PersistentStoreError(
-      .invalidModel, "the model has no configuration '\(configurationName ?? "")'; it has \(names)",
+      .invalidModel, "the model does not have the configuration '\(configurationName ?? "")'; it has \(names)",
       at: StoreLocation(file: path))
   }
 
-  /// A store opened with a configuration holds objects of its entities only.
+  /// A store opened with a configuration may contain only objects of its entities.
   private func checkConfiguration(_ nodes: NodeTable) throws(PersistentStoreError) {
     guard let configurationName, let allowed = nodes.model.entities(forConfiguration: configurationName) else { return }
     let numbers = Set(allowed.map(\.index))
@@ -232,7 +233,7 @@ extension StoreOpening {
 }
 
 extension PropertyListDictionary {
-  /// Adds the texts of references that were left out to those that are kept already.
+  /// Adds the texts of removed references to those already kept.
   fileprivate mutating func keep(danglingReferences references: [String: [String]]) {
     guard !references.isEmpty else { return }
     var kept = self[RelationshipRules.danglingReferencesKey]?.dictionaryValue ?? PropertyListDictionary()

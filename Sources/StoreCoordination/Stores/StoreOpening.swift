@@ -1,6 +1,6 @@
 import AtomicStoreSPI
 
-/// One opening of a store, step by step: what lies there, whose it is, metadata, model, nodes.
+/// The steps of opening a store: content, format, metadata, model, nodes.
 struct StoreOpening: Sendable {
   let registry: StoreRegistry
   let type: String?
@@ -9,8 +9,8 @@ struct StoreOpening: Sendable {
   let options: StoreOptions
   let isReadOnly: Bool
   let model: ManagedObjectModel?
-  /// False to look at a store whose relationships contradict each other.
+  /// False to open a store whose relationships contradict each other.
   var checksInverses = true
-  /// What the options are given for, where the store's being open for changes does not say.
+  /// What the options are used for, if it does not follow from whether the store is open for changes.
   var use: StoreOption.Use?
 }

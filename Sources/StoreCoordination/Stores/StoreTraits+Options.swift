@@ -1,13 +1,13 @@
 public import AtomicStoreSPI
 
 extension StoreOption {
-  /// What options are given for. An option that is in both lists of ``StoreTraits`` is for both.
+  /// What options are used for. An option in both lists of ``StoreTraits`` is valid for both.
   public enum Use: Sendable, Hashable {
     /// A store that is only read.
     case reading
     /// A store that is only written, such as a conversion's target.
     case writing
-    /// A store that is open for changes is read and written with the same options.
+    /// A store that is open for changes: it is read and written with the same options.
     case readingAndWriting
   }
 }
@@ -15,9 +15,9 @@ extension StoreOption {
 extension StoreTraits {
   /// Checks the options of a format.
   ///
-  /// - Parameter use: What they are given for: an option for the other direction would have no effect.
-  /// - Throws: `.invalidOption` for a name that the format does not have, for one of the other direction, and for a
-  ///   value that the option does not take.
+  /// - Parameter use: What they are used for: an option for the other direction would have no effect.
+  /// - Throws: `.invalidOption` for a name that the format does not have, for an option for the other direction, and
+  ///   for an invalid value.
   public func check(
     _ options: StoreOptions, of storeType: String, for use: StoreOption.Use = .readingAndWriting
   ) throws(PersistentStoreError) {
@@ -25,7 +25,7 @@ extension StoreTraits {
       let option = try option(name, of: storeType, for: use)
       if let values = option.values, !values.contains(value) {
         throw PersistentStoreError(
-          .invalidOption, "the option '\(name)' takes \(values.joined(separator: ", ")), not '\(value)'")
+          .invalidOption, "the option '\(name)' must be one of \(values.joined(separator: ", ")), not '\(value)'")
       }
     }
   }
@@ -54,13 +54,14 @@ extension StoreTraits {
     let known = Set((use == .writing ? [] : readOptions) + (use == .reading ? [] : writeOptions)).map(\.name)
     let names = Set(known).sorted().joined(separator: ", ")
     throw PersistentStoreError(
-      .invalidOption, "\(storeType) stores have no option '\(name)'; they have \(names.isEmpty ? "none" : names)")
+      .invalidOption,
+      "\(storeType) stores do not have the option '\(name)'; they have \(names.isEmpty ? "none" : names)")
   }
 }
 
 extension StoreOpening {
-  /// The coordinator's own option of that name.
+  /// The coordinator's own option with that name.
   static let ignoreVersionHashesOption = StoreOption(
-    name: "ignoreVersionHashes", help: "Whether a store is read with a model of other version hashes.",
+    name: "ignoreVersionHashes", help: "Whether a store is read with a model that has other version hashes.",
     values: ["yes", "no"])
 }

@@ -1,15 +1,16 @@
 import CStoreFiles
 import Glibc
 
-/// Who may read, write and search a file or a directory: its mode, or its POSIX access control list where it has one.
+/// The permissions to read, write and search a file or directory: its mode, or its POSIX access control list if it has
+/// one.
 ///
 /// Permissions are the low three bits of a mode: 4 read, 2 write, 1 search.
 struct AccessList: Equatable {
   var owner: mode_t
-  /// What the owning group's own entry grants, before the mask.
+  /// The permissions of the owning group's own entry, before the mask.
   var group: mode_t
   var other: mode_t
-  /// The most that anybody but the owner and the others gets; nil where no entry names a user or a group.
+  /// The maximum permissions of all except the owner and others; nil if no entry names a user or a group.
   var mask: mode_t?
   var users: [uid_t: mode_t] = [:]
   var groups: [gid_t: mode_t] = [:]
@@ -20,10 +21,9 @@ struct AccessList: Equatable {
     other = mode & 7
   }
 
-  /// Decodes the value of an attribute `system.posix_acl_access` or `system.posix_acl_default`; nil where it is not
-  /// one.
+  /// Decodes the value of an attribute `system.posix_acl_access` or `system.posix_acl_default`; nil if it is not one.
   init?(attribute bytes: [UInt8]) {
-    // A version, then eight bytes each: tag, permissions and id, all little-endian.
+    // A version, then entries of eight bytes: tag, permissions and id, all little-endian.
     guard bytes.count >= 4, bytes.count % 8 == 4, bytes[0] == 2, bytes[1...3].allSatisfy({ $0 == 0 }) else {
       return nil
     }
@@ -46,7 +46,7 @@ struct AccessList: Equatable {
     }
   }
 
-  /// The tags of entries, as Linux's `posix_acl.h` has them.
+  /// The tags of entries, as in Linux's `posix_acl.h`.
   private enum Tag {
     static let owner: UInt32 = 1
     static let user: UInt32 = 2
@@ -56,18 +56,18 @@ struct AccessList: Equatable {
     static let other: UInt32 = 32
   }
 
-  /// Who may access what is at a path.
+  /// Reads the permissions of a file or directory.
   init(of path: String, _ status: stat) throws(PersistentStoreError) {
     self = try Self.attribute("system.posix_acl_access", of: path) ?? AccessList(mode: status.st_mode)
   }
 
-  /// What a directory hands on to new files in it; nil where that is left to the file mode creation mask.
+  /// The list that new files in a directory inherit; nil if the file mode creation mask applies instead.
   static func inherited(from folder: String) throws(PersistentStoreError) -> AccessList? {
     try attribute("system.posix_acl_default", of: folder)
   }
 
   private static func attribute(_ name: String, of path: String) throws(PersistentStoreError) -> AccessList? {
-    // The largest value that the system keeps.
+    // The maximum size of an attribute value.
     var bytes = [UInt8](repeating: 0, count: 1 << 16)
     let length = bytes.withUnsafeMutableBytes { raw in
       raw.baseAddress.map { Int(asf_get_attribute(path, name, $0, Int64(raw.count))) } ?? 0
@@ -79,8 +79,8 @@ struct AccessList: Equatable {
     return AccessList(attribute: Array(bytes[..<length]))
   }
 
-  /// As the mode shows them: the mask in the place of the group.
+  /// The permissions as a mode, with the mask in place of the group.
   var mode: mode_t { owner << 6 | (mask ?? group) << 3 | other }
-  /// What a member of the owning group gets by that.
+  /// The permissions of a member of the owning group.
   var groupPermissions: mode_t { group & (mask ?? 7) }
 }

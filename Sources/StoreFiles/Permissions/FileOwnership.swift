@@ -1,17 +1,18 @@
 import CStoreFiles
 import Glibc
 
-/// Keeps a file's owner, group and access control list for what takes its place.
+/// Preserves a file's owner, group and access control list when it is replaced.
 enum FileOwnership {
-  /// Gives an open file the owner, the group and the access control list of the one that it replaces.
+  /// Gives an open file the owner, group and access control list of the file that it replaces.
   ///
-  /// Only the superuser can give a file away. A file that another user writes is that user's, of the same group.
+  /// Only the superuser can change the owner. If another user writes the file, that user becomes the owner, and the
+  /// group is kept.
   ///
   /// - Parameters:
-  ///   - old: what is replaced, and `status` its state.
-  ///   - shown: what an error names.
-  /// - Returns: The mode that the file is to have, without the set-ID bits of an owner or group that could not be kept.
-  /// - Throws: `.permissionDenied` where the old owner, or the members of the old group, would lose access.
+  ///   - old: The file that is replaced, and `status` its state.
+  ///   - shown: The name for errors.
+  /// - Returns: The mode for the file, without the set-ID bits of an owner or group that could not be kept.
+  /// - Throws: `.permissionDenied` if the old owner, or the members of the old group, would lose access.
   static func copy(from old: String, _ status: stat, to descriptor: Int32, shown: String) throws(PersistentStoreError)
     -> mode_t
   {
@@ -41,7 +42,7 @@ enum FileOwnership {
     return mode
   }
 
-  /// Whether the old owner, who is now one of many, can do what they could.
+  /// Whether the old owner, whose permissions are now those of group or others, keeps the same access.
   private static func checkOwner(
     _ old: stat, _ list: AccessList, isGroupKept: Bool, newOwner: uid_t, _ shown: String
   ) throws(PersistentStoreError) {
@@ -54,7 +55,7 @@ enum FileOwnership {
     } else {
       var groups = list.groups
       if isGroupKept { groups[old.st_gid] = list.group | groups[old.st_gid, default: 0] }
-      // A user without an account cannot be asked about. Who gave the file to the group was in it.
+      // A user without an account cannot be looked up. Only a member could have given the file to the group.
       let own = groups.filter {
         $0.key == old.st_gid ? asf_is_member(old.st_uid, $0.key) != 0 : asf_is_member(old.st_uid, $0.key) > 0
       }

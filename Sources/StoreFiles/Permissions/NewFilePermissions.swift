@@ -1,38 +1,39 @@
 import CStoreFiles
 import Glibc
 
-/// What a new file or directory gets where nothing is replaced that it could have it from.
+/// The permissions of a new file or directory that does not replace one.
 struct NewFilePermissions {
   private let creationMask: mode_t
   private let ceiling: PermissionCeiling?
 
   init(ceiling: PermissionCeiling?) {
-    // Where the system does not say, only the owner: permissions that are too narrow can be widened, a leak cannot be
+    // If the creation mask is unknown, only the owner gets access: narrow permissions can be widened, a leak cannot be
     // undone.
     let mask = asf_umask()
     creationMask = mask < 0 ? 0o077 : mode_t(mask)
     self.ceiling = ceiling
   }
 
-  /// The mode of a new file or directory, made in `folder` and owned by `group`, as the system would give it.
+  /// The mode of a new file or directory, created in `folder` and owned by `group`, as the system would set it.
   func mode(isFolder: Bool, in folder: String, group: gid_t) throws(PersistentStoreError) -> mode_t {
     let most: mode_t = isFolder ? 0o777 : 0o666
-    // A default access control list takes the place of the creation mask, as it does in open(2).
+    // A default access control list replaces the creation mask, as in open(2).
     let mode =
       if let inherited = try AccessList.inherited(from: folder) { inherited.mode & most } else { most & ~creationMask }
     return ceiling?.limiting(mode, isFolder: isFolder, group: group) ?? mode
   }
 }
 
-/// The most that a copy of a store may grant to others than its owner: what the store grants itself.
+/// The maximum permissions that a copy of a store may grant to others than its owner: those that the store itself
+/// grants.
 ///
 /// The owner of the copy can always read and write it.
 package struct PermissionCeiling: Sendable {
-  /// Read and write bits, as of a file.
+  /// Read and write bits, as for a file.
   private let mode: mode_t
   private let group: gid_t
 
-  /// Nobody but the owner.
+  /// No permissions for anyone except the owner.
   package static let ownerOnly = PermissionCeiling(mode: 0, group: 0)
 
   private init(mode: mode_t, group: gid_t) {
@@ -40,8 +41,8 @@ package struct PermissionCeiling: Sendable {
     self.group = group
   }
 
-  /// What the store at a path grants: of a directory store, what its files grant those who may search the directory.
-  /// Nil where there is none.
+  /// The permissions of the store at a path; for a directory, those of its files, restricted to users who may search
+  /// the directory. Nil if there is no store.
   package init?(of place: StorePlace) throws(PersistentStoreError) {
     guard let status = try SystemCall.status(place.resolvedPath, followLinks: true) else { return nil }
     let own = try AccessList(of: place.resolvedPath, status)
@@ -53,7 +54,7 @@ package struct PermissionCeiling: Sendable {
     var granted: mode_t = 0
     for member in try FolderListing(place.resolvedPath).members {
       let list = try AccessList(of: member.path, member.status)
-      // Members of another group are nobody's that the directory's group knows.
+      // Members of another group do not get access through the directory's group.
       granted |=
         (member.status.st_gid == status.st_gid ? list.groupPermissions : list.groupPermissions & list.other) << 3
         | list.other
@@ -64,9 +65,9 @@ package struct PermissionCeiling: Sendable {
   }
 
   func limiting(_ wanted: mode_t, isFolder: Bool, group: gid_t) -> mode_t {
-    // Another group than the source's: to the source these are others.
+    // Another group than the source's: for the source, its members are others.
     var most = group == self.group ? mode : (mode >> 3 & mode & 7) << 3 | mode & 7
-    // To read the files of a directory is to search it.
+    // Reading the files of a directory requires searching it.
     if isFolder { most = most & 0o066 | (most & 0o044) >> 2 }
     return wanted & (0o700 | most)
   }

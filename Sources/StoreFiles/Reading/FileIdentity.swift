@@ -1,23 +1,24 @@
 import Glibc
 
-/// Which file it is, and which state of it: device and inode, size and time of change. For a folder: of all its files.
+/// Identifies a file and its state: device and inode, size and modification time. For a directory: those of all its
+/// files.
 ///
-/// Of a folder count the files that a store may consist of: those whose names do not begin with a point. What else lies
-/// there, and the folder's own time of change, which goes with it, are nothing to the store.
+/// For a directory, only files that a store may consist of count: those whose names do not begin with a dot. The
+/// directory's other content, and the modification time of the directory itself, are irrelevant for the store.
 package struct FileIdentity: Hashable, Sendable {
   package let device: UInt64
   package let inode: UInt64
-  /// In bytes; of a folder, all its files together.
+  /// In bytes; for a directory, the total of its files.
   package let size: Int64
-  /// The latest of a folder's files.
+  /// For a directory, the latest of its files.
   package let modificationSeconds: Int64
   package let modificationNanoseconds: Int64
-  /// For a folder, a number made of the names and the states of its files; 0 for a file.
+  /// For a directory, a hash of the names and the states of its files; 0 for a file.
   private let members: UInt64
 
   /// - Parameters:
-  ///   - status: Of the path, links not followed or followed before.
-  ///   - listing: For a directory, what is in it, where that is known already.
+  ///   - status: The status of the path, after or without following links.
+  ///   - listing: For a directory, its content, if already known.
   init(_ path: String, _ status: stat, _ listing: FolderListing? = nil) throws(PersistentStoreError) {
     device = UInt64(status.st_dev)
     inode = UInt64(status.st_ino)
@@ -49,13 +50,13 @@ package struct FileIdentity: Hashable, Sendable {
     members = digest.value
   }
 
-  /// Of what lies at a path, links not followed; nil where nothing does.
+  /// The identity of what is at a path, without following links; nil if there is nothing.
   static func of(_ path: String) throws(PersistentStoreError) -> FileIdentity? {
     guard let status = try SystemCall.status(path, followLinks: false) else { return nil }
     return try FileIdentity(path, status)
   }
 
-  /// Whether both are of one content: as `==`, but for the directory that the members are in.
+  /// Whether both have the same content: as `==`, except for the directory that contains the members.
   func hasSameMembers(as other: FileIdentity) -> Bool { size == other.size && members == other.members }
 
   package var isEmpty: Bool { size == 0 }

@@ -1,24 +1,23 @@
 import Glibc
 
-/// What is in a directory: the files that a store in it may consist of, and the rest.
+/// The content of a directory: the files that a store in it may consist of, and the rest.
 ///
-/// Of a store that is a directory, the members are the regular files whose names do not begin with a dot. Where a
-/// commit is under way that replaces them one by one (``FolderSwap``), they are those of the new store, wherever each
-/// is at the time.
+/// The members of a store that is a directory are the regular files whose names do not begin with a dot. While a commit
+/// replaces them one by one (``FolderSwap``), they are those of the new store, wherever each is at the time.
 struct FolderListing: Sendable {
   struct Member: Sendable {
     var name: String
-    /// Where it is now.
+    /// Its current path.
     var path: String
     var status: stat
   }
   let path: String
   /// In the order of the names' bytes.
   let members: [Member]
-  /// Hidden files, directories, links and whatever else is not a member.
+  /// Hidden files, directories, links and anything else that is not a member.
   let others: [String]
 
-  /// - Throws: `.changedOnDisk` where the directory is replaced again and again while it is looked at.
+  /// - Throws: `.changedOnDisk` if the directory keeps being replaced while it is read.
   init(_ path: String) throws(PersistentStoreError) {
     self.path = path
     for _ in 0..<20 {
@@ -28,16 +27,16 @@ struct FolderListing: Sendable {
       return
     }
     throw PersistentStoreError(
-      .changedOnDisk, "the directory is changed again and again", at: StoreLocation(file: path))
+      .changedOnDisk, "the directory keeps changing", at: StoreLocation(file: path))
   }
 
-  /// All names but the kit's own.
+  /// All names except those of the kit's own files.
   var names: [String] {
     others.isEmpty
       ? members.map(\.name)
       : (members.map { ScalarString($0.name) } + others.map { ScalarString($0) }).sorted().map(\.string)
   }
-  /// A member by its name; nil where there is none.
+  /// A member by name; nil if there is none.
   func member(named name: String) -> Member? {
     let wanted = ScalarString(name)
     var range = members.indices
@@ -50,14 +49,14 @@ struct FolderListing: Sendable {
   }
   var isEmpty: Bool { members.isEmpty && others.isEmpty }
 
-  /// Nil where a commit ended meanwhile.
+  /// Returns nil if a commit ended meanwhile.
   private static func read(_ path: String) throws(PersistentStoreError) -> (members: [Member], others: [String])? {
     var names = try SystemCall.names(in: path)
     var pending: FolderSwap.Manifest?
     if let index = names.firstIndex(of: FolderSwap.name) {
       names.remove(at: index)
       pending = try FolderSwap.manifest(in: path)
-      // Without a manifest it is what was left behind, or one that has just ended.
+      // Without a manifest, it is a leftover, or a commit has just ended.
       if pending == nil, try SystemCall.status(path + "/" + FolderSwap.name, followLinks: false) == nil { return nil }
     }
     if let pending { names = pending.names(over: names) }
@@ -77,7 +76,7 @@ struct FolderListing: Sendable {
         status = try SystemCall.status(place, followLinks: false)
       }
       guard let status else {
-        // What does not exist by this name is not UTF-8, or has just gone.
+        // The name is not UTF-8, or the file has just been removed.
         if name.unicodeScalars.contains("\u{FFFD}") { others.append(name) }
         continue
       }

@@ -1,15 +1,16 @@
 import Glibc
 
-/// Replaces the members of a directory, where the file system cannot exchange two directories: an overlay, where one of
-/// them is in a lower layer (EXDEV); network and older file systems, which do not know the call (EINVAL).
+/// Replaces the members of a directory if the file system cannot exchange two directories: an overlay with one of them
+/// in a lower layer (EXDEV); network and older file systems, which do not support the call (EINVAL).
 ///
-/// The new members, whole and synced, are in a directory beside the store, with a list of what is to be (``Manifest``).
-/// One rename puts that directory into the store's own, as `.atomicstore-commit`. **From then on the new store is the
-/// store**: the kit reads each member of the list from there, or from its final position once it was moved. Then the
-/// members are moved, each by a rename, and the list is removed. A process that is killed on the way leaves a store
-/// that reads whole, and that the next commit finishes. Before that one rename the old store is untouched.
+/// The new members, complete and synced, are in a directory beside the store, with a list of the members to come
+/// (``Manifest``). One rename moves that directory into the store's own, as `.atomicstore-commit`. **From then on the
+/// new store is the store**: the kit reads each member of the list from there, or from its final path once it was
+/// moved. Then the members are moved, each by a rename, and the list is removed. A process that is killed in between
+/// leaves a store that can be read completely, and that the next commit finishes. Before that one rename, the old store
+/// is unchanged.
 ///
-/// Programs that do not know the kit can see some members old and some new while a commit is under way.
+/// Programs that do not use the kit can see a mix of old and new members during a commit.
 struct FolderSwap {
   static let name = ".atomicstore-commit"
   private static let manifestName = ".members"
@@ -22,8 +23,8 @@ struct FolderSwap {
 
     private static let header = "atomicstore-commit 1"
 
-    /// `+NAME` for a member, `-NAME` for one that goes, separated by NUL, which no name holds. The last byte is a NUL:
-    /// a list that was cut short is not one.
+    /// `+NAME` for a member, `-NAME` for a removed one, separated by NUL, which names cannot contain. The last byte is
+    /// a NUL, so that a truncated list is detected.
     var bytes: [UInt8] {
       ([Self.header] + members.map { "+" + $0 } + removed.map { "-" + $0 }).flatMap { Array($0.utf8) + [0] }
     }
@@ -39,7 +40,7 @@ struct FolderSwap {
       guard let first = lines.first, first.elementsEqual(Self.header.utf8) else { return nil }
       self.init(members: [], removed: [])
       for line in lines.dropFirst() {
-        // Members are not hidden; and a list that somebody else wrote leads nowhere else.
+        // Members are not hidden; and a manipulated list must not lead outside the directory.
         guard let name = String(validating: line.dropFirst(), as: UTF8.self), !name.isEmpty,
           !name.utf8.starts(with: [UInt8(ascii: ".")]), !name.utf8.contains(UInt8(ascii: "/"))
         else { return nil }
@@ -51,7 +52,7 @@ struct FolderSwap {
       }
     }
 
-    /// The names that a reader sees where these are in the directory, in the order of their bytes.
+    /// The names that a reader sees if these are in the directory, in the order of their bytes.
     func names(over present: [String]) -> [String] {
       Set(present.map { ScalarString($0) }).subtracting(removed.map { ScalarString($0) }).union(
         members.map { ScalarString($0) }
@@ -60,11 +61,11 @@ struct FolderSwap {
     }
   }
 
-  /// The list of the commit that is under way in a directory; nil where there is none.
+  /// The list of the commit in progress in a directory; nil if there is none.
   ///
-  /// - Throws: `.malformed` for a list that is not one.
+  /// - Throws: `.malformed` for an invalid list.
   static func manifest(in folder: String) throws(PersistentStoreError) -> Manifest? {
-    // A link could lead anywhere.
+    // Do not follow a link, which could lead anywhere.
     guard let status = try SystemCall.status(folder + "/" + name, followLinks: false),
       status.st_mode & S_IFMT == S_IFDIR
     else {
@@ -94,10 +95,11 @@ struct FolderSwap {
     return manifest
   }
 
-  /// Makes the members in `staged`, which are synced, those of the store in `folder`. When this returns, they are.
+  /// Makes the members in `staged`, which are synced, the members of the store in `folder`. The change is effective
+  /// when this returns.
   ///
-  /// - Parameter store: What an error names.
-  /// - Throws: where nothing was changed.
+  /// - Parameter store: The name for errors.
+  /// - Throws: An error if nothing was changed.
   static func begin(_ staged: String, in folder: String, _ manifest: Manifest, of store: String)
     throws(PersistentStoreError)
   {
@@ -105,7 +107,7 @@ struct FolderSwap {
     let descriptor = try SystemCall.open(
       path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600, doing: "write the list of a commit")
     do throws(PersistentStoreError) {
-      // Who can read the store must be able to read this.
+      // Anyone who can read the store must be able to read this.
       if let status = try SystemCall.status(staged, followLinks: false) {
         _ = fchown(descriptor, uid_t.max, status.st_gid)
         guard fchmod(descriptor, status.st_mode & 0o777 & ~0o111) == 0 else {
@@ -129,15 +131,15 @@ struct FolderSwap {
     }
   }
 
-  /// Moves the members of a commit that was begun to their positions. Does nothing where none was.
+  /// Moves the members of a commit that was begun to their final paths. Does nothing if there is none.
   ///
-  /// Can be called again after it failed or was cut short.
+  /// It can be called again after a failure or interruption.
   ///
-  /// - Parameter old: A directory that what is replaced is moved to; nil to remove it.
+  /// - Parameter old: A directory to which replaced files are moved; nil to remove them.
   static func finish(in folder: String, movingOldTo old: String?, of store: String) throws(PersistentStoreError) {
     let commit = folder + "/" + name
     guard let manifest = try manifest(in: folder) else {
-      // What is in it then was never the store's.
+      // Its content never belonged to the store.
       if try SystemCall.status(commit, followLinks: false) != nil { SystemCall.removeTree(commit) }
       return
     }
@@ -150,7 +152,7 @@ struct FolderSwap {
       }
     }
     for name in manifest.members where try SystemCall.status(commit + "/" + name, followLinks: false) != nil {
-      // A rename replaces what is there; what is wanted once more is moved out of the way first.
+      // A rename replaces the existing file; if that is still needed, it is moved away first.
       if old != nil { try takeAway(name) }
       guard rename(commit + "/" + name, folder + "/" + name) == 0 else {
         throw SystemCall.error(errno, "replace a file of the store", folder + "/" + name)

@@ -1,22 +1,23 @@
 import Glibc
 
-/// The bytes of a file, read whole into memory of their own.
+/// The bytes of a file, read completely into memory.
 ///
-/// Never a mapping: another process that cut the file short would end ours.
+/// Never memory-mapped: if another process truncated the file, a mapping would terminate ours.
 public final class StoreBytes: @unchecked Sendable {
   // `@unchecked`: written in `init` only, read-only afterwards.
   private let base: UnsafeMutableRawPointer
-  /// How many bytes there are.
+  /// The number of bytes.
   public let count: Int
 
-  /// - Parameter isZeroed: where `fill` leaves parts out. They take no memory either, as the system gives it out when
-  ///   it is touched.
+  /// - Parameter isZeroed: Whether `fill` omits parts, which are then zero. They use no memory, because the system
+  ///   allocates pages on first access.
   init(
     capacity: Int, isZeroed: Bool = false, fill: (UnsafeMutableRawPointer) throws(PersistentStoreError) -> Int
   ) throws(PersistentStoreError) {
-    // Not Swift's own allocation, which ends the process where there is no room: a file may claim any size.
+    // Not Swift's own allocation, which terminates the process if there is not enough memory: a file may claim any
+    // size.
     guard let memory = isZeroed ? calloc(max(capacity, 1), 1) : Self.memory(capacity) else {
-      throw PersistentStoreError(.limitExceeded, "the file's \(capacity) bytes do not fit the memory")
+      throw PersistentStoreError(.limitExceeded, "the file's \(capacity) bytes do not fit in memory")
     }
     base = memory
     do {
@@ -30,7 +31,7 @@ public final class StoreBytes: @unchecked Sendable {
   private static func memory(_ bytes: Int) -> UnsafeMutableRawPointer? {
     let large = 2 << 20
     guard bytes >= 2 * large else { return malloc(max(bytes, 1)) }
-    // All of it will be written to: in large pages, it is given out with a five-hundredth of the faults.
+    // All of it will be written: with large pages there are fewer page faults, by a factor of five hundred.
     var memory: UnsafeMutableRawPointer?
     guard posix_memalign(&memory, large, bytes) == 0 else { return nil }
     if let memory { madvise(memory, bytes, MADV_HUGEPAGE) }

@@ -1,33 +1,33 @@
 import Glibc
 
-/// What lies where a store is, or will be: found out by the kit, before any format is asked.
+/// What is at the path of a store, determined by the kit before any format is used.
 public struct StorePlace: Sendable {
   /// What is at a path.
   public enum Kind: Sendable, Hashable {
-    /// Nothing; for a dangling symbolic link, nothing at its target.
+    /// Nothing; or a symbolic link to a path with nothing.
     case nothing
-    /// A file of zero bytes: the place of a store to come.
+    /// A file of zero bytes, which reserves the path of a new store.
     case zeroLength
     /// A file with at least one byte.
     case file
-    /// A directory with something in it.
+    /// A directory that is not empty.
     case folder
-    /// A folder with nothing in it: for a format that uses folders the place of a store to come.
+    /// An empty directory: for a format that uses directories, the path of a new store.
     case emptyFolder
   }
-  /// As it was asked for.
+  /// The path as specified.
   public let path: String
-  /// With symbolic links followed, and from the root: the file that is read and replaced.
+  /// The absolute path with symbolic links followed: that of the file that is read and replaced.
   public let resolvedPath: String
   /// What is at the path, links followed.
   public let kind: Kind
-  /// Whether the path itself is a symbolic link, whatever it leads to.
+  /// Whether the path itself is a symbolic link.
   public let isSymbolicLink: Bool
   /// The file's size in bytes; 0 for a directory, or for nothing.
   public let size: Int
-  /// Nil where nothing lies.
+  /// Nil if there is nothing.
   package let identity: FileIdentity?
-  /// For a directory, what is in it: looked at once, for all who want to know.
+  /// The content of a directory, listed once and shared.
   let listing: FolderListing?
 
   private init(
@@ -43,12 +43,12 @@ public struct StorePlace: Sendable {
     self.listing = listing
   }
 
-  /// A file that has been looked at.
+  /// A file that was already inspected.
   init(file path: String, shownAs shown: String, size: Int, identity: FileIdentity) {
     self.init(path: shown, resolvedPath: path, kind: .file, isSymbolicLink: false, size: size, identity: identity)
   }
 
-  /// The same under another name, for messages.
+  /// The same place with another name for messages.
   func shown(as name: String) -> StorePlace {
     StorePlace(
       path: name, resolvedPath: resolvedPath, kind: kind, isSymbolicLink: false, size: size, identity: identity,
@@ -57,16 +57,16 @@ public struct StorePlace: Sendable {
 
   /// Whether there is something that a format could read.
   public var holdsContent: Bool { kind == .file || kind == .folder }
-  /// In lower case, without the point.
+  /// In lower case, without the leading dot.
   public var fileExtension: String { FilePathText.fileExtension(path) }
 
-  /// Looks, following symbolic links.
+  /// Inspects a path, following symbolic links.
   ///
-  /// - Throws: `.unsupportedFileKind` for devices, pipes and sockets, `.cannotCreate` for a loop of links,
-  ///   `.permissionDenied` where the system does not let us look.
+  /// - Throws: `.unsupportedFileKind` for devices, pipes and sockets, `.cannotCreate` for a cycle of links,
+  ///   `.permissionDenied` if the system denies access.
   public static func inspect(_ path: String) throws(PersistentStoreError) -> StorePlace {
     guard !path.isEmpty, !path.utf8.contains(0) else {
-      throw PersistentStoreError(.cannotCreate, "the path is empty or holds a NUL", at: StoreLocation(file: path))
+      throw PersistentStoreError(.cannotCreate, "the path is empty or contains a NUL", at: StoreLocation(file: path))
     }
     let (followed, isLink) = try follow(path)
     let resolved = FilePathText.absolute(followed)
@@ -84,14 +84,14 @@ public struct StorePlace: Sendable {
       listing = list
     default:
       throw PersistentStoreError(
-        .unsupportedFileKind, "this is neither a file nor a folder", at: StoreLocation(file: path))
+        .unsupportedFileKind, "this is neither a file nor a directory", at: StoreLocation(file: path))
     }
     return StorePlace(
       path: path, resolvedPath: resolved, kind: kind, isSymbolicLink: isLink, size: Int(status.st_size),
       identity: try FileIdentity(resolved, status, listing), listing: listing)
   }
 
-  /// The file that links lead to, whether it is there or not.
+  /// The file that links lead to, whether or not it exists.
   private static func follow(_ path: String) throws(PersistentStoreError) -> (String, Bool) {
     var current = path
     var isLink = false
@@ -107,17 +107,17 @@ public struct StorePlace: Sendable {
       guard length > 0 else { throw SystemCall.error(errno, "read the link", current) }
       guard let target = String(validating: buffer[..<length], as: UTF8.self) else {
         throw PersistentStoreError(
-          .unsupportedFileKind, "the link leads to a name that is not UTF-8", at: StoreLocation(file: path))
+          .unsupportedFileKind, "the link leads to a path that is not UTF-8", at: StoreLocation(file: path))
       }
       current = target.hasPrefix("/") ? target : FilePathText.folder(current) + "/" + target
     }
-    throw PersistentStoreError(.cannotCreate, "symbolic links lead in a circle", at: StoreLocation(file: path))
+    throw PersistentStoreError(.cannotCreate, "symbolic links form a cycle", at: StoreLocation(file: path))
   }
 
-  /// What a path means now: it goes on to, when the current folder is another one.
+  /// The absolute form of a path, which remains valid when the current directory changes.
   package static func absolute(_ path: String) -> String { FilePathText.absolute(path) }
 
-  /// Whether the place and the path are one file, by device and inode, or by name where there is nothing yet.
+  /// Whether a place and a path are the same file, by device and inode, or by name if there is nothing.
   public static func isSame(_ place: StorePlace, path: String) -> Bool {
     guard let other = try? inspect(path) else { return false }
     if let one = place.identity, let two = other.identity { return one.isSameFile(as: two) }
@@ -125,10 +125,10 @@ public struct StorePlace: Sendable {
     return place.absolutePath == other.absolutePath
   }
 
-  /// Whether a place lies in the folder of this one, at any depth.
+  /// Whether a place is inside the directory of this one, at any depth.
   package func contains(_ other: StorePlace) -> Bool { other.absolutePath.utf8.starts(with: (absolutePath + "/").utf8) }
 
-  /// The folder that it lies in.
+  /// The directory that contains it.
   package var folder: String { FilePathText.folder(absolutePath) }
 
   private var absolutePath: String {
@@ -138,18 +138,19 @@ public struct StorePlace: Sendable {
     return String(cString: real) + "/" + FilePathText.name(resolvedPath)
   }
 
-  /// All names in a folder, hidden ones and folders too, in the order of their bytes; none for a file.
+  /// Returns all names in a directory, including hidden ones and directories, in the order of their bytes; none for a
+  /// file.
   public func allNames() throws(PersistentStoreError) -> [String] {
     guard kind == .folder else { return [] }
     if let listing { return listing.names }
     return try FolderListing(resolvedPath).names
   }
 
-  /// The first bytes, for formats to recognise themselves by.
+  /// Returns the first bytes, from which formats recognise their files.
   public func probe() throws(PersistentStoreError) -> StoreProbe {
     if kind == .folder {
       let list = if let listing { listing } else { try FolderListing(resolvedPath) }
-      // Hidden names are nobody's business here; links and directories are names, and have no content.
+      // Hidden names are ignored here; links and directories have a name but no content.
       let names =
         list.others.allSatisfy { $0.hasPrefix(".") }
         ? list.members.map(\.name) : list.names.filter { !$0.hasPrefix(".") }

@@ -1,24 +1,24 @@
 import Glibc
 
-/// The beginning of what lies at a place: enough for a format to know itself.
+/// The first bytes of a file or directory, from which a format recognises it.
 public struct StoreProbe: Sendable {
-  /// How many bytes of a file are shown at most.
+  /// The maximum number of bytes of a file that are shown.
   public static let prefixLength = 4096
 
-  /// The path, or what stands for it.
+  /// The path, or another name for messages.
   public var name: String
-  /// The first bytes of a file; empty for a folder.
+  /// The first bytes of a file; empty for a directory.
   public var prefix: [UInt8]
   /// The size of the file in bytes; 0 for a directory.
   public var size: Int
   /// Whether it is a directory.
   public var isFolder: Bool
-  /// For a folder: the names in it that do not begin with a point, in the order of their bytes.
+  /// For a directory: the names in it that do not begin with a dot, in the order of their bytes.
   public var memberNames: [String]
-  /// In lower case, without the point.
+  /// In lower case, without the leading dot.
   public var fileExtension: String
   private var prefixes: [ScalarString: [UInt8]]
-  /// Where members beyond the first ones are read when they are asked for; nil for a probe made in memory.
+  /// From where members are read on request; nil for a probe created in memory.
   var listing: FolderListing?
 
   /// Creates a probe of content in memory, to test ``AtomicStore/recognize(_:)``.
@@ -44,10 +44,10 @@ public struct StoreProbe: Sendable {
     self.prefixes = prefixes
   }
 
-  /// The first bytes of a folder's member; none for one that is not there, or not a file.
+  /// Returns the first bytes of a member of a directory; empty if it does not exist or is not a file.
   public func prefix(ofMember name: String) -> [UInt8] {
     if let prefix = prefixes[ScalarString(name)] { return prefix }
-    // The names are in the order of their bytes, as those of the members are.
+    // The names are in the order of their bytes, like the members.
     guard let member = listing?.member(named: name) else { return [] }
     return (try? Self.read(member.path)) ?? []
   }
@@ -57,7 +57,7 @@ public struct StoreProbe: Sendable {
     text.withUTF8Buffer { prefix.starts(with: $0) }
   }
 
-  /// The first bytes of a file.
+  /// Reads the first bytes of a file.
   static func read(_ path: String) throws(PersistentStoreError) -> [UInt8] {
     let descriptor = try SystemCall.open(path, O_RDONLY | O_NONBLOCK, doing: "open")
     defer { close(descriptor) }

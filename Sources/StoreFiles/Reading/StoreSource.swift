@@ -1,33 +1,49 @@
 import Glibc
 import Synchronization
 
-/// What a format reads: a file, a folder of files, or bytes in memory.
+/// The input of a format: a file, a directory of files, or bytes in memory.
 public final class StoreSource: Sendable {
-  private enum Content: Sendable {
+  enum Content: Sendable {
     case file(path: String)
     case folder(FolderListing)
     case memory([ScalarString: StoreBytes])
   }
-  /// The path as it was asked for, or what stands for it: for messages.
+  /// The path as specified, or another name for messages.
   public let name: String
   /// Whether the source is a directory of files. Then the files are read by their names, see ``memberNames``.
   public let isFolder: Bool
-  /// For a folder: the names of its files that do not begin with a point, in the order of their bytes.
+  /// For a directory: the names of its files that do not begin with a dot, in the order of their bytes.
   public let memberNames: [String]
-  private let content: Content
+  let content: Content
+  /// For a store that is not published yet: the name that it will have, and where the directory beside it is until
+  /// then.
+  let companions: (fileName: String, root: String, path: String)?
   private let passedOver = Mutex<[String]>([])
+  private let reported = Mutex<[LoadNote]>([])
 
-  /// Says that a file in the store's folder is none of the store's: a save then keeps it. All others that do not begin
-  /// with a point are the format's, and what it does not write again is gone.
+  /// Reports something worth knowing about the load, which goes on.
+  public func report(_ note: LoadNote) { reported.withLock { $0.append(note) } }
+  /// What was reported while this source was read.
+  public var notes: [LoadNote] { reported.withLock { $0 } }
+
+  /// Declares that a file in the store's directory does not belong to the store, so that a save keeps it. All other
+  /// files that do not begin with a dot belong to the format, and those that it does not write again are removed.
   public func passOver(member: String) { passedOver.withLock { $0.append(member) } }
-  /// What formats passed over.
+  /// The members that formats ignored.
   package var bystanders: [String] { passedOver.withLock { $0 } }
 
-  /// Opens what lies at a place.
+  /// Opens what is at a path.
   ///
-  /// - Throws: `.notFound` where there is nothing to read.
-  public init(opening place: StorePlace) throws(PersistentStoreError) {
+  /// - Throws: `.notFound` if there is nothing to read.
+  public convenience init(opening place: StorePlace) throws(PersistentStoreError) {
+    try self.init(opening: place, companions: nil)
+  }
+
+  init(
+    opening place: StorePlace, companions: (fileName: String, root: String, path: String)?
+  ) throws(PersistentStoreError) {
     name = place.path
+    self.companions = companions
     switch place.kind {
     case .folder, .emptyFolder:
       isFolder = true
@@ -40,21 +56,23 @@ public final class StoreSource: Sendable {
       memberNames = []
       content = .file(path: place.resolvedPath)
     case .nothing:
-      throw PersistentStoreError(.notFound, "there is no store", at: StoreLocation(file: place.path))
+      throw PersistentStoreError(.notFound, "the store does not exist", at: StoreLocation(file: place.path))
     }
   }
 
-  /// A file in memory.
+  /// Creates a source from a file in memory.
   public init(bytes: [UInt8], name: String) {
     self.name = name
+    companions = nil
     isFolder = false
     memberNames = []
     content = .memory([ScalarString(""): StoreBytes(bytes)])
   }
 
-  /// A folder in memory.
+  /// Creates a source from a directory in memory.
   public init(members: [(name: String, bytes: [UInt8])], name: String) {
     self.name = name
+    companions = nil
     isFolder = true
     memberNames = members.map { ScalarString($0.name) }.sorted().map(\.string)
     var table: [ScalarString: StoreBytes] = [:]
@@ -65,9 +83,9 @@ public final class StoreSource: Sendable {
   /// The name of the file, or of a member, for messages.
   public func displayName(ofMember member: String?) -> String { member.map { name + "/" + $0 } ?? name }
 
-  /// A file whole, or its first `limit` bytes.
+  /// Reads a whole file, or its first `limit` bytes.
   ///
-  /// - Throws: `.notFound` for a member that is not there, `.changedOnDisk` where the file changes while it is read.
+  /// - Throws: `.notFound` for a member that does not exist, `.changedOnDisk` if the file changes while it is read.
   public func bytes(ofMember member: String? = nil, limit: Int? = nil) throws(PersistentStoreError) -> StoreBytes {
     if case .memory(let table) = content {
       guard let bytes = table[ScalarString(member ?? "")] else { throw noMember(member) }
@@ -84,13 +102,13 @@ public final class StoreSource: Sendable {
     }
   }
 
-  /// A file of which only the beginning and the end are read: as many bytes as it has, those between zero. For formats
-  /// whose metadata lie there, among gigabytes of something else.
+  /// Reads only the beginning and the end of a file. The result has the size of the file, with zeros in between. For
+  /// formats whose metadata are there, in files of gigabytes.
   ///
   /// - Parameters:
-  ///   - member: The name of a file of a directory; nil where the source is one file.
-  ///   - head: how many bytes of the beginning, at least 0.
-  ///   - tail: how many of the end, at least 0. Where both meet, the file is whole.
+  ///   - member: The name of a file of a directory; nil if the source is one file.
+  ///   - head: The number of bytes at the beginning, at least 0.
+  ///   - tail: The number of bytes at the end, at least 0. If both parts meet, the whole file is read.
   /// - Throws: as ``bytes(ofMember:limit:)``.
   public func bytes(ofMember member: String? = nil, head: Int, tail: Int) throws(PersistentStoreError) -> StoreBytes {
     if case .memory = content { return try bytes(ofMember: member) }
@@ -120,7 +138,7 @@ public final class StoreSource: Sendable {
     return try body(descriptor, status, path)
   }
 
-  /// Reads a part of a file to its place in memory and says how much of it there was.
+  /// Reads a part of a file to its position in memory and returns how many bytes there were.
   private static func read(
     _ descriptor: Int32, _ part: Range<Int>, into base: UnsafeMutableRawPointer, _ path: String
   ) throws(PersistentStoreError) -> Int {
@@ -136,7 +154,7 @@ public final class StoreSource: Sendable {
     return place - part.lowerBound
   }
 
-  /// The bytes of the file, or of all members.
+  /// The size in bytes of the file, or of all members.
   public func totalSize() throws(PersistentStoreError) -> Int {
     switch content {
     case .memory(let table): return table.values.reduce(0) { $0 + $1.count }
@@ -145,9 +163,9 @@ public final class StoreSource: Sendable {
     }
   }
 
-  /// A file in pieces, each good until the next; `body` says whether to go on.
+  /// Reads a file in chunks, each valid until the next one; `body` returns whether to continue.
   ///
-  /// - Throws: as ``bytes(ofMember:limit:)``, and whatever `body` throws.
+  /// - Throws: as ``bytes(ofMember:limit:)``, and the errors of `body`.
   public func readChunks(
     ofMember member: String? = nil, size: Int = 256 * 1024,
     _ body: (UnsafeRawBufferPointer) throws(PersistentStoreError) -> Bool
@@ -186,11 +204,11 @@ public final class StoreSource: Sendable {
     var after = stat()
     guard fstat(descriptor, &after) == 0, complete, try FileIdentity(path, before) == FileIdentity(path, after) else {
       throw PersistentStoreError(
-        .changedOnDisk, "the file changed while it was read", at: StoreLocation(file: path))
+        .changedOnDisk, "the file changed while it was being read", at: StoreLocation(file: path))
     }
   }
 
-  /// Opens the file or a member, and says where it was.
+  /// Opens the file or a member, and returns its path.
   private func open(_ member: String?) throws(PersistentStoreError) -> (descriptor: Int32, path: String) {
     switch content {
     case .file(let path) where member == nil: return (try SystemCall.open(path, O_RDONLY, doing: "open"), path)
@@ -199,7 +217,7 @@ public final class StoreSource: Sendable {
       let final = listing.path + "/" + member
       do throws(PersistentStoreError) { return (try SystemCall.open(found.path, O_RDONLY, doing: "open"), final) } catch
       {
-        // A commit that is under way moves members to where they belong.
+        // A commit in progress moves members to their final paths.
         guard error.code == .notFound, found.path != final else { throw error }
         return (try SystemCall.open(final, O_RDONLY, doing: "open"), final)
       }
@@ -210,7 +228,7 @@ public final class StoreSource: Sendable {
 
   private func noMember(_ member: String?) -> PersistentStoreError {
     PersistentStoreError(
-      .notFound, member == nil ? "the store is a folder, not a file" : "the member is missing",
+      .notFound, member == nil ? "the store is a directory, not a file" : "the member is missing",
       at: StoreLocation(file: displayName(ofMember: member)))
   }
 }

@@ -1,31 +1,31 @@
 import CStoreFiles
 import Glibc
 
-/// What is in a store's directory and is not one of its files: hidden files, directories, links. They belong to
-/// somebody else, a version control perhaps, and a save takes them along.
+/// Unrelated files: whatever is in a store's directory and is not one of its files, such as hidden files, directories
+/// and links. They belong to other programs, version control for example, and a save preserves them.
 enum Bystanders {
-  /// Their names; none where there is no directory.
+  /// Their names; empty if the directory does not exist.
   static func names(in folder: String) throws(PersistentStoreError) -> [String] { try FolderListing(folder).others }
 
-  /// Why some could not be carried.
+  /// Why some could not be carried over.
   enum Failure: Error {
-    /// A file of the new store has the name, or the disk is full, or whatever else the error says.
+    /// A file of the new store has the name, or the disk is full, or another reason that the error gives.
     case refused(PersistentStoreError)
-    /// The file system cannot give these files a second name.
+    /// The file system cannot create hard links to these files.
     case unsupported(PersistentStoreError)
   }
 
-  /// Hard-links them into another directory; directories are made anew, with everything in them. They keep their first
-  /// names.
+  /// Hard-links them into another directory; directories are created again, with everything in them. The originals
+  /// remain.
   ///
-  /// - Parameter store: What an error names.
+  /// - Parameter store: The name for errors.
   static func carry(_ names: [String], from old: String, to new: String, of store: String) throws(Failure) {
     for name in names { try carry(old + "/" + name, to: new + "/" + name, shown: store + "/" + name) }
   }
 
   private static func carry(_ path: String, to target: String, shown: String) throws(Failure) {
     guard let status = try known(SystemCall.status, path) else {
-      // Gone meanwhile; or its name is not UTF-8 and what stands for it names nothing.
+      // It was removed meanwhile; or its name is not UTF-8 and its substitute does not exist.
       guard !shown.unicodeScalars.contains("\u{FFFD}") else {
         throw .unsupported(refusal(shown, "its name is not UTF-8"))
       }
@@ -33,9 +33,9 @@ enum Bystanders {
     }
     guard status.st_mode & S_IFMT == S_IFDIR else {
       if linkat(AT_FDCWD, path, AT_FDCWD, target, 0) == 0 { return }
-      // A link where the store has a file now: it held nothing itself.
+      // It is a link with the name of a new file of the store: it had no content.
       if errno == EEXIST, status.st_mode & S_IFMT == S_IFLNK { return }
-      // No hard links on this file system, or none to files of another user.
+      // The file system does not support hard links, or none to files of another user.
       if SystemCall.isUnsupported(errno) || errno == EPERM || errno == EMLINK { throw .unsupported(refusal(shown)) }
       throw .refused(refusal(shown))
     }
@@ -71,14 +71,15 @@ enum Bystanders {
     _ path: String, _ reason: String = String(cString: strerror(errno))
   ) -> PersistentStoreError {
     PersistentStoreError(
-      .cannotCreate, "this is not one of the store's files, and cannot be kept when the directory is saved: \(reason)",
+      .cannotCreate,
+      "this file does not belong to the store, and cannot be kept when the directory is saved: \(reason)",
       at: StoreLocation(file: path))
   }
 
-  /// Moves those that came while a save was under way, after it, to where the others are.
+  /// Moves those that were created during a save to the other ones.
   static func rescue(from old: String, to new: String) {
     for name in (try? names(in: old)) ?? [] {
-      // Not over another, and not where it is already.
+      // Do not replace another file, and skip those already moved.
       _ = asf_rename_exclusive(old + "/" + name, new + "/" + name)
     }
   }

@@ -1,14 +1,14 @@
 import Glibc
 
-/// The names of what the kit keeps beside a store for a while: hidden, and telling which process on which host made it.
+/// The names of temporary files beside a store: hidden, and with the process and host that created them.
 enum HiddenName {
   static let marker = ".atomicstore-"
   private static let suffix = ".tmp"
 
-  /// `.NAME.atomicstore-BOOT-NAMESPACE-PID-START-RANDOM.tmp` beside the target, NAME cut where the whole would pass 255
-  /// bytes.
+  /// `.NAME.atomicstore-BOOT-NAMESPACE-PID-START-RANDOM.tmp` beside the target, with NAME shortened if the result would
+  /// exceed 255 bytes.
   ///
-  /// It says which process on which host made it; and it cannot be foreseen.
+  /// It contains the process and host that created it, and cannot be predicted.
   static func staged(beside target: String) -> String {
     let random = String(UInt64.random(in: 0...UInt64.max), radix: 36)
     return make(
@@ -16,7 +16,7 @@ enum HiddenName {
       in: FilePathText.folder(target))
   }
 
-  /// A hidden name that begins as another one, and ends with a tail of ASCII, in at most 255 bytes.
+  /// A hidden name that begins like another one and has an ASCII suffix, in at most 255 bytes.
   static func make(_ name: String, _ tail: String, in folder: String) -> String {
     var stem = Array(name.utf8.prefix(254 - tail.utf8.count))
     // Cut between scalars, not inside one.
@@ -24,14 +24,14 @@ enum HiddenName {
     return folder + "/." + String(decoding: stem, as: UTF8.self) + tail
   }
 
-  /// A name for what could not be put back: it is not hidden, and no later save removes it.
+  /// A name for what could not be restored: it is not hidden, and no later save removes it.
   static func kept(beside target: String) -> String {
     let random = String(UInt32.random(in: 0...UInt32.max), radix: 36)
     let path = make(FilePathText.name(target), ".kept-\(random)", in: FilePathText.folder(target))
     return FilePathText.folder(path) + "/" + FilePathText.name(path).dropFirst()
   }
 
-  /// The process that gave a name, where it is a name of this kind. Version 0.1 wrote the number of the process alone.
+  /// The process that created a name of this kind; nil for other names. Version 0.1 wrote only the process number.
   static func owner(of name: String) -> ProcessIdentity? {
     guard name.hasSuffix(suffix), let range = lastMarker(in: name) else { return nil }
     let tail = name.utf8[range...].dropFirst(marker.utf8.count).dropLast(suffix.utf8.count)

@@ -1,7 +1,7 @@
 import Glibc
 
-/// A store that has taken the target's place, with what it replaced still kept: until ``conclude()``, which removes
-/// that, or ``rollBack()``, which restores it. A value that ends without either concludes.
+/// A published store; what it replaced is kept until ``conclude()``, which removes that, or ``rollBack()``, which
+/// restores it. A value that ends without either concludes.
 package struct PublishedStore: ~Copyable, Sendable {
   /// What is at the target.
   package let identity: FileIdentity
@@ -18,11 +18,11 @@ package struct PublishedStore: ~Copyable, Sendable {
   /// Removes what was replaced.
   package consuming func conclude() {}
 
-  /// Puts back what was replaced, or nothing where nothing was.
+  /// Restores what was replaced, or removes the new store if nothing was.
   ///
-  /// - Throws: `.changedOnDisk` where another process has saved since: its version stays. `.notRolledBack` naming both
-  ///   paths where the old store could not be put back. `.locked` where another process is saving the store and does
-  ///   not end: then the new store stays.
+  /// - Throws: `.changedOnDisk` if another process has saved since: its version is kept. `.notRolledBack` with both
+  ///   paths if the old store could not be restored. `.locked` if another process keeps saving the store: the new store
+  ///   is then kept.
   package consuming func rollBack() throws(PersistentStoreError) {
     let lock = try StoreLock(for: replacement.location.targetPath)
     defer { withExtendedLifetime(lock) {} }

@@ -1,31 +1,33 @@
 import CStoreFiles
 import Glibc
 
-/// What a commit replaced, and how it is put back. Nothing is removed but what was staged, or what is known to be the
-/// version that it replaced.
+/// What a commit replaced, and how it is restored. Nothing is removed except what was staged, or what is known to be
+/// the version that it replaced.
 struct Replacement: Sendable {
-  /// What a commit did with what was at the target.
+  /// What a commit did with the old content of the target.
   enum Replaced {
     case nothing
-    /// It has the staged name now.
+    /// It now has the staged name.
     case exchanged
-    /// A second name, or a copy, of the file that was there.
+    /// A hard link to, or a copy of, the old file.
     case file(keeper: String)
-    /// Its members are in another directory, and these are their names and those of the new store's.
+    /// Its members are in another directory. With their names and those of the new store.
     case members(keeper: String, old: [String], new: [String])
   }
 
   let location: StagingLocation
   let layout: StoreLayout
-  /// What was staged, as it was when it took the target's place.
+  /// The identity of the staged file or directory when it was moved to the target.
   let staged: FileIdentity?
   let replaced: Replaced
+  /// What was published with it, beside it.
+  let companions: StagedCompanions
 
   private var targetPath: String { location.targetPath }
   private var stagedPath: String { location.stagedPath }
   private var faults: FaultPlan? { location.faults }
 
-  /// Where what was replaced is.
+  /// The path of what was replaced.
   var keeper: String? {
     switch replaced {
     case .nothing: nil
@@ -49,7 +51,7 @@ struct Replacement: Sendable {
 
   /// Undoes a commit. The store's lock is held.
   ///
-  /// - Parameter committed: what the commit left at the target.
+  /// - Parameter committed: What the commit left at the target.
   /// - Throws: `.changedOnDisk`, `.notRolledBack`: see ``PublishedStore/rollBack()``.
   func rollBack(from committed: FileIdentity) throws(PersistentStoreError) {
     let now: FileIdentity?
@@ -63,18 +65,19 @@ struct Replacement: Sendable {
       location.use.end()
       throw .changedOnDisk(targetPath)
     }
-    let asked = PersistentStoreError(.inputOutput, "the save was to be undone", at: StoreLocation(file: targetPath))
+    let asked = PersistentStoreError(
+      .inputOutput, "the save was being rolled back", at: StoreLocation(file: targetPath))
     try putBack(known: nil, after: asked)
   }
 
-  /// Puts back what a commit replaced. The store's lock is held.
+  /// Restores what a commit replaced. The store's lock is held.
   ///
-  /// - Parameter cause: Why.
-  /// - Throws: `.changedOnDisk` where another process saved over the new store, which then stays; `.notRolledBack`
-  ///   where the old store is not back in its place: the error names where it is.
+  /// - Parameter cause: The reason.
+  /// - Throws: `.changedOnDisk` if another process saved over the new store, which is then kept; `.notRolledBack` if
+  ///   the old store is not restored: the error names its path.
   func putBack(known old: FileIdentity?, after cause: PersistentStoreError) throws(PersistentStoreError) {
     defer { location.use.end() }
-    // A signal must not remove what is on its way back.
+    // A signal must not remove it while it is being restored.
     if let keeper { StagedItems.remove(keeper) }
     switch replaced {
     case .nothing: try takeBack(cause)
@@ -82,17 +85,18 @@ struct Replacement: Sendable {
     case .file(let keeper): try renameBack(keeper, cause)
     case .members(let keeper, let old, let new): try moveBack(keeper, old, new, cause)
     }
+    companions.remove()
     try? SystemCall.syncFolder(FilePathText.folder(targetPath), of: targetPath)
   }
 
-  /// Whether something is what was staged here. Unknown counts as no.
+  /// Whether something is what was staged here. If unknown, it is not.
   private func isOurs(_ path: String) -> Bool {
     guard let staged, let there = try? FileIdentity.of(path) else { return false }
     return there == staged
   }
 
   private func takeBack(_ cause: PersistentStoreError) throws(PersistentStoreError) {
-    // Moved first, then looked at: what is at the target could be replaced between a look and a removal.
+    // Move it first, then inspect it: the target could be replaced between an inspection and a removal.
     guard
       asf_rename_exclusive(targetPath, stagedPath) == 0
         || (SystemCall.isUnsupported(errno) && rename(targetPath, stagedPath) == 0)
@@ -103,7 +107,7 @@ struct Replacement: Sendable {
         "what was written could not be removed again (\(String(cString: strerror(errno)))): it is at \(targetPath)")
     }
     if isOurs(stagedPath) { return SystemCall.removeTree(stagedPath) }
-    // Not ours, or not known to be: back to where it was.
+    // Not ours, or unknown: move it back.
     let isKnown = ((try? FileIdentity.of(stagedPath)) ?? nil) != nil
     guard
       asf_rename_exclusive(stagedPath, targetPath) == 0
@@ -113,7 +117,7 @@ struct Replacement: Sendable {
     }
     // Another program saved over it.
     if isKnown { throw .changedOnDisk(targetPath) }
-    throw notRolledBack(cause, "what was written could not be looked at, and is still at \(targetPath)")
+    throw notRolledBack(cause, "what was written could not be inspected, and is still at \(targetPath)")
   }
 
   private func exchangeBack(known old: FileIdentity?, _ cause: PersistentStoreError) throws(PersistentStoreError) {
@@ -121,14 +125,14 @@ struct Replacement: Sendable {
       let reason = String(cString: strerror(errno))
       throw notRolledBack(
         cause,
-        "the old store could not be put back (\(reason)): the new one is at \(targetPath), what it replaced at \(keep(stagedPath))"
+        "the old store could not be restored (\(reason)): the new one is at \(targetPath), what it replaced at \(keep(stagedPath))"
       )
     }
     if isOurs(stagedPath) { return SystemCall.removeTree(stagedPath) }
     guard (try? FileIdentity.of(stagedPath)) ?? nil != nil else {
-      // The old store is back, and what was written is perhaps another's: it stays.
+      // The old store is restored, and what was written may belong to another process: keep it.
       throw notRolledBack(
-        cause, "the old store is back at \(targetPath); what was in its place is kept at \(keep(stagedPath))")
+        cause, "the old store is restored at \(targetPath); what was there instead is kept at \(keep(stagedPath))")
     }
     // Another process saved over the new store meanwhile: its version is the latest.
     guard swapBack() else {
@@ -159,7 +163,7 @@ struct Replacement: Sendable {
       throw .changedOnDisk(targetPath)
     }
     if rename(keeper, targetPath) == 0 { return }
-    // Of another kind: the new store first moves out of the way.
+    // Of another kind: first move the new store away.
     if errno == EISDIR || errno == ENOTDIR, rename(targetPath, stagedPath) == 0 {
       if rename(keeper, targetPath) == 0 { return SystemCall.removeTree(stagedPath) }
       _ = rename(stagedPath, targetPath)
@@ -167,7 +171,7 @@ struct Replacement: Sendable {
     let reason = String(cString: strerror(errno))
     throw notRolledBack(
       cause,
-      "the old store could not be put back (\(reason)): the new one is at \(targetPath), what it replaced at \(keep(keeper))"
+      "the old store could not be restored (\(reason)): the new one is at \(targetPath), what it replaced at \(keep(keeper))"
     )
   }
 
@@ -175,12 +179,12 @@ struct Replacement: Sendable {
     throws(PersistentStoreError)
   {
     do throws(PersistentStoreError) {
-      // Where moving failed half-way, all of the old store must be out before it can come back.
+      // If moving failed half-way, all of the old store must be moved out before it can be restored.
       try FolderSwap.finish(in: targetPath, movingOldTo: keeper, of: targetPath)
       let names = Set(old)
       let spare = HiddenName.staged(beside: targetPath)
       guard mkdir(spare, 0o700) == 0 else {
-        throw SystemCall.error(errno, "create a folder beside the store", targetPath)
+        throw SystemCall.error(errno, "create a directory beside the store", targetPath)
       }
       defer { SystemCall.removeTree(spare) }
       try FolderSwap.begin(
@@ -190,12 +194,12 @@ struct Replacement: Sendable {
     } catch {
       throw notRolledBack(
         cause,
-        "the old store could not be put back (\(error.message)): the new one is at \(targetPath), what it replaced at \(keep(keeper))"
+        "the old store could not be restored (\(error.message)): the new one is at \(targetPath), what it replaced at \(keep(keeper))"
       )
     }
   }
 
-  /// For a commit that cannot even be looked at: both versions stay.
+  /// For a commit that cannot be inspected: both versions are kept.
   private func leftAsItIs(after cause: PersistentStoreError) -> PersistentStoreError {
     location.use.end()
     guard let keeper else { return notRolledBack(cause, "the new store is still at \(targetPath)") }
@@ -228,6 +232,7 @@ extension PersistentStoreError {
   }
 
   static func alreadyExists(_ path: String) -> PersistentStoreError {
-    PersistentStoreError(.alreadyExists, "something is there already", at: StoreLocation(file: path))
+    PersistentStoreError(
+      .alreadyExists, "there already is a file or directory at this path", at: StoreLocation(file: path))
   }
 }

@@ -1,33 +1,33 @@
 import Glibc
 
-/// A file of zero bytes that the kit made to hold the place of a store that is yet to be saved.
+/// An empty file that the kit created to reserve the path of a store that has not been saved yet.
 package struct Reservation: Sendable {
   package let path: String
   private let identity: FileIdentity
 
-  /// Makes one where nothing lies; nil where something does, which then is the caller's.
+  /// Creates one if there is nothing at the path; returns nil otherwise: an existing file belongs to the caller.
   ///
-  /// - Throws: `.cannotCreate` or `.permissionDenied` naming a folder that is missing or not writable.
+  /// - Throws: `.cannotCreate` or `.permissionDenied` with a directory that does not exist or is not writable.
   package static func make(at place: StorePlace) throws(PersistentStoreError) -> Reservation? {
     guard place.kind == .nothing else { return nil }
     let path = place.resolvedPath
     let folder = FilePathText.folder(path)
     guard let status = try SystemCall.status(folder, followLinks: true) else {
       throw PersistentStoreError(
-        .cannotCreate, "the folder \(folder) does not exist", at: StoreLocation(file: place.path))
+        .cannotCreate, "the directory \(folder) does not exist", at: StoreLocation(file: place.path))
     }
     guard status.st_mode & S_IFMT == S_IFDIR else {
-      throw PersistentStoreError(.cannotCreate, "\(folder) is not a folder", at: StoreLocation(file: place.path))
+      throw PersistentStoreError(.cannotCreate, "\(folder) is not a directory", at: StoreLocation(file: place.path))
     }
     let descriptor: Int32
     do {
       descriptor = try SystemCall.open(path, O_WRONLY | O_CREAT | O_EXCL, mode: 0o666, doing: "create the store")
     } catch {
-      // Another program was quicker: then it is its file.
+      // Another program was faster: then it is its file.
       if error.code == .alreadyExists { return nil }
       throw error.code == .notFound
         ? PersistentStoreError(
-          .cannotCreate, "the folder \(folder) does not exist", at: StoreLocation(file: place.path))
+          .cannotCreate, "the directory \(folder) does not exist", at: StoreLocation(file: place.path))
         : error
     }
     defer { close(descriptor) }
@@ -36,9 +36,9 @@ package struct Reservation: Sendable {
     return Reservation(path: path, identity: try FileIdentity(path, made))
   }
 
-  /// Removes the file if it is still this one and still empty.
+  /// Removes the file if it is still the same and still empty.
   package func removeIfUnsaved() {
-    // Another process may be saving there just now: then it is no longer this one's.
+    // Another process may be saving at this moment: then it is no longer the same.
     guard let lock = try? StoreLock(for: path, patience: 1000) else { return }
     defer { withExtendedLifetime(lock) {} }
     var status = stat()

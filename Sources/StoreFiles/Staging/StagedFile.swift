@@ -5,16 +5,16 @@ import Synchronization
 /// A file that is being written: see ``StagedFiles``. The kit closes it.
 public final class StagedFile: Sendable {
   private struct State {
-    /// Nil where it is closed for now, or for good.
+    /// Nil if it is closed, temporarily or finally.
     var descriptor: Int32?
     var isSealed = false
     var written = 0
-    /// How much the disk was told to begin with.
+    /// How many bytes write-back was already started for.
     var handedOver = 0
   }
   private static let handOver = 8 << 20
   private let state: Mutex<State>
-  /// The path that the file will have: for error messages.
+  /// The path that the file will have, for error messages.
   public let path: String
   private let stagedPath: String
   private let faults: FaultPlan?
@@ -47,8 +47,8 @@ public final class StagedFile: Sendable {
           throw SystemCall.error(errno, "write", path)
         }
         state.written += done
-        // The disk begins with what is there while the format makes the rest, and the sync at the end waits for less.
-        // Only a wish: whether it is heard does not matter.
+        // Start write-back while the format produces the rest, so that the final sync takes less time. A failure does
+        // not matter.
         if state.written - state.handedOver >= Self.handOver {
           asf_begin_writing(descriptor, Int64(state.handedOver), Int64(state.written - state.handedOver))
           state.handedOver = state.written
@@ -78,7 +78,7 @@ public final class StagedFile: Sendable {
     return descriptor
   }
 
-  /// Closes the file for now; it is opened again when it is written to or sealed. A store may have more members than a
+  /// Closes the file temporarily; it is reopened when it is written to or sealed. A store may have more members than a
   /// process may have open files.
   func park() throws(PersistentStoreError) {
     try state.withLock { state throws(PersistentStoreError) in
@@ -90,11 +90,11 @@ public final class StagedFile: Sendable {
     }
   }
 
-  /// Gives the file its mode, owner and attributes, syncs and closes it.
+  /// Sets the mode, owner and attributes of the file, syncs and closes it.
   ///
   /// - Parameters:
-  ///   - replaced: the file whose place it takes, and its state; nil for a new one.
-  ///   - newMode: the mode of a new one, of a given group.
+  ///   - replaced: The file that it replaces, and its state; nil for a new one.
+  ///   - newMode: The mode of a new file, by group.
   func seal(
     replacing replaced: (path: String, status: stat)?, newMode: (gid_t) throws(PersistentStoreError) -> mode_t
   ) throws(PersistentStoreError) {
@@ -106,7 +106,7 @@ public final class StagedFile: Sendable {
       do throws(PersistentStoreError) {
         let mode: mode_t
         if let replaced {
-          // The owner first: changing it clears the set-user bits of the mode.
+          // Set the owner first: changing it clears the set-user-ID bit of the mode.
           mode = try FileOwnership.copy(from: replaced.path, replaced.status, to: descriptor, shown: path)
           asf_copy_attributes(replaced.path, descriptor)
         } else {
@@ -121,12 +121,12 @@ public final class StagedFile: Sendable {
         Glibc.close(descriptor)
         throw error
       }
-      // Some file systems tell only now that a write failed.
+      // Some file systems report only now that a write failed.
       guard Glibc.close(descriptor) == 0 || errno == EINTR else { throw SystemCall.error(errno, "close", path) }
     }
   }
 
-  /// The descriptor, as long as the file is neither sealed nor abandoned.
+  /// The descriptor, unless the file is sealed or abandoned.
   var descriptor: Int32? { state.withLock { $0.descriptor } }
 
   func abandon() {

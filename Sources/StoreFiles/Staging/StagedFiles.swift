@@ -2,38 +2,41 @@ import CStoreFiles
 import Glibc
 import Synchronization
 
-/// The new contents of a store, as a format writes them: in files that nobody sees until the kit publishes them.
+/// The new contents of a store, which a format writes to files that are not visible until the kit publishes them.
 ///
-/// Given to `AtomicStore.save(_:to:)`. A format creates its files here and writes to them, and nothing else: the kit
-/// closes and syncs them afterwards and puts them in the store's place in one step, or removes them where anything
-/// fails. After the save nothing can be added.
+/// Passed to `AtomicStore.save(_:to:)`. A format creates its files here and writes to them, and does nothing else: the
+/// kit then closes and syncs them and moves them into place in one step, or removes them if anything fails. After the
+/// save, nothing can be added.
 public final class StagedFiles: Sendable {
-  /// One file, or a directory: what the format's `AtomicStore.layout` said.
+  /// One file, or a directory: as the format's `AtomicStore.layout` specifies.
   public let layout: StoreLayout
   let location: StagingLocation
-  /// Whether what is staged has no name and is never published.
+  /// Whether the staged file has no name and is never published.
   let isUnnamed: Bool
-  /// How many members are open at a time: a process may have 1,024 descriptors, and needs some for itself.
+  /// How many members are open at the same time: a process may have 1,024 descriptors, and needs some for other
+  /// purposes.
   private static let openMembers = 32
 
   private struct State {
     var files: [StagedFile] = []
-    /// How many of the first files were closed for now.
+    /// How many of the first files were closed temporarily.
     var parked = 0
     var isClosed = false
   }
   private let state = Mutex(State())
+  let companions: StagedCompanions
 
   init(_ location: StagingLocation, layout: StoreLayout, isUnnamed: Bool = false) {
     self.location = location
     self.layout = layout
     self.isUnnamed = isUnnamed
+    companions = StagedCompanions(targetPath: location.targetPath, faults: location.faults)
   }
 
   /// Creates the file of a store that is one file. Call it once.
   ///
-  /// - Throws: `.internalInconsistency` where the store is a directory, or the save has ended; `.noSpace`,
-  ///   `.inputOutput`, `.permissionDenied`.
+  /// - Throws: `.internalInconsistency` if the store is a directory, or the save has ended; `.noSpace`, `.inputOutput`,
+  ///   `.permissionDenied`.
   public func file() throws(PersistentStoreError) -> StagedFile {
     guard layout == .file else {
       throw PersistentStoreError(.internalInconsistency, "the store is a directory: write members")
@@ -46,9 +49,9 @@ public final class StagedFiles: Sendable {
 
   /// Creates a file in a store that is a directory.
   ///
-  /// - Parameter name: of the file, without a directory: 1 to 255 bytes, no `/`, no NUL, neither `.` nor `..`.
-  /// - Throws: `.invalidValue` for another name; `.alreadyExists` where the save has a member of that name; otherwise
-  ///   as ``file()``.
+  /// - Parameter name: The name of the file, without a directory: 1 to 255 bytes, no `/`, no NUL, neither `.` nor `..`.
+  /// - Throws: `.invalidValue` for another name; `.alreadyExists` if the save already has a member of that name;
+  ///   otherwise as ``file()``.
   public func member(_ name: String) throws(PersistentStoreError) -> StagedFile {
     guard layout == .folder else {
       throw PersistentStoreError(.internalInconsistency, "the store is a file: it has no members")
@@ -58,16 +61,44 @@ public final class StagedFiles: Sendable {
       bytes.count <= 255
     else {
       throw PersistentStoreError(
-        .invalidValue, "'\(name)' cannot name a file", at: StoreLocation(file: location.targetPath))
+        .invalidValue, "'\(name)' cannot be the name of a file", at: StoreLocation(file: location.targetPath))
     }
     return try create(location.stagedPath + "/" + name, shownAs: location.targetPath + "/" + name)
+  }
+
+  /// The name that the store's file will have, symbolic links followed: names of files beside it derive from it.
+  public var fileName: String { FilePathText.name(location.targetPath) }
+
+  /// Whether files can be written beside the store: ``writeCompanion(_:in:_:)``. Not beside a directory, nor beside a
+  /// result that gets no name, such as that of a dry run.
+  public var hasCompanions: Bool { layout == .file && !isUnnamed }
+
+  /// Writes a file that belongs to a store of one file and is kept in a directory beside it. The kit publishes it with
+  /// the store, or removes it where the save fails.
+  ///
+  /// - Parameters:
+  ///   - name: of the file, 1 to 255 bytes.
+  ///   - directory: beside the store's file, new with the store: its name begins with a dot, and a directory within it
+  ///     follows after `/`. All files of a store are in one.
+  ///   - bytes: all of the file.
+  /// - Throws: `.alreadyExists` where the directory is there; `.invalidValue` for other names;
+  ///   `.internalInconsistency` unless ``hasCompanions``; otherwise as ``file()``.
+  public func writeCompanion(
+    _ name: String, in directory: String, _ bytes: UnsafeRawBufferPointer
+  ) throws(PersistentStoreError) {
+    try checkOpen()
+    guard hasCompanions else {
+      throw PersistentStoreError(
+        .internalInconsistency, "no file can be beside this store", at: StoreLocation(file: location.targetPath))
+    }
+    try companions.write(name, in: directory, bytes)
   }
 
   // MARK: For StagedStore
 
   /// The files so far, in the order they were created.
   var files: [StagedFile] { state.withLock { $0.files } }
-  /// Whether the kit has taken over: no file can be created any more.
+  /// Whether the format's part is over: no file can be created any more.
   var isClosed: Bool { state.withLock { $0.isClosed } }
 
   /// Ends the format's part.
@@ -79,6 +110,7 @@ public final class StagedFiles: Sendable {
       for file in state.files { file.abandon() }
       state.isClosed = true
     }
+    companions.abandon()
   }
 
   // MARK: Creating
@@ -86,7 +118,7 @@ public final class StagedFiles: Sendable {
   private func create(_ path: String, shownAs shown: String) throws(PersistentStoreError) -> StagedFile {
     try checkOpen()
     if let error = location.faults?.next(.create) { throw SystemCall.error(error, "create a file", shown) }
-    // Formats write one member after the other: those that were written first are done.
+    // Formats write one member after the other: the first ones are complete.
     let full = state.withLock { state -> StagedFile? in
       guard state.files.count - state.parked >= Self.openMembers else { return nil }
       state.parked += 1
@@ -107,7 +139,7 @@ public final class StagedFiles: Sendable {
     try checkOpen()
     var descriptor = asf_unnamed_file(location.stagedPath)
     if descriptor < 0 {
-      // A file system without such files: create one with a name, and remove the name at once.
+      // The file system does not support files without a name: create one and unlink it at once.
       let path = HiddenName.staged(beside: location.stagedPath + "/store")
       do {
         descriptor = try SystemCall.open(

@@ -2,10 +2,10 @@ import CStoreFiles
 import Glibc
 
 extension StagedStore {
-  /// Puts the staged store in the target's place, and removes what was there.
+  /// Moves the staged store to the target, and removes what was there.
   ///
-  /// - Parameter patience: How long other commits of the store are waited for, in milliseconds.
-  /// - Returns: What is at the target now.
+  /// - Parameter patience: How long to wait for other commits of the store, in milliseconds.
+  /// - Returns: The identity of what is at the target now.
   /// - Throws: as ``publish(patience:)``.
   @discardableResult
   package consuming func commit(patience: Int = 30_000) throws(PersistentStoreError) -> FileIdentity {
@@ -15,20 +15,20 @@ extension StagedStore {
     return identity
   }
 
-  /// Puts the staged store in the target's place, and keeps what was there until that is concluded or rolled back.
+  /// Moves the staged store to the target, and keeps what was there until the result is concluded or rolled back.
   ///
   /// Call ``finish()`` first.
   ///
-  /// - Parameter patience: How long other commits of the store are waited for, in milliseconds.
-  /// - Throws: `.alreadyExists` or `.changedOnDisk` where the policy forbids to replace what is there; the old bytes
-  ///   then stay, as after any other error but `.notRolledBack`, which names where both the old store and the new one
-  ///   are. `.locked` where another process is saving the store and does not end.
+  /// - Parameter patience: How long to wait for other commits of the store, in milliseconds.
+  /// - Throws: `.alreadyExists` or `.changedOnDisk` if the policy forbids replacing what is there; the old bytes are
+  ///   then kept, as after any other error except `.notRolledBack`, which names the paths of both the old store and the
+  ///   new one. `.locked` if another process keeps saving the store.
   package consuming func publish(patience: Int = 30_000) throws(PersistentStoreError) -> PublishedStore {
     guard files.isClosed, !files.isUnnamed else {
       throw PersistentStoreError(
         .internalInconsistency, "the staged store is not finished", at: StoreLocation(file: targetPath))
     }
-    // Between looking at what is there and replacing it nobody else who saves through the kit does the same.
+    // Between inspecting and replacing the target, no other save through the kit may do the same.
     let lock = try StoreLock(for: targetPath, patience: patience)
     defer { withExtendedLifetime(lock) {} }
     try finishInterrupted(targetPath)
@@ -41,13 +41,19 @@ extension StagedStore {
     let isCarrying = try takeBystanders()
     if let error = faults?.next(.rename) { throw SystemCall.error(error, "rename", targetPath) }
     let staged = try FileIdentity.of(stagedPath)
+    try files.companions.publish()
+    let replaced: Replacement.Replaced
+    do throws(PersistentStoreError) { replaced = try exchange(old, staged, canExchange: isCarrying) } catch {
+      if ownsStaged { files.companions.remove() }
+      throw error
+    }
     let replacement = Replacement(
-      location: location, layout: layout, staged: staged, replaced: try exchange(old, staged, canExchange: isCarrying))
+      location: location, layout: layout, staged: staged, replaced: replaced, companions: files.companions)
     ownsStaged = false
     let identity: FileIdentity
     do throws(PersistentStoreError) {
       try checkReplaced(replacement.replaced, old)
-      if let error = faults?.next(.sync) { throw SystemCall.error(error, "sync the folder", targetPath) }
+      if let error = faults?.next(.sync) { throw SystemCall.error(error, "sync the directory", targetPath) }
       try SystemCall.syncFolder(FilePathText.folder(targetPath), of: targetPath)
       guard let now = try FileIdentity.of(targetPath) else {
         throw PersistentStoreError(.changedOnDisk, "the store vanished", at: StoreLocation(file: targetPath))
@@ -58,14 +64,14 @@ extension StagedStore {
       try replacement.putBack(known: old, after: error)
       throw error
     }
-    // Until now a signal would not have removed what came out of its place.
+    // Until now, a signal would not have removed what was replaced.
     if let keeper = replacement.keeper { StagedItems.add(keeper) }
     return PublishedStore(replacement, identity: identity)
   }
 
-  /// What else is in the directory that goes comes along.
+  /// Carries over unrelated files in the directory that is replaced.
   ///
-  /// - Returns: Whether it could; false where it can only stay where it is.
+  /// - Returns: Whether that succeeded; false if they can only stay where they are.
   private func takeBystanders() throws(PersistentStoreError) -> Bool {
     guard let status = try SystemCall.status(targetPath, followLinks: false), status.st_mode & S_IFMT == S_IFDIR else {
       return true
@@ -74,7 +80,7 @@ extension StagedStore {
     guard let first = names.first else { return true }
     guard layout == .folder else {
       throw PersistentStoreError(
-        .alreadyExists, "this is not one of the files of the store that would be replaced, and would be lost",
+        .alreadyExists, "this file does not belong to the store that would be replaced, and would be lost",
         at: StoreLocation(file: targetPath + "/" + first))
     }
     do throws(Bystanders.Failure) {
@@ -91,11 +97,11 @@ extension StagedStore {
 
   // MARK: Publishing
 
-  /// Puts the staged store in the target's place.
+  /// Moves the staged store to the target.
   ///
   /// - Parameters:
-  ///   - old: what is there.
-  ///   - staged: what was staged.
+  ///   - old: What is at the target.
+  ///   - staged: What was staged.
   private mutating func exchange(
     _ old: FileIdentity?, _ staged: FileIdentity?, canExchange: Bool
   ) throws(PersistentStoreError) -> Replacement.Replaced {
@@ -105,7 +111,7 @@ extension StagedStore {
       return .nothing
     }
     if canExchange {
-      // What comes out is somebody's store: a signal must not remove it.
+      // What is moved out is a user's store: a signal must not remove it.
       StagedItems.remove(stagedPath)
       let error = faults?.next(.exchange) ?? (asf_exchange(stagedPath, targetPath) == 0 ? 0 : errno)
       if error == 0 {
@@ -129,7 +135,8 @@ extension StagedStore {
     if asf_rename_exclusive(stagedPath, targetPath) == 0 { return }
     if errno == EEXIST { throw .alreadyExists(targetPath) }
     guard SystemCall.isUnsupported(errno) else { throw SystemCall.error(errno, "rename", targetPath) }
-    // A file system without the exclusive form. A link is as exclusive; a directory replaces only an empty one.
+    // The file system does not support exclusive renames. A link is exclusive as well; a directory replaces only an
+    // empty one.
     if layout == .file, link(stagedPath, targetPath) == 0 {
       unlink(stagedPath)
       return
@@ -144,7 +151,7 @@ extension StagedStore {
     }
   }
 
-  /// Without an exchange: a second name keeps the old file, where the file system has those, else a copy.
+  /// Without an exchange: a hard link keeps the old file, or a copy if the file system does not support hard links.
   private func publishFile(_ old: FileIdentity?) throws(PersistentStoreError) -> Replacement.Replaced {
     let keeper = HiddenName.staged(beside: targetPath)
     if link(targetPath, keeper) != 0 {
@@ -169,7 +176,7 @@ extension StagedStore {
     return .file(keeper: keeper)
   }
 
-  /// Without an exchange: the members one by one, in a way that can be finished by whoever comes next.
+  /// Without an exchange: moves the members one by one, so that any later process can finish an interrupted commit.
   private mutating func publishMembers(_ status: stat, _ identity: FileIdentity?) throws(PersistentStoreError)
     -> Replacement.Replaced
   {
@@ -179,7 +186,7 @@ extension StagedStore {
         .cannotCreate, "this file system cannot replace a store that has a hidden file",
         at: StoreLocation(file: targetPath + "/" + hidden.string))
     }
-    // What was carried along stays where it is.
+    // Unrelated files stay where they are.
     for name in try FolderListing(stagedPath).names where !staged.contains(ScalarString(name)) {
       SystemCall.removeTree(stagedPath + "/" + name)
     }
@@ -192,7 +199,7 @@ extension StagedStore {
         ?? false
     {
       throw PersistentStoreError(
-        .cannotCreate, "this is not one of the store's files, and a new one has its name",
+        .cannotCreate, "this file does not belong to the store, but a new file of the store has its name",
         at: StoreLocation(file: targetPath + "/" + taken))
     }
     let keeper = try keeperDirectory(status)
@@ -211,20 +218,21 @@ extension StagedStore {
       try FolderSwap.finish(in: targetPath, movingOldTo: keeper, of: targetPath)
     } catch {
       ownsStaged = false
-      try Replacement(location: location, layout: layout, staged: identity, replaced: replaced).putBack(
-        known: nil, after: error)
+      try Replacement(
+        location: location, layout: layout, staged: identity, replaced: replaced, companions: files.companions
+      ).putBack(known: nil, after: error)
       throw error
     }
     location.use.mark(keeper)
     return replaced
   }
 
-  /// A directory beside the store for what is taken out of it. It may come to be the store's again: then whoever may
-  /// read the store must be able to read it.
+  /// A directory beside the store for what is moved out of it. It may become the store's again, so it needs the same
+  /// read permissions.
   private func keeperDirectory(_ status: stat) throws(PersistentStoreError) -> String {
     let keeper = HiddenName.staged(beside: targetPath)
     guard mkdir(keeper, 0o700) == 0 else {
-      throw SystemCall.error(errno, "create a folder beside the store", targetPath)
+      throw SystemCall.error(errno, "create a directory beside the store", targetPath)
     }
     let descriptor = Glibc.open(keeper, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     if descriptor >= 0 {
@@ -236,16 +244,15 @@ extension StagedStore {
     return keeper
   }
 
-  /// Without an exchange, and where a file is to take the place of a directory or the other way round: only over what
-  /// is empty.
+  /// Without an exchange, and if a file replaces a directory or the reverse: only over an empty target.
   private func publishOverEmpty(_ old: FileIdentity?) throws(PersistentStoreError) -> Replacement.Replaced {
     let keeper = HiddenName.staged(beside: targetPath)
     let isEmpty = layout == .folder ? old?.isEmpty ?? true : try FolderListing(targetPath).isEmpty
     guard isEmpty else {
       throw PersistentStoreError(
         .cannotCreate,
-        "this file system cannot put a file in the place of a directory, or the other way round, in one step; "
-          + "remove what is there first", at: StoreLocation(file: targetPath))
+        "this file system cannot replace a directory by a file, or the reverse, in one step; "
+          + "remove the existing one first", at: StoreLocation(file: targetPath))
     }
     guard rename(targetPath, keeper) == 0 else { throw SystemCall.error(errno, "rename", targetPath) }
     guard rename(stagedPath, targetPath) == 0 else {
@@ -258,7 +265,7 @@ extension StagedStore {
     return .file(keeper: keeper)
   }
 
-  /// Who does not know of the lock may have been quicker: then what came out is not what was read.
+  /// A program that does not use the lock may have been faster: then what was replaced is not what was read.
   private func checkReplaced(_ replaced: Replacement.Replaced, _ old: FileIdentity?) throws(PersistentStoreError) {
     guard case .replaceOnlyIf = policy else { return }
     if let error = faults?.next(.look) { throw SystemCall.error(error, "look at the file", targetPath) }
@@ -266,7 +273,7 @@ extension StagedStore {
     case .nothing, .file: return
     case .exchanged: if try FileIdentity.of(stagedPath) != old { throw .changedOnDisk(targetPath) }
     case .members(let keeper, _, _):
-      // Files that the save left where they are count as well: with them it must be what it was.
+      // Unrelated files that the save left in place count as well: with them, it must be unchanged.
       guard unrelated.isEmpty, let old, let out = try FileIdentity.of(keeper) else { return }
       if !out.hasSameMembers(as: old) { throw .changedOnDisk(targetPath) }
     }

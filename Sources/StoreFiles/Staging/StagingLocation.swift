@@ -1,14 +1,14 @@
 import Glibc
 import Synchronization
 
-/// Where a store is staged, and where it will be.
+/// The paths of a store before and after it is published.
 struct StagingLocation: Sendable {
-  /// Where the result goes, links followed; for a result without a name, what errors name.
+  /// The path of the result, with links followed; for a result without a name, the name for errors.
   let targetPath: String
-  /// Where it is until then: beside the target.
+  /// The path until then: beside the target.
   let stagedPath: String
   let faults: FaultPlan?
-  /// Held as long as anything of it is on the disk.
+  /// Held as long as anything of it is on disk.
   let use = StagedItemUse()
 }
 
@@ -18,7 +18,7 @@ final class StagedItemUse: Sendable {
 
   deinit { end() }
 
-  /// Marks the item at a path, and no other one any more.
+  /// Marks the item at a path, and no longer any other.
   func mark(_ path: String) {
     end()
     let new = StagedItems.hold(path)

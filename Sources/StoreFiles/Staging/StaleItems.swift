@@ -1,15 +1,15 @@
 import Glibc
 
-/// What processes that no longer run left beside a store.
+/// Staging files that processes which no longer run left beside a store.
 enum StaleItems {
-  /// How long what another host staged is left alone after the last write to it, in seconds.
+  /// How long staging files of another host are kept after their last change, in seconds.
   private static let foreignAge = 24 * 60 * 60
-  /// The same for another container of this host, where locks tell whether it is in use.
+  /// The same for another container of this host, where locks show whether they are in use.
   private static let neighbourAge = 60
 
-  /// Removes what processes left in a directory that no longer run: for whatever store they staged it.
+  /// Removes the staging files of processes that no longer run from a directory, for any store.
   ///
-  /// - Parameter now: in seconds since 1970.
+  /// - Parameter now: The current time in seconds since 1970.
   static func remove(in folder: String, now: Int = time(nil)) {
     for name in hiddenNames(in: folder) {
       let path = folder + "/" + name
@@ -21,7 +21,7 @@ enum StaleItems {
     }
   }
 
-  /// The hidden names that may be the kit's. Others are not even made strings of: a directory may hold a great many.
+  /// The hidden names that may be the kit's. No strings are created for others: a directory may contain a great many.
   private static func hiddenNames(in folder: String) -> [String] {
     guard let stream = opendir(folder) else { return [] }
     defer { closedir(stream) }
@@ -40,7 +40,7 @@ enum StaleItems {
 
   private static func isStale(_ path: String, _ name: String, _ owner: ProcessIdentity, _ now: Int) -> Bool {
     if owner == ProcessIdentity.current {
-      // By the name alone: the directory may have been reached by another path.
+      // By name only: the directory may have been reached by another path.
       return !StagedItems.all.contains { FilePathText.name($0) == name }
     }
     switch owner.state {
@@ -52,7 +52,7 @@ enum StaleItems {
     }
   }
 
-  /// When it was last written to or renamed: what a save took out of its place can be as old as the store.
+  /// When it was last written to or renamed: what a save replaced can be as old as the store.
   private static func lastChange(of path: String) -> Int {
     var status = stat()
     guard lstat(path, &status) == 0 else { return .max / 2 }
@@ -62,7 +62,7 @@ enum StaleItems {
   private static func isHeld(_ path: String) -> Bool { lockError(path) == EWOULDBLOCK }
   private static func isLockable(_ path: String) -> Bool { lockError(path) == 0 }
 
-  /// 0 where nobody holds it.
+  /// Returns 0 if it is not locked.
   private static func lockError(_ path: String) -> Int32 {
     let descriptor = Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { return errno }

@@ -1,20 +1,19 @@
 import CStoreFiles
 import Glibc
 
-/// Keeps the commits of one store apart, those of other processes and hosts too.
+/// Serializes the commits of one store, also those of other processes and hosts.
 ///
-/// The lock is on a hidden file beside the store, `.NAME.atomicstore-lock`, which exists during a commit only and holds
-/// nothing of the store: a line that says which process made it. Those may open it who may write the store, so that a
-/// reader cannot hold it. A lock on the store itself would be lost with the rename that replaces it; one on the
-/// directory can be taken by anybody who can read it, and is, by scripts that run the command under `flock`.
+/// The lock is on a hidden file beside the store, `.NAME.atomicstore-lock`, which exists only during a commit and
+/// contains nothing of the store: only a line with the process that created it. Only users who may write the store can
+/// open it, so that a reader cannot hold it. A lock on the store itself would be lost with the rename that replaces it;
+/// one on the directory can be taken by any reader, for example by scripts that run the command under `flock`.
 ///
-/// Where the file system has locks, the lock ends with its process, and a file that a killed process left is taken over
-/// at once. Where it has none, the file itself is the lock: then a file that was left has to be removed by hand, as the
-/// error says.
+/// If the file system supports locks, the lock ends with its process, and the file of a killed process is taken over at
+/// once. If it does not, the file itself is the lock: then a leftover file must be removed manually, as the error says.
 struct StoreLock: ~Copyable {
   static let suffix = ".atomicstore-lock"
-  /// How long another host's lock file is left alone though nobody seems to hold it: its locks may not be seen here. In
-  /// seconds.
+  /// How long another host's lock file is respected although no process seems to hold it: its locks may not be visible
+  /// here. In seconds.
   private static let foreignAge = 10 * 60
 
   private let path: String
@@ -27,8 +26,8 @@ struct StoreLock: ~Copyable {
   /// Waits for other commits of the store.
   ///
   /// - Parameter patience: In milliseconds.
-  /// - Throws: `.locked` naming the lock file where another process holds it for longer; `.permissionDenied` and others
-  ///   where it cannot be made.
+  /// - Throws: `.locked` with the lock file if another process holds it for longer; `.permissionDenied` and others if
+  ///   it cannot be created.
   init(for target: String, patience: Int = 30_000) throws(PersistentStoreError) {
     path = Self.path(for: target)
     var waited = 0
@@ -46,7 +45,7 @@ struct StoreLock: ~Copyable {
           .locked, "the store is locked by another program that is saving it: \(reason). If none is, remove \(path)",
           at: StoreLocation(file: target))
       }
-      // Not in step with others that wait.
+      // Random, so that waiting processes do not retry simultaneously.
       let pause = Int.random(in: 1...min(20, 2 + waited / 50))
       usleep(UInt32(pause) * 1000)
       waited += pause
@@ -55,7 +54,7 @@ struct StoreLock: ~Copyable {
 
   private enum Attempt {
     case held(Int32)
-    /// It went meanwhile.
+    /// It was removed meanwhile.
     case again
     case taken(String)
   }
@@ -90,18 +89,18 @@ struct StoreLock: ~Copyable {
     else {
       return .again
     }
-    guard own.st_mode & S_IFMT == S_IFREG else { return .taken("something else has the name of its lock file") }
-    // A file system without locks: whoever made the file holds it.
+    guard own.st_mode & S_IFMT == S_IFREG else { return .taken("something else has the name of the store's lock file") }
+    // The file system does not support locks: the creator of the file holds the lock.
     guard isLocked else { return isNew ? .held(descriptor) : .taken(holder(descriptor)) }
-    // Locks of other hosts may not be seen here.
+    // Locks of other hosts may not be visible here.
     if !isNew, let process = process(descriptor), !process.isOnThisHost, now - own.st_mtim.tv_sec < foreignAge {
       return .taken(holder(descriptor))
     }
     return .held(descriptor)
   }
 
-  /// Gives a new lock file to those who may write the store, and says who made it. Should that fail, it is the maker's
-  /// alone.
+  /// Gives users who may write the store access to a new lock file, and writes the creating process to it. If that
+  /// fails, only its creator has access.
   private static func prepare(_ descriptor: Int32, _ target: String) {
     var status = stat()
     if lstat(target, &status) == 0 || stat(FilePathText.folder(target), &status) == 0, status.st_mode & S_ISVTX == 0 {
@@ -122,11 +121,11 @@ struct StoreLock: ~Copyable {
   }
 
   private static func holder(_ descriptor: Int32) -> String {
-    guard let process = process(descriptor) else { return "it does not say which" }
+    guard let process = process(descriptor) else { return "an unknown process" }
     return process.isOnThisHost ? "process \(process.number)" : "process \(process.number) of another host"
   }
 
-  /// Removes a lock file that nobody holds any more.
+  /// Removes a lock file that is no longer held.
   static func removeIfAbandoned(_ path: String, now: Int) {
     let descriptor = Glibc.open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { return }
@@ -135,7 +134,7 @@ struct StoreLock: ~Copyable {
   }
 
   deinit {
-    // While it is held: whoever waits for this file finds that it has no name, and makes another.
+    // While it is locked: a process that waits for this file sees that it was unlinked, and creates another.
     var own = stat()
     var there = stat()
     if fstat(descriptor, &own) == 0, lstat(path, &there) == 0, own.st_ino == there.st_ino, own.st_dev == there.st_dev {

@@ -3,15 +3,14 @@ import Glibc
 
 /// Removes a store from the disk, and nothing else.
 package enum StoreRemoval {
-  /// Removes a file, or of a directory the store's members; the directory goes where nothing else is in it.
+  /// Removes a file, or the members of a directory; the directory itself is removed if nothing else is in it.
   ///
-  /// Whole, or not at all: who opens the store meanwhile, or after a crash, finds all of it or nothing.
+  /// Completely or not at all: a process that opens the store meanwhile, or after a crash, finds all of it or nothing.
   ///
   /// - Parameters:
-  ///   - place: The store, as it was looked at.
-  ///   - unrelated: Files in the directory that the format passed over.
-  /// - Throws: `.changedOnDisk` where it is no longer the store that was looked at; `.permissionDenied`,
-  ///   `.inputOutput`.
+  ///   - place: The store that was inspected.
+  ///   - unrelated: Files in the directory that the format ignored.
+  /// - Throws: `.changedOnDisk` if it is no longer the store that was inspected; `.permissionDenied`, `.inputOutput`.
   package static func remove(_ place: StorePlace, keeping unrelated: [String]) throws(PersistentStoreError) {
     let path = place.resolvedPath
     let lock = try StoreLock(for: path)
@@ -34,19 +33,19 @@ package enum StoreRemoval {
     try SystemCall.syncFolder(FilePathText.folder(path), of: path)
   }
 
-  /// - Returns: False where the file system cannot rename the directory.
+  /// - Returns: False if the file system cannot rename the directory.
   private static func removeFolder(_ path: String, _ expected: FileIdentity?) throws(PersistentStoreError) -> Bool {
     let aside = HiddenName.staged(beside: path)
     guard rename(path, aside) == 0 else {
       if SystemCall.isUnsupported(errno) { return false }
       throw SystemCall.error(errno, "remove the store", path)
     }
-    // What came while this was under way is somebody's.
+    // Files that were created meanwhile belong to other programs.
     let listing = try? FolderListing(aside)
     guard let listing, listing.others.isEmpty, let now = try? FileIdentity.of(aside), now == expected else {
       guard asf_rename_exclusive(aside, path) == 0 else {
         throw PersistentStoreError(
-          .notRolledBack, "the store was changed while it was removed, and is kept at \(aside)",
+          .notRolledBack, "the store was changed while it was being removed, and is kept at \(aside)",
           at: StoreLocation(file: path))
       }
       throw PersistentStoreError(
@@ -59,10 +58,10 @@ package enum StoreRemoval {
     return true
   }
 
-  /// Takes the members out of a directory that stays, or can only be removed when it is empty.
+  /// Removes the members from a directory that is kept, or can only be removed when it is empty.
   private static func removeMembers(_ names: [String], of path: String) throws(PersistentStoreError) {
     let staged = HiddenName.staged(beside: path)
-    guard mkdir(staged, 0o700) == 0 else { throw SystemCall.error(errno, "create a folder beside the store", path) }
+    guard mkdir(staged, 0o700) == 0 else { throw SystemCall.error(errno, "create a directory beside the store", path) }
     do throws(PersistentStoreError) {
       if let status = try SystemCall.status(path, followLinks: false) {
         _ = chown(staged, uid_t.max, status.st_gid)

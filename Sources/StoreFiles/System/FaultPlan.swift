@@ -3,8 +3,8 @@ import Synchronization
 
 /// Faults to inject, for tests: calls fail, or writes are short.
 package final class FaultPlan: Sendable {
-  /// `exchange`: the new store takes the old one's place. `look`: what came out is looked at. `exchangeBack`: it is put
-  /// back.
+  /// `exchange`: the new store replaces the old one. `look`: what was replaced is inspected. `exchangeBack`: it is
+  /// restored.
   package enum Call: Sendable { case create, write, sync, rename, exchange, look, exchangeBack }
   private struct State {
     var seen: [Call] = []
@@ -15,12 +15,12 @@ package final class FaultPlan: Sendable {
   private let isShort: Bool
   private let willCall: (@Sendable (Call) -> Void)?
 
-  /// Has the call of a number fail, from 0.
+  /// Makes the call with that number fail, counting from 0.
   package convenience init(failing: Int? = nil, error: Int32 = ENOSPC, shortWrites: Bool = false) {
     self.init(error: error, shortWrites: shortWrites) { number, _ in number == failing }
   }
 
-  /// - Parameter willCall: Run before each call: what another process does just then.
+  /// - Parameter willCall: Called before each call, to simulate what another process does at that moment.
   package init(
     error: Int32, shortWrites: Bool = false, willCall: (@Sendable (Call) -> Void)? = nil,
     isFailing: @escaping @Sendable (_ number: Int, _ call: Call) -> Bool

@@ -1,8 +1,8 @@
 import Glibc
 
-/// A path taken apart, by bytes as the system does.
+/// Operations on paths as bytes.
 enum FilePathText {
-  /// The folder that a path's last part stands in: `.` for a bare name.
+  /// The directory that contains the last component: `.` for a bare name.
   static func folder(_ path: String) -> String {
     let trimmed = trim(path)
     guard let slash = trimmed.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
@@ -13,14 +13,14 @@ enum FilePathText {
     guard let slash = trimmed.utf8.lastIndex(of: UInt8(ascii: "/")) else { return trimmed }
     return String(trimmed[trimmed.utf8.index(after: slash)...])
   }
-  /// In lower case, without the point; empty for none.
+  /// In lower case, without the leading dot; empty if there is none.
   static func fileExtension(_ path: String) -> String {
     let name = name(path)
     guard let point = name.utf8.lastIndex(of: UInt8(ascii: ".")), point != name.startIndex else { return "" }
     return String(name[name.utf8.index(after: point)...]).lowercased()
   }
-  /// From the root: what a relative path means now, whatever the current folder will be. As it is where there is no
-  /// such folder.
+  /// The absolute form of a path, which remains valid when the current directory changes. Unchanged if there is no
+  /// current directory.
   static func absolute(_ path: String) -> String {
     guard !path.hasPrefix("/"), let current = getcwd(nil, 0) else { return path }
     defer { free(current) }

@@ -1,15 +1,14 @@
 import Glibc
 
-/// Which process on which running system: what a file's name says of who made it, for others to know whether that one
-/// still runs.
+/// Identifies a process of a running system: stored in a file's name, so that others know whether its creator still
+/// runs.
 struct ProcessIdentity: Equatable {
   /// The first digits of the system's boot identifier: the same in all containers of one running kernel.
   var boot: String
-  /// The namespace in which the process number counts.
+  /// The namespace of the process number.
   var namespace: String
   var number: pid_t
-  /// When the process began, in clock ticks since the boot; process numbers are used again. Nil where the system does
-  /// not tell.
+  /// When the process started, in clock ticks since boot, because process numbers are reused. Nil if unknown.
   var start: UInt64?
 
   static var current: ProcessIdentity {
@@ -34,8 +33,8 @@ struct ProcessIdentity: Equatable {
 
   enum State { case running, gone, unknown }
 
-  /// What is known here. Nothing of processes of another host, or of another boot of this one: which of both it is,
-  /// files on a network cannot tell.
+  /// What is known about the process. Processes of another host, or of another boot of this one, are unknown: on a
+  /// network file system the two cannot be distinguished.
   var state: State {
     guard boot == Self.ownBoot, boot != Self.unknown, namespace == Self.ownNamespace, namespace != Self.unknown else {
       return .unknown
@@ -62,7 +61,7 @@ struct ProcessIdentity: Equatable {
   }()
 
   private static func start(of process: pid_t) -> UInt64? {
-    // The name of the program, in parentheses, may hold anything: fields count from behind it.
+    // The program's name, in parentheses, may contain anything: count fields after it.
     let text = read("/proc/\(process)/stat")
     guard let end = text.lastIndex(of: ")") else { return nil }
     let fields = text[text.index(after: end)...].split(separator: " ")

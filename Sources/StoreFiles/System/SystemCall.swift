@@ -1,7 +1,7 @@
 import CStoreFiles
 package import Glibc
 
-/// The system's calls as stores need them: retried after a signal, errors with the path and the system's words.
+/// System calls: repeated after a signal; errors have the path and the system's message.
 package enum SystemCall {
   package static func error(_ number: Int32, _ doing: String, _ path: String) -> PersistentStoreError {
     let code: PersistentStoreError.Code =
@@ -46,7 +46,7 @@ package enum SystemCall {
     }
   }
 
-  /// Writes all of it.
+  /// Writes all bytes.
   static func write(_ bytes: [UInt8], to descriptor: Int32, path: String) throws(PersistentStoreError) {
     var written = 0
     while written < bytes.count {
@@ -55,7 +55,7 @@ package enum SystemCall {
     }
   }
 
-  /// Copies a file with its mode, owner as far as possible, and time of change.
+  /// Copies a file with its mode, its owner if possible, and its modification time.
   static func copy(_ path: String, to other: String) throws(PersistentStoreError) {
     let from = try open(path, O_RDONLY | O_NOFOLLOW, doing: "keep the old store")
     defer { close(from) }
@@ -79,28 +79,27 @@ package enum SystemCall {
     }
   }
 
-  /// Whether an error number says that the file system does not have such a call, or not for these files.
+  /// Whether an error number means that the file system does not support the call, or not for these files.
   static func isUnsupported(_ number: Int32) -> Bool {
     [EINVAL, ENOSYS, EXDEV, EOPNOTSUPP, ENOTTY].contains(number)
   }
 
-  /// - Parameter store: What an error names: nobody knows the folder of a store that is being written.
+  /// - Parameter store: The name for errors, since the directory of a store that is being written is temporary.
   static func syncFolder(_ path: String, of store: String) throws(PersistentStoreError) {
     let descriptor = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { throw error(errno, "open the folder", store) }
     defer { close(descriptor) }
-    // Some file systems cannot sync a folder and say so with EINVAL.
-    if fsync(descriptor) != 0, errno != EINVAL, errno != EROFS { throw error(errno, "sync the folder", store) }
+    // Some file systems cannot sync a directory and return EINVAL.
+    if fsync(descriptor) != 0, errno != EINVAL, errno != EROFS { throw error(errno, "sync the directory", store) }
   }
 
-  /// Names in a folder but `.` and `..`, in the order of their bytes.
+  /// The names in a directory except `.` and `..`, in the order of their bytes.
   ///
-  /// - Throws: `.changedOnDisk` where the folder is replaced again and again while it is looked at.
+  /// - Throws: `.changedOnDisk` if the directory keeps being replaced while it is read.
   static func names(in path: String) throws(PersistentStoreError) -> [String] {
-    // A save puts another folder in the place of this one and empties this one then: what was listed meanwhile is
-    // neither.
+    // A save replaces this directory by another one and then empties it: a list made meanwhile matches neither.
     for _ in 0..<20 {
-      guard let folder = opendir(path) else { throw error(errno, "list the folder", path) }
+      guard let folder = opendir(path) else { throw error(errno, "list the directory", path) }
       defer { closedir(folder) }
       var names: [ScalarString] = []
       errno = 0
@@ -111,17 +110,17 @@ package enum SystemCall {
         if name != ".", name != ".." { names.append(ScalarString(name)) }
         errno = 0
       }
-      if errno != 0 { throw error(errno, "list the folder", path) }
+      if errno != 0 { throw error(errno, "list the directory", path) }
       var listed = stat()
-      guard fstat(dirfd(folder), &listed) == 0 else { throw error(errno, "look at the folder", path) }
+      guard fstat(dirfd(folder), &listed) == 0 else { throw error(errno, "inspect the directory", path) }
       if let there = try status(path, followLinks: true), there.st_dev == listed.st_dev, there.st_ino == listed.st_ino {
         return names.sorted().map(\.string)
       }
     }
-    throw PersistentStoreError(.changedOnDisk, "the folder is replaced again and again", at: StoreLocation(file: path))
+    throw PersistentStoreError(.changedOnDisk, "the directory keeps being replaced", at: StoreLocation(file: path))
   }
 
-  /// Removes a file, or a folder with everything in it. Links are removed, not followed. What resists is left.
+  /// Removes a file, or a directory with its content. Links are removed, not followed. What cannot be removed is left.
   package static func removeTree(_ path: String) {
     var value = stat()
     guard lstat(path, &value) == 0 else { return }

@@ -1,7 +1,7 @@
 import AtomicStoreSPI
 
 extension FetchTree {
-  /// Whether a closure is in it.
+  /// Whether the predicate contains a closure.
   var holdsBlock: Bool {
     if case .predicate(.block) = self { true } else { parts.contains { $0.holdsBlock } }
   }

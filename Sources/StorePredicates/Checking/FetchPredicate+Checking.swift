@@ -1,12 +1,12 @@
 public import AtomicStoreSPI
 
 extension FetchPredicate {
-  /// Reads a predicate, and holds it to an entity as ``check(against:)`` does.
+  /// Parses a predicate and checks it against an entity, as ``check(against:)`` does.
   public init(format: String, _ arguments: Any?..., for entity: Entity) throws(PredicateFormatError) {
     try self.init(format: format, arguments: arguments, for: entity)
   }
 
-  /// Reads a predicate with its arguments in a list, and checks it against an entity as ``check(against:)`` does.
+  /// Parses a predicate with its arguments in a list, and checks it against an entity, as ``check(against:)`` does.
   public init(format: String, arguments: [Any?], for entity: Entity) throws(PredicateFormatError) {
     var parser = try PredicateParser(format, arguments)
     self = try parser.predicate()
@@ -14,8 +14,8 @@ extension FetchPredicate {
     try checker.check(self, .object(entity))
   }
 
-  /// Reads a predicate that chooses groups of an entity's objects (see ``FetchRequest/havingPredicate``), and checks it
-  /// as ``check(against:)`` does.
+  /// Parses a predicate that selects groups of an entity's objects (see ``FetchRequest/havingPredicate``), and checks
+  /// it as ``check(against:)`` does.
   ///
   /// - Parameters:
   ///   - format: The predicate as text.
@@ -30,18 +30,18 @@ extension FetchPredicate {
     try checker.check(self, .list(subject))
   }
 
-  /// Holds the predicate to an entity: unknown keys, to-many keys without ANY, ALL or SUBQUERY, and comparisons of
-  /// kinds that are never equal.
+  /// Checks the predicate against an entity: finds unknown keys, to-many keys without ANY, ALL or SUBQUERY, and
+  /// comparisons of types that are never equal.
   ///
-  /// - Throws: ``PredicateFormatError`` for the first thing that is wrong, with its column in ``predicateFormat``, what
-  ///   was expected, and a suggestion where there is one.
+  /// - Throws: ``PredicateFormatError`` for the first problem, with its column in ``predicateFormat``, what was
+  ///   expected, and a suggestion if there is one.
   public func check(against entity: Entity) throws(PredicateFormatError) { try check(entity, isStrict: true) }
 
   package func check(_ entity: Entity, isStrict: Bool) throws(PredicateFormatError) {
     let subject = PredicateKind.object(entity)
     var quick = PredicateChecker(entity.model, isStrict: isStrict)
     do throws(PredicateFormatError) { try quick.check(self, subject) } catch {
-      // With columns: those of the text that it prints as.
+      // Columns refer to the text that the predicate prints as.
       let text = predicateFormat
       guard !FetchTree.predicate(self).holdsBlock, var parser = try? PredicateParser(text, []),
         let read = try? parser.predicate()
@@ -56,7 +56,7 @@ extension FetchPredicate {
 }
 
 extension FetchExpression {
-  /// As a predicate is held to an entity before a fetch: a group of objects may stand for one of them.
+  /// The check before a fetch. An object may then also be a group of objects.
   package func check(_ entity: Entity) throws(PredicateFormatError) {
     var checker = PredicateChecker(entity.model, isStrict: false)
     _ = try checker.wholeKind(of: self, .object(entity))

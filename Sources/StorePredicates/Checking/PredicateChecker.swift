@@ -1,17 +1,18 @@
 import AtomicStoreSPI
 
-/// Holds a predicate to an entity before it is run: its keys, where values are many, and what is compared with what.
+/// Checks a predicate against an entity before it is evaluated: its keys, which of them have several values, and the
+/// types of compared values.
 struct PredicateChecker {
   typealias Kind = PredicateKind
 
   let model: ManagedObjectModel
-  /// Whether what is compared is held to its kind too. A fetch leaves that to the comparison, which then is false.
+  /// Whether the types of compared values are checked, too. A fetch does not check them: the comparison is then false.
   var isStrict: Bool
   private let format: String
   private let marks: [Int]
   private var next = 0
   private var variables: [String: Kind] = [:]
-  /// In the predicate of a group: the keys that it is made by, which have one value each, and their kinds.
+  /// In the predicate of a group: the keys that it is grouped by, which have one value each, and their types.
   private var groupKeys: [(key: FetchExpression, kind: Kind)] = []
 
   init(_ model: ManagedObjectModel, isStrict: Bool, format: String = "", marks: [Int] = []) {
@@ -28,7 +29,7 @@ struct PredicateChecker {
     return next < marks.count ? marks[next] : 1
   }
 
-  private func error(_ column: Int, _ message: String, _ suggestion: String? = nil) -> PredicateFormatError {
+  func error(_ column: Int, _ message: String, _ suggestion: String? = nil) -> PredicateFormatError {
     PredicateFormatError(format, column, message, suggestion: suggestion)
   }
 
@@ -46,14 +47,14 @@ struct PredicateChecker {
   private mutating func check(_ comparison: FetchPredicate.Comparison, _ subject: Kind) throws(PredicateFormatError) {
     let start = next
     let left = try kind(of: comparison.left, subject)
-    // Where the left side has no key, the comparison itself is the place.
+    // If the left side has no key, report the position of the comparison.
     let leftColumn = start < marks.count ? marks[start] : 1
     let column = mark()
     let rightStart = next
     let right = try kind(of: comparison.right, subject)
     try checkComposites(comparison, left, right, leftColumn, rightStart < marks.count ? marks[rightStart] : column)
     if comparison.options.contains(.localeSensitive) {
-      throw error(column, "the option [l] asks for the reader's language, and there is none here", "take [cd]")
+      throw error(column, "the option [l] requires a locale, which predicates do not have", "use [cd]")
     }
     var element = left
     switch comparison.modifier {
@@ -64,37 +65,38 @@ struct PredicateChecker {
         case (.equal, .null), (.notEqual, .null), (.equal, .list), (.notEqual, .list), (_, .unknown): return
         default:
           throw error(
-            leftColumn, "'\(comparison.left)' has many values",
-            "a to-many key needs ANY, ALL or SUBQUERY: ANY \(FetchPredicate.comparison(comparison).predicateFormat)")
+            leftColumn, "'\(comparison.left)' has several values",
+            "a to-many key requires ANY, ALL or SUBQUERY: ANY \(FetchPredicate.comparison(comparison).predicateFormat)")
         }
       } else if case .list = right, ![.isIn, .between].contains(comparison.comparator), !left.isUnknownOrNull {
         throw error(
-          column, "'\(comparison.right)' has many values",
-          "'\(comparison.left) IN \(comparison.right)' asks whether it is one of them")
+          column, "'\(comparison.right)' has several values",
+          "'\(comparison.left) IN \(comparison.right)' tests whether it is one of them")
       }
     case .any, .all:
       if case .list(let inner) = left {
         element = inner
       } else if isStrict, !left.isUnknownOrNull {
         throw error(
-          leftColumn, "'\(comparison.left)' has one value", "\(comparison.modifier.rawValue) is for to-many keys")
+          leftColumn, "'\(comparison.left)' has a single value",
+          "\(comparison.modifier.rawValue) requires a to-many key")
       }
     }
     guard isStrict else { return }
-    try checkKinds(comparison, element, right, column)
+    try ComparisonCheck(self, comparison, element, right, column: column).run()
   }
 
-  /// A whole composite is compared with nil, and with nothing else.
+  /// Checks that a whole composite is compared with nil only.
   private func checkComposites(
     _ comparison: FetchPredicate.Comparison, _ left: Kind, _ right: Kind, _ leftColumn: Int, _ rightColumn: Int
   ) throws(PredicateFormatError) {
     let asksForNil = comparison.comparator == .equal || comparison.comparator == .notEqual
-    // What a variable or a transient property holds shows when it is asked.
+    // The value of a variable or transient property is known only at evaluation.
     if !(asksForNil && right.isNilOrNotKnown) { try refuseComposite(left, comparison.left, leftColumn) }
     if !(asksForNil && left.isNilOrNotKnown) { try refuseComposite(right, comparison.right, rightColumn) }
   }
 
-  /// - Throws: for a composite that is asked for as a whole, or a list of them, with its parts as the suggestion.
+  /// - Throws: An error for a whole composite, or a list of them, that suggests its parts.
   func refuseComposite(_ kind: Kind, _ expression: FetchExpression, _ column: Int) throws(PredicateFormatError) {
     switch kind {
     case .list(let element): try refuseComposite(element, expression, column)
@@ -107,107 +109,6 @@ struct PredicateChecker {
       throw error(column, PredicateComposite.needsPart(written ?? name), PredicateComposite.suggestion(parts))
     default: break
     }
-  }
-
-  private func checkKinds(
-    _ comparison: FetchPredicate.Comparison, _ left: Kind, _ right: Kind, _ column: Int
-  ) throws(PredicateFormatError) {
-    /// What a text that is compared with a date stands for.
-    func kind(_ kind: Kind, _ literal: FetchExpression, with other: Kind) -> Kind {
-      other.group == .date && PredicateDate.isDate(literal) ? .date : kind
-    }
-    let (left, right) = (kind(left, comparison.left, with: right), kind(right, comparison.right, with: left))
-    func mismatch(_ other: Kind) -> PredicateFormatError {
-      var suggestion: String?
-      if left.group == .date, other.group == .text {
-        suggestion = PredicateDate.forms
-      } else if left.group == .date, other.group == .number {
-        suggestion = "\(PredicateDate.forms); CAST(\(comparison.right), \"NSDate\") is a date by its seconds since 2001"
-      } else if left.group == .text, other.group == .date, case .keyPath = comparison.left {
-        suggestion = "CAST(\(comparison.left), \"NSDate\") is the date that a text stands for"
-      } else if left.group == .number, other.group == .text, case .constant(.string(let text)) = comparison.right,
-        Double(text) != nil
-      {
-        suggestion = "write the number without quotes"
-      } else if left.group == .text, other.group == .number {
-        suggestion = "write a text in quotes"
-        if case .keyPath = comparison.left {
-          suggestion? += "; CAST(\(comparison.left), \"NSNumber\") is the number that a text stands for"
-        }
-      } else if left.group == .boolean, other.group == .text {
-        suggestion = "write YES or NO"
-      }
-      return error(
-        column, "'\(comparison.left)' is \(left.title), and \(other.title) is no such thing", suggestion)
-    }
-    switch comparison.comparator {
-    case .equal, .notEqual:
-      guard left.isComparable(with: right) else { throw mismatch(right) }
-    case .less, .lessOrEqual, .greater, .greaterOrEqual:
-      for side in [left, right] where side.group == .object || side.group == .data {
-        throw error(column, "\(side.title) has no order; == and != are for those")
-      }
-      guard left.isComparable(with: right) else { throw mismatch(right) }
-    case .between:
-      guard case .aggregate(let bounds) = comparison.right else {
-        if case .list = right { return }
-        if right.isUnknownOrNull { return }
-        throw error(column, "BETWEEN takes two bounds, such as {1, 10}")
-      }
-      var inner = PredicateChecker(model, isStrict: false)
-      for bound in bounds {
-        guard let found = try? inner.kind(of: bound, .unknown) else { continue }
-        let kind = kind(found, bound, with: left)
-        guard left.isComparable(with: kind) else { throw mismatch(kind) }
-      }
-    case .isIn:
-      switch right {
-      case .list(let element):
-        // A list of texts may be one of dates.
-        if left.group == .date, case .aggregate(let parts) = comparison.right,
-          element.group == .text || element.group == .unknown,
-          let wrong = parts.first(where: {
-            if case .constant(.string) = $0 { !PredicateDate.isDate($0) } else { false }
-          })
-        {
-          throw error(column, "'\(comparison.left)' is a date, and \(wrong) is not", PredicateDate.forms)
-        }
-        let isDates = left.group == .date && Self.isListOfTexts(comparison.right)
-        guard isDates || left.isComparable(with: element) else { throw mismatch(element) }
-      case .unknown, .null: break
-      default:
-        guard right.group == .text, left.group == .text || left.group == .unknown else {
-          throw error(column, "IN takes a list or a text, and '\(comparison.right)' is \(right.title)")
-        }
-      }
-    case .contains, .beginsWith, .endsWith, .like, .matches:
-      if comparison.comparator == .contains, left.group == .object || right.group == .object {
-        guard left.isComparable(with: right) else { throw mismatch(right) }
-        return
-      }
-      // An element of a to-many that CONTAINS looks for is compared as it is.
-      if comparison.comparator == .contains, comparison.modifier == .direct, left.isComparable(with: right) { return }
-      let isTextLike =
-        [.text, .unknown, .uuid].contains(left.group) || comparison.comparator != .contains && left.group == .number
-      guard isTextLike else {
-        throw error(column, "\(comparison.comparator.rawValue) is for texts, and '\(comparison.left)' is \(left.title)")
-      }
-      guard [.text, .unknown].contains(right.group) else {
-        throw error(
-          column, "\(comparison.comparator.rawValue) takes a text, and '\(comparison.right)' is \(right.title)")
-      }
-      if comparison.comparator == .matches, case .constant(.string(let pattern)) = comparison.right {
-        let problem = PatternCache.problem(pattern)
-        if !problem.isEmpty {
-          throw error(column, "the pattern '\(pattern)' is no regular expression that is supported: \(problem)")
-        }
-      }
-    }
-  }
-
-  private static func isListOfTexts(_ expression: FetchExpression) -> Bool {
-    guard case .aggregate(let parts) = expression else { return false }
-    return parts.allSatisfy { if case .constant(.string) = $0 { true } else { false } }
   }
 
   /// Has the predicate of a group checked: its keys have one value each, everything else is a list of the values of its
@@ -271,7 +172,7 @@ struct PredicateChecker {
     case .cast(let value, let type):
       let start = next
       _ = try wholeKind(of: value, subject)
-      // A constant that could be cast would be one already.
+      // A constant that can be cast was replaced by the result already.
       if isStrict, case .constant = value, Kind(cast: type).group != .unknown {
         throw error(
           start < marks.count ? marks[start] : 1, "\(value) cannot be cast to \(type)",
@@ -290,7 +191,7 @@ struct PredicateChecker {
     }
   }
 
-  /// What an expression comes to where a composite would be of no use.
+  /// The type of an expression, which must not be a composite.
   mutating func wholeKind(of expression: FetchExpression, _ subject: Kind) throws(PredicateFormatError) -> Kind {
     let start = next
     let kind = try kind(of: expression, subject)
@@ -311,24 +212,24 @@ struct PredicateChecker {
       for (index, kind) in kinds.enumerated() {
         let inner = element(kind)
         if inner.group != group, inner.group != .unknown {
-          throw error(column, "\(name) takes \(what), and '\(arguments[index])' is \(inner.title)")
+          throw error(column, "\(name) requires \(what), but '\(arguments[index])' is \(inner.title)")
         }
       }
     }
     switch name {
     case "now": return .date
     case "uppercase:", "lowercase:", "canonical:":
-      try need(.text, "a text")
+      try need(.text, "a string")
       if case .list = kinds.first { return .list(.text) }
       return .text
     case "length:":
-      try need(.text, "a text")
+      try need(.text, "a string")
       return .number
     case "count:": return .number
     case "sum:", "average:", "median:", "mode:", "stddev:":
       if isStrict {
         for (index, kind) in kinds.enumerated() where ![.number, .unknown, .boolean].contains(element(kind).group) {
-          throw error(column, "\(name) takes numbers, and '\(arguments[index])' is \(element(kind).title)")
+          throw error(column, "\(name) requires numbers, but '\(arguments[index])' is \(element(kind).title)")
         }
       }
       return .number
@@ -350,8 +251,8 @@ struct PredicateChecker {
       throw error(1, FetchExpression.pathTooLong(path.count))
     }
     var kind = kind
-    /// Whether a list was on the way: then the path comes to a list. Without recursion, since a path may have hundreds
-    /// of lists.
+    /// Whether the path has passed a list: its value is then a list. Computed without recursion, since a path may
+    /// contain hundreds of lists.
     var isSpread = false
     func whole(_ kind: Kind) -> Kind {
       if case .list = kind { return kind }
@@ -367,7 +268,7 @@ struct PredicateChecker {
       }
       let column = mark()
       let rest = path[(index + 1)...]
-      // An operator that ends the path is applied to the values of all objects on the way.
+      // An operator at the end of the path is applied to the values of all objects on the path.
       if isSpread, rest.isEmpty, FetchExpression.endOperators.contains(key), kind.isValue {
         return try aggregate(key, [], kind, column)
       }
@@ -387,7 +288,7 @@ struct PredicateChecker {
           throw unknown("\(composite.name).\(key)", composite.entity, column, composite.allPartNames)
         }
         kind = part
-      // The rest of the path is asked of the elements.
+      // The rest of the path is applied to the elements.
       case .list(let inner): return whole(try aggregate(key, rest, inner, column))
       case .object: return whole(try aggregate(key, rest, kind, column))
       case .unknown, .null:
@@ -400,7 +301,7 @@ struct PredicateChecker {
         } else if isOperator {
           return whole(try aggregate(key, rest, kind, column))
         } else {
-          throw error(column, "the path goes on with '\(path[index...].joined(separator: "."))' after \(kind.title)")
+          throw error(column, "the path continues with '\(path[index...].joined(separator: "."))' after \(kind.title)")
         }
       }
       index += 1
@@ -408,12 +309,14 @@ struct PredicateChecker {
     return whole(kind)
   }
 
-  /// A key that sub-entities alone have.
+  /// Reports a key that only sub-entities have.
   private func below(_ key: String, _ entity: Entity, _ column: Int) throws(PredicateFormatError) -> Kind {
     for owner in entity.hierarchy {
       guard let kind = Kind(ofProperty: key, of: owner) else { continue }
       guard !isStrict else {
-        throw error(column, "\(entity.name) has no '\(key)'; its sub-entity \(owner.name) has", "fetch \(owner.name)")
+        throw error(
+          column, "\(entity.name) has no property '\(key)', but its sub-entity \(owner.name) does",
+          "fetch \(owner.name)")
       }
       return kind
     }
@@ -435,7 +338,7 @@ struct PredicateChecker {
     ]
     guard names.contains(name) else {
       let near = Suggestion.text(for: name, among: names)
-      throw error(column, "there is no operator '\(name)'", near.isEmpty ? nil : String(near.dropFirst(2)))
+      throw error(column, "unknown operator '\(name)'", near.isEmpty ? nil : String(near.dropFirst(2)))
     }
     try refuseComposite(element, .evaluatedObject, column)
     if name == "@count" {
@@ -448,7 +351,7 @@ struct PredicateChecker {
     switch name {
     case "@sum", "@avg":
       if isStrict, ![.number, .unknown, .boolean].contains(values.group) {
-        throw error(column, "\(name) takes numbers, not \(values.title)")
+        throw error(column, "\(name) requires numbers, not \(values.title)")
       }
       return .number
     case "@min", "@max": return values

@@ -1,20 +1,20 @@
 import AtomicStoreSPI
 
-/// What an expression comes to, as far as a model tells.
+/// The type of an expression, as far as the model determines it.
 indirect enum PredicateKind {
   case unknown
   case null
   case attribute(AttributeType)
   case object(Entity)
   case list(PredicateKind)
-  /// A composite attribute as a whole: it can be compared with nil, or be asked for a part.
+  /// A composite attribute as a whole: it can only be compared with nil, or followed by the key of a part.
   case composite(PredicateCompositeType)
-  /// A function's text, number and so on.
+  /// The result types of functions.
   case text, number, boolean, date, data, uuid, uri
-  /// The name of an entity, as `entity` gives it.
+  /// The name of an entity, the value of the key `entity`.
   case entityName
 
-  /// Whether it is a value by itself: neither an object nor a list.
+  /// Whether it is a single value: neither an object nor a list.
   var isValue: Bool {
     switch self {
     case .object, .list: false
@@ -23,7 +23,7 @@ indirect enum PredicateKind {
   }
 }
 
-/// What values, expressions and properties are, as far as a model tells.
+/// The types of values, expressions and properties, as far as the model determines them.
 extension PredicateKind {
   enum Group { case unknown, text, number, boolean, date, data, uuid, object, list }
 
@@ -79,7 +79,7 @@ extension PredicateKind {
 
   var isUnknownOrNull: Bool { group == .unknown }
 
-  /// Nil itself, or what may be nil for all that a model tells.
+  /// Whether it is nil, or may be nil as far as the model determines it.
   var isNilOrNotKnown: Bool {
     switch self {
     case .null, .unknown: true
@@ -90,9 +90,9 @@ extension PredicateKind {
   var title: String {
     switch group {
     case .unknown: "something"
-    case .text: "a text"
+    case .text: "a string"
     case .number: "a number"
-    case .boolean: "a truth value"
+    case .boolean: "a Boolean"
     case .date: "a date"
     case .data: "binary data"
     case .uuid: "a UUID"
@@ -114,8 +114,8 @@ extension PredicateKind {
 }
 
 extension PredicateKind {
-  /// What a property of an entity is; nil where the entity does not have it. A part of a composite has a dot in its
-  /// name.
+  /// The type of a property of an entity; nil if the entity does not have it. The name of a part of a composite
+  /// contains a dot.
   init?(ofProperty name: String, of entity: Entity) {
     if let slot = entity.slot(named: name).map({ entity.slots[$0] }) {
       switch slot.kind {
@@ -139,7 +139,7 @@ extension PredicateKind {
     }
   }
 
-  /// What a part of a composite that has no slot is: a transient one, or a composite itself.
+  /// The type of a part of a composite that has no slot: a transient part, or a nested composite.
   private static func kind(ofPart name: String, of entity: Entity) -> PredicateKind? {
     let keys = name.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     guard keys.count > 1, var kind = PredicateKind(ofProperty: keys[0], of: entity) else { return nil }
@@ -159,7 +159,7 @@ extension PredicateKind {
     self = .composite(PredicateCompositeType(entity: entity, name: name, attributes: attributes))
   }
 
-  /// The names of an entity's properties, with those of the parts of composites.
+  /// The names of an entity's properties, including the parts of composites.
   static func propertyNames(of entity: Entity) -> [String] {
     entity.properties.flatMap { property -> [String] in
       guard case .attribute(let attribute) = property,
@@ -170,10 +170,10 @@ extension PredicateKind {
   }
 }
 
-/// A composite attribute, or a composite in one.
+/// A composite attribute, or a composite within one.
 struct PredicateCompositeType {
   let entity: Entity
-  /// The name that its value has in the entity, such as `address` or `address.place`.
+  /// The name of its value in the entity, such as `address` or `address.place`.
   let name: String
   let attributes: [AttributeDescription]
 

@@ -1,13 +1,13 @@
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// Calculations, for predicates, columns, groups, key paths and derived attributes alike.
+/// Calculations for predicates, columns, groups, key paths and derived attributes.
 ///
-/// Whole numbers stay whole while they fit. Where decimals and whole numbers alone take part, and one decimal at least,
-/// the result is a decimal: exact in its first 38 digits, which is all of it but for quotients and giants. Everything
-/// else, roots and logarithms too, is done in doubles.
+/// Integers remain integers while the result fits. If all operands are decimals or integers, and at least one is a
+/// decimal, the result is a decimal: exact in its first 38 digits, which is exact except for quotients and very large
+/// numbers. Everything else, roots and logarithms included, is computed with doubles.
 package enum Arithmetic {
-  /// A date and seconds, or the seconds between two dates.
+  /// A date plus or minus seconds, or the seconds between two dates.
   static func dates(_ name: String, _ one: StoredValue, _ other: StoredValue) -> StoredValue? {
     switch (one, other) {
     case (.date(let a), .date(let b)) where name == "from:subtract:":
@@ -58,7 +58,7 @@ package enum Arithmetic {
     }
   }
 
-  /// The numbers as decimals, where there is a decimal among them and no double; otherwise nil.
+  /// The numbers as decimals, if at least one is a decimal and none is a double; otherwise nil.
   private static func decimals(_ numbers: [NumberOrder.Number]) -> [DecimalNumber]? {
     var decimals: [DecimalNumber] = []
     var isWhole = true
@@ -74,7 +74,8 @@ package enum Arithmetic {
     return isWhole ? nil : decimals
   }
 
-  /// Nil for what decimals do not have, and for what is beyond them, as a quotient by zero: doubles have that.
+  /// Returns nil for functions that decimals do not have, and for results that they cannot represent, such as a
+  /// division by zero: doubles have these.
   private static func decimal(_ name: String, _ values: [DecimalNumber], _ numbers: [NumberOrder.Number])
     -> DecimalNumber?
   {
@@ -105,7 +106,7 @@ package enum Arithmetic {
     case "from:subtract:": return fitting(a.subtractingReportingOverflow(b))
     case "multiply:by:": return fitting(a.multipliedReportingOverflow(by: b))
     case "divide:by:":
-      // Whole only where nothing is left over: 1 / 2 is a half.
+      // An integer only if there is no remainder: 1 / 2 is 0.5.
       guard b != 0, !a.remainderReportingOverflow(dividingBy: b).overflow, a % b == 0 else { return nil }
       return fitting(a.dividedReportingOverflow(by: b))
     case "modulus:by:": return b == 0 ? nil : fitting(a.remainderReportingOverflow(dividingBy: b))
@@ -129,7 +130,7 @@ package enum Arithmetic {
 
   // MARK: One of many
 
-  /// What many numbers come to; nil for none of them, but a sum of 0.
+  /// The result of an aggregate function; nil for an empty list, except that its sum is 0.
   static func aggregate(_ name: String, _ numbers: [NumberOrder.Number]) -> StoredValue? {
     if name == "sum:" { return sum(numbers) }
     guard !numbers.isEmpty else { return nil }
@@ -146,7 +147,7 @@ package enum Arithmetic {
     return .double(numbers.reduce(0) { $0 + $1.asDouble })
   }
 
-  /// Of whole numbers a double, since it seldom is one of them, and the nearest one there is.
+  /// The average of integers is a double, the nearest to the exact result, since it rarely is an integer.
   package static func average(_ numbers: [NumberOrder.Number]) -> StoredValue {
     let count = DecimalNumber(Int64(numbers.count))
     if let whole = wholeSum(numbers) {
@@ -157,7 +158,7 @@ package enum Arithmetic {
     return .double(numbers.map(\.asDouble).sorted().reduce(0, +) / Double(numbers.count))
   }
 
-  /// The sum of whole numbers: there are not so many in the world that 128 bits could not hold it.
+  /// The sum of integers: no list is long enough to overflow 128 bits.
   private static func wholeSum(_ numbers: [NumberOrder.Number]) -> Int128? {
     var total: Int128 = 0
     for number in numbers {
@@ -167,7 +168,7 @@ package enum Arithmetic {
     return total
   }
 
-  /// The median or mode of numbers in order; nil for anything else.
+  /// The median or mode of sorted numbers; nil for other functions.
   private static func decimal(_ name: String, of sorted: [DecimalNumber]) -> DecimalNumber? {
     switch name {
     case "median:":
@@ -192,7 +193,7 @@ package enum Arithmetic {
     }
   }
 
-  /// The value that stands there most often; of those the first.
+  /// The most frequent value; of several, the first.
   private static func mode<Value>(_ sorted: [Value], _ isSame: (Value, Value) -> Bool) -> Value {
     var best = (value: sorted[0], count: 0)
     var run = 0

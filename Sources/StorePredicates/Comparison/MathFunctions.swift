@@ -1,6 +1,6 @@
 import Glibc
 
-/// The C library's, which FoundationEssentials does not pass on.
+/// Functions of the C library that FoundationEssentials does not export.
 enum MathFunctions {
   static func power(_ x: Double, _ y: Double) -> Double { pow(x, y) }
   static func log10(_ x: Double) -> Double { Glibc.log10(x) }

@@ -1,9 +1,9 @@
 package import AtomicStoreSPI
 import FoundationEssentials
 
-/// Numbers of different kinds, compared exactly: no integer is rounded to be compared with a double.
+/// Compares numbers of different types exactly: an integer is not rounded to be compared with a double.
 package enum NumberOrder {
-  /// Below 0, 0, above; nil where one is no number.
+  /// Below 0, 0 or above; nil if a value is not a number.
   package static func order(_ one: StoredValue, _ other: StoredValue) -> Int? {
     guard let a = Number(one), let b = Number(other) else { return nil }
     switch (a, b) {
@@ -62,7 +62,7 @@ package enum NumberOrder {
     if y.isInfinite { return y > 0 ? -1 : 1 }
     guard let near = Double(x.description) else { return nil }
     if near != y { return near < y ? -1 : 1 }
-    // The nearest double is that one: which side of it the decimal lies on, the double's own digits say.
+    // The decimal's nearest double is this one: compare with the double's exact digits.
     guard let exact = DecimalNumber(y.description) else { return 0 }
     return order(x, exact)
   }

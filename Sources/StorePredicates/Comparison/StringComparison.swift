@@ -1,10 +1,10 @@
-// The one file of the kit that needs more than FoundationEssentials: letters without their accents.
+// The only file of the package that needs more than FoundationEssentials, for removing accents.
 package import AtomicStoreSPI
 import Foundation
 
-/// Texts as a comparison's options ask for: by Unicode scalars, or folded.
+/// String comparison as the options require: by Unicode scalars, or folded.
 package enum StringComparison {
-  /// The text as scalars to compare.
+  /// The scalars of the string to compare, folded by the options.
   static func scalars(_ text: String, _ options: FetchPredicate.Options) -> [Unicode.Scalar] {
     Array(folded(text, options).unicodeScalars)
   }
@@ -14,26 +14,25 @@ package enum StringComparison {
     let ignoresCase = options.contains(.caseInsensitive)
     let ignoresAccents = options.contains(.diacriticInsensitive)
     if !ignoresCase, !ignoresAccents { return text }
-    // Plain letters have no accents, and capitals of their own.
+    // ASCII letters have no accents, and simple case mappings.
     if text.utf8.allSatisfy({ $0 < 0x80 }) { return ignoresCase ? text.lowercased() : text }
     var result = text
     if ignoresAccents { result = result.folding(options: .diacriticInsensitive, locale: nil) }
-    // By way of capitals, so that ß and ſ find their partners.
+    // Convert to upper case first, so that ß and ſ are equal to their counterparts.
     if ignoresCase { result = result.uppercased().lowercased() }
-    // An accent in one scalar or in two is the same letter once a comparison looks past scalars at all.
+    // A precomposed and a decomposed accent are equal as soon as a comparison folds.
     return result.precomposedStringWithCanonicalMapping
   }
 
-  /// A text whose scalars' order is the one that people expect of names: case and accents folded, each run of digits by
-  /// its value, and the text itself behind, for those that are alike.
+  /// A string whose scalar order is the expected order of names: case and accents are folded, each run of digits sorts
+  /// by its value, and the original string is appended to order strings that are otherwise equal.
   package static func standardKey(_ text: String) -> String {
     var key = String.UnicodeScalarView()
     var digits: [Unicode.Scalar] = []
     func closeNumber() {
       guard !digits.isEmpty else { return }
       let value = digits.drop { $0 == "0" }
-      // Longer numbers are greater: the length stands first, as a scalar of its own, within the range of digits and
-      // letters.
+      // Longer numbers are greater: a scalar for the length comes first, within the range of digits and letters.
       key.append("0")
       let length = min(value.count, 0x3FF)
       key.append(Unicode.Scalar(UInt32(0x100 + length)) ?? "0")
@@ -54,11 +53,11 @@ package enum StringComparison {
     return String(key)
   }
 
-  /// Below 0, 0, above.
+  /// Below 0, 0 or above.
   package static func order(_ one: String, _ other: String, _ options: FetchPredicate.Options) -> Int {
     let a = folded(one, options)
     let b = folded(other, options)
-    // UTF-8's bytes and Unicode's scalars have the same order.
+    // UTF-8 bytes and Unicode scalars have the same order.
     if a.utf8.elementsEqual(b.utf8) { return 0 }
     return a.utf8.lexicographicallyPrecedes(b.utf8) ? -1 : 1
   }
@@ -89,7 +88,7 @@ package enum StringComparison {
     folded(text, options).utf8.reversed().starts(with: folded(part, options).utf8.reversed())
   }
 
-  /// `?` is one scalar, `*` any number; a backslash makes either itself.
+  /// `?` matches one scalar, `*` any number of scalars; a backslash escapes either.
   package static func isLike(_ text: String, _ pattern: String, _ options: FetchPredicate.Options) -> Bool {
     enum Step: Equatable {
       case scalar(Unicode.Scalar)
@@ -116,7 +115,7 @@ package enum StringComparison {
     let text = scalars(text, options)
     var place = 0
     var step = 0
-    // Where to go on if the present try fails: the last star, and how much it has taken.
+    // Where to continue if the current attempt fails: the last star, and how many scalars it has matched.
     var retry: (step: Int, place: Int)?
     while place < text.count {
       if step < steps.count, steps[step] == .any {

@@ -2,7 +2,7 @@ import AtomicStoreSPI
 import FoundationEssentials
 
 extension PredicateEvaluator {
-  /// A function of the language, on values. Null in calculations gives null; in collections it is passed over.
+  /// Calls a function of the language on values. Null in a calculation results in null; in a collection it is skipped.
   func call(_ name: String, _ arguments: [PredicateValue]) throws(PredicateEvaluationError) -> PredicateValue {
     for argument in arguments {
       if case .list(let list) = argument { try budget.take(list.count) }
@@ -17,7 +17,7 @@ extension PredicateEvaluator {
     case "first:": return arguments[0].elements.first ?? .null
     case "last:": return arguments[0].elements.last ?? .null
     case "objectFrom:withIndex:":
-      guard case .value(.integer(let place)) = arguments[1] else { throw failure("an index is a whole number") }
+      guard case .value(.integer(let place)) = arguments[1] else { throw failure("an index must be an integer") }
       let list = arguments[0].elements
       return place >= 0 && place < list.count ? list[Int(place)] : .null
     case "castObject:toType:":
@@ -34,7 +34,7 @@ extension PredicateEvaluator {
     if case .list(let list) = arguments[0] {
       return .list(try list.map { element throws(PredicateEvaluationError) in try text(name, [element]) })
     }
-    guard case .value(.string(let text)) = arguments[0] else { throw failure("\(name) takes a text") }
+    guard case .value(.string(let text)) = arguments[0] else { throw failure("\(name) requires a string") }
     switch name {
     case "uppercase:": return .value(.string(text.uppercased()))
     case "lowercase:": return .value(.string(text.lowercased()))
@@ -49,14 +49,14 @@ extension PredicateEvaluator {
     let elements = arguments.count == 1 ? arguments[0].elements : arguments.flatMap(\.elements)
     var values: [StoredValue] = []
     for element in elements {
-      guard case .value(let value) = element else { throw failure("\(name) takes numbers, not objects") }
+      guard case .value(let value) = element else { throw failure("\(name) requires numbers, not objects") }
       if !value.isNull { values.append(value) }
     }
     if name == "min:" || name == "max:" {
       guard var best = values.first else { return .null }
       for value in values.dropFirst() {
         guard let order = Self.order(value, best, []) else {
-          throw failure("\(name) compares \(value.kindDescription) with \(best.kindDescription)")
+          throw failure("\(name) cannot compare \(value.kindDescription) with \(best.kindDescription)")
         }
         if name == "min:" ? order < 0 : order > 0 { best = value }
       }
@@ -65,7 +65,7 @@ extension PredicateEvaluator {
     var numbers: [NumberOrder.Number] = []
     for value in values {
       guard let number = NumberOrder.Number(value) else {
-        throw failure("\(name) takes numbers, not \(value.kindDescription)")
+        throw failure("\(name) requires numbers, not \(value.kindDescription)")
       }
       numbers.append(number)
     }
@@ -77,13 +77,13 @@ extension PredicateEvaluator {
   {
     var values: [StoredValue] = []
     for argument in arguments {
-      guard case .value(let value) = argument else { throw failure("\(name) takes numbers, not objects or lists") }
+      guard case .value(let value) = argument else { throw failure("\(name) requires numbers, not objects or lists") }
       if value.isNull { return .null }
       values.append(value)
     }
     if values.count == 2, let result = Arithmetic.dates(name, values[0], values[1]) { return .value(result) }
     for value in values where NumberOrder.Number(value) == nil {
-      throw failure("\(name) takes numbers, not \(value.kindDescription)")
+      throw failure("\(name) requires numbers, not \(value.kindDescription)")
     }
     guard let result = Arithmetic.calculate(name, values) else {
       throw failure("\(name) has no result for \(values.map(\.displayText).joined(separator: " and "))")

@@ -1,11 +1,11 @@
 import AtomicStoreSPI
 
 extension PredicateEvaluator {
-  /// Follows a path from a value: through lists, one key after the other for all elements at once, so that a list that
-  /// has the same object many times is followed once for each object where repetitions do not matter.
+  /// Evaluates a path on a value. Lists are processed one key at a time for all elements, so that an object that occurs
+  /// several times is read once if repetitions do not matter.
   ///
-  /// - Parameter isDistinct: Whether objects that are met again at a key are dropped.
-  /// - Throws: `.invalidFetch` for a key that the object does not have, a path that goes on after a value, and a path
+  /// - Parameter isDistinct: Whether repeated objects may be dropped at each key.
+  /// - Throws: `.invalidFetch` for a key that the object does not have, a path that continues after a value, and a path
   ///   of more than ``FetchExpression/maximumPathLength`` keys; `.stepLimitExceeded`.
   func value(
     at path: ArraySlice<String>, of start: PredicateValue, isDistinct: Bool
@@ -23,7 +23,7 @@ extension PredicateEvaluator {
     return value
   }
 
-  /// The rest of a path, asked of each element of a list; null is left out.
+  /// Applies the rest of a path to each element of a list; null is skipped.
   private func spread(
     _ path: ArraySlice<String>, over list: [PredicateValue], isDistinct: Bool
   ) throws(PredicateEvaluationError) -> PredicateValue {
@@ -36,7 +36,7 @@ extension PredicateEvaluator {
     var elements = list
     var place = path.startIndex
     while place < path.endIndex {
-      // An operator is asked of what each element has, not of all of it together.
+      // An operator is applied to the value of each element, not to the whole list.
       let isLast = place + 1 < path.endIndex && path[place + 1].hasPrefix("@")
       guard !isLast, let (found, next) = try step(fromAll: elements, at: place, in: path, isDistinct: isDistinct) else {
         return .list(try valuesOfEach(elements, path[place...], isDistinct: isDistinct))
@@ -47,10 +47,10 @@ extension PredicateEvaluator {
     return .list(elements)
   }
 
-  /// One step of a path from each element.
+  /// Evaluates one step of a path on each element.
   ///
-  /// - Returns: The values, and where the path goes on; nil where that differs, since a composite takes two keys of a
-  ///   path.
+  /// - Returns: The values, and where the path continues; nil if that differs between elements, since a composite takes
+  ///   two keys of a path.
   private func step(
     fromAll elements: [PredicateValue], at place: Int, in path: ArraySlice<String>, isDistinct: Bool
   ) throws(PredicateEvaluationError) -> ([PredicateValue], Int)? {
@@ -76,7 +76,7 @@ extension PredicateEvaluator {
     return (isDistinct && elements.count > 1 ? Self.withoutRepetitions(found) : found, next)
   }
 
-  /// What a path comes to for each element by itself.
+  /// The value of a path for each element separately.
   private func valuesOfEach(
     _ elements: [PredicateValue], _ path: ArraySlice<String>, isDistinct: Bool
   ) throws(PredicateEvaluationError) -> [PredicateValue] {
@@ -94,7 +94,7 @@ extension PredicateEvaluator {
     return found
   }
 
-  /// The values with each object once, in the order in which they were first met.
+  /// The values with each object once, in the order of first occurrence.
   private static func withoutRepetitions(_ values: [PredicateValue]) -> [PredicateValue] {
     var seen: Set<ObjectIdentifier> = []
     return values.filter {
@@ -102,9 +102,9 @@ extension PredicateEvaluator {
     }
   }
 
-  /// One step of a path from a value that is not a list.
+  /// Evaluates one step of a path on a value that is not a list.
   ///
-  /// - Returns: The value, and where the path goes on.
+  /// - Returns: The value, and where the path continues.
   private func step(
     from value: PredicateValue, at place: Int, in path: ArraySlice<String>
   ) throws(PredicateEvaluationError) -> (PredicateValue, Int) {
@@ -120,7 +120,7 @@ extension PredicateEvaluator {
       return (.value(.integer(Int64(text.unicodeScalars.count))), path.endIndex)
     case .composite(let composite) where key.hasPrefix("@"): throw failure(composite.refusal, key: composite.name)
     case .value, .id, .composite, .list:
-      throw failure("the path goes on with '\(path[place...].joined(separator: "."))' after a value", key: key)
+      throw failure("the path continues with '\(path[place...].joined(separator: "."))' after a value", key: key)
     }
   }
 
@@ -164,11 +164,11 @@ extension PredicateEvaluator {
     case "@distinctUnionOfObjects", "@distinctUnionOfArrays", "@distinctUnionOfSets": return .list(try distinct(values))
     default:
       let names = ["@count", "@sum", "@avg", "@min", "@max", "@unionOfObjects", "@distinctUnionOfObjects"]
-      throw failure("there is no operator '\(name)'\(Suggestion.text(for: name, among: names))")
+      throw failure("unknown operator '\(name)'\(Suggestion.text(for: name, among: names))")
     }
   }
 
-  /// The values with each of those that are equal once.
+  /// The values, with equal ones only once.
   private func distinct(_ values: [PredicateValue]) throws(PredicateEvaluationError) -> [PredicateValue] {
     var distinct: [PredicateValue] = []
     for value in Self.withoutRepetitions(values) {
@@ -181,10 +181,10 @@ extension PredicateEvaluator {
 }
 
 extension FetchPredicate.Comparison {
-  /// Whether the comparison has the same result however often the left side has the same object.
+  /// Whether the result of the comparison does not depend on how often the left side contains an object.
   var ignoresRepetitionOnTheLeft: Bool {
     if modifier != .direct || comparator == .contains { return true }
-    // Whether there are any.
+    // Comparing a count with 0: whether the list is empty.
     return (comparator == .equal || comparator == .notEqual) && right == .constant(.null)
   }
 }

@@ -1,14 +1,14 @@
 package import AtomicStoreSPI
 package import FoundationEssentials
 
-/// Runs predicates and expressions on objects, with their unsaved changes.
+/// Evaluates predicates and expressions on objects, with their unsaved changes.
 package struct PredicateEvaluator {
-  /// What `SELF` is.
+  /// The value of `SELF`.
   var subject: PredicateValue
   var variables: [String: PredicateValue] = [:]
   /// The same for all objects of a fetch.
   var now = Date()
-  /// What `$FETCHED_PROPERTY` is, in a fetched property's predicate.
+  /// The value of `$FETCHED_PROPERTY` in the predicate of a fetched property.
   package var fetchedProperty: FetchedPropertyDescription?
   /// For messages about a group of subjects.
   private var groupEntityName: String?
@@ -31,10 +31,10 @@ package struct PredicateEvaluator {
     }
   }
 
-  /// In a group: what the keys that it was made by come to.
+  /// For a group: the values of the keys that it is grouped by.
   package var groupKeys: [(expression: FetchExpression, value: PredicateValue)] = []
 
-  /// On a group of objects.
+  /// Creates an evaluator for a group of objects.
   package init(list: [any PredicateSubject], now: Date, entityName: String) {
     subject = .list(list.map { .object($0) })
     self.now = now
@@ -65,7 +65,9 @@ package struct PredicateEvaluator {
   }
 
   private func run(_ block: FetchBlock) throws(PredicateEvaluationError) -> Bool {
-    guard case .object(let object) = subject else { throw failure("the closure '\(block.name)' is asked of no object") }
+    guard case .object(let object) = subject else {
+      throw failure("the closure '\(block.name)' was evaluated on something that is not an object")
+    }
     do { return try block.body(object, variables.compactMapValues(\.any)) } catch let error as PredicateEvaluationError
     {
       throw error
@@ -76,7 +78,7 @@ package struct PredicateEvaluator {
 
   private func evaluate(_ comparison: FetchPredicate.Comparison) throws(PredicateEvaluationError) -> Bool {
     if comparison.options.contains(.localeSensitive) {
-      throw failure("the option [l] asks for the reader's language, and there is none here")
+      throw failure("the option [l] requires a locale, which predicates do not have")
     }
     var left = try value(of: comparison.left, isDistinct: comparison.ignoresRepetitionOnTheLeft)
     var right = try value(of: comparison.right, isDistinct: comparison.comparator == .isIn)
@@ -111,7 +113,7 @@ package struct PredicateEvaluator {
     case .greaterOrEqual: return try order(left, right, comparison).map { $0 >= 0 } ?? false
     case .between:
       guard case .list(let bounds) = right, bounds.count == 2 else {
-        throw failure("BETWEEN takes two bounds, such as {1, 10}")
+        throw failure("BETWEEN requires two bounds, such as {1, 10}")
       }
       guard let low = try order(left, bounds[0], comparison), let high = try order(left, bounds[1], comparison) else {
         return false
@@ -142,14 +144,14 @@ package struct PredicateEvaluator {
       default:
         guard let isMatch = PatternCache.matches(text, pattern, options) else {
           throw failure(
-            "the pattern '\(pattern)' is no regular expression that is supported: \(PatternCache.problem(pattern))")
+            "the pattern '\(pattern)' is not a supported regular expression: \(PatternCache.problem(pattern))")
         }
         return isMatch
       }
     }
   }
 
-  /// Whether a composite that is compared with nil is nil; nil where there is none in the comparison.
+  /// Whether a composite that is compared with nil is nil; nil if the comparison does not contain one.
   private func isNull(
     _ left: PredicateValue, _ right: PredicateValue, _ comparison: FetchPredicate.Comparison
   ) throws(PredicateEvaluationError) -> Bool? {
@@ -167,7 +169,7 @@ package struct PredicateEvaluator {
     return nil
   }
 
-  /// - Throws: where the value is a whole composite, or holds one.
+  /// - Throws: An error if the value is a whole composite, or contains one.
   package func refuseComposite(_ value: PredicateValue) throws(PredicateEvaluationError) {
     switch value {
     case .composite(let composite): throw failure(composite.refusal, key: composite.name)
@@ -178,7 +180,7 @@ package struct PredicateEvaluator {
   }
 
   private func toMany(_ comparison: FetchPredicate.Comparison) -> PredicateEvaluationError {
-    failure("'\(comparison.left)' has many values: a to-many key needs ANY, ALL, NONE or SUBQUERY")
+    failure("'\(comparison.left)' has several values: a to-many key requires ANY, ALL, NONE or SUBQUERY")
   }
 
   private static func holdsNull(_ value: PredicateValue) -> Bool {
@@ -190,7 +192,7 @@ package struct PredicateEvaluator {
     switch value {
     case .value(.string(let text)), .value(.uri(let text)): text
     case .value(.uuid(let uuid)): uuid.uuidString
-    // Numbers are matched by their text, as people expect of LIKE.
+    // LIKE matches numbers by their text.
     case .value(.integer(let number)): "\(number)"
     default: nil
     }
@@ -239,17 +241,17 @@ package struct PredicateEvaluator {
     }
   }
 
-  /// Whether two collections hold the same, each as often: the objects of a to-many have no order, and what has one is
-  /// asked for its elements by their place.
+  /// Whether two collections contain the same values, each the same number of times: the objects of a to-many are
+  /// unordered, and elements of an ordered one are accessed by index.
   ///
-  /// - Parameter budget: Where it runs out the answer means nothing.
+  /// - Parameter budget: If it is exhausted, the result is meaningless.
   private static func holdTheSame(
     _ one: [PredicateValue], _ other: [PredicateValue], _ options: FetchPredicate.Options, _ budget: StepBudget?
   ) -> Bool {
     guard one.count == other.count else { return false }
     var isTaken = [Bool](repeating: false, count: other.count)
     for (place, element) in one.enumerated() {
-      // Most often both stand in one order.
+      // Usually both are in the same order.
       if !isTaken[place], isEqual(element, other[place], options) {
         isTaken[place] = true
         continue
@@ -262,7 +264,7 @@ package struct PredicateEvaluator {
     return true
   }
 
-  /// Below 0, 0, above; nil where there is no order: null, not-a-number, different kinds.
+  /// Below 0, 0 or above; nil if there is no order: null, not-a-number, different types.
   package static func order(_ one: StoredValue, _ other: StoredValue, _ options: FetchPredicate.Options) -> Int? {
     switch (one, other) {
     case (.string(let a), .string(let b)), (.uri(let a), .uri(let b)), (.uri(let a), .string(let b)),
@@ -282,10 +284,9 @@ package struct PredicateEvaluator {
 
   // MARK: Expressions
 
-  /// Called for each level of a tree: what needs room stands in functions of its own, so that a level costs little
-  /// stack.
+  /// Called for each level of a tree: whatever needs much stack is in separate functions, so that a level needs little.
   ///
-  /// - Parameter isDistinct: Whether the caller does not care how often a list has the same object, so that a path may
+  /// - Parameter isDistinct: Whether the caller does not care how often a list contains an object, so that a path may
   ///   drop repetitions at each key.
   package func value(of expression: FetchExpression, isDistinct: Bool = false) throws(PredicateEvaluationError)
     -> PredicateValue
@@ -315,8 +316,8 @@ package struct PredicateEvaluator {
     case .element(let base, let element): return try self.element(element, of: try value(of: base))
     case .custom(let target, let name, let arguments): return try custom(target, name, arguments)
     case .assignment(let name, _):
-      throw failure("'$\(name) := …' is not carried out: give variables their values before the fetch")
-    case .fetch: throw failure("FETCH is not carried out inside a predicate: fetch first, and compare with the result")
+      throw failure("'$\(name) := …' is not supported: pass the values of variables to the fetch")
+    case .fetch: throw failure("FETCH is not supported in a predicate: fetch first, and compare with the result")
     }
   }
 
@@ -381,13 +382,13 @@ package struct PredicateEvaluator {
     case .size: return .value(.integer(Int64(list.count)))
     case .at(let index):
       guard case .value(.integer(let place)) = try self.value(of: index) else {
-        throw failure("an index is a whole number")
+        throw failure("an index must be an integer")
       }
       return place >= 0 && place < list.count ? list[Int(place)] : .null
     }
   }
 
-  /// `FUNCTION(value, 'selector:', …)`: what the program registered, or a function of the language.
+  /// `FUNCTION(value, 'selector:', …)`: a function that the program registered, or one of the language.
   private func custom(
     _ target: FetchExpression, _ name: String, _ arguments: [FetchExpression]
   ) throws(PredicateEvaluationError) -> PredicateValue {
@@ -402,7 +403,8 @@ package struct PredicateEvaluator {
       }
       guard let made = PredicateValue(any: result) else {
         throw failure(
-          "the function '\(name)' gave \(result.map { "a \(type(of: $0))" } ?? "nil"), which can stand in no predicate")
+          "the function '\(name)' returned \(result.map { "a \(type(of: $0))" } ?? "nil"), which cannot be used in a predicate"
+        )
       }
       return made
     }

@@ -1,7 +1,8 @@
-/// A regular expression that answers in time proportional to text times pattern, whatever they are.
+/// A regular expression whose matching time is proportional to the text's length times the pattern's, for any text and
+/// pattern.
 ///
-/// The syntax is ICU's without what needs backtracking: back references, look-around and possessive quantifiers are
-/// refused by name. It is run as a set of states over the Unicode scalars of the text.
+/// The syntax is ICU's without the features that need backtracking: back references, look-around and possessive
+/// quantifiers are rejected by name. It is executed as a set of states over the Unicode scalars of the text.
 struct BoundedRegularExpression: Sendable {
   typealias SyntaxError = RegularExpressionSyntaxError
   private typealias Instruction = RegularExpressionInstruction
@@ -13,7 +14,7 @@ struct BoundedRegularExpression: Sendable {
     program = try compiler.compile()
   }
 
-  /// Whether the pattern matches the text from its beginning to its end.
+  /// Whether the pattern matches the whole text.
   func wholeMatch(_ text: String, caseInsensitive: Bool = false) -> Bool {
     let scalars = Array(text.unicodeScalars)
     var current = StateSet(program.count)
@@ -39,7 +40,7 @@ struct BoundedRegularExpression: Sendable {
     return current.members.contains { if case .match = program[$0] { true } else { false } }
   }
 
-  /// Adds a state and all that are reached from it without reading.
+  /// Adds a state and all states reachable from it without consuming input.
   private func add(_ first: Int, to set: inout StateSet, _ scalars: [Unicode.Scalar], _ place: Int) {
     var rest = [first]
     while let state = rest.popLast() {

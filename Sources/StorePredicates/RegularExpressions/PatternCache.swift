@@ -1,11 +1,11 @@
 package import AtomicStoreSPI
 import Synchronization
 
-/// Compiled patterns, of attribute rules and of `MATCHES`.
+/// Compiled patterns, for attribute rules and for `MATCHES`.
 package enum PatternCache {
   private static let compiled = Mutex<[String: BoundedRegularExpression?]>([:])
 
-  /// Whether the whole text matches; nil where the pattern is no regular expression.
+  /// Whether the whole text matches; nil if the pattern is not a regular expression.
   package static func matches(_ text: String, _ pattern: String, _ options: FetchPredicate.Options = []) -> Bool? {
     let ignoresAccents = options.contains(.diacriticInsensitive)
     let text = ignoresAccents ? StringComparison.folded(text, .diacriticInsensitive) : text
@@ -23,7 +23,7 @@ package enum PatternCache {
     }
   }
 
-  /// What is wrong with a pattern.
+  /// The error in a pattern.
   package static func problem(_ pattern: String) -> String {
     do {
       _ = try BoundedRegularExpression(pattern: pattern)

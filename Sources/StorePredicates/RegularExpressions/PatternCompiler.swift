@@ -1,4 +1,4 @@
-/// Turns a pattern into instructions.
+/// Compiles a pattern into instructions.
 struct PatternCompiler {
   typealias Failure = RegularExpressionSyntaxError
 
@@ -26,7 +26,7 @@ struct PatternCompiler {
 
   mutating func compile() throws(Failure) -> [RegularExpressionInstruction] {
     let node = try choice()
-    guard place == pattern.count else { throw failure("a parenthesis is closed that was not opened") }
+    guard place == pattern.count else { throw failure("unmatched closing parenthesis") }
     try emit(node)
     program.append(.match)
     return program
@@ -50,7 +50,7 @@ struct PatternCompiler {
     depth += 1
     defer { depth -= 1 }
     guard depth <= RegularExpressionInstruction.maximumDepth else {
-      throw failure("groups stand too deep in each other")
+      throw failure("groups are nested too deep")
     }
     var parts = [try sequence()]
     while take("|") { parts.append(try sequence()) }
@@ -95,7 +95,7 @@ struct PatternCompiler {
       }
       place += 1
       node = .repeated(node, low, high)
-      // Lazy or greedy makes no difference to whether the whole matches.
+      // Lazy and greedy make no difference to whether the whole text matches.
       _ = take("?")
       if peek() == "+" { throw failure("possessive quantifiers are not supported") }
     }
@@ -172,10 +172,10 @@ struct PatternCompiler {
           case "m": flags.isMultiline = !isOff
           case "x": flags.allowsComments = !isOff
           case "w", "u", "d": break
-          default: throw failure("'\(flag)' is no flag", at: place - 1)
+          default: throw failure("'\(flag)' is not a flag", at: place - 1)
           }
         }
-        // Flags alone hold for the rest of the group that they stand in.
+        // Flags without a group apply to the rest of the enclosing group.
         if take(")") { return .empty }
         guard take(":") else { throw failure("the group is not closed", at: start) }
       }
@@ -187,7 +187,7 @@ struct PatternCompiler {
   }
 
   private mutating func escape(_ start: Int) throws(Failure) -> Node {
-    guard let scalar = peek() else { throw failure("something is expected after '\\'", at: start) }
+    guard let scalar = peek() else { throw failure("a character is expected after '\\'", at: start) }
     switch scalar {
     case "b", "B":
       place += 1
@@ -247,7 +247,7 @@ struct PatternCompiler {
         place += 1
       }
       guard let found = Self.property(String(name)) else {
-        throw failure("the property '\(String(name))' is not known", at: start)
+        throw failure("the property '\(String(name))' is unknown", at: start)
       }
       return scalar == "P" ? .not(found) : found
     default: return nil
@@ -276,7 +276,7 @@ struct PatternCompiler {
   }
 
   private mutating func literalEscape(_ start: Int) throws(Failure) -> Unicode.Scalar {
-    guard let scalar = peek() else { throw failure("something is expected after '\\'", at: start) }
+    guard let scalar = peek() else { throw failure("a character is expected after '\\'", at: start) }
     place += 1
     func hex(_ compiler: inout PatternCompiler, _ count: Int) throws(Failure) -> Unicode.Scalar {
       var value: UInt32 = 0
@@ -287,7 +287,7 @@ struct PatternCompiler {
         value = value << 4 | UInt32(number)
         compiler.place += 1
       }
-      guard let made = Unicode.Scalar(value) else { throw compiler.failure("that is no Unicode scalar", at: start) }
+      guard let made = Unicode.Scalar(value) else { throw compiler.failure("this is not a Unicode scalar", at: start) }
       return made
     }
     switch scalar {
@@ -310,7 +310,7 @@ struct PatternCompiler {
         place += 1
       }
       guard take("}"), digits > 0, let made = Unicode.Scalar(value) else {
-        throw failure("that is no Unicode scalar", at: start)
+        throw failure("this is not a Unicode scalar", at: start)
       }
       return made
     default:
@@ -323,7 +323,7 @@ struct PatternCompiler {
     depth += 1
     defer { depth -= 1 }
     let start = place - 1
-    guard depth <= RegularExpressionInstruction.maximumDepth else { throw failure("sets stand too deep in each other") }
+    guard depth <= RegularExpressionInstruction.maximumDepth else { throw failure("sets are nested too deep") }
     var set = ScalarSet(ignoresCase: flags.ignoresCase)
     set.isNegated = take("^")
     var isFirst = true
@@ -343,7 +343,7 @@ struct PatternCompiler {
             place += 1
           }
           guard take(":"), take("]"), let member = Self.property(String(name)) else {
-            throw failure("'[:\(String(name)):]' is not known", at: start)
+            throw failure("the class '[:\(String(name)):]' is unknown", at: start)
           }
           set.members.append(isNegated ? .not(member) : member)
           continue
@@ -394,7 +394,7 @@ struct PatternCompiler {
 
   private mutating func append(_ instruction: RegularExpressionInstruction) throws(Failure) {
     guard program.count < RegularExpressionInstruction.maximumCount else {
-      throw failure("the pattern comes to more than \(RegularExpressionInstruction.maximumCount) steps")
+      throw failure("the pattern compiles to more than \(RegularExpressionInstruction.maximumCount) instructions")
     }
     program.append(instruction)
   }
@@ -423,7 +423,7 @@ struct PatternCompiler {
       for _ in 0..<low {
         let before = program.count
         try emit(inner)
-        // What comes to nothing comes to nothing however often.
+        // Repeating nothing adds no instructions.
         if program.count == before { return }
       }
       if let high {

@@ -1,12 +1,12 @@
-/// Why a pattern cannot be used.
+/// The error if a pattern cannot be compiled.
 struct RegularExpressionSyntaxError: Error, CustomStringConvertible {
-  /// In Unicode scalars, from 1.
+  /// In Unicode scalars, starting at 1.
   let column: Int
   let message: String
   var description: String { "column \(column) of the pattern: \(message)" }
 }
 
-/// A step of a compiled pattern: see ``BoundedRegularExpression``.
+/// An instruction of a compiled pattern: see ``BoundedRegularExpression``.
 enum RegularExpressionInstruction: Sendable {
   case scalar(Unicode.Scalar, ignoresCase: Bool)
   case any(includesNewlines: Bool)
@@ -18,8 +18,8 @@ enum RegularExpressionInstruction: Sendable {
   case boundary(isNegated: Bool)
   case match
 
-  /// How many instructions a pattern may come to.
+  /// The maximum number of instructions of a pattern.
   static let maximumCount = 20_000
-  /// How deep groups and sets may be in each other.
+  /// The maximum nesting depth of groups and sets.
   static let maximumDepth = 100
 }

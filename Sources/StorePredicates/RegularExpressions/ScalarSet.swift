@@ -8,7 +8,7 @@ struct ScalarSet: Sendable {
     indirect case set(ScalarSet)
   }
   var members: [Member] = []
-  /// All of these must hold as well (`&&`).
+  /// A scalar must also be in all of these (`&&`).
   var intersections: [ScalarSet] = []
   var isNegated = false
   var ignoresCase = false
@@ -57,7 +57,7 @@ struct ScalarSet: Sendable {
     return texts.compactMap { $0.unicodeScalars.count == 1 ? $0.unicodeScalars.first : nil }
   }
 
-  /// The general category's two letters.
+  /// The two letters of the general category.
   private static func category(_ scalar: Unicode.Scalar) -> String {
     switch scalar.properties.generalCategory {
     case .uppercaseLetter: "Lu"

@@ -1,8 +1,8 @@
 import AtomicStoreSPI
 
 extension FetchTree {
-  /// How many columns ``PredicateParser/marks`` has for the tree: one for each comparison, and one for each key of a
-  /// path.
+  /// The number of columns in ``PredicateParser/marks`` for the tree: one for each comparison, and one for each key of
+  /// a path.
   var markCount: Int {
     let own =
       switch self {

@@ -1,12 +1,12 @@
-/// Why a text is not a predicate: what is wrong, where, and what would be right.
+/// The error if a text cannot be parsed as a predicate: what is wrong, where, and what was expected.
 public struct PredicateFormatError: Error, Sendable, CustomStringConvertible {
   /// The text.
   public let format: String
-  /// Where in it, in Unicode scalars from 1; one more than it has for its end.
+  /// The position in Unicode scalars, starting at 1; at the end of the text, one more than its length.
   public let column: Int
-  /// What is wrong there.
+  /// What is wrong at that position.
   public let message: String
-  /// What may have been meant, such as a property with a similar name.
+  /// A correction, such as a property with a similar name.
   public var suggestion: String?
 
   init(_ format: String, _ column: Int, _ message: String, suggestion: String? = nil) {
@@ -16,7 +16,7 @@ public struct PredicateFormatError: Error, Sendable, CustomStringConvertible {
     self.suggestion = suggestion
   }
 
-  /// The message, the text, and a mark under the place. Long texts are cut around it.
+  /// The message, the text, and a mark below the position. Long texts are shortened around it.
   public var description: String {
     var text = "column \(column): \(message)"
     if let suggestion { text += "; \(suggestion)" }
@@ -25,7 +25,7 @@ public struct PredicateFormatError: Error, Sendable, CustomStringConvertible {
     let start = max(0, place - 60)
     let end = min(scalars.count, place + 40)
     var line = String.UnicodeScalarView()
-    // Controls would break the picture.
+    // Control characters would break the layout.
     for scalar in scalars[start..<end] { line.append(scalar.value < 32 || scalar.value == 127 ? " " : scalar) }
     return text + "\n  " + String(line) + "\n  " + String(repeating: " ", count: place - start) + "^"
   }

@@ -40,7 +40,7 @@ struct PredicateFunction: Sendable {
     return table
   }()
 
-  /// By the selector's name, or by its first word alone; capitals do not matter.
+  /// Finds a function by its selector, or by the first part of it alone; case-insensitive.
   static func named(_ name: String) -> PredicateFunction? { byName[name.lowercased()] }
 
   static func named(_ name: String, argumentCount: Int) -> PredicateFunction? {

@@ -1,10 +1,10 @@
 import AtomicStoreSPI
 import Synchronization
 
-/// A piece of predicate text.
+/// A token of predicate text.
 struct PredicateToken: Sendable {
   enum Kind: Equatable, Sendable {
-    /// A name; `isReserved` after `#`, which makes any word a name.
+    /// A name. `isReserved` after `#`, which makes a keyword a name.
     case word(String, isReserved: Bool)
     case string(String)
     /// As it is written.
@@ -13,26 +13,26 @@ struct PredicateToken: Sendable {
     case variable(String)
     /// `@count`.
     case keyword(String)
-    /// `%@`, `%K`, `%d` and so on: what follows the per cent sign.
+    /// `%@`, `%K`, `%d` and so on: the characters after the percent sign.
     case argument(String)
     /// `==`, `(`, `.` and so on.
     case symbol(String)
     case end
   }
   let kind: Kind
-  /// In Unicode scalars, from 1.
+  /// In Unicode scalars, starting at 1.
   let column: Int
-  /// Whether blank space stands before it.
+  /// Whether white space precedes it.
   let isSpaced: Bool
 }
 
-/// Cuts predicate text into tokens.
+/// Splits predicate text into tokens.
 struct PredicateLexer {
   let format: String
   private let scalars: [Unicode.Scalar]
   private var place = 0
 
-  /// Texts longer than this are refused, in Unicode scalars.
+  /// The maximum length of a text, in Unicode scalars.
   static let maximumLength = 1_000_000
 
   init(_ format: String) throws(PredicateFormatError) {
@@ -43,10 +43,10 @@ struct PredicateLexer {
     }
   }
 
-  /// The tokens of formats that were read lately: a program that fetches in a loop gives one format with other
-  /// arguments each time.
+  /// The tokens of recently parsed formats: a program that fetches in a loop uses the same format with different
+  /// arguments.
   private static let recent = Mutex<[ScalarString: [PredicateToken]]>([:])
-  /// How many formats are kept, and how long each may be, in bytes of UTF-8.
+  /// How many formats are cached, and the maximum length of each in UTF-8 bytes.
   private static let recentLimit = 64
   private static let recentLength = 256
 
@@ -102,7 +102,7 @@ struct PredicateLexer {
     case "'", "\"": return token(.string(try string(scalar)))
     case "#":
       place += 1
-      // Ours: #"first name" is a key that is no word.
+      // An extension: #"first name" is a key that is not a word.
       if let quote = peek(), quote == "'" || quote == "\"" { return token(.word(try string(quote), isReserved: true)) }
       guard let first = peek(), Self.isWordStart(first) else { throw error(start, "a name is expected after '#'") }
       return token(.word(word(), isReserved: true))
@@ -138,7 +138,7 @@ struct PredicateLexer {
     PredicateFormatError(format, place + 1, message)
   }
 
-  /// Whether a word or closing bracket ends right here, so that a point goes on with a path.
+  /// Whether a word or closing bracket ends directly before, so that a dot continues a path.
   private func follows() -> Bool {
     guard place > 0 else { return false }
     let before = scalars[place - 1]
@@ -221,7 +221,7 @@ struct PredicateLexer {
       case "t": text.append("\t")
       case "0": text.append("\0")
       case "u", "U":
-        // Four digits after u, eight after U; anything else stands for itself.
+        // Four digits after u, eight after U; any other character is itself.
         let count = escaped == "u" ? 4 : 8
         var value: UInt32 = 0
         var digits = 0
@@ -238,16 +238,16 @@ struct PredicateLexer {
       default: text.append(escaped)
       }
     }
-    throw error(start, "the quote is not closed")
+    throw error(start, "the string is not closed")
   }
 
-  /// What stands after a per cent sign: `@`, `K`, or a C conversion with its length.
+  /// The characters after a percent sign: `@`, `K`, or a C conversion with its length.
   private mutating func argument(_ start: Int) throws(PredicateFormatError) -> String {
     place += 1
     var text = String.UnicodeScalarView()
     while let scalar = peek() {
       switch scalar {
-      case "$": throw error(start, "arguments are taken in turn; '%\(String(text))$' asks for one by its number")
+      case "$": throw error(start, "arguments are used in order; '%\(String(text))$' refers to one by its number")
       case "l", "h", "q", "z", "t", "j", ".", "0"..."9":
         text.append(scalar)
         place += 1

@@ -1,20 +1,20 @@
 import AtomicStoreSPI
 
-/// Numbers, and what is given for `%@` and its kin.
+/// Numbers, and the arguments for `%@` and other placeholders.
 extension PredicateParser {
   func number(_ text: String, _ column: Int) throws(PredicateFormatError) -> StoredValue {
     let isNegative = text.hasPrefix("-")
     let digits = isNegative ? String(text.dropFirst()) : text
     for (prefix, radix) in [("0x", 16), ("0X", 16), ("0o", 8), ("0b", 2), ("0B", 2)] where digits.hasPrefix(prefix) {
       guard let value = Int64((isNegative ? "-" : "") + digits.dropFirst(2), radix: radix) else {
-        throw error(column, "\(text) is no whole number of 64 bits")
+        throw error(column, "\(text) is not a 64-bit integer")
       }
       return .integer(value)
     }
     if let value = Int64(text) { return .integer(value) }
     if !text.contains("."), !text.contains("e"), let value = DecimalNumber(text) { return .decimal(value) }
     guard let value = Double(text.hasSuffix(".") ? text + "0" : text), value.isFinite else {
-      throw error(column, "\(text) is no number that fits")
+      throw error(column, "\(text) is not a representable number")
     }
     return .double(value)
   }
@@ -23,7 +23,7 @@ extension PredicateParser {
     guard nextArgument < arguments.count else {
       throw error(
         token.column,
-        "\(describe(token)) has no argument: \(arguments.count) \(arguments.count == 1 ? "is" : "are") given")
+        "\(describe(token)) has no argument: \(arguments.count) \(arguments.count == 1 ? "was" : "were") passed")
     }
     let value = arguments[nextArgument]
     nextArgument += 1
@@ -35,7 +35,7 @@ extension PredicateParser {
     let value = StoredValue.unwrapped(try takeArgument())
     advance()
     guard let text = value as? String, !text.isEmpty else {
-      throw error(column, "%K takes a key path as text, not \(value.map { "\(type(of: $0))" } ?? "nil")")
+      throw error(column, "%K requires a key path as a string, not \(value.map { "\(type(of: $0))" } ?? "nil")")
     }
     let keys = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     guard !keys.contains("") else { throw error(column, "the key path '\(text.prefix(40))' has an empty key") }
@@ -48,7 +48,7 @@ extension PredicateParser {
     switch text.last {
     case "K":
       let path = try keyPathArgument()
-      // As it is read where it is written: SELF is the object, and SELF.name its name.
+      // Parsed as it would be in text: SELF is the object, and SELF.name its name.
       guard path[0].uppercased() == "SELF" else { return .expression(.keyPath(path)) }
       marks.removeLast()
       return .expression(path.count == 1 ? .evaluatedObject : .keyPath(Array(path.dropFirst())))
@@ -56,7 +56,8 @@ extension PredicateParser {
       let value = try takeArgument()
       advance()
       guard let made = PredicateArgument(value) else {
-        throw error(column, "an argument of type \(value.map { "\(type(of: $0))" } ?? "nil") can stand in no predicate")
+        throw error(
+          column, "an argument of type \(value.map { "\(type(of: $0))" } ?? "nil") cannot be used in a predicate")
       }
       switch made {
       case .expression(let expression):
@@ -66,11 +67,11 @@ extension PredicateParser {
         for _ in 0..<FetchTree.predicate(predicate).markCount { marks.append(column) }
         return .predicate(predicate)
       }
-    case "%": throw error(column, "'%%' stands for a per cent sign in texts; there is no operator of that name")
+    case "%": throw error(column, "'%%' is a percent sign in strings; there is no operator of that name")
     case "s", "S":
       let value = StoredValue.unwrapped(try takeArgument())
       advance()
-      guard let string = value as? String else { throw error(column, "%\(text) takes a text") }
+      guard let string = value as? String else { throw error(column, "%\(text) requires a string") }
       return .expression(.constant(.string(string)))
     case "c", "C":
       let value = StoredValue.unwrapped(try takeArgument())
@@ -80,7 +81,7 @@ extension PredicateParser {
       if let value, case .integer(let number)? = StoredValue(guessing: value) {
         return .expression(.constant(.integer(number)))
       }
-      throw error(column, "%\(text) takes a character or its number")
+      throw error(column, "%\(text) requires a character or its number")
     default:
       let value = StoredValue.unwrapped(try takeArgument())
       advance()
@@ -91,7 +92,7 @@ extension PredicateParser {
         default: break
         }
       }
-      throw error(column, "%\(text) takes a number, not \(value.map { "\(type(of: $0))" } ?? "nil")")
+      throw error(column, "%\(text) requires a number, not \(value.map { "\(type(of: $0))" } ?? "nil")")
     }
   }
 }

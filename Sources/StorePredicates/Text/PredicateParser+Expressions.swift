@@ -1,12 +1,12 @@
 import AtomicStoreSPI
 
-/// Values: operators by their strength, paths, words, calls.
+/// Parsing values: operators by precedence, paths, words, calls.
 extension PredicateParser {
-  /// Operators of one strength, from left to right.
+  /// Parses operators of one precedence, from left to right.
   ///
   /// - Parameters:
-  ///   - next: Reads what stands between them: something that binds more strongly.
-  ///   - operation: What joins two values, where the token is one of the operators.
+  ///   - next: Parses an operand: an expression of higher precedence.
+  ///   - operation: Joins two values, if the token is one of the operators.
   private mutating func joined(
     _ next: (inout PredicateParser) throws(PredicateFormatError) -> Part,
     by operation: (PredicateParser) -> ((FetchExpression, FetchExpression) -> FetchExpression)?
@@ -26,7 +26,7 @@ extension PredicateParser {
     return part
   }
 
-  /// How a function of two values joins them, where the token is one of these symbols.
+  /// How a function of two values joins them, if the token is one of these symbols.
   private func function(of names: [String: String]) -> ((FetchExpression, FetchExpression) -> FetchExpression)? {
     guard case .symbol(let symbol) = token.kind, let name = names[symbol] else { return nil }
     return { .function(name, [$0, $1]) }
@@ -42,7 +42,7 @@ extension PredicateParser {
     "UNION": .union, "INTERSECT": .intersect, "MINUS": .minus,
   ]
 
-  /// `|`, `^`, `&`, `<<`, `>>`: weaker than sums, all of one strength.
+  /// `|`, `^`, `&`, `<<`, `>>`: lower precedence than sums, all the same precedence.
   mutating func bitwise() throws(PredicateFormatError) -> Part {
     try joined({ parser throws(PredicateFormatError) in try parser.additive() }) { $0.function(of: Self.bitwiseNames) }
   }
@@ -101,7 +101,7 @@ extension PredicateParser {
     return try postfix(try primary(), column)
   }
 
-  /// Paths and indexes after a value.
+  /// Parses paths and indexes after a value.
   private mutating func postfix(_ first: Part, _ column: Int) throws(PredicateFormatError) -> Part {
     var part = first
     while true {
@@ -140,7 +140,7 @@ extension PredicateParser {
     }
   }
 
-  /// What may stand after a point: a name, `@count`, or `%K`.
+  /// Parses what follows a dot: a name, `@count`, or `%K`.
   private mutating func key() throws(PredicateFormatError) -> [String] {
     let keys: [String]
     switch token.kind {
@@ -189,7 +189,7 @@ extension PredicateParser {
       throw error(
         column,
         format.unicodeScalars.allSatisfy(\.properties.isWhitespace)
-          ? "the text is empty" : "a value is expected, not the end")
+          ? "the predicate is empty" : "a value is expected, not the end")
     default: throw unexpected("a value")
     }
   }
@@ -203,7 +203,7 @@ extension PredicateParser {
       let part = try deeper { parser throws(PredicateFormatError) in try parser.bitwise() }
       parts.append(try asExpression(part, column))
       highest = max(highest, height)
-      // A comma before the end is what people write.
+      // A comma before the end is common.
       guard take(",") || isSymbol(close) else { throw unexpected("',' or '\(close)'") }
     }
     height = 0
@@ -220,7 +220,7 @@ extension PredicateParser {
     case "TRUEPREDICATE": return .predicate(.value(true))
     case "FALSEPREDICATE": return .predicate(.value(false))
     case "BLOCKPREDICATE" where isCall:
-      throw error(column, "a closure cannot be read from text", "give it with %@")
+      throw error(column, "a closure cannot be parsed", "pass it as an argument for %@")
     case "TRUE", "YES": return .expression(.constant(.boolean(true)))
     case "FALSE", "NO": return .expression(.constant(.boolean(false)))
     case "NIL", "NULL": return .expression(.constant(.null))
@@ -230,7 +230,7 @@ extension PredicateParser {
       advance()
       let parts = try list(until: ")")
       guard parts.count == 2, case .constant(.string(let type)) = parts[1] else {
-        throw error(column, "CAST takes a value and a type's name")
+        throw error(column, "CAST requires a value and the name of a type")
       }
       return .expression(PredicateCast.folded(parts[0], type))
     case "TERNARY" where isCall:
@@ -242,13 +242,13 @@ extension PredicateParser {
       try expect(",")
       let rest = try list(until: ")")
       try rise(above: lower, column)
-      guard rest.count == 2 else { throw error(column, "TERNARY takes a predicate and two values") }
+      guard rest.count == 2 else { throw error(column, "TERNARY requires a predicate and two values") }
       return .expression(.conditional(condition, rest[0], rest[1]))
     case "FUNCTION" where isCall:
       advance()
       let parts = try list(until: ")")
       guard parts.count >= 2, case .constant(.string(let name)) = parts[1] else {
-        throw error(column, "FUNCTION takes a target, a name in quotes, and arguments")
+        throw error(column, "FUNCTION requires a target, a name in quotes, and arguments")
       }
       return .expression(.custom(parts[0], name, Array(parts.dropFirst(2))))
     case "FETCH" where isCall:
@@ -265,7 +265,7 @@ extension PredicateParser {
     default: break
     }
     if isCall { return try call(text, column) }
-    // A selector's name in several parts: `add:to:(1, 2)`.
+    // A selector with several parts: `add:to:(1, 2)`.
     if isSymbol(":") {
       var name = text
       while take(":") {
@@ -298,10 +298,10 @@ extension PredicateParser {
     let parts = try list(until: ")")
     guard let function = PredicateFunction.named(name, argumentCount: parts.count) else {
       if let known = PredicateFunction.named(name) {
-        throw error(column, "\(name) takes \(known.argumentText), not \(parts.count)")
+        throw error(column, "\(name) requires \(known.argumentText), not \(parts.count)")
       }
       let near = Suggestion.text(for: name, among: PredicateFunction.all.map(\.shortName))
-      throw error(column, "there is no function '\(name)'", near.isEmpty ? nil : String(near.dropFirst(2)))
+      throw error(column, "unknown function '\(name)'", near.isEmpty ? nil : String(near.dropFirst(2)))
     }
     return .expression(.function(function.name, parts))
   }

@@ -2,14 +2,14 @@ public import AtomicStoreSPI
 import FoundationEssentials
 
 extension FetchPredicate {
-  /// Reads a predicate in Core Data's format language.
+  /// Parses a predicate in Core Data's format language.
   ///
-  /// `%@` takes a value (text, numbers, `Bool`, `Date`, `Data`, `UUID`, `URL`, decimals, objects and their IDs, lists
-  /// and ranges of these, nil, an expression or a whole predicate), `%K` a key path as text, `%d`, `%f` and their kin
-  /// numbers, `%s` text. Inside quotes they are text.
+  /// `%@` takes a value (strings, numbers, `Bool`, `Date`, `Data`, `UUID`, `URL`, decimals, objects and their IDs,
+  /// lists and ranges of these, nil, an expression or a whole predicate), `%K` a key path as a string, `%d`, `%f` and
+  /// similar placeholders numbers, `%s` a string. Within quotes they are ordinary characters.
   ///
   /// - Throws: ``PredicateFormatError`` with the column. Nesting is limited to 200 levels, the tree of operators and
-  ///   steps to 300, chains of `AND` and `OR` to 10,000, the length to a million characters.
+  ///   path steps to 300, chains of `AND` and `OR` to 10,000, the length to a million characters.
   public init(format: String, _ arguments: Any?...) throws(PredicateFormatError) {
     try self.init(format: format, arguments: arguments)
   }
@@ -22,16 +22,16 @@ extension FetchPredicate {
 }
 
 extension FetchExpression {
-  /// Reads an expression in the format language: what may stand on one side of a comparison.
+  /// Parses an expression in the format language: what can be on one side of a comparison.
   public init(format: String, _ arguments: Any?...) throws(PredicateFormatError) {
     var parser = try PredicateParser(format, arguments)
     self = try parser.wholeExpression()
   }
 }
 
-/// Reads predicates from the outside in: operators by their strength, one pass, nothing tried twice.
+/// Parses predicates by recursive descent: operators by precedence, in one pass without backtracking.
 struct PredicateParser {
-  /// What was read: in parentheses either may stand.
+  /// The result of parsing: parentheses may contain either.
   enum Part {
     case predicate(FetchPredicate)
     case expression(FetchExpression)
@@ -45,9 +45,9 @@ struct PredicateParser {
   var depth = 0
 
   static let maximumDepth = 200
-  /// Of the tree that was read last.
+  /// The height of the tree that was parsed last.
   var height = 0
-  /// The columns of the keys and comparisons, in the order in which ``PredicateChecker`` comes by them.
+  /// The columns of the keys and comparisons, in the order in which ``PredicateChecker`` visits them.
   var marks: [Int] = []
 
   init(_ format: String, _ arguments: [Any?]) throws(PredicateFormatError) {
@@ -73,7 +73,7 @@ struct PredicateParser {
   func finish() throws(PredicateFormatError) {
     guard token.kind == .end else { throw unexpected("the end, or AND, or OR") }
     guard nextArgument == arguments.count else {
-      throw error(token.column, "\(arguments.count) arguments were given, \(nextArgument) are used")
+      throw error(token.column, "\(arguments.count) arguments were passed, \(nextArgument) are used")
     }
   }
 
@@ -91,9 +91,9 @@ struct PredicateParser {
     if case .word(let text, _) = token.kind {
       let words = ["AND", "OR", "IN", "BETWEEN", "CONTAINS", "BEGINSWITH", "ENDSWITH", "LIKE", "MATCHES"]
       if text.uppercased() == "NOT" {
-        suggestion = "NOT stands before the whole comparison: NOT (x IN y)"
+        suggestion = "NOT precedes the whole comparison: NOT (x IN y)"
       } else if text.uppercased() == "IS" {
-        suggestion = "write == or !="
+        suggestion = "use == or !="
       } else {
         let near = Suggestion.text(for: text.uppercased(), among: words)
         if !near.isEmpty { suggestion = String(near.dropFirst(2)) }
@@ -105,7 +105,7 @@ struct PredicateParser {
   func describe(_ token: PredicateToken) -> String {
     switch token.kind {
     case .word(let text, _): "'\(text)'"
-    case .string(let text): "the text '\(text.prefix(40))'"
+    case .string(let text): "the string '\(text.prefix(40))'"
     case .number(let text): "the number \(text)"
     case .variable(let name): "'$\(name)'"
     case .keyword(let text): "'\(text)'"
@@ -127,7 +127,7 @@ struct PredicateParser {
   mutating func expect(_ symbol: String) throws(PredicateFormatError) {
     guard take(symbol) else { throw unexpected("'\(symbol)'") }
   }
-  /// The word in capitals, if it is one that may be a keyword.
+  /// The word in upper case, if it may be a keyword.
   var keyword: String? {
     if case .word(let text, isReserved: false) = token.kind { return text.uppercased() }
     return nil
@@ -143,18 +143,18 @@ struct PredicateParser {
   ) throws(PredicateFormatError) -> Result {
     depth += 1
     guard depth <= Self.maximumDepth else {
-      throw error(token.column, "more than \(Self.maximumDepth) levels in each other")
+      throw error(token.column, "nested more than \(Self.maximumDepth) levels deep")
     }
     let result = try body(&self)
     depth -= 1
     return result
   }
 
-  /// Counts the level that an operator adds above what it joins, at its own column.
+  /// Counts the level that an operator adds above its operands, at its column.
   mutating func rise(above lower: Int, _ column: Int) throws(PredicateFormatError) {
     height = max(height, lower) + 1
     guard height <= FetchExpression.maximumHeight else {
-      throw error(column, "operators and steps make a tree of more than \(FetchExpression.maximumHeight) levels")
+      throw error(column, "operators and path steps form a tree of more than \(FetchExpression.maximumHeight) levels")
     }
   }
 
@@ -164,7 +164,7 @@ struct PredicateParser {
     case .expression:
       throw PredicateFormatError(
         format, token.column, "a comparison such as '== value' is expected, not \(describe(token))",
-        suggestion: "a value alone is no predicate")
+        suggestion: "a value alone is not a predicate")
     }
   }
   func asExpression(_ part: Part, _ column: Int) throws(PredicateFormatError) -> FetchExpression {
@@ -232,15 +232,15 @@ struct PredicateParser {
     let column = token.column
     let left = try bitwise()
     let leftHeight = height
-    // `x NOT IN y`: the grammar has NOT before the whole, people write it here, and it can mean one thing only.
+    // `x NOT IN y`: the grammar has NOT before the comparison, but it is often written here, and is unambiguous.
     var isNegated = false
     if keyword == "NOT", place + 1 < tokens.count, case .word(let next, isReserved: false) = tokens[place + 1].kind,
       ["IN", "CONTAINS", "LIKE", "MATCHES", "BEGINSWITH", "ENDSWITH", "BETWEEN"].contains(next.uppercased())
     {
-      // Of a to-many it could mean that none is, or that one is not.
+      // For a to-many it could mean that no object is, or that one is not.
       if modifier != .direct {
         throw error(
-          token.column, "NOT after ANY, ALL or NONE can be read in two ways", "write NOT before the whole comparison")
+          token.column, "NOT after ANY, ALL or NONE is ambiguous", "write NOT before the whole comparison")
       }
       isNegated = true
       advance()
@@ -257,10 +257,10 @@ struct PredicateParser {
     let part = try bitwise()
     let right = try asExpression(part, rightColumn)
     if comparator == .between, case .aggregate(let bounds) = right, bounds.count != 2 {
-      throw error(rightColumn, "BETWEEN takes two bounds, not \(bounds.count)")
+      throw error(rightColumn, "BETWEEN requires two bounds, not \(bounds.count)")
     }
     if comparator == .between, case .constant(let value) = right, !value.isNull {
-      throw error(rightColumn, "BETWEEN takes two bounds, such as {1, 10}")
+      throw error(rightColumn, "BETWEEN requires two bounds, such as {1, 10}")
     }
     try rise(above: leftHeight, column)
     let made = FetchPredicate.comparison(
@@ -268,7 +268,7 @@ struct PredicateParser {
     return .predicate(isNone || isNegated ? .not(made) : made)
   }
 
-  /// Whether the word that could be a keyword is used as a key: a comparison or path follows it.
+  /// Whether a word that could be a keyword is used as a key: a comparison or path follows it.
   func isKeyHere() -> Bool {
     guard place + 1 < tokens.count else { return false }
     switch tokens[place + 1].kind {
@@ -317,7 +317,7 @@ struct PredicateParser {
       case "d": options.insert(.diacriticInsensitive)
       case "n": options.insert(.normalized)
       case "l": options.insert(.localeSensitive)
-      // Width: there is no such difference among the texts we compare but by scalars.
+      // Width: the strings that we compare other than by scalars have no such difference.
       case "w": break
       default: throw error(column, "the options of a comparison are c, d, n and l, not '\(letter)'")
       }

@@ -3,11 +3,11 @@ import FoundationEssentials
 import StoreCodecs
 
 extension FetchPredicate: CustomStringConvertible {
-  /// The predicate as text of the format language. Read again it gives an equal predicate.
+  /// The predicate as text of the format language. Parsing it returns an equal predicate.
   public var predicateFormat: String { text(inside: 0) }
   public var description: String { predicateFormat }
 
-  /// 0 stands free, 1 in an OR, 2 in an AND, 3 in a NOT.
+  /// The context: 0 for top level, 1 in an OR, 2 in an AND, 3 in a NOT.
   private func text(inside: Int) -> String {
     switch self {
     case .value(let flag): return flag ? "TRUEPREDICATE" : "FALSEPREDICATE"
@@ -40,8 +40,8 @@ extension FetchPredicate: CustomStringConvertible {
 extension FetchExpression: CustomStringConvertible {
   public var description: String { text(inside: 0) }
 
-  /// 0 stands free, 1 in a sum or set operation, 2 in a product, 3 on the right of a product or power, 4 on the left of
-  /// a power or before a point or bracket.
+  /// The context: 0 for top level, 1 in a sum or set operation, 2 in a product, 3 on the right of a product or power, 4
+  /// on the left of a power or before a dot or bracket.
   func text(inside: Int) -> String {
     func list(_ parts: [FetchExpression]) -> String { parts.map { $0.text(inside: 0) }.joined(separator: ", ") }
     func wrapped(_ level: Int, _ text: String) -> String { inside >= level ? "(\(text))" : text }
@@ -67,7 +67,7 @@ extension FetchExpression: CustomStringConvertible {
         case "from:subtract:": return wrapped(2, arguments[0].text(inside: 1) + " - " + arguments[1].text(inside: 2))
         case "multiply:by:": return wrapped(3, arguments[0].text(inside: 2) + " * " + arguments[1].text(inside: 3))
         case "divide:by:": return wrapped(3, arguments[0].text(inside: 2) + " / " + arguments[1].text(inside: 3))
-        // To the right without parentheses, or the text would nest deeper than what it was read from.
+        // No parentheses on the right, or the text would nest deeper than the one that it was parsed from.
         case "raise:toPower:": return wrapped(4, arguments[0].text(inside: 4) + " ** " + arguments[1].text(inside: 3))
         default: break
         }

@@ -1,12 +1,12 @@
 package import AtomicStoreSPI
 import FoundationEssentials
 
-/// What is given for the `%` of a predicate's text.
+/// The argument for a placeholder of a predicate's text.
 package enum PredicateArgument {
   case expression(FetchExpression)
   case predicate(FetchPredicate)
 
-  /// Nil for what can stand in no predicate.
+  /// Returns nil for values that cannot be used in a predicate.
   package init?(_ value: Any?) {
     guard let value = StoredValue.unwrapped(value) else {
       self = .expression(.constant(.null))
@@ -58,7 +58,7 @@ package enum PredicateArgument {
     }
   }
 
-  /// The elements of a set in an order that does not change from one run to the next.
+  /// The elements of a set in an order that does not vary between runs.
   private static func sorted(_ set: Set<AnyHashable>) -> [Any] {
     let subjects = set.compactMap { $0.base as? any PredicateSubject }
     guard subjects.count == set.count else { return set.sorted { "\($0)" < "\($1)" } }

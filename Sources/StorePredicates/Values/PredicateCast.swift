@@ -2,10 +2,10 @@ import AtomicStoreSPI
 import FoundationEssentials
 import StoreCodecs
 
-/// `CAST(value, 'type')`: a constant of a kind that has no literal of its own is written so. A date is cast from ISO
-/// 8601, or from seconds since 2001.
+/// `CAST(value, 'type')`: how a constant without a literal syntax is written. A date is cast from ISO 8601, or from
+/// seconds since 2001.
 enum PredicateCast {
-  /// The constant that a cast of a constant stands for, or the cast.
+  /// The result of casting a constant, or the cast itself.
   static func folded(_ value: FetchExpression, _ type: String) -> FetchExpression {
     guard case .constant(let constant) = value else { return .cast(value, type) }
     if type == "NSManagedObjectID", case .string(let text) = constant, let id = ManagedObjectID(uriRepresentation: text)
@@ -15,7 +15,7 @@ enum PredicateCast {
     return converted(constant, type).map { .constant($0) } ?? .cast(value, type)
   }
 
-  /// A value as another type; nil where it cannot be one.
+  /// A value converted to another type; nil if that is not possible.
   static func converted(_ value: StoredValue, _ type: String) -> StoredValue? {
     if value.isNull { return .null }
     let name = type.hasPrefix("NS") ? String(type.dropFirst(2)) : type

@@ -1,13 +1,12 @@
 import AtomicStoreSPI
 import StoreCodecs
 
-/// Texts in predicates that stand for dates.
+/// Strings in predicates that are dates.
 enum PredicateDate {
-  /// What is said about a text that is not a date.
+  /// The hint for a string that is not a date.
   static let forms = "a date is written as '2001-01-31', which is midnight UTC, or as '2001-01-31T12:00:00Z'"
 
-  /// A literal that is compared with a date: a text, or a list that has texts, with dates in place of those that are
-  /// one.
+  /// Converts a literal that is compared with a date: a string, or the strings in a list, if they are dates.
   ///
   /// - Returns: nil for anything else.
   static func converted(_ literal: FetchExpression) -> PredicateValue? {
@@ -28,7 +27,7 @@ enum PredicateDate {
     }
   }
 
-  /// Whether a literal is a text that is a date.
+  /// Whether a literal is a string that is a date.
   static func isDate(_ literal: FetchExpression) -> Bool {
     if case .constant(.string(let text)) = literal { DateText.date(text) != nil } else { false }
   }

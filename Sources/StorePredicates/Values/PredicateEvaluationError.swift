@@ -1,17 +1,17 @@
 /// Why a predicate or an expression could not be evaluated.
 package struct PredicateEvaluationError: Error {
   package enum Kind: Sendable {
-    /// It asks for what its subject does not have, or for what cannot be carried out.
+    /// It refers to something that its subject does not have, or that cannot be evaluated.
     case invalid
-    /// It takes more steps than it may: see ``StepBudget``.
+    /// It exceeds the step limit: see ``StepBudget``.
     case stepLimitExceeded
-    /// Its subject could not give a value: ``PredicateEvaluationError/underlying`` says why.
+    /// The subject could not provide a value, for the reason in ``PredicateEvaluationError/underlying``.
     case subjectFailed
   }
   package let kind: Kind
   package let message: String
   package let entityName: String?
-  /// The key that it is about.
+  /// The key concerned.
   package let key: String?
   package let underlying: (any Error)?
 

@@ -1,7 +1,7 @@
 import AtomicStoreSPI
 
 extension PredicateComposite {
-  /// As `value(forKey:)` gives a composite: a dictionary of the parts that are not nil, nil without any.
+  /// As `value(forKey:)` returns a composite: a dictionary of the parts that are not nil; nil if there are none.
   var any: [String: Any]? {
     var known: [String: Any] = [:]
     for part in parts {
@@ -14,7 +14,7 @@ extension PredicateComposite {
 }
 
 extension PredicateValue {
-  /// As a program handles it.
+  /// The value as programs use it.
   package var any: Any? {
     switch self {
     case .value(let value): value.anyValue
@@ -25,7 +25,7 @@ extension PredicateValue {
     }
   }
 
-  /// What a program gave: a value, an object, an ID, or a list of these. Nil for anything else.
+  /// Converts what a program passed: a value, an object, an ID, or a list of these. Nil for anything else.
   package init?(any value: Any?) {
     guard let value = StoredValue.unwrapped(value) else {
       self = .null
@@ -51,7 +51,7 @@ extension PredicateValue {
     }
   }
 
-  /// The values of variables as a program gave them, by name.
+  /// Converts the values of variables that a program passed, by name.
   package static func table(_ variables: [String: Any?], entityName: String) throws(PredicateEvaluationError)
     -> [String: PredicateValue]
   {
@@ -59,7 +59,7 @@ extension PredicateValue {
     for (name, value) in variables {
       guard let made = PredicateValue(any: value) else {
         throw PredicateEvaluationError(
-          .invalid, "the value of $\(name) can stand in no predicate", entityName: entityName, key: name)
+          .invalid, "the value of $\(name) cannot be used in a predicate", entityName: entityName, key: name)
       }
       table[name] = made
     }

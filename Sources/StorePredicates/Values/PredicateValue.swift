@@ -1,19 +1,19 @@
 package import AtomicStoreSPI
 
-/// What an expression comes to.
+/// The value of an expression.
 package enum PredicateValue {
   case value(StoredValue)
   case object(any PredicateSubject)
-  /// An object that is not at hand: it is compared by its ID.
+  /// An object that is not in memory: it is compared by its ID.
   case id(ManagedObjectID)
   case list([PredicateValue])
-  /// A composite attribute as a whole, of which nothing can be asked but whether it is nil.
+  /// A composite attribute as a whole, which can only be compared with nil.
   case composite(PredicateComposite)
 
   package static var null: PredicateValue { .value(.null) }
 
   package var isNull: Bool { if case .value(.null) = self { true } else { false } }
-  /// The elements of a list; of anything else itself, of null nothing.
+  /// The elements of a list; the value itself if it is not a list; empty for null.
   package var elements: [PredicateValue] {
     switch self {
     case .list(let list): list
@@ -23,7 +23,7 @@ package enum PredicateValue {
   }
 }
 
-/// A composite attribute of an object: its name, and what its parts are.
+/// A composite attribute of an object: its name, and its parts with their values.
 package struct PredicateComposite {
   package let name: String
   package let parts: [(name: String, value: PredicateValue)]
@@ -34,7 +34,7 @@ package struct PredicateComposite {
 
   /// A composite is nil if all its parts are.
   package var isNull: Bool { parts.allSatisfy(\.value.isNull) }
-  /// The sentence of every error about one.
+  /// The message of every error about a whole composite.
   package var refusal: String { Self.refusal(name, parts.map(\.name)) }
 
   package static func refusal(_ name: String, _ parts: [String]) -> String {
@@ -42,12 +42,12 @@ package struct PredicateComposite {
   }
 
   package static func needsPart(_ name: String) -> String {
-    "'\(name)' is a composite, which can be compared with nil alone"
+    "'\(name)' is a composite, which can only be compared with nil"
   }
 
   package static func suggestion(_ parts: [String]) -> String {
     parts.isEmpty
       ? "it has no parts"
-      : "ask for a part of it: " + parts.prefix(6).joined(separator: ", ") + (parts.count > 6 ? " …" : "")
+      : "use one of its parts: " + parts.prefix(6).joined(separator: ", ") + (parts.count > 6 ? " …" : "")
   }
 }

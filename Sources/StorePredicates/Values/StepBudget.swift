@@ -1,19 +1,19 @@
 package import AtomicStoreSPI
 
-/// The number of steps that one fetch may take, and the steps that are left.
+/// The maximum number of steps of one fetch, and the steps that are left.
 ///
-/// A predicate of a few hundred bytes can ask for more work than a machine does in a year: nested `SUBQUERY`, or a path
-/// that multiplies its values at each key. The budget turns that into an error. A context has one for the outermost
-/// fetch that runs; fetches inside it, as of fetched properties, share it.
+/// A predicate of a few hundred bytes can demand years of computation: by nested `SUBQUERY`, or a path that multiplies
+/// its values at each key. The budget turns that into an error. A context has a budget for the outermost fetch; nested
+/// fetches, such as those of fetched properties, share it.
 package final class StepBudget {
   /// About ten seconds of processor time.
   package static let standardLimit = 50_000_000
-  /// A list of values takes memory, not only steps: it may have a fifth of the limit.
+  /// A list of values needs memory, not only steps: it may have at most a fifth of the limit.
   private static let stepsPerListElement = 5
 
   package let limit: Int
   package private(set) var left: Int
-  /// What is evaluated, for the error.
+  /// The evaluated predicate, for the error.
   private let predicate: FetchPredicate?
 
   package init(limit: Int = StepBudget.standardLimit, predicate: FetchPredicate? = nil) {
@@ -22,7 +22,7 @@ package final class StepBudget {
     self.predicate = predicate
   }
 
-  /// Takes steps where an error cannot be thrown at once.
+  /// Uses steps where an error cannot be thrown immediately.
   ///
   /// - Returns: Whether there were enough. If not, the next ``take(_:)`` throws.
   package func use(_ steps: Int) -> Bool {
@@ -30,16 +30,16 @@ package final class StepBudget {
     return left >= 0
   }
 
-  /// - Throws: `.stepLimitExceeded` where none is left.
+  /// - Throws: `.stepLimitExceeded` if no steps are left.
   package func take(_ steps: Int = 1) throws(PredicateEvaluationError) {
-    guard use(steps) else { throw exceeded("takes more than \(limit) steps") }
+    guard use(steps) else { throw exceeded("needs more than \(limit) steps") }
   }
 
   /// - Throws: `.stepLimitExceeded` for a list of more values than a predicate may hold at a time.
   package func checkList(_ count: Int) throws(PredicateEvaluationError) {
     guard count > 1000, count > limit / Self.stepsPerListElement else { return }
     throw exceeded(
-      "makes a list of more than \(limit / Self.stepsPerListElement) values, a \(Self.stepsPerListElement)th of its \(limit) steps"
+      "creates a list of more than \(limit / Self.stepsPerListElement) values, a \(Self.stepsPerListElement)th of its \(limit) steps"
     )
   }
 
@@ -50,6 +50,6 @@ package final class StepBudget {
       subject = "the fetch with the predicate '\(text.count > 400 ? text.prefix(400) + "…" : text)'"
     }
     return PredicateEvaluationError(
-      .stepLimitExceeded, "\(subject) \(what); the step limit of the request (stepLimit) can be raised")
+      .stepLimitExceeded, "\(subject) \(what); if necessary, raise the step limit of the request (stepLimit)")
   }
 }

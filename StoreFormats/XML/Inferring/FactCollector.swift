@@ -1,26 +1,25 @@
 import AtomicStoreSPI
 import StoreCodecs
 
-/// Collects from a document what its objects show of their model.
+/// Collects what the objects of a document reveal about their model.
 ///
-/// Most elements repeat what an earlier object showed, so what was seen is compared as bytes before anything is made
-/// of it.
+/// Most elements repeat what an earlier object revealed, so bytes are compared before anything is created from them.
 final class FactCollector: DocumentReader {
-  /// A property as its element says it, and what was made of it.
+  /// A property as its element specifies it, and the parsed form.
   private struct Known {
     var name: [UInt8]
     var type: [UInt8]
     var destination: [UInt8]
     var isAttribute: Bool
-    /// The destination's number.
+    /// The number of the destination.
     var target = -1
   }
   private struct KnownEntity {
     var name: [UInt8]
     var properties: [Known] = []
-    /// The properties by a hash of what their elements say, for those that are not where they are expected.
+    /// The properties by a hash of their elements, for those that do not occur in the expected order.
     var byHash: [Int: [Int]] = [:]
-    /// Where the last one was found: the next is probably behind it.
+    /// The index of the last one found: the next one probably follows it.
     var next = 0
   }
 
@@ -32,7 +31,7 @@ final class FactCollector: DocumentReader {
   /// Destinations by number.
   private var targets: [ScalarString] = []
   private var numbers = EntityByIdentifier()
-  /// References to objects that come later in the file: of which entity those are is asked at the end.
+  /// References to objects that follow later in the file: their entities are resolved at the end.
   private var pending: [(target: Int, number: Int64)] = []
   private var pendingTexts: [(target: Int, text: [UInt8])] = []
   private var met: Set<Pair> = []
@@ -41,12 +40,12 @@ final class FactCollector: DocumentReader {
     var entity: Int
   }
 
-  /// More than any model has.
+  /// More than any real model has.
   private static let maximumEntities = 2048
   private static let maximumProperties = 16_384
   private static let tooMany = PersistentStoreError(
     .limitExceeded,
-    "more than \(maximumEntities) entities, or \(maximumProperties) properties of one, to work a model out of: give one"
+    "there are more than \(maximumEntities) entities, or \(maximumProperties) properties of one, so the model cannot be inferred: specify one"
   )
 
   // MARK: Events
@@ -59,7 +58,7 @@ final class FactCollector: DocumentReader {
         guard known.count < Self.maximumEntities else { throw Self.tooMany }
         let name = NameFolding.entity.fold(try name(type))
         guard foldedNames.insert(ScalarString(name)).inserted else {
-          throw malformed("the names of some entities differ only in case: a model is needed to tell them apart")
+          throw malformed("the names of some entities differ only in case: specify a model to distinguish them")
         }
         current = known.count
         known.append(KnownEntity(name: Array(type)))
@@ -72,7 +71,7 @@ final class FactCollector: DocumentReader {
       numbers.add(number, entity: current)
     } else {
       guard ObjectIdentifierText.parse(identifier) != nil else {
-        throw malformed("'\(String(decoding: identifier.prefix(60), as: UTF8.self))' is no identifier of an object")
+        throw malformed("'\(String(decoding: identifier.prefix(60), as: UTF8.self))' is not an object identifier")
       }
       numbers.add(Array(identifier), entity: current)
     }
@@ -88,9 +87,9 @@ final class FactCollector: DocumentReader {
     let target = try note(name: name, type: type, destination: destination, isAttribute: false)
     var start = 0
     while start < references.count {
-      while start < references.count, references[start] == 0x20 { start += 1 }
+      while start < references.count, references[start] == UInt8(ascii: " ") { start += 1 }
       var end = start
-      while end < references.count, references[end] != 0x20 { end += 1 }
+      while end < references.count, references[end] != UInt8(ascii: " ") { end += 1 }
       guard end > start else { return }
       let identifier = Bytes(rebasing: references[start..<end])
       start = end
@@ -106,10 +105,10 @@ final class FactCollector: DocumentReader {
     }
   }
 
-  /// What the document showed, once it is read.
+  /// What the document revealed, after reading it.
   func facts() -> StoreFacts {
     for (target, number) in pending {
-      // What leads nowhere is for the load to refuse, with its place.
+      // Dangling references are refused by the load, with their location.
       if let entity = numbers[number] { met.insert(Pair(target: target, entity: entity)) }
     }
     for (target, text) in pendingTexts {
@@ -128,7 +127,7 @@ final class FactCollector: DocumentReader {
 
   // MARK: Properties
 
-  /// Notes a property and says which destination it has.
+  /// Records a property and returns its destination.
   private func note(
     name: Bytes, type: Bytes, destination: Bytes, isAttribute: Bool
   ) throws(PersistentStoreError) -> Int {
@@ -151,7 +150,7 @@ final class FactCollector: DocumentReader {
     if isAttribute {
       guard let type = StoreTypeName.type(named: type) else {
         throw malformed(
-          "'\(String(decoding: type.prefix(60), as: UTF8.self))' is no type of an attribute that is known")
+          "'\(String(decoding: type.prefix(60), as: UTF8.self))' is not a known attribute type")
       }
       try collected.add(.attribute(type), named: key, to: current)
     } else {
@@ -195,23 +194,23 @@ final class FactCollector: DocumentReader {
 
   private func name(_ bytes: Bytes) throws(PersistentStoreError) -> String {
     guard let name = NameText.decode(bytes), !name.isEmpty else {
-      throw malformed("'\(String(decoding: bytes.prefix(60), as: UTF8.self))' is no name")
+      throw malformed("'\(String(decoding: bytes.prefix(60), as: UTF8.self))' is not a valid name")
     }
     return name
   }
 
-  /// The bounds in `0/1`.
+  /// Parses bounds such as `0/1`.
   private func counts(_ text: Bytes) throws(PersistentStoreError) -> (Int, Int) {
     let parts = String(decoding: text, as: UTF8.self).split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 2, let minimum = Int(parts[0]), let maximum = Int(parts[1]), minimum >= 0, maximum >= 0 else {
-      throw malformed("'\(String(decoding: text.prefix(60), as: UTF8.self))' does not bound a relationship")
+      throw malformed("'\(String(decoding: text.prefix(60), as: UTF8.self))' is not a pair of relationship bounds")
     }
     return (minimum, maximum)
   }
 }
 
-/// Which entity an object is of, by its identifier. Numbers mostly lie close together, so they are looked up in an
-/// array while that wastes little.
+/// The entity of each object, by identifier. Numbers are mostly close together, so they are looked up in an array
+/// unless that wastes too much.
 private struct EntityByIdentifier {
   private var base: Int64 = 0
   private var count = 0
@@ -224,7 +223,7 @@ private struct EntityByIdentifier {
     count += 1
     if dense.isEmpty, sparse.isEmpty { base = number }
     let (place, overflow) = number.subtractingReportingOverflow(base)
-    // At most eight places for each number.
+    // At most eight elements for each number.
     if !overflow, place >= 0, place <= Int64(count) * 8 + 1024 {
       while Int64(dense.count) <= place { dense.append(-1) }
       dense[Int(place)] = value

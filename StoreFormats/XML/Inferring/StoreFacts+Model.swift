@@ -1,20 +1,23 @@
 import AtomicStoreSPI
 
 extension StoreFacts {
-  /// The model that the facts suggest.
+  /// Infers a model from the facts.
   ///
-  /// 1. An entity for each `type` of objects, for each destination, and for each name in the metadata's version hashes,
-  ///    which also give the names their case back; without them names stay in upper case.
-  /// 2. Where an object of T stands in a relationship to D, T is below D. If T has two such ancestors that are not
-  ///    related, they must be, since an entity has one super-entity: the one whose relationships the other all has
-  ///    goes above it (an entity without objects has none); else the one with more below it; else the first by name.
-  /// 3. Top down: a property that an ancestor has is inherited, and declared there only. An ancestor without objects is
-  ///    abstract; what all entities right below it have in the very same way is declared there.
-  /// 4. Properties are in the order of their names, attributes first; all attributes are optional, a relationship keeps
-  ///    the bounds that the file states and is optional whatever its lower bound, as older versions of Xcode wrote 1
-  ///    there for any to-one. Nothing is said of inverses or delete rules; the order of to-manys is unknown, and kept.
+  /// 1. There is an entity for each `type` of objects, for each destination, and for each name in the metadata's
+  ///    version hashes, which also provide the case of names; without them names stay in upper case.
+  /// 2. If an object of T is in a relationship to D, T is a sub-entity of D. If T has two such ancestors that are not
+  ///    related, they must be, since an entity has one super-entity: the one whose relationships are a subset of the
+  ///    other's becomes the ancestor (an entity without objects has none); else the one with more sub-entities; else
+  ///    the first by name.
+  /// 3. From the top down: a property that an ancestor has is inherited, and declared only there. An ancestor without
+  ///    objects is abstract; properties that all its direct sub-entities have in exactly the same form are declared in
+  ///    it.
+  /// 4. Properties are sorted by name, attributes first; all attributes are optional. A relationship has the bounds in
+  ///    the file and is optional regardless of its lower bound, because older versions of Xcode wrote 1 for any to-one.
+  ///    Inverses and delete rules are not inferred; the order of to-manys is unknown, and preserved.
   ///
-  /// - Throws: `.malformed` where two entities each are below the other, or objects disagree about a property.
+  /// - Throws: `.malformed` if two entities would each be a sub-entity of the other, or objects disagree about a
+  ///   property.
   func model() throws(PersistentStoreError) -> ModelDescription {
     var tree = EntityTree(self)
     try tree.arrange()
@@ -23,12 +26,12 @@ extension StoreFacts {
   }
 }
 
-/// Entities on their way to a model, in the order of their names.
+/// The entities of the inferred model, sorted by name.
 private struct EntityTree {
   private struct Node {
-    /// As written.
+    /// The name as written in the file.
     var key: ScalarString
-    /// As in the model.
+    /// The name in the model.
     var name: String
     var hasObjects = false
     var properties: [ScalarString: StoreFacts.Property] = [:]
@@ -36,14 +39,15 @@ private struct EntityTree {
     var parent: Int?
     var children: [Int] = []
   }
-  /// Far beyond any model's; they keep a hostile file from costing hours.
+  /// Far beyond any real model; it prevents a hostile file from taking hours.
   private static let maximumEntities = 2048
   private static let maximumDepth = 64
   private static func tooDeep(_ node: Node) -> PersistentStoreError {
     PersistentStoreError(
-      .limitExceeded, "entities inherit over more than \(maximumDepth) levels", at: StoreLocation(entity: node.name))
+      .limitExceeded, "the inheritance of entities has more than \(maximumDepth) levels",
+      at: StoreLocation(entity: node.name))
   }
-  /// What the search for who is below whom may still cost: under a second, far beyond what honest files take.
+  /// The remaining work for finding ancestors: less than a second, and far more than real files need.
   private var work = 20_000_000
 
   private var nodes: [Node] = []
@@ -73,10 +77,10 @@ private struct EntityTree {
 
   mutating func arrange() throws(PersistentStoreError) {
     guard nodes.count <= Self.maximumEntities else {
-      throw PersistentStoreError(.limitExceeded, "more than \(Self.maximumEntities) entities: a model is needed")
+      throw PersistentStoreError(.limitExceeded, "more than \(Self.maximumEntities) entities: specify a model")
     }
     try close()
-    // Each turn relates one pair for good, so this ends.
+    // Each iteration relates one pair permanently, so this terminates.
     while let (one, other) = unrelatedAncestors() {
       let upper = isAbove(one, other) ? one : other
       let lower = upper == one ? other : one
@@ -85,7 +89,7 @@ private struct EntityTree {
     }
     if let deep = nodes.first(where: { $0.ancestors.count > Self.maximumDepth }) { throw Self.tooDeep(deep) }
     for index in nodes.indices {
-      // In a chain the nearest ancestor is the one with the most of its own.
+      // In a chain, the nearest ancestor is the one with the most ancestors.
       nodes[index].parent = nodes[index].ancestors.max { nodes[$0].ancestors.count < nodes[$1].ancestors.count }
     }
     for index in nodes.indices {
@@ -93,14 +97,14 @@ private struct EntityTree {
     }
   }
 
-  /// Makes the ancestors of ancestors ancestors.
+  /// Computes the transitive closure of ancestors.
   private mutating func close() throws(PersistentStoreError) {
     var changed = true
     while changed {
       changed = false
       for index in nodes.indices {
         var all = nodes[index].ancestors
-        // They only grow: what is too deep now stays so.
+        // Chains only grow, so one that is too deep now remains so.
         guard all.count <= Self.maximumDepth else { throw Self.tooDeep(nodes[index]) }
         work -= 1
         for ancestor in nodes[index].ancestors {
@@ -109,7 +113,7 @@ private struct EntityTree {
         }
         guard work > 0 else {
           throw PersistentStoreError(
-            .limitExceeded, "the entities are too entangled to work a model out of: give one",
+            .limitExceeded, "the relationships between entities are too complex to infer a model: specify one",
             at: StoreLocation(entity: nodes[index].name))
         }
         if all.count != nodes[index].ancestors.count {
@@ -120,14 +124,14 @@ private struct EntityTree {
           let other = all.sorted().first { $0 != index && nodes[$0].ancestors.contains(index) }
           throw PersistentStoreError(
             .malformed,
-            "by its relationships \(nodes[index].name) is below \(other.map { nodes[$0].name } ?? "itself"), and that below it",
+            "according to its relationships, \(nodes[index].name) is a sub-entity of \(other.map { nodes[$0].name } ?? "itself"), and the reverse",
             at: StoreLocation(entity: nodes[index].name))
         }
       }
     }
   }
 
-  /// The first two ancestors of an entity of which neither is above the other.
+  /// The first two ancestors of an entity that are not related.
   private mutating func unrelatedAncestors() -> (Int, Int)? {
     for node in nodes where node.ancestors.count > 1 {
       let ancestors = node.ancestors.sorted()
@@ -142,7 +146,7 @@ private struct EntityTree {
     return nil
   }
 
-  /// Whether the first is better put above the second.
+  /// Whether the first should become the ancestor of the second.
   private func isAbove(_ one: Int, _ other: Int) -> Bool {
     let ones = relationships(one)
     let others = relationships(other)
@@ -161,7 +165,7 @@ private struct EntityTree {
   // MARK: Which property is whose
 
   mutating func distribute() throws(PersistentStoreError) {
-    // Children stand before their parents here, and the other way round in the second loop.
+    // Here sub-entities precede super-entities; in the second loop, the reverse.
     let bottomUp = nodes.indices.sorted { (nodes[$0].ancestors.count, $0) > (nodes[$1].ancestors.count, $1) }
     for index in bottomUp where !nodes[index].hasObjects && !nodes[index].children.isEmpty {
       var common = nodes[nodes[index].children[0]].properties
@@ -172,7 +176,7 @@ private struct EntityTree {
     }
     try mergeTypes()
     for index in bottomUp {
-      // By the entity's own: an ancestor's many are not gone through for each of many entities below it.
+      // Iterate over the entity's own properties, not over the many of an ancestor for each of many sub-entities.
       let ancestors = nodes[index].ancestors
       nodes[index].properties = nodes[index].properties.filter { property in
         !ancestors.contains { nodes[$0].properties[property.key] != nil }
@@ -180,7 +184,7 @@ private struct EntityTree {
     }
   }
 
-  /// Brings what an entity and one above it say of the same property to one.
+  /// Unifies the types of the same property in an entity and its ancestor.
   private mutating func mergeTypes() throws(PersistentStoreError) {
     var changed = true
     while changed { changed = try mergeTypesOnce() }
@@ -212,7 +216,7 @@ private struct EntityTree {
     for (name, property) in node.properties.sorted(by: { $0.key < $1.key }) {
       switch property {
       case .attribute(let type):
-        attributes.append(.attribute(AttributeDescription(name: name.string, type: type)))
+        attributes.append(.attribute(name.string, type))
       case .relationship(let found):
         let destination = indexByKey[ScalarString(found.destination)].map { nodes[$0].name } ?? found.destination
         relationships.append(

@@ -1,13 +1,13 @@
 import AtomicStoreSPI
 import StoreCodecs
 
-/// What the objects of a store show of its model: what ``model()`` infers one from.
+/// What the objects of a store reveal about its model, from which ``model()`` infers one.
 ///
-/// Collected from a document, or from the nodes that would make one: so it can be told beforehand what reading a file
-/// back without a schema would give.
+/// Collected from a document, or from the nodes that would be written: so the result of reading a file without a schema
+/// can be predicted.
 struct StoreFacts {
   struct Attribute: Equatable {
-    /// Nil where objects differ: then each value says its own type.
+    /// Undefined if objects differ: each value then specifies its type.
     var type: AttributeType
   }
   struct Relationship: Equatable {
@@ -19,19 +19,19 @@ struct StoreFacts {
     case attribute(AttributeType)
     case relationship(Relationship)
   }
-  /// Of one entity with objects, by its name as it is written.
+  /// The facts about one entity with objects, by its name in the file.
   struct Entity {
     var name: String
     var properties: [ScalarString: Property] = [:]
   }
-  /// Objects of one entity stand where a relationship leads to another: the one is below the other.
+  /// Objects of one entity are in a relationship to another entity: the first is a sub-entity of the second.
   struct Kinship: Hashable {
     var entity: ScalarString
     var ancestor: ScalarString
   }
 
   var entities: [Entity] = []
-  /// Destinations too: they need not have objects.
+  /// Includes destinations, which need not have objects.
   var destinations: Set<ScalarString> = []
   var kinships: Set<Kinship> = []
   /// Names with their case, from the metadata.
@@ -39,12 +39,12 @@ struct StoreFacts {
 
   init() {}
 
-  /// The names of entities that Core Data's metadata knows.
+  /// The names of entities in Core Data's metadata.
   static func names(in entries: PropertyListDictionary) -> [String] {
     entries["NSStoreModelVersionHashes"]?.dictionaryValue?.keys ?? []
   }
 
-  /// Adds a property as one object has it, or says why that contradicts another's.
+  /// Adds a property as one object has it. Throws if it contradicts another object.
   mutating func add(
     _ property: Property, named name: ScalarString, to entity: Int
   ) throws(PersistentStoreError) {
@@ -62,13 +62,13 @@ struct StoreFacts {
 
   static func contradiction(_ entity: String, _ property: String) -> PersistentStoreError {
     PersistentStoreError(
-      .malformed, "objects disagree about '\(property)': without a model it cannot be told which is right",
+      .malformed, "objects disagree about '\(property)': specify a model to decide which one is correct",
       at: StoreLocation(entity: entity, property: property))
   }
 }
 
 extension StoreFacts {
-  /// The facts that a file of these nodes would show.
+  /// The facts that a file with these nodes would reveal.
   init(_ nodes: NodeTable, entries: PropertyListDictionary) throws(PersistentStoreError) {
     names = Self.names(in: entries)
     let all = nodes.model.entities
@@ -97,7 +97,7 @@ extension StoreFacts {
     }
   }
 
-  /// The entities that a relationship really leads to, ascending.
+  /// The actual destination entities of a relationship, in ascending order.
   private static func targets(_ reader: EntityReader, _ slot: Slot, count: Int) -> [Int] {
     var found = [Bool](repeating: false, count: count)
     for row in 0..<reader.count {

@@ -1,38 +1,40 @@
 import AtomicStoreSPI
 import StoreCodecs
 
-/// Reads documents of the very shape that Core Data and this format write, several times quicker than a parser of XML
-/// can: what they never have (comments, references to entities, carriage returns, elements or attributes in another
-/// order …) it does not understand, and says so.
+/// Reads documents of exactly the form that Core Data and this format write, several times faster than an XML parser.
+/// It does not understand what never occurs in them (comments, entity references, carriage returns, elements or
+/// attributes in another order …), and then gives up.
 ///
-/// It never says *what* is wrong. Whoever uses it starts again with libxml2, from which all errors and their places
-/// come. So the one thing to be sure of is that what it does accept means the same there: FORMAT.md lists the shape.
+/// It never reports *what* is wrong: the caller starts again with libxml2, which reports all errors with their
+/// location. So the only requirement is that everything it accepts has the same meaning there; FORMAT.md describes the
+/// form.
 ///
-/// The head, as far as `</databaseInfo>`, is libxml2's in any case. The rest is taken an element at a time. An element
-/// that the bytes at hand end in is tried again when there are more; nothing is told of it before it is whole.
+/// The head, up to `</databaseInfo>`, is always parsed by libxml2. The rest is scanned one element at a time. An
+/// incomplete element at the end of the available bytes is scanned again when there are more; the handler is not called
+/// before it is complete.
 final class CanonicalScanner {
   private enum Phase { case head, database, object, tail, surprised }
   private enum Outcome { case needsMore, surprise }
 
-  /// More than the head of any store, whose metadata may hold a model.
+  /// More than the head of any real store, whose metadata may contain a model.
   private static let maximumHead = 8 << 20
-  /// Elements are held whole, so those beyond are left to libxml2.
+  /// Elements are kept in memory completely, so larger ones are left to libxml2.
   private static let maximumElement = 64 << 20
-  /// No word of the shape is longer: what does not match this far from the end of the bytes is no beginning of one.
+  /// No token of the form is longer: what does not match although this many bytes are available cannot match.
   private static let reach = 64
 
   private let target: DocumentReader
   private var phase = Phase.head
   private var line = 0
-  /// With ``reach`` zeros behind the last byte, which end every search: no document holds a zero.
+  /// Followed by ``reach`` zeros, which end every search: a document does not contain a zero.
   private var buffer: UnsafeMutablePointer<UInt8>
   private var capacity = 512 * 1024
   private var count = 0
-  /// Where the element begins that is next.
+  /// The start of the next element.
   private var position = 0
-  /// How many bytes there should be before that is tried again: a long one is not searched for its end at each piece.
+  /// The number of bytes required before the next attempt: a long element is not searched for its end with each piece.
   private var worthwhile = 0
-  /// How far the end of the head was looked for.
+  /// How far the end of the head was searched.
   private var searched = 0
 
   init(_ target: DocumentReader) {
@@ -42,14 +44,14 @@ final class CanonicalScanner {
 
   deinit { buffer.deallocate() }
 
-  /// Whether the document was understood to its end.
+  /// Whether the document was understood completely.
   func isComplete() -> Bool {
     if phase == .database || phase == .object { scan() }
     if phase == .tail { scanTail() }
     return phase == .tail
   }
 
-  /// Takes the next bytes. Says whether it wants more: not after a surprise.
+  /// Scans the next bytes. Returns whether it can continue: false after anything unexpected.
   func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
     append(bytes)
     if phase == .head { takeHead() }
@@ -83,7 +85,7 @@ final class CanonicalScanner {
 
   private func takeHead() {
     guard let end = endOfHead() else {
-      // Other documents are told from a store's by their first lines.
+      // Other documents can be distinguished from a store by their first lines.
       if count > Self.maximumHead || count > 512 && !hasKnownBeginning() { phase = .surprised }
       return
     }
@@ -96,17 +98,19 @@ final class CanonicalScanner {
     phase = .database
   }
 
-  /// Behind the first `</databaseInfo>`.
+  /// The offset after the first `</databaseInfo>`.
   private func endOfHead() -> Int? {
     let word: StaticString = "</databaseInfo>"
     while searched + word.utf8CodeUnitCount <= count {
-      if buffer[searched] == 0x3C, Self.matches(buffer + searched, word) { return searched + word.utf8CodeUnitCount }
+      if buffer[searched] == UInt8(ascii: "<"), Self.matches(buffer + searched, word) {
+        return searched + word.utf8CodeUnitCount
+      }
       searched += 1
     }
     return nil
   }
 
-  /// Whether it is UTF-8, and without a document type that could mean anything.
+  /// Whether it is UTF-8, and has no document type declaration with an effect.
   private func hasKnownBeginning() -> Bool {
     let declarations: [StaticString] = [
       XMLDeclaration.plain.text, XMLDeclaration.standaloneNo.text, XMLDeclaration.standaloneYes.text,
@@ -117,13 +121,13 @@ final class CanonicalScanner {
     var start = buffer + declaration.utf8CodeUnitCount
     let type: StaticString = "<!DOCTYPE database SYSTEM \"file:///System/Library/DTDs/CoreData.dtd\">"
     if Self.matches(start, type) { start += type.utf8CodeUnitCount }
-    while start.pointee == 0x0A || start.pointee == 0x20 { start += 1 }
+    while start.pointee == UInt8(ascii: "\n") || start.pointee == UInt8(ascii: " ") { start += 1 }
     return Self.matches(start, "<database>")
   }
 
   // MARK: The objects
 
-  /// Goes on as far as the bytes reach.
+  /// Scans as far as the available bytes allow.
   private func scan() {
     do throws(PersistentStoreError) {
       if try scanElements() == .surprise {
@@ -131,7 +135,7 @@ final class CanonicalScanner {
         return
       }
     } catch {
-      // What is wrong with a value is for libxml2 to say, with its place.
+      // An invalid value is reported by libxml2, with its location.
       phase = .surprised
       return
     }
@@ -144,7 +148,7 @@ final class CanonicalScanner {
   }
 
   private func scanElements() throws(PersistentStoreError) -> Outcome {
-    // All of it in local variables: properties of a class are read and written at every use.
+    // Use local variables only: class properties would be loaded and stored at every use.
     let end = buffer + count
     var here = buffer + position
     var line = self.line
@@ -155,7 +159,7 @@ final class CanonicalScanner {
       self.line = line
       if phase != .tail { phase = isInObject ? .object : .database }
     }
-    /// What no word of the shape could make good, and what may be cut off.
+    /// Whether the bytes cannot match the form, or may only be incomplete.
     func stuck(_ place: UnsafeMutablePointer<UInt8>) -> Outcome { end - place > Self.reach ? .surprise : .needsMore }
 
     while true {
@@ -194,10 +198,12 @@ final class CanonicalScanner {
         guard let typeEnd = Self.endOfValue(type, &cursor) else { return stuck(cursor) }
         var text = typeEnd + 2
         var valueType: Bytes?
-        if typeEnd[1] != 0x3E {
+        if typeEnd[1] != UInt8(ascii: ">") {
           guard Self.matches(typeEnd, "\" valuetype=\"") else { return stuck(cursor) }
           let start = typeEnd + 13
-          guard let valueEnd = Self.endOfValue(start, &cursor), valueEnd[1] == 0x3E else { return stuck(cursor) }
+          guard let valueEnd = Self.endOfValue(start, &cursor), valueEnd[1] == UInt8(ascii: ">") else {
+            return stuck(cursor)
+          }
           valueType = Self.bytes(start, valueEnd)
           text = valueEnd + 2
         }
@@ -206,7 +212,7 @@ final class CanonicalScanner {
         }
         try target.beginAttribute(
           name: Self.bytes(name, nameEnd), type: Self.bytes(type, typeEnd), valueType: valueType)
-        // It may be decoded in place: nobody comes back to it.
+        // It may be decoded in place, because it is not read again.
         try target.endAttribute(UnsafeMutableBufferPointer(start: text, count: textEnd - text))
         here = textEnd + 12
         line = lines
@@ -248,7 +254,10 @@ final class CanonicalScanner {
   }
 
   private func scanTail() {
-    while position < count, buffer[position] == 0x0A || buffer[position] == 0x20 || buffer[position] == 0x09 {
+    while position < count,
+      buffer[position] == UInt8(ascii: "\n") || buffer[position] == UInt8(ascii: " ")
+        || buffer[position] == UInt8(ascii: "\t")
+    {
       position += 1
     }
     if position < count { phase = .surprised }
@@ -261,7 +270,7 @@ final class CanonicalScanner {
     Bytes(start: start, count: end - start)
   }
 
-  /// Whether the word stands there. Being constant, it costs a few comparisons of eight bytes.
+  /// Whether the token is at this position. It is constant, so this takes a few comparisons of eight bytes.
   @inline(__always)
   private static func matches(_ place: UnsafeMutablePointer<UInt8>, _ word: StaticString) -> Bool {
     let count = word.utf8CodeUnitCount
@@ -285,7 +294,7 @@ final class CanonicalScanner {
     return true
   }
 
-  /// Blanks between elements; the shape has a line break and a multiple of four spaces.
+  /// Skips white space between elements; the form has a line break and a multiple of four spaces.
   @inline(__always)
   private static func skipBlanks(_ cursor: inout UnsafeMutablePointer<UInt8>, _ lines: inout Int) {
     if UnsafeRawPointer(cursor).loadUnaligned(as: UInt64.self).littleEndian == 0x2020_2020_2020_200A {
@@ -294,8 +303,8 @@ final class CanonicalScanner {
     }
     while true {
       switch cursor.pointee {
-      case 0x20, 0x09: cursor += 1
-      case 0x0A:
+      case UInt8(ascii: " "), UInt8(ascii: "\t"): cursor += 1
+      case UInt8(ascii: "\n"):
         lines += 1
         cursor += 1
       default: return
@@ -307,13 +316,14 @@ final class CanonicalScanner {
   private static let highs: UInt64 = 0x8080_8080_8080_8080
   /// High bits where bytes are zero; wrong only above the lowest of them.
   @inline(__always) private static func zeros(_ word: UInt64) -> UInt64 { (word &- ones) & ~word & highs }
-  /// High bits where bytes are below a space, a `<`, a `>` or not ASCII; wrong only above the lowest of them.
+  /// High bits where bytes are less than a space, or `<`, `>` or not ASCII; wrong only above the lowest of them.
   @inline(__always) private static func marks(_ word: UInt64) -> UInt64 {
     (word &- ones &* 0x20) & ~word & highs | zeros((word | ones &* 0x02) ^ ones &* 0x3E) | word & highs
   }
 
-  /// The quote that ends a value between quotes; nil, and `cursor` where it went wrong, for all that would not mean
-  /// itself there: other blanks than the space, `&`, `<`, `>`, what is no UTF-8 or no character of XML.
+  /// The closing quote of an attribute value. Returns nil, with the position in `cursor`, for all characters that are
+  /// not literal there: white space other than the space, `&`, `<`, `>`, invalid UTF-8, and characters that XML does
+  /// not allow.
   @inline(__always)
   private static func endOfValue(
     _ start: UnsafeMutablePointer<UInt8>, _ cursor: inout UnsafeMutablePointer<UInt8>
@@ -328,8 +338,8 @@ final class CanonicalScanner {
         continue
       }
       place += found.trailingZeroBitCount >> 3
-      if place.pointee == 0x22 {
-        // Where the words do not match that should follow, it is here.
+      if place.pointee == UInt8(ascii: "\"") {
+        // If the following tokens do not match, it is handled here.
         cursor = place
         return place
       }
@@ -342,7 +352,7 @@ final class CanonicalScanner {
     }
   }
 
-  /// The `<` that ends a text, in the same way; tabs and line feeds are allowed.
+  /// The `<` that ends a text, found in the same way; tabs and line feeds are allowed.
   @inline(__always)
   private static func endOfText(
     _ start: UnsafeMutablePointer<UInt8>, _ cursor: inout UnsafeMutablePointer<UInt8>, _ lines: inout Int
@@ -357,14 +367,14 @@ final class CanonicalScanner {
       }
       place += found.trailingZeroBitCount >> 3
       let byte = place.pointee
-      if byte == 0x3C {
+      if byte == UInt8(ascii: "<") {
         cursor = place
         return place
       }
-      if byte == 0x0A {
+      if byte == UInt8(ascii: "\n") {
         lines += 1
         place += 1
-      } else if byte == 0x09 {
+      } else if byte == UInt8(ascii: "\t") {
         place += 1
       } else {
         let length = scalarLength(place)
@@ -377,7 +387,7 @@ final class CanonicalScanner {
     }
   }
 
-  /// The length of the scalar beyond ASCII that stands there in well-formed UTF-8 and is a character of XML, or zero.
+  /// The length of the non-ASCII scalar at this position if it is well-formed UTF-8 and allowed in XML; otherwise 0.
   private static func scalarLength(_ place: UnsafeMutablePointer<UInt8>) -> Int {
     let lead = place[0]
     guard lead >= 0xC2, lead <= 0xF4, place[1] & 0xC0 == 0x80 else { return 0 }
@@ -386,7 +396,7 @@ final class CanonicalScanner {
     switch lead {
     case 0xE0: return place[1] >= 0xA0 ? 3 : 0
     case 0xED: return place[1] < 0xA0 ? 3 : 0
-    // U+FFFE and U+FFFF are no characters of XML.
+    // U+FFFE and U+FFFF are not allowed in XML.
     case 0xEF: return place[1] == 0xBF && place[2] >= 0xBE ? 0 : 3
     case 0xE1...0xEE: return 3
     default: break
@@ -399,12 +409,12 @@ final class CanonicalScanner {
 }
 
 extension DocumentReader {
-  /// Reads the document the quick way, if all of it has the shape that Core Data and this format write.
+  /// Reads the document the fast way, if all of it has the form that Core Data and this format write.
   ///
-  /// - Returns: False after any surprise, be it an error or only unusual. Then this reader, and what it filled, is of
-  ///   no use any more: a new one has to ``read(_:chunk:)`` the document.
+  /// - Returns: False after anything unexpected, whether an error or only unusual. This reader, and what it filled,
+  ///   must then be discarded: a new one has to ``read(_:chunk:)`` the document.
   ///
-  /// - Throws: only what reading the file throws, never what stands in it.
+  /// - Throws: Only the errors of reading the file, never because of its content.
   final func readCanonical(_ source: StoreSource) throws(PersistentStoreError) -> Bool {
     let scanner = CanonicalScanner(self)
     try source.readChunks(size: 64 * 1024) { bytes throws(PersistentStoreError) in scanner.take(bytes) }

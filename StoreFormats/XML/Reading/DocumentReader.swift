@@ -2,11 +2,11 @@ import AtomicStoreSPI
 import FoundationEssentials
 import StoreCodecs
 
-/// Bytes that live as long as the call they are given to.
+/// Bytes that are valid during the call to which they are passed.
 typealias Bytes = UnsafeBufferPointer<UInt8>
 
-/// Follows a store's document from element to element and refuses what does not belong. What the objects mean is up to
-/// its subclasses: one fills a node table, one works out a model, and this one reads the head alone.
+/// Reads the elements of a store's document and refuses unexpected ones. Subclasses interpret the objects: one fills a
+/// node table, one infers a model; this class reads only the head.
 class DocumentReader: XMLEventHandler {
   private enum State { case start, database, info, infoText, metadata, list, object, attribute, relationship, end }
   private enum InfoItem: Int { case version, uuid, nextObjectID }
@@ -35,14 +35,14 @@ class DocumentReader: XMLEventHandler {
     }
   }
 
-  /// The number that both of Core Data's atomic formats begin with.
+  /// The version number of both of Core Data's atomic formats.
   static let version = 134_481_920
 
   final let file: String
-  /// Behind a pointer: copying sixteen names, or counting references to them, would be felt at each element.
+  /// Behind a pointer: copying sixteen names, or counting references to them, would be noticeable at each element.
   private let names: UnsafeMutablePointer<Names>
   private var hasNames = false
-  /// Only while it reads: reader and handler hold each other.
+  /// Set only while it reads, because reader and handler retain each other.
   private var reader: XMLReader?
   private var state = State.start
   private var item: InfoItem?
@@ -54,11 +54,11 @@ class DocumentReader: XMLEventHandler {
   private var textCount = 0
   private var textCapacity = 4096
 
-  /// What the head says; nil until all of it was read.
+  /// The content of the head; nil until all of it was read.
   private(set) var header: StoreHeader?
   private var building = StoreHeader()
 
-  /// Of the metadata: set by whoever reads them first, which every opening does.
+  /// The maximum depth of the metadata, set by the first reader, which every opening uses.
   final var maximumDepth = StoreLimits.greatestDepth
 
   private let wantsHeadOnly: Bool
@@ -78,29 +78,29 @@ class DocumentReader: XMLEventHandler {
 
   // MARK: For subclasses
 
-  /// An object begins.
+  /// Called when an object starts.
   func beginObject(type: Bytes, identifier: Bytes) throws(PersistentStoreError) {}
-  /// An attribute of it begins; its text follows.
+  /// Called when an attribute of it starts; its text follows.
   func beginAttribute(name: Bytes, type: Bytes, valueType: Bytes?) throws(PersistentStoreError) {}
-  /// The text of the attribute that began last, as it stands in the file. It may be changed in place.
+  /// Called with the raw text of the last attribute. It may be changed in place.
   func endAttribute(_ text: UnsafeMutableBufferPointer<UInt8>) throws(PersistentStoreError) {}
   func relationship(
     name: Bytes, type: Bytes, destination: Bytes, references: Bytes
   ) throws(PersistentStoreError) {}
   func endObject() throws(PersistentStoreError) {}
-  /// The document is complete.
+  /// Called when the document is complete.
   func endDocument() throws(PersistentStoreError) {}
-  /// Whether the rest of the document does not matter.
+  /// Whether the rest of the document is not needed.
   private(set) final var isSatisfied = false
 
-  /// The line that the parser is at.
+  /// The parser's current line.
   final var line: Int { reader?.line ?? scannedLine }
-  /// The line of the object that begins, where a ``CanonicalScanner`` reads.
+  /// The line of the current object, if a ``CanonicalScanner`` reads.
   final var scannedLine = 0
 
   // MARK: Reading
 
-  /// Reads the document, or as much of it as is wanted.
+  /// Reads the document, or the required part of it.
   final func read(_ source: StoreSource, chunk: Int) throws(PersistentStoreError) {
     let reader = try XMLReader(handler: self, limits: Self.limits, file: file)
     self.reader = reader
@@ -112,20 +112,20 @@ class DocumentReader: XMLEventHandler {
       if isFirst { building.declaration = XMLDeclaration(bytes) }
       isFirst = false
       do throws(PersistentStoreError) { try reader.feed(bytes) } catch {
-        // What is wrong behind the part that was asked for is for another day.
+        // Errors after the required part are not reported.
         if !isSatisfied { throw error }
       }
       return !isSatisfied
     }
     if isSatisfied { return }
     try reader.finish()
-    guard state == .end else { throw malformed("the document is no store") }
+    guard state == .end else { throw malformed("the document is not a store") }
     try endDocument()
   }
 
   private static let limits = XMLLimits(depth: 600, attributes: 16)
 
-  /// Reads the bytes up to the end of the `<databaseInfo>`, and says on which line that is; nil where they are not so.
+  /// Reads the bytes up to the end of `<databaseInfo>`, and returns its line; nil if they do not have this form.
   final func readHead(_ bytes: UnsafeRawBufferPointer) -> Int? {
     guard let reader = try? XMLReader(handler: self, limits: Self.limits, file: file) else { return nil }
     self.reader = reader
@@ -161,11 +161,12 @@ class DocumentReader: XMLEventHandler {
     case .start:
       guard name == names.pointee.database else {
         throw PersistentStoreError(
-          .foreignFormat, "the document is a <\(name.string)>, a store is a <database>", at: StoreLocation(file: file))
+          .foreignFormat, "the root element is <\(name.string)>, but that of a store is <database>",
+          at: StoreLocation(file: file))
       }
       try refuseAttributes(attributes)
       state = .database
-    case .infoText, .attribute, .relationship, .end: throw unexpected(name, in: "an element of text")
+    case .infoText, .attribute, .relationship, .end: throw unexpected(name, in: "an element inside text")
     }
   }
 
@@ -190,7 +191,7 @@ class DocumentReader: XMLEventHandler {
       state = .database
       try endInfo()
     case .database:
-      guard header != nil else { throw malformed("the <database> has no <databaseInfo>") }
+      guard header != nil else { throw malformed("the <database> does not have a <databaseInfo>") }
       state = .end
     case .start, .end: break
     }
@@ -206,12 +207,12 @@ class DocumentReader: XMLEventHandler {
         try list?.characters(buffer, line: line)
       }
     default:
-      // XML itself allows no characters below the space but the blanks.
+      // XML itself allows no characters below the space except white space.
       let isBlank = bytes.withUnsafeBufferPointer { buffer in
-        for byte in buffer where byte > 0x20 { return false }
+        for byte in buffer where byte > UInt8(ascii: " ") { return false }
         return true
       }
-      guard isBlank else { throw malformed("text where there should be elements only") }
+      guard isBlank else { throw malformed("text between elements") }
     }
   }
 
@@ -265,7 +266,7 @@ class DocumentReader: XMLEventHandler {
       guard let number = ExactText.integer(value) else { throw malformed("the version '\(shown)' is not a number") }
       guard number == Self.version else {
         throw PersistentStoreError(
-          .unsupportedVersion, "the version is \(number); Core Data's stores say \(Self.version)")
+          .unsupportedVersion, "the version is \(number), but that of Core Data's stores is \(Self.version)")
       }
     case .uuid:
       guard let uuid = ExactText.uuid(value) else { throw malformed("'\(shown)' is not a UUID") }
@@ -281,7 +282,7 @@ class DocumentReader: XMLEventHandler {
 
   private func endInfo() throws(PersistentStoreError) {
     for (item, name) in [(InfoItem.version, "version"), (.uuid, "UUID"), (.nextObjectID, "nextObjectID")] {
-      guard seen.contains(item) else { throw malformed("the <databaseInfo> has no <\(name)>") }
+      guard seen.contains(item) else { throw malformed("the <databaseInfo> does not have a <\(name)>") }
     }
     if let list {
       guard case .dictionary(let entries) = try list.finish(line: line) else {
@@ -299,7 +300,7 @@ class DocumentReader: XMLEventHandler {
 
   @inline(__always)
   private func value(_ attributes: borrowing XMLAttributes, _ index: Int) -> Bytes {
-    // Good until the callback returns: the parser's own buffer.
+    // Valid until the callback returns: the parser's own buffer.
     attributes.bytes(index)
   }
 
@@ -388,7 +389,7 @@ class DocumentReader: XMLEventHandler {
   }
 
   private func unexpected(_ name: XMLName, in element: String) -> PersistentStoreError {
-    malformed("a <\(name.string)> has no meaning in \(element)")
+    malformed("a <\(name.string)> is not allowed in \(element)")
   }
 
   private func lacking(_ attribute: String, in element: String) -> PersistentStoreError {
@@ -396,17 +397,17 @@ class DocumentReader: XMLEventHandler {
   }
 
   private func unknownAttribute(_ name: XMLName?, of element: String) -> PersistentStoreError {
-    malformed("the attribute '\(name?.string ?? "")' of <\(element)> is not known")
+    malformed("the attribute '\(name?.string ?? "")' of <\(element)> is unknown")
   }
 
   private func refuseAttributes(_ attributes: borrowing XMLAttributes) throws(PersistentStoreError) {
     guard attributes.count == 0 else {
-      throw malformed("an attribute '\(attributes.name(0)?.string ?? "")' that no store has")
+      throw malformed("unknown attribute '\(attributes.name(0)?.string ?? "")'")
     }
   }
 }
 
-/// The head alone: satisfied as soon as it is complete.
+/// Reads only the head, and ends as soon as it is complete.
 final class HeaderReader: DocumentReader {
   init(file: String) { super.init(file: file, wantsHeadOnly: true) }
 }

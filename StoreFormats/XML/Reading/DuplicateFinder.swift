@@ -1,10 +1,10 @@
 import AtomicStoreSPI
 import StoreCodecs
 
-/// Finds the second object with a number that stands twice: whoever mends the file needs its line.
+/// Finds the second object with a duplicate number, whose line is needed to repair the file.
 ///
-/// A load keeps no lines of numbers, so as to cost nothing where all is well. Once it has failed, the file is read for
-/// them.
+/// A load does not store the lines of numbers, to avoid the cost in the normal case. If it fails, the file is read
+/// again for them.
 final class DuplicateFinder: DocumentReader {
   private let name: String
   private let number: Int64
@@ -21,7 +21,7 @@ final class DuplicateFinder: DocumentReader {
     super.init(file: file)
   }
 
-  /// The error with the place of the second object; nil if the file, read again, has no second one.
+  /// Returns the error with the location of the second object; nil if the file, read again, does not have one.
   static func error(
     for number: Int64, in source: StoreSource, of model: ManagedObjectModel, chunk: Int
   ) throws(PersistentStoreError) -> PersistentStoreError? {
@@ -40,7 +40,7 @@ final class DuplicateFinder: DocumentReader {
     }
     let entity = entityNames.index(of: type, after: -1)
     found = PersistentStoreError(
-      .duplicateReference, "two objects have the id z\(number): the first one is in line \(firstLine)",
+      .duplicateReference, "two objects have the id z\(number): the first one is on line \(firstLine)",
       at: StoreLocation(
         file: name, line: line, entity: entity >= 0 ? entities[entity].name : nil, reference: "z\(number)"))
   }

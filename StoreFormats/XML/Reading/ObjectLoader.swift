@@ -2,56 +2,55 @@ import AtomicStoreSPI
 import FoundationEssentials
 import StoreCodecs
 
-/// Fills a node table from a document's objects, by the model: names are matched without regard to case, values are
-/// read by the type that the model gives, whatever the file calls it.
+/// Fills a node table from a document's objects, by the model: names are compared case-insensitively, and values are
+/// read by the type in the model, regardless of the type in the file.
 final class ObjectLoader: DocumentReader {
-  /// How the value of a slot is read; a flat byte instead of an enumeration with payload, since it is asked for each
-  /// value.
+  /// How the value of a slot is read; a byte instead of an enumeration with payloads, for speed.
   private enum Reading: UInt8 {
     case text, boolean, integer, float, double, date, decimal, uuid, bytes, undefined, toOne, toMany
   }
   private struct SlotPlan {
     var reading: Reading
-    /// The object that had this property last, to find elements that stand twice.
+    /// The last object that had this property, to detect duplicate elements.
     var lastSeen = 0
-    /// For relationships: the destination's number and that of its hierarchy.
+    /// For relationships: the number of the destination and that of its hierarchy.
     var destination = -1
     var destinationRoot = -1
   }
-  /// Of an entity.
+  /// The reading plan of an entity.
   private struct EntityPlan {
     var slots: UnsafeMutablePointer<SlotPlan>
     var names: NameTable
     var root: Int
-    /// Whether the slots are not those of a super-entity's plan.
+    /// Whether the slots are not shared with the plan of a super-entity.
     var isOwner = true
   }
-  /// How a hierarchy's numbers stand in the file: alone, or with its name behind each.
+  /// The form of a hierarchy's numbers in the file: alone, or followed by its name.
   private enum IdentifierForm: UInt8 { case unknown, plain, named }
 
   private let nodes: NodeTableBuilder
   private let model: ManagedObjectModel
   private let entityNames: NameTable
   private let writtenNames: [String]
-  /// Made for the entities that the file has objects of.
+  /// Created for the entities that have objects in the file.
   private var plans: [EntityPlan?]
   private let forms: UnsafeMutablePointer<IdentifierForm>
   private var scratch: [UInt8] = []
 
   private var entity = -1
   private var slots: UnsafeMutablePointer<SlotPlan>
-  /// Of the entity's plan, which holds it: not counted at each property.
+  /// The names of the current entity's plan, which retains them: not counted at each property.
   private var slotNames: Unmanaged<NameTable>
   private var root = -1
   private var serial = 0
   private var slot = -1
   private var valueType = AttributeType.undefined
-  /// All numbers of objects, in raw memory: an array in a class is checked for exclusive access at each append.
+  /// The numbers of all objects, in raw memory: an array in a class is checked for exclusive access at each append.
   private var numbers: UnsafeMutablePointer<Int64>
   private var numberCount = 0
   private var numberCapacity = 1024
   private var numbersAscend = true
-  /// The least number that two objects have.
+  /// The least duplicate number.
   private(set) var duplicate: Int64?
   private let noSlots: UnsafeMutablePointer<SlotPlan>
 
@@ -112,7 +111,7 @@ final class ObjectLoader: DocumentReader {
   override func beginObject(type: Bytes, identifier: Bytes) throws(PersistentStoreError) {
     let found = entityNames.index(of: type, after: entity)
     guard found >= 0 else {
-      throw PersistentStoreError(.modelMismatch, "the model has no entity '\(Self.shown(type))'")
+      throw PersistentStoreError(.modelMismatch, "the model does not have an entity '\(Self.shown(type))'")
     }
     if found != entity {
       let plan = try plan(of: found)
@@ -132,7 +131,7 @@ final class ObjectLoader: DocumentReader {
     try nodes.beginNode(entity: found, reference: reference, line: line)
   }
 
-  /// The plan of an entity; its super-entity's, where it has no slots of its own.
+  /// The plan of an entity, or that of its super-entity if it does not declare slots.
   private func plan(of index: Int) throws(PersistentStoreError) -> EntityPlan {
     if let plan = plans[index] { return plan }
     let entity = model.entity(at: index)
@@ -158,7 +157,7 @@ final class ObjectLoader: DocumentReader {
     return made
   }
 
-  /// Which object it was that came second is not known here: a ``DuplicateFinder`` looks for it in the file again.
+  /// The second object is not known here: a ``DuplicateFinder`` searches the file for it again.
   override func endDocument() throws(PersistentStoreError) {
     for (index, known) in plans.enumerated() {
       guard let plan = known, nodes.count(of: index) > 0 else { continue }
@@ -176,7 +175,7 @@ final class ObjectLoader: DocumentReader {
     }
   }
 
-  /// The kit finds what stands twice in a hierarchy; over all of them it is for us to find.
+  /// The kit detects duplicates within a hierarchy; across hierarchies they are detected here.
   @inline(__always) private func note(_ number: Int64) {
     if numberCount > 0, number <= numbers[numberCount - 1] { numbersAscend = false }
     if numberCount == numberCapacity { growNumbers() }
@@ -196,24 +195,24 @@ final class ObjectLoader: DocumentReader {
     if forms[root] == form { return }
     guard forms[root] == .unknown else {
       throw malformed(
-        "some identifiers in the hierarchy of \(writtenNames[root]) have its name behind them and others have not")
+        "some identifiers in the hierarchy of \(writtenNames[root]) are followed by its name and others are not")
     }
     forms[root] = form
   }
 
   private func parse(_ identifier: Bytes, root: Int) throws(PersistentStoreError) -> ReferenceObject {
     guard let parsed = ObjectIdentifierText.parse(identifier) else {
-      throw malformed("'\(Self.shown(identifier))' is no identifier of an object")
+      throw malformed("'\(Self.shown(identifier))' is not an object identifier")
     }
     guard case .integer(let number) = parsed.reference else { return parsed.reference }
     guard let name = parsed.root else {
-      // Numbers too long for the short way.
+      // Numbers too long for the fast path.
       try use(.plain, of: root)
       note(number)
       return parsed.reference
     }
     guard root >= 0, ScalarString(name) == ScalarString(writtenNames[root]) else {
-      throw malformed("the identifier '\(Self.shown(identifier))' names another hierarchy than it stands in")
+      throw malformed("the identifier '\(Self.shown(identifier))' belongs to another hierarchy")
     }
     try use(.named, of: root)
     return parsed.reference
@@ -225,14 +224,14 @@ final class ObjectLoader: DocumentReader {
     try begin(name)
     guard slots[slot].reading == .undefined else {
       guard slots[slot].reading.rawValue < Reading.toOne.rawValue else {
-        throw misplaced("is a relationship in the model, an attribute here", .modelMismatch)
+        throw misplaced("is a relationship in the model, but an attribute here", .modelMismatch)
       }
-      guard valueType == nil else { throw misplaced("has a type in the model, so its value needs none") }
+      guard valueType == nil else { throw misplaced("has a type in the model, so its value must not specify one") }
       return
     }
-    // Without a type in the model the file has to say it: in so many words, or in Core Data's place.
+    // Without a type in the model, the file must specify it: explicitly, or where Core Data does.
     guard let found = StoreTypeName.type(named: valueType ?? type), found != .undefined else {
-      throw misplaced("has no type in the model, and '\(Self.shown(valueType ?? type))' is none")
+      throw misplaced("does not have a type in the model, and '\(Self.shown(valueType ?? type))' is not one")
     }
     self.valueType = found
   }
@@ -241,11 +240,11 @@ final class ObjectLoader: DocumentReader {
     let found = slotNames._withUnsafeGuaranteedRef { $0.index(of: name, after: slot) }
     guard found >= 0 else {
       throw PersistentStoreError(
-        .modelMismatch, "the model's \(model.entity(at: entity).name) has no property '\(Self.shown(name))'",
+        .modelMismatch, "the model's \(model.entity(at: entity).name) does not have a property '\(Self.shown(name))'",
         at: objectPlace)
     }
     slot = found
-    guard slots[found].lastSeen != serial else { throw misplaced("stands twice in the object") }
+    guard slots[found].lastSeen != serial else { throw misplaced("occurs twice in the object") }
     slots[found].lastSeen = serial
   }
 
@@ -255,10 +254,12 @@ final class ObjectLoader: DocumentReader {
       switch slots[slot].reading {
       case .text: try nodes.set(utf8: Span(_unsafeElements: try decoded(text)), slot: slot)
       case .boolean:
-        guard text.count == 1, text[0] == 0x30 || text[0] == 0x31 else { throw wrong(text, "neither 0 nor 1") }
-        try nodes.set(boolean: text[0] == 0x31, slot: slot)
+        guard text.count == 1, text[0] == UInt8(ascii: "0") || text[0] == UInt8(ascii: "1") else {
+          throw wrong(text, "neither 0 nor 1")
+        }
+        try nodes.set(boolean: text[0] == UInt8(ascii: "1"), slot: slot)
       case .integer:
-        guard let number = ExactText.integer(value) else { throw wrong(text, "not an integer of 64 bits") }
+        guard let number = ExactText.integer(value) else { throw wrong(text, "not a 64-bit integer") }
         try nodes.set(integer: number, slot: slot)
       case .float:
         guard let number = ExactText.float(value) else { throw wrong(text, "not a number") }
@@ -280,7 +281,7 @@ final class ObjectLoader: DocumentReader {
       case .toOne, .toMany: break
       }
     } catch {
-      // Line and column come from the parser, the object and property from the builder.
+      // The parser provides line and column, the builder object and property.
       var placed = error.located(nodes.location(slot))
       placed.location.line = nil
       throw placed
@@ -288,10 +289,11 @@ final class ObjectLoader: DocumentReader {
   }
 
   private func decoded(_ text: UnsafeMutableBufferPointer<UInt8>) throws(PersistentStoreError) -> Bytes {
-    var fault: StoreText.Fault?
-    let count = StoreText.decode(text, fault: &fault)
-    if let fault { throw PersistentStoreError(.malformed, "\(fault.message), at byte \(fault.offset) of the text") }
-    return Bytes(rebasing: text[..<count])
+    do throws(StoreText.Fault) {
+      return Bytes(rebasing: text[..<(try StoreText.decode(text))])
+    } catch {
+      throw PersistentStoreError(.malformed, "\(error.message), at byte \(error.offset) of the text")
+    }
   }
 
   private func setScratch() throws(PersistentStoreError) {
@@ -301,19 +303,20 @@ final class ObjectLoader: DocumentReader {
   }
 
   private func decodeBase64(_ text: UnsafeMutableBufferPointer<UInt8>) throws(PersistentStoreError) {
-    if let offset = Base64.decode(Span(_unsafeElements: Bytes(text)), into: &scratch) {
-      throw PersistentStoreError(.malformed, "the base64 is wrong at its byte \(offset)")
+    do throws(Base64.DecodingError) { try Base64.decode(Span(_unsafeElements: Bytes(text)), into: &scratch) } catch {
+      throw PersistentStoreError(.malformed, "invalid base64 at byte \(error.offset)")
     }
   }
 
-  /// The value of an attribute without a type in the model.
+  /// Reads the value of an attribute without a type in the model.
   private func undefined(_ text: UnsafeMutableBufferPointer<UInt8>) throws(PersistentStoreError) -> StoredValue {
     let value = Span(_unsafeElements: Bytes(text))
     switch valueType {
     case .string, .uri:
       let string = String(decoding: try decoded(text), as: UTF8.self)
       return valueType == .uri ? .uri(string) : .string(string)
-    case .boolean where text.count == 1 && text[0] & 0xFE == 0x30: return .boolean(text[0] == 0x31)
+    case .boolean where text.count == 1 && text[0] & 0xFE == UInt8(ascii: "0"):
+      return .boolean(text[0] == UInt8(ascii: "1"))
     case .integer16, .integer32, .integer64:
       if let number = ExactText.integer(value), valueType.accepts(.integer(number)) { return .integer(number) }
     case .float: if let number = ExactText.float(value) { return .float(number) }
@@ -326,7 +329,7 @@ final class ObjectLoader: DocumentReader {
       return .data(Data(scratch))
     default: break
     }
-    throw wrong(text, "no \(valueType.modelName)")
+    throw wrong(text, "not a valid \(valueType.modelName)")
   }
 
   // MARK: Relationships
@@ -337,24 +340,26 @@ final class ObjectLoader: DocumentReader {
     try begin(name)
     let plan = slots[slot]
     guard plan.reading == .toOne || plan.reading == .toMany else {
-      throw misplaced("is an attribute in the model, a relationship here", .modelMismatch)
+      throw misplaced("is an attribute in the model, but a relationship here", .modelMismatch)
     }
     guard entityNames.index(of: destination, after: plan.destination) == plan.destination else {
       throw misplaced(
-        "leads to \(model.entity(at: plan.destination).name) in the model, to \(Self.shown(destination)) here",
+        "leads to \(model.entity(at: plan.destination).name) in the model, but to \(Self.shown(destination)) here",
         .modelMismatch)
     }
     var start = 0
     var isFirst = true
     let count = references.count
     while start < count {
-      while start < count, references[start] == 0x20 { start += 1 }
+      while start < count, references[start] == UInt8(ascii: " ") { start += 1 }
       guard start < count else { break }
       var end = start
-      while end < count, references[end] != 0x20 { end += 1 }
+      while end < count, references[end] != UInt8(ascii: " ") { end += 1 }
       let identifier = Bytes(rebasing: references[start..<end])
       start = end
-      guard isFirst || plan.reading == .toMany else { throw misplaced("is to one in the model and names several") }
+      guard isFirst || plan.reading == .toMany else {
+        throw misplaced("is a to-one in the model, but refers to several objects")
+      }
       isFirst = false
       if let number = ObjectIdentifierText.number(identifier) {
         try use(.plain, of: plan.destinationRoot)
@@ -376,11 +381,11 @@ final class ObjectLoader: DocumentReader {
 
   private func reference(_ identifier: Bytes, root: Int) throws(PersistentStoreError) -> ReferenceObject {
     guard let parsed = ObjectIdentifierText.parse(identifier) else {
-      throw misplaced("names '\(Self.shown(identifier))', which is no identifier of an object")
+      throw misplaced("refers to '\(Self.shown(identifier))', which is not an object identifier")
     }
     guard case .integer = parsed.reference else { return parsed.reference }
     if let name = parsed.root, ScalarString(name) != ScalarString(writtenNames[root]) {
-      throw misplaced("names '\(Self.shown(identifier))', which is of another hierarchy")
+      throw misplaced("refers to '\(Self.shown(identifier))', which belongs to another hierarchy")
     }
     try use(parsed.root == nil ? .plain : .named, of: root)
     return parsed.reference

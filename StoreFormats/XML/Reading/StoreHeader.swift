@@ -1,13 +1,13 @@
 import AtomicStoreSPI
 import FoundationEssentials
 
-/// What a store's head says.
+/// The content of a store's head.
 struct StoreHeader {
   var declaration = XMLDeclaration.standaloneYes
   var uuid: UUID?
   var lastReference: Int64 = 0
   /// The line that the head ends on.
   var endLine = 0
-  /// All entries, those of ours included.
+  /// All entries, including those of this format.
   var entries = PropertyListDictionary()
 }

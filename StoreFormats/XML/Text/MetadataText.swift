@@ -2,18 +2,18 @@ import AtomicStoreSPI
 import FoundationEssentials
 import StoreCodecs
 
-/// The metadata's property list as a child of the document, laid out as Core Data does: four spaces a level, empty
+/// The metadata's property list as a child of the document, in Core Data's layout: four spaces per level, empty
 /// elements with both tags, base64 between lines of tabs.
 ///
-/// What no XML property list can hold exactly (control characters, fractions of seconds, not-a-numbers of other bits)
-/// stands instead, for the whole entry, in a binary property list under ``exactKey``.
+/// An entry that an XML property list cannot represent exactly (control characters, fractions of seconds, not-a-numbers
+/// with other bits) is instead stored, as a whole, in a binary property list under ``exactKey``.
 enum MetadataText {
   /// The model of the store, as a dictionary.
   static let modelKey = "AtomicStoreModel"
-  /// Entries that XML cannot hold: a dictionary of them as a binary property list.
+  /// The key for entries that XML cannot represent: a dictionary of them as a binary property list.
   static let exactKey = "AtomicStoreExactEntries"
 
-  /// - Parameter isInline: Without the indentation before the element and the line break after it.
+  /// - Parameter isInline: Whether to omit the indentation before the element and the line break after it.
   static func append(
     _ entries: PropertyListDictionary, isInline: Bool = false, to writer: ByteWriter
   ) throws(PersistentStoreError) {
@@ -38,12 +38,12 @@ enum MetadataText {
     if !isInline { writer.append(byte: UInt8(ascii: "\n")) }
   }
 
-  /// The entries that the file's dictionary stands for.
+  /// The entries that the file's dictionary represents.
   static func entries(of read: PropertyListDictionary) throws(PersistentStoreError) -> PropertyListDictionary {
     guard let value = read[exactKey] else { return read }
     guard case .data(let data) = value else { throw malformed("\(exactKey) is not data") }
     guard case .dictionary(let exact) = try PropertyList.decodeBinary(Array(data)) else {
-      throw malformed("\(exactKey) holds no dictionary")
+      throw malformed("\(exactKey) does not contain a dictionary")
     }
     var entries = read
     entries[exactKey] = nil
@@ -73,7 +73,7 @@ enum MetadataText {
     case .uid: return false
     case .array(let elements): return elements.allSatisfy { isExactInXML($0, depth: depth + 1) }
     case .dictionary(let entries):
-      // A dictionary of this one key is how XML property lists spell a UID.
+      // In XML property lists, a dictionary with only this key represents a UID.
       if entries.count == 1, entries["CF$UID"] != nil { return false }
       return entries.allSatisfy { isText($0.key) && isExactInXML($0.value, depth: depth + 1) }
     }
@@ -90,7 +90,7 @@ enum MetadataText {
   private static func append(
     _ value: PropertyListValue, depth: Int, to writer: ByteWriter
   ) throws(PersistentStoreError) {
-    writer.append(repeating: 0x20, count: 16 + depth * 4)
+    writer.append(repeating: UInt8(ascii: " "), count: 16 + depth * 4)
     switch value {
     case .string(let text): append(text, in: "string", to: writer)
     case .integer(let number): writer.append("<integer>\(number)</integer>\n" as String)
@@ -108,33 +108,33 @@ enum MetadataText {
       guard !elements.isEmpty else { return writer.append("<array></array>\n") }
       writer.append("<array>\n")
       for element in elements { try append(element, depth: depth + 1, to: writer) }
-      writer.append(repeating: 0x20, count: 16 + depth * 4)
+      writer.append(repeating: UInt8(ascii: " "), count: 16 + depth * 4)
       writer.append("</array>\n")
     case .dictionary(let entries):
       guard !entries.isEmpty else { return writer.append("<dict></dict>\n") }
       writer.append("<dict>\n")
       for entry in entries {
-        writer.append(repeating: 0x20, count: 20 + depth * 4)
+        writer.append(repeating: UInt8(ascii: " "), count: 20 + depth * 4)
         append(entry.key, in: "key", to: writer)
         try append(entry.value, depth: depth + 1, to: writer)
       }
-      writer.append(repeating: 0x20, count: 16 + depth * 4)
+      writer.append(repeating: UInt8(ascii: " "), count: 16 + depth * 4)
       writer.append("</dict>\n")
     case .uid:
-      throw PersistentStoreError(.internalInconsistency, "a UID is kept in the binary entries")
+      throw PersistentStoreError(.internalInconsistency, "a UID is stored in the binary entries")
     }
     try writer.flushIfNeeded()
   }
 
   private static func append(_ text: String, in element: StaticString, to writer: ByteWriter) {
-    writer.append(byte: 0x3C)
+    writer.append(byte: UInt8(ascii: "<"))
     writer.append(element)
-    writer.append(byte: 0x3E)
+    writer.append(byte: UInt8(ascii: ">"))
     for byte in text.utf8 {
       switch byte {
-      case 0x26: writer.append("&amp;")
-      case 0x3C: writer.append("&lt;")
-      case 0x3E: writer.append("&gt;")
+      case UInt8(ascii: "&"): writer.append("&amp;")
+      case UInt8(ascii: "<"): writer.append("&lt;")
+      case UInt8(ascii: ">"): writer.append("&gt;")
       default: writer.append(byte: byte)
       }
     }
@@ -147,18 +147,18 @@ enum MetadataText {
     guard !data.isEmpty else { return writer.append("<data></data>\n") }
     writer.append("<data>\n")
     let tabs = min(depth, 8)
-    // Core Data's property lists keep lines within 76 columns, tabs counted as eight.
+    // Core Data's property lists have lines of at most 76 columns, counting a tab as eight.
     let width = max(76 - 8 * tabs, 4)
     let text = Array(data.base64EncodedString().utf8)
     var start = 0
     while start < text.count {
       let end = min(start + width, text.count)
-      writer.append(repeating: 0x09, count: tabs)
+      writer.append(repeating: UInt8(ascii: "\t"), count: tabs)
       writer.append(Array(text[start..<end]))
-      writer.append(byte: 0x0A)
+      writer.append(byte: UInt8(ascii: "\n"))
       start = end
     }
-    writer.append(repeating: 0x09, count: tabs)
+    writer.append(repeating: UInt8(ascii: "\t"), count: tabs)
     writer.append("</data>\n")
   }
 }

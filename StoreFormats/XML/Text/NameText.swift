@@ -1,8 +1,8 @@
 import AtomicStoreSPI
 import StoreCodecs
 
-/// Names of entities and properties between the quotes of an XML attribute. Core Data's names are letters and digits;
-/// what would not stand there as it is, is escaped as text is, so that no reader of XML has to be trusted with it.
+/// Names of entities and properties in XML attributes. Core Data's names consist of letters and digits; other
+/// characters are escaped as in text, so that no XML reader can misinterpret them.
 enum NameText {
   static func encode(_ name: String, at place: StoreLocation) throws(PersistentStoreError) -> [UInt8] {
     guard !name.isEmpty else {
@@ -13,20 +13,19 @@ enum NameText {
     var result: [UInt8] = []
     for byte in writer.takeBytes() {
       switch byte {
-      case 0x22: result += Array("\\u2200".utf8)
-      case 0x09: result += Array("\\u0900".utf8)
-      case 0x0A: result += Array("\\u0a00".utf8)
+      case UInt8(ascii: "\""): result += Array("\\u2200".utf8)
+      case UInt8(ascii: "\t"): result += Array("\\u0900".utf8)
+      case UInt8(ascii: "\n"): result += Array("\\u0a00".utf8)
       default: result.append(byte)
       }
     }
     return result
   }
 
-  /// The name that the bytes stand for; nil where an escape is wrong.
+  /// Decodes a name; nil if an escape is invalid.
   static func decode(_ bytes: UnsafeBufferPointer<UInt8>) -> String? {
     var copy = Array(bytes)
-    var fault: StoreText.Fault?
-    let count = copy.withUnsafeMutableBufferPointer { StoreText.decode($0, fault: &fault) }
-    return fault == nil ? String(decoding: copy[..<count], as: UTF8.self) : nil
+    let count = try? copy.withUnsafeMutableBufferPointer { text throws(StoreText.Fault) in try StoreText.decode(text) }
+    return count.map { String(decoding: copy[..<$0], as: UTF8.self) }
   }
 }

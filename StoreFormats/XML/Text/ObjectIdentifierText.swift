@@ -1,50 +1,50 @@
 import AtomicStoreSPI
 import StoreCodecs
 
-/// How reference objects stand in `id` and `idrefs`.
+/// The form of reference objects in `id` and `idrefs`.
 ///
-/// Core Data writes `z` and a number that no other object of the store has. Ours adds what that cannot say:
-/// `z7.ROOT` is 7 in the hierarchy below ROOT, where another hierarchy has a 7 too; `sName` is the string `Name`, with
-/// all but letters, digits, `-`, `_` and `~` as `%` and two hexadecimal digits for each byte of its UTF-8.
+/// Core Data writes `z` and a number that no other object of the store has. This format adds: `z7.ROOT` is 7 in the
+/// hierarchy of ROOT, if another hierarchy has a 7 too; `sName` is the string `Name`, with everything except letters,
+/// digits, `-`, `_` and `~` percent-encoded, byte by byte of its UTF-8.
 enum ObjectIdentifierText {
   struct Parsed: Equatable {
     var reference: ReferenceObject
-    /// The hierarchy, where the identifier names one: its root's written name.
+    /// The hierarchy, if the identifier contains one: the written name of its root.
     var root: String?
   }
 
   // MARK: Reading
 
-  /// The number in `z…`, if it is written as Core Data would: all that most files hold.
+  /// The number in `z…`, if it is written as by Core Data, which is the only form in most files.
   @inline(__always) static func number(_ text: UnsafeBufferPointer<UInt8>) -> Int64? {
     let count = text.count
-    guard count > 1, count < 20, text[0] == 0x7A else { return nil }
+    guard count > 1, count < 20, text[0] == UInt8(ascii: "z") else { return nil }
     var value: Int64 = 0
     var index = 1
-    if text[1] == 0x2D { index = 2 }
+    if text[1] == UInt8(ascii: "-") { index = 2 }
     // A leading zero would be lost.
-    guard index < count, text[index] != 0x30 || (count == 2) else { return nil }
+    guard index < count, text[index] != UInt8(ascii: "0") || (count == 2) else { return nil }
     while index < count {
-      let digit = text[index] &- 0x30
+      let digit = text[index] &- UInt8(ascii: "0")
       guard digit < 10 else { return nil }
-      // Eighteen digits at most: no overflow.
+      // At most eighteen digits: no overflow.
       value = value &* 10 &+ Int64(digit)
       index += 1
     }
-    return text[1] == 0x2D ? -value : value
+    return text[1] == UInt8(ascii: "-") ? -value : value
   }
 
-  /// Any identifier; nil for what is none.
+  /// Parses any identifier; nil if it is invalid.
   static func parse(_ text: UnsafeBufferPointer<UInt8>) -> Parsed? {
     if let number = number(text) { return Parsed(reference: .integer(number), root: nil) }
-    guard let first = text.first, text.count > 1 || first == 0x73 else { return nil }
+    guard let first = text.first, text.count > 1 || first == UInt8(ascii: "s") else { return nil }
     let rest = UnsafeBufferPointer(rebasing: text[1...])
     switch first {
-    case 0x73:
+    case UInt8(ascii: "s"):
       guard let string = decodePercent(rest) else { return nil }
       return Parsed(reference: .string(string), root: nil)
-    case 0x7A:
-      let digits = rest.prefix { $0 != 0x2E }
+    case UInt8(ascii: "z"):
+      let digits = rest.prefix { $0 != UInt8(ascii: ".") }
       let written = String(decoding: digits, as: UTF8.self)
       guard let value = Int64(written), String(value) == written else { return nil }
       if digits.count == rest.count { return Parsed(reference: .integer(value), root: nil) }
@@ -59,12 +59,12 @@ enum ObjectIdentifierText {
     var bytes: [UInt8] = []
     var index = 0
     while index < text.count {
-      if text[index] == 0x25 {
+      if text[index] == UInt8(ascii: "%") {
         guard index + 2 < text.count, let high = hex(text[index + 1]), let low = hex(text[index + 2]) else {
           return nil
         }
         let byte = high << 4 | low
-        // One way to write each byte, or two texts would be one reference.
+        // Each byte has exactly one form, otherwise two texts could be one reference.
         guard !isPlain(byte) else { return nil }
         bytes.append(byte)
         index += 3
@@ -79,22 +79,24 @@ enum ObjectIdentifierText {
 
   private static func hex(_ byte: UInt8) -> UInt8? {
     switch byte {
-    case 0x30...0x39: byte - 0x30
-    case 0x41...0x46: byte - 0x37
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
     default: nil
     }
   }
 
   private static func isPlain(_ byte: UInt8) -> Bool {
     switch byte {
-    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x5F, 0x7E: true
+    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "~"):
+      true
     default: false
     }
   }
 
   // MARK: Writing
 
-  /// The string's bytes, with all that is not plain as `%XX`.
+  /// The bytes of the string, with special characters as `%XX`.
   static func percentEncoded(_ text: String) -> [UInt8] {
     var bytes: [UInt8] = []
     let digits = Array("0123456789ABCDEF".utf8)
@@ -102,7 +104,7 @@ enum ObjectIdentifierText {
       if isPlain(byte) {
         bytes.append(byte)
       } else {
-        bytes += [0x25, digits[Int(byte >> 4)], digits[Int(byte & 0xF)]]
+        bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 0xF)]]
       }
     }
     return bytes

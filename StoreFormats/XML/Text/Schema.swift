@@ -1,11 +1,11 @@
 import AtomicStoreSPI
 
-/// The store's model in its metadata, under a key of our own: names with their case, types, order, and all else that
-/// the objects do not show.
+/// The store's model in its metadata, under a key of this format: names with their case, types, order, and everything
+/// else that the objects do not reveal.
 enum Schema {
   static let key = MetadataText.modelKey
 
-  /// Takes the model out of a file's entries; nil where there is none.
+  /// Removes the model from a file's entries and returns it; nil if there is none.
   static func take(
     from entries: inout PropertyListDictionary, at place: StoreLocation
   ) throws(PersistentStoreError) -> ModelDescription? {

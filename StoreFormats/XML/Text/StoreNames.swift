@@ -1,6 +1,6 @@
 import AtomicStoreSPI
 
-/// How names stand in the file: Core Data writes entities in upper case and properties in lower case.
+/// The form of names in the file: Core Data writes entities in upper case and properties in lower case.
 enum NameFolding {
   case entity
   case property
@@ -12,7 +12,7 @@ enum NameFolding {
     }
   }
 
-  /// The names as they are written, in the order given: folded, but as they are where folding would make two the same.
+  /// The names as they are written, in the given order: folded, but unchanged if folding would make two equal.
   func written(_ names: [String]) -> [String] {
     let folded = names.map { ScalarString(fold($0)) }
     var uses: [ScalarString: Int] = [:]
@@ -20,7 +20,7 @@ enum NameFolding {
     return zip(names, folded).map { uses[$1] == 1 ? $1.string : $0 }
   }
 
-  /// Two of the names that differ only in case, if there are such.
+  /// Two of the names that differ only in case, if there are any.
   func clash(_ names: [String]) -> (String, String)? {
     var seen: [ScalarString: String] = [:]
     for name in names {
@@ -32,21 +32,21 @@ enum NameFolding {
   }
 }
 
-/// Names by number, found by their bytes: first as they are written, then folded, so that a file in other case than
-/// Core Data's own is read too. Made once per file; it hashes without allocating.
+/// Names by number, looked up by their bytes: first as they are written, then folded, so that files in other case than
+/// Core Data's can be read too. Created once per file; it hashes without allocating.
 final class NameTable {
-  /// The written names, one after another.
+  /// The written names, concatenated.
   private let bytes: UnsafeMutableBufferPointer<UInt8>
   private let starts: UnsafeMutablePointer<Int>
   private let places: UnsafeMutableBufferPointer<Int32>
   private let mask: Int
   private let folding: NameFolding
   private let byFolded: [ScalarString: Int]
-  /// The name found last, and after each name the one that followed it: files repeat themselves.
+  /// The name found last, and for each name the one that followed it: files repeat the same sequences.
   private let guesses: UnsafeMutablePointer<Int32>
   let count: Int
 
-  /// - Parameter written: The bytes that each name stands as in the file.
+  /// - Parameter written: The bytes of each name in the file.
   init(_ names: [String], written: [[UInt8]], folding: NameFolding) {
     self.folding = folding
     count = names.count
@@ -90,7 +90,7 @@ final class NameTable {
     guesses.deallocate()
   }
 
-  /// The number of a name, or -1. `previous` is the one that was found before it, or -1.
+  /// The number of a name, or -1. `previous` is the number found before it, or -1.
   func index(of name: UnsafeBufferPointer<UInt8>, after previous: Int) -> Int {
     guard count > 0 else { return -1 }
     let guess = Int(guesses[previous + 1])
@@ -108,7 +108,7 @@ final class NameTable {
     }
     let one = UnsafeRawPointer(here + start)
     let other = UnsafeRawPointer(there)
-    // Eight bytes at a time, the last eight perhaps for the second time.
+    // Eight bytes at a time; the last eight may overlap the previous ones.
     if count >= 8 {
       var offset = 0
       while offset < count {

@@ -1,13 +1,14 @@
 import AtomicStoreSPI
 import StoreCodecs
 
-/// The text of attributes as Core Data's XML stores have it.
+/// The text of attributes in Core Data's XML stores.
 ///
-/// It is not escaped as XML is. A backslash is doubled; `<`, `>`, `&`, controls but for tab and line feed, surrogates
-/// and everything from U+FEFF on stand as `\u` and the UTF-16 unit in four hexadecimal digits, the low byte first.
+/// It is not escaped as in XML. A backslash is doubled; `<`, `>`, `&`, control characters except tab and line feed,
+/// surrogates and everything from U+FEFF on are written as `\u` and the UTF-16 unit in four hexadecimal digits, the low
+/// byte first.
 enum StoreText {
-  /// What is wrong with an escape, and where in the text it begins.
-  struct Fault: Equatable {
+  /// An invalid escape, and its offset in the text.
+  struct Fault: Error, Equatable {
     var offset: Int
     var message: String
   }
@@ -22,12 +23,14 @@ enum StoreText {
       var index = 0
       while index < count {
         let byte = base[index]
-        // What may begin something to escape is rare: runs are copied whole.
-        if byte >= 0x20, byte < 0xEF, byte != 0x5C, byte != 0x3C, byte != 0x3E, byte != 0x26 {
+        // Bytes that may begin something to escape are rare: copy runs as a whole.
+        if byte >= UInt8(ascii: " "), byte < 0xEF, byte != UInt8(ascii: "\\"), byte != UInt8(ascii: "<"),
+          byte != UInt8(ascii: ">"), byte != UInt8(ascii: "&")
+        {
           index += 1
           continue
         }
-        if byte == 0x09 || byte == 0x0A {
+        if byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\n") {
           index += 1
           continue
         }
@@ -48,10 +51,10 @@ enum StoreText {
     second > 0xBB || (second == 0xBB && third == 0xBF)
   }
 
-  /// Writes the scalar at `base`, escaped, and says how many bytes it was.
+  /// Writes the scalar at `base`, escaped, and returns its length in bytes.
   private static func encodeScalar(_ base: UnsafePointer<UInt8>, _ count: Int, to writer: ByteWriter) -> Int {
     switch base[0] {
-    case 0x5C:
+    case UInt8(ascii: "\\"):
       writer.append("\\\\")
       return 1
     case 0xEF where count >= 3:
@@ -79,56 +82,47 @@ enum StoreText {
 
   // MARK: Reading
 
-  /// Decodes in place, which is possible since every escape is longer than what it stands for.
+  /// Decodes in place, which is possible because every escape is longer than what it represents.
   ///
-  /// - Returns: How many bytes are left, or what is wrong.
-  static func decode(
-    _ text: UnsafeMutableBufferPointer<UInt8>, fault: inout Fault?
-  ) -> Int {
+  /// - Returns: The remaining number of bytes.
+  static func decode(_ text: UnsafeMutableBufferPointer<UInt8>) throws(Fault) -> Int {
     guard let base = text.baseAddress else { return 0 }
     let count = text.count
     var read = 0
-    while read < count, base[read] != 0x5C { read += 1 }
+    while read < count, base[read] != UInt8(ascii: "\\") { read += 1 }
     var written = read
     while read < count {
       let byte = base[read]
-      guard byte == 0x5C else {
+      guard byte == UInt8(ascii: "\\") else {
         base[written] = byte
         written += 1
         read += 1
         continue
       }
       guard read + 1 < count else {
-        fault = Fault(offset: read, message: "a backslash ends the text")
-        return written
+        throw Fault(offset: read, message: "a backslash at the end of the text")
       }
-      if base[read + 1] == 0x5C {
-        base[written] = 0x5C
+      if base[read + 1] == UInt8(ascii: "\\") {
+        base[written] = UInt8(ascii: "\\")
         written += 1
         read += 2
         continue
       }
       guard let unit = unit(base, count, at: read) else {
-        fault = Fault(
-          offset: read,
-          message:
-            "'\(String(decoding: UnsafeBufferPointer(start: base + read, count: min(6, count - read)), as: UTF8.self))' is no escape"
-        )
-        return written
+        let escape = UnsafeBufferPointer(start: base + read, count: min(6, count - read))
+        throw Fault(offset: read, message: "'\(String(decoding: escape, as: UTF8.self))' is not a valid escape")
       }
       var scalar = unit
       var length = 6
       switch unit {
       case 0xD800...0xDBFF:
         guard let low = Self.unit(base, count, at: read + 6), low >= 0xDC00, low <= 0xDFFF else {
-          fault = Fault(offset: read, message: "half of a surrogate pair stands alone")
-          return written
+          throw Fault(offset: read, message: "an unpaired surrogate")
         }
         scalar = 0x10000 + (unit - 0xD800) << 10 + (low - 0xDC00)
         length = 12
       case 0xDC00...0xDFFF:
-        fault = Fault(offset: read, message: "half of a surrogate pair stands alone")
-        return written
+        throw Fault(offset: read, message: "an unpaired surrogate")
       default: break
       }
       written += put(scalar, at: base + written)
@@ -137,9 +131,9 @@ enum StoreText {
     return written
   }
 
-  /// The unit of the escape at `index`, if one stands there.
+  /// The unit of the escape at `index`, if there is one.
   private static func unit(_ base: UnsafePointer<UInt8>, _ count: Int, at index: Int) -> UInt32? {
-    guard index + 6 <= count, base[index] == 0x5C, base[index + 1] == 0x75,
+    guard index + 6 <= count, base[index] == UInt8(ascii: "\\"), base[index + 1] == UInt8(ascii: "u"),
       let a = digit(base[index + 2]), let b = digit(base[index + 3]), let c = digit(base[index + 4]),
       let d = digit(base[index + 5])
     else { return nil }
@@ -148,9 +142,9 @@ enum StoreText {
 
   private static func digit(_ byte: UInt8) -> UInt32? {
     switch byte {
-    case 0x30...0x39: UInt32(byte - 0x30)
-    case 0x61...0x66: UInt32(byte - 0x57)
-    case 0x41...0x46: UInt32(byte - 0x37)
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(byte - UInt8(ascii: "0"))
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt32(byte - UInt8(ascii: "a") + 10)
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): UInt32(byte - UInt8(ascii: "A") + 10)
     default: nil
     }
   }

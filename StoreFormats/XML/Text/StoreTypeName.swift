@@ -1,7 +1,7 @@
 import AtomicStoreSPI
 
-/// The names of attribute types in the file. Those from `string` to `binary` are in files that Core Data wrote; the
-/// others are not in any we have seen, and are ours until one is.
+/// The names of attribute types in the file. Those from `string` to `binary` occur in files that Core Data wrote; the
+/// others were not found in any file and are this format's own.
 enum StoreTypeName {
   static let all: [(name: StaticString, type: AttributeType)] = [
     ("string", .string), ("bool", .boolean), ("int16", .integer16), ("int32", .integer32), ("int64", .integer64),
@@ -10,7 +10,7 @@ enum StoreTypeName {
   ]
 
   static func name(of type: AttributeType) -> StaticString {
-    // A composite stands as its parts and is asked for no name of its own.
+    // A composite is represented by its parts and needs no name.
     all.first { $0.type == type }?.name ?? "undefined"
   }
 
@@ -21,7 +21,7 @@ enum StoreTypeName {
     }?.type
   }
 
-  /// The type that says of a value alone what it is.
+  /// The type that specifies what a value alone is.
   static func type(of value: StoredValue) -> AttributeType? {
     switch value {
     case .boolean: .boolean

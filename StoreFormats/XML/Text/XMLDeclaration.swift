@@ -1,9 +1,10 @@
-/// The document's first line, of which Core Data has written three forms over the years. A store keeps its own.
+/// The first line of the document, of which different versions of Core Data have written three forms. A store keeps its
+/// form.
 enum XMLDeclaration: Sendable, Equatable {
-  /// Before Mac OS X 10.6 or so.
+  /// Before about Mac OS X 10.6.
   case plain
   case standaloneNo
-  /// Today's.
+  /// Current versions.
   case standaloneYes
 
   var text: StaticString {
@@ -14,22 +15,22 @@ enum XMLDeclaration: Sendable, Equatable {
     }
   }
 
-  /// The form that a file begins with, its encoding put aside. Without a declaration it is the plain one.
+  /// The form at the beginning of a file, ignoring the encoding. Without a declaration, it is the plain one.
   init(_ start: UnsafeRawBufferPointer) {
-    // In UTF-16 each second byte of these letters is zero.
+    // In UTF-16, every second byte of these letters is zero.
     let letters = start.prefix(400).filter { $0 != 0 }
-    let declaration = String(decoding: letters.prefix { $0 != 0x3E }, as: UTF8.self)
+    let declaration = String(decoding: letters.prefix { $0 != UInt8(ascii: ">") }, as: UTF8.self)
     guard let place = declaration.utf8.firstRange(ofWord: "standalone") else {
       self = .plain
       return
     }
-    let value = declaration.utf8[place...].drop { $0 != 0x22 && $0 != 0x27 }.dropFirst()
+    let value = declaration.utf8[place...].drop { $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "'") }.dropFirst()
     self = value.starts(with: "yes".utf8) ? .standaloneYes : .standaloneNo
   }
 }
 
 extension String.UTF8View {
-  /// Where the word ends that occurs first.
+  /// The position after the first occurrence of a word.
   fileprivate func firstRange(ofWord word: String) -> Index? {
     var start = startIndex
     while start < endIndex {

@@ -2,16 +2,17 @@ import AtomicStoreSPI
 import FoundationEssentials
 import StoreCodecs
 
-/// Writes the objects of a snapshot: what can be said once for an entity or property is made ready before the first
-/// row, as bytes, so that a row is little more than copies.
+/// Writes the objects of a snapshot. Everything that is the same for all rows of an entity or property is prepared as
+/// bytes before the first row, so that a row is little more than copying.
 final class StoreWriter {
   private let writer: ByteWriter
   private let nodes: NodeTable
   private let plans: [EntityPlan]
-  /// Those with rows.
+  /// The entities with rows.
   private let active: [EntityPlan]
 
-  /// - Parameter keepsNames: Whether the schema goes along, so that names which differ only in case can be told apart.
+  /// - Parameter keepsNames: Whether the schema is written, so that names that differ only in case can be
+  ///   distinguished.
   init(_ nodes: NodeTable, to writer: ByteWriter, keepsNames: Bool) throws(PersistentStoreError) {
     self.writer = writer
     self.nodes = nodes
@@ -27,7 +28,7 @@ final class StoreWriter {
     self.plans = plans
     active = plans.filter { $0.count > 0 }
     for root in clashingHierarchies() {
-      let suffix = [0x2E] + ObjectIdentifierText.percentEncoded(names[root])
+      let suffix = [UInt8(ascii: ".")] + ObjectIdentifierText.percentEncoded(names[root])
       for plan in plans where plan.root == root { plan.suffix = suffix }
     }
   }
@@ -36,21 +37,21 @@ final class StoreWriter {
     if let (one, other) = NameFolding.entity.clash(entities.map(\.name)) {
       throw PersistentStoreError(
         .unsupportedByFormat,
-        "the entities '\(one)' and '\(other)' differ only in case, which an XML store without a schema cannot tell apart"
+        "the entities '\(one)' and '\(other)' differ only in case, which an XML store without a schema cannot represent"
       )
     }
     for entity in entities {
       if let (one, other) = NameFolding.property.clash(entity.slots.map(\.name)) {
         throw PersistentStoreError(
           .unsupportedByFormat,
-          "'\(one)' and '\(other)' differ only in case, which an XML store without a schema cannot tell apart",
+          "'\(one)' and '\(other)' differ only in case, which an XML store without a schema cannot represent",
           at: StoreLocation(entity: entity.name))
       }
     }
   }
 
-  /// Identifiers are unique over the whole store, references only in their hierarchy: a hierarchy that has a number
-  /// which an earlier one has too says its name behind each of its numbers.
+  /// Identifiers are unique in the whole store, references only in their hierarchy: a hierarchy that has a number in
+  /// common with an earlier one adds its name to each of its numbers.
   private func clashingHierarchies() -> [Int] {
     var clashing: Set<Int> = []
     var previous: (number: Int64, root: Int)?
@@ -68,7 +69,7 @@ final class StoreWriter {
 
   // MARK: Objects
 
-  /// Writes all objects, ascending by identifier over all entities; strings come after numbers.
+  /// Writes all objects, by ascending identifier over all entities; strings follow numbers.
   func writeObjects() throws(PersistentStoreError) {
     try merge { plan, row throws(PersistentStoreError) in try write(plan, row: row) }
     var rows = active.map(\.numberCount)
@@ -78,7 +79,7 @@ final class StoreWriter {
     }
   }
 
-  /// Visits the rows with integer references, ascending over all entities.
+  /// Visits the rows with integer references, in ascending order over all entities.
   private func merge<Failure: Error>(_ visit: (EntityPlan, Int) throws(Failure) -> Void) throws(Failure) {
     var rows = [Int](repeating: 0, count: active.count)
     while true {
@@ -96,7 +97,7 @@ final class StoreWriter {
         }
       }
       guard best >= 0 else { return }
-      // As long as the others are further on, no need to ask them.
+      // As long as the next number of the others is greater, they need not be compared.
       let plan = active[best]
       var row = rows[best]
       repeat {
@@ -120,7 +121,7 @@ final class StoreWriter {
   private func write(_ plan: EntityPlan, row: Int) throws(PersistentStoreError) {
     writer.append(plan.head)
     appendIdentifier(plan, row: row)
-    // As Core Data does: an object without any property is on one line.
+    // As in Core Data: an object without properties is on one line.
     guard
       !plan.relationships.isEmpty || plan.attributes.contains(where: { !plan.reader.isNull(slot: $0.index, row: row) })
     else {
@@ -139,10 +140,10 @@ final class StoreWriter {
 
   @inline(__always) private func appendIdentifier(_ plan: EntityPlan, row: Int) {
     guard row < plan.numberCount else {
-      writer.append(byte: 0x73)
+      writer.append(byte: UInt8(ascii: "s"))
       return writer.append(ObjectIdentifierText.percentEncoded(plan.reader.reference(row: row).description))
     }
-    writer.append(byte: 0x7A)
+    writer.append(byte: UInt8(ascii: "z"))
     writer.append(integer: plan.numbers[row])
     if !plan.suffix.isEmpty { writer.append(plan.suffix) }
   }
@@ -152,7 +153,8 @@ final class StoreWriter {
     writer.append(slot.head)
     switch slot.type {
     case .string, .uri: StoreText.encode(reader.bytes(slot: slot.index, row: row), to: writer)
-    case .boolean: writer.append(byte: reader.boolean(slot: slot.index, row: row) ? 0x31 : 0x30)
+    case .boolean:
+      writer.append(byte: reader.boolean(slot: slot.index, row: row) ? UInt8(ascii: "1") : UInt8(ascii: "0"))
     case .integer16, .integer32, .integer64: writer.append(integer: reader.integer(slot: slot.index, row: row))
     case .float: writer.append(float: reader.float(slot: slot.index, row: row), dropsPointZero: true)
     case .double: writer.append(double: reader.double(slot: slot.index, row: row), dropsPointZero: true)
@@ -168,11 +170,11 @@ final class StoreWriter {
   }
 
   private static func append(date seconds: Double, to writer: ByteWriter) {
-    // Twenty decimals where they say it all; else the shortest text that does.
+    // Twenty decimals if they are exact; otherwise the shortest exact text.
     if !writer.appendFixed20(seconds) { writer.append(double: seconds) }
   }
 
-  /// A value whose attribute has no type says its own: the element's open tag is completed here.
+  /// Writes a value whose attribute has no type, with its own type: the element's open tag is completed here.
   private func writeUndefined(_ value: StoredValue) throws(PersistentStoreError) {
     guard let type = StoreTypeName.type(of: value) else {
       throw PersistentStoreError(.internalInconsistency, "\(value.kindDescription) in an attribute")
@@ -180,7 +182,7 @@ final class StoreWriter {
     writer.append(StoreTypeName.name(of: type))
     writer.append("\">")
     switch value {
-    case .boolean(let flag): writer.append(byte: flag ? 0x31 : 0x30)
+    case .boolean(let flag): writer.append(byte: flag ? UInt8(ascii: "1") : UInt8(ascii: "0"))
     case .integer(let number): writer.append(integer: number)
     case .float(let number): writer.append(float: number, dropsPointZero: true)
     case .double(let number): writer.append(double: number, dropsPointZero: true)
@@ -201,30 +203,30 @@ final class StoreWriter {
       if nodes.count > 0 {
         writer.append(" idrefs=\"")
         for index in 0..<nodes.count {
-          if index > 0 { writer.append(byte: 0x20) }
+          if index > 0 { writer.append(byte: UInt8(ascii: " ")) }
           appendIdentifier(plans[nodes[index].entity], row: nodes[index].row)
         }
-        writer.append(byte: 0x22)
+        writer.append(byte: UInt8(ascii: "\""))
       }
     } else if let node = reader.toOne(slot: slot.index, row: row) {
       writer.append(" idrefs=\"")
       appendIdentifier(plans[node.entity], row: node.row)
-      writer.append(byte: 0x22)
+      writer.append(byte: UInt8(ascii: "\""))
     }
     writer.append("></relationship>\n")
   }
 }
 
-/// What is said of one property's elements.
+/// The constant parts of one property's elements.
 private struct SlotPlan {
   let index: Int
   let type: AttributeType
   let isToMany: Bool
-  /// The open tag: whole for most attributes, and as far as the first that differs from row to row.
+  /// The open tag: complete for most attributes, otherwise up to the first part that varies.
   let head: [UInt8]
 }
 
-/// One entity's rows and what is said of all of them.
+/// One entity's rows and their constant parts.
 private final class EntityPlan {
   let reader: EntityReader
   let count: Int
@@ -234,7 +236,7 @@ private final class EntityPlan {
   var suffix: [UInt8] = []
   let attributes: [SlotPlan]
   let relationships: [SlotPlan]
-  /// The integer references: they come first, and a relationship asks for them at random.
+  /// The integer references: they come first, and relationships access them in random order.
   let numbers: UnsafeMutablePointer<Int64>
   let numberCount: Int
 
@@ -261,7 +263,7 @@ private final class EntityPlan {
         let counts = "\(slot.relationship?.minimumCount ?? 0)/\(slot.relationship?.maximumCount ?? 0)"
         let head =
           Array("        <relationship name=\"".utf8) + name + Array("\" type=\"\(counts)\" destination=\"".utf8)
-          + (typeNames.indices.contains(slot.destination) ? typeNames[slot.destination] : []) + [0x22]
+          + (typeNames.indices.contains(slot.destination) ? typeNames[slot.destination] : []) + [UInt8(ascii: "\"")]
         relationships.append(SlotPlan(index: slot.index, type: .undefined, isToMany: slot.isToMany, head: head))
       }
     }

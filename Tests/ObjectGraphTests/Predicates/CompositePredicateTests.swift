@@ -20,7 +20,7 @@ import Testing
   }
 
   @Test(
-    "a whole composite is no key to sort by: the error names its parts", arguments: ["address", "department.address"])
+    "a whole composite cannot be a sort key: the error names its parts", arguments: ["address", "department.address"])
   func sorting(_ path: String) throws {
     let request = request { $0.sortKeys = [SortKey(path)] }
     for context in [stack.context, ManagedObjectContext(parent: stack.context)] {
@@ -32,7 +32,7 @@ import Testing
   }
 
   @Test(
-    "a whole composite is no column and makes no groups: the error names its parts",
+    "a whole composite can neither be a column nor form groups: the error names its parts",
     arguments: ["address", "department.address"])
   func columns(_ path: String) throws {
     let requests = [
@@ -53,13 +53,13 @@ import Testing
     #expect(row["address.street"] as? String == "High Street" && row["address.city"] as? String == "Bern")
   }
 
-  @Test("all attributes of an entity are columns, a composite by its parts")
+  @Test("all attributes of an entity are columns, composites by their parts")
   func allColumns() throws {
     let row = try #require(try stack.context.fetchRows(request { _ in }).first)
     #expect(row.columns == ["name", "age", "address.street", "address.city"])
   }
 
-  @Test("asked of one object without a fetch, the refusal is the same")
+  @Test("evaluated on one object without a fetch, the error is the same")
   func evaluated() throws {
     let ada = try #require(try stack.first("Person", "Ada"))
     let cyd = try #require(try stack.first("Person", "Cyd"))
@@ -76,7 +76,7 @@ import Testing
     #expect { _ = try unknown.evaluate(with: cyd, variables: ["x": 1]) } throws: { "\($0)".contains("address.city") }
   }
 
-  @Test("as an expression a composite is what its key gives: a dictionary of its parts, or nil")
+  @Test("as an expression a composite has the value of its key: a dictionary of its parts, or nil")
   func expression() throws {
     let expression = try FetchExpression(format: "address")
     let bob = try #require(try stack.first("Person", "Bob"))
@@ -84,7 +84,7 @@ import Testing
     #expect(try expression.value(with: #require(try stack.first("Person", "Cyd"))) == nil)
   }
 
-  @Test("a composite in a composite is asked like the outer one", arguments: Stack.types)
+  @Test("a nested composite is evaluated like the outer one", arguments: Stack.types)
   func nested(_ type: String) throws {
     let model = try ManagedObjectModel(
       ModelDescription(
@@ -92,8 +92,8 @@ import Testing
           EntityDescription(
             name: "Trip",
             properties: [
-              .attribute(AttributeDescription(name: "name", type: .string)),
-              .attribute(AttributeDescription(name: "stay", type: .composite("Stay"))),
+              .attribute("name", .string),
+              .attribute("stay", .composite("Stay")),
             ])
         ],
         composites: [

@@ -9,26 +9,21 @@ import Testing
       EntityDescription(
         name: "Account",
         properties: [
-          .attribute(AttributeDescription(name: "name", type: .string)),
-          .attribute(AttributeDescription(name: "total", type: .decimal, derivationExpression: "entries.@sum.amount")),
-          .attribute(AttributeDescription(name: "mean", type: .decimal, derivationExpression: "entries.@avg.amount")),
+          .attribute("name", .string),
+          .attribute("total", .decimal, derivationExpression: "entries.@sum.amount"),
+          .attribute("mean", .decimal, derivationExpression: "entries.@avg.amount"),
           .attribute(
-            AttributeDescription(
-              name: "whole", type: .integer64,
-              derivationExpression: "entries.@count + CAST('9007199254740993.25', 'NSDecimalNumber')"
-            )),
-          .relationship(
-            RelationshipDescription(
-              name: "entries", destinationEntityName: "Entry", inverseName: "account", maximumCount: 0)),
+            "whole", .integer64, derivationExpression: "entries.@count + CAST('9007199254740993.25', 'NSDecimalNumber')"
+          ),
+          .toMany("entries", "Entry", inverse: "account"),
         ]),
       EntityDescription(
         name: "Entry",
         properties: [
-          .attribute(AttributeDescription(name: "amount", type: .decimal)),
-          .attribute(AttributeDescription(name: "pieces", type: .integer64)),
-          .attribute(AttributeDescription(name: "rate", type: .double)),
-          .relationship(
-            RelationshipDescription(name: "account", destinationEntityName: "Account", inverseName: "entries")),
+          .attribute("amount", .decimal),
+          .attribute("pieces", .integer64),
+          .attribute("rate", .double),
+          .toOne("account", "Account", inverse: "entries"),
         ]),
     ])
     do { return try ManagedObjectModel(description) } catch { preconditionFailure("\(error)") }
@@ -59,7 +54,7 @@ import Testing
   }
 
   @Test(
-    "what decimals and whole numbers come to is a decimal, exact or of 38 digits",
+    "a calculation with decimals and integers results in a decimal, exact or of 38 digits",
     arguments: [
       ("sum:(amount)", "0.3"), ("average:(amount)", "0.15"), ("median:(amount)", "0.15"), ("mode:(amount)", "0.1"),
       ("max:(amount)", "0.2"),
@@ -97,14 +92,14 @@ import Testing
     arguments: ["amount * rate", "amount + 0.5", "amount / 0.0", "sqrt:(amount)", "amount / 0"])
   func doubles(_ format: String) throws { #expect(try column(format, where: "pieces == 3") is Double) }
 
-  @Test("whole numbers stay whole while they fit, and are doubles beyond")
+  @Test("integers remain integers while they fit, and are doubles beyond")
   func integers() throws {
     #expect(try column("sum:(pieces)", where: "account.name == 'cents'") as? Int == 7)
     #expect(try column("sum:(pieces)", where: "account.name == 'gold'") as? Double == 0x1p63)
     #expect(try column("average:(pieces)", where: "account.name == 'cents'") as? Double == 3.5)
   }
 
-  @Test("a path's @sum and @avg are exact, asked as a key path, a column or in a predicate")
+  @Test("a path's @sum and @avg are exact, as a key path, a column or in a predicate")
   func paths() throws {
     let total = try Self.decimal("100000000000000065000.01")
     let mean = try Self.decimal("50000000000000032500.005")
@@ -120,7 +115,7 @@ import Testing
     #expect(try stack.context.fetch(request) == [gold])
   }
 
-  @Test("groups add up and are chosen by exact sums")
+  @Test("groups are summed and filtered exactly")
   func groups() throws {
     var request = FetchRequest<ManagedObject>(entityName: "Entry")
     request.propertiesToFetch = [
@@ -133,7 +128,7 @@ import Testing
     #expect(try #require(rows.first?["sum"] as? DecimalNumber) == Self.decimal("0.3"))
   }
 
-  @Test("derived attributes are computed exactly, and rounded where their type is coarser")
+  @Test("derived attributes are computed exactly, and rounded if their type is less precise")
   func derived() throws {
     let gold = try #require(try stack.first("Account", "gold"))
     #expect(

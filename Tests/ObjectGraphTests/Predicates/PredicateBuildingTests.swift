@@ -20,7 +20,7 @@ final class Duty: ManagedObject {
   @Managed("title") var title: String?
 }
 
-@Suite("Predicates that are not written as text") struct PredicateBuildingTests {
+@Suite("Predicates that are not parsed from text") struct PredicateBuildingTests {
   enum Keys {
     static let name = FetchKey<String>("name")
     static let age = FetchKey<Int>("age")
@@ -87,7 +87,7 @@ final class Duty: ManagedObject {
     ),
   ]
 
-  @Test("typed keys build the predicate that the text would give", arguments: built.indices)
+  @Test("typed keys build the same predicate as the text", arguments: built.indices)
   func builds(_ index: Int) throws {
     let (predicate, text, expected) = Self.built[index]
     #expect(predicate.predicateFormat == text)
@@ -163,7 +163,7 @@ final class Duty: ManagedObject {
     #expect(predicate == (Keys.name == "Ada"))
   }
 
-  @Test("what a #Predicate has that cannot run here is named")
+  @Test("an unsupported part of a #Predicate is named")
   func refusals() throws {
     #expect { _ = try FetchPredicate(#Predicate<Worker> { $0.nickname == "ada" }) } throws: {
       "\($0)".contains("not @Managed")
@@ -173,7 +173,7 @@ final class Duty: ManagedObject {
     #expect { _ = try FetchPredicate(foreign) } throws: { "\($0)".contains("DictionaryKeySubscript") }
   }
 
-  @Test("a closure runs on objects, and prints as what cannot be read")
+  @Test("a closure runs on objects, and is printed as text that cannot be parsed")
   func closures() throws {
     let stack = try Self.stack()
     let predicate = FetchPredicate("is Ada") { object, _ in object["name"] as? String == "Ada" }
@@ -218,15 +218,15 @@ final class Duty: ManagedObject {
     }
   }
 
-  @Test("an assignment is read, printed and not carried out")
+  @Test("an assignment is parsed, printed and not evaluated")
   func assignment() throws {
     let stack = try Self.stack()
     let predicate = try FetchPredicate(format: "($x := age + 1) > 3")
     #expect(try FetchPredicate(format: predicate.predicateFormat) == predicate)
-    #expect { _ = try Self.names(predicate, stack) } throws: { "\($0)".contains("is not carried out") }
+    #expect { _ = try Self.names(predicate, stack) } throws: { "\($0)".contains("is not supported") }
   }
 
-  @Test("arguments keep whole numbers whole, and take characters")
+  @Test("arguments keep integers exact, and accept characters")
   func arguments() throws {
     #expect(
       try FetchPredicate(format: "age < %@", UInt64.max).predicateFormat
@@ -235,7 +235,7 @@ final class Duty: ManagedObject {
     #expect(throws: PredicateFormatError.self) { try FetchPredicate(format: "name == %c", "xy") }
   }
 
-  @Test("without pending changes a fetch finds what the stores hold")
+  @Test("without pending changes a fetch finds what the stores contain")
   func storedValues() throws {
     let stack = try Self.stack()
     try stack.context.save()
@@ -259,7 +259,7 @@ final class Duty: ManagedObject {
     #expect(try stack.context.fetch(request) == [ada])
   }
 
-  @Test("names are sorted as people expect them")
+  @Test("names are sorted in the expected order")
   func standardOrder() throws {
     let stack = try Stack()
     for name in ["item 10", "Item 9", "item 9", "élan", "Elan", "eland", "item 09", "ITEM 100", "a", "B", "10", "9"] {

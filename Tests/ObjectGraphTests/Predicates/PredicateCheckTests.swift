@@ -4,7 +4,7 @@ import Testing
 
 @testable import StorePredicates
 
-@Suite("Predicates held to an entity") struct PredicateCheckTests {
+@Suite("Predicates checked against an entity") struct PredicateCheckTests {
   static func entity(_ name: String) throws -> Entity { try #require(CompanyGraph.model.entity(named: name)) }
 
   struct Case: CustomTestStringConvertible {
@@ -20,34 +20,34 @@ import Testing
     Case("age > 3 AND department.nam == 'x'", 24, "unknown key 'nam' on Department", "did you mean 'name'?"),
     Case("'x' == nmae", 8, "unknown key 'nmae'", "did you mean 'name'?"),
     Case("ANY tasks.titel == 'x'", 11, "unknown key 'titel' on Task", "did you mean 'title'?"),
-    Case("tasks.title == 'x'", 1, "'tasks.title' has many values", "a to-many key needs ANY, ALL or SUBQUERY"),
-    Case("reports.department.name BEGINSWITH 'x'", 1, "has many values", "ANY"),
+    Case("tasks.title == 'x'", 1, "'tasks.title' has several values", "a to-many key requires ANY, ALL or SUBQUERY"),
+    Case("reports.department.name BEGINSWITH 'x'", 1, "has several values", "ANY"),
     Case("name IN tasks.nothing", 15, "unknown key 'nothing' on Task"),
-    Case("name == tasks.title", 6, "'tasks.title' has many values", "'name IN tasks.title'"),
-    Case("ANY name == 'x'", 5, "'name' has one value", "to-many"),
-    Case("name == 5", 6, "'name' is a text, and a number is no such thing", "quotes"),
-    Case("age == '5'", 5, "'age' is a number, and a text is no such thing", "without quotes"),
+    Case("name == tasks.title", 6, "'tasks.title' has several values", "'name IN tasks.title'"),
+    Case("ANY name == 'x'", 5, "'name' has a single value", "to-many"),
+    Case("name == 5", 6, "'name' is a string and cannot be compared with a number", "quotes"),
+    Case("age == '5'", 5, "'age' is a number and cannot be compared with a string", "without quotes"),
     Case("hired > 5", 7, "'hired' is a date", "NSDate", on: "Employee"),
-    Case("salary > 5", 1, "Person has no 'salary'; its sub-entity Employee has", "fetch Employee"),
+    Case("salary > 5", 1, "Person has no property 'salary', but its sub-entity Employee does", "fetch Employee"),
     Case("department < 5", 12, "an object of Department has no order"),
-    Case("department == 5", 12, "'department' is an object of Department, and a number"),
-    Case("age BEGINSWITH name AND age CONTAINS 'x'", 29, "CONTAINS is for texts, and 'age' is a number"),
-    Case("name BEGINSWITH 5", 6, "BEGINSWITH takes a text, and '5' is a number"),
-    Case("name MATCHES '(a'", 6, "no regular expression"),
-    Case("age BETWEEN {'a', 'b'}", 5, "'age' is a number, and a text"),
-    Case("age IN {'a', 'b'}", 5, "'age' is a number, and a text"),
-    Case("age IN name", 5, "IN takes a list or a text"),
-    Case("sum:(tasks.title) > 4", 6, "sum: takes numbers, and 'tasks.title' is a text"),
-    Case("uppercase:(age) == 'X'", 12, "uppercase: takes a text, and 'age' is a number"),
-    Case("name + 1 == 2", 1, "add:to: takes numbers, and 'name' is a text"),
-    Case("tasks.@sum.title == 1", 7, "@sum takes numbers, not a text"),
-    Case("tasks.@cuont == 1", 7, "there is no operator '@cuont'", "did you mean '@count'?"),
+    Case("department == 5", 12, "'department' is an object of Department and cannot be compared with a number"),
+    Case("age BEGINSWITH name AND age CONTAINS 'x'", 29, "CONTAINS requires strings, but 'age' is a number"),
+    Case("name BEGINSWITH 5", 6, "BEGINSWITH requires a string, but '5' is a number"),
+    Case("name MATCHES '(a'", 6, "not a supported regular expression"),
+    Case("age BETWEEN {'a', 'b'}", 5, "'age' is a number and cannot be compared with a string"),
+    Case("age IN {'a', 'b'}", 5, "'age' is a number and cannot be compared with a string"),
+    Case("age IN name", 5, "IN requires a list or a string"),
+    Case("sum:(tasks.title) > 4", 6, "sum: requires numbers, but 'tasks.title' is a string"),
+    Case("uppercase:(age) == 'X'", 12, "uppercase: requires a string, but 'age' is a number"),
+    Case("name + 1 == 2", 1, "add:to: requires numbers, but 'name' is a string"),
+    Case("tasks.@sum.title == 1", 7, "@sum requires numbers, not a string"),
+    Case("tasks.@cuont == 1", 7, "unknown operator '@cuont'", "did you mean '@count'?"),
     Case("SUBQUERY(tasks, $t, $t.titel == 'x').@count > 0", 24, "unknown key 'titel' on Task", "did you mean 'title'?"),
     Case("TERNARY(nmae == nil, 1, 2) == 1", 9, "unknown key 'nmae'"),
-    Case("department.name.length.more == 1", 24, "the path goes on with 'more' after a number"),
+    Case("department.name.length.more == 1", 24, "the path continues with 'more' after a number"),
     Case("name ==[l] 'x'", 6, "the option [l]"),
     Case(
-      "name == 'x' AND address > 3", 17, "'address' is a composite, which can be compared with nil alone",
+      "name == 'x' AND address > 3", 17, "'address' is a composite, which can only be compared with nil",
       "address.street, address.city"),
     Case("'x' IN address", 8, "'address' is a composite", "address.street, address.city"),
     Case(
@@ -58,7 +58,7 @@ import Testing
     Case("tasks[0].titel == 'x'", 10, "unknown key 'titel' on Task"),
   ]
 
-  @Test("what is wrong is named, with its column and what would be right", arguments: mistakes)
+  @Test("an error is named, with its column and a correction", arguments: mistakes)
   func wrong(_ entry: Case) throws {
     let entity = try Self.entity(entry.entity)
     #expect {
@@ -82,7 +82,7 @@ import Testing
     }
   }
 
-  @Test("what runs passes", arguments: PredicateTable.cases.map(\.0))
+  @Test("valid predicates pass", arguments: PredicateTable.cases.map(\.0))
   func right(_ text: String) throws {
     let predicate = try FetchPredicate(format: text)
     let entity = try Self.entity("Person")
@@ -93,7 +93,7 @@ import Testing
   }
 
   @Test(
-    "keys and comparisons are counted as they are met, in every text of public code",
+    "keys and comparisons are counted in the order in which they are visited, in every text of public code",
     .enabled(if: PredicateCorpus.isThere))
   func marks() throws {
     var count = 0

@@ -45,12 +45,12 @@ import Testing
   }
 
   @Test(
-    "the check takes dates for dates",
+    "the check treats dates in strings as dates",
     arguments: cases.map(\.0).filter { !$0.contains("ANY SELF") && !$0.contains("SUBQUERY") })
   func check(_ text: String) throws { try FetchPredicate(format: text).check(against: try Self.employee) }
 
   @Test(
-    "a text that is not a date is refused with the forms that are",
+    "a string that is not a date is refused with the accepted forms",
     arguments: [
       "hired > 'yesterday'", "hired == '1800-13-01'", "hired == '1800-02-30'", "hired BETWEEN {'1800-01-01', 'now'}",
       "hired IN {'1800', '1801-01-01'}",
@@ -62,7 +62,7 @@ import Testing
   }
 
   @Test(
-    "a predicate's text has dates that read back to the bit",
+    "dates in a predicate's text are read back to the bit",
     arguments: [
       0, 0.5, -0.0, 0.1, -1e-300, .leastNonzeroMagnitude, -6_374_505_600, 600_000_000.123456789, 252_423_993_599.99997,
       252_423_993_600, -63_113_904_001, 1e300,
@@ -79,7 +79,7 @@ import Testing
     #expect(date.timeIntervalSinceReferenceDate.bitPattern == seconds.bitPattern, "\(predicate.predicateFormat)")
   }
 
-  @Test("a predicate's text has dates as people write them")
+  @Test("dates in a predicate's text are readable")
   func readable() throws {
     #expect(
       try FetchPredicate(format: "hired > CAST('1800-01-01', 'NSDate')").predicateFormat
@@ -87,7 +87,7 @@ import Testing
   }
 
   @Test(
-    "the check of a group's predicate knows its keys and takes everything else as lists",
+    "the check of a group's predicate knows its keys and treats everything else as lists",
     arguments: [
       ("sum:(salary) > 5", true), ("@count > 2", true), ("name BEGINSWITH 'A'", true),
       ("department.name == 'Sales' AND max:(age) < 50", true),

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The predicate language") struct PredicateLanguageTests {
   @Test(
-    "what is written the same way in different words is the same predicate",
+    "different spellings give the same predicate",
     arguments: [
       ("a = 1", "a == 1"), ("a <> 1", "a != 1"), ("a =< 1", "a <= 1"), ("a => 1", "a >= 1"), ("a && b == 1", ""),
       ("a == 1 && b == 2", "a == 1 AND b == 2"), ("a == 1 || b == 2", "a == 1 or b == 2"), ("!(a == 1)", "NOT a == 1"),
@@ -29,7 +29,7 @@ import Testing
     #expect(try FetchPredicate(format: first.predicateFormat) == first)
   }
 
-  @Test("AND is stronger than OR, NOT than AND")
+  @Test("AND has higher precedence than OR, NOT than AND")
   func precedence() throws {
     let predicate = try FetchPredicate(format: "NOT a == 1 AND b == 2 OR c == 3")
     guard case .or(let parts) = predicate, case .and(let inner) = parts[0], case .not = inner[0] else {
@@ -40,14 +40,14 @@ import Testing
   }
 
   @Test(
-    "an error names the column, what is wrong, and what would be right",
+    "an error has the column, the problem, and a correction",
     arguments: [
       ("", 1, "empty"), ("a", 2, "comparison"), ("a ==", 5, "value"), ("a == 1 AND", 11, "value"),
-      ("a == 'x", 6, "quote"), ("(a == 1", 8, "')'"), ("a == 1)", 7, "AND"), ("a == %@", 6, "no argument"),
+      ("a == 'x", 6, "closed"), ("(a == 1", 8, "')'"), ("a == 1)", 7, "AND"), ("a == %@", 6, "no argument"),
       ("a CONATINS 'x'", 3, "CONTAINS"), ("a IS NULL", 3, "=="), ("a BETWEEN {1}", 11, "two bounds"),
       ("a == 1 b == 2", 8, "AND"), ("a CONTAINS[x] 'y'", 12, "options"), ("nosuch(a) == 1", 1, "function"),
       ("SUBQUERY(a, x, TRUEPREDICATE).@count > 0", 13, "variable"), ("a == %", 6, "%@"),
-      ("a == 12345678901234567890e999", 6, "fits"),
+      ("a == 12345678901234567890e999", 6, "representable"),
       ("uppercase(a, b) == 'A'", 1, "1 argument"), ("a == ü€ b", 7, "no meaning"), ("ä == üö b", 9, "AND"),
     ])
   func errors(_ text: String, _ column: Int, _ word: String) {
@@ -60,7 +60,7 @@ import Testing
     }
   }
 
-  @Test("arguments are taken in turn, of the right kinds, neither too few nor too many")
+  @Test("arguments are used in order, with the right types, neither too few nor too many")
   func arguments() throws {
     let predicate = try FetchPredicate(format: "%K == %@ AND age > %d AND x IN %@", "a.b", "it's", 5, [1, 2])
     #expect(predicate == (try FetchPredicate(format: "a.b == \"it's\" AND age > 5 AND x IN {1, 2}")))
@@ -88,7 +88,7 @@ import Testing
     #expect(try FetchPredicate(format: predicate.predicateFormat) == predicate, "\(predicate)")
   }
 
-  @Test("random trees print and parse to themselves", arguments: 0..<20 as Range<UInt64>)
+  @Test("random trees are printed and parsed to equal trees", arguments: 0..<20 as Range<UInt64>)
   func randomTrees(_ seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     for _ in 0..<100 {
@@ -98,7 +98,7 @@ import Testing
     }
   }
 
-  @Test("random text is read or refused, and never traps", arguments: 0..<20 as Range<UInt64>)
+  @Test("random text is parsed or refused, and never traps", arguments: 0..<20 as Range<UInt64>)
   func randomText(_ seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     let pieces = [
@@ -122,7 +122,7 @@ import Testing
   }
 
   @Test(
-    "depth and length are bounded",
+    "depth and length are limited",
     arguments: [
       String(repeating: "(", count: 100_000) + "a == 1", String(repeating: "NOT ", count: 100_000) + "a == 1",
       "a == " + String(repeating: "-", count: 100_000) + "b",
@@ -135,7 +135,7 @@ import Testing
   }
 
   @Test(
-    "chains in each other are bounded together: what is read can be compared, printed and freed",
+    "nested chains are limited together: what is parsed can be compared, printed and deallocated",
     arguments: ["+1", "*2", "|1", "[0]", ".a[0]", " UNION b"])
   func chainsInChains(_ link: String) {
     let text = (0..<190).reduce("{1}") { text, _ in "(" + text + String(repeating: link, count: 200) + ")" } + " == 1"
@@ -148,7 +148,7 @@ import Testing
   }
 
   @Test(
-    "what is read at the limits prints as text within the limits",
+    "what is parsed at the limits prints as text within the limits",
     arguments: [
       "a" + String(repeating: "+1", count: 298) + " == 1", "a" + String(repeating: "|1", count: 298) + " == 1",
       "a" + String(repeating: "[0]", count: 298) + " == 1",
@@ -165,7 +165,8 @@ import Testing
   }
 
   @Test(
-    "NOT before IN means one thing, and after ANY, ALL or NONE it would not", arguments: ["ANY", "SOME", "ALL", "NONE"])
+    "NOT before IN is unambiguous, and after ANY, ALL or NONE it would not be",
+    arguments: ["ANY", "SOME", "ALL", "NONE"])
   func notBeforeIn(_ modifier: String) throws {
     #expect(try FetchPredicate(format: "a NOT CONTAINS 'x'") == FetchPredicate(format: "NOT a CONTAINS 'x'"))
     do throws(PredicateFormatError) {
@@ -176,7 +177,7 @@ import Testing
   }
 
   @Test(
-    "a key path in an argument is a key path, whatever it holds, and prints as one",
+    "a key path in an argument is a key path, whatever it contains, and prints as one",
     arguments: [
       "a b", "1a", "a-b", "x == 1 OR y", "tags[0]", "in", "nil", "first", "@count", "a.@sum.b", "@", "it's \"q\"",
       "a.b c.d",
@@ -188,7 +189,7 @@ import Testing
     #expect(try FetchPredicate(format: predicate.predicateFormat) == predicate, "\(predicate)")
   }
 
-  @Test("an argument that begins with SELF is read as where it is written; one with an empty key is refused")
+  @Test("an argument that begins with SELF is parsed as in text; one with an empty key is refused")
   func selfInArguments() throws {
     #expect(try FetchPredicate(format: "%K == 1", "SELF.a") == FetchPredicate(format: "SELF.a == 1"))
     #expect(try FetchPredicate(format: "%K == 1", "self") == FetchPredicate(format: "SELF == 1"))
@@ -197,12 +198,12 @@ import Testing
     }
   }
 
-  @Test("arguments by number are refused, not taken in turn")
+  @Test("arguments by number are refused, not used in order")
   func numberedArguments() {
     #expect(throws: PredicateFormatError.self) { try FetchPredicate(format: "%2$@ == %1$@", "a", "b") }
   }
 
-  @Test("long flat chains are no problem")
+  @Test("long flat chains are accepted")
   func longChains() throws {
     let text = (0..<5000).map { "a == \($0)" }.joined(separator: " OR ")
     guard case .or(let parts) = try FetchPredicate(format: text) else {
@@ -212,7 +213,7 @@ import Testing
     #expect(parts.count == 5000)
   }
 
-  @Test("variables are substituted, those of subqueries are their own")
+  @Test("variables are substituted, except local ones of subqueries")
   func variables() throws {
     let template = try FetchPredicate(format: "name == $NAME AND SUBQUERY(pets, $x, $x.name == $NAME).@count > $N")
     #expect(template.variables == ["NAME", "N"])

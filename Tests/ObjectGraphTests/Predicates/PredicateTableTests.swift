@@ -135,7 +135,7 @@ enum PredicateTable {
 }
 
 @Suite("Predicates on objects") struct PredicateTableTests {
-  @Test("a predicate finds the same on every store, unsaved, saved, and opened again", arguments: Stack.types)
+  @Test("a predicate finds the same in every store, unsaved, saved, and reopened", arguments: Stack.types)
   func everyStore(_ type: String) throws {
     let stack = try Stack(type)
     try PredicateTable.fill(stack)
@@ -157,7 +157,7 @@ enum PredicateTable {
     }
   }
 
-  @Test("what is printed finds the same as what was written")
+  @Test("a printed predicate finds the same as the original")
   func printed() throws {
     let stack = try Stack()
     try PredicateTable.fill(stack)
@@ -168,7 +168,7 @@ enum PredicateTable {
   }
 
   @Test(
-    "what is read at the limits can be run",
+    "what is parsed at the limits can be evaluated",
     arguments: [
       "age" + String(repeating: "+1", count: 298) + " == 334", "age == 36" + String(repeating: "|0", count: 298),
       String(repeating: "NOT ", count: 198) + "age == 36",
@@ -181,7 +181,7 @@ enum PredicateTable {
     #expect(try PredicateTable.find(text, stack) == ["Ada"])
   }
 
-  @Test("unsaved changes count, or not, as the request says")
+  @Test("unsaved changes count, or not, as the request specifies")
   func pendingChanges() throws {
     let stack = try Stack()
     try PredicateTable.fill(stack)
@@ -213,7 +213,7 @@ enum PredicateTable {
     }
   }
 
-  @Test("objects are compared as objects: by themselves, by ID, before and after they are saved")
+  @Test("objects are compared as objects: directly, by ID, before and after they are saved")
   func objects() throws {
     let stack = try Stack()
     try PredicateTable.fill(stack)
@@ -234,15 +234,15 @@ enum PredicateTable {
   }
 
   @Test(
-    "what cannot be asked is refused with the reason",
+    "a predicate that cannot be evaluated is refused with the reason",
     arguments: [
       ("nmae == 'x'", "did you mean 'name'"), ("tasks.title == 'x'", "ANY, ALL"), ("tasks == 5", "ANY, ALL"),
-      ("name.foo == 1", "goes on"), ("name + 1 == 2", "numbers"), ("tasks.@sum.title == 1", "numbers"),
+      ("name.foo == 1", "continues"), ("name + 1 == 2", "numbers"), ("tasks.@sum.title == 1", "numbers"),
       ("$x == 1", "$x"), ("tasks.@foo == 1", "@foo"), ("name MATCHES '('", "regular expression"),
-      ("name ==[l] 'x'", "language"),
+      ("name ==[l] 'x'", "locale"),
       ("address == 'Bern'", "address.street, address.city"), ("address == department.address", "address.city"),
       ("department.address IN {'Bern'}", "department.address.city"), ("'x' CONTAINS address", "address.city"),
-      ("address > 1", "compared with nil alone"), ("address.@count == 1", "compared with nil alone"),
+      ("address > 1", "only be compared with nil"), ("address.@count == 1", "only be compared with nil"),
       ("uppercase(address) == 'X'", "address.city"), ("count:(address) == 1", "address.city"),
       ("{address} == {nil}", "address.city"),
       ("CAST(address, 'NSString') == 'x'", "address.city"), ("ANY reports.address == 'x'", "reports.address.city"),
@@ -262,7 +262,7 @@ enum PredicateTable {
     }
   }
 
-  @Test("being looked at by a fetch does not fire a fault")
+  @Test("a fetch that examines an object does not fire a fault")
   func noFiring() throws {
     let stack = try Stack()
     try PredicateTable.fill(stack)
@@ -273,7 +273,7 @@ enum PredicateTable {
     #expect(other.context.registeredObjects.filter { !$0.isFault }.count == 1)
   }
 
-  @Test("numbers of different kinds are compared exactly")
+  @Test("numbers of different types are compared exactly")
   func exactNumbers() throws {
     let big = Int64(1) << 53 + 1
     func holds(_ text: String, _ one: Any, _ other: Any) throws -> Bool {
@@ -291,7 +291,7 @@ enum PredicateTable {
     #expect(try !holds("%@ < %@ OR 1 == 2", Double.nan, 1))
   }
 
-  @Test("objects are sorted by several keys, null first, texts by scalars or folded, ties as they were")
+  @Test("objects are sorted by several keys, null first, strings by scalars or folded, stably")
   func sorting() throws {
     let stack = try Stack()
     try PredicateTable.fill(stack)

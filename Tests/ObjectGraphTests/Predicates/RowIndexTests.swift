@@ -9,11 +9,11 @@ import Testing
     let item = EntityDescription(
       name: "Item",
       properties: [
-        .attribute(AttributeDescription(name: "name", type: .string)),
-        .attribute(AttributeDescription(name: "number", type: .integer32)),
-        .attribute(AttributeDescription(name: "weight", type: .double)),
-        .attribute(AttributeDescription(name: "made", type: .date)),
-        .attribute(AttributeDescription(name: "plain", type: .integer64)),
+        .attribute("name", .string),
+        .attribute("number", .integer32),
+        .attribute("weight", .double),
+        .attribute("made", .date),
+        .attribute("plain", .integer64),
       ],
       subentities: [EntityDescription(name: "Special")], uniquenessConstraints: [["name"]],
       fetchIndexes: ["number", "weight", "made"].map { name in
@@ -55,7 +55,7 @@ import Testing
   }
 
   @Test(
-    "with an index a fetch finds what it finds without, through changes, saves and deletions", arguments: Stack.types)
+    "a fetch finds the same with an index as without, through changes, saves and deletions", arguments: Stack.types)
   func sameAnswers(_ type: String) throws {
     let stack = try Stack(type, model: Self.model)
     try Self.fill(stack, 0..<300)
@@ -102,7 +102,7 @@ import Testing
     try Self.compare(stack, "filled again")
   }
 
-  @Test("whoever asks once pays for no index")
+  @Test("a single query does not pay for an index")
   func patience() throws {
     let stack = try Stack(model: Self.model)
     try Self.fill(stack, 0..<50)
@@ -116,7 +116,7 @@ import Testing
     #expect(RowIndexes.of(stack.store.version).has(entity: entity.index, slot: slot))
   }
 
-  @Test("what the model does not index gets no index")
+  @Test("an attribute that the model does not index gets no index")
   func plainAttribute() throws {
     let entity = try #require(Self.model.entity(named: "Special"))
     let plan = ModelPlan.plan(of: Self.model).entities[entity.index]
@@ -124,7 +124,7 @@ import Testing
     #expect(names.sorted() == ["made", "name", "number", "weight"])
   }
 
-  @Test("an index that a save carries on is the one that would be made anew")
+  @Test("an index that a save carries over equals a new one")
   func carried() throws {
     let stack = try Stack(model: Self.model)
     try Self.fill(stack, 0..<200)

@@ -110,7 +110,7 @@ import Testing
   }
 
   @Test(
-    "doubles and dates too, not-a-number and zeros included",
+    "also doubles and dates, including not-a-number and zeros",
     arguments: [
       "salary == 0", "salary != 0", "salary < 0", "salary <= 0", "salary > 1.5", "salary >= -0.0", "salary == nil",
       "salary BETWEEN {0, 2}",
@@ -125,7 +125,7 @@ import Testing
     #expect(try columns.context.fetch(request).map(\.objectID) == stack.context.fetch(slow).map(\.objectID))
   }
 
-  @Test("these are compiled: what should be fast does not fall back in silence")
+  @Test("these predicates are compiled: what should be fast does not silently fall back")
   func compiled() throws {
     let stack = try stack()
     let version = stack.store.version
@@ -143,7 +143,7 @@ import Testing
   }
 
   @Test(
-    "rows are sorted as objects are",
+    "rows are sorted like objects",
     arguments: [
       [SortKey("name")], [SortKey("name", isAscending: false)], [SortKey("age"), SortKey("name", isAscending: false)],
       [SortKey("department.name"), SortKey("age")], [SortKey("department.floor", isAscending: false), SortKey("name")],
@@ -162,7 +162,7 @@ import Testing
     #expect(try columns.context.fetch(page).map(\.objectID) == Array(stack.context.fetch(slow).map(\.objectID)[5..<12]))
   }
 
-  @Test("doubles are sorted with null first, then not-a-number, zeros as one")
+  @Test("doubles are sorted with null first, then not-a-number, with equal zeros")
   func sortingDoubles() throws {
     let stack = try stack()
     let columns = try stack.reopened()
@@ -174,7 +174,7 @@ import Testing
 
   /// More rows than a word of presence bits, more than are inserted, merged or counted into their place.
   @Test(
-    "many rows are found and sorted as objects are: texts that begin alike, zeros at an end, the least integer beside null",
+    "many rows are found and sorted like objects: strings with common prefixes, trailing zeros, the least integer and null",
     arguments: [20, 64, 65, 200, 1500])
   func many(_ count: Int) throws {
     let stack = try Stack()

@@ -14,7 +14,7 @@ import Testing
   static let manyToManys = (0..<5).map { _ in "reports.managers" }.joined(separator: ".")
 
   @Test(
-    "where it does not matter how often a path leads to an object, each object is followed once at each key",
+    "if it does not matter how often a path leads to an object, each object is visited once at each key",
     arguments: [
       ("ANY PATH.name == '7'", 12), ("ANY PATH.name == 'x'", 0), ("ALL PATH.age < 12", 12), ("NONE PATH.age > 5", 0),
       ("'3' IN PATH.name", 12), ("PATH.name CONTAINS '3'", 12), ("PATH != nil", 12), ("PATH == nil", 0),
@@ -36,7 +36,7 @@ import Testing
   }
 
   @Test(
-    "sums and counts take an object as often as the path leads to it",
+    "sums and counts include an object as often as the path leads to it",
     arguments: [
       ("count:(reports.managers)", 144), ("count:(reports.managers.reports)", 1728),
       ("sum:(reports.managers.age)", 12 * 66),
@@ -75,7 +75,7 @@ import Testing
     "SUBQUERY(\($1 == 0 ? "SELF" : "$x\($1 - 1)").reports, $x\($1), \($0)).@count > 0"
   }
 
-  @Test("a list of values in a predicate is limited with the steps, so that it does not take all memory")
+  @Test("a list of values in a predicate is limited along with the steps, so that it does not exhaust memory")
   func lists() throws {
     let stack = try Self.crowd()
     var request = FetchRequest<ManagedObject>(
@@ -87,14 +87,14 @@ import Testing
     #expect(try stack.context.fetch(request).count == 12)
   }
 
-  @Test("the fetches of fetched properties take the steps of the fetch that asks for them")
+  @Test("the fetches of fetched properties use the steps of the enclosing fetch")
   func fetchedProperties() throws {
     let model = try ManagedObjectModel(
       ModelDescription(entities: [
         EntityDescription(
           name: "Node",
           properties: [
-            .attribute(AttributeDescription(name: "number", type: .integer32)),
+            .attribute("number", .integer32),
             .fetchedProperty(
               FetchedPropertyDescription(
                 name: "below",
@@ -127,7 +127,7 @@ import Testing
 
   // MARK: Key paths
 
-  @Test("a key path through many to-manys gives the set of the objects at its end")
+  @Test("a key path through many to-manys returns the set of the objects at its end")
   func values() throws {
     let stack = try Self.crowd()
     let person = try #require(try stack.first("Person", "3"))
@@ -140,7 +140,7 @@ import Testing
     #expect(error?.code == .stepLimitExceeded)
   }
 
-  @Test("a key path of more than 300 keys is refused, wherever it is given", arguments: [301, 16_000])
+  @Test("a key path of more than 300 keys is refused, wherever it is used", arguments: [301, 16_000])
   func tooLong(_ count: Int) throws {
     let path = Array(repeating: "spouse", count: count - 1).joined(separator: ".") + ".name"
     let errors = try OnSmallStack.run {
@@ -170,7 +170,7 @@ import Testing
     }
   }
 
-  @Test("a key path of 300 keys is followed with the stack of a worker thread", arguments: ["spouse", "reports"])
+  @Test("a key path of 300 keys is evaluated with the stack of a worker thread", arguments: ["spouse", "reports"])
   func longest(_ key: String) throws {
     let path = Array(repeating: key, count: 299).joined(separator: ".") + ".name"
     let found = try OnSmallStack.run {

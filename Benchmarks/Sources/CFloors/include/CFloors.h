@@ -10,6 +10,8 @@ double floor_csv(const char *const *paths);
 double floor_write(const char *source, const char *target);
 /// Seconds of reading all tables of a database into structs.
 double floor_sqlite_load(const char *path);
+/// Seconds of reading all columns of all rows of a Core Data store's tables into structs.
+double floor_core_data_load(const char *path);
 /// Seconds of inserting all rows that `source` holds into a new database in one transaction.
 double floor_sqlite_insert(const char *source, const char *target);
 

@@ -46,7 +46,9 @@ struct LineReader {
     lineStart = offset
     guard !isAtEnd else { throw failure("a line is expected") }
     let value = try value(depth: 0)
-    guard peek() == 0x0A else { throw failure(isAtEnd ? "the line is not ended" : "the line goes on after its value") }
+    guard peek() == UInt8(ascii: "\n") else {
+      throw failure(isAtEnd ? "the line is not ended" : "the line goes on after its value")
+    }
     offset += 1
     return value
   }
@@ -72,33 +74,33 @@ struct LineReader {
         at: failure("").location)
     }
     switch peek() {
-    case 0x22: return .string(try string())
-    case 0x74:
+    case UInt8(ascii: "\""): return .string(try string())
+    case UInt8(ascii: "t"):
       try expect("true")
       return .boolean(true)
-    case 0x66:
+    case UInt8(ascii: "f"):
       try expect("false")
       return .boolean(false)
-    case 0x5B:
+    case UInt8(ascii: "["):
       offset += 1
       var list: [JSONValue] = []
-      if take(0x5D) { return .array(list) }
-      repeat { list.append(try value(depth: depth + 1)) } while take(0x2C)
-      guard take(0x5D) else { throw failure("',' or ']' is expected") }
+      if take(UInt8(ascii: "]")) { return .array(list) }
+      repeat { list.append(try value(depth: depth + 1)) } while take(UInt8(ascii: ","))
+      guard take(UInt8(ascii: "]")) else { throw failure("',' or ']' is expected") }
       return .array(list)
-    case 0x7B:
+    case UInt8(ascii: "{"):
       offset += 1
       var members: [(key: String, value: JSONValue)] = []
       var known: Set<ScalarString> = []
-      if take(0x7D) { return .object(members) }
+      if take(UInt8(ascii: "}")) { return .object(members) }
       repeat {
         let start = offset
         let key = try string()
         guard known.insert(ScalarString(key)).inserted else { throw failure("'\(key)' stands here twice", at: start) }
-        guard take(0x3A) else { throw failure("':' is expected") }
+        guard take(UInt8(ascii: ":")) else { throw failure("':' is expected") }
         members.append((key, try value(depth: depth + 1)))
-      } while take(0x2C)
-      guard take(0x7D) else { throw failure("',' or '}' is expected") }
+      } while take(UInt8(ascii: ","))
+      guard take(UInt8(ascii: "}")) else { throw failure("',' or '}' is expected") }
       return .object(members)
     default: return .integer(try integer())
     }
@@ -107,8 +109,8 @@ struct LineReader {
   private mutating func integer() throws(PersistentStoreError) -> Int64 {
     let start = offset
     var text = ""
-    if take(0x2D) { text = "-" }
-    while let byte = peek(), byte >= 0x30, byte <= 0x39 {
+    if take(UInt8(ascii: "-")) { text = "-" }
+    while let byte = peek(), byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") {
       text.unicodeScalars.append(Unicode.Scalar(byte))
       offset += 1
     }
@@ -122,19 +124,19 @@ struct LineReader {
 
   private mutating func string() throws(PersistentStoreError) -> String {
     let start = offset
-    guard take(0x22) else { throw failure("a text is expected") }
+    guard take(UInt8(ascii: "\"")) else { throw failure("a text is expected") }
     var text: [UInt8] = []
     while true {
       guard let byte = peek() else { throw failure("the text is not closed", at: start) }
       offset += 1
       switch byte {
-      case 0x22:
+      case UInt8(ascii: "\""):
         guard let string = String(validating: text, as: UTF8.self) else {
           throw failure("the text is no UTF-8", at: start)
         }
         return string
-      case 0..<0x20: throw failure("a control character stands in a text", at: offset - 1)
-      case 0x5C: try escape(into: &text)
+      case 0..<UInt8(ascii: " "): throw failure("a control character stands in a text", at: offset - 1)
+      case UInt8(ascii: "\\"): try escape(into: &text)
       default: text.append(byte)
       }
     }
@@ -145,16 +147,16 @@ struct LineReader {
     guard let byte = peek() else { throw failure("the text is not closed", at: start) }
     offset += 1
     switch byte {
-    case 0x22, 0x5C, 0x2F: text.append(byte)
-    case 0x62: text.append(0x08)
-    case 0x66: text.append(0x0C)
-    case 0x6E: text.append(0x0A)
-    case 0x72: text.append(0x0D)
-    case 0x74: text.append(0x09)
-    case 0x75:
+    case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): text.append(byte)
+    case UInt8(ascii: "b"): text.append(0x08)
+    case UInt8(ascii: "f"): text.append(0x0C)
+    case UInt8(ascii: "n"): text.append(UInt8(ascii: "\n"))
+    case UInt8(ascii: "r"): text.append(UInt8(ascii: "\r"))
+    case UInt8(ascii: "t"): text.append(UInt8(ascii: "\t"))
+    case UInt8(ascii: "u"):
       var value = try digits(start)
       // The upper half of a pair is followed by the lower one, or it is no character.
-      if value >= 0xD800, value < 0xDC00, take(0x5C), take(0x75) {
+      if value >= 0xD800, value < 0xDC00, take(UInt8(ascii: "\\")), take(UInt8(ascii: "u")) {
         let low = try digits(start)
         guard low >= 0xDC00, low < 0xE000 else { throw failure("half a character", at: start) }
         value = 0x10000 + (value - 0xD800) << 10 + (low - 0xDC00)

@@ -79,21 +79,21 @@ struct LineWriter {
   }
 
   private mutating func string(_ text: String) {
-    bytes.append(0x22)
+    bytes.append(UInt8(ascii: "\""))
     for byte in text.utf8 {
       switch byte {
-      case 0x22: put("\\\"")
-      case 0x5C: put("\\\\")
-      case 0x0A: put("\\n")
-      case 0x0D: put("\\r")
-      case 0x09: put("\\t")
-      case 0..<0x20, 0x7F:
+      case UInt8(ascii: "\""): put("\\\"")
+      case UInt8(ascii: "\\"): put("\\\\")
+      case UInt8(ascii: "\n"): put("\\n")
+      case UInt8(ascii: "\r"): put("\\r")
+      case UInt8(ascii: "\t"): put("\\t")
+      case 0..<UInt8(ascii: " "), 0x7F:
         let digits = String(byte, radix: 16)
         put("\\u" + String(repeating: "0", count: 4 - digits.count) + digits)
       default: bytes.append(byte)
       }
     }
-    bytes.append(0x22)
+    bytes.append(UInt8(ascii: "\""))
   }
 
   private mutating func value(_ value: PropertyListValue) {

@@ -88,10 +88,11 @@ extension Checks {
       _ = try check.refusal(of: "saving where something of another kind lies") { session in
         try session.changeFirst(path, graph) {
           Files.remove(path)
-          Files.put(isFolder ? ["": [0x78]] : ["note.txt": [0x78]], at: path)
+          Files.put(isFolder ? ["": Array("x".utf8)] : ["note.txt": Array("x".utf8)], at: path)
         }
       }
-      try check.expectEqual(Files.content(path), isFolder ? ["": [0x78]] : ["note.txt": [0x78]], "what lies there")
+      try check.expectEqual(
+        Files.content(path), isFolder ? ["": Array("x".utf8)] : ["note.txt": Array("x".utf8)], "what lies there")
     },
     CheckDefinition(
       "CON-04", "Two coordinators of one process do not lose each other’s changes", level: .should, from: kit,

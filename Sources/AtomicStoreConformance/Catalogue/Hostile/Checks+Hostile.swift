@@ -9,8 +9,10 @@ extension Checks {
   #if DEBUG
     /// Fewer where the code under test is ten times slower.
     private static let mutations = 1_000
+    private static let objects = 500
   #else
     private static let mutations = 10_000
+    private static let objects = 4_000
   #endif
 
   static let hostile: [CheckDefinition] = [
@@ -99,11 +101,7 @@ extension Checks {
           last < 0.1 || last <= first * 24, "\(what): eight times the size takes at most 24 times as long",
           "\(Int(first * 1000)) ms became \(Int(last * 1000)) ms")
       }
-      #if DEBUG
-        let unit = 500
-      #else
-        let unit = 4_000
-      #endif
+      let unit = objects
       let factors = [1, 2, 4, 8]
       try judge(
         "many objects",

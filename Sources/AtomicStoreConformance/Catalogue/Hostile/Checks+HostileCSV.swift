@@ -18,7 +18,7 @@ extension Checks {
       ]
       for (record, column) in places {
         var crafted = store.records
-        crafted.records[record][column].insert(0x22, at: 0)
+        crafted.records[record][column].insert(.quote, at: 0)
         try check.expectRefused(crafted.bytes, in: store, "with an open quote in record \(record)", line: record + 1)
       }
     },
@@ -62,7 +62,7 @@ extension Checks {
       causes: ["lines were split by characters: Swift takes both together for one"],
       catches: ["splitsOnCharacterNewline"]
     ) { check, store in
-      let kinds: [[UInt8]] = [[0x0A], [0x0D, 0x0A], [0x0D]]
+      let kinds: [[UInt8]] = [[.lineFeed], [.carriageReturn, .lineFeed], [.carriageReturn]]
       for isFinal in [true, false] {
         var crafted = store.records
         crafted.hasFinalLineEnd = isFinal
@@ -82,7 +82,7 @@ extension Checks {
         graph.objects[place].values["alpha"] = .string("needle \(place + 1)" + end + "more,\"quoted\"" + end)
       }
       let store = try check.csvSubject(graph)
-      for kind: [UInt8] in [[0x0A], [0x0D, 0x0A], [0x0D]] {
+      for kind: [UInt8] in [[.lineFeed], [.carriageReturn, .lineFeed], [.carriageReturn]] {
         try check.expectSameGraph(
           store.records.bytes { _ in kind }, in: store, "with line ends in values, themselves ending in \(kind)")
       }
@@ -92,7 +92,7 @@ extension Checks {
       by: "one mark, two, one at the second record, one of UTF-16",
       causes: ["the mark became a part of the first column's name"], catches: ["bomInFirstHeader"]
     ) { check, store in
-      let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+      let mark: [UInt8] = .byteOrderMark
       try check.expectSameGraph(mark + store.records.bytes, in: store, "behind a byte order mark")
       try check.expectRefused(mark + mark + store.records.bytes, in: store, "behind two byte order marks")
       var crafted = store.records
@@ -200,7 +200,7 @@ extension Checks {
         Graph.values(.string, ["a\0b", "\0", "\0\0,\"\0"].map { .string($0) }), "texts with U+0000")
       for record in [store.needle.record, 0] {
         var crafted = store.records
-        crafted.records[record][store.needle.column] += [0x00, 0x78]
+        crafted.records[record][store.needle.column] += [0x00, UInt8(ascii: "x")]
         try check.expectRefused(crafted.bytes, in: store, "with U+0000 in record \(record)", line: record + 1)
       }
       var crafted = store.records
@@ -238,7 +238,7 @@ extension Checks {
       for size in [4_000_000, 16_000_000] {
         var crafted = store.records
         crafted.records[store.needle.record][store.needle.column] =
-          [0x22] + Array(repeating: 0x79, count: size) + [0x22]
+          [.quote] + Array(repeating: UInt8(ascii: "y"), count: size) + [.quote]
         let path = try check.lay(crafted.bytes, in: store)
         let options = check.editedOptions
         let objects = store.graph.objects.count
@@ -308,16 +308,16 @@ extension Checks {
       try check.expectSameGraph(bytes, in: store, "without a last line end")
       for count in 2...4 {
         try check.expectRefusedOrSame(
-          bytes + Array(repeating: 0x0A, count: count), in: store, "with \(count) line ends behind them")
-        let ends = [[UInt8]](repeating: [0x0D, 0x0A], count: count).joined()
+          bytes + Array(repeating: .lineFeed, count: count), in: store, "with \(count) line ends behind them")
+        let ends = [[UInt8]](repeating: [.carriageReturn, .lineFeed], count: count).joined()
         try check.expectRefusedOrSame(bytes + ends, in: store, "with \(count) CRLF behind them")
       }
       crafted.records.removeLast(crafted.records.count - 1)
       try check.expectSameGraph(crafted.bytes, in: store, "that are a header without its line end", GraphText())
-      try check.expectSameGraph(crafted.bytes + [0x0A], in: store, "that are a header", GraphText())
+      try check.expectSameGraph(crafted.bytes + [.lineFeed], in: store, "that are a header", GraphText())
       try check.expectRefused([], in: store, "of no bytes")
-      try check.expectRefused([0x0A], in: store, "that are a line end")
-      try check.expectRefused([0xEF, 0xBB, 0xBF], in: store, "that are a byte order mark")
+      try check.expectRefused([.lineFeed], in: store, "that are a line end")
+      try check.expectRefused(.byteOrderMark, in: store, "that are a byte order mark")
     },
     CheckDefinition(
       "HCS-14", "Files that other programs wrote are read field for field, and what is no CSV is refused",

@@ -72,7 +72,7 @@ extension Checks {
         let model = ModelDescription(
           entities: (0..<count).map {
             EntityDescription(
-              name: "Entity\($0)", properties: [.attribute(AttributeDescription(name: "number", type: .integer32))])
+              name: "Entity\($0)", properties: [.attribute("number", .integer32)])
           })
         let graph = Graph(
           model,

@@ -188,7 +188,8 @@ extension Checks {
       try check.expectValue(
         store.with(.raw([0x62, 0xD8, 0x3D, 0xDE, 0x00])).bytes(), "with a whole pair", in: store, "string \u{1F600}")
       try check.expectRefused(
-        store.with(.raw([0x53, 0x61, 0x80, 0x62])).bytes(), "with a byte that is not ASCII", in: store)
+        store.with(.raw([0x53, UInt8(ascii: "a"), 0x80, UInt8(ascii: "b")])).bytes(), "with a byte that is not ASCII",
+        in: store)
     },
     list(
       "HBP-08", "A key that comes twice, and a key that is no string, are refused",
@@ -200,22 +201,23 @@ extension Checks {
       // Each list holds what it uses and no more: an object that nothing leads to is a fault of its own.
       func crafted(_ key: [UInt8]?) -> [UInt8] {
         var craft = store.craft
-        let one = craft.append(.raw([0x51, 0x6B]))
-        let other = craft.append(.raw([0x51, 0x6C]))
+        let one = craft.append(.raw([0x51, UInt8(ascii: "k")]))
+        let other = craft.append(.raw([0x51, UInt8(ascii: "l")]))
         let second = key.map { craft.append(.raw($0)) }
         craft.items[store.place] = .dictionary([(one, one), (second ?? other, other)])
         return craft.bytes()
       }
       try check.expectValue(crafted(nil), "with two keys", in: store, "dictionary of 2")
       var craft = store.craft
-      let one = craft.append(.raw([0x51, 0x6B]))
+      let one = craft.append(.raw([0x51, UInt8(ascii: "k")]))
       craft.items[store.place] = .dictionary([(one, one), (one, one)])
       try check.expectRefused(craft.bytes(), "with a key twice", in: store)
-      for key: [UInt8] in [[0x51, 0x6B], [0x61, 0x00, 0x6B]] {
+      for key: [UInt8] in [[0x51, UInt8(ascii: "k")], [0x61, 0x00, UInt8(ascii: "k")]] {
         try check.expectRefused(crafted(key), "with a key twice", in: store)
       }
       for bytes: [UInt8] in [
-        [0x10, 0x01], [0x09], [0x41, 0x6B], [0xA0], [0xD0], [0x33] + Array(repeating: 0, count: 8), [0x80, 0x01],
+        [0x10, 0x01], [0x09], [0x41, UInt8(ascii: "k")], [0xA0], [0xD0], [0x33] + Array(repeating: 0, count: 8),
+        [0x80, 0x01],
         [0x00],
       ] {
         try check.expectRefused(crafted(bytes), "with a key that is no string", in: store)

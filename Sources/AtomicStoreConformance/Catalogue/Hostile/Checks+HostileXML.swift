@@ -265,7 +265,7 @@ extension Checks {
           model: store.graph.model)
       }
       var latin = store.pieces
-      latin.pieces[store.leaf].bytes += [0xE4, 0x20]
+      latin.pieces[store.leaf].bytes += [0xE4, .space]
       try check.expectRefused(latin.bytes, "in Latin-1", model: store.graph.model)
     },
     CheckDefinition(

@@ -134,6 +134,24 @@ extension Checks {
       }
       try check.expect(!Files.exists(path), "nothing lies there", "something does")
     },
+    trait(
+      "TRA-09", "keepsDecimals is true of it",
+      causes: ["keepsDecimals is false, and decimals come back digit for digit"],
+      catches: ["deniesDecimals"],
+      { traits in
+        traits.unsupportedTypes.contains("Decimal")
+          ? "unsupportedTypes has Decimal" : traits.keepsDecimals ? nil : "keepsDecimals is false"
+      }
+    ) { check in
+      // Zeros at the end, and more digits than a double or a 64-bit integer has.
+      let graph = Graph.values(
+        .decimal,
+        ["1.50", "0.1000000000000000000001", "12345678901234567890"].compactMap {
+          DecimalNumber($0).map { .decimal($0) }
+        })
+      if check.isRefusal { return try check.expectRefusedSave(graph, "decimals of many digits") }
+      try check.expectKept(graph, "decimals of many digits")
+    },
     CheckDefinition(
       "PRO-01", "A store leaves standard output alone", profile: .interop,
       from: "\(kit): standard output is where the command writes a store that was asked for with “-”",
@@ -156,15 +174,15 @@ extension Checks {
       catches: ["sweepsFolder"], demand: { $0.layout == .folder ? .applies : .notApplicable("layout is file") }
     ) { check in
       let (path, graph, _) = try check.golden()
-      Files.write([0x31], to: path + "/.hidden")
+      Files.write(Array("1".utf8), to: path + "/.hidden")
       Files.makeFolder(path + "/.control")
-      Files.write([0x32], to: path + "/.control/file")
+      Files.write(Array("2".utf8), to: path + "/.control/file")
       for round in 1...2 {
         _ = try check.process("change and save, \(round)") {
           try $0.setNumber(path, graph, object: 0, to: Int64(round))
         }
-        try check.expectEqual(Files.read(path + "/.hidden"), [0x31], "the hidden file")
-        try check.expectEqual(Files.read(path + "/.control/file"), [0x32], "the file in the hidden folder")
+        try check.expectEqual(Files.read(path + "/.hidden"), Array("1".utf8), "the hidden file")
+        try check.expectEqual(Files.read(path + "/.control/file"), Array("2".utf8), "the file in the hidden folder")
       }
       try check.expectEqual(
         try check.process("read it") { try $0.read(path, graph.model) }.count, graph.objects.count, "objects")

@@ -94,7 +94,7 @@ extension CheckContext {
   var suffix: String { traits.fileExtensions.first.map { "." + $0 } ?? "" }
   /// The other formats that can be written.
   var partners: [Partner] {
-    subject.others.filter { $0.traits.canWrite }.map {
+    subject.others.filter { $0.traits.writes == .all }.map {
       Partner(
         name: $0.storeType,
         suffix: $0.traits.fileExtensions.first.map { "." + $0 } ?? "")
@@ -359,26 +359,7 @@ extension CheckContext {
       }
     }
     try forge(base, one, uuid)
-    var cases: [(what: String, names: String, graph: Graph, uuid: UUID)] = []
-    func add(_ what: String, _ names: String, _ change: (inout Graph) throws -> Void) rethrows {
-      var graph = first
-      try change(&graph)
-      cases.append((what, names, graph, uuid))
-    }
-    add("one bit of a double", "salary") { $0.set("eve", "salary", .double((0.1).nextUp)) }
-    add("an integer and one", "age") { $0.set("ann", "age", .integer(8)) }
-    add("a letter composed otherwise", "name") { $0.set("ann", "name", .string("ann\u{301}")) }
-    add("a blank more", "name") { $0.set("one", "name", .string("one ")) }
-    add("a value that is gone", "age") { $0.set("ann", "age", nil) }
-    add("0 instead of nothing", "number") { $0.set("desk", "number", .integer(0)) }
-    add("an object less", "Desk") { $0.remove("desk") }
-    add("an object more", "Team") { $0.objects.append(.init(label: "new", entity: "Team")) }
-    try add("another target", "team") { try $0.relate("ann", "team", to: ["two"]) }
-    try add("a target less", "tags") { try $0.relate("eve", "tags", to: ["one"]) }
-    if traits.keepsOrder {
-      try add("another order", "queue") { try $0.relate("ann", "queue", to: ["one", "three", "two"]) }
-    }
-    if traits.keepsMetadata { cases.append(("another UUID", "UUID", first, UUID())) }
+    let cases = try differingGraphs(first, uuid)
     func differences(_ other: String) throws -> [String] {
       try process("compare") { session in
         func snapshot(_ path: String) throws -> StoreSnapshot {
@@ -415,5 +396,32 @@ extension CheckContext {
       try expect(
         found.contains { $0.contains("conformanceKey") }, "one metadata key is found", found.joined(separator: "; "))
     }
+  }
+
+  /// Graphs that differ from another in one thing: what that is, what a description of it names, and the store's UUID.
+  private func differingGraphs(_ first: Graph, _ uuid: UUID) throws -> [(
+    what: String, names: String, graph: Graph, uuid: UUID
+  )] {
+    var cases: [(what: String, names: String, graph: Graph, uuid: UUID)] = []
+    func add(_ what: String, _ names: String, _ change: (inout Graph) throws -> Void) rethrows {
+      var graph = first
+      try change(&graph)
+      cases.append((what, names, graph, uuid))
+    }
+    add("one bit of a double", "salary") { $0.set("eve", "salary", .double((0.1).nextUp)) }
+    add("an integer and one", "age") { $0.set("ann", "age", .integer(8)) }
+    add("a letter composed otherwise", "name") { $0.set("ann", "name", .string("ann\u{301}")) }
+    add("a blank more", "name") { $0.set("one", "name", .string("one ")) }
+    add("a value that is gone", "age") { $0.set("ann", "age", nil) }
+    add("0 instead of nothing", "number") { $0.set("desk", "number", .integer(0)) }
+    add("an object less", "Desk") { $0.remove("desk") }
+    add("an object more", "Team") { $0.objects.append(.init(label: "new", entity: "Team")) }
+    try add("another target", "team") { try $0.relate("ann", "team", to: ["two"]) }
+    try add("a target less", "tags") { try $0.relate("eve", "tags", to: ["one"]) }
+    if traits.keepsOrder {
+      try add("another order", "queue") { try $0.relate("ann", "queue", to: ["one", "three", "two"]) }
+    }
+    if traits.keepsMetadata { cases.append(("another UUID", "UUID", first, UUID())) }
+    return cases
   }
 }

@@ -130,7 +130,7 @@ extension Checks {
       var damages: [Damage] = []
       for (member, bytes) in (Files.content(path) ?? [:]).sorted(by: { $0.key < $1.key }) {
         let tails: [(String, [UInt8])] = [
-          ("an x", [0x78]), ("itself", bytes), ("4096 zeros", Array(repeating: 0, count: 4096)),
+          ("an x", Array("x".utf8)), ("itself", bytes), ("4096 zeros", Array(repeating: 0, count: 4096)),
           ("a line", Array("tail,1,2\n".utf8)),
         ]
         for (what, tail) in tails {
@@ -180,8 +180,9 @@ extension Checks {
       for (member, bytes) in (Files.content(path) ?? [:]).sorted(by: { $0.key < $1.key }) {
         let knoten = Array("Knoten".utf8)
         for (what, new) in [
-          ("Latin-1", [0x4B, 0xF6, 0x6F, 0x74, 0x65, 0x6E]), ("too long a form", [0xC1, 0x8B, 0x6F, 0x74, 0x65, 0x6E]),
-          ("half a character", [0x4B, 0x6E, 0xE2, 0x82, 0x65, 0x6E]),
+          ("Latin-1", Array("K".utf8) + [0xF6] + Array("oten".utf8)),
+          ("too long a form", [0xC1, 0x8B] + Array("oten".utf8)),
+          ("half a character", Array("Kn".utf8) + [0xE2, 0x82] + Array("en".utf8)),
         ] as [(String, [UInt8])] {
           guard let changed = Files.replacing(knoten, by: new, in: bytes) else { continue }
           damages.append(.init(label: "\(name(member)) with \(what)", member: member, bytes: changed))
@@ -269,7 +270,7 @@ extension Checks {
         first += step
         let byte =
           kind < 8
-          ? bytes[position] ^ (1 << UInt8(kind)) : [0x00, 0xFF, UInt8(ascii: "\""), UInt8(ascii: "<")][kind - 8]
+          ? bytes[position] ^ (1 << UInt8(kind)) : [0x00, 0xFF, .quote, .lessThan][kind - 8]
         guard byte != bytes[position] else { continue }
         chosen.append(
           Damage(
@@ -292,11 +293,11 @@ extension Checks {
     return [
       (
         "png",
-        [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 0x0D] + Array("IHDR".utf8) + Array(noise.prefix(100))
+        [0x89] + Array("PNG\r\n\u{1A}\n\0\0\0\rIHDR".utf8) + Array(noise.prefix(100))
       ),
       ("sqlite", Array("SQLite format 3\0".utf8) + Array(repeating: 0, count: 4080)),
       ("gzip", [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3] + Array(noise.prefix(200))),
-      ("elf", [0x7F, 0x45, 0x4C, 0x46, 2, 1, 1, 0] + Array(repeating: 0, count: 56)),
+      ("elf", Array("\u{7F}ELF".utf8) + [2, 1, 1, 0] + Array(repeating: 0, count: 56)),
       ("html", Array("<!DOCTYPE html>\n<html><head><title>x</title></head><body>x</body></html>\n".utf8)),
       ("noise", noise),
     ]

@@ -186,11 +186,11 @@ extension Checks {
       let path = check.path()
       _ = try check.process("begin a store, have somebody write there, remove it") { session in
         let open = try session.open(path, Models.nodes)
-        Files.write([0x78], to: path)
+        Files.write(Array("x".utf8), to: path)
         try open.coordinator.remove(open.store)
         return true
       }
-      try check.expectEqual(Files.content(path), ["": [0x78]], "what lies there")
+      try check.expectEqual(Files.content(path), ["": Array("x".utf8)], "what lies there")
     },
     CheckDefinition(
       "REM-11", "A store that was removed can be added again, and is the same one",

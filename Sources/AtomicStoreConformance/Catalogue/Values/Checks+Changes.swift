@@ -104,7 +104,7 @@ extension Checks {
       let path = check.path()
       var model = Models.attributes([("name", .string)])
       model.entities[0].properties.append(
-        .attribute(AttributeDescription(name: "passing", type: .string, isTransient: true)))
+        .attribute("passing", .string, isTransient: true))
       let transient = model
       _ = try check.process("save an object with a transient value, change that and save again") { session in
         let open = try session.open(path, transient)

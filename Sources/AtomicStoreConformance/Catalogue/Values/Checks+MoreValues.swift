@@ -91,7 +91,7 @@ extension Checks {
       let path = check.path()
       var model = Models.attributes([("name", .string)])
       model.entities[0].properties.append(
-        .attribute(AttributeDescription(name: "list", type: .transformable, valueTransformerName: "LabTransformer")))
+        .attribute("list", .transformable, valueTransformerName: "LabTransformer"))
       let lists = model
       if check.isRefusal {
         return try check.expectRefusedSave(
@@ -219,7 +219,7 @@ extension Checks {
         var graph = Graph(
           ModelDescription(
             entities: allowed.map {
-              EntityDescription(name: $0, properties: [.attribute(AttributeDescription(name: "name", type: .string))])
+              EntityDescription(name: $0, properties: [.attribute("name", .string)])
             }))
         graph.objects = allowed.enumerated().map {
           .init(label: "\($0)", entity: $1, values: ["name": .string("object of \($1)")])

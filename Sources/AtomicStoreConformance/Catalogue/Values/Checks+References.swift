@@ -169,7 +169,7 @@ extension Checks {
       causes: ["faults are fired in a store that is gone"], catches: ["migratedObjectsLoseValues"], timeLimit: 60
     ) { check in
       let others = check.subject.others.filter {
-        $0.traits.references == .all && $0.traits.keepsMetadata && $0.traits.canWrite
+        $0.traits.references == .all && $0.traits.keepsMetadata && $0.traits.writes == .all
       }
       if others.isEmpty { throw Skipped(reason: "no other format is at hand") }
       for (place, other) in others.enumerated() {
@@ -269,44 +269,8 @@ extension Checks {
       by: "the URIs of objects with integers and texts for references, resolved in another process",
       causes: ["references are put into URIs without escapes"], catches: ["uriDropsReference"], demand: texts
     ) { check in
-      let path = check.path()
       let strings = ["plain", "a/b", "a%2Fb", "a b", "ä€𝄞", "?q#f", "p7", "s7", "7", "..", "%", "a+b&c=d;e"]
-      let references: [ReferenceObject] = [.integer(7), .integer(-7), .integer(.max)] + strings.map { .string($0) }
-      var graph = Graph(Models.nodes)
-      for (place, reference) in references.enumerated() {
-        graph.objects.append(
-          .init(label: "\(place)", entity: "Node", values: ["name": .string("name of \(reference)")]))
-      }
-      let whole = graph
-      _ = try check.process("write objects with such references") {
-        try $0.forge(whole, to: path, references: { references[$0] })
-      }
-      let uris = try check.process("ask for their URIs") { session in
-        let open = try session.open(path, Models.nodes)
-        return withExtendedLifetime(open) {
-          references.map {
-            open.store.objectID(for: ObjectReference(entityName: "Node", reference: $0)).uriRepresentation
-          }
-        }
-      }
-      let found = try check.process("resolve them in another process") { session in
-        let open = try session.open(path, Models.nodes)
-        return withExtendedLifetime(open) {
-          uris.map { uri in
-            guard let id = open.coordinator.managedObjectID(forURIRepresentation: uri) else { return "the URI is none" }
-            guard let object = try? open.context.existingObject(with: id) else { return "there is no such object" }
-            guard id.reference == object.objectID.reference, object.objectID.uriRepresentation == uri else {
-              return "it has another ID"
-            }
-            return (try? object.value(forKey: "name") as? String) ?? "it has no name"
-          }
-        }
-      }
-      for (place, reference) in references.enumerated() {
-        try check.expect(
-          found[place].utf8.elementsEqual("name of \(reference)".utf8),
-          "\(uris[place]) leads to “name of \(reference)”", found[place])
-      }
+      try check.expectResolved([.integer(7), .integer(-7), .integer(.max)] + strings.map { .string($0) })
     },
     CheckDefinition(
       "REF-13", "The store is asked for a reference once for each new object, and for no other",
@@ -412,122 +376,5 @@ extension Checks {
       byte(one, 0), byte(one, 1), byte(one, 2), byte(one, 3), byte(one, 4), byte(one, 5), byte(one, 6), byte(one, 7),
       byte(two, 0), byte(two, 1), byte(two, 2), byte(two, 3), byte(two, 4), byte(two, 5), byte(two, 6), byte(two, 7)
     )
-  }
-}
-
-extension CheckContext {
-  /// Objects with these references, each leading to the next and all to the first, are read as they were written, and
-  /// again after another save.
-  func expectReferencesKept(_ references: [ReferenceObject], _ what: String) throws {
-    let path = self.path()
-    var graph = Graph(Models.nodes)
-    let count = references.count
-    for (place, reference) in references.enumerated() {
-      var object = Graph.Object(
-        label: "\(place)", entity: "Node", values: ["name": .string("\(reference)"), "number": .integer(Int64(place))])
-      object.links["next"] = ["\((place + 1) % count)"]
-      object.links["previous"] = ["\((place + count - 1) % count)"]
-      if place > 0 { object.links["parent"] = ["0"] }
-      graph.objects.append(object)
-    }
-    graph.objects[0].links["children"] = (1..<count).map { "\($0)" }
-    let whole = graph
-    let names = try process("write \(count) objects") { try $0.forge(whole, to: path, references: { references[$0] }) }
-    for _ in 0..<2 {
-      try expectSame(try process("read them") { try $0.read(path, Models.nodes) }, try graph.text(names), what)
-    }
-    var other = graph
-    for place in 0..<count { other.set("\(place)", "number", .integer(-1)) }
-    let next = other
-    _ = try process("change all and save") { try $0.edit(path, from: whole, to: next, names: names) }
-    try expectSame(
-      try process("read them in another process") { try $0.read(path, Models.nodes) }, try next.text(names),
-      "\(what), saved again")
-  }
-
-  /// A store goes from place to place and type to type under a context that holds half of its objects as faults.
-  func expectMoved(_ places: [String], types: [any AtomicStore.Type]) throws {
-    func path(_ place: Int) -> String {
-      folder + "/" + places[place] + (types[place].traits.fileExtensions.first.map { "." + $0 } ?? "")
-    }
-    let paths = places.indices.map { path($0) }
-    let graph = Models.golden()
-    let names = try process("save \(graph.objects.count) objects") { try $0.write(graph, to: paths[0]) }
-    let journey = zip(types, paths).map { "\($0.storeType) at \($1.split(separator: "/").last ?? "")" }.joined(
-      separator: ", then ")
-    let last = paths.count - 1
-    let problems = try process("Save As while a context holds the objects: \(journey)") { session in
-      var registry = try session.registry()
-      for type in types where type.storeType != session.subject.type.storeType { try registry.register(type) }
-      let coordinator = PersistentStoreCoordinator(
-        managedObjectModel: try Models.frozen(graph.model), registry: registry)
-      let first = try coordinator.addPersistentStore(type: types[0].storeType, at: paths[0])
-      let context = ManagedObjectContext(coordinator)
-      return try withExtendedLifetime(coordinator) {
-        let opened = StoreSession.Open(coordinator: coordinator, store: first, context: context)
-        var held: [(label: String, object: ManagedObject, uri: String)] = []
-        for (place, object) in graph.objects.enumerated() {
-          guard let name = names[object.label] else { continue }
-          let found = try session.object(name, in: opened)
-          // Every other one is a fault again, and is fired in the new store.
-          if place % 2 == 0 { context.refresh(found, mergeChanges: false) }
-          held.append((object.label, found, found.objectID.uriRepresentation))
-        }
-        var problems: [String] = []
-        var graph = graph
-        var store = first
-        for place in paths.indices.dropFirst() {
-          store = try coordinator.migratePersistentStore(store, to: paths[place], type: types[place].storeType)
-          for (label, object, uri) in held {
-            if object.objectID.uriRepresentation != uri {
-              problems.append("\(label) is \(object.objectID) and was \(uri)")
-            }
-            guard let wanted = graph[label] else { continue }
-            for (key, value) in wanted.values {
-              let found = try object.value(forKey: key.text)
-              let isSame =
-                switch value {
-                case .string(let text): (found as? String).map { $0.utf8.elementsEqual(text.utf8) } ?? false
-                case .integer(let number): (found as? any BinaryInteger).map { Int64($0) } == number
-                case .double(let number): (found as? Double) == number
-                case .boolean(let flag): (found as? Bool) == flag
-                default: true
-                }
-              if !isSame {
-                problems.append("\(label).\(key) is \(found.map { "\($0)" } ?? "nil") in the store at \(places[place])")
-              }
-            }
-            for (key, targets) in wanted.links {
-              let found = Set(try object.objects(forRelationshipNamed: key.text).map { ObjectIdentifier($0) })
-              let expected = Set(held.filter { targets.contains($0.label) }.map { ObjectIdentifier($0.object) })
-              if found != expected {
-                problems.append("\(label).\(key) leads to other objects in the store at \(places[place])")
-              }
-            }
-          }
-          try held[0].object.setValue("moved \(place)", forKey: "name")
-          graph.set(held[0].label, "name", .string("moved \(place)"))
-          try context.save()
-        }
-        return problems
-      }
-    }
-    try expect(
-      problems.isEmpty, "all objects are the same ones, with their values, after each move",
-      problems.prefix(6).joined(separator: "\n"))
-    var moved = graph
-    moved.set(graph.objects[0].label, "name", .string("moved \(last)"))
-    let type = types[last]
-    let actual = try process("read the last store in another process") { session in
-      try StoreSession(
-        subject: session.subject.type.storeType == type.storeType ? session.subject : TestedStore(type: type),
-        folder: session.folder
-      )
-      .read(paths[last], graph.model)
-    }
-    try expectSame(actual, try moved.text(names), "the last store")
-    try expectSame(
-      try process("read the first store") { try $0.read(paths[0], graph.model) }, try graph.text(names),
-      "the first store, as it was")
   }
 }

@@ -36,11 +36,10 @@ extension Checks {
           ("count", AttributeType.integer32), ("flag", .boolean), ("text", .string), ("when", .date),
         ] {
           claims.entities[0].properties.append(
-            .attribute(AttributeDescription(name: name, type: type, isOptional: isOptional)))
+            .attribute(name, type, isOptional: isOptional))
         }
         claims.entities[0].properties.append(
-          .attribute(
-            AttributeDescription(name: "given", type: .integer32, isOptional: isOptional, defaultValue: .integer(7))))
+          .attribute("given", .integer32, isOptional: isOptional, defaultValue: .integer(7)))
         let model = claims
         _ = try check.process("write a file without the attributes") { try $0.forge(graph, to: path, claims: model) }
         switch try check.attempt(
@@ -224,9 +223,9 @@ extension Checks {
       ]
       let model = ModelDescription(entities: [
         EntityDescription(
-          name: "Base", isAbstract: true, properties: [.attribute(AttributeDescription(name: "name", type: .string))],
+          name: "Base", isAbstract: true, properties: [.attribute("name", .string)],
           subentities: types.map { name, type, _ in
-            EntityDescription(name: name, properties: [.attribute(AttributeDescription(name: "value", type: type))])
+            EntityDescription(name: name, properties: [.attribute("value", type)])
           })
       ])
       var graph = Graph(model)
@@ -245,8 +244,8 @@ extension Checks {
     ) { check in
       var model = Models.attributes([("name", .string)])
       model.entities[0].properties = [
-        .attribute(AttributeDescription(name: "number", type: .integer32, minimum: .integer(1), maximum: .integer(10))),
-        .attribute(AttributeDescription(name: "text", type: .string, maximumLength: 3)),
+        .attribute("number", .integer32, minimum: .integer(1), maximum: .integer(10)),
+        .attribute("text", .string, maximumLength: 3),
       ]
       let rules = model
       let graph = Graph(
@@ -324,9 +323,7 @@ extension Checks {
         var claims = Models.attributes([("name", .string)])
         claims.entities[0].properties.append(
           .attribute(
-            AttributeDescription(
-              name: "odd", type: .string, isTransient: isTransient,
-              derivationExpression: isTransient ? nil : "uppercase:(name)")))
+            "odd", .string, isTransient: isTransient, derivationExpression: isTransient ? nil : "uppercase:(name)"))
         let model = claims
         let path = check.path(isTransient ? "transient" : "derived")
         let names = try check.process("write the file") { try $0.forge(graph, to: path, claims: model) }

@@ -74,7 +74,10 @@ extension Checks {
       ["12345678901234567890123456789012345678", "-99999999999999999999999999999999999999", "0.1"].compactMap {
         DecimalNumber($0).map { .decimal($0) }
       },
-      catches: ["decimalViaDouble"], causes: ["a decimal went through a double"]),
+      catches: ["decimalViaDouble"], causes: ["a decimal went through a double"],
+      demand: { traits in
+        traits.keepsDecimals ? type(AttributeType.decimal.modelName)(traits) : .refuses("keepsDecimals is false")
+      }),
     kept(
       "VAL-13", "Dates keep every bit below a millisecond", .date,
       [0.001, 0.0005, 0.123456789, 1e-9, -0.000_001, 700_000_000.123_456].map { date($0) },

@@ -1,15 +1,15 @@
 import AtomicStoreSPI
 
-/// A file of comma-separated values cut into records and fields, the fields as they are written: with their quotes.
+/// A file of .comma-separated values cut into records and fields, the fields as they are written: with their quotes.
 struct CSVRecords: Sendable {
   var records: [[[UInt8]]] = []
-  var delimiter: UInt8 = comma
-  var lineEnd: [UInt8] = [lineFeed]
+  var delimiter: UInt8 = .comma
+  var lineEnd: [UInt8] = [.lineFeed]
   var hasFinalLineEnd = true
 
   init(_ bytes: [UInt8]) {
-    let head = bytes.prefix { $0 != lineFeed && $0 != carriageReturn }
-    let counts = [comma, UInt8(ascii: ";"), UInt8(ascii: "\t"), UInt8(ascii: "|")].map { candidate in
+    let head = bytes.prefix { $0 != .lineFeed && $0 != .carriageReturn }
+    let counts = [.comma, UInt8(ascii: ";"), .tab, UInt8(ascii: "|")].map { candidate in
       (candidate, head.count { $0 == candidate })
     }
     if let best = counts.max(by: { $0.1 < $1.1 }), best.1 > counts[0].1 { delimiter = best.0 }
@@ -20,15 +20,15 @@ struct CSVRecords: Sendable {
     while place < bytes.count {
       let byte = bytes[place]
       place += 1
-      if byte == quote, isQuoted || field.isEmpty || field.first == quote { isQuoted.toggle() }
-      if isQuoted || (byte != delimiter && byte != lineFeed && byte != carriageReturn) {
+      if byte == .quote, isQuoted || field.isEmpty || field.first == .quote { isQuoted.toggle() }
+      if isQuoted || (byte != delimiter && byte != .lineFeed && byte != .carriageReturn) {
         field.append(byte)
         continue
       }
       record.append(field)
       field = []
       if byte == delimiter { continue }
-      if byte == carriageReturn, place < bytes.count, bytes[place] == lineFeed { place += 1 }
+      if byte == .carriageReturn, place < bytes.count, bytes[place] == .lineFeed { place += 1 }
       records.append(record)
       record = []
     }
@@ -48,7 +48,7 @@ struct CSVRecords: Sendable {
   }
 
   static func content(_ field: [UInt8]) -> String {
-    guard field.count >= 2, field.first == quote, field.last == quote else {
+    guard field.count >= 2, field.first == .quote, field.last == .quote else {
       return String(decoding: field, as: UTF8.self)
     }
     return String(decoding: field.dropFirst().dropLast(), as: UTF8.self).replacing("\"\"", with: "\"")
@@ -64,8 +64,3 @@ struct CSVRecords: Sendable {
   /// The column whose name begins with a word.
   func column(named name: String) -> Int? { records.first?.firstIndex { Self.content($0).hasPrefix(name) } }
 }
-
-private let comma = UInt8(ascii: ",")
-private let quote = UInt8(ascii: "\"")
-private let lineFeed = UInt8(ascii: "\n")
-private let carriageReturn = UInt8(ascii: "\r")

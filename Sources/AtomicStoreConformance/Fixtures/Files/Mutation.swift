@@ -8,8 +8,8 @@ enum Mutation {
   static func pieces(_ bytes: [UInt8]) -> [Range<Int>] {
     func kind(_ byte: UInt8) -> Int {
       switch byte {
-      case 0x30...0x39: 0
-      case 0x41...0x5A, 0x61...0x7A: 1
+      case UInt8(ascii: "0")...UInt8(ascii: "9"): 0
+      case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"): 1
       default: 2
       }
     }
@@ -28,7 +28,8 @@ enum Mutation {
     "1e999", "999999999999", "00", "",
   ]
   private static let bytes: [UInt8] = [
-    0, 1, 0x7F, 0x80, 0xC0, 0xFE, 0xFF, 0x22, 0x27, 0x3C, 0x3E, 0x26, 0x2C, 0x0A, 0x0D, 0x5C,
+    0, 1, 0x7F, 0x80, 0xC0, 0xFE, 0xFF, .quote, .apostrophe, .lessThan, .greaterThan, .ampersand, .comma, .lineFeed,
+    .carriageReturn, .backslash,
   ]
 
   static func some(_ count: Int, of files: [String: [UInt8]], _ random: inout SeededRandom) -> [Damage] {
@@ -83,7 +84,7 @@ enum Mutation {
       bytes.insert(contentsOf: Array(bytes[start..<end]), at: at)
       return "bytes \(start)..<\(end) again at \(at)"
     case 8:
-      let digits = ranges.filter { $0.upperBound <= bytes.count && (0x30...0x39).contains(bytes[$0.lowerBound]) }
+      let digits = ranges.filter { $0.upperBound <= bytes.count && bytes[$0.lowerBound].isDigit }
       guard !digits.isEmpty else {
         bytes[at] = bytes[at] &+ 1
         return "byte \(at) and one"
@@ -104,7 +105,7 @@ enum Mutation {
   static func large(_ files: [String: [UInt8]], limit: Int) -> [Damage] {
     var all: [Damage] = []
     for (member, intact) in files.sorted(by: { $0.key < $1.key }) where !intact.isEmpty {
-      for range in pieces(intact) where (0x30...0x39).contains(intact[range.lowerBound]) {
+      for range in pieces(intact) where intact[range.lowerBound].isDigit {
         for number in ["2147483647", "999999999999", "9223372036854775807"] {
           var bytes = intact
           bytes.replaceSubrange(range, with: Array(number.utf8))

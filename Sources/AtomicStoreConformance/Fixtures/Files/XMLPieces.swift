@@ -12,7 +12,7 @@ struct XMLPieces: Sendable {
       get { String(decoding: bytes, as: UTF8.self) }
       set { bytes = Array(newValue.utf8) }
     }
-    var isBlank: Bool { bytes.allSatisfy { $0 == 0x20 || $0 == 0x0A || $0 == 0x0D || $0 == 0x09 } }
+    var isBlank: Bool { bytes.allSatisfy(\.isWhitespace) }
     init(_ kind: Kind, _ bytes: [UInt8]) {
       self.kind = kind
       self.bytes = bytes
@@ -53,7 +53,13 @@ struct XMLPieces: Sendable {
         while place < bytes.count {
           let byte = bytes[place]
           place += 1
-          if byte == 0x5B { depth += 1 } else if byte == 0x5D { depth -= 1 } else if byte == 0x3E, depth <= 0 { break }
+          if byte == UInt8(ascii: "[") {
+            depth += 1
+          } else if byte == UInt8(ascii: "]") {
+            depth -= 1
+          } else if byte == .greaterThan, depth <= 0 {
+            break
+          }
         }
       } else if begins("<") {
         var quote: UInt8 = 0
@@ -62,15 +68,15 @@ struct XMLPieces: Sendable {
           place += 1
           if quote != 0 {
             if byte == quote { quote = 0 }
-          } else if byte == 0x22 || byte == 0x27 {
+          } else if byte == .quote || byte == .apostrophe {
             quote = byte
-          } else if byte == 0x3E {
+          } else if byte == .greaterThan {
             break
           }
         }
-        kind = bytes[start + 1] == 0x2F ? .end : bytes[place - 2] == 0x2F ? .empty : .start
+        kind = bytes[start + 1] == .slash ? .end : bytes[place - 2] == .slash ? .empty : .start
       } else {
-        while place < bytes.count, bytes[place] != 0x3C { place += 1 }
+        while place < bytes.count, bytes[place] != .lessThan { place += 1 }
       }
       pieces.append(Piece(kind, Array(bytes[start..<place])))
     }
@@ -124,7 +130,7 @@ struct XMLPieces: Sendable {
     init?(_ piece: Piece) {
       guard piece.kind == .start || piece.kind == .empty else { return nil }
       isEmpty = piece.kind == .empty
-      let blanks: Set<UInt8> = [0x20, 0x09, 0x0A, 0x0D]
+      let blanks: Set<UInt8> = [.space, .tab, .lineFeed, .carriageReturn]
       let bytes = Array(piece.bytes.dropFirst().dropLast(isEmpty ? 2 : 1))
       var place = 0
       func word(_ stops: Set<UInt8>) -> String {
@@ -136,9 +142,9 @@ struct XMLPieces: Sendable {
       while place < bytes.count {
         while place < bytes.count, blanks.contains(bytes[place]) { place += 1 }
         guard place < bytes.count else { break }
-        let key = word(blanks.union([0x3D]))
-        while place < bytes.count, blanks.contains(bytes[place]) || bytes[place] == 0x3D { place += 1 }
-        guard place < bytes.count, bytes[place] == 0x22 || bytes[place] == 0x27 else { return nil }
+        let key = word(blanks.union([.equals]))
+        while place < bytes.count, blanks.contains(bytes[place]) || bytes[place] == .equals { place += 1 }
+        guard place < bytes.count, bytes[place] == .quote || bytes[place] == .apostrophe else { return nil }
         let quote = bytes[place]
         place += 1
         attributes.append((key, word([quote])))

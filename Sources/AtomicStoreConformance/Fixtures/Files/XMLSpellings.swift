@@ -127,7 +127,7 @@ enum XMLSpellings {
       "without a declaration", { crafted in if crafted.pieces[0].kind == .instruction { crafted.pieces.removeFirst() } }
     ),
     ("that says what it is, UTF-8", { $0.declare(encoding: "utf-8") }),
-    ("with a byte order mark", { $0.pieces.insert(.init(.text, [0xEF, 0xBB, 0xBF]), at: 0) }),
+    ("with a byte order mark", { $0.pieces.insert(.init(.text, .byteOrderMark), at: 0) }),
   ]
 
   static func encodings(_ pieces: XMLPieces) -> [(String, [UInt8])] {
@@ -149,7 +149,7 @@ enum XMLSpellings {
 
   /// Leaves without references in them.
   private static func plain(_ crafted: XMLPieces) -> [Int] {
-    crafted.leaves.filter { !crafted.pieces[$0].bytes.contains(0x26) && !crafted.pieces[$0].isBlank }
+    crafted.leaves.filter { !crafted.pieces[$0].bytes.contains(.ampersand) && !crafted.pieces[$0].isBlank }
   }
 
   /// Blanks that are layout: not all that an element holds.

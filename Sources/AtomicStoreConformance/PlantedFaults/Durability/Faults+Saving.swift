@@ -21,7 +21,7 @@ extension Faults {
     Fault("writesElsewhere", "keeps a copy of what it saved in a folder of its own") { hooks in
       hooks.afterSave = { _, configuration in
         let parts = configuration.path.split(separator: "/").dropLast(2)
-        Files.write([0x78], to: "/" + parts.joined(separator: "/") + "/cache")
+        Files.write(Array("x".utf8), to: "/" + parts.joined(separator: "/") + "/cache")
       }
     },
     Fault("metadataOneSaveLate", "writes changed metadata with the save after the next") { hooks in
@@ -68,7 +68,7 @@ extension Faults {
     Fault("ignoresCloseError", "does not look at what close says", mistakes: Int32(CSF_IGNORE_CLOSE_ERROR.rawValue)),
     Fault("fixedTempName", "writes through a working file that has always the same name") { hooks in
       hooks.beforeSave = { _, configuration in
-        Files.write([0x78], to: configuration.path + ".tmp")
+        Files.write(Array("x".utf8), to: configuration.path + ".tmp")
         unlink(configuration.path + ".tmp")
       }
     },

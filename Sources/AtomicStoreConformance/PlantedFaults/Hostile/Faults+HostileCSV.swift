@@ -35,13 +35,13 @@ extension Faults {
       return isChanged
     }
   }
-  private static func quoted(_ text: some Sequence<UInt8>) -> [UInt8] { [0x22] + Array(text) + [0x22] }
+  private static func quoted(_ text: some Sequence<UInt8>) -> [UInt8] { [.quote] + Array(text) + [.quote] }
 
   static let hostileCSV: [Fault] = [
     raw("unterminatedQuoteAccepted", "takes the end of the file for the end of a quoted field") { bytes in
-      guard bytes.count(where: { $0 == 0x22 }) % 2 == 1 else { return nil }
-      let end = bytes.lastIndex { $0 != 0x0A && $0 != 0x0D } ?? bytes.count - 1
-      return Array(bytes[...end]) + [0x22] + Array(bytes[(end + 1)...])
+      guard bytes.count(where: { $0 == .quote }) % 2 == 1 else { return nil }
+      let end = bytes.lastIndex { $0 != .lineFeed && $0 != .carriageReturn } ?? bytes.count - 1
+      return Array(bytes[...end]) + [.quote] + Array(bytes[(end + 1)...])
     },
     records("padsShortRows", "fills short records up, and cuts long ones") { records in
       guard let width = records.records.first?.count else { return false }
@@ -55,21 +55,23 @@ extension Faults {
     },
     fields("lenientQuotes", "passes over quotes where none may stand") { field in
       let inner =
-        field.first == 0x22 && field.last == 0x22 && field.count > 1 ? Array(field.dropFirst().dropLast()) : field
+        field.first == .quote && field.last == .quote && field.count > 1 ? Array(field.dropFirst().dropLast()) : field
       let isSound = !String(decoding: inner, as: UTF8.self).replacing("\"\"", with: "").contains("\"")
-      return isSound ? nil : quoted(field.filter { $0 != 0x22 })
+      return isSound ? nil : quoted(field.filter { $0 != .quote })
     },
     raw("splitsOnCharacterNewline", "does not see that a carriage return and a line feed end a record") { bytes in
-      guard let end = zip(bytes, bytes.dropFirst()).enumerated().first(where: { $0.element == (0x0D, 0x0A) })?.offset
+      guard
+        let end = zip(bytes, bytes.dropFirst()).enumerated().first(where: { $0.element == (.carriageReturn, .lineFeed) }
+        )?.offset
       else { return nil }
       return Array(bytes[..<end])
     },
     fields("lineBasedReader", "reads line by line, also within quotes") { field in
-      guard let end = field.firstIndex(where: { $0 == 0x0A || $0 == 0x0D }) else { return nil }
-      return field[..<end] + [0x22]
+      guard let end = field.firstIndex(where: { $0 == .lineFeed || $0 == .carriageReturn }) else { return nil }
+      return field[..<end] + [.quote]
     },
     raw("bomInFirstHeader", "takes a byte order mark for a part of the first name") { bytes in
-      bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? [0xEF, 0xBB, 0xBF] + bytes : nil
+      bytes.starts(with: [UInt8].byteOrderMark) ? .byteOrderMark + bytes : nil
     },
     records("columnsByPosition", "takes columns in their order, whatever they are called") { records in
       guard let header = records.records.first, header.count > 2 else { return false }
@@ -92,11 +94,11 @@ extension Faults {
     },
     fields("nulEndsField", "takes U+0000 for the end of a field") { field in
       guard let end = field.firstIndex(of: 0) else { return nil }
-      return Array(field[..<end]) + (field.first == 0x22 ? [0x22] : [])
+      return Array(field[..<end]) + (field.first == .quote ? [.quote] : [])
     },
     records("headerNotQuoted", "takes quotes in a header for a part of the names") { records in
-      guard let header = records.records.first, header.contains(where: { $0.contains(0x22) }) else { return false }
-      records.records[0] = header.map { $0.filter { $0 != 0x22 } }
+      guard let header = records.records.first, header.contains(where: { $0.contains(.quote) }) else { return false }
+      records.records[0] = header.map { $0.filter { $0 != .quote } }
       return true
     },
     raw("quadraticField", "copies a long field once more for each piece of it") { bytes in
@@ -113,14 +115,14 @@ extension Faults {
       return copy[0] == bytes[0] ? nil : bytes
     },
     raw("lastRowLost", "loses the last record where no line end follows it") { bytes in
-      guard let last = bytes.last, last != 0x0A, last != 0x0D,
-        let end = bytes.lastIndex(where: { $0 == 0x0A || $0 == 0x0D })
+      guard let last = bytes.last, last != .lineFeed, last != .carriageReturn,
+        let end = bytes.lastIndex(where: { $0 == .lineFeed || $0 == .carriageReturn })
       else { return nil }
       return Array(bytes[...end])
     },
     fields("leadingSpaceTrimmed", "takes blanks around fields away") { field in
-      guard field.first == 0x20 || field.last == 0x20 else { return nil }
-      return Array(field.drop { $0 == 0x20 }.reversed().drop { $0 == 0x20 }.reversed())
+      guard field.first == .space || field.last == .space else { return nil }
+      return Array(field.drop { $0 == .space }.reversed().drop { $0 == .space }.reversed())
     },
     text("privateDialect", "writes a backslash before each quote") { text in text.replacing("\"", with: "\\\"") },
   ]

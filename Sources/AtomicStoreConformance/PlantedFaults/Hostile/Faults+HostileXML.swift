@@ -70,7 +70,7 @@ extension Faults {
   /// Puts the text in the place of the references, and takes the declarations away.
   private static func expand(_ pieces: inout XMLPieces, _ texts: [(name: String, text: String)]) {
     for place in pieces.pieces.indices where pieces.pieces[place].kind != .doctype {
-      guard pieces.pieces[place].bytes.contains(0x26) else { continue }
+      guard pieces.pieces[place].bytes.contains(.ampersand) else { continue }
       for (name, text) in texts {
         pieces.pieces[place].text = pieces.pieces[place].text.replacing("&\(name);", with: text)
       }

@@ -6,6 +6,9 @@ extension Faults {
   static let traits: [Fault] = [
     lie("deniesOrder", "says that it keeps no order, and keeps it") { $0.keepsOrder = false },
     lie("deniesEmpty", "says that it has no empty texts, and has") { $0.keepsNilApartFromEmpty = false },
+    lie("deniesDecimals", "says that it does not keep all digits of decimals, and keeps them") {
+      $0.keepsDecimals = false
+    },
     lie("deniesMetadata", "says that it keeps no metadata, and keeps them") { $0.keepsMetadata = false },
     lie("deniesModel", "says that it needs a model, and needs none") { $0.isSelfDescribing = false },
     lie("deniesEntities", "says that it holds one entity, and holds more") { $0.maximumEntities = 1 },

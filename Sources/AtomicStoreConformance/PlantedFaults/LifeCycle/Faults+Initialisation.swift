@@ -107,7 +107,8 @@ extension Faults {
     Fault("trailingGarbageIsData", "takes what follows a store for one more object") { hooks in
       hooks.swallowsLoadErrors = true
       hooks.afterLoad = { source, nodes throws(PersistentStoreError) in
-        guard !source.isFolder, let last = try? source.bytes().withUnsafeBytes({ $0.last }), last == 0x78 || last == 0
+        guard !source.isFolder, let last = try? source.bytes().withUnsafeBytes({ $0.last }),
+          last == UInt8(ascii: "x") || last == 0
         else { return }
         for entity in nodes.model.entities.prefix(1) { try nodes.beginNode(entity: entity.index, reference: 1_000_000) }
       }
@@ -141,13 +142,13 @@ extension Faults {
     Fault("percentEncodesPath", "writes beside, under a name with percent escapes") { hooks in
       hooks.initialize = { configuration in
         guard !configuration.isReadOnly, configuration.path.contains(" ") else { return }
-        Files.write([0x78], to: configuration.path.split(separator: " ").joined(separator: "%20"))
+        Files.write(Array("x".utf8), to: configuration.path.split(separator: " ").joined(separator: "%20"))
       }
     },
     Fault("relativePathAfterChdir", "looks the name up again when it saves") { hooks in
       hooks.beforeSave = { _, configuration in
         guard let name = configuration.path.split(separator: "/").last, name.hasPrefix("relative") else { return }
-        Files.write([0x78], to: String(name))
+        Files.write(Array("x".utf8), to: String(name))
       }
     },
     Fault("takesAnyOption", "takes options that it does not have") { hooks in

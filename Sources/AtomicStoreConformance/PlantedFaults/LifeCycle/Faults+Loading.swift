@@ -92,9 +92,9 @@ extension Faults {
             continue
           }
           place += mark.count
-          let digits = Array(bytes[place...].prefix { $0 != 0x22 })
+          let digits = Array(bytes[place...].prefix { $0 != .quote })
           if !seen.insert(digits).inserted, let last = digits.last {
-            result[place + digits.count - 1] = last == 0x39 ? 0x30 : last + 1
+            result[place + digits.count - 1] = last == UInt8(ascii: "9") ? UInt8(ascii: "0") : last + 1
           }
         }
         return StoreSource(bytes: result, name: source.name)

@@ -65,7 +65,7 @@ extension Faults {
       $0.afterSave = { (snapshot, configuration) throws(PersistentStoreError) in
         guard let end = configuration.path.lastIndex(of: "/") else { return }
         for entity in snapshot.nodes.model.entities where entity.name.hasPrefix("../") {
-          Files.write([0x78], to: configuration.path[..<end] + "/" + entity.name.replacing("../", with: ""))
+          Files.write(Array("x".utf8), to: configuration.path[..<end] + "/" + entity.name.replacing("../", with: ""))
         }
       }
     },

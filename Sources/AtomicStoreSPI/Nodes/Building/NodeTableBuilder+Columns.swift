@@ -1,14 +1,14 @@
-/// Whole columns.
+/// Filling whole columns.
 extension NodeTableBuilder {
-  /// Adds as many rows as there are references to an entity that has none yet. Their values come by column.
+  /// Adds a row for each reference to an entity without rows. Their values are set by column.
   ///
-  /// - Throws: `.invalidValue` for an abstract entity or one with rows already.
+  /// - Throws: `.invalidValue` for an abstract entity, or one that has rows already.
   public func appendRows(entity: Int, references: Span<Int64>) throws(PersistentStoreError) {
-    precondition(entity >= 0 && entity < tables.count, "no such entity")
+    precondition(entity >= 0 && entity < tables.count, "the entity does not exist")
     let entry = building + entity
     guard entry.pointee.count == 0 else {
       throw PersistentStoreError(
-        .internalInconsistency, "columns are filled before rows are added", at: StoreLocation(file: file))
+        .internalInconsistency, "columns cannot be filled after rows were added", at: StoreLocation(file: file))
     }
     guard references.count > 0 else { return }
     try grow(entity, to: references.count, adding: references.count)
@@ -19,13 +19,13 @@ extension NodeTableBuilder {
     }
   }
 
-  /// Gives a row of an entity a string for its reference.
+  /// Sets the reference of a row to a string.
   public func setReference(_ text: String, entity: Int, row: Int) { texts[entity].append((row, text)) }
 
-  /// Fills a slot of fixed width: cells and bits as ``EntityReader/fixedCells(slot:)`` and
-  /// ``EntityReader/presenceBits(slot:)`` give them. Without bits every row has a value.
+  /// Fills a slot of fixed width with cells and bits as ``EntityReader/fixedCells(slot:)`` and
+  /// ``EntityReader/presenceBits(slot:)`` return them. Without bits, every row has a value.
   ///
-  /// - Throws: `.malformed` where the sizes do not fit the rows, or a boolean is neither 0 nor 1.
+  /// - Throws: `.malformed` if the sizes do not match the number of rows, or a boolean is neither 0 nor 1.
   public func fillFixed(
     entity: Int, slot: Int, cells: Span<UInt8>, presence: Span<UInt8>?
   ) throws(PersistentStoreError) {
@@ -39,7 +39,7 @@ extension NodeTableBuilder {
     }
     if layout == .boolean {
       for index in 0..<cells.count where cells[index] > 1 {
-        throw badColumn(entity, slot, "\(cells[index]) is no boolean")
+        throw badColumn(entity, slot, "\(cells[index]) is not a boolean")
       }
     }
     cells.withUnsafeBufferPointer { source in
@@ -54,14 +54,14 @@ extension NodeTableBuilder {
     }
     if rows & 63 != 0, words > 0 { header.pointee.presence[words - 1] &= (1 << UInt64(rows & 63)) - 1 }
     guard presence != nil else { return }
-    // A null cell is zero in memory, whatever the file has there.
+    // A null cell is zero in memory, whatever the file contains.
     for row in 0..<rows where !header.pointee.isPresent(row) { header.pointee.setNull(row) }
   }
 
-  /// Fills a slot of bytes (string, URI, data, transformable, decimal text): a length for each row, all ones for
-  /// null, and all bytes one after another.
+  /// Fills a slot of variable-length values (string, URI, data, transformable, decimal text): a length for each row,
+  /// all bits set for null, and the bytes of all values, concatenated.
   ///
-  /// - Throws: `.malformed` where sizes do not add up or text is not UTF-8 or no decimal.
+  /// - Throws: `.malformed` if sizes are inconsistent, or text is not UTF-8 or not a decimal number.
   public func fillBytes(
     entity: Int, slot: Int, lengths: Span<UInt32>, heap: Span<UInt8>
   ) throws(PersistentStoreError) {
@@ -80,28 +80,30 @@ extension NodeTableBuilder {
     var start = 0
     let type = model.records[entity].slots[slot].attributeType
     let isText = type == .string || type == .uri
-    if isText, !Self.isUTF8(heap) { throw badColumn(entity, slot, "the text is not UTF-8") }
+    if isText, !Self.isUTF8(heap) { throw badColumn(entity, slot, "the string is not UTF-8") }
     for row in 0..<rows {
       let length = lengths[row]
       if length == Extent.nullLength {
         header.pointee.setNull(row)
         continue
       }
-      guard Int(length) <= heap.count - start else { throw badColumn(entity, slot, "lengths pass the bytes") }
-      // The heap as a whole is UTF-8; a value is too unless it starts inside a scalar.
-      if isText, length > 0, heap[start] & 0xC0 == 0x80 { throw badColumn(entity, slot, "the text is not UTF-8") }
+      guard Int(length) <= heap.count - start else {
+        throw badColumn(entity, slot, "the lengths exceed the number of bytes")
+      }
+      // The whole heap is UTF-8, so a value is too unless it starts inside a scalar.
+      if isText, length > 0, heap[start] & 0xC0 == 0x80 { throw badColumn(entity, slot, "the string is not UTF-8") }
       header.pointee.setExtent(row, start: start, length: Int(length))
       start += Int(length)
     }
-    guard start == heap.count else { throw badColumn(entity, slot, "\(heap.count - start) bytes are left over") }
+    guard start == heap.count else { throw badColumn(entity, slot, "\(heap.count - start) unused bytes") }
     if type == .decimal {
       for row in 0..<rows where header.pointee.isPresent(row) {
         let text = Span(_unsafeElements: header.pointee.bytes(row))
         if Self.isPlainDecimal(text) { continue }
         guard let value = DecimalNumber(utf8: text) else {
-          throw badColumn(entity, slot, "row \(row) is no decimal number")
+          throw badColumn(entity, slot, "row \(row) is not a decimal number")
         }
-        // Another way to write it, as 1e5 for 1E+5, becomes the one way: equal graphs are equal bytes.
+        // Normalise other spellings, such as 1e5 for 1E+5: equal graphs must result in equal bytes.
         var exact: [UInt8] = []
         value.append(to: &exact)
         if text.withUnsafeBufferPointer({ exact.elementsEqual($0) }) { continue }
@@ -114,7 +116,7 @@ extension NodeTableBuilder {
     }
   }
 
-  /// Fills a to-one: a reference for each row that has one, bits as in ``fillFixed(entity:slot:cells:presence:)``.
+  /// Fills a to-one: a reference for each row that has one, and bits as in ``fillFixed(entity:slot:cells:presence:)``.
   public func fillToOne(
     entity: Int, slot: Int, references: Span<Int64>, presence: Span<UInt8>?
   ) throws(PersistentStoreError) {
@@ -133,7 +135,7 @@ extension NodeTableBuilder {
     }
   }
 
-  /// Fills a to-many: a count for each row, and all references one after another.
+  /// Fills a to-many: a count for each row, and all references, concatenated.
   public func fillToMany(
     entity: Int, slot: Int, counts: Span<UInt32>, references: Span<Int64>
   ) throws(PersistentStoreError) {
@@ -152,17 +154,19 @@ extension NodeTableBuilder {
     var start = 0
     for row in 0..<rows {
       let count = Int(counts[row])
-      guard count <= references.count - start else { throw badColumn(entity, slot, "counts pass the references") }
-      // A list that an earlier fill left would reach behind what is kept of the heap.
+      guard count <= references.count - start else {
+        throw badColumn(entity, slot, "the counts exceed the number of references")
+      }
+      // A list from an earlier fill would refer beyond the remaining part of the heap.
       if count > 0 { header.pointee.setExtent(row, start: start, length: count) } else { header.pointee.setNull(row) }
       start += count
     }
-    guard start == references.count else { throw badColumn(entity, slot, "references are left over") }
+    guard start == references.count else { throw badColumn(entity, slot, "unused references") }
   }
 
-  /// Sets one value in rows added by ``appendRows(entity:references:)``: for what does not fit whole columns.
+  /// Sets one value in rows added by ``appendRows(entity:references:)``, for values that cannot be set by column.
   public func set(_ value: StoredValue, entity: Int, row: Int, slot: Int) throws(PersistentStoreError) {
-    precondition(row >= 0 && row < building[entity].count, "no such row")
+    precondition(row >= 0 && row < building[entity].count, "the row does not exist")
     state.pointee.entity = entity
     state.pointee.row = row
     current.initialize(to: building[entity])
@@ -172,8 +176,9 @@ extension NodeTableBuilder {
   private func whole(
     _ entity: Int, _ slot: Int
   ) throws(PersistentStoreError) -> (UnsafeMutablePointer<ColumnHeader>, Int) {
-    precondition(tables.indices.contains(entity) && slot >= 0 && slot < building[entity].slotCount, "no such slot")
-    // Not the one that all share, for no rows either: something may be wrong with what is filled in.
+    precondition(
+      tables.indices.contains(entity) && slot >= 0 && slot < building[entity].slotCount, "the slot does not exist")
+    // Not the shared column, even without rows: the input may be inconsistent.
     if building[entity].headers[slot].pointee.capacity < max(building[entity].count, 1) {
       try ownColumn(entity, slot, rows: max(building[entity].count, 1), row: nil)
     }

@@ -1,8 +1,8 @@
-/// The second pass.
+/// The second pass: resolving references.
 extension NodeTableBuilder {
-  /// Resolves all references and gives the table. The builder is empty afterwards and cannot be used again.
+  /// Resolves all references and returns the table. The builder is empty afterwards and cannot be used again.
   ///
-  /// - Throws: `.duplicateReference`, or `.danglingReference` naming the row and property.
+  /// - Throws: `.duplicateReference`, or `.danglingReference` with the row and property.
   public func finish() throws(PersistentStoreError) -> NodeTable {
     try checkCount(adding: 0)
     if limits.valueBytes < StoreLimits().valueBytes { try checkValues() }
@@ -23,7 +23,7 @@ extension NodeTableBuilder {
     return result
   }
 
-  /// - Throws: `.limitExceeded` for the first value that is longer than values may be.
+  /// - Throws: `.limitExceeded` for the first value that exceeds the maximum length.
   private func checkValues() throws(PersistentStoreError) {
     for entity in tables.indices {
       for slot in model.records[entity].slots {
@@ -39,7 +39,8 @@ extension NodeTableBuilder {
     }
   }
 
-  /// Brings the columns that have values to the number of rows, and notes whether those ascend.
+  /// Extends the columns that have values to the number of rows, and determines whether the rows are in ascending
+  /// order.
   private func seal(_ index: Int) throws(PersistentStoreError) {
     let count = building[index].count
     tables[index].count = count
@@ -106,7 +107,7 @@ extension NodeTableBuilder {
         let other = location(entity: taken.entity, row: taken.row, slot: nil)
         throw PersistentStoreError(
           .duplicateReference,
-          "the reference is already that of \(other)", at: location(entity: index, row: row, slot: nil))
+          "the reference is already used by \(other)", at: location(entity: index, row: row, slot: nil))
       }
     }
     return lookup
@@ -116,7 +117,7 @@ extension NodeTableBuilder {
     let rows = tables[index].count
     guard rows > 0 else { return }
     for slot in model.records[index].slots where slot.isRelationship {
-      // Without a column it names nothing.
+      // Without a column, it has no references.
       guard slot.destination >= 0, tables[index].columns[slot.index].header.pointee.capacity > 0 else { continue }
       let destination = slot.destination
       let lookup = lookups[model.records[destination].root]
@@ -142,7 +143,7 @@ extension NodeTableBuilder {
           var previous: UInt64 = 0
           for place in list.indices {
             let raw = list[place]
-            // Inline references compare as numbers once the sign bit is turned over.
+            // Inline references can be compared as numbers once the sign bit is inverted.
             let key = raw ^ 0x2000_0000_0000_0000
             if raw & RawReference.tagMask != RawReference.inlineTag || (place > 0 && key <= previous) {
               ascending = false
@@ -171,7 +172,7 @@ extension NodeTableBuilder {
     return node.bits
   }
 
-  /// Leaves a reference out that leads nowhere, where the rules say so.
+  /// Removes a reference without a destination, if the rules allow it.
   @inline(never) private func drop(
     _ raw: UInt64, _ node: NodeHandle?, _ index: Int, _ row: Int, _ slot: Slot
   ) throws(PersistentStoreError) -> UInt64 {
@@ -194,7 +195,7 @@ extension NodeTableBuilder {
         subject: "\(model.records[index].description.name).\(slot.name)", count: droppedCount,
         text: rules.danglingReferences == .keepAsText
           ? "references to objects that do not exist, kept as text in the metadata"
-          : "references to objects that do not exist, left out"))
+          : "references to objects that do not exist, removed"))
     droppedCount = 0
   }
 
@@ -213,7 +214,7 @@ extension NodeTableBuilder {
     return PersistentStoreError(.danglingReference, "\(destination)/\(reference) does not exist", at: place)
   }
 
-  /// Refuses an object that stands twice, and brings a list whose sequence means nothing into ascending order.
+  /// Refuses an object that occurs twice, and sorts an unordered list.
   private func tidy(
     _ list: UnsafeMutableBufferPointer<UInt64>, keepsSequence: Bool, _ index: Int, _ row: Int, _ slot: Slot
   ) throws(PersistentStoreError) {
@@ -221,7 +222,7 @@ extension NodeTableBuilder {
     for place in sorted.indices.dropFirst() where sorted[place] == sorted[place - 1] {
       let node = NodeHandle(bits: sorted[place])
       throw PersistentStoreError(
-        .malformed, "\(tables[node.entity].reference(node.row)) stands twice in the relationship",
+        .malformed, "\(tables[node.entity].reference(node.row)) occurs twice in the relationship",
         at: location(entity: index, row: row, slot: slot.index))
     }
     guard !keepsSequence else { return }

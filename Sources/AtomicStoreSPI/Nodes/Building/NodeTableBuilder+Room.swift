@@ -1,10 +1,10 @@
-/// Columns as they are needed, and the bound on what all of them take.
+/// Allocation of columns, and the limit on their memory.
 ///
-/// A column is made when the first row has a value there: what a model declares, times what a file has rows of, is a
-/// product of two factors that cost a file little. What is left of the product is bounded by the file's size.
+/// A column is allocated when the first row has a value in it: the number of properties of a model, multiplied by the
+/// number of rows, can be large even for a small file. The remaining memory is limited by the size of the file.
 extension NodeTableBuilder {
-  /// Makes the column its entity's own, with room for that many rows at least. The last slot's successor has the
-  /// references.
+  /// Gives the entity its own column, with room for at least that many rows. The index after the last slot is that of
+  /// the references.
   ///
   /// - Parameter row: The row that needs it, for the error.
   func ownColumn(_ entity: Int, _ slot: Int, rows: Int, row: Int?) throws(PersistentStoreError) {
@@ -16,7 +16,7 @@ extension NodeTableBuilder {
     if more > 0 {
       try take(more, at: place(entity, row, isReferences ? nil : slot))
     }
-    // Zero rows are the column that all share.
+    // The shared column has zero rows.
     if header.pointee.capacity == 0 {
       let column = Column(layout)
       if isReferences { tables[entity].referenceNumbers = column } else { tables[entity].columns[slot] = column }
@@ -32,7 +32,7 @@ extension NodeTableBuilder {
       file: members[entity] ?? file, entity: record.description.name, property: slot.map { record.slots[$0].name })
   }
 
-  /// A column of the entity of the node begun last, with room for its row.
+  /// The column of a slot of the current node's entity, with room for the node's row.
   @inline(never)
   func grownColumn(_ slot: Int) throws(PersistentStoreError) -> UnsafeMutablePointer<ColumnHeader> {
     let entity = state.pointee.entity
@@ -40,7 +40,7 @@ extension NodeTableBuilder {
     return building[entity].headers[slot]
   }
 
-  /// Makes room in a column's heap before that many units are put there.
+  /// Reserves room in a column's heap for that many further units.
   @inline(__always)
   func reserve(_ units: Int, _ header: UnsafeMutablePointer<ColumnHeader>) throws(PersistentStoreError) {
     if header.pointee.heapCount + units > header.pointee.heapCapacity { try growHeap(units, header) }
@@ -49,9 +49,19 @@ extension NodeTableBuilder {
   @inline(never)
   private func growHeap(_ units: Int, _ header: UnsafeMutablePointer<ColumnHeader>) throws(PersistentStoreError) {
     let before = header.pointee.heapCapacity
-    // Whether an extent can name it is for the caller to find.
+    // The caller checks whether an extent can address it.
     guard header.pointee.reserveHeap(units) else { return }
     try take((header.pointee.heapCapacity - before) * header.pointee.layout.heapUnit)
+  }
+
+  /// Makes room for what is read from other files than the store's own, such as a log or values beside it: the size of
+  /// the store's file alone would bound it. A limit that the caller set stays.
+  ///
+  /// - Parameter bytes: The size of the other file.
+  public func addInput(bytes: Int) {
+    guard limits.memory == nil, room < .max else { return }
+    let more = limits.memory(forInput: bytes)
+    room = room.addingReportingOverflow(more).overflow ? .max : room + more
   }
 
   /// Counts bytes that columns took.

@@ -1,45 +1,45 @@
 public import FoundationEssentials
 
-/// What a format's `load` fills: a row for each node, values by slot, relationships by reference.
+/// The nodes that a format's `load` reads: a row for each node, values by slot, relationships by reference.
 ///
-/// Begin a node, set its slots, begin the next; slots that are not set are null, to-many relationships empty.
-/// References may point forward: the kit resolves them when all nodes are there, and says which row and property names
-/// an object that does not exist. Slots are those of ``Entity/slots``; look their numbers up once per file. The calls
-/// are concrete and cheap, a few nanoseconds a value. Or fill an entity's columns whole:
-/// ``appendRows(entity:references:)``.
+/// Begin a node, set its slots, begin the next. Slots that are not set are null, to-many relationships empty.
+/// References may point forward: the kit resolves them when all nodes are known, and reports the row and property of a
+/// reference to an object that does not exist. Slots are those of ``Entity/slots``; look up their numbers once per
+/// file. The calls are concrete and take a few nanoseconds per value. Alternatively, fill the columns of an entity as a
+/// whole: ``appendRows(entity:references:)``.
 ///
-/// A builder belongs to one thread, that of the load.
+/// Use a builder only on the thread of the load.
 public final class NodeTableBuilder {
-  /// The model whose entities and slots are to be filled.
+  /// The model whose entities and slots are filled.
   public let model: ManagedObjectModel
-  /// The file's name for errors, unless the format names a member itself.
+  /// The file's name for errors, unless the format names a member of the store itself.
   public let file: String?
-  /// What a load is refused beyond.
+  /// The limits of the load.
   package let limits: StoreLimits
-  /// How many bytes of columns may still be made.
+  /// How many bytes of columns may still be allocated.
   var room: Int
   private let roomAtFirst: Int
-  /// The rows that there is room for, of all entities: there are not more.
+  /// The number of rows that there is room for, of all entities: a load cannot have more.
   private var roomForRows = 0
-  /// What becomes of relationships that are not sound.
+  /// What happens to inconsistent relationships.
   package var rules = RelationshipRules()
   package var inverseHandling = InverseHandling.none
-  /// What the load changed by those rules.
+  /// The changes that were made because of those rules.
   package internal(set) var notes: [SelectionNote] = []
-  /// References that were left out, by the object and property that named them.
+  /// The references that were removed, by object and property.
   package internal(set) var keptReferences: [String: [String]] = [:]
 
   struct Building {
     var count = 0
     var capacity = 0
     var slotCount: Int
-    /// One for each slot, then the references' column.
+    /// One for each slot, then the column of references.
     var headers: UnsafeMutablePointer<UnsafeMutablePointer<ColumnHeader>>
     var classes: UnsafeMutablePointer<ValueClass>
     var lines: UnsafeMutablePointer<UInt32>?
     var isAbstract: Bool
   }
-  /// What a slot takes, without the strings that ``Slot/Kind`` may hold: asking must not count references.
+  /// The kind of value of a slot, without the strings that ``Slot/Kind`` may contain, to avoid reference counting.
   enum ValueClass: UInt8 {
     case text, bytes, decimal, undefined, double, date, other
     init(_ kind: Slot.Kind) {
@@ -55,8 +55,7 @@ public final class NodeTableBuilder {
         }
     }
   }
-  // Kept behind a pointer: properties of a class are checked for exclusive access at every touch, which costs more
-  // than the stores themselves.
+  // Behind a pointer: each access to a class property is checked for exclusivity, which costs more than the assignment.
   let building: UnsafeMutablePointer<Building>
   let current: UnsafeMutablePointer<Building>
   let state: UnsafeMutablePointer<State>
@@ -73,17 +72,17 @@ public final class NodeTableBuilder {
   var payloads: [[Int: any Sendable]]
   var deferred: [Set<UInt64>]
   var absent: Set<AbsentColumn> = []
-  /// References of the relationship that is being resolved which were left out.
+  /// The number of removed references in the relationship that is being resolved.
   var droppedCount = 0
 
-  /// Creates a builder of an empty table. The kit does so before a load; do it yourself to test a format.
+  /// Creates a builder of an empty table. The kit does so before a load; create one yourself to test a format.
   ///
   /// - Parameters:
-  ///   - model: The model whose entities and slots are to be filled.
-  ///   - file: What errors name as the file; nil for no name.
-  ///   - limits: What a load is refused beyond.
-  ///   - inputBytes: The size of what is read, by which ``StoreLimits/memory(forInput:)`` bounds what may be made of
-  ///     it; nil for no bound.
+  ///   - model: The model whose entities and slots are filled.
+  ///   - file: The file name for errors; nil for none.
+  ///   - limits: The limits of the load.
+  ///   - inputBytes: The size of the input, by which ``StoreLimits/memory(forInput:)`` limits the memory for values;
+  ///     nil for no limit.
   public init(
     model: ManagedObjectModel, file: String? = nil, limits: StoreLimits = StoreLimits(), inputBytes: Int? = nil
   ) {
@@ -120,8 +119,8 @@ public final class NodeTableBuilder {
     (headers + table.columns.count).initialize(to: table.referenceNumbers.header)
   }
 
-  /// Forgets everything it was told, so that a load may start again: a format that tried a quick way and found that
-  /// the file is not for it takes the other way with this.
+  /// Removes everything, so that a load can start again, for example if a format's fast path turns out not to apply to
+  /// the file.
   public func removeAll() {
     for index in tables.indices {
       tables[index] = EntityTable(slots: model.records[index].slots)
@@ -146,7 +145,7 @@ public final class NodeTableBuilder {
   }
 
   deinit {
-    // By the model: once finished there are no tables here.
+    // From the model: a finished builder has no tables.
     for index in model.records.indices {
       let entry = building + index
       entry.pointee.headers.deallocate()
@@ -160,17 +159,17 @@ public final class NodeTableBuilder {
     state.deallocate()
   }
 
-  /// How many nodes of that entity there are so far.
+  /// The number of nodes of that entity so far.
   public func count(of entity: Int) -> Int { tables.indices.contains(entity) ? building[entity].count : 0 }
 
-  /// Names the member file that an entity's rows come from, for errors.
+  /// Sets the name of the member file that contains an entity's rows, for errors.
   public func setMember(_ name: String, entity: Int) { members[entity] = name }
 
   // MARK: Nodes
 
-  /// Begins a node with an integer reference. `line` is where it stands in the file, or 0.
+  /// Begins a node with an integer reference. `line` is its line in the file, or 0.
   ///
-  /// - Throws: `.invalidValue` for an abstract entity, `.limitExceeded` past 2^31 rows.
+  /// - Throws: `.invalidValue` for an abstract entity, `.limitExceeded` for more than 2^31 rows.
   public func beginNode(entity: Int, reference: Int64, line: Int = 0) throws(PersistentStoreError) {
     try beginRow(entity, line)
     let entry = building + entity
@@ -190,7 +189,7 @@ public final class NodeTableBuilder {
   }
 
   @inline(__always) func beginRow(_ entity: Int, _ line: Int) throws(PersistentStoreError) {
-    precondition(entity >= 0 && entity < tables.count, "no such entity")
+    precondition(entity >= 0 && entity < tables.count, "the entity does not exist")
     let entry = building + entity
     let row = entry.pointee.count
     if row >= entry.pointee.capacity { try grow(entity, to: row < 64 ? row * 2 + 8 : row + row / 2, adding: 1) }
@@ -198,7 +197,7 @@ public final class NodeTableBuilder {
     entry.pointee.count = row + 1
     state.pointee.entity = entity
     state.pointee.row = row
-    // A copy of the entity's pointers stands at a fixed place, so that a setter needs one load fewer.
+    // A copy of the entity's pointers is stored in the builder itself, so that a setter needs one load fewer.
     current.initialize(to: entry.pointee)
   }
 
@@ -207,16 +206,16 @@ public final class NodeTableBuilder {
     let name = model.records[entity].description.name
     guard !entry.pointee.isAbstract else {
       throw PersistentStoreError(
-        .invalidValue, "\(name) is abstract and has no objects", at: StoreLocation(file: file, entity: name))
+        .invalidValue, "\(name) is abstract and cannot have objects", at: StoreLocation(file: file, entity: name))
     }
     guard rows < Int(Int32.max) else {
       throw PersistentStoreError(.limitExceeded, "more than 2^31 objects of \(name)", at: StoreLocation(file: file))
     }
-    // Room is made for many at a time: the last ones over the limit are found when all are there. So how many a file
-    // has is not known here, only that it has more.
+    // Room for rows is reserved in batches, so this error cannot tell the actual number of objects, only that it
+    // exceeds the limit.
     roomForRows += rows - entry.pointee.capacity
     if roomForRows > limits.objects { try checkCount(adding: more) }
-    // The columns of values grow when a row beyond their end has one.
+    // The columns of values grow when a row beyond their end has a value.
     try ownColumn(entity, entry.pointee.slotCount, rows: rows, row: nil)
     if let lines = entry.pointee.lines {
       let bigger = UnsafeMutablePointer<UInt32>.allocate(capacity: rows)
@@ -228,7 +227,7 @@ public final class NodeTableBuilder {
     entry.pointee.capacity = rows
   }
 
-  /// - Throws: `.limitExceeded` for more objects than there may be, with so many to come.
+  /// - Throws: `.limitExceeded` if that many further objects exceed the limit.
   func checkCount(adding more: Int) throws(PersistentStoreError) {
     let count = tables.indices.reduce(more) { $0 + building[$1].count }
     guard count <= limits.objects else {
@@ -253,7 +252,8 @@ public final class NodeTableBuilder {
   /// The column of a slot, with room for the current row.
   @inline(__always) func column(_ slot: Int) throws(PersistentStoreError) -> UnsafeMutablePointer<ColumnHeader> {
     precondition(
-      state.pointee.row >= 0 && slot >= 0 && slot < current.pointee.slotCount, "no node begun, or no such slot")
+      state.pointee.row >= 0 && slot >= 0 && slot < current.pointee.slotCount,
+      "there is no current node, or the slot does not exist")
     let header = current.pointee.headers[slot]
     if state.pointee.row >= header.pointee.capacity { return try grownColumn(slot) }
     return header
@@ -261,7 +261,7 @@ public final class NodeTableBuilder {
 
   /// Sets an integer of any width.
   ///
-  /// - Throws: `.invalidValue` where it does not fit the attribute, or the attribute holds no integers.
+  /// - Throws: `.invalidValue` if it is out of the attribute's range, or the attribute is not of an integer type.
   public func set(integer value: Int64, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
     let row = state.pointee.row
@@ -280,7 +280,7 @@ public final class NodeTableBuilder {
 
   /// Sets a boolean.
   ///
-  /// - Throws: `.invalidValue` where the attribute is of another type.
+  /// - Throws: `.invalidValue` if the attribute is of another type.
   public func set(boolean value: Bool, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
     guard header.pointee.layout == .boolean else { return try set(.boolean(value), slot: slot) }
@@ -290,7 +290,7 @@ public final class NodeTableBuilder {
 
   /// Sets a float, to the bit.
   ///
-  /// - Throws: `.invalidValue` where the attribute is of another type.
+  /// - Throws: `.invalidValue` if the attribute is of another type.
   public func set(float value: Float, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
     guard header.pointee.layout == .float else { return try set(.float(value), slot: slot) }
@@ -300,7 +300,7 @@ public final class NodeTableBuilder {
 
   /// Sets a double, to the bit.
   ///
-  /// - Throws: `.invalidValue` where the attribute is of another type.
+  /// - Throws: `.invalidValue` if the attribute is of another type.
   public func set(double value: Double, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
     guard current.pointee.classes[slot] == .double else { return try set(.double(value), slot: slot) }
@@ -320,17 +320,17 @@ public final class NodeTableBuilder {
 
   /// Sets a UUID.
   ///
-  /// - Throws: `.invalidValue` where the attribute is of another type.
+  /// - Throws: `.invalidValue` if the attribute is of another type.
   public func set(uuid value: UUID, slot: Int) throws(PersistentStoreError) { try set(.uuid(value), slot: slot) }
 
   /// Sets a string or a URI from its UTF-8.
   ///
-  /// - Throws: `.invalidValue` where the bytes are not UTF-8 or the attribute is neither.
+  /// - Throws: `.invalidValue` if the bytes are not UTF-8, or the attribute is of another type.
   public func set(utf8 bytes: Span<UInt8>, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
     guard current.pointee.classes[slot] == .text else { throw misfit(.string("text"), slot) }
     guard Self.isUTF8(bytes) else {
-      throw PersistentStoreError(.invalidValue, "the text is not UTF-8", at: location(slot))
+      throw PersistentStoreError(.invalidValue, "the string is not UTF-8", at: location(slot))
     }
     guard try store(bytes, header) else { throw .columnFull(location(slot)) }
   }
@@ -342,9 +342,9 @@ public final class NodeTableBuilder {
     guard try store(bytes, header) else { throw .columnFull(location(slot)) }
   }
 
-  /// Sets a decimal from its text, as ``DecimalNumber/init(utf8:)`` reads it.
+  /// Sets a decimal from its text, as ``DecimalNumber/init(utf8:)`` parses it.
   ///
-  /// - Throws: `.invalidValue` where it is no decimal, or not one that 128 bits hold.
+  /// - Throws: `.invalidValue` if it is not a decimal number, or cannot be represented in 128 bits.
   public func set(decimal text: Span<UInt8>, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
     guard current.pointee.classes[slot] == .decimal else { throw misfit(.decimal(.nan), slot) }
@@ -365,9 +365,9 @@ public final class NodeTableBuilder {
     guard stored else { throw .columnFull(location(slot)) }
   }
 
-  /// Sets any attribute's or relationship's value. Convenient, and slower than the typed setters.
+  /// Sets the value of any attribute or relationship. Slower than the typed setters.
   public func set(_ value: StoredValue, slot: Int) throws(PersistentStoreError) {
-    // A column is not made for rows without a value.
+    // Columns are not allocated for rows without a value.
     if case .null = value, state.pointee.row >= 0, slot >= 0, slot < current.pointee.slotCount,
       state.pointee.row >= current.pointee.headers[slot].pointee.capacity
     {
@@ -398,20 +398,20 @@ public final class NodeTableBuilder {
 
   // MARK: Relationships
 
-  /// Sets a to-one by the reference of its destination, which may come later in the file.
+  /// Sets a to-one by the reference of its destination, which may follow later in the file.
   public func set(toOne reference: Int64, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
     guard header.pointee.layout == .toOne else { throw wrongCardinality(slot, "to-one") }
     header.pointee.setCell(state.pointee.row, encode(reference))
   }
-  /// Sets a to-one by the reference of its destination, which may be an integer or a string, and may come later in the
-  /// file.
+  /// Sets a to-one by the reference of its destination, which may be an integer or a string, and may follow later in
+  /// the file.
   public func set(toOne reference: ReferenceObject, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
     guard header.pointee.layout == .toOne else { throw wrongCardinality(slot, "to-one") }
     header.pointee.setCell(state.pointee.row, encode(reference))
   }
-  /// Adds an object to a to-many; in an ordered one the calls' order is the order.
+  /// Adds an object to a to-many; for an ordered relationship, the order of calls is the order of objects.
   public func append(toMany reference: Int64, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
     guard header.pointee.layout == .toMany else { throw wrongCardinality(slot, "to-many") }
@@ -419,7 +419,8 @@ public final class NodeTableBuilder {
     guard header.pointee.appendHandle(state.pointee.row, encode(reference)) else { throw .columnFull(location(slot)) }
     if header.pointee.heapCapacity != before { try take((header.pointee.heapCapacity - before) * 8) }
   }
-  /// Adds an object to a to-many, by an integer or string reference; in an ordered one the calls' order is the order.
+  /// Adds an object to a to-many, by an integer or string reference; for an ordered relationship, the order of calls is
+  /// the order of objects.
   public func append(toMany reference: ReferenceObject, slot: Int) throws(PersistentStoreError) {
     let header = try column(slot)
     guard header.pointee.layout == .toMany else { throw wrongCardinality(slot, "to-many") }
@@ -430,26 +431,26 @@ public final class NodeTableBuilder {
 
   // MARK: More of a node
 
-  /// Hangs something of the format's own on the node begun last.
+  /// Attaches a value of the format to the current node.
   public func attach(_ payload: any Sendable) {
     guard state.pointee.row >= 0 else { return }
     payloads[state.pointee.entity][state.pointee.row] = payload
   }
 
-  /// Leaves an attribute of the node begun last to be asked for on its first read: see
+  /// Defers an attribute of the current node: its value is requested on first read, see
   /// `AtomicStore.value(slot:of:in:)`.
   public func `defer`(slot: Int) {
     guard state.pointee.row >= 0 else { return }
     deferred[state.pointee.entity].insert(EntityTable.deferredKey(slot: slot, row: state.pointee.row))
   }
 
-  /// The place of the node begun last, for a format's own errors.
+  /// The location of the current node, for errors of the format.
   public func location(_ slot: Int? = nil) -> StoreLocation {
     guard state.pointee.row >= 0 else { return StoreLocation(file: file) }
     return location(entity: state.pointee.entity, row: state.pointee.row, slot: slot)
   }
 
-  /// What a slot of the node begun last holds, in words, for a format's own errors: `Integer 16`.
+  /// The type of a slot of the current node as text, such as `Integer 16`, for errors of the format.
   public func typeName(slot: Int) -> String {
     guard state.pointee.entity >= 0 else { return "value" }
     return model.records[state.pointee.entity].slots[slot].attributeType?.modelName ?? "reference"
@@ -471,7 +472,8 @@ public final class NodeTableBuilder {
     if case .attribute(let type) = kind(slot) {
       return .unacceptable(value, for: type, at: location(slot))
     }
-    return PersistentStoreError(.invalidValue, "a relationship takes no \(value.kindDescription)", at: location(slot))
+    return PersistentStoreError(
+      .invalidValue, "a relationship cannot hold \(value.kindDescription)", at: location(slot))
   }
 
   func wrongCardinality(_ slot: Int, _ asked: String) -> PersistentStoreError {
@@ -504,25 +506,29 @@ public final class NodeTableBuilder {
       reference: reference, property: slot.map { record.slots[$0].name })
   }
 
-  /// Digits with at most one point between them, as ``DecimalNumber`` itself would write them, and few enough to fit.
+  /// Whether the text is digits with at most one dot, as ``DecimalNumber`` would write them, and few enough to fit.
   static func isPlainDecimal(_ text: Span<UInt8>) -> Bool {
     var index = 0
     let count = text.count
     guard count > 0, count <= 36 else { return false }
-    if text[0] == 0x2D { index = 1 }
-    guard index < count, text[index] >= 0x30, text[index] <= 0x39 else { return false }
+    if text[0] == UInt8(ascii: "-") { index = 1 }
+    guard index < count, text[index] >= UInt8(ascii: "0"), text[index] <= UInt8(ascii: "9") else { return false }
     // A leading zero is canonical only before a point, and zero has no sign.
-    if text[index] == 0x30 {
+    if text[index] == UInt8(ascii: "0") {
       if count == 1 { return true }
-      guard index + 1 < count, text[index + 1] == 0x2E, index == 0 else { return false }
+      guard index + 1 < count, text[index + 1] == UInt8(ascii: "."), index == 0 else { return false }
     }
     var points = 0
     while index < count {
       let byte = text[index]
-      if byte == 0x2E { points += 1 } else if byte < 0x30 || byte > 0x39 { return false }
+      if byte == UInt8(ascii: ".") {
+        points += 1
+      } else if byte < UInt8(ascii: "0") || byte > UInt8(ascii: "9") {
+        return false
+      }
       index += 1
     }
-    return points <= 1 && text[count - 1] != 0x2E
+    return points <= 1 && text[count - 1] != UInt8(ascii: ".")
   }
 
   /// Whether the bytes are UTF-8: eight at a time while they are ASCII.

@@ -1,16 +1,15 @@
-/// What a load does with relationships whose two ends contradict each other, and with references to objects that do not
-/// exist.
+/// How a load treats relationships whose two ends contradict each other, and references to objects that do not exist.
 ///
-/// Callers set both as options by the names below, whatever the format; the kit takes them out before the format sees
-/// its own.
+/// Callers set both as options with the names below, for any format; the kit removes them before the format receives
+/// its options.
 public struct RelationshipRules: Sendable, Hashable {
-  /// The option `inverses`: what happens where one end names an object that does not name it back.
+  /// The option `inverses`: what happens if one end names an object that does not name it back.
   public enum Inverses: String, Sendable, Hashable, CaseIterable {
     /// An error (`.inverseMismatch`) that names both ends.
     case refuse
-    /// The to-one end is right: the to-many end follows.
+    /// The to-one end is correct: the to-many end is derived from it.
     case fromToOne = "from-to-one"
-    /// The to-many end is right: the to-one end follows.
+    /// The to-many end is correct: the to-one end is derived from it.
     case fromToMany = "from-to-many"
   }
   /// The option `dangling`: what happens to a reference to an object that does not exist, or is not of the destination
@@ -18,20 +17,21 @@ public struct RelationshipRules: Sendable, Hashable {
   public enum DanglingReferences: String, Sendable, Hashable, CaseIterable {
     /// An error (`.danglingReference`).
     case refuse
-    /// The relationship does not name it.
+    /// The reference is removed.
     case nullify
-    /// The same, and its text is kept in the metadata, under ``RelationshipRules/danglingReferencesKey``.
+    /// The reference is removed, and its text is kept in the metadata, under
+    /// ``RelationshipRules/danglingReferencesKey``.
     case keepAsText = "keep-as-text"
   }
-  /// What happens where the two ends of a relationship contradict each other. By default the store is refused.
+  /// What happens if the two ends of a relationship contradict each other. By default, the store is refused.
   public var inverses = Inverses.refuse
-  /// What happens to references to objects that do not exist. By default the store is refused.
+  /// What happens to references to objects that do not exist. By default, the store is refused.
   public var danglingReferences = DanglingReferences.refuse
 
-  /// The metadata entry for references that were kept as text: a dictionary of `Employee/3.department` with an array of
-  /// texts, as `Department/99`.
+  /// The metadata entry for references that were kept as text: a dictionary whose keys are like `Employee/3.department`
+  /// and whose values are arrays of strings like `Department/99`.
   public static let danglingReferencesKey = "AtomicStoreDanglingReferences"
 
-  /// Creates the default rules, which refuse a store that is not sound.
+  /// Creates the default rules, which refuse an inconsistent store.
   public init() {}
 }

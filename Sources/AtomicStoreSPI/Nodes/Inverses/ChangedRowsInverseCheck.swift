@@ -1,8 +1,7 @@
-/// Checks that what a save changed agrees at both ends of every relationship with an inverse.
+/// Checks that the changes of a save agree at both ends of every relationship with an inverse.
 ///
-/// It compares rows of a table with what they were, so it costs what the changed rows cost, whatever else the table
-/// holds: an object that a row gained must lead back to it, one that it lost must not. What disagreed before, in rows
-/// that are not changed, is not looked at.
+/// It compares rows of a table with their previous state, so its cost depends only on the changed rows: an object added
+/// to a row must lead back to it, a removed one must not. Earlier contradictions in unchanged rows are not checked.
 package struct ChangedRowsInverseCheck {
   /// Two ends that disagree.
   package struct Disagreement {
@@ -10,7 +9,7 @@ package struct ChangedRowsInverseCheck {
     package let slot: Int
     package let other: NodeHandle
     package let otherSlot: Int
-    /// Whether `node` names `other` and is not named back; otherwise it is named and does not name `other` any more.
+    /// True if `node` names `other` and is not named back; false if it is named and no longer names `other`.
     package let isNaming: Bool
   }
   private struct End: Hashable {
@@ -20,23 +19,23 @@ package struct ChangedRowsInverseCheck {
 
   private let old: NodeTable
   private let new: NodeTable
-  /// The long lists that were asked about.
+  /// Hash sets of the long lists that were searched.
   private var members: [End: Set<UInt64>] = [:]
 
-  /// - Parameter old: The table that `new` was made from, by changes that left its handles as they were.
+  /// - Parameter old: The table from which `new` was derived by changes that preserve its handles.
   package init(old: NodeTable, new: NodeTable) {
     self.old = old
     self.new = new
   }
 
-  /// The first disagreement of a new or changed node, or nil.
+  /// The first contradiction of a new or changed node, or nil.
   package mutating func disagreement(of node: NodeHandle) -> Disagreement? {
     let isNew = node.row >= old.entities[node.entity].count
     let slots = new.model.records[node.entity].slots
     for slot in slots.indices where slots[slot].inverseSlot >= 0 {
       let after = new.entities[node.entity].columns[slot].header
       let before = isNew ? nil : old.entities[node.entity].columns[slot].header
-      // A column that both tables share was not written to.
+      // A column that both tables share was not changed.
       if before == after { continue }
       let found: Disagreement? =
         after.pointee.layout == .toOne
@@ -64,7 +63,7 @@ package struct ChangedRowsInverseCheck {
     var now = UnsafeBufferPointer(after.pointee.handles(node.row))[...]
     var was = UnsafeBufferPointer(
       before?.pointee.handles(node.row) ?? UnsafeMutableBufferPointer(start: nil, count: 0))[...]
-    // Most of a long list is as it was.
+    // Most of a long list is unchanged.
     while let one = now.first, one == was.first {
       now = now.dropFirst()
       was = was.dropFirst()

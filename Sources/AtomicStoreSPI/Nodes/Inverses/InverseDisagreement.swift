@@ -1,22 +1,25 @@
-/// An object that names another in a relationship, while the other does not name it back in the inverse.
+/// A contradiction between the two ends of a relationship: an object names another one, which does not name it back in
+/// the inverse.
 public struct InverseDisagreement: Sendable, Hashable, CustomStringConvertible {
   /// The object that names the other.
   public var object: ObjectReference
   /// The relationship of `object` that names the other.
   public var property: String
-  /// What `object` names.
+  /// The object that `object` names.
   public var other: ObjectReference
   /// The relationship of `other` that should name `object`.
   public var inverse: String
 
-  public var description: String { "\(object).\(property) names \(other), \(other).\(inverse) does not name \(object)" }
+  public var description: String {
+    "\(object).\(property) names \(other), but \(other).\(inverse) does not name \(object)"
+  }
 }
 
 extension NodeTable {
-  /// Where the two ends of relationships contradict each other, by the model's order of entities and relationships.
-  /// Only relationships each of which names the other as its inverse have two ends.
+  /// Returns the contradictions between the two ends of relationships, in the model's order of entities and
+  /// relationships. Only relationships that name each other as inverse are compared.
   ///
-  /// - Parameter limit: The most to list; nil for all.
+  /// - Parameter limit: The maximum number to list; nil for all.
   public func inverseDisagreements(limit: Int? = nil) -> [InverseDisagreement] {
     let ends = InverseEnds(model: model, tables: entities)
     let isDense = entities.allSatisfy { $0.deletedCount == 0 }

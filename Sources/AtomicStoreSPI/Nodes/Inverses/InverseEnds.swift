@@ -1,9 +1,9 @@
-/// Looks at the nodes of a store from both ends of a pair of inverse relationships.
+/// Compares the two ends of a pair of inverse relationships.
 ///
-/// Reads columns only. An object that the other end's destination does not allow, since that is a sub-entity, can have
-/// no counterpart and is passed over.
+/// It reads only columns. An object that cannot be a destination of the other end, because that leads to a sub-entity,
+/// cannot have a counterpart and is skipped.
 struct InverseEnds {
-  /// That `source`, a node of one end's entity, names `target`.
+  /// `source`, a node of one end's entity, names `target`.
   struct Link: Comparable {
     var source: UInt64
     var target: UInt64
@@ -14,7 +14,7 @@ struct InverseEnds {
   let model: ManagedObjectModel
   let tables: [EntityTable]
 
-  /// The entities with rows whose nodes may take part at the end, which are those that the other end may lead to.
+  /// The entities with rows whose nodes may be at this end: those that the other end may lead to.
   func entities(at end: InversePair.End, facing other: InversePair.End) -> [Int] {
     model.entity(at: other.destination).hierarchy.map(\.index).filter { tables[$0].count > 0 }
   }
@@ -28,7 +28,8 @@ struct InverseEnds {
 
   // MARK: Whether the ends agree
 
-  /// Linear, and without memory of its own but for many-to-many relationships. No row may be deleted.
+  /// Whether the ends agree. Linear, and without additional memory except for many-to-many relationships. No row may be
+  /// deleted.
   func agree(_ pair: InversePair) -> Bool {
     let first = columns(at: pair.first, facing: pair.second)
     let second = columns(at: pair.second, facing: pair.first)
@@ -39,7 +40,7 @@ struct InverseEnds {
     }
   }
 
-  /// Each to-one that is set is confirmed by the other, and both sides have as many.
+  /// Each to-one that is set is confirmed by the other end, and both ends have the same number.
   private func agreeOneToOne(_ first: Columns, _ second: Columns) -> Bool {
     var count = 0
     for (entity, column) in first.enumerated() {
@@ -57,8 +58,8 @@ struct InverseEnds {
     return count == valueCount(second)
   }
 
-  /// Each member names its owner, and there are as many members as objects that name an owner. So no member can be in
-  /// two lists.
+  /// Each member names its owner, and the number of members is the number of objects that name an owner. So no member
+  /// can be in two lists.
   private func agreeOneToMany(_ toOne: Columns, _ toMany: Columns) -> Bool {
     var count = 0
     for (entity, column) in toMany.enumerated() {
@@ -89,9 +90,9 @@ struct InverseEnds {
     return count
   }
 
-  /// Turns the first end round, which gives each list of the second in ascending order, and compares.
+  /// Transposes the first end, which produces each list of the second in ascending order, and compares.
   private func agreeManyToMany(_ first: Columns, _ second: Columns) -> Bool {
-    // Rows of all entities of the second end are counted through.
+    // Rows of all entities of the second end are numbered consecutively.
     var offsets = [Int](repeating: -1, count: tables.count)
     var rows = 0
     for (entity, column) in second.enumerated() where column != nil {
@@ -113,7 +114,7 @@ struct InverseEnds {
           break
         }
         if isSame { continue }
-        // Its own sequence, or references that do not ascend with rows.
+        // An ordered list, or references that are not in the order of rows.
         sorted.removeAll(keepingCapacity: true)
         sorted.append(contentsOf: members)
         sorted.sort()
@@ -123,8 +124,8 @@ struct InverseEnds {
     return true
   }
 
-  /// The nodes that name each row, in one array, and where each row's end; nil where a node is named that cannot take
-  /// part.
+  /// The nodes that name each row, in one array, and where each row's part ends; nil if a node is named that cannot
+  /// take part.
   private func transposed(_ columns: Columns, _ offsets: [Int], rows: Int) -> (ends: [Int], named: [UInt64])? {
     var places = [Int](repeating: 0, count: rows)
     for (entity, column) in columns.enumerated() {
@@ -156,13 +157,14 @@ struct InverseEnds {
         }
       }
     }
-    // Each place has moved from its row's first to behind its last.
+    // Each index has advanced from the start of its row's part to its end.
     return (places, named)
   }
 
   // MARK: Where they do not
 
-  /// What an end's nodes name, ascending; deleted rows left out, and entities for which `isLeftOut` holds.
+  /// The links of an end in ascending order, without deleted rows and without entities for which `isLeftOut` returns
+  /// true.
   func links(
     at end: InversePair.End, facing other: InversePair.End, leavingOut isLeftOut: (Int) -> Bool = { _ in false }
   ) -> [Link] {
@@ -185,10 +187,10 @@ struct InverseEnds {
 }
 
 extension [InverseEnds.Link] {
-  /// The same links from the other end, ascending.
+  /// The same links from the other end, in ascending order.
   var reversedLinks: [InverseEnds.Link] { map { .init(source: $0.target, target: $0.source) }.sorted() }
 
-  /// Those that are not in the other list. Both must ascend.
+  /// The links that are not in the other list. Both lists must be in ascending order.
   func subtracting(_ others: [InverseEnds.Link]) -> [InverseEnds.Link] {
     var result: [InverseEnds.Link] = []
     var place = 0

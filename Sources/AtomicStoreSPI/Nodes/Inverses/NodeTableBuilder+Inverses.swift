@@ -1,20 +1,21 @@
-/// Ends of relationships that the file leaves out, and ends that contradict each other.
+/// Deriving ends of relationships that the file omits, and handling contradictions between ends.
 extension NodeTableBuilder {
-  /// Says that the file has nothing about a relationship of an entity: no column, no element, no key, for none of its
-  /// objects. That is not the same as a relationship that is empty for all. Where the model has an inverse that the
-  /// file does hold, the kit takes the values from that; empty values would contradict it.
+  /// Declares that the file contains nothing about a relationship of an entity: no column, no element, no key, for any
+  /// of its objects. That is different from a relationship that is empty for all objects. If the model has an inverse
+  /// that the file does contain, the kit derives the values from it; empty values would contradict it.
   public func markAbsent(slot: Int, entity: Int) {
-    precondition(tables.indices.contains(entity) && slot >= 0 && slot < building[entity].slotCount, "no such slot")
+    precondition(
+      tables.indices.contains(entity) && slot >= 0 && slot < building[entity].slotCount, "the slot does not exist")
     absent.insert(AbsentColumn(entity: entity, slot: slot))
   }
 
-  /// How far ends of relationships are looked at.
+  /// How inverse relationships are treated.
   package enum InverseHandling {
     /// Not at all.
     case none
-    /// Those that are left out are derived, contradictions stay.
+    /// Missing ends are derived, contradictions are kept.
     case derive
-    /// Contradictions are refused or mended, by the rules.
+    /// Contradictions are refused or repaired, by the rules.
     case enforce
   }
 
@@ -23,10 +24,9 @@ extension NodeTableBuilder {
     var slot: Int
   }
 
-  /// Derives ends that are absent and refuses or mends those that contradict each other, by the rules. References are
-  /// resolved.
+  /// Derives missing ends, and refuses or repairs contradicting ones, by the rules. References must be resolved.
   ///
-  /// - Throws: `.inverseMismatch` naming both ends.
+  /// - Throws: `.inverseMismatch` with both ends.
   func reconcileInverses() throws(PersistentStoreError) {
     for pair in model.inversePairs {
       let isWhole =
@@ -36,10 +36,10 @@ extension NodeTableBuilder {
     }
   }
 
-  /// Not to be held while a column is written: it would be copied.
+  /// Must not be held while a column is written: the column would be copied.
   private var ends: InverseEnds { InverseEnds(model: model, tables: tables) }
 
-  /// Whether the end is left out for some entity with objects.
+  /// Whether the end is missing for some entity with objects.
   private func isAbsent(_ end: InversePair.End, facing other: InversePair.End) -> Bool {
     ends.entities(at: end, facing: other).contains { absent.contains(AbsentColumn(entity: $0, slot: end.slot)) }
   }
@@ -49,7 +49,7 @@ extension NodeTableBuilder {
     let second = links(at: pair.second, facing: pair.first)
     let unconfirmed = first.subtracting(second.reversedLinks)
     let unconfirmedBack = second.subtracting(first.reversedLinks)
-    // What the other end would say if it were there is no contradiction.
+    // A missing end cannot contradict the other.
     let forward = unconfirmed.filter { !isAbsent($0.target, pair.second) }
     let backward = unconfirmedBack.filter { !isAbsent($0.target, pair.first) }
     var all = (first + unconfirmedBack.reversedLinks).sorted()
@@ -59,7 +59,7 @@ extension NodeTableBuilder {
       guard pair.isOneToMany, rules.inverses != .refuse else {
         throw contradiction(forward.first ?? backward[0], isForward: !forward.isEmpty, pair, count: contradictions)
       }
-      // The end that is right keeps its links, and gets those that only the other one could have.
+      // The correct end keeps its links, and gets those that only the other one could have.
       all = all.subtracting(rules.inverses == .fromToOne ? backward.reversedLinks : forward)
     }
     try write(all, at: pair.first, facing: pair.second, isWrong: mends && rules.inverses == .fromToMany)
@@ -78,7 +78,7 @@ extension NodeTableBuilder {
 
   // MARK: Writing an end
 
-  /// Makes the rows of an end name what the links say, as far as the end is absent or known to be wrong.
+  /// Sets the values of an end to the links, as far as the end is missing or known to be wrong.
   private func write(
     _ links: [InverseEnds.Link], at end: InversePair.End, facing other: InversePair.End, isWrong: Bool
   ) throws(PersistentStoreError) {
@@ -87,7 +87,7 @@ extension NodeTableBuilder {
     for entity in entities {
       let isAbsent = absent.contains(AbsentColumn(entity: entity, slot: end.slot))
       guard isAbsent || isWrong else { continue }
-      // Links ascend by their source; entities do too.
+      // Links are sorted by source; so are entities.
       while next < links.count, NodeHandle(bits: links[next].source).entity < entity { next += 1 }
       let column = tables[entity].own(end.slot)
       building[entity].headers[end.slot] = column
@@ -103,12 +103,12 @@ extension NodeTableBuilder {
           .init(
             subject: "\(model.entity(at: entity).name).\(end.name)", count: changed,
             text: isAbsent
-              ? "taken from '\(other.name)', the store leaves it out" : "changed to agree with '\(other.name)'"))
+              ? "taken from '\(other.name)', because the store omits it" : "changed to agree with '\(other.name)'"))
       }
     }
   }
 
-  /// Whether anything changed.
+  /// Returns whether anything changed.
   private func write(
     _ targets: [UInt64], to node: NodeHandle, _ column: UnsafeMutablePointer<ColumnHeader>, at end: InversePair.End,
     _ other: InversePair.End
@@ -126,7 +126,7 @@ extension NodeTableBuilder {
       column.pointee.setNull(node.row)
       return true
     }
-    // What stays keeps its place; what comes is in the order of the references.
+    // Remaining objects keep their order; new ones follow in the order of references.
     let wanted = Set(targets)
     let known = Set(old)
     let kept = end.keepsSequence ? old.filter { wanted.contains($0) } : []
@@ -153,7 +153,7 @@ extension NodeTableBuilder {
     "\(model.entity(at: node.entity).name)/\(tables[node.entity].reference(node.row))"
   }
 
-  /// An object names another that does not name it back.
+  /// The error for an object that names another one which does not name it back.
   private func contradiction(
     _ link: InverseEnds.Link, isForward: Bool, _ pair: InversePair, count: Int
   ) -> PersistentStoreError {
@@ -165,18 +165,20 @@ extension NodeTableBuilder {
       if bits != NodeHandle.nullBits { message += ", where \(name(NodeHandle(bits: bits))) is named" }
     }
     if count > 1 { message += "; '\(pair.first.name)' and '\(pair.second.name)' contradict each other \(count) times" }
-    if pair.isOneToMany { message += " (the option inverses=from-to-one or from-to-many says which end is right)" }
+    if pair.isOneToMany {
+      message += " (the option inverses=from-to-one or from-to-many specifies which end is correct)"
+    }
     return PersistentStoreError(.inverseMismatch, message, at: place(source, end))
   }
 
-  /// A to-one would have to name several objects.
+  /// The error for a to-one that would have to name several objects.
   private func named(_ node: NodeHandle, by others: [UInt64], _ end: InversePair.End, _ other: InversePair.End)
     -> PersistentStoreError
   {
     let (one, two) = (NodeHandle(bits: others[0]), NodeHandle(bits: others[1]))
     return PersistentStoreError(
       .inverseMismatch,
-      "\(name(node)) is named here and at \(place(two, other)), but its '\(end.name)' takes one object only",
+      "\(name(node)) is named here and at \(place(two, other)), but its '\(end.name)' can name only one object",
       at: place(one, other))
   }
 }

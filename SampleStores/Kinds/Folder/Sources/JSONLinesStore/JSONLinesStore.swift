@@ -88,7 +88,9 @@ public struct JSONLinesStore: AtomicStore {
   private static func fileName(of entity: Entity) -> String {
     func isPlain(_ byte: UInt8) -> Bool {
       switch byte {
-      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x5F: true
+      case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "_"):
+        true
       default: false
       }
     }

@@ -1,0 +1,66 @@
+import ArgumentParser
+import AtomicStoreKit
+import CommandSupport
+import StoreMaintenance
+
+struct Anonymise: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Make a copy of a store in which values are replaced that tell of people.",
+    discussion: """
+      A rule is ENTITY.PROPERTY=hash, =mask, =fixed:TEXT or =sequence:PREFIX. hash gives equal values for equal ones,
+      by the salt, which is to be kept secret; mask turns letters to x and digits to 0; fixed is one value for all;
+      sequence numbers the objects. Null stays null, references stay as they are.
+
+        atomicstore anonymise lib.xml Loan.borrower=hash Author.fullName=sequence:author- --salt "$SALT" -o shown.xml
+      """, aliases: ["anonymize"])
+  @Argument(help: "The store; - for standard input.") var store: String
+  @Argument(help: "ENTITY.PROPERTY=RULE.") var rules: [String]
+  @Option(help: "What hashes are made with: a text that is kept secret.") var salt: String?
+  @OptionGroup var source: SourceOptions
+  @OptionGroup var result: ResultOptions
+  @OptionGroup var common: CommonOptions
+
+  func run() throws {
+    try guarded(common) {
+      guard result.output != nil else { throw CommandFailure("-o names the copy to make", exitCode: 64) }
+      guard salt != nil || !rules.contains(where: { $0.hasSuffix("=hash") }) else {
+        throw CommandFailure("hash needs --salt: without it values could be found by trying", exitCode: 64)
+      }
+      var anonymizer = StoreAnonymizer(salt: salt ?? "")
+      for text in rules {
+        let (entity, property, rule) = try Self.rule(text)
+        anonymizer.rules[entity, default: [:]][property] = rule
+      }
+      let (coordinator, opened) = try source.open(store)
+      defer { withExtendedLifetime(coordinator) {} }
+      let (nodes, counts) = try anonymizer.anonymize(opened.nodes)
+      var metadata = opened.metadata
+      metadata.model = nodes.model.description
+      let written = try result.write(
+        StoreSnapshot(nodes: nodes, metadata: metadata), describedAs: opened.type, orType: opened.type)
+      try result.tell(
+        written, of: store, verb: ("anonymised", "would anonymise"), json: common.json,
+        fields: [("replaced", .object(counts.map { ($0.property, .integer($0.count)) }))])
+    }
+  }
+
+  private static func rule(_ text: String) throws -> (String, String, StoreAnonymizer.Rule) {
+    let failure = CommandFailure(
+      "'\(text)' is not ENTITY.PROPERTY=hash, =mask, =fixed:TEXT or =sequence:PREFIX", exitCode: 64)
+    guard let equals = text.firstIndex(of: "="), let dot = text[..<equals].firstIndex(of: ".") else { throw failure }
+    let value = text[text.index(after: equals)...]
+    let rule: StoreAnonymizer.Rule
+    if value == "hash" {
+      rule = .hash
+    } else if value == "mask" {
+      rule = .mask
+    } else if value.hasPrefix("fixed:") {
+      rule = .fixed(String(value.dropFirst(6)))
+    } else if value == "sequence" || value.hasPrefix("sequence:") {
+      rule = .sequence(String(value.dropFirst(9)))
+    } else {
+      throw failure
+    }
+    return (String(text[..<dot]), String(text[text.index(after: dot)..<equals]), rule)
+  }
+}

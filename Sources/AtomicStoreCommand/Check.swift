@@ -1,0 +1,124 @@
+import ArgumentParser
+import AtomicStoreKit
+import CommandSupport
+import StoreCodecs
+import StoreMaintenance
+
+struct Check: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "List everything in a store that would make a save or another program fail: 0 nothing, 1 something.",
+    discussion: """
+      Checked are: the model's rules for values, required values and objects, numbers of objects, both ends of
+      every relationship, references to objects that do not exist, uniqueness constraints. The store is read
+      whatever is wrong, and everything is listed.
+
+        atomicstore check Company.xml
+        atomicstore check old.xml --model App.xcdatamodeld --json
+
+      With --fix a mended copy is written to -o. It takes the names of read options: inverses=from-to-one or
+      from-to-many says which end of a relationship is right, dangling=nullify or keep-as-text what becomes of
+      references to objects that do not exist. What it cannot mend is listed, and the exit code is 1 all the same.
+
+        atomicstore check old.xml --fix inverses=from-to-one --fix dangling=nullify -o mended.xml
+      """)
+  @Argument(help: "The store; - for standard input.") var store: String
+  @OptionGroup var source: SourceOptions
+  @Option(help: "What to mend, name=value. May be repeated.") var fix: [String] = []
+  @OptionGroup var result: ResultOptions
+  @Option(name: .customLong("max-findings"), help: "How many findings of each kind to list; all without it.")
+  var maximum: Int?
+  @OptionGroup var common: CommonOptions
+
+  func run() throws {
+    var isSound = false
+    try guarded(common) {
+      guard fix.isEmpty == (result.output == nil) else {
+        throw CommandFailure(
+          fix.isEmpty ? "-o is for the mended copy that --fix asks for" : "--fix needs -o, the mended copy",
+          exitCode: 64)
+      }
+      let input = try Input.path(for: store)
+      defer { Input.discard() }
+      var check = StoreCheck(registry: Tool.registry)
+      check.model = try source.loadModel(for: store)
+      check.storeType = source.from
+      check.options = try source.options()
+      check.maximumFindingCount = maximum
+      if fix.isEmpty {
+        let report = check.check(input)
+        isSound = report.isSound
+        return try show(report)
+      }
+      let fixes = try parseOptions(fix)
+      for name in fixes.keys where !["inverses", "dangling", "damaged"].contains(name) {
+        throw CommandFailure("--fix takes inverses=…, dangling=… and damaged=…, not '\(name)'", exitCode: 64)
+      }
+      check.options.merge(fixes) { _, new in new }
+      isSound = try mend(check, input)
+    }
+    if !isSound { throw ExitCode(1) }
+  }
+
+  /// Writes the mended copy, and lists what is still wrong in it.
+  private func mend(_ check: StoreCheck, _ input: String) throws -> Bool {
+    var converter = try result.converter()
+    converter.model = check.model
+    converter.sourceType = check.storeType
+    converter.readOptions = check.options
+    let target = result.output ?? "-"
+    guard target != "-" else { throw CommandFailure("the mended copy is written to a file, not to -", exitCode: 64) }
+    let written = try converter.convert(from: input, to: target)
+    for note in written.selections { Talk.say("mended: \(note)") }
+    let report: StoreCheck.Report
+    if result.dryRun {
+      report = check.check(input)
+    } else {
+      var again = StoreCheck(registry: Tool.registry)
+      again.model = check.model
+      again.maximumFindingCount = maximum
+      report = again.check(target)
+    }
+    try show(report)
+    return report.isSound
+  }
+
+  private func show(_ report: StoreCheck.Report) throws {
+    if common.json {
+      return try Talk.put(report.json.text + "\n")
+    }
+    try Talk.stream { writer in
+      for finding in report.findings {
+        writer.append("\(finding)\n")
+        try writer.flushIfNeeded()
+      }
+    }
+    let total = report.counts.values.reduce(0, +)
+    if total > report.findings.count { Talk.say("and \(total - report.findings.count) more") }
+  }
+}
+
+extension StoreCheck.Report {
+  var json: JSONValue {
+    .object([
+      ("sound", .boolean(isSound)), ("objects", objectCount.map { .integer($0) } ?? .null),
+      (
+        "counts",
+        .object(
+          CheckFinding.Kind.allCases.compactMap { kind in counts[kind].map { (kind.rawValue, .integer($0)) } })
+      ),
+      ("findings", .array(findings.map(\.json))),
+    ])
+  }
+}
+
+extension CheckFinding {
+  var json: JSONValue {
+    .object([
+      ("kind", .string(kind.rawValue)), ("warning", .boolean(isWarning)),
+      ("entity", object.map { .string($0.entityName) } ?? .null),
+      ("reference", object.map { .string($0.reference.description) } ?? .null),
+      ("property", property.map { .string($0) } ?? .null), ("value", value.map { .string($0) } ?? .null),
+      ("message", .string(message)),
+    ])
+  }
+}

@@ -1,0 +1,112 @@
+import ArgumentParser
+import AtomicStoreKit
+import CommandSupport
+import StoreEditing
+
+/// A predicate and values, as the command line has them.
+private enum EditArguments {
+  static func assignments(_ texts: [String]) throws -> [PropertyAssignment] {
+    try texts.map { text in
+      do {
+        return try PropertyAssignment(parsing: text)
+      } catch let error as PredicateFormatError {
+        throw CommandFailure(error, of: "'\(text)'")
+      }
+    }
+  }
+
+  static func predicate(_ text: String?, _ entity: String, _ context: ManagedObjectContext) throws -> FetchPredicate? {
+    guard let text else { return nil }
+    let model = context.persistentStoreCoordinator.persistentStores.first?.model
+    return try Fetch.parse(text, "--where", for: try model?.entity(asked: entity))
+  }
+}
+
+struct SetCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "set",
+    abstract: "Change a store in place: set properties of the objects that fulfil a predicate.",
+    discussion: """
+      A value is an expression of the predicate language over the object, as it was before; PROPERTY:=TEXT takes the
+      text as it is. An object is ENTITY/REFERENCE, nothing is null. Delete rules and validation apply; the store is
+      saved once, all or nothing. --dry-run shows what would change, -o leaves the store as it is and makes another.
+
+        atomicstore set Company.xml --entity Employee --where "salary < 2000" salary="salary * 1.1" --dry-run
+        atomicstore set Company.xml --entity Employee --where "name == 'Ada'" name:=Augusta department:=Department/2
+      """)
+  @Argument(help: "The store; - for standard input, with -o.") var store: String
+  @Argument(help: "PROPERTY=EXPRESSION or PROPERTY:=TEXT.") var values: [String]
+  @Option(help: "The entity; its sub-entities are included.") var entity: String
+  @Option(name: .customLong("where"), help: "The predicate; all objects without it.") var predicate: String?
+  @OptionGroup var source: SourceOptions
+  @OptionGroup var result: ResultOptions
+  @OptionGroup var common: CommonOptions
+
+  func run() throws {
+    try guarded(common) {
+      let assignments = try EditArguments.assignments(values)
+      try StoreEdit(store: store, source: source, result: result, common: common).run(entity: entity, verb: "set") {
+        try $0.setValues(
+          assignments, entityName: entity, predicate: try EditArguments.predicate(predicate, entity, $0))
+      }
+    }
+  }
+}
+
+struct DeleteCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "delete",
+    abstract: "Change a store in place: delete the objects that fulfil a predicate.",
+    discussion: """
+      The delete rules of relationships decide what becomes of other objects: Cascade deletes them, Nullify cuts the
+      relationship, Deny refuses. --dry-run shows all of it.
+
+        atomicstore delete Company.xml --entity Employee --where "left < CAST('2020-01-01', 'NSDate')" --dry-run
+      """)
+  @Argument(help: "The store; - for standard input, with -o.") var store: String
+  @Option(help: "The entity; its sub-entities are included.") var entity: String
+  @Option(name: .customLong("where"), help: "The predicate.") var predicate: String?
+  @Flag(help: "Delete all objects of the entity: without --where.") var all = false
+  @OptionGroup var source: SourceOptions
+  @OptionGroup var result: ResultOptions
+  @OptionGroup var common: CommonOptions
+
+  func run() throws {
+    try guarded(common) {
+      guard all == (predicate == nil) else {
+        throw CommandFailure("--where chooses objects, --all takes all: one of both", exitCode: 64)
+      }
+      try StoreEdit(store: store, source: source, result: result, common: common).run(entity: entity, verb: "delete") {
+        try $0.deleteObjects(
+          entityName: entity, predicate: try EditArguments.predicate(predicate, entity, $0))
+      }
+    }
+  }
+}
+
+struct InsertCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "insert",
+    abstract: "Change a store in place: insert an object.",
+    discussion: """
+      Values are as in 'set'; properties that are not named have their default values.
+
+        atomicstore insert Company.xml --entity Employee name:=Ada salary=2000 department:=Department/1
+      """)
+  @Argument(help: "The store; - for standard input, with -o.") var store: String
+  @Argument(help: "PROPERTY=EXPRESSION or PROPERTY:=TEXT.") var values: [String]
+  @Option(help: "The entity.") var entity: String
+  @OptionGroup var source: SourceOptions
+  @OptionGroup var result: ResultOptions
+  @OptionGroup var common: CommonOptions
+
+  func run() throws {
+    try guarded(common) {
+      let assignments = try EditArguments.assignments(values)
+      try StoreEdit(store: store, source: source, result: result, common: common).run(entity: entity, verb: "insert") {
+        try $0.insertObject(entityName: entity, values: assignments)
+        return 1
+      }
+    }
+  }
+}

@@ -1,0 +1,195 @@
+import ArgumentParser
+import AtomicStoreKit
+import CommandSupport
+import Foundation
+import ModelFiles
+import StoreImporting
+
+struct Import: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Make a store of CSV and JSON tables; with --into, change a store in place by adding them to it.",
+    discussion: """
+      Each table holds the records of one entity: the one that the file is named after, in singular or plural,
+      or ENTITY=FILE. JSON is an array of objects, or one object on each line. A directory stands for all its
+      tables.
+
+        atomicstore import authors.csv books.csv -o lib.xml --model Library.xcdatamodeld
+        atomicstore import Author=people.csv Book=- -o lib.xml --model M.xcdatamodeld --relationship Book.author=writer
+
+      A column is the property of its name, whatever its case and separators: in_print is inPrint. The column id
+      is the key, and author_id the relationship author; --key and --relationship name others. Keys become
+      references, and need not be properties. Columns that are nothing of this are left out and named.
+
+      Without --model one is worked out from all records: integers, decimals, Booleans, dates, UUIDs, texts, and
+      relationships. --types overrules it, --write-model saves it.
+
+      All problems are found in one pass and printed with file, line and column; then nothing is written, and the
+      exit code is 65. --reject leaves the bad records out, and those that refer to them, and goes on.
+
+      With --into the tables are added to a store, which is changed in place unless -o names another one. A record
+      whose key is the reference of an object is a problem; with --upsert key it updates that object, and with
+      --upsert ENTITY.PROPERTY objects are found by that property.
+      """)
+  @Argument(help: "Tables: FILE, ENTITY=FILE, or a directory; - for standard input.") var tables: [String]
+  @OptionGroup var result: ResultOptions
+  @Option(help: "The model: a model file of any kind, or a store that carries one.") var model: String?
+  @OptionGroup var columns: ImportColumnOptions
+  @OptionGroup var texts: ImportTextOptions
+  @OptionGroup var problems: ImportProblemOptions
+  @Option(help: "The store to add to. It is changed in place unless -o names another one.") var into: String?
+  @Flag(help: "Add to the store that -o names, or --into. Records whose key an object has are a problem.")
+  var append = false
+  @Option(
+    help:
+      "Update objects that exist already: 'key' finds them by reference, ENTITY.PROPERTY by a value. May be repeated.")
+  var upsert: [String] = []
+  @OptionGroup var common: CommonOptions
+
+  func run() throws {
+    try guarded(common) {
+      var importer = StoreImporter()
+      try columns.apply(to: &importer)
+      importer.conventions = try texts.conventions()
+      importer.maximumProblemCount = problems.maximum
+      importer.rejectsBadRecords = problems.reject != nil
+      defer { Input.discard() }
+      let store = try openExisting()
+      if let store {
+        importer.existing = store.1.nodes
+        importer.existingObjects = try existingObjects()
+      } else {
+        importer.model = try model.map { try ModelChoice($0).model() }
+      }
+      let sources = try self.sources()
+      let imported: StoreImporter.Result
+      do {
+        imported = try importer.read(sources)
+      } catch let error as ImportError {
+        try problems.report(error.problems, force: result.force)
+        throw problems.failure(error)
+      }
+      if store == nil, let path = columns.writeModel { try write(imported.nodes.model, to: path) }
+      let written = try write(imported, store?.1)
+      try problems.report(imported.problems, force: result.force)
+      try problems.write(imported.tables, force: result.force)
+      try tell(imported, written)
+      withExtendedLifetime(store) {}
+    }
+  }
+
+  /// The tables that the arguments name.
+  private func sources() throws -> [ImportSource] {
+    var sources: [ImportSource] = []
+    for argument in tables {
+      var entity: String?
+      var path = argument
+      if let equals = argument.firstIndex(of: "="), equals != argument.startIndex,
+        !FileManager.default.fileExists(atPath: argument)
+      {
+        entity = String(argument[..<equals])
+        path = String(argument[argument.index(after: equals)...])
+      }
+      let input = try Input.path(for: path)
+      var isDirectory: ObjCBool = false
+      if FileManager.default.fileExists(atPath: input, isDirectory: &isDirectory), isDirectory.boolValue {
+        guard entity == nil else {
+          throw CommandFailure("\(path) is a directory, not the table of one entity", exitCode: 64)
+        }
+        let names = try FileManager.default.contentsOfDirectory(atPath: input).filter { ImportSource.isTable($0) }
+          .sorted()
+        guard !names.isEmpty else { throw CommandFailure("\(path): there is no CSV or JSON table in it", exitCode: 65) }
+        for name in names { sources.append(try ImportSource(path: path + "/" + name)) }
+        continue
+      }
+      var source = try ImportSource(path: input, entityName: entity)
+      if path == "-" {
+        source.name = "standard input"
+        guard entity != nil else { throw CommandFailure("ENTITY=- says what standard input holds", exitCode: 64) }
+      } else {
+        source.name = path
+      }
+      sources.append(source)
+    }
+    return sources
+  }
+
+  // MARK: An existing store
+
+  private func openExisting() throws -> (PersistentStoreCoordinator, PersistentStore)? {
+    guard into != nil || append || !upsert.isEmpty else { return nil }
+    guard let path = into ?? result.output, path != "-" else {
+      throw CommandFailure("--into names the store to add to", exitCode: 64)
+    }
+    let coordinator = PersistentStoreCoordinator(
+      managedObjectModel: try model.map { try ModelChoice($0).model(for: path) }, registry: Tool.registry)
+    return (coordinator, try coordinator.addPersistentStore(at: try Input.path(for: path), isReadOnly: true))
+  }
+
+  private func existingObjects() throws -> StoreImporter.ExistingObjects {
+    if upsert.isEmpty { return .refuse }
+    if append { throw CommandFailure("--append adds objects, --upsert updates them: take one", exitCode: 64) }
+    if upsert == ["key"] { return .update }
+    var properties: [String: String] = [:]
+    for text in upsert {
+      guard let dot = text.firstIndex(of: ".") else {
+        throw CommandFailure("--upsert takes 'key' or ENTITY.PROPERTY, not '\(text)'", exitCode: 64)
+      }
+      properties[String(text[..<dot])] = String(text[text.index(after: dot)...])
+    }
+    return .updateByProperty(properties)
+  }
+
+  // MARK: Results
+
+  private func write(_ imported: StoreImporter.Result, _ store: PersistentStore?) throws -> StoreConverter.Report {
+    var metadata = store?.metadata ?? StoreMetadata(storeType: result.to ?? "")
+    metadata.model = imported.nodes.model.description
+    metadata.lastReference = max(metadata.lastReference, imported.nodes.greatestIntegerReference)
+    let snapshot = StoreSnapshot(nodes: imported.nodes, metadata: metadata)
+    var result = result
+    if store != nil, into == nil { result.output = nil }
+    return try result.write(snapshot, describedAs: "tables", notes: imported.notes, replacing: store)
+  }
+
+  private func write(_ model: ManagedObjectModel, to path: String) throws {
+    guard !result.dryRun else { return }
+    let (kept, _) = ModelFile.withoutWhatFilesCannotHold(model.description)
+    switch (path as NSString).pathExtension {
+    case "xcdatamodel": try ModelFile.write(kept, to: path, overwrite: result.force)
+    case "xcdatamodeld":
+      let name = ((path as NSString).lastPathComponent as NSString).deletingPathExtension
+      try ModelFile.write(versions: [(name, kept)], current: name, to: path, overwrite: result.force)
+    default: throw CommandFailure("a model is named .xcdatamodel or .xcdatamodeld, not '\(path)'", exitCode: 64)
+    }
+  }
+
+  private func tell(_ imported: StoreImporter.Result, _ report: StoreConverter.Report) throws {
+    if !common.json {
+      for table in imported.tables {
+        if !table.ignoredColumns.isEmpty {
+          let columns = table.ignoredColumns.joined(separator: ", ")
+          Talk.say("left out: \(table.file): no property of \(table.entityName): \(columns)")
+        }
+        if table.rejectedCount > 0 {
+          Talk.say("left out: \(table.file): \(Talk.count(table.rejectedCount, "bad record"))")
+        }
+      }
+      // That the other end of a relationship follows is what an import is for.
+      for note in imported.notes where !note.text.hasPrefix("taken from") && !note.text.hasPrefix("changed to agree") {
+        Talk.say("note: \(note)")
+      }
+    }
+    let list = imported.tables.map { table -> JSONValue in
+      .object([
+        ("file", .string(table.file)), ("entity", .string(table.entityName)), ("records", .integer(table.count)),
+        ("key", .array(table.keyColumns.map { .string($0) })),
+        ("ignoredColumns", .array(table.ignoredColumns.map { .string($0) })),
+        ("rejected", .integer(table.rejectedCount)),
+      ])
+    }
+    try result.tell(
+      report, of: into ?? result.output ?? imported.tables.map(\.file).joined(separator: ", "),
+      verb: ("imported", "would import"), json: common.json,
+      fields: [("tables", .array(list)), ("problems", .array(imported.problems.map(\.json)))])
+  }
+}

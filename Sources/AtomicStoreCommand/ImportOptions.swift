@@ -1,0 +1,247 @@
+import ArgumentParser
+import AtomicStoreKit
+import CommandSupport
+import Foundation
+import StoreCodecs
+import StoreImporting
+
+/// What the columns of imported tables are.
+struct ImportColumnOptions: ParsableArguments {
+  @Option(help: "The key of an entity's records, ENTITY=COLUMN; several columns with commas. May be repeated.")
+  var key: [String] = []
+  @Option(
+    help:
+      "A column with keys of other records, ENTITY.RELATIONSHIP=COLUMN; without --model with :ENTITY after it. May be repeated."
+  )
+  var relationship: [String] = []
+  @Option(
+    help:
+      "A table of pairs for a to-many relationship, ENTITY.RELATIONSHIP=FILE:COLUMN,COLUMN: the key of ENTITY, then the other. May be repeated."
+  )
+  var join: [String] = []
+  @Option(
+    help: "Without --model: types that are not to be found out, as Book.price=Decimal,year=Integer 16. May be repeated."
+  )
+  var types: [String] = []
+  @Option(name: .customLong("write-model"), help: "Save the model that was worked out: .xcdatamodel or .xcdatamodeld.")
+  var writeModel: String?
+
+  func apply(to importer: inout StoreImporter) throws {
+    for text in key {
+      let (name, value) = try Self.pair(text, "--key", "ENTITY=COLUMN")
+      importer.keyColumns[name] = value.split(separator: ",").map(String.init)
+    }
+    for text in relationship {
+      let form = "ENTITY.RELATIONSHIP=COLUMN"
+      let (path, value) = try Self.pair(text, "--relationship", form)
+      let (entity, name) = try Self.path(path, "--relationship", form)
+      let parts = value.split(separator: ":", maxSplits: 1).map(String.init)
+      importer.relationshipColumns.append(
+        .init(
+          entityName: entity, relationshipName: name, column: parts.first ?? "",
+          destinationEntityName: parts.count > 1 ? parts[1] : nil))
+    }
+    for text in join {
+      let form = "ENTITY.RELATIONSHIP=FILE:COLUMN,COLUMN"
+      let (path, value) = try Self.pair(text, "--join", form)
+      let (entity, name) = try Self.path(path, "--join", form)
+      guard let colon = value.lastIndex(of: ":") else { throw Self.failure("--join", form, text) }
+      let columns = value[value.index(after: colon)...].split(separator: ",").map(String.init)
+      guard columns.count == 2 else { throw Self.failure("--join", form, text) }
+      let file = String(value[..<colon])
+      importer.joinTables.append(
+        .init(
+          entityName: entity, relationshipName: name, source: try ImportSource(path: try Input.path(for: file)),
+          column: columns[0], destinationColumn: columns[1]))
+    }
+    for text in types.flatMap({ $0.split(separator: ",").map(String.init) }) {
+      let (name, value) = try Self.pair(text, "--types", "PROPERTY=TYPE")
+      guard let type = AttributeType(modelName: value) else {
+        throw CommandFailure("--types: '\(value)' is not a type; one is 'Integer 64', another 'Decimal'", exitCode: 64)
+      }
+      importer.types[name] = type
+    }
+  }
+
+  private static func failure(_ option: String, _ form: String, _ text: String) -> CommandFailure {
+    CommandFailure("\(option) takes \(form), not '\(text)'", exitCode: 64)
+  }
+
+  private static func pair(_ text: String, _ option: String, _ form: String) throws -> (String, String) {
+    guard let equals = text.firstIndex(of: "="), equals != text.startIndex else { throw failure(option, form, text) }
+    return (String(text[..<equals]), String(text[text.index(after: equals)...]))
+  }
+
+  private static func path(_ text: String, _ option: String, _ form: String) throws -> (String, String) {
+    guard let dot = text.firstIndex(of: ".") else { throw failure(option, form, text) }
+    return (String(text[..<dot]), String(text[text.index(after: dot)...]))
+  }
+}
+
+/// How the texts of imported tables are written.
+struct ImportTextOptions: ParsableArguments {
+  @Option(
+    help: "utf-8, utf-16, latin-1 or windows-1252. Without it UTF-8, or UTF-16 with a mark.",
+    transform: { try Self.choice($0) })
+  var encoding: TextConventions.Encoding?
+  @Option(
+    help: "What is between fields: comma, semicolon, tab, bar, or one character. Without it the first record tells.")
+  var delimiter: String?
+  @Option(help: "The decimal separator: point or comma.", transform: { try Self.choice($0) })
+  var decimal: TextConventions.DecimalSeparator?
+  @Option(
+    help: "What is between groups of digits: comma, point, space or apostrophe.", transform: { try Self.choice($0) })
+  var thousands: TextConventions.ThousandsSeparator?
+  @Option(
+    name: .customLong("date-format"),
+    help:
+      "How dates are written, as dd.MM.yyyy, or unix, unix-ms, 2001 for seconds. May be repeated. ISO 8601 is always read."
+  )
+  var dateFormats: [String] = []
+  @Option(help: "The character that lines begin with which are comments.") var comment: String?
+  @Option(help: "rfc: as RFC 4180 has it; lax: a quote within a field is a character.") var quotes: Quotes?
+  @Option(name: .customLong("columns"), help: "Names of the columns, with commas, of CSV without a header line.")
+  var columnNames: String?
+  @Option(name: .customLong("null"), help: "A text that stands for no value. May be repeated.") var nullWords:
+    [String] = []
+  @Option(help: "Words for true and false, as ja/nein. May be repeated.") var boolean: [String] = []
+
+  enum Quotes: String, ExpressibleByArgument, CaseIterable { case rfc, lax }
+
+  private static func choice<Choice: RawRepresentable & CaseIterable>(
+    _ text: String
+  ) throws -> Choice where Choice.RawValue == String {
+    if let choice = Choice(rawValue: text) { return choice }
+    throw ValidationError("'\(text)' is none of " + Choice.allCases.map(\.rawValue).joined(separator: ", "))
+  }
+
+  func conventions() throws -> TextConventions {
+    var result = TextConventions()
+    result.encoding = encoding
+    result.delimiter = try delimiter.map { try Self.byte($0, "--delimiter") }
+    result.comment = try comment.map { try Self.byte($0, "--comment") }
+    result.allowsStrayQuotes = quotes == .lax
+    result.columnNames = columnNames?.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+    result.decimalSeparator = decimal ?? .point
+    result.thousandsSeparator = thousands
+    if thousands?.rawValue == result.decimalSeparator.rawValue {
+      throw CommandFailure("--thousands and --decimal are the same character", exitCode: 64)
+    }
+    for text in dateFormats {
+      guard let notation = TextConventions.DateNotation(text) else {
+        throw CommandFailure("--date-format: '\(text)' has no year, month and day", exitCode: 64)
+      }
+      result.dateNotations.append(notation)
+    }
+    result.nullWords = Set(nullWords)
+    for text in boolean {
+      let words = text.split(separator: "/").map(String.init)
+      guard words.count == 2 else { throw CommandFailure("--boolean takes two words, as ja/nein", exitCode: 64) }
+      result.trueWords.insert(words[0])
+      result.falseWords.insert(words[1])
+    }
+    return result
+  }
+
+  private static func byte(_ text: String, _ option: String) throws -> UInt8 {
+    let names = [
+      "comma": UInt8(ascii: ","), "semicolon": UInt8(ascii: ";"), "tab": UInt8(ascii: "\t"), "bar": UInt8(ascii: "|"),
+    ]
+    if let known = names[text] { return known }
+    guard text.utf8.count == 1, let byte = text.utf8.first else {
+      throw CommandFailure("\(option) takes one ASCII character, not '\(text)'", exitCode: 64)
+    }
+    return byte
+  }
+}
+
+/// What becomes of bad records.
+struct ImportProblemOptions: ParsableArguments {
+  @Option(name: .customLong("report"), help: "Write the problems to this CSV file, rather than to standard error.")
+  var reportPath: String?
+  @Option(
+    help:
+      "Leave bad records out, and write them to this file as they are. Of several tables: to a directory, each in a file of its name."
+  )
+  var reject: String?
+  @Option(name: .customLong("max-errors"), help: "Stop after so many problems.") var maximum: Int?
+
+  func failure(_ error: ImportError) -> CommandFailure {
+    let count = Talk.count(error.problems.count, "problem")
+    let end = error.isCut ? "; the search ended there" : ""
+    let message =
+      reportPath.map { "\(count), listed in \($0); nothing was written" + end }
+      ?? error.problems.map { "\($0)" }.joined(separator: "\n") + "\n\(count); nothing was written" + end
+    let details = JSONValue.object([
+      ("code", .string("import")), ("message", .string("\(count); nothing was written")),
+      ("problems", .array(error.problems.map(\.json))),
+    ])
+    return CommandFailure(message, exitCode: 65, details: details)
+  }
+
+  /// Writes the report, if one is asked for.
+  ///
+  /// - Parameter force: Whether a file that is no report may be replaced.
+  func report(_ problems: [ImportProblem], force: Bool) throws {
+    guard let reportPath else {
+      for problem in problems where reject != nil { Talk.say("\(problem)") }
+      return
+    }
+    var text = Self.reportHeader + "\n"
+    for problem in problems {
+      let cells = [
+        problem.file, problem.line.map(String.init), problem.column.map(String.init), problem.kind.rawValue,
+        problem.entity, problem.key, problem.property, problem.value, problem.message,
+      ]
+      text += cells.map { $0.map(Self.cell) ?? "" }.joined(separator: ",") + "\n"
+    }
+    try Self.write(Array(text.utf8), to: reportPath, force: force || Self.isReport(reportPath))
+  }
+
+  private static let reportHeader = "file,line,column,kind,entity,key,property,value,message"
+
+  /// Whether a file is a report of an earlier import, which may be replaced.
+  private static func isReport(_ path: String) -> Bool {
+    guard let bytes = FileManager.default.contents(atPath: path) else { return false }
+    return bytes.starts(with: Data((reportHeader + "\n").utf8))
+  }
+
+  /// Writes the records that were left out.
+  func write(_ tables: [StoreImporter.Table], force: Bool) throws {
+    guard let reject else { return }
+    guard tables.count > 1 else {
+      if let table = tables.first { try Self.write(table.rejected, to: reject, force: force) }
+      return
+    }
+    try? FileManager.default.createDirectory(atPath: reject, withIntermediateDirectories: false)
+    for table in tables where table.rejectedCount > 0 {
+      try Self.write(table.rejected, to: reject + "/" + (table.file as NSString).lastPathComponent, force: force)
+    }
+  }
+
+  private static func cell(_ text: String) -> String {
+    let needsQuotes = text.isEmpty || text.unicodeScalars.contains { ",\"\r\n".unicodeScalars.contains($0) }
+    return needsQuotes ? "\"" + text.replacingOccurrences(of: "\"", with: "\"\"") + "\"" : text
+  }
+
+  private static func write(_ bytes: [UInt8], to path: String, force: Bool) throws {
+    guard path != "-" else { return try Talk.put(String(decoding: bytes, as: UTF8.self)) }
+    guard force || !FileManager.default.fileExists(atPath: path) else {
+      throw CommandFailure("\(path): something is there already; --force replaces it", exitCode: 73)
+    }
+    guard FileManager.default.createFile(atPath: path, contents: Data(bytes)) else {
+      throw CommandFailure("\(path): the file cannot be written", exitCode: 73)
+    }
+  }
+}
+
+extension ImportProblem {
+  var json: JSONValue {
+    .object([
+      ("kind", .string(kind.rawValue)), ("file", .string(file)), ("line", line.map { .integer($0) } ?? .null),
+      ("column", column.map { .integer($0) } ?? .null), ("entity", .string(entity)),
+      ("key", key.map { .string($0) } ?? .null), ("property", property.map { .string($0) } ?? .null),
+      ("value", value.map { .string($0) } ?? .null), ("message", .string(message)),
+    ])
+  }
+}

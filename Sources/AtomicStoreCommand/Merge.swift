@@ -1,0 +1,138 @@
+import ArgumentParser
+import AtomicStoreKit
+package import CommandSupport
+import Foundation
+package import StoreMaintenance
+
+struct Merge: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Merge stores of one model into one: 0 merged, 1 they contradict each other.",
+    discussion: """
+      References are kept where they do not collide, and given anew where they do. --match says which objects are the
+      same: reference (the default for stores of one UUID), none (the default for others), unique (the model's
+      uniqueness constraints), or ENTITY=PROPERTY,PROPERTY. Where two of them have other values, --on-conflict decides:
+      error lists them all and writes nothing, first and last choose a store, newest:PROPERTY the greater value.
+
+        atomicstore merge north.xml south.xml -o all.xml
+        atomicstore merge mine.xml yours.xml -o all.xml --match Person=mail --on-conflict newest:changed
+
+      With --base, the version that two stores come from, their changes are merged. As git's merge driver:
+
+        git config merge.atomicstore.driver 'atomicstore merge --base %O %A %B -o %A --force'
+        echo '*.xml merge=atomicstore' >> .gitattributes
+      """)
+  @Argument(help: "The stores, at least two.") var stores: [String]
+  @OptionGroup var result: ResultOptions
+  @Option(help: "The version that two stores come from.") var base: String?
+  @Option(help: "Which objects are the same: reference, none, unique, or ENTITY=PROPERTY,… May be repeated.")
+  var match: [String] = []
+  @Option(name: .customLong("on-conflict"), help: "error, first, last, or newest:PROPERTY.") var conflict = "error"
+  @Option(help: "The model, for stores that carry none.") var model: String?
+  @OptionGroup var common: CommonOptions
+
+  func run() throws {
+    try guarded(common) {
+      guard stores.count > 1 else { throw CommandFailure("there are at least two stores to merge", exitCode: 64) }
+      guard base == nil || stores.count == 2 else {
+        throw CommandFailure("--base is for two stores that come from it", exitCode: 64)
+      }
+      guard result.output != nil else { throw CommandFailure("-o names the store to make", exitCode: 64) }
+      let model = try self.model.map { try ModelChoice($0).model() }
+      var coordinators: [PersistentStoreCoordinator] = []
+      func open(_ path: String) throws -> PersistentStore {
+        let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: Tool.registry)
+        coordinators.append(coordinator)
+        return try coordinator.addPersistentStore(at: try Input.path(for: path), isReadOnly: true)
+      }
+      defer {
+        Input.discard()
+        withExtendedLifetime(coordinators) {}
+      }
+      let opened = try stores.map { try open($0) }
+      let isOne = Set(opened.map(\.identifier)).count == 1
+      var merge = StoreMerge()
+      merge.conflictRule = try conflictRule()
+      merge.matching = try matching(isOne: isOne)
+      let merged =
+        try base.map { try merge.merge(base: try open($0).nodes, opened[0].nodes, opened[1].nodes) }
+        ?? merge.merge(opened.map(\.nodes))
+      var metadata = opened[0].metadata
+      metadata.model = merged.nodes.model.description
+      metadata.lastReference = max(
+        opened.map(\.metadata.lastReference).max() ?? 0, merged.nodes.greatestIntegerReference)
+      // Stores of different UUIDs together are another store.
+      if !isOne { metadata.uuid = UUID() }
+      let written = try result.write(
+        StoreSnapshot(nodes: merged.nodes, metadata: metadata), describedAs: opened[0].type, orType: opened[0].type)
+      try tell(merged, written)
+    }
+  }
+
+  private func matching(isOne: Bool) throws -> StoreMerge.Matching {
+    guard let first = match.first else { return isOne || base != nil ? .references : .nothing }
+    if match.count == 1 {
+      switch first {
+      case "reference": return .references
+      case "none": return .nothing
+      case "unique": return .uniquenessConstraints
+      default: break
+      }
+    }
+    var properties: [String: [String]] = [:]
+    for text in match {
+      guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
+        throw CommandFailure("--match takes reference, none, unique or ENTITY=PROPERTY, not '\(text)'", exitCode: 64)
+      }
+      properties[String(text[..<equals])] = text[text.index(after: equals)...].split(separator: ",").map(String.init)
+    }
+    return .properties(properties)
+  }
+
+  private func conflictRule() throws -> StoreMerge.ConflictRule {
+    switch conflict {
+    case "error": return .refuse
+    case "first": return .first
+    case "last": return .last
+    default:
+      guard conflict.hasPrefix("newest:"), conflict.count > 7 else {
+        throw CommandFailure(
+          "--on-conflict takes error, first, last or newest:PROPERTY, not '\(conflict)'", exitCode: 64)
+      }
+      return .newest(String(conflict.dropFirst(7)))
+    }
+  }
+
+  private func tell(_ merged: StoreMerge.Result, _ report: StoreConverter.Report) throws {
+    let renumbered = merged.renumbered.sorted { $0.key < $1.key }
+    if !common.json {
+      for (entity, count) in renumbered { Talk.say("renumbered: \(Talk.count(count, "object")) of \(entity)") }
+      for conflict in merged.settled { Talk.say("settled: \(conflict)") }
+    }
+    try result.tell(
+      report, of: stores.joined(separator: ", "), verb: ("merged", "would merge"), json: common.json,
+      fields: [
+        ("renumbered", .object(renumbered.map { ($0.key, .integer($0.value)) })),
+        ("settled", .array(merged.settled.map(\.json))),
+      ])
+  }
+}
+
+extension StoreMerge.Conflict {
+  var json: JSONValue {
+    .object([
+      ("entity", .string(object.entityName)), ("reference", .string(object.reference.description)),
+      ("property", property.map { .string($0) } ?? .null), ("first", .string(first)), ("second", .string(second)),
+    ])
+  }
+}
+
+extension StoreMerge.ConflictError: CommandError {
+  package var failure: CommandFailure {
+    CommandFailure(
+      description + "\n  (--on-conflict decides)", exitCode: 1,
+      details: .object([
+        ("code", .string("conflict")), ("message", .string("the stores contradict each other")),
+        ("conflicts", .array(conflicts.map(\.json))),
+      ]))
+  }
+}

@@ -1,0 +1,128 @@
+import ArgumentParser
+import AtomicStoreKit
+package import CommandSupport
+import Foundation
+import ModelFiles
+package import StoreMigration
+
+struct Migrate: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Bring a store to another version of its model; with --in-place, change it where it is.",
+    discussion: """
+      Core Data's lightweight migration: attributes and relationships that are added, removed or renamed (by their
+      renaming identifiers), required ones with a default value, to-one to to-many, entities that are added, removed,
+      renamed or moved within their hierarchy. Everything else is refused, all of it at once, with the number of
+      objects concerned. UUID, references and metadata are kept; the result is compared with the source.
+
+        atomicstore migrate lib.xml --model Library.xcdatamodeld -o lib3.xml
+        atomicstore migrate lib.xml --model Library.xcdatamodeld --in-place
+
+      Through the versions of a .xcdatamodeld or .momd the store goes step by step, from its own, which is found by
+      its version hashes or by the model that it carries, to the current one.
+
+      Values of properties that the new model does not have, and objects of entities that it does not have, are
+      listed, and refused without --allow-loss. --convert-types converts values where every one converts exactly.
+      --mapping names a JSON file for what cannot be inferred:
+
+        { "entities": { "Person": { "properties": { "fullName": "first + ' ' + last" }, "drop": ["nickname"] } } }
+      """)
+  @Argument(help: "The store; - for standard input.") var store: String
+  @OptionGroup var result: ResultOptions
+  @Option(help: "The model to migrate to: a model file of any kind, or one with versions.") var model: String
+  @Option(name: .customLong("model-version"), help: "The version to end at; without it the current one.")
+  var version: String?
+  @Option(
+    name: .customLong("from-model"), help: "The store's own model, where it neither carries it nor has version hashes.")
+  var fromModel: String?
+  @Flag(name: .customLong("in-place"), help: "Replace the store by the migrated one.") var inPlace = false
+  @Option(help: "A JSON file that says what cannot be inferred.") var mapping: String?
+  @Flag(name: .customLong("convert-types"), help: "Convert values to other types where all convert exactly.")
+  var convertTypes = false
+  @Option(help: "The store's type, where the content should not be asked.") var from: String?
+  @Option(name: .customLong("read-option"), help: "An option of the format that is read, name=value. May be repeated.")
+  var readOptions: [String] = []
+  @OptionGroup var common: CommonOptions
+
+  func run() throws {
+    try guarded(common) {
+      guard inPlace == (result.output == nil) else {
+        throw CommandFailure(
+          inPlace ? "take -o or --in-place, not both" : "-o names the store to make; --in-place replaces it",
+          exitCode: 64)
+      }
+      if inPlace, store == "-" { throw CommandFailure("standard input cannot be changed in place", exitCode: 64) }
+      var options = ModelMapping.Options()
+      options.convertsTypes = convertTypes
+      options.file = try mapping.map {
+        try MappingFile(json: Array(try Data(contentsOf: URL(filePath: try Input.path(for: $0)))), name: $0)
+      }
+      var plan = try MigrationPlan(versionsAt: try Input.path(for: model), version: version, options: options)
+      plan.allowsLoss = result.allowLoss
+      if let fromModel { plan.sources.append(try ModelChoice(fromModel).model()) }
+      let input = try Input.path(for: store)
+      defer { Input.discard() }
+      let (coordinator, opened) = try open(input, plan)
+      defer { withExtendedLifetime(coordinator) {} }
+      let migrated = try StoreMigrator(plan).migrate(opened.nodes, store: opened.identifier)
+      var metadata = opened.metadata
+      metadata.model = migrated.nodes.model.description
+      let written = try result.write(
+        StoreSnapshot(nodes: migrated.nodes, metadata: metadata), describedAs: opened.type,
+        replacing: inPlace ? opened : nil)
+      try tell(migrated, written)
+    }
+  }
+
+  private func open(_ input: String, _ plan: MigrationPlan) throws -> (PersistentStoreCoordinator, PersistentStore) {
+    let options = try parseOptions(readOptions)
+    if fromModel != nil, let model = plan.sources.last {
+      let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: Tool.registry)
+      return (
+        coordinator, try coordinator.addPersistentStore(type: from, at: input, options: options, isReadOnly: true)
+      )
+    }
+    return try PersistentStoreCoordinator.openForMigration(
+      type: from, at: input, options: options, by: plan, registry: Tool.registry)
+  }
+
+  private func tell(_ migrated: StoreMigrator.Result, _ report: StoreConverter.Report) throws {
+    if !common.json {
+      for step in migrated.steps {
+        for loss in step.losses { Talk.say("lost: \(loss)") }
+      }
+    }
+    let steps = migrated.steps.map { step -> JSONValue in
+      .object([
+        ("model", step.name.map { .string($0) } ?? .null),
+        (
+          "renamed",
+          .array(step.mapping.renamings.map { .object([("new", .string($0.new)), ("old", .string($0.old))]) })
+        ),
+        ("losses", .array(step.losses.map(\.json))),
+      ])
+    }
+    try result.tell(
+      report, of: store, verb: ("migrated", "would migrate"), json: common.json, fields: [("steps", .array(steps))])
+  }
+}
+
+extension MigrationError: CommandError {
+  package var failure: CommandFailure {
+    let details = JSONValue.object([
+      ("code", .string(obstacles.isEmpty ? "loss" : "migration")), ("message", .string(description)),
+      (
+        "obstacles",
+        .array(
+          obstacles.map {
+            .object([
+              ("entity", .string($0.entityName)), ("property", $0.propertyName.map { .string($0) } ?? .null),
+              ("reason", .string($0.reason)), ("objects", $0.objectCount.map { .integer($0) } ?? .null),
+            ])
+          })
+      ),
+      ("losses", .array(losses.map(\.json))),
+    ])
+    let hint = obstacles.isEmpty ? "\n  (--allow-loss migrates all the same)" : ""
+    return CommandFailure(description + hint, exitCode: 65, details: details)
+  }
+}

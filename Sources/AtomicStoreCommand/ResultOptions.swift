@@ -1,0 +1,114 @@
+import ArgumentParser
+import AtomicStoreKit
+import CommandSupport
+import Foundation
+import StoreCodecs
+
+/// Where a command puts the store that it makes.
+struct ResultOptions: ParsableArguments {
+  @Option(
+    name: [.customShort("o"), .customLong("output")], help: "The store to make; - for standard output, with --to.")
+  var output: String?
+  @Option(help: "The result's type, where its extension does not name it.") var to: String?
+  @Option(
+    name: .customLong("write-option"), help: "An option of the format that is written, name=value. May be repeated.")
+  var writeOptions: [String] = []
+  @Flag(help: "Replace what is there.") var force = false
+  @Flag(name: .customLong("dry-run"), help: "Do everything but put the result in its place.") var dryRun = false
+  @Flag(name: .customLong("allow-loss"), help: "Write the result even where its format cannot carry everything.")
+  var allowLoss = false
+
+  /// A converter that writes as these options ask.
+  func converter() throws -> StoreConverter {
+    var converter = StoreConverter(registry: Tool.registry)
+    converter.targetType = to
+    converter.writeOptions = try parseOptions(writeOptions)
+    converter.replacesTarget = force
+    converter.isDryRun = dryRun
+    converter.allowsLoss = allowLoss
+    return converter
+  }
+
+  /// Writes a graph: to a path, to standard output, or in the place of the store that it was made of.
+  ///
+  /// - Parameters:
+  ///   - store: The open store that is replaced where no output is named.
+  ///   - fallback: The type of a result whose extension names none.
+  func write(
+    _ snapshot: StoreSnapshot, describedAs name: String, notes: [SelectionNote] = [],
+    replacing store: PersistentStore? = nil, orType fallback: String? = nil
+  ) throws -> StoreConverter.Report {
+    var converter = try converter()
+    let bar = ProgressBar()
+    converter.progress = { bar.show($0) }
+    defer { bar.clear() }
+    guard let target = output ?? store?.path else {
+      throw CommandFailure("-o names the store to make", exitCode: 64)
+    }
+    if output == nil, let store {
+      guard to == nil || to == store.type else {
+        throw CommandFailure("a store that is changed in place keeps its type: -o names another one", exitCode: 64)
+      }
+      converter.targetType = store.type
+      converter.replacesTarget = true
+      return try converter.write(snapshot, to: target, describedAs: name, notes: notes, replacing: store)
+    }
+    guard target == "-" else {
+      let named = Tool.registry.storeTypes(forFileExtension: try StorePlace.inspect(target).fileExtension)
+      if converter.targetType == nil, named.isEmpty { converter.targetType = fallback }
+      return try converter.write(snapshot, to: target, describedAs: name, notes: notes)
+    }
+    guard to != nil else { throw CommandFailure("standard output has no extension: --to names the type", exitCode: 64) }
+    return try converter.write(
+      snapshot, shownAs: "standard output", describedAs: name, notes: notes, unnamedIn: Input.temporaryFolder
+    ) { result in
+      try Talk.stream { writer in
+        var failure: (any Error)?
+        try result.readChunks { (bytes) throws(PersistentStoreError) in
+          writer.append(bytes)
+          do { try writer.flushIfNeeded() } catch { failure = error }
+          return failure == nil
+        }
+        if let failure { throw failure }
+      }
+    }
+  }
+
+  /// Prints what was written: as JSON where it is asked for, otherwise for people who watch.
+  ///
+  /// - Parameter fields: What the command adds to the JSON.
+  func tell(
+    _ report: StoreConverter.Report, of source: String, verb: (past: String, conditional: String), json: Bool,
+    fields: [(String, JSONValue)] = []
+  ) throws {
+    let target = output ?? source
+    if json {
+      let all: [(String, JSONValue)] =
+        [
+          ("target", .string(target)), ("targetType", .string(report.targetType)),
+          ("uuid", .string(report.identifier.uuidString)),
+          ("objects", .integer(report.counts.reduce(0) { $0 + $1.count })),
+          ("entities", .object(report.counts.map { ($0.entity, .integer($0.count)) })),
+          ("bytes", .integer(report.bytesWritten)), ("dryRun", .boolean(report.isDryRun)),
+          ("losses", .array(report.losses.map(\.json))),
+          (
+            "notes",
+            .array(
+              report.selections.map {
+                .object([("subject", .string($0.subject)), ("count", .integer($0.count)), ("text", .string($0.text))])
+              })
+          ),
+        ] + fields
+      let text = JSONValue.object(all).text
+      if target == "-" { Talk.say(text) } else { try Talk.put(text + "\n") }
+      return
+    }
+    for loss in report.losses { Talk.say("lost: \(loss)") }
+    guard report.isDryRun || isatty(STDERR_FILENO) == 1 else { return }
+    let total = report.counts.reduce(0) { $0 + $1.count }
+    let list = report.counts.map { "\($0.entity) \($0.count)" }.joined(separator: ", ")
+    Talk.say(
+      "\(report.isDryRun ? verb.conditional : verb.past) \(source) to \(target) (\(report.targetType)): \(Talk.count(total, "object"))"
+        + (list.isEmpty ? "" : " (\(list))") + ", read back equal")
+  }
+}

@@ -1,0 +1,96 @@
+import ArgumentParser
+import AtomicStoreKit
+import CommandSupport
+import Foundation
+import StoreCodecs
+
+/// What `set`, `insert` and `delete` have in common: the store is changed in place with one save, or with -o or
+/// --dry-run a copy of it.
+struct StoreEdit {
+  let store: String
+  let source: SourceOptions
+  let result: ResultOptions
+  let common: CommonOptions
+
+  /// What is between reading and saving.
+  ///
+  /// - Returns: How many objects were concerned.
+  typealias Change = (ManagedObjectContext) throws -> Int
+
+  /// - Parameter verb: What is done, for messages: `set 3 objects of Book`.
+  func run(entity: String, verb: String, _ change: Change) throws {
+    if result.output == nil, !result.dryRun { return try inPlace(entity, verb, change) }
+    let input = try Input.path(for: store)
+    defer { Input.discard() }
+    var copying = StoreConverter(registry: Tool.registry)
+    copying.model = try source.loadModel(for: store)
+    copying.sourceType = source.from
+    copying.readOptions = try source.options()
+    // The kit's fastest format keeps everything, the model included.
+    copying.targetType = "BinaryPropertyList"
+    let copy = Input.temporaryPath("copy.plist", shownAs: store)
+    defer { unlink(copy) }
+    _ = try readingTwice { try copying.convert(from: input, to: copy) }
+    let count = try save(copy, nil, [:], entity, change)
+    if result.dryRun { return try showDifferences(input, copying, copy, count, verb, entity) }
+    let converter = try result.converter()
+    let report = try converter.convert(from: copy, to: result.output ?? "")
+    try result.tell(
+      report, of: store, verb: ("\(verb) \(Talk.count(count, "object")) of \(entity), from", ""), json: common.json,
+      fields: [("changed", .integer(count))])
+  }
+
+  private func inPlace(_ entity: String, _ verb: String, _ change: Change) throws {
+    guard store != "-" else {
+      throw CommandFailure("standard input cannot be changed in place: -o names the store to make", exitCode: 64)
+    }
+    let options = try source.options()
+    let count = try save(try Input.path(for: store), try source.loadModel(for: store), options, entity, change)
+    if common.json {
+      return try Talk.put(JSONValue.object([("store", .string(store)), ("changed", .integer(count))]).text + "\n")
+    }
+    guard isatty(STDERR_FILENO) == 1 else { return }
+    Talk.say("\(verb) \(Talk.count(count, "object")) of \(entity) in \(store)")
+  }
+
+  /// Opens a store, changes objects and saves them, all or nothing.
+  private func save(
+    _ path: String, _ model: ManagedObjectModel?, _ options: StoreOptions, _ entity: String, _ change: Change
+  ) throws -> Int {
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: Tool.registry)
+    let opened = try coordinator.addPersistentStore(
+      type: path == store ? source.from : nil, at: path, options: options)
+    _ = try opened.model.entity(asked: entity)
+    let context = ManagedObjectContext(coordinator)
+    let count = try change(context)
+    try context.save()
+    return count
+  }
+
+  private func showDifferences(
+    _ input: String, _ converter: StoreConverter, _ copy: String, _ count: Int, _ verb: String, _ entity: String
+  ) throws {
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: converter.model, registry: Tool.registry)
+    let old = try coordinator.addPersistentStore(
+      type: converter.sourceType, at: input, options: converter.readOptions, isReadOnly: true)
+    let other = PersistentStoreCoordinator(registry: Tool.registry)
+    let new = try other.addPersistentStore(at: copy, isReadOnly: true)
+    let differences = GraphComparison.differences(
+      StoreSnapshot(nodes: old.nodes, metadata: old.metadata), StoreSnapshot(nodes: new.nodes, metadata: new.metadata),
+      options: .init(comparesIdentity: false, comparesMetadata: false))
+    if common.json {
+      return try Talk.put(
+        JSONValue.object([
+          ("store", .string(store)), ("changed", .integer(count)), ("dryRun", .boolean(true)),
+          ("differences", .array(differences.map(\.json))),
+        ]).text + "\n")
+    }
+    try Talk.stream { writer in
+      for difference in differences {
+        writer.append("\(difference)\n")
+        try writer.flushIfNeeded()
+      }
+    }
+    if isatty(STDERR_FILENO) == 1 { Talk.say("would \(verb) \(Talk.count(count, "object")) of \(entity)") }
+  }
+}

@@ -1,0 +1,21 @@
+#ifndef ATOMIC_STORE_KIT_CSQLITE_H
+#define ATOMIC_STORE_KIT_CSQLITE_H
+
+#include <sqlite3.h>
+
+// Swift can call neither functions with "..." nor see SQLITE_TRANSIENT, which is a cast.
+
+static inline int csqlite_switch(sqlite3 *database, int option, int isOn) {
+  return sqlite3_db_config(database, option, isOn, (int *)0);
+}
+
+static inline int csqlite_bind_text(sqlite3_stmt *statement, int index, const char *text, sqlite3_uint64 count) {
+  return sqlite3_bind_text64(statement, index, text, count, SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+
+static inline int csqlite_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, sqlite3_uint64 count) {
+  return count == 0 ? sqlite3_bind_zeroblob(statement, index, 0)
+                    : sqlite3_bind_blob64(statement, index, bytes, count, SQLITE_TRANSIENT);
+}
+
+#endif

@@ -1,0 +1,109 @@
+public import AtomicStoreSPI
+import FoundationEssentials
+import StoreCodecs
+
+extension GraphComparison {
+  /// A value as text that is different for different values: strings in quotes with escaped scalars, bytes in
+  /// hexadecimal.
+  public static func text(_ value: StoredValue) -> String {
+    switch value {
+    case .null: "(none)"
+    case .boolean(let flag): flag ? "true" : "false"
+    case .integer(let number): String(number)
+    case .float(let number): number.isNaN ? "nan(0x\(String(number.bitPattern, radix: 16)))" : number.description
+    case .double(let number): Self.number(number)
+    case .decimal(let number): number.description
+    case .string(let string): quoted(string)
+    case .data(let data): "<" + hexadecimal(Array(data.prefix(32))) + (data.count > 32 ? "… \(data.count) bytes>" : ">")
+    case .date(let date): Self.text(date)
+    case .uuid(let uuid): uuid.uuidString
+    case .uri(let string): "uri " + quoted(string)
+    case .toOne(let reference): reference.description
+    case .toMany(let references): "[" + references.map(\.description).joined(separator: ", ") + "]"
+    }
+  }
+
+  /// A property-list value on one line, as differences show it. Long data is abbreviated.
+  public static func text(_ value: PropertyListValue) -> String {
+    switch value {
+    case .string(let string): quoted(string)
+    case .integer(let number): String(number)
+    case .real(let number): Self.number(number)
+    case .boolean(let flag): flag ? "true" : "false"
+    case .date(let date): Self.text(date)
+    case .data(let data): "<" + hexadecimal(Array(data.prefix(32))) + (data.count > 32 ? "… \(data.count) bytes>" : ">")
+    case .array(let values): "[" + values.map { text($0) }.joined(separator: ", ") + "]"
+    case .dictionary(let values):
+      "{" + values.map { quoted($0.key) + ": " + text($0.value) }.joined(separator: ", ") + "}"
+    case .uid(let number): "uid(\(number))"
+    }
+  }
+
+  /// ISO 8601 if that represents the date to the bit, otherwise the seconds since 2001.
+  static func text(_ date: Date) -> String {
+    DateText.text(date) ?? "date(\(number(date.timeIntervalSinceReferenceDate)))"
+  }
+
+  /// The shortest exact text; for not-a-number, the bits.
+  static func number(_ number: Double) -> String {
+    number.isNaN ? "nan(0x\(String(number.bitPattern, radix: 16)))" : number.description
+  }
+
+  /// The string in quotes, with everything but printable ASCII escaped if two strings could look alike.
+  public static func quoted(_ string: String) -> String {
+    var result = "\""
+    for scalar in string.unicodeScalars {
+      switch scalar {
+      case "\"": result += "\\\""
+      case "\\": result += "\\\\"
+      case "\n": result += "\\n"
+      case "\r": result += "\\r"
+      case "\t": result += "\\t"
+      default:
+        // Combining marks, control characters and what is not printable: by number.
+        let properties = scalar.properties
+        switch properties.generalCategory {
+        case .control, .format, .nonspacingMark, .enclosingMark, .spacingMark, .unassigned, .privateUse,
+          .lineSeparator, .paragraphSeparator, .surrogate:
+          result += "\\u{\(String(scalar.value, radix: 16))}"
+        default: result.unicodeScalars.append(scalar)
+        }
+      }
+    }
+    return result + "\""
+  }
+
+  private static func hexadecimal(_ bytes: [UInt8]) -> String {
+    bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+  }
+
+  /// As ``text(_:)-(StoredValue)``, with all bytes of data, for dumps.
+  public static func fullText(_ value: StoredValue) -> String {
+    switch value {
+    case .data(let data): "<" + data.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + ">"
+    default: text(value)
+    }
+  }
+
+  /// As ``text(_:)-(PropertyListValue)``, with all bytes of data.
+  public static func fullText(_ value: PropertyListValue) -> String {
+    switch value {
+    case .data(let data): fullText(StoredValue.data(data))
+    case .array(let values): "[" + values.map { fullText($0) }.joined(separator: ", ") + "]"
+    case .dictionary(let values):
+      "{" + values.map { quoted($0.key) + ": " + fullText($0.value) }.joined(separator: ", ") + "}"
+    default: text(value)
+    }
+  }
+
+  /// A metadata value on one line, abbreviated if it is long.
+  public static func summary(_ value: PropertyListValue) -> String {
+    let whole = text(value)
+    return whole.count > 200 ? whole.prefix(200) + "…" : whole
+  }
+
+  /// A metadata value for use in a shell: a string unchanged, everything else as ``text(_:)-(PropertyListValue)``.
+  public static func plain(_ value: PropertyListValue) -> String {
+    if case .string(let string) = value { string } else { text(value) }
+  }
+}

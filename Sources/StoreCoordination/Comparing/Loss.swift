@@ -1,0 +1,50 @@
+/// Something that a format cannot store, with the number of occurrences.
+public struct Loss: Sendable, Hashable, CustomStringConvertible {
+  /// The kind of loss: a fixed list, so that reports can be compared.
+  public enum Kind: String, Sendable, Hashable, CaseIterable {
+    /// Values of an attribute type that the format does not have.
+    case typeUnsupported = "type-unsupported"
+    /// Not-a-number, infinities or -0.0.
+    case specialFloat = "special-float"
+    /// Digits of a decimal that the format does not keep.
+    case decimalPrecision = "decimal-precision"
+    /// An empty string or data that is read as null, or the reverse.
+    case nilVersusEmpty = "nil-vs-empty"
+    /// The order of an ordered relationship.
+    case order
+    /// References that the format does not store, so that saved URIs refer to other objects.
+    case referenceRenumbered = "reference-renumbered"
+    /// A metadata entry.
+    case metadataKey = "metadata-key"
+    /// The store's UUID.
+    case storeIdentity = "store-identity"
+    /// A relationship.
+    case relationshipDropped = "relationship-dropped"
+    /// An attribute that the new model does not have.
+    case attributeDropped = "attribute-dropped"
+    /// An entity with all its objects.
+    case entityDropped = "entity-dropped"
+    /// Not the target's fault: the source holds it, or should, and could not load it.
+    case notLoaded = "not-loaded"
+  }
+  /// The kind of loss.
+  public var kind: Kind
+  /// The entity, or `Entity.property`, or the metadata key.
+  public var subject: String
+  /// The number of objects or values concerned.
+  public var count: Int
+  /// The first occurrence.
+  public var example: String?
+
+  /// Creates a loss.
+  public init(kind: Kind, subject: String, count: Int, example: String? = nil) {
+    self.kind = kind
+    self.subject = subject
+    self.count = count
+    self.example = example
+  }
+
+  public var description: String {
+    "\(kind.rawValue): \(subject), \(count) times" + (example.map { ", first \($0)" } ?? "")
+  }
+}

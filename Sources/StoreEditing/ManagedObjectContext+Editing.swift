@@ -1,0 +1,172 @@
+public import AtomicStoreKit
+import AtomicStoreSPI
+import FoundationEssentials
+import StorePredicates
+
+/// Changes to many objects at once, by entity and predicate. They are made in the context, with inverses and delete
+/// rules; a save validates and writes them, all or nothing.
+extension ManagedObjectContext {
+  /// Sets properties of the objects that fulfil a predicate.
+  ///
+  /// - Parameters:
+  ///   - assignments: The new values. All are computed before any is set.
+  ///   - entityName: The entity; objects of its sub-entities are included.
+  ///   - predicate: What the objects fulfil; nil for all.
+  /// - Returns: How many objects were changed; objects that have the values already are not.
+  /// - Throws: `ManagedObjectError`, `PredicateEvaluationError`, `PersistentStoreError` for a value that a property
+  ///   does not take. The objects before it stay changed in the context: roll back.
+  @discardableResult
+  public func setValues(
+    _ assignments: [PropertyAssignment], entityName: String, predicate: FetchPredicate? = nil
+  ) throws -> Int {
+    var changed = 0
+    for object in try fetch(FetchRequest<ManagedObject>(entityName: entityName, predicate: predicate)) {
+      if try set(assignments, of: object) { changed += 1 }
+    }
+    return changed
+  }
+
+  /// Deletes the objects that fulfil a predicate, by the delete rules of their relationships.
+  ///
+  /// - Returns: How many fulfilled it; the rules may have deleted more.
+  @discardableResult
+  public func deleteObjects(entityName: String, predicate: FetchPredicate? = nil) throws -> Int {
+    let objects = try fetch(FetchRequest<ManagedObject>(entityName: entityName, predicate: predicate))
+    for object in objects { delete(object) }
+    return objects.count
+  }
+
+  /// Inserts an object with values.
+  ///
+  /// - Returns: The new object.
+  @discardableResult
+  public func insertObject(entityName: String, values assignments: [PropertyAssignment]) throws -> ManagedObject {
+    let object = try insertNewObject(forEntityName: entityName)
+    try set(assignments, of: object)
+    return object
+  }
+
+  /// - Returns: Whether anything changed.
+  @discardableResult
+  private func set(_ assignments: [PropertyAssignment], of object: ManagedObject) throws -> Bool {
+    var values: [(name: String, value: Any?)] = []
+    for assignment in assignments { values.append((assignment.property, try value(of: assignment, for: object))) }
+    var isChanged = false
+    for (name, value) in values {
+      if let stored = value as? StoredValue, case .value(let old)? = try peek(name, object), old.isIdentical(to: stored)
+      {
+        continue
+      }
+      try object.setValue(value, forKey: name)
+      isChanged = true
+    }
+    return isChanged
+  }
+
+  private func peek(_ name: String, _ object: ManagedObject) throws -> PredicateValue? {
+    try object.predicateProperty(named: name).map { try object.predicateValue(of: $0) }
+  }
+
+  /// What a property is set to: a stored value, an object, a set of objects, or nil.
+  private func value(of assignment: PropertyAssignment, for object: ManagedObject) throws -> Any? {
+    let entity = object.entity
+    guard let property = entity.property(named: assignment.property) else {
+      throw PersistentStoreError(
+        .invalidOption,
+        "\(entity.name) has no property '\(assignment.property)'"
+          + Suggestion.text(for: assignment.property, among: entity.properties.map(\.name)))
+    }
+    let place = StoreLocation(
+      entity: entity.name, reference: object.objectID.reference?.description, property: assignment.property)
+    switch (property, assignment.source) {
+    case (.attribute(let attribute), .text(let text)): return try read(text, attribute.type, place)
+    case (.attribute(let attribute), .expression(let expression)):
+      return try stored(try evaluate(expression, object, place), attribute.type, place)
+    case (.relationship(let relationship), .text(let text)): return try objects(text, relationship, object, place)
+    case (.relationship(let relationship), .expression(let expression)):
+      return try objects(try evaluate(expression, object, place), relationship, place)
+    case (.fetchedProperty, _):
+      throw PersistentStoreError(.invalidOption, "a fetched property is computed, and cannot be set", at: place)
+    }
+  }
+
+  private func evaluate(
+    _ expression: FetchExpression, _ object: ManagedObject, _ place: StoreLocation
+  ) throws(PersistentStoreError) -> PredicateValue {
+    do throws(PredicateEvaluationError) {
+      return try PredicateEvaluator(object).assignedValue(of: expression)
+    } catch {
+      throw PersistentStoreError(.invalidValue, error.message, at: place, underlying: nil)
+    }
+  }
+
+  // MARK: Attributes
+
+  private func read(_ text: String, _ type: AttributeType, _ place: StoreLocation) throws(PersistentStoreError)
+    -> StoredValue
+  {
+    if text.isEmpty { return .null }
+    if type == .string { return .string(text) }
+    if type == .uri { return .uri(text) }
+    if let value = ValueConversion(from: .string, to: type)?.convert(.string(text)) { return value }
+    throw PersistentStoreError(.invalidValue, "'\(text)' is no \(type.modelName)", at: place)
+  }
+
+  private func stored(
+    _ value: PredicateValue, _ type: AttributeType, _ place: StoreLocation
+  ) throws(PersistentStoreError) -> StoredValue {
+    guard case .value(let value) = value else {
+      throw PersistentStoreError(.invalidValue, "an object or a list is no \(type.modelName)", at: place)
+    }
+    if type.accepts(value) { return value }
+    if case .string(let text) = value, type == .uri { return .uri(text) }
+    for source in [AttributeType.integer64, .double, .decimal] {
+      if let converted = ValueConversion(from: source, to: type)?.convert(value), type.accepts(converted) {
+        return converted
+      }
+    }
+    throw PersistentStoreError(.invalidValue, "\(value.displayText) is no \(type.modelName)", at: place)
+  }
+
+  // MARK: Relationships
+
+  private func objects(
+    _ value: PredicateValue, _ relationship: RelationshipDescription, _ place: StoreLocation
+  ) throws(PersistentStoreError) -> Any? {
+    let found = value.elements.compactMap { element -> ManagedObject? in
+      if case .object(let subject) = element { return subject as? ManagedObject }
+      return nil
+    }
+    guard found.count == value.elements.count else {
+      throw PersistentStoreError(.invalidValue, "the expression is no object", at: place)
+    }
+    if relationship.isToMany { return relationship.isOrdered ? found as Any : Set(found) }
+    guard found.count < 2 else {
+      throw PersistentStoreError(.invalidValue, "the expression is \(found.count) objects, and takes one", at: place)
+    }
+    return found.first
+  }
+
+  /// Objects that a text names: `Entity/reference`, several separated by blanks.
+  private func objects(
+    _ text: String, _ relationship: RelationshipDescription, _ object: ManagedObject, _ place: StoreLocation
+  ) throws -> Any? {
+    var found: [ManagedObject] = []
+    for part in text.split(separator: " ") {
+      guard let slash = part.firstIndex(of: "/"), let store = object.objectID.storeIdentifier ?? storeIdentifiers.first
+      else { throw PersistentStoreError(.invalidValue, "'\(part)' is not ENTITY/REFERENCE", at: place) }
+      let reference = String(part[part.index(after: slash)...])
+      let id = ManagedObjectID(
+        storeIdentifier: store, entityName: String(part[..<slash]),
+        reference: Int64(reference).map { .integer($0) } ?? .string(reference))
+      found.append(try existingObject(with: id))
+    }
+    if relationship.isToMany { return relationship.isOrdered ? found as Any : Set(found) }
+    guard found.count < 2 else {
+      throw PersistentStoreError(.invalidValue, "a to-one takes one object, not \(found.count)", at: place)
+    }
+    return found.first
+  }
+
+  private var storeIdentifiers: [UUID] { persistentStoreCoordinator.storeIdentifiers }
+}

@@ -1,0 +1,53 @@
+public import AtomicStoreKit
+import AtomicStoreSPI
+import StorePredicates
+
+/// A new value for a property of objects: an expression over each object, or a value.
+///
+/// ```swift
+/// try context.setValues(
+///   [PropertyAssignment(parsing: "price=price * 0.9"), PropertyAssignment(parsing: "note:=sale")],
+///   entityName: "Book", predicate: FetchPredicate(format: "price > 20"))
+/// ```
+public struct PropertyAssignment: Sendable {
+  /// Where a value comes from.
+  public enum Source: Sendable {
+    /// An expression of the predicate language, evaluated on the object as it was before any assignment.
+    case expression(FetchExpression)
+    /// A text, read as the property's type; an object as `Entity/reference`. Empty for null.
+    case text(String)
+  }
+  /// The property's name.
+  public var property: String
+  /// Where the value comes from.
+  public var source: Source
+
+  /// Creates an assignment of an expression.
+  public init(_ property: String, _ expression: FetchExpression) {
+    self.property = property
+    source = .expression(expression)
+  }
+
+  /// Creates an assignment of a text.
+  public init(_ property: String, text: String) {
+    self.property = property
+    source = .text(text)
+  }
+
+  /// Reads `PROPERTY=EXPRESSION` or `PROPERTY:=TEXT`.
+  ///
+  /// - Throws: `PredicateFormatError` for an expression that cannot be read; `PersistentStoreError` (`.invalidOption`)
+  ///   for a text without an equals sign.
+  public init(parsing text: String) throws {
+    guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
+      throw PersistentStoreError(.invalidOption, "'\(text)' is neither PROPERTY=EXPRESSION nor PROPERTY:=TEXT")
+    }
+    let value = String(text[text.index(after: equals)...])
+    let name = text[..<equals]
+    if name.hasSuffix(":") {
+      self.init(String(name.dropLast()), text: value)
+    } else {
+      self.init(String(name), try FetchExpression(format: value))
+    }
+  }
+}

@@ -1,0 +1,28 @@
+/// Something worth knowing about a load that succeeded: what was read beside the store's own file, what the file holds
+/// that the graph does not, what was left out by an option.
+///
+/// A format reports it with ``StoreSource/report(_:)`` while it loads. `inspect` prints every note; a conversion treats
+/// a note that is a loss as it treats what the target cannot carry: it lists it, and refuses unless losses are allowed.
+public struct LoadNote: Sendable, Hashable, CustomStringConvertible {
+  /// An entity, `Entity.property`, a table or a file.
+  public var subject: String
+  /// How many values, rows or files it concerns.
+  public var count: Int
+  public var text: String
+  /// The first one, such as `Person/4.photo`.
+  public var example: String?
+  /// Whether the file holds, or should hold, data of the graph that were not loaded.
+  public var isLoss: Bool
+
+  public init(subject: String, count: Int = 1, text: String, example: String? = nil, isLoss: Bool = false) {
+    self.subject = subject
+    self.count = count
+    self.text = text
+    self.example = example
+    self.isLoss = isLoss
+  }
+
+  public var description: String {
+    "\(subject): \(text)" + (count == 1 ? "" : " (\(count))") + (example.map { ", first \($0)" } ?? "")
+  }
+}

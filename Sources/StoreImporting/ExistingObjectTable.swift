@@ -1,0 +1,128 @@
+import AtomicStoreSPI
+
+/// The objects of the store that records are added to.
+final class ExistingObjectTable {
+  private let nodes: NodeTable
+  private let rule: StoreImporter.ExistingObjects
+  private var updated: Set<NodeHandle> = []
+  /// The last reference of the store; new objects of records without keys follow on from it.
+  private(set) var lastNumber: Int64
+  /// What a record's key stands for, where objects are found by an attribute: by root and key.
+  private var translations: [Int: [ReferenceObject: ReferenceObject]] = [:]
+  /// The references of records, by table and number, where objects are found by an attribute.
+  private var assigned: [Int: [ReferenceObject]] = [:]
+
+  init(_ nodes: NodeTable, _ rule: StoreImporter.ExistingObjects) {
+    self.nodes = nodes
+    self.rule = rule
+    lastNumber = max(0, nodes.greatestIntegerReference)
+  }
+
+  /// What becomes of a record.
+  enum Beginning {
+    case new
+    case updated
+    case taken(String)
+    case failed(PersistentStoreError)
+  }
+
+  /// The reference that a key stands for.
+  func translated(_ key: ReferenceObject, root: Int) -> ReferenceObject { translations[root]?[key] ?? key }
+
+  /// Begins the node of a record whose object exists, with the values that the record says nothing about.
+  func begin(
+    _ key: inout ReferenceObject, _ number: Int, _ plan: TablePlan, _ builder: NodeTableBuilder, line: Int,
+    joined: [Int]
+  ) -> Beginning {
+    if let list = assigned[plan.source], number < list.count { key = list[number] }
+    guard let node = nodes.handle(for: key, entity: plan.entity.index) else { return .new }
+    let name = nodes.model.entity(at: node.entity).name
+    guard rule != .refuse else { return .taken("the store has \(name)/\(key) already") }
+    guard node.entity == plan.entity.index else { return .taken("\(key) is a \(name) in the store") }
+    guard updated.insert(node).inserted else { return .taken("another record is \(name)/\(key) as well") }
+    var given = Set(plan.columns.filter { $0.kind != .ignored }.map(\.slot))
+    given.formUnion(joined)
+    do throws(PersistentStoreError) {
+      try builder.beginNode(entity: node.entity, reference: key, line: line)
+      for slot in plan.entity.slots where !given.contains(slot.index) {
+        try builder.set(nodes.value(slot: slot.index, of: node), slot: slot.index)
+      }
+    } catch {
+      return .failed(error)
+    }
+    return .updated
+  }
+
+  /// Copies the objects that no record updates.
+  func copyRest(into builder: NodeTableBuilder) throws(PersistentStoreError) {
+    for entity in nodes.model.entities {
+      for node in nodes.handles(of: entity.index) where !updated.contains(node) {
+        try builder.beginNode(entity: entity.index, reference: nodes.reference(of: node))
+        for slot in entity.slots {
+          let value = nodes.value(slot: slot.index, of: node)
+          if !value.isNull { try builder.set(value, slot: slot.index) }
+        }
+      }
+    }
+  }
+
+  // MARK: Objects by an attribute
+
+  /// Finds the objects of a table's records by an attribute, before any relationship is read.
+  func prepare(_ plan: TablePlan, _ job: ImportJob) throws {
+    guard case .updateByProperty(let properties) = rule, let name = properties[plan.entity.name] else { return }
+    guard let slot = plan.entity.slot(named: name), !plan.entity.slots[slot].isRelationship,
+      let index = plan.columns.firstIndex(where: { $0.kind != .ignored && $0.slot == slot })
+    else {
+      throw PersistentStoreError(
+        .invalidOption, "objects of \(plan.entity.name) cannot be found by '\(name)', which no column has",
+        at: StoreLocation(file: plan.name))
+    }
+    var known: [StoredValue: ReferenceObject] = [:]
+    for node in nodes.handles(of: plan.entity.index) {
+      let value = nodes.value(slot: slot, of: node)
+      if !value.isNull { known[value] = nodes.reference(of: node) }
+    }
+    var values = ValueReader(job.importer.conventions)
+    let column = plan.columns[index]
+    let type = plan.entity.slots[slot].attributeType ?? .undefined
+    var list: [ReferenceObject] = []
+    try SourceReading.withReader(job.texts[plan.source], job.importer.conventions, plan.name) { reader in
+      var record = ImportRecord()
+      while true {
+        do throws(PersistentStoreError) {
+          guard try reader.next(&record) else { return }
+        } catch {
+          // It is a problem when the records are read.
+          _ = reader.recover(from: error)
+          list.append(.integer(next()))
+          continue
+        }
+        let kind = record.fields[index].kind
+        let value = record.withText(of: index, reader.bytes) { text in
+          values.value(text, kind, type, format: column.format.map { plan.formats[$0] })
+        }
+        let reference = known[value] ?? .integer(next())
+        if !value.isNull { known[value] = reference }
+        list.append(reference)
+        if let key = Self.key(record, plan, reader.bytes, isText: job.textKeyRoots.contains(plan.entity.root.index)) {
+          translations[plan.entity.root.index, default: [:]][key] = reference
+        }
+      }
+    }
+    assigned[plan.source] = list
+  }
+
+  private func next() -> Int64 {
+    lastNumber += 1
+    return lastNumber
+  }
+
+  private static func key(
+    _ record: ImportRecord, _ plan: TablePlan, _ bytes: UnsafeBufferPointer<UInt8>, isText: Bool
+  ) -> ReferenceObject? {
+    guard plan.keyColumns.count == 1, record.fields[plan.keyColumns[0]].kind != .missing else { return nil }
+    let text = record.withText(of: plan.keyColumns[0], bytes) { ValueReader.text(ValueReader.trimmed($0)) }
+    return isText ? .string(text) : Int64(text).map { .integer($0) }
+  }
+}

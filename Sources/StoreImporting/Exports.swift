@@ -1,0 +1,2 @@
+// Models, values and node tables are in every signature here.
+@_exported public import AtomicStoreSPI

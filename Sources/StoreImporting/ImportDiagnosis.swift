@@ -1,0 +1,149 @@
+import AtomicStoreSPI
+
+/// All that is wrong with the records, and what is needed to find it.
+final class ImportDiagnosis {
+  /// A record with a key.
+  struct Owner {
+    var table: Int
+    var number: Int
+    var line: Int
+  }
+  /// A field, or a record of a join table, that names a record by its key.
+  struct Link {
+    var table: Int
+    /// The record's number; nil for a record of a join table.
+    var number: Int?
+    var field: ImportField
+    var root: Int
+    var destination: Int
+    var property: String
+    var key: ReferenceObject
+    /// The join table and its file's name, for one of its records.
+    var join: (index: Int, file: String)?
+    /// For a record of a join table: whether this is the object whose relationship it is. It must be one of the
+    /// imported records.
+    var isOwner = false
+  }
+  private let limit: Int?
+  private(set) var problems: [(table: Int, problem: ImportProblem)] = []
+  private(set) var isCut = false
+  /// By root and key.
+  private var owners: [Int: [ReferenceObject: Owner]] = [:]
+  var links: [Link] = []
+  /// The keys of records, by table and number, for messages.
+  private var keys: [[Int: String]] = []
+  /// Where records are in their tables, by table and number.
+  private var ranges: [[Range<Int>]] = []
+  private var headers: [Range<Int>] = []
+  /// The numbers of bad records, by table.
+  private(set) var rejected: [Set<Int>] = []
+  /// The keys of join tables that lead to no record, or to one that is left out.
+  private(set) var rejectedJoinKeys: Set<ReferenceObject> = []
+
+  init(_ limit: Int?) { self.limit = limit }
+
+  func begin(tables: Int) {
+    keys = Array(repeating: [:], count: tables)
+    ranges = Array(repeating: [], count: tables)
+    headers = Array(repeating: 0..<0, count: tables)
+    rejected = Array(repeating: [], count: tables)
+  }
+
+  func setHeader(_ range: Range<Int>, table: Int) { headers[table] = range }
+  func add(_ range: Range<Int>, table: Int) { ranges[table].append(range) }
+
+  func add(_ problem: ImportProblem, table: Int, number: Int?) throws(ImportStop) {
+    if let number { rejected[table].insert(number) }
+    if let limit, problems.count >= limit {
+      isCut = true
+      throw .enough
+    }
+    problems.append((table, problem))
+  }
+
+  /// Notes a key.
+  ///
+  /// - Returns: Who has it already.
+  func take(_ key: ReferenceObject, root: Int, _ owner: Owner) -> Owner? {
+    if let other = owners[root]?[key] { return other }
+    owners[root, default: [:]][key] = owner
+    keys[owner.table][owner.number] = key.description
+    return nil
+  }
+
+  func key(of number: Int, table: Int) -> String? { keys[table][number] }
+
+  /// The records that links name must exist; where bad ones are left out, they must not be among those.
+  func checkLinks(_ job: ImportJob) {
+    // What names a record that does not exist is bad.
+    var open: [(link: Link, owner: Owner)] = []
+    let roots = Set(job.plans.map(\.entity.root.index))
+    var reported: Set<String> = []
+    for link in links {
+      if let owner = owners[link.root]?[link.key] {
+        let entity = job.plans[owner.table].entity
+        let destination = job.model.entity(at: link.destination)
+        if entity.isKindOf(entity: destination) {
+          open.append((link, owner))
+        } else {
+          note(link, "\(link.key) is a \(entity.name), not a \(destination.name)", job)
+        }
+      } else if !link.isOwner, job.exists(link.key, destination: link.destination) {
+        continue
+      } else if job.importer.existing == nil, !roots.contains(link.root) {
+        let name = job.model.entity(at: link.destination).name
+        guard reported.insert("\(link.table) \(link.property)").inserted else { continue }
+        note(link, "no table has records of \(name), whose keys are given here", job)
+      } else {
+        note(link, "there is no \(job.model.entity(at: link.destination).name) with the key '\(link.key)'", job)
+      }
+    }
+    guard job.importer.rejectsBadRecords else { return }
+    // And what names a record that is left out, and so on.
+    var changed = true
+    while changed {
+      changed = false
+      for (link, owner) in open where rejected[owner.table].contains(owner.number) {
+        if link.number.map({ rejected[link.table].contains($0) }) ?? rejectedJoinKeys.contains(link.key) { continue }
+        changed = true
+        note(
+          link,
+          "\(job.plans[owner.table].entity.name)/\(link.key), which is named here, is left out: line \(owner.line)",
+          job)
+      }
+    }
+  }
+
+  private func note(_ link: Link, _ message: String, _ job: ImportJob) {
+    let plan = job.plans[link.table]
+    let problem = ImportProblem(
+      kind: .reference, file: link.join?.file ?? plan.name, line: link.field.line, column: link.field.column,
+      entity: plan.entity.name,
+      key: link.number.flatMap { keys[link.table][$0] }, property: link.property, value: link.key.description,
+      message: message)
+    if link.join != nil { rejectedJoinKeys.insert(link.key) }
+    try? add(problem, table: link.table, number: link.number)
+  }
+
+  /// The problems in the order of tables and lines.
+  var sorted: [ImportProblem] {
+    problems.enumerated().sorted {
+      let (one, other) = ($0.element, $1.element)
+      return (one.table, one.problem.line ?? 0, one.problem.column ?? 0, $0.offset)
+        < (other.table, other.problem.line ?? 0, other.problem.column ?? 0, $1.offset)
+    }.map(\.element.problem)
+  }
+
+  /// The header line and the records of these numbers, as the table has them.
+  func text(of numbers: Set<Int>, table: Int, _ bytes: StoreBytes) -> [UInt8] {
+    bytes.withUnsafeBytes { raw in
+      var result = Array(raw[headers[table]])
+      if !result.isEmpty { result.append(UInt8(ascii: "\n")) }
+      for number in numbers.sorted() where number < ranges[table].count {
+        result += raw[ranges[table][number]]
+        result.append(UInt8(ascii: "\n"))
+      }
+      return result
+    }
+  }
+}

@@ -1,0 +1,110 @@
+import AtomicStoreSPI
+import StoreCodecs
+
+/// What an import is of: the tables, the model, and what each column is.
+struct ImportJob {
+  let importer: StoreImporter
+  let sources: [ImportSource]
+  let texts: [StoreBytes]
+  let joinTexts: [StoreBytes]
+  let model: ManagedObjectModel
+  let plans: [TablePlan]
+  /// Hierarchies whose keys are texts, by root.
+  var textKeyRoots: Set<Int> = []
+  /// What was found out about columns of an inferred model.
+  let inference: [SelectionNote]
+
+  init(_ importer: StoreImporter, _ sources: [ImportSource]) throws {
+    self.importer = importer
+    self.sources = sources
+    var texts: [StoreBytes] = []
+    for source in sources { texts.append(try importer.conventions.utf8(source)) }
+    self.texts = texts
+    var joinTexts: [StoreBytes] = []
+    for join in importer.joinTables { joinTexts.append(try importer.conventions.utf8(join.source)) }
+    self.joinTexts = joinTexts
+    var headers: [[String]] = []
+    for (index, source) in sources.enumerated() {
+      headers.append(
+        try SourceReading.withReader(texts[index], importer.conventions, source.name) { reader in reader.columns })
+    }
+    var formats: [[String: DateFormat]] = Array(repeating: [:], count: sources.count)
+    if let known = importer.existing?.model ?? importer.model {
+      model = known
+      inference = []
+    } else {
+      var inferring = ModelInference(importer, sources, texts, headers)
+      model = try inferring.model()
+      formats = inferring.formats
+      inference = inferring.notes
+    }
+    plans = try Self.plans(importer, sources, headers, formats, model)
+    try checkEntities()
+    for plan in plans where plan.keyColumns.count > 1 { textKeyRoots.insert(plan.entity.root.index) }
+  }
+
+  private static func plans(
+    _ importer: StoreImporter, _ sources: [ImportSource], _ headers: [[String]], _ formats: [[String: DateFormat]],
+    _ model: ManagedObjectModel
+  ) throws(PersistentStoreError) -> [TablePlan] {
+    var plans: [TablePlan] = []
+    for (index, source) in sources.enumerated() {
+      let entity = try entity(of: source, in: model, isInferred: importer.existing == nil && importer.model == nil)
+      var plan = try TablePlan(
+        importer, source: index, name: source.name, entity: entity, columns: headers[index], formats: formats[index])
+      plan.joins = importer.joinTables.indices.filter {
+        ScalarString(importer.joinTables[$0].entityName) == ScalarString(entity.name)
+      }
+      plans.append(plan)
+    }
+    return plans
+  }
+
+  private static func entity(
+    of source: ImportSource, in model: ManagedObjectModel, isInferred: Bool
+  ) throws(PersistentStoreError) -> Entity {
+    let place = StoreLocation(file: source.name)
+    let names = model.entities.filter { !$0.isAbstract }.map(\.name)
+    let wanted = source.entityName ?? (isInferred ? NameMatching.entityName(forFile: source.stem) : nil)
+    if let wanted {
+      if let found = model.entity(named: wanted), !found.isAbstract { return found }
+      throw PersistentStoreError(
+        .invalidOption,
+        "there is no entity '\(wanted)' with objects\(Suggestion.text(for: wanted, among: names)); there are "
+          + names.joined(separator: ", "), at: place)
+    }
+    if let found = NameMatching.entity(forFile: source.stem, in: model) { return found }
+    throw PersistentStoreError(
+      .invalidOption,
+      "the file is named after no entity of the model: say ENTITY=\(source.name), with one of "
+        + names.joined(separator: ", "), at: place)
+  }
+
+  /// Names that were given for entities which no table is of have no effect: they are refused.
+  private func checkEntities() throws(PersistentStoreError) {
+    let imported = Set(plans.map { ScalarString($0.entity.name) })
+    let named =
+      importer.keyColumns.keys.map { $0 } + importer.relationshipColumns.map(\.entityName)
+      + importer.joinTables.map(\.entityName)
+    for name in named where !imported.contains(ScalarString(name)) {
+      throw PersistentStoreError(
+        .invalidOption,
+        "no table is of the entity '\(name)'; there are "
+          + plans.map(\.entity.name).joined(separator: ", "))
+    }
+    for join in importer.joinTables {
+      guard let entity = model.entity(named: join.entityName), let slot = entity.slot(named: join.relationshipName),
+        entity.slots[slot].isToMany
+      else {
+        throw PersistentStoreError(
+          .invalidOption, "\(join.entityName) has no to-many relationship '\(join.relationshipName)'")
+      }
+    }
+  }
+
+  /// Whether the store that records are added to has an object of an entity, or of one below it.
+  func exists(_ key: ReferenceObject, destination: Int) -> Bool {
+    guard let nodes = importer.existing, let node = nodes.handle(for: key, entity: destination) else { return false }
+    return model.entity(at: node.entity).isKindOf(entity: model.entity(at: destination))
+  }
+}

@@ -1,0 +1,309 @@
+import AtomicStoreSPI
+import FoundationEssentials
+import StoreCodecs
+import StorePredicates
+
+/// Reads all tables once: to build the graph, or to find all problems.
+final class ImportPass {
+  let job: ImportJob
+  let nodes: NodeTableBuilder
+  let diagnosis: ImportDiagnosis?
+  /// Knows what is to be left out.
+  private let skipping: ImportDiagnosis?
+  private let isTextRoot: [Bool]
+  private(set) var counts: [Int]
+  private var values: ValueReader
+  var joins: [JoinedKeys] = []
+  private(set) var existing: ExistingObjectTable?
+  /// The last reference that was given to a record without a key, by root.
+  private var lastNumbers: [Int: Int64] = [:]
+
+  init(_ job: ImportJob, diagnosis: ImportDiagnosis?, skipping: ImportDiagnosis?) {
+    self.job = job
+    self.diagnosis = diagnosis
+    self.skipping = skipping
+    isTextRoot = (0..<job.model.entityCount).map { job.textKeyRoots.contains($0) }
+    counts = Array(repeating: 0, count: job.plans.count)
+    values = ValueReader(job.importer.conventions)
+    nodes = NodeTableBuilder(model: job.model)
+    diagnosis?.begin(tables: job.plans.count)
+  }
+
+  func readAll() throws {
+    if let table = job.importer.existing { existing = ExistingObjectTable(table, job.importer.existingObjects) }
+    try readJoins()
+    for plan in job.plans { try existing?.prepare(plan, job) }
+    for plan in job.plans {
+      nodes.setMember(plan.name, entity: plan.entity.index)
+      if !plan.unfilled.isEmpty, !mayUpdate { try noteUnfilled(plan) }
+      try SourceReading.withReader(job.texts[plan.source], job.importer.conventions, plan.name) { reader in
+        try read(&reader, plan)
+      }
+    }
+    // Pairs of records that do not exist are found by the links.
+    guard diagnosis == nil, skipping == nil else { return }
+    if joins.contains(where: { $0.usedCount < $0.keys.count }) { throw ImportStop.problem }
+  }
+
+  /// Whether a record may be of an object that exists, which has values that the table has no column for.
+  private var mayUpdate: Bool { existing != nil && job.importer.existingObjects != .refuse }
+
+  /// A property that must have a value and has no column is one problem, not one for each record.
+  private func noteUnfilled(_ plan: TablePlan) throws {
+    guard let diagnosis else { throw ImportStop.problem }
+    for name in plan.unfilled {
+      try diagnosis.add(
+        ImportProblem(
+          kind: .table, file: plan.name, entity: plan.entity.name, property: name,
+          message: "no column has values of '\(name)', which the model requires"), table: plan.source, number: nil)
+    }
+  }
+
+  /// Resolves references and derives the ends of relationships that no table has.
+  func finish() throws(PersistentStoreError) -> NodeTable {
+    var inverses = RelationshipRules()
+    if existing != nil { inverses.inverses = .fromToOne }
+    nodes.rules = inverses
+    nodes.inverseHandling = .enforce
+    for plan in job.plans { markAbsent(plan) }
+    try existing?.copyRest(into: nodes)
+    return try nodes.finish()
+  }
+
+  private func markAbsent(_ plan: TablePlan) {
+    var given = Set(plan.columns.filter { $0.kind == .toOne || $0.kind == .toMany }.map(\.slot))
+    for join in plan.joins {
+      if let slot = plan.entity.slot(named: job.importer.joinTables[join].relationshipName) { given.insert(slot) }
+    }
+    if existing == nil {
+      for slot in plan.entity.slots where slot.isRelationship && !given.contains(slot.index) {
+        nodes.markAbsent(slot: slot.index, entity: plan.entity.index)
+      }
+      return
+    }
+    // The store's own objects have both ends. Where the rule that to-ones are right does not say what follows, the
+    // other end is made anew.
+    for slot in given.map({ plan.entity.slots[$0] }) where slot.inverseSlot >= 0 {
+      let destination = job.model.entity(at: slot.destination)
+      let inverse = destination.slots[slot.inverseSlot]
+      guard slot.isToMany || !inverse.isToMany else { continue }
+      for entity in destination.hierarchy { nodes.markAbsent(slot: slot.inverseSlot, entity: entity.index) }
+    }
+  }
+
+  // MARK: Records
+
+  private func read(_ reader: inout any RecordReader, _ plan: TablePlan) throws {
+    diagnosis?.setHeader(reader.headerRange, table: plan.source)
+    let left = skipping?.rejected[plan.source] ?? []
+    var record = ImportRecord()
+    var number = -1
+    while true {
+      number += 1
+      do throws(PersistentStoreError) {
+        guard try reader.next(&record) else { return }
+      } catch {
+        let start = record.start
+        let end = reader.recover(from: error)
+        if left.contains(number) { continue }
+        diagnosis?.add(start..<max(start, end), table: plan.source)
+        try note(
+          .record, error.message, plan, number, nil, line: error.location.line ?? record.line,
+          column: error.location.column)
+        continue
+      }
+      diagnosis?.add(record.start..<record.end, table: plan.source)
+      if left.contains(number) { continue }
+      guard let beginning = try begin(record, number, plan, reader.bytes) else { continue }
+      counts[plan.source] += 1
+      for index in plan.columns.indices where plan.columns[index].kind != .ignored {
+        try set(index, record, number, plan, reader.bytes)
+      }
+      guard beginning == .inserted else { continue }
+      if mayUpdate {
+        for name in plan.unfilled {
+          try note(.missing, "a value is needed, and no column has one", plan, number, name, line: record.line)
+        }
+      }
+      for index in plan.absentDefaults {
+        try nodes.set(plan.defaults[index].value, slot: plan.defaults[index].slot)
+      }
+    }
+  }
+
+  /// How a record's node was begun.
+  private enum Beginning { case inserted, updated }
+
+  /// Begins the node of a record. Nil for a record that cannot have one.
+  private func begin(
+    _ record: ImportRecord, _ number: Int, _ plan: TablePlan, _ bytes: UnsafeBufferPointer<UInt8>
+  ) throws -> Beginning? {
+    let root = plan.entity.root.index
+    var key: ReferenceObject
+    if plan.keyColumns.isEmpty {
+      lastNumbers[root, default: existing?.lastNumber ?? 0] += 1
+      key = .integer(lastNumbers[root] ?? 1)
+    } else {
+      guard let found = try self.key(record, plan.keyColumns, root, bytes) else {
+        let field = record.fields[plan.keyColumns[0]]
+        try note(
+          .key, "the key has no value", plan, number, plan.columnNames[plan.keyColumns[0]], line: field.line,
+          column: field.column)
+        return nil
+      }
+      key = found
+      if let diagnosis,
+        let other = diagnosis.take(key, root: root, .init(table: plan.source, number: number, line: record.line))
+      {
+        let place = other.table == plan.source ? "" : job.plans[other.table].name + ", "
+        let field = record.fields[plan.keyColumns[0]]
+        try note(
+          .key, "another record has the key '\(key)': \(place)line \(other.line)", plan, number,
+          plan.columnNames[plan.keyColumns[0]], line: field.line, column: field.column)
+        return nil
+      }
+    }
+    let fileKey = key
+    var beginning = Beginning.inserted
+    let ownJoins = joins.isEmpty ? [] : joins.filter { $0.table == plan.source }
+    if let existing {
+      switch existing.begin(&key, number, plan, nodes, line: record.line, joined: ownJoins.map(\.slot)) {
+      case .new: try nodes.beginNode(entity: plan.entity.index, reference: key, line: record.line)
+      case .updated: beginning = .updated
+      case .taken(let message):
+        try note(.key, message, plan, number, plan.keyColumns.first.map { plan.columnNames[$0] }, line: record.line)
+        return nil
+      case .failed(let error): throw error
+      }
+    } else {
+      try nodes.beginNode(entity: plan.entity.index, reference: key, line: record.line)
+    }
+    for index in joins.indices where joins[index].table == plan.source {
+      let join = joins[index]
+      guard let others = join.keys[fileKey] else { continue }
+      joins[index].usedCount += 1
+      for other in others where !(skipping?.rejectedJoinKeys.contains(other) ?? false) {
+        try nodes.append(toMany: existing?.translated(other, root: join.destinationRoot) ?? other, slot: join.slot)
+      }
+    }
+    return beginning
+  }
+
+  /// The key in some columns; nil where a part of it is missing.
+  ///
+  /// - Throws: `ImportStop.textKeys` where it is no integer, and the keys of its hierarchy were taken for integers.
+  func key(
+    _ record: ImportRecord, _ columns: [Int], _ root: Int, _ bytes: UnsafeBufferPointer<UInt8>
+  ) throws(ImportStop) -> ReferenceObject? {
+    if columns.count == 1 {
+      let kind = record.fields[columns[0]].kind
+      return try record.withText(of: columns[0], bytes) { text throws(ImportStop) in
+        values.isNull(text, kind, .integer) ? nil : try key(text, kind, root)
+      }
+    }
+    var parts: [String] = []
+    for column in columns {
+      let kind = record.fields[column].kind
+      let part = record.withText(of: column, bytes) { text in
+        values.isNull(text, kind, .integer) ? nil : ValueReader.text(ValueReader.trimmed(text))
+      }
+      guard let part else { return nil }
+      parts.append(part.replacing("|", with: "||"))
+    }
+    return .string(parts.joined(separator: "|"))
+  }
+
+  private func key(_ text: Span<UInt8>, _ kind: ImportField.Kind, _ root: Int) throws(ImportStop) -> ReferenceObject {
+    if isTextRoot[root] { return .string(ValueReader.text(ValueReader.trimmed(text))) }
+    if let number = ExactText.integer(text) ?? values.integer(text, kind) { return .integer(number) }
+    throw .textKeys(root: root)
+  }
+
+  private func set(
+    _ index: Int, _ record: ImportRecord, _ number: Int, _ plan: TablePlan, _ bytes: UnsafeBufferPointer<UInt8>
+  ) throws {
+    let column = plan.columns[index]
+    let field = record.fields[index]
+    let isNull = record.withText(of: index, bytes) { values.isNull($0, field.kind, column.kind) }
+    if isNull {
+      if let value = column.defaultValue { return try nodes.set(plan.defaults[value].value, slot: column.slot) }
+      guard column.isMandatory else { return }
+      return try note(.missing, "a value is needed", plan, number, index, field)
+    }
+    switch column.kind {
+    case .toOne:
+      guard let key = try key(record, [index], column.root, bytes) else { return }
+      link(key, column, index, field, number, plan)
+      switch existing?.translated(key, root: column.root) ?? key {
+      case .integer(let reference): try nodes.set(toOne: reference, slot: column.slot)
+      case let reference: try nodes.set(toOne: reference, slot: column.slot)
+      }
+    case .toMany:
+      for key in try keys(record, index, column.root, bytes) {
+        link(key, column, index, field, number, plan)
+        try nodes.append(toMany: existing?.translated(key, root: column.root) ?? key, slot: column.slot)
+      }
+    default: try setAttribute(index, column, field, record, number, plan, bytes)
+    }
+  }
+
+  private func setAttribute(
+    _ index: Int, _ column: TablePlan.Column, _ field: ImportField, _ record: ImportRecord, _ number: Int,
+    _ plan: TablePlan, _ bytes: UnsafeBufferPointer<UInt8>
+  ) throws {
+    do throws(PersistentStoreError) {
+      try record.withText(of: index, bytes) { text throws(PersistentStoreError) in
+        try values.set(
+          text, field.kind, column.kind, slot: column.slot, format: column.format.map { plan.formats[$0] }, nodes)
+      }
+    } catch {
+      guard error.code == .invalidValue else { throw error }
+      let text = record.withText(of: index, bytes) { ValueReader.text($0) }
+      return try note(.value, error.message, plan, number, index, field, text)
+    }
+    guard let rule = column.rule else { return }
+    let text = record.withText(of: index, bytes) { ValueReader.text($0) }
+    let value = record.withText(of: index, bytes) { text in
+      values.value(
+        text, field.kind, plan.entity.slots[column.slot].attributeType ?? .undefined,
+        format: column.format.map { plan.formats[$0] })
+    }
+    for violation in plan.rules[rule].violations(value) {
+      try note(.rule, "'\(text.prefix(60))' breaks the rule: \(violation.rule)", plan, number, index, field, text)
+    }
+  }
+
+  private func link(
+    _ key: ReferenceObject, _ column: TablePlan.Column, _ index: Int, _ field: ImportField, _ number: Int,
+    _ plan: TablePlan
+  ) {
+    diagnosis?.links.append(
+      .init(
+        table: plan.source, number: number, field: field, root: column.root, destination: column.destination,
+        property: plan.entity.slots[column.slot].name, key: key))
+  }
+
+  // MARK: Problems
+
+  private func note(
+    _ kind: ImportProblem.Kind, _ message: String, _ plan: TablePlan, _ number: Int, _ index: Int, _ field: ImportField,
+    _ text: String? = nil
+  ) throws(ImportStop) {
+    try note(
+      kind, message, plan, number, plan.entity.slots[plan.columns[index].slot].name, line: field.line,
+      column: field.column, text)
+  }
+
+  private func note(
+    _ kind: ImportProblem.Kind, _ message: String, _ plan: TablePlan, _ number: Int, _ property: String?, line: Int,
+    column: Int? = nil, _ text: String? = nil
+  ) throws(ImportStop) {
+    guard let diagnosis else { throw .problem }
+    try diagnosis.add(
+      ImportProblem(
+        kind: kind, file: plan.name, line: line, column: column, entity: plan.entity.name,
+        key: diagnosis.key(of: number, table: plan.source), property: property,
+        value: text.map { String($0.prefix(200)) },
+        message: message), table: plan.source, number: number)
+  }
+}

@@ -1,0 +1,42 @@
+public import AtomicStoreSPI
+
+/// A table to import: a CSV file, a JSON array of objects, or one JSON object on each line.
+///
+/// Whether it is JSON is found from the content: JSON begins with a bracket or a brace.
+public struct ImportSource: Sendable {
+  /// The name of the file, for messages.
+  public var name: String
+  /// The entity of its records; nil for the one that the file is named after.
+  public var entityName: String?
+  /// The bytes, in whatever encoding.
+  let bytes: StoreBytes
+
+  /// Reads a file whole.
+  ///
+  /// - Throws: `.notFound`, and what else reading a file may fail with.
+  public init(path: String, entityName: String? = nil) throws(PersistentStoreError) {
+    name = path
+    self.entityName = entityName
+    bytes = try StoreSource(opening: try StorePlace.inspect(path)).bytes()
+  }
+
+  /// A table in memory.
+  public init(bytes: [UInt8], name: String, entityName: String? = nil) {
+    self.name = name
+    self.entityName = entityName
+    self.bytes = StoreBytes(bytes)
+  }
+
+  /// The file's name without its directory and extension.
+  var stem: String {
+    let last = name.split(separator: "/").last.map(String.init) ?? name
+    guard let dot = last.lastIndex(of: "."), dot != last.startIndex else { return last }
+    return String(last[..<dot])
+  }
+
+  /// Whether a file of that name is read when a directory is imported: `.csv`, `.tsv`, `.json`, `.ndjson`, `.jsonl`.
+  public static func isTable(_ fileName: String) -> Bool {
+    guard !fileName.hasPrefix("."), let dot = fileName.lastIndex(of: ".") else { return false }
+    return ["csv", "tsv", "json", "ndjson", "jsonl"].contains(fileName[fileName.index(after: dot)...].lowercased())
+  }
+}

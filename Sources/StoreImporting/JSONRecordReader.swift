@@ -1,0 +1,121 @@
+import AtomicStoreSPI
+
+/// Records of JSON: an array of objects, or objects one after the other, as a file has them with one on each line.
+///
+/// A member is a column. Members of an object within it are columns `outer.inner`. A member that an object does not
+/// have, and `null`, is no value.
+struct JSONRecordReader: RecordReader {
+  private var scanner: JSONScanner
+  private let isArray: Bool
+  private var isFirst = true
+  /// Whether an error was found in an array: what follows has no meaning.
+  private var isBroken = false
+  private(set) var columns: [String] = []
+  private var numbers: [ScalarString: Int] = [:]
+  /// Whether columns are still being collected.
+  private var isCollecting = true
+  private let start: Int
+  var headerRange: Range<Int> { 0..<0 }
+  let bytes: UnsafeBufferPointer<UInt8>
+
+  /// - Parameter bytes: UTF-8. It is read once for the names of the columns.
+  init(_ bytes: UnsafeBufferPointer<UInt8>) throws(PersistentStoreError) {
+    self.bytes = bytes
+    scanner = JSONScanner(bytes)
+    scanner.skipMark()
+    scanner.skipSpace()
+    isArray = scanner.take(UInt8(ascii: "["))
+    start = scanner.position
+    var record = ImportRecord()
+    while true {
+      do throws(PersistentStoreError) {
+        guard try next(&record) else { break }
+      } catch {
+        // It will be found again.
+        _ = recover(from: error)
+      }
+    }
+    isCollecting = false
+    isFirst = true
+    isBroken = false
+    scanner.restart(at: start)
+  }
+
+  /// Whether a text is JSON, and no CSV.
+  static func isJSON(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    var scanner = JSONScanner(bytes)
+    scanner.skipMark()
+    scanner.skipSpace()
+    guard let first = scanner.peek else { return false }
+    return first == UInt8(ascii: "[") || first == UInt8(ascii: "{")
+  }
+
+  mutating func next(_ record: inout ImportRecord) throws(PersistentStoreError) -> Bool {
+    record.removeAll()
+    if isBroken { return false }
+    scanner.skipSpace()
+    if isArray {
+      if scanner.take(UInt8(ascii: "]")) {
+        scanner.skipSpace()
+        if scanner.peek != nil { throw scanner.failure("text follows the end of the array") }
+        return false
+      }
+      if !isFirst {
+        guard scanner.take(UInt8(ascii: ",")) else { throw scanner.failure("',' or ']' is missing") }
+        scanner.skipSpace()
+      }
+    }
+    guard scanner.peek != nil else {
+      if isArray { throw scanner.failure("the array is never closed") }
+      return false
+    }
+    isFirst = false
+    record.line = scanner.line
+    record.start = scanner.position
+    record.fields = Array(repeating: ImportField(line: scanner.line, column: scanner.column), count: columns.count)
+    guard scanner.peek == UInt8(ascii: "{") else { throw scanner.failure("a record is a JSON object") }
+    try readObject(&record, prefix: "", depth: 0)
+    record.end = scanner.position
+    return true
+  }
+
+  private mutating func readObject(
+    _ record: inout ImportRecord, prefix: String, depth: Int
+  ) throws(PersistentStoreError) {
+    guard depth < 32 else { throw scanner.failure("objects are nested more than 32 deep") }
+    _ = scanner.take(UInt8(ascii: "{"))
+    scanner.skipSpace()
+    if scanner.take(UInt8(ascii: "}")) { return }
+    while true {
+      scanner.skipSpace()
+      let name = prefix + (try scanner.readName())
+      scanner.skipSpace()
+      guard scanner.take(UInt8(ascii: ":")) else { throw scanner.failure("':' is missing") }
+      scanner.skipSpace()
+      if scanner.peek == UInt8(ascii: "{") {
+        try readObject(&record, prefix: name + ".", depth: depth + 1)
+      } else {
+        let field = try scanner.readValue(&record.decoded)
+        let known = numbers[ScalarString(name)]
+        if let number = known, number < record.fields.count {
+          record.fields[number] = field
+        } else if isCollecting, known == nil {
+          numbers[ScalarString(name)] = columns.count
+          columns.append(name)
+          guard columns.count <= ModelDescription.maximumPropertyCount else {
+            throw scanner.failure("there are more than \(ModelDescription.maximumPropertyCount) members")
+          }
+        }
+      }
+      scanner.skipSpace()
+      if scanner.take(UInt8(ascii: "}")) { return }
+      guard scanner.take(UInt8(ascii: ",")) else { throw scanner.failure("',' or '}' is missing") }
+    }
+  }
+
+  /// Goes on with the next line; in an array what follows an error has no meaning.
+  mutating func recover(from error: PersistentStoreError) -> Int {
+    if isArray { isBroken = true } else { scanner.skipLine() }
+    return scanner.position
+  }
+}

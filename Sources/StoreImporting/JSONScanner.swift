@@ -1,0 +1,218 @@
+import AtomicStoreSPI
+
+/// Reads JSON (RFC 8259) value by value.
+struct JSONScanner {
+  private let bytes: UnsafeBufferPointer<UInt8>
+  private(set) var position = 0
+  private(set) var line = 1
+  private var lineStart = 0
+
+  init(_ bytes: UnsafeBufferPointer<UInt8>) { self.bytes = bytes }
+
+  var peek: UInt8? { position < bytes.count ? bytes[position] : nil }
+  /// Counted from 1.
+  var column: Int { position - lineStart + 1 }
+
+  mutating func restart(at offset: Int) {
+    position = offset
+    line = 1
+    lineStart = 0
+    for index in 0..<offset where bytes[index] == UInt8(ascii: "\n") {
+      line += 1
+      lineStart = index + 1
+    }
+  }
+
+  mutating func skipMark() { if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 } }
+
+  mutating func skipLine() {
+    while let byte = peek, byte != UInt8(ascii: "\n") { position += 1 }
+    guard peek != nil else { return }
+    position += 1
+    line += 1
+    lineStart = position
+  }
+
+  mutating func skipSpace() {
+    while let byte = peek {
+      switch byte {
+      case UInt8(ascii: "\n"):
+        line += 1
+        lineStart = position + 1
+      case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"): break
+      default: return
+      }
+      position += 1
+    }
+  }
+
+  mutating func take(_ byte: UInt8) -> Bool {
+    guard peek == byte else { return false }
+    position += 1
+    return true
+  }
+
+  func failure(_ message: String) -> PersistentStoreError {
+    PersistentStoreError(.malformed, message, at: StoreLocation(line: line, column: column, offset: position))
+  }
+
+  // MARK: Values
+
+  /// The name of a member.
+  mutating func readName() throws(PersistentStoreError) -> String {
+    guard peek == UInt8(ascii: "\"") else { throw failure("a member's name is missing") }
+    var decoded: [UInt8] = []
+    let field = try readString(&decoded)
+    return field.isDecoded
+      ? String(decoding: decoded, as: UTF8.self)
+      : String(decoding: UnsafeBufferPointer(rebasing: bytes[field.start..<field.end]), as: UTF8.self)
+  }
+
+  /// A value that is no object.
+  mutating func readValue(_ decoded: inout [UInt8]) throws(PersistentStoreError) -> ImportField {
+    guard let first = peek else { throw failure("a value is missing") }
+    var field = ImportField(start: position, end: position, line: line, column: column)
+    switch first {
+    case UInt8(ascii: "\""): return try readString(&decoded)
+    case UInt8(ascii: "["):
+      field.kind = .list
+      try skipList(depth: 0)
+      field.end = position
+    case UInt8(ascii: "t"):
+      try takeWord("true")
+      field.kind = .yes
+    case UInt8(ascii: "f"):
+      try takeWord("false")
+      field.kind = .no
+    case UInt8(ascii: "n"): try takeWord("null")
+    default:
+      field.kind = .number
+      try takeNumber()
+      field.end = position
+    }
+    return field
+  }
+
+  private mutating func takeWord(_ word: StaticString) throws(PersistentStoreError) {
+    for index in 0..<word.utf8CodeUnitCount {
+      guard peek == word.utf8Start[index] else { throw failure("this is no JSON value") }
+      position += 1
+    }
+  }
+
+  private mutating func takeDigits() -> Bool {
+    let start = position
+    while let byte = peek, byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") { position += 1 }
+    return position > start
+  }
+
+  private mutating func takeNumber() throws(PersistentStoreError) {
+    _ = take(UInt8(ascii: "-"))
+    guard takeDigits() else { throw failure("this is no JSON value") }
+    if take(UInt8(ascii: ".")), !takeDigits() { throw failure("a digit is missing") }
+    if take(UInt8(ascii: "e")) || take(UInt8(ascii: "E")) {
+      if !take(UInt8(ascii: "+")) { _ = take(UInt8(ascii: "-")) }
+      guard takeDigits() else { throw failure("a digit is missing") }
+    }
+  }
+
+  /// Passes over an array; what is in it is read when it is used.
+  private mutating func skipList(depth: Int) throws(PersistentStoreError) {
+    guard depth < 32 else { throw failure("arrays are nested more than 32 deep") }
+    _ = take(UInt8(ascii: "["))
+    skipSpace()
+    if take(UInt8(ascii: "]")) { return }
+    var scratch: [UInt8] = []
+    while true {
+      skipSpace()
+      if peek == UInt8(ascii: "[") {
+        try skipList(depth: depth + 1)
+      } else {
+        _ = try readValue(&scratch)
+      }
+      skipSpace()
+      if take(UInt8(ascii: "]")) { return }
+      guard take(UInt8(ascii: ",")) else { throw failure("',' or ']' is missing") }
+    }
+  }
+
+  private mutating func readString(_ decoded: inout [UInt8]) throws(PersistentStoreError) -> ImportField {
+    var field = ImportField(kind: .string, line: line, column: column)
+    let opening = position
+    position += 1
+    let start = position
+    var union: UInt8 = 0
+    while let byte = peek, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\"), byte >= 0x20 {
+      union |= byte
+      position += 1
+    }
+    if peek == UInt8(ascii: "\"") {
+      if union >= 0x80 { try checkText(start, position) }
+      (field.start, field.end) = (start, position)
+      position += 1
+      return field
+    }
+    field.isDecoded = true
+    field.start = decoded.count
+    decoded.append(contentsOf: UnsafeBufferPointer(rebasing: bytes[start..<position]))
+    try readEscaped(&decoded, opening)
+    field.end = decoded.count
+    if union >= 0x80 { try checkText(start, position) }
+    return field
+  }
+
+  private func checkText(_ start: Int, _ end: Int) throws(PersistentStoreError) {
+    guard String(validating: UnsafeBufferPointer(rebasing: bytes[start..<end]), as: UTF8.self) == nil else { return }
+    throw failure("the text is not UTF-8")
+  }
+
+  /// The rest of a string from its first escape on.
+  private mutating func readEscaped(_ decoded: inout [UInt8], _ opening: Int) throws(PersistentStoreError) {
+    let start = decoded.count
+    while let byte = peek, byte != UInt8(ascii: "\"") {
+      guard byte >= 0x20 else { throw failure("a control character is in a string") }
+      position += 1
+      guard byte == UInt8(ascii: "\\") else {
+        decoded.append(byte)
+        continue
+      }
+      guard let escape = peek else { break }
+      position += 1
+      switch escape {
+      case UInt8(ascii: "n"): decoded.append(UInt8(ascii: "\n"))
+      case UInt8(ascii: "r"): decoded.append(UInt8(ascii: "\r"))
+      case UInt8(ascii: "t"): decoded.append(UInt8(ascii: "\t"))
+      case UInt8(ascii: "b"): decoded.append(0x08)
+      case UInt8(ascii: "f"): decoded.append(0x0C)
+      case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): decoded.append(escape)
+      case UInt8(ascii: "u"): try readUnicode(&decoded)
+      default: throw failure("'\\\(Character(Unicode.Scalar(escape)))' is no escape of JSON")
+      }
+    }
+    guard take(UInt8(ascii: "\"")) else { throw failure("the string is never closed") }
+    guard String(validating: decoded[start...], as: UTF8.self) != nil else { throw failure("the text is not UTF-8") }
+  }
+
+  private mutating func readUnicode(_ decoded: inout [UInt8]) throws(PersistentStoreError) {
+    let first = try readHexadecimal()
+    var value = UInt32(first)
+    if first & 0xFC00 == 0xD800 {
+      guard take(UInt8(ascii: "\\")), take(UInt8(ascii: "u")) else { throw failure("half of a surrogate pair") }
+      let second = try readHexadecimal()
+      guard second & 0xFC00 == 0xDC00 else { throw failure("half of a surrogate pair") }
+      value = 0x10000 + (UInt32(first & 0x3FF) << 10 | UInt32(second & 0x3FF))
+    }
+    guard let scalar = Unicode.Scalar(value) else { throw failure("half of a surrogate pair") }
+    decoded.append(contentsOf: Array(String(Character(scalar)).utf8))
+  }
+
+  private mutating func readHexadecimal() throws(PersistentStoreError) -> UInt16 {
+    guard position + 4 <= bytes.count,
+      bytes[position..<position + 4].allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }),
+      let value = UInt16(
+        String(decoding: UnsafeBufferPointer(rebasing: bytes[position..<position + 4]), as: UTF8.self), radix: 16)
+    else { throw failure("four hexadecimal digits are missing") }
+    position += 4
+    return value
+  }
+}

@@ -1,0 +1,76 @@
+import AtomicStoreSPI
+
+/// A field of a record: where its bytes are, and what kind of text they are.
+struct ImportField {
+  enum Kind: UInt8 {
+    /// No value.
+    case missing
+    /// Plain text, of which a number or a date may be read.
+    case text
+    /// Text that was in quotes in CSV: empty, it is an empty text, and no value of any other type.
+    case quoted
+    /// A JSON string.
+    case string
+    /// A JSON number, which has a decimal point whatever the conventions say.
+    case number
+    case yes
+    case no
+    /// A JSON array, brackets included.
+    case list
+  }
+  var kind = Kind.missing
+  /// Whether the bytes are in the record's buffer rather than in the source.
+  var isDecoded = false
+  var start = 0
+  var end = 0
+  var line = 0
+  var column = 0
+}
+
+/// One record with a field for each column of its table.
+struct ImportRecord {
+  var fields: [ImportField] = []
+  /// Texts that are not in the source as they are meant.
+  var decoded: [UInt8] = []
+  /// The range of the record in the source, without the line end.
+  var start = 0
+  var end = 0
+  var line = 0
+
+  mutating func removeAll() {
+    fields.removeAll(keepingCapacity: true)
+    decoded.removeAll(keepingCapacity: true)
+  }
+}
+
+extension ImportRecord {
+  /// Calls a body with the text of a field.
+  @inline(__always)
+  func withText<Value, Failure: Error>(
+    of index: Int, _ bytes: UnsafeBufferPointer<UInt8>, _ body: (Span<UInt8>) throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    let field = fields[index]
+    if field.isDecoded { return try body(decoded.span.extracting(field.start..<field.end)) }
+    return try body(Span(_unsafeElements: UnsafeBufferPointer(rebasing: bytes[field.start..<field.end])))
+  }
+}
+
+/// Reads records one after the other.
+protocol RecordReader {
+  /// The source. It outlives the reader.
+  var bytes: UnsafeBufferPointer<UInt8> { get }
+  /// The names of the columns.
+  var columns: [String] { get }
+  /// The bytes that a file of rejected records begins with: the header line of a CSV file.
+  var headerRange: Range<Int> { get }
+  /// Reads the next record.
+  ///
+  /// - Returns: False at the end.
+  /// - Throws: `.malformed` with line and column, where a record is not well formed; `.invalidValue` where it was read
+  ///   whole, and does not fit the columns.
+  mutating func next(_ record: inout ImportRecord) throws(PersistentStoreError) -> Bool
+  /// Makes ready to go on after an error.
+  ///
+  /// - Returns: The offset that the bad record ends at.
+  mutating func recover(from error: PersistentStoreError) -> Int
+}

@@ -1,0 +1,134 @@
+public import AtomicStoreSPI
+
+/// Makes one graph of tables that other programs wrote: CSV files, JSON.
+///
+/// Each table holds the records of one entity. A column is the property of its name, whatever its case and separators:
+/// `in_print` is `inPrint`. Keys need not be properties: a record's primary key becomes the object's reference, and a
+/// foreign key the relationship to the object that has it, at both ends. Without a model one is inferred from all
+/// records.
+///
+/// ```swift
+/// var importer = StoreImporter()
+/// importer.model = model
+/// let library = try importer.read([ImportSource(path: "authors.csv"), ImportSource(path: "books.csv")])
+/// let metadata = StoreMetadata(storeType: "XML")
+/// try StoreConverter(registry: .builtIn).write(StoreSnapshot(nodes: library.nodes, metadata: metadata), to: "lib.xml")
+/// ```
+///
+/// All problems are found in one pass, each with file, line, column and property; see ``ImportProblem``. With
+/// ``rejectsBadRecords`` the records that have one are left out, and those that refer to them.
+public struct StoreImporter: Sendable {
+  /// The model; nil to infer one.
+  public var model: ManagedObjectModel?
+  /// How texts are written.
+  public var conventions = TextConventions()
+  /// The columns of an entity's primary key, by the entity's name. Without, a column `id`, `ENTITY_id` or `pk` that is
+  /// no property is the key.
+  public var keyColumns: [String: [String]] = [:]
+  /// Columns that hold foreign keys. Without, a column `RELATIONSHIP` or `RELATIONSHIP_id` is one.
+  public var relationshipColumns: [RelationshipColumn] = []
+  /// Tables of pairs of keys: for many-to-many relationships.
+  public var joinTables: [JoinTable] = []
+  /// For an inferred model: types that are not to be found out, by `Entity.property` or `property`.
+  public var types: [String: AttributeType] = [:]
+  /// How many problems to look for; nil for all.
+  public var maximumProblemCount: Int?
+  /// Leave bad records out and go on.
+  public var rejectsBadRecords = false
+  /// The objects of a store that the records are added to; nil for a new store. Their model is used, and ``model`` has
+  /// no effect.
+  public var existing: NodeTable?
+  /// What happens to a record whose object exists already. Without ``existing`` it has no effect.
+  public var existingObjects = ExistingObjects.refuse
+
+  /// What happens to a record whose object exists already.
+  public enum ExistingObjects: Sendable, Hashable {
+    /// It is a problem.
+    case refuse
+    /// The object gets the record's values; it keeps those that the table has no column for. Objects are found by
+    /// reference: by the record's key.
+    case update
+    /// The same, with objects found by an attribute's value, by entity. Other records are new objects, whose references
+    /// follow on from those of the store.
+    case updateByProperty([String: String])
+  }
+
+  /// A column that holds keys of other records.
+  public struct RelationshipColumn: Sendable, Hashable {
+    /// The entity of the records with the column.
+    public var entityName: String
+    /// The relationship.
+    public var relationshipName: String
+    /// The column's name.
+    public var column: String
+    /// For an inferred model: the entity that the keys are of.
+    public var destinationEntityName: String?
+
+    /// Creates a description of a column.
+    public init(entityName: String, relationshipName: String, column: String, destinationEntityName: String? = nil) {
+      self.entityName = entityName
+      self.relationshipName = relationshipName
+      self.column = column
+      self.destinationEntityName = destinationEntityName
+    }
+  }
+
+  /// A table each record of which connects two objects.
+  public struct JoinTable: Sendable {
+    /// The entity that has the to-many relationship.
+    public var entityName: String
+    /// The relationship.
+    public var relationshipName: String
+    /// The records.
+    public var source: ImportSource
+    /// The column with keys of ``entityName``.
+    public var column: String
+    /// The column with keys of the relationship's destination.
+    public var destinationColumn: String
+
+    /// Creates a description of a table.
+    public init(
+      entityName: String, relationshipName: String, source: ImportSource, column: String, destinationColumn: String
+    ) {
+      self.entityName = entityName
+      self.relationshipName = relationshipName
+      self.source = source
+      self.column = column
+      self.destinationColumn = destinationColumn
+    }
+  }
+
+  /// Creates an importer that infers the model, takes RFC 4180, UTF-8 and ISO 8601 for granted, and refuses bad
+  /// records.
+  public init() {}
+
+  /// What was made of tables.
+  public struct Result: Sendable {
+    /// The objects, in canonical order.
+    public var nodes: NodeTable
+    /// Records by source, in the sources' order.
+    public var tables: [Table]
+    /// Columns that were left out, and ends of relationships that follow from the other end.
+    public var notes: [SelectionNote]
+    /// What was wrong with the records that were left out.
+    public var problems: [ImportProblem]
+  }
+
+  /// What was made of one table.
+  public struct Table: Sendable {
+    /// The name of the file.
+    public var file: String
+    /// The entity of its records.
+    public var entityName: String
+    /// How many records became objects.
+    public var count: Int
+    /// The columns of the key.
+    public var keyColumns: [String]
+    /// The columns that are no property, relationship or key, and were left out.
+    public var ignoredColumns: [String]
+    /// How many records were left out.
+    public var rejectedCount: Int
+    /// The header line and the records that were left out, as the file has them, in UTF-8. Empty without any.
+    public var rejected: [UInt8]
+  }
+}

@@ -1,0 +1,206 @@
+import AtomicStoreSPI
+import StoreCodecs
+import StorePredicates
+
+/// What each column of a table is.
+struct TablePlan {
+  /// What a column is.
+  struct Column {
+    var kind = ValueReader.Kind.ignored
+    var slot = 0
+    /// For a relationship: the root of the hierarchy that its keys are of.
+    var root = 0
+    var destination = 0
+    var isMandatory = false
+    /// What its values must fulfil, as an index into ``TablePlan/rules``; nil for anything.
+    var rule: Int?
+    /// The value where a field has none, as an index into ``TablePlan/defaults``.
+    var defaultValue: Int?
+    /// The pattern of its dates that was found out, as an index into ``TablePlan/formats``.
+    var format: Int?
+  }
+  let source: Int
+  let name: String
+  let entity: Entity
+  let columnNames: [String]
+  var columns: [Column] = []
+  var keyColumns: [Int] = []
+  var rules: [ValidationRule] = []
+  /// Values for fields that are empty, and for properties that have no column.
+  var defaults: [(slot: Int, value: StoredValue)] = []
+  /// Those of ``defaults`` that have no column.
+  var absentDefaults: [Int] = []
+  var formats: [DateFormat] = []
+  var ignoredColumns: [String] = []
+  /// Required properties that have neither a column nor a default value.
+  var unfilled: [String] = []
+  var joins: [Int] = []
+
+  /// Finds out what the columns are.
+  ///
+  /// - Throws: `.invalidOption` for a column or relationship that was named and does not exist, `.malformed` for two
+  ///   columns of one property.
+  init(
+    _ importer: StoreImporter, source: Int, name: String, entity: Entity, columns names: [String],
+    formats known: [String: DateFormat] = [:]
+  ) throws(PersistentStoreError) {
+    self.source = source
+    self.name = name
+    self.entity = entity
+    columnNames = names
+    columns = Array(repeating: Column(), count: names.count)
+    var slotOfColumn: [Int: Int] = [:]
+    try findNamedRelationships(importer, &slotOfColumn)
+    findProperties(&slotOfColumn)
+    try findKey(importer, slotOfColumn)
+    findRelationships(&slotOfColumn)
+    try refuseDoubles(slotOfColumn)
+    for (index, slot) in slotOfColumn { describe(index, entity.slots[slot], known[names[index]]) }
+    noteAbsent(Set(slotOfColumn.values), importer)
+    ignoredColumns = names.indices.filter { slotOfColumn[$0] == nil && !keyColumns.contains($0) }.map {
+      names[$0].isEmpty ? "column \($0 + 1)" : names[$0]
+    }
+  }
+
+  private var place: StoreLocation { StoreLocation(file: name, line: 1, entity: entity.name) }
+
+  private func index(ofColumn column: String) throws(PersistentStoreError) -> Int {
+    if let found = columnNames.firstIndex(where: { ScalarString($0) == ScalarString(column) }) { return found }
+    throw PersistentStoreError(
+      .invalidOption,
+      "there is no column '\(column)'\(Suggestion.text(for: column, among: columnNames)); there are "
+        + columnNames.joined(separator: ", "), at: place)
+  }
+
+  private func findNamedRelationships(
+    _ importer: StoreImporter, _ slots: inout [Int: Int]
+  ) throws(PersistentStoreError) {
+    for named in importer.relationshipColumns where ScalarString(named.entityName) == ScalarString(entity.name) {
+      guard let slot = entity.slot(named: named.relationshipName), entity.slots[slot].isRelationship else {
+        throw PersistentStoreError(
+          .invalidOption, "\(entity.name) has no relationship '\(named.relationshipName)'", at: place)
+      }
+      slots[try index(ofColumn: named.column)] = slot
+    }
+  }
+
+  /// Properties by their names, then by their names without case and separators, then by former names.
+  private func findProperties(_ slots: inout [Int: Int]) {
+    var folded: [String: [Int]] = [:]
+    var former: [String: [Int]] = [:]
+    for slot in entity.slots {
+      folded[NameMatching.folded(slot.name), default: []].append(slot.index)
+      guard let old = slot.attribute?.renamingIdentifier ?? slot.relationship?.renamingIdentifier else { continue }
+      former[NameMatching.folded(old), default: []].append(slot.index)
+    }
+    var taken = Set(slots.values)
+    func take(_ find: (String) -> Int?) {
+      for (index, name) in columnNames.enumerated() where slots[index] == nil {
+        guard let slot = find(name), !taken.contains(slot) else { continue }
+        slots[index] = slot
+        taken.insert(slot)
+      }
+    }
+    func only(_ list: [Int]?) -> Int? { list?.count == 1 ? list?.first : nil }
+    take { entity.slot(named: $0) }
+    take { only(folded[NameMatching.folded($0)]) }
+    take { only(former[NameMatching.folded($0)]) }
+  }
+
+  private mutating func findKey(_ importer: StoreImporter, _ slots: [Int: Int]) throws(PersistentStoreError) {
+    if let named = importer.keyColumns[entity.name] {
+      for column in named { keyColumns.append(try index(ofColumn: column)) }
+      return
+    }
+    let own = NameMatching.folded(entity.name)
+    let candidates = ["id", own + "id", "pk", "zpk", own + "key", "key"]
+    let names = columnNames.map { NameMatching.folded($0) }
+    for candidate in candidates {
+      let found = names.indices.filter { names[$0] == candidate }
+      if found.count == 1 {
+        keyColumns = found
+        return
+      }
+    }
+  }
+
+  /// Columns such as `author_id`, for the relationship `author`, or for the only one that leads to an Author.
+  private func findRelationships(_ slots: inout [Int: Int]) {
+    var taken = Set(slots.values)
+    let relationships = entity.slots.filter { !taken.contains($0.index) && $0.isRelationship && !$0.isToMany }
+    for (index, name) in columnNames.enumerated() where slots[index] == nil && !keyColumns.contains(index) {
+      let folded = NameMatching.folded(name)
+      func isKey(of word: String) -> Bool {
+        ["id", "key", "fk", "ref"].contains { folded == word + $0 } || folded == "fk" + word
+      }
+      let byName = relationships.filter { slot in
+        isKey(of: NameMatching.folded(slot.name))
+          || slot.relationship?.renamingIdentifier.map { isKey(of: NameMatching.folded($0)) } ?? false
+      }
+      let byDestination = relationships.filter {
+        isKey(of: NameMatching.folded($0.relationship?.destinationEntityName ?? ""))
+      }
+      guard let slot = byName.first ?? (byDestination.count == 1 ? byDestination.first : nil),
+        taken.insert(slot.index).inserted
+      else { continue }
+      slots[index] = slot.index
+    }
+  }
+
+  private func refuseDoubles(_ slots: [Int: Int]) throws(PersistentStoreError) {
+    var seen: [Int: Int] = [:]
+    for (index, slot) in slots.sorted(by: { $0.key < $1.key }) {
+      if let other = seen.updateValue(index, forKey: slot) {
+        throw PersistentStoreError(
+          .malformed,
+          "the columns '\(columnNames[other])' and '\(columnNames[index])' are both \(entity.slots[slot].name)",
+          at: place)
+      }
+    }
+  }
+
+  private mutating func describe(_ index: Int, _ slot: Slot, _ format: DateFormat?) {
+    var column = Column(kind: ValueReader.Kind(slot), slot: slot.index)
+    if slot.isRelationship {
+      column.destination = slot.destination
+      column.root = entity.model.entity(at: slot.destination).root.index
+      column.isMandatory = !slot.isOptional && !slot.isToMany
+    } else if let attribute = slot.attribute {
+      let isDerived = attribute.derivationExpression != nil
+      column.isMandatory = !slot.isOptional && !isDerived
+      if let value = attribute.defaultValue, column.isMandatory {
+        column.defaultValue = defaults.count
+        defaults.append((slot.index, value))
+      }
+      if let rule = ValidationRule(attribute, isStored: true), rule.limitsValues {
+        column.rule = rules.count
+        rules.append(rule)
+      }
+      if let format {
+        column.format = formats.count
+        formats.append(format)
+      }
+    }
+    columns[index] = column
+  }
+
+  private mutating func noteAbsent(_ present: Set<Int>, _ importer: StoreImporter) {
+    let joined = Set(
+      importer.joinTables.filter { ScalarString($0.entityName) == ScalarString(entity.name) }.map {
+        ScalarString($0.relationshipName)
+      })
+    for slot in entity.slots where !present.contains(slot.index) && !joined.contains(ScalarString(slot.name)) {
+      guard let attribute = slot.attribute else {
+        // What the other end says is taken over.
+        if !slot.isOptional, !slot.isToMany, slot.inverseSlot < 0 { unfilled.append(slot.name) }
+        continue
+      }
+      if let value = attribute.defaultValue {
+        absentDefaults.append(defaults.count)
+        defaults.append((slot.index, value))
+      } else if !slot.isOptional, attribute.derivationExpression == nil {
+        unfilled.append(slot.name)
+      }
+    }
+  }
+}

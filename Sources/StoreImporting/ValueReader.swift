@@ -1,0 +1,287 @@
+import AtomicStoreSPI
+import FoundationEssentials
+import StoreCodecs
+
+/// Reads the text of a field as what its property holds.
+struct ValueReader {
+  /// What a field is read as. Without texts in it, so that copying one for each field counts no references.
+  enum Kind: UInt8 {
+    case ignored, text, integer, double, float, decimal, boolean, date, uuid, bytes, undefined, toOne, toMany
+
+    init(_ slot: Slot) {
+      self =
+        switch slot.kind {
+        case .toOne: .toOne
+        case .toMany: .toMany
+        case .attribute(let type): Kind(type)
+        }
+    }
+    init(_ type: AttributeType) {
+      self =
+        switch type {
+        case .string, .uri: .text
+        case .integer16, .integer32, .integer64: .integer
+        case .double: .double
+        case .float: .float
+        case .decimal: .decimal
+        case .boolean: .boolean
+        case .date: .date
+        case .uuid: .uuid
+        case .binaryData, .transformable: .bytes
+        // A composite never has a slot of its own.
+        case .undefined, .composite: .undefined
+        }
+    }
+  }
+
+  let conventions: TextConventions
+  private let hasPlainNumbers: Bool
+  private let trueWords: Set<String>
+  private let falseWords: Set<String>
+  private var number: [UInt8] = []
+  private var buffer: [UInt8] = []
+
+  init(_ conventions: TextConventions) {
+    self.conventions = conventions
+    hasPlainNumbers = conventions.decimalSeparator == .point && conventions.thousandsSeparator == nil
+    trueWords = Set(conventions.trueWords.map { $0.lowercased() }).union(["true", "yes", "y", "1", "t", "on"])
+    falseWords = Set(conventions.falseWords.map { $0.lowercased() }).union(["false", "no", "n", "0", "f", "off"])
+  }
+
+  /// Whether a field stands for no value.
+  func isNull(_ bytes: Span<UInt8>, _ kind: ImportField.Kind, _ target: Kind) -> Bool {
+    if kind == .missing || kind == .quoted && bytes.isEmpty && target != .text { return true }
+    guard kind == .text, !conventions.nullWords.isEmpty else { return false }
+    return conventions.nullWords.contains(Self.text(bytes))
+  }
+
+  /// Sets a slot of the node begun last.
+  ///
+  /// - Throws: `.invalidValue`, with a message for the field; its location is not known here.
+  mutating func set(
+    _ given: Span<UInt8>, _ kind: ImportField.Kind, _ target: Kind, slot: Int, format: DateFormat? = nil,
+    _ nodes: NodeTableBuilder
+  ) throws(PersistentStoreError) {
+    switch target {
+    case .ignored, .toOne, .toMany: return
+    case .text:
+      switch kind {
+      case .yes: try nodes.set(utf8: Self.yes.span, slot: slot)
+      case .no: try nodes.set(utf8: Self.no.span, slot: slot)
+      default: try nodes.set(utf8: given, slot: slot)
+      }
+    case .integer:
+      if let integer = ExactText.integer(given) { return try nodes.set(integer: integer, slot: slot) }
+      guard let integer = integer(given, kind) else { throw unfit(given, nodes.typeName(slot: slot)) }
+      try nodes.set(integer: integer, slot: slot)
+    case .double:
+      guard let value = ExactText.double(given) ?? parsed(given, kind, ExactText.double) else {
+        throw unfit(given, nodes.typeName(slot: slot))
+      }
+      try nodes.set(double: value, slot: slot)
+    case .float:
+      guard let value = ExactText.float(given) ?? parsed(given, kind, ExactText.float) else {
+        throw unfit(given, nodes.typeName(slot: slot))
+      }
+      try nodes.set(float: value, slot: slot)
+    case .decimal: try setDecimal(given, kind, slot, nodes)
+    case .boolean:
+      guard let flag = boolean(given, kind) else { throw unfit(given, "Boolean") }
+      try nodes.set(boolean: flag, slot: slot)
+    case .date:
+      guard let seconds = format?.seconds(Self.trimmed(given)) ?? date(given) else { throw unfit(given, "Date") }
+      try nodes.set(dateSeconds: seconds, slot: slot)
+    case .uuid:
+      guard let uuid = ExactText.uuid(Self.trimmed(given)) else { throw unfit(given, "UUID") }
+      try nodes.set(uuid: uuid, slot: slot)
+    case .bytes:
+      do throws(Base64.DecodingError) { try Base64.decode(given, into: &buffer) } catch {
+        throw unfit(given, "base64 text")
+      }
+      try nodes.set(bytes: buffer.span, slot: slot)
+    case .undefined: try nodes.set(.string(Self.text(given)), slot: slot)
+    }
+  }
+
+  /// The value of a text that ``set(_:_:_:slot:format:_:)`` took; for rules that look at values.
+  mutating func value(
+    _ given: Span<UInt8>, _ kind: ImportField.Kind, _ type: AttributeType, format: DateFormat?
+  ) -> StoredValue {
+    switch Kind(type) {
+    case .integer: return integer(given, kind).map { .integer($0) } ?? .null
+    case .double: return (ExactText.double(given) ?? parsed(given, kind, ExactText.double)).map { .double($0) } ?? .null
+    case .float: return (ExactText.float(given) ?? parsed(given, kind, ExactText.float)).map { .float($0) } ?? .null
+    case .decimal:
+      let value = parsed(given, kind) { DecimalNumber(utf8: $0) }
+      return value.map { .decimal($0) } ?? .null
+    case .date:
+      let seconds = format?.seconds(Self.trimmed(given)) ?? date(given)
+      return seconds.map { .date(Date(timeIntervalSinceReferenceDate: $0)) } ?? .null
+    case .text: return type == .uri ? .uri(Self.text(given)) : .string(Self.text(given))
+    case .boolean: return boolean(given, kind).map { .boolean($0) } ?? .null
+    case .uuid: return ExactText.uuid(Self.trimmed(given)).map { .uuid($0) } ?? .null
+    case .ignored, .bytes, .undefined, .toOne, .toMany: return .null
+    }
+  }
+
+  private static let yes = Array("true".utf8)
+  private static let no = Array("false".utf8)
+
+  // MARK: Numbers
+
+  private mutating func setDecimal(
+    _ given: Span<UInt8>, _ kind: ImportField.Kind, _ slot: Int, _ nodes: NodeTableBuilder
+  ) throws(PersistentStoreError) {
+    let bytes = Self.trimmed(given)
+    if hasPlainNumbers || kind == .number {
+      guard !bytes.isEmpty, DecimalNumber(utf8: bytes) != nil else { throw unfit(given, "Decimal") }
+      return try nodes.set(decimal: bytes, slot: slot)
+    }
+    guard normalize(bytes), DecimalNumber(utf8: number.span) != nil else { throw unfit(given, "Decimal") }
+    try nodes.set(decimal: number.span, slot: slot)
+  }
+
+  private mutating func parsed<Number>(
+    _ given: Span<UInt8>, _ kind: ImportField.Kind, _ read: (Span<UInt8>) -> Number?
+  ) -> Number? {
+    let bytes = Self.trimmed(given)
+    if hasPlainNumbers || kind == .number { return read(bytes) }
+    return normalize(bytes) ? read(number.span) : nil
+  }
+
+  /// An integer, which may have separators and a fraction of zeros: programs that know one kind of number write `3.0`.
+  mutating func integer(_ given: Span<UInt8>, _ kind: ImportField.Kind) -> Int64? {
+    var bytes = Self.trimmed(given)
+    if !hasPlainNumbers, kind != .number {
+      guard normalize(bytes) else { return nil }
+      return ExactText.integer(Self.withoutZeroFraction(number.span))
+    }
+    bytes = Self.withoutZeroFraction(bytes)
+    return ExactText.integer(bytes)
+  }
+
+  @_lifetime(copy bytes)
+  private static func withoutZeroFraction(_ bytes: Span<UInt8>) -> Span<UInt8> {
+    var end = bytes.count
+    while end > 0, bytes[end - 1] == UInt8(ascii: "0") { end -= 1 }
+    guard end > 1, end < bytes.count, bytes[end - 1] == UInt8(ascii: ".") else { return bytes }
+    return bytes.extracting(0..<end - 1)
+  }
+
+  /// Puts a number by the conventions into ``number`` as the kit writes it. False where its separators are not as they
+  /// should be.
+  private mutating func normalize(_ bytes: Span<UInt8>) -> Bool {
+    number.removeAll(keepingCapacity: true)
+    let isComma = conventions.decimalSeparator == .comma
+    var index = 0
+    // Digits since the last separator; nil before the first one.
+    var group: Int?
+    var digits = 0
+    var hasFraction = false
+    while index < bytes.count {
+      let byte = bytes[index]
+      if byte == (isComma ? UInt8(ascii: ",") : UInt8(ascii: ".")), !hasFraction {
+        if let group, group != 3 { return false }
+        hasFraction = true
+        group = nil
+        number.append(UInt8(ascii: "."))
+        index += 1
+        continue
+      }
+      let length = separatorLength(bytes, index)
+      if length > 0 {
+        guard !hasFraction, digits > 0, group == nil ? digits <= 3 : group == 3 else { return false }
+        group = 0
+        index += length
+        continue
+      }
+      if byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") {
+        digits += 1
+        if let count = group { group = count + 1 }
+      } else if byte == UInt8(ascii: ".") || byte == UInt8(ascii: ",") {
+        return false
+      }
+      number.append(byte)
+      index += 1
+    }
+    return group == nil || group == 3
+  }
+
+  /// The bytes of a thousands separator at an index; 0 where there is none.
+  private func separatorLength(_ bytes: Span<UInt8>, _ index: Int) -> Int {
+    func begins(_ text: StaticString) -> Bool {
+      guard index + text.utf8CodeUnitCount <= bytes.count else { return false }
+      for offset in 0..<text.utf8CodeUnitCount where bytes[index + offset] != text.utf8Start[offset] { return false }
+      return true
+    }
+    let forms: [StaticString] =
+      switch conventions.thousandsSeparator {
+      case nil: []
+      case .comma: [","]
+      case .point: ["."]
+      case .space: [" ", "\u{A0}", "\u{202F}", "\u{2009}"]
+      case .apostrophe: ["'", "\u{2019}"]
+      }
+    return forms.first(where: begins)?.utf8CodeUnitCount ?? 0
+  }
+
+  // MARK: Others
+
+  private func boolean(_ bytes: Span<UInt8>, _ kind: ImportField.Kind) -> Bool? {
+    switch kind {
+    case .yes: return true
+    case .no: return false
+    default: break
+    }
+    let text = Self.text(Self.trimmed(bytes)).lowercased()
+    if trueWords.contains(text) { return true }
+    return falseWords.contains(text) ? false : nil
+  }
+
+  /// Seconds since 2001-01-01T00:00:00Z.
+  func date(_ given: Span<UInt8>) -> Double? {
+    let bytes = Self.trimmed(given)
+    for notation in conventions.dateNotations {
+      let seconds: Double? =
+        switch notation {
+        case .pattern(let format): format.seconds(bytes)
+        case .unixSeconds: ExactText.double(bytes).map { $0 - Date.timeIntervalBetween1970AndReferenceDate }
+        case .unixMilliseconds:
+          ExactText.double(bytes).map { $0 / 1000 - Date.timeIntervalBetween1970AndReferenceDate }
+        case .referenceSeconds: ExactText.double(bytes)
+        }
+      if let seconds { return seconds }
+    }
+    return ExactText.date(bytes)
+  }
+
+  // MARK: Texts
+
+  @_lifetime(copy bytes)
+  static func trimmed(_ bytes: Span<UInt8>) -> Span<UInt8> {
+    var start = 0
+    var end = bytes.count
+    while start < end, bytes[start] == UInt8(ascii: " ") || bytes[start] == UInt8(ascii: "\t") { start += 1 }
+    while end > start, bytes[end - 1] == UInt8(ascii: " ") || bytes[end - 1] == UInt8(ascii: "\t") { end -= 1 }
+    return bytes.extracting(start..<end)
+  }
+
+  static func text(_ bytes: Span<UInt8>) -> String {
+    bytes.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
+  }
+
+  private func unfit(_ bytes: Span<UInt8>, _ what: String) -> PersistentStoreError {
+    let text = Self.text(bytes)
+    let shown = text.count > 60 ? text.prefix(60) + "…" : text[...]
+    let article = what.hasPrefix("I") ? "an" : "a"
+    return PersistentStoreError(.invalidValue, "'\(shown)' is not \(article) \(what)\(hint(text, what))")
+  }
+
+  /// What would make a text readable.
+  private func hint(_ text: String, _ what: String) -> String {
+    let digits = text.contains { $0.isNumber }
+    if what == "Date", digits, conventions.dateNotations.isEmpty { return "; a date format may be given" }
+    guard ["Decimal", "Double", "Float"].contains(what), digits, text.contains(","), hasPlainNumbers else { return "" }
+    return "; the decimal separator may be a comma"
+  }
+}

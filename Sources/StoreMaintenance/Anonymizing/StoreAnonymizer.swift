@@ -1,0 +1,124 @@
+public import AtomicStoreSPI
+import FoundationEssentials
+import StorePredicates
+
+/// Replaces values that tell of people by others, the same for the same value: so that stores can be given away, and
+/// still be joined and tested with.
+public struct StoreAnonymizer: Sendable {
+  /// What becomes of the values of a property. Null stays null.
+  public enum Rule: Sendable, Hashable {
+    /// Sixteen hexadecimal digits, or a number or UUID, computed from the value and the salt: equal values stay equal.
+    case hash
+    /// Letters become x or X, digits 0; length and everything else stay.
+    case mask
+    /// The same value everywhere, read as the property's type.
+    case fixed(String)
+    /// A text with the object's number in its entity, from 1 in the order of references; or the number itself.
+    case sequence(String)
+  }
+
+  /// Mixed into every hash: without it nobody can find out a value by trying.
+  public var salt: String
+  /// By entity, inherited properties included, and by property.
+  public var rules: [String: [String: Rule]] = [:]
+
+  /// Creates an anonymizer that changes nothing.
+  ///
+  /// - Parameter salt: A text that is kept secret. The same one gives the same hashes in another store.
+  public init(salt: String) { self.salt = salt }
+
+  /// Replaces the values.
+  ///
+  /// - Returns: The new objects, and how many values were replaced, by `Entity.property`.
+  /// - Throws: `.invalidOption` for an entity or property that does not exist, or a rule that its type does not take.
+  public func anonymize(
+    _ nodes: NodeTable
+  ) throws(PersistentStoreError) -> (nodes: NodeTable, counts: [(property: String, count: Int)]) {
+    var result = try nodes.canonical()
+    var counts: [(property: String, count: Int)] = []
+    for (entityName, properties) in rules.sorted(by: { $0.key < $1.key }) {
+      guard let entity = result.model.entity(named: entityName) else {
+        throw PersistentStoreError(
+          .invalidOption,
+          "there is no entity '\(entityName)'"
+            + Suggestion.text(for: entityName, among: result.model.entities.map(\.name)))
+      }
+      for (name, rule) in properties.sorted(by: { $0.key < $1.key }) {
+        var count = 0
+        for member in entity.hierarchy { count += try replace(name, rule, member, &result) }
+        counts.append(("\(entityName).\(name)", count))
+      }
+    }
+    return (result, counts)
+  }
+
+  private func replace(
+    _ name: String, _ rule: Rule, _ entity: Entity, _ nodes: inout NodeTable
+  ) throws(PersistentStoreError) -> Int {
+    let place = StoreLocation(entity: entity.name, property: name)
+    guard let slot = entity.slot(named: name), let type = entity.slots[slot].attributeType else {
+      throw PersistentStoreError(
+        .invalidOption,
+        "\(entity.name) has no attribute '\(name)'"
+          + Suggestion.text(for: name, among: entity.slots.filter { !$0.isRelationship }.map(\.name)), at: place)
+    }
+    var count = 0
+    for (number, node) in nodes.handles(of: entity.index).enumerated() {
+      let value = nodes.value(slot: slot, of: node)
+      if value.isNull { continue }
+      guard let new = replacement(of: value, type, rule, number + 1) else {
+        throw PersistentStoreError(.invalidOption, "\(rule) is no rule for \(type.modelName)", at: place)
+      }
+      try nodes.set(new, slot: slot, of: node)
+      count += 1
+    }
+    return count
+  }
+
+  private func replacement(of value: StoredValue, _ type: AttributeType, _ rule: Rule, _ number: Int) -> StoredValue? {
+    switch rule {
+    case .fixed(let text):
+      if type == .string { return .string(text) }
+      if type == .uri { return .uri(text) }
+      return ValueConversion(from: .string, to: type)?.convert(.string(text))
+    case .sequence(let prefix):
+      if type == .string { return .string(prefix + String(number)) }
+      return prefix.isEmpty && type.accepts(.integer(Int64(number))) ? .integer(Int64(number)) : nil
+    case .mask:
+      guard case .string(let text) = value else { return nil }
+      return .string(Self.masked(text))
+    case .hash: return hashed(value, type)
+    }
+  }
+
+  private static func masked(_ text: String) -> String {
+    var result = String.UnicodeScalarView()
+    for scalar in text.unicodeScalars {
+      if scalar.properties.numericType != nil {
+        result.append("0")
+      } else if scalar.properties.isAlphabetic {
+        result.append(scalar.properties.isUppercase ? "X" : "x")
+      } else {
+        result.append(scalar)
+      }
+    }
+    return String(result)
+  }
+
+  private func hashed(_ value: StoredValue, _ type: AttributeType) -> StoredValue? {
+    let digest = SHA2.sha256((salt + "\u{0}" + value.typedText).utf8)
+    let bits = digest.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+    switch type {
+    case .string:
+      let text = String(bits, radix: 16)
+      return .string(String(repeating: "0", count: 16 - text.count) + text)
+    case .integer16: return .integer(Int64(bits & 0x7FFF))
+    case .integer32: return .integer(Int64(bits & 0x7FFF_FFFF))
+    case .integer64: return .integer(Int64(bits >> 1))
+    case .uuid:
+      let bytes = Array(digest.prefix(16))
+      return bytes.withUnsafeBytes { .uuid(UUID(uuid: $0.loadUnaligned(as: uuid_t.self))) }
+    default: return nil
+    }
+  }
+}

@@ -1,0 +1,124 @@
+import AtomicStoreSPI
+import StorePredicates
+
+/// The rules of an entity's properties, column by column.
+struct EntityCheck {
+  private let nodes: NodeTable
+  private let entity: Entity
+  private let reader: EntityReader
+
+  init(_ nodes: NodeTable, _ entity: Entity) {
+    self.nodes = nodes
+    self.entity = entity
+    reader = nodes.reader(of: entity.index)
+  }
+
+  func run(_ list: inout FindingList) {
+    for slot in entity.slots {
+      if let attribute = slot.attribute {
+        if let rule = ValidationRule(attribute, isStored: true) { checkAttribute(slot, rule, &list) }
+      } else if let relationship = slot.relationship, let rule = ValidationRule(relationship) {
+        checkRelationship(slot, rule, &list)
+      }
+    }
+  }
+
+  private func object(_ row: Int) -> ObjectReference {
+    nodes.objectReference(of: NodeHandle(entity: entity.index, row: row))
+  }
+
+  private func checkAttribute(_ slot: Slot, _ rule: ValidationRule, _ list: inout FindingList) {
+    // A text without bounds can only break a rule if it is an object's temporary URI.
+    let looksAtTexts = !rule.limitsValues && (slot.attributeType == .string || slot.attributeType == .uri)
+    guard rule.isMandatory || rule.limitsValues || looksAtTexts else { return }
+    for row in 0..<reader.count where !reader.isDeleted(row: row) {
+      if reader.isNull(slot: slot.index, row: row) {
+        guard rule.isMandatory, !nodes.isDeferred(slot: slot.index, of: NodeHandle(entity: entity.index, row: row))
+        else { continue }
+        list.add(
+          CheckFinding(kind: .missing, object: object(row), property: slot.name, message: "a value is needed"),
+          kind: .missing)
+        continue
+      }
+      if looksAtTexts, !mayBeObjectURI(slot.index, row) { continue }
+      guard rule.limitsValues || looksAtTexts else { continue }
+      let value = reader.value(slot: slot.index, row: row)
+      for violation in rule.violations(value) {
+        let text = String(value.displayText.prefix(200))
+        list.add(
+          CheckFinding(
+            kind: .rule, object: object(row), property: slot.name, value: text,
+            message: "\(text) breaks the rule: \(violation.rule)"), kind: .rule)
+      }
+    }
+  }
+
+  /// Whether a text begins as the URI of an object does.
+  private func mayBeObjectURI(_ slot: Int, _ row: Int) -> Bool {
+    let bytes = reader.bytes(slot: slot, row: row)
+    return bytes.count > 11 && bytes[0] == UInt8(ascii: "x") && bytes[1] == UInt8(ascii: "-")
+      && bytes[2] == UInt8(ascii: "c")
+  }
+
+  private func checkRelationship(_ slot: Slot, _ rule: ValidationRule, _ list: inout FindingList) {
+    for row in 0..<reader.count where !reader.isDeleted(row: row) {
+      let count =
+        slot.isToMany
+        ? reader.toMany(slot: slot.index, row: row).count : reader.toOne(slot: slot.index, row: row) == nil ? 0 : 1
+      if count == 0 {
+        guard rule.isMandatory else { continue }
+        list.add(
+          CheckFinding(kind: .missing, object: object(row), property: slot.name, message: "an object is needed"),
+          kind: .missing)
+      } else if rule.minimumCount > 0 && count < rule.minimumCount {
+        add("\(count) objects, at least \(rule.minimumCount) are needed", slot, row, count, &list)
+      } else if rule.maximumCount > 0, count > rule.maximumCount {
+        add("\(count) objects, at most \(rule.maximumCount) are allowed", slot, row, count, &list)
+      }
+    }
+  }
+
+  private func add(_ message: String, _ slot: Slot, _ row: Int, _ count: Int, _ list: inout FindingList) {
+    list.add(
+      CheckFinding(kind: .count, object: object(row), property: slot.name, value: "\(count)", message: message),
+      kind: .count)
+  }
+}
+
+/// Objects that share the values of a uniqueness constraint.
+struct UniquenessCheck {
+  private let nodes: NodeTable
+
+  init(_ nodes: NodeTable) { self.nodes = nodes }
+
+  func run(_ list: inout FindingList) {
+    for entity in nodes.model.entities {
+      // A sub-entity has its parent's constraints, which hold for both together: each is looked at where it is
+      // declared.
+      for constraint in entity.declaration.uniquenessConstraints { check(constraint, of: entity, &list) }
+    }
+  }
+
+  private func check(_ constraint: [String], of declarer: Entity, _ list: inout FindingList) {
+    let slots = constraint.compactMap { declarer.slot(named: $0) }
+    guard slots.count == constraint.count, !slots.isEmpty else { return }
+    var known: [[StoredValue]: ObjectReference] = [:]
+    for entity in declarer.hierarchy {
+      for node in nodes.handles(of: entity.index) {
+        let key = slots.map { nodes.value(slot: $0, of: node) }
+        // Null is equal to nothing.
+        if key.contains(where: \.isNull) { continue }
+        let object = nodes.objectReference(of: node)
+        guard let other = known[key] else {
+          known[key] = object
+          continue
+        }
+        let value = String(key.map(\.displayText).joined(separator: ", ").prefix(200))
+        list.add(
+          CheckFinding(
+            kind: .unique, object: object, property: constraint.joined(separator: ", "), value: value,
+            message: "\(value) is also that of \(other)"), kind: .unique)
+      }
+    }
+  }
+}

@@ -1,0 +1,156 @@
+public import AtomicStoreSPI
+import FoundationEssentials
+import StoreCoordination
+import StorePredicates
+
+/// Finds everything in a store that would make a save or another program fail: values that break the model's rules,
+/// required values that are missing, relationships whose ends contradict each other, references to objects that do not
+/// exist, values that are not unique.
+///
+/// A coordinator refuses some of these when it opens a store, at the first one, and the object graph others when an
+/// object is saved. The check reads leniently and lists all.
+///
+/// ```swift
+/// let report = StoreCheck(registry: .builtIn).check("Company.xml")
+/// for finding in report.findings { print(finding) }
+/// ```
+public struct StoreCheck: Sendable {
+  /// The formats that can be read.
+  public var registry: StoreRegistry
+  /// The model; nil for the one that the store carries, or that its data tells.
+  public var model: ManagedObjectModel?
+  /// The store's type; nil to find out.
+  public var storeType: String?
+  /// Options for the store's format.
+  public var options: StoreOptions = [:]
+  /// How many findings to list of each kind; nil for all.
+  public var maximumFindingCount: Int?
+
+  /// Creates a check that finds the type out by content and lists everything.
+  public init(registry: StoreRegistry) { self.registry = registry }
+
+  /// What was found.
+  public struct Report: Sendable {
+    /// The findings, by kind, entity and reference.
+    public var findings: [CheckFinding]
+    /// How many there are of each kind, those that are not listed included.
+    public var counts: [CheckFinding.Kind: Int]
+    /// How many objects were checked; nil where the store cannot be read.
+    public var objectCount: Int?
+
+    /// Whether nothing is wrong; warnings do not count.
+    public var isSound: Bool { findings.allSatisfy(\.isWarning) }
+  }
+
+  /// Checks the store at a path. A store that cannot be read has one finding, which says why.
+  public func check(_ path: String) -> Report {
+    var list = FindingList(limit: maximumFindingCount)
+    do throws(PersistentStoreError) {
+      let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: registry)
+      let (store, dangling) = try open(path, coordinator)
+      defer { withExtendedLifetime(coordinator) {} }
+      list.add(dangling)
+      check(store.nodes, &list)
+      return report(list, store.nodes.count)
+    } catch {
+      list.add(CheckFinding(kind: .unreadable, message: error.description))
+      return report(list, nil)
+    }
+  }
+
+  /// Checks objects in memory against their model.
+  public func check(_ nodes: NodeTable) -> Report {
+    var list = FindingList(limit: maximumFindingCount)
+    check(nodes, &list)
+    return report(list, nodes.count)
+  }
+
+  private func report(_ list: FindingList, _ objectCount: Int?) -> Report {
+    Report(findings: list.sorted, counts: list.counts, objectCount: objectCount)
+  }
+
+  private func check(_ nodes: NodeTable, _ list: inout FindingList) {
+    for warning in nodes.model.warnings where !nodes.model.description.isInferred {
+      list.add(CheckFinding(kind: .model, message: warning.description, isWarning: true))
+    }
+    for entity in nodes.model.entities where nodes.count(of: entity.index) > 0 {
+      EntityCheck(nodes, entity).run(&list)
+    }
+    for disagreement in nodes.inverseDisagreements() {
+      list.add(
+        CheckFinding(
+          kind: .inverse, object: disagreement.object, property: disagreement.property,
+          value: disagreement.other.description,
+          message: "names \(disagreement.other), whose '\(disagreement.inverse)' does not name it back"))
+    }
+    UniquenessCheck(nodes).run(&list)
+  }
+
+  // MARK: Opening
+
+  /// Opens a store whatever its relationships are, with what they name that does not exist.
+  private func open(
+    _ path: String, _ coordinator: PersistentStoreCoordinator
+  ) throws(PersistentStoreError) -> (PersistentStore, [CheckFinding]) {
+    var options = options
+    let isAsked = options["dangling"] != nil
+    if !isAsked { options["dangling"] = RelationshipRules.DanglingReferences.keepAsText.rawValue }
+    do throws(PersistentStoreError) {
+      let kept = try PersistentStoreCoordinator.metadataForPersistentStore(
+        type: storeType, at: path, options: self.options, registry: registry
+      ).entries[RelationshipRules.danglingReferencesKey]?.dictionaryValue
+      let store = try unchecked(path, options, coordinator)
+      return (store, isAsked ? [] : Self.dangling(store, before: kept))
+    } catch {
+      guard error.code == .invalidOption, !isAsked else { throw error }
+      // A format without metadata cannot keep the texts: then they are counted.
+      options["dangling"] = RelationshipRules.DanglingReferences.nullify.rawValue
+      let store = try unchecked(path, options, coordinator)
+      let notes = store.readNotes.filter { $0.text.hasPrefix("references to objects that do not exist") }
+      return (
+        store,
+        notes.map {
+          CheckFinding(
+            kind: .dangling, property: $0.subject, message: "\($0.count) references to objects that do not exist")
+        }
+      )
+    }
+  }
+
+  private func unchecked(
+    _ path: String, _ options: StoreOptions, _ coordinator: PersistentStoreCoordinator
+  ) throws(PersistentStoreError) -> PersistentStore {
+    if options["inverses"] != nil {
+      return try coordinator.addPersistentStore(type: storeType, at: path, options: options, isReadOnly: true)
+    }
+    return try coordinator.addPersistentStoreUnchecked(type: storeType, at: path, options: options)
+  }
+
+  /// The references that this opening kept as text, which the store had not kept before.
+  private static func dangling(_ store: PersistentStore, before: PropertyListDictionary?) -> [CheckFinding] {
+    guard let kept = store.metadata.entries[RelationshipRules.danglingReferencesKey]?.dictionaryValue else { return [] }
+    var findings: [CheckFinding] = []
+    for entry in kept {
+      let known = before?[entry.key]?.arrayValue ?? []
+      for case .string(let text) in entry.value.arrayValue ?? [] where !known.contains(.string(text)) {
+        findings.append(dangling(owner: entry.key, text, store.model))
+      }
+    }
+    return findings
+  }
+
+  /// - Parameter owner: `Employee/3.department`.
+  private static func dangling(owner: String, _ text: String, _ model: ManagedObjectModel) -> CheckFinding {
+    let message = "names \(text), which does not exist"
+    guard let slash = owner.firstIndex(of: "/"), let dot = owner.lastIndex(of: "."), slash < dot else {
+      return CheckFinding(kind: .dangling, property: owner, value: text, message: message)
+    }
+    let reference = String(owner[owner.index(after: slash)..<dot])
+    return CheckFinding(
+      kind: .dangling,
+      object: ObjectReference(
+        entityName: String(owner[..<slash]),
+        reference: Int64(reference).map { .integer($0) } ?? .string(reference)),
+      property: String(owner[owner.index(after: dot)...]), value: text, message: message)
+  }
+}

@@ -1,0 +1,156 @@
+import AtomicStoreSPI
+
+/// Graphs put together one after the other.
+struct GraphUnion {
+  private var nodes: NodeTable
+  private let matching: StoreMerge.Matching
+  private var decision: ConflictDecision
+  private var renumbered: [String: Int] = [:]
+  private var lastNumber: Int64
+
+  init(_ first: NodeTable, _ matching: StoreMerge.Matching, _ rule: StoreMerge.ConflictRule) {
+    nodes = first
+    self.matching = matching
+    decision = ConflictDecision(rule)
+    lastNumber = max(0, first.greatestIntegerReference)
+  }
+
+  mutating func add(_ graph: NodeTable) throws {
+    try nodes.checkModel(of: graph)
+    lastNumber = max(lastNumber, graph.greatestIntegerReference)
+    let index = MatchIndex(nodes, matching)
+    // What each object of the graph is called in the union.
+    var names: [ObjectReference: ObjectReference] = [:]
+    var pairs: [(old: NodeHandle, new: NodeHandle, isNew: Bool)] = []
+    for entity in graph.model.entities {
+      guard let own = nodes.model.entity(named: entity.name) else { continue }
+      for node in graph.handles(of: entity.index) {
+        let object = graph.objectReference(of: node)
+        if let match = index.match(node, in: graph) {
+          names[object] = nodes.objectReference(of: match)
+          pairs.append((node, match, false))
+          continue
+        }
+        var reference = object.reference
+        if nodes.handle(for: reference, entity: own.index) != nil {
+          lastNumber += 1
+          reference = .integer(lastNumber)
+          renumbered[entity.name, default: 0] += 1
+        }
+        let new = try nodes.addCacheNode(entity: own.index, reference: reference)
+        names[object] = nodes.objectReference(of: new)
+        pairs.append((node, new, true))
+      }
+    }
+    for pair in pairs { try merge(pair.old, of: graph, into: pair.new, isNew: pair.isNew, names) }
+  }
+
+  private mutating func merge(
+    _ node: NodeHandle, of graph: NodeTable, into target: NodeHandle, isNew: Bool,
+    _ names: [ObjectReference: ObjectReference]
+  ) throws {
+    for slot in nodes.model.entity(at: target.entity).slots {
+      guard let other = graph.model.entity(at: node.entity).slot(named: slot.name) else { continue }
+      let value = Self.renamed(graph.value(slot: other, of: node), names)
+      if isNew {
+        if !value.isNull { try nodes.set(value, slot: slot.index, of: target) }
+        continue
+      }
+      let old = nodes.value(slot: slot.index, of: target)
+      if old.isIdentical(to: value) { continue }
+      if case .toMany(let list) = old, case .toMany(let more) = value {
+        // Both have members: together, where nothing else says what the end is.
+        if slot.followsFromInverse(in: nodes.model) { continue }
+        try nodes.set(.toMany(list + more.filter { !list.contains($0) }), slot: slot.index, of: target)
+        continue
+      }
+      let conflict = StoreMerge.Conflict(
+        object: nodes.objectReference(of: target), property: slot.name, first: old.displayText,
+        second: value.displayText)
+      if decision.takesSecond(conflict, (nodes, target), (graph, node)) {
+        try nodes.set(value, slot: slot.index, of: target)
+      }
+    }
+  }
+
+  private static func renamed(_ value: StoredValue, _ names: [ObjectReference: ObjectReference]) -> StoredValue {
+    switch value {
+    case .toOne(let reference): .toOne(names[reference] ?? reference)
+    case .toMany(let list): .toMany(list.map { names[$0] ?? $0 })
+    default: value
+    }
+  }
+
+  mutating func result() throws -> StoreMerge.Result {
+    guard decision.open.isEmpty else { throw StoreMerge.ConflictError(conflicts: decision.open) }
+    return StoreMerge.Result(
+      nodes: try nodes.withBothEnds().canonical(), renumbered: renumbered, settled: decision.settled)
+  }
+}
+
+/// Finds the object of a union that one of another graph is.
+struct MatchIndex {
+  private let nodes: NodeTable
+  private let matching: StoreMerge.Matching
+  /// By root entity and properties, values to nodes.
+  private var known: [Key: [[StoredValue]: NodeHandle]] = [:]
+
+  private struct Key: Hashable {
+    var entity: Int
+    var properties: [String]
+  }
+
+  init(_ nodes: NodeTable, _ matching: StoreMerge.Matching) {
+    self.nodes = nodes
+    self.matching = matching
+    for entity in nodes.model.entities {
+      for properties in constraints(of: entity) {
+        for member in entity.hierarchy {
+          for node in nodes.handles(of: member.index) {
+            guard let values = Self.values(properties, node, nodes) else { continue }
+            known[Key(entity: entity.index, properties: properties), default: [:]][values] = node
+          }
+        }
+      }
+    }
+  }
+
+  /// Properties whose values make objects of an entity, and of those below it, the same.
+  private func constraints(of entity: Entity) -> [[String]] {
+    switch matching {
+    case .nothing, .references: []
+    case .properties(let properties): properties[entity.name].map { [$0] } ?? []
+    case .uniquenessConstraints: entity.declaration.uniquenessConstraints
+    }
+  }
+
+  private static func values(_ properties: [String], _ node: NodeHandle, _ nodes: NodeTable) -> [StoredValue]? {
+    var values: [StoredValue] = []
+    for property in properties {
+      guard let value = nodes.value(forKey: property, of: node), !value.isNull else { return nil }
+      values.append(value)
+    }
+    return values
+  }
+
+  /// The object that is the same as one of another graph.
+  func match(_ node: NodeHandle, in graph: NodeTable) -> NodeHandle? {
+    let object = graph.objectReference(of: node)
+    if matching == .references {
+      guard let found = nodes.handle(for: object) else { return nil }
+      return nodes.model.entity(at: found.entity).name == object.entityName ? found : nil
+    }
+    var level = nodes.model.entity(named: object.entityName)
+    while let entity = level {
+      for properties in constraints(of: entity) {
+        if let values = Self.values(properties, node, graph),
+          let found = known[Key(entity: entity.index, properties: properties)]?[values]
+        {
+          return found
+        }
+      }
+      level = entity.superentity
+    }
+    return nil
+  }
+}

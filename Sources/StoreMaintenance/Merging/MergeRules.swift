@@ -1,0 +1,102 @@
+import AtomicStoreSPI
+
+/// Decides conflicts by a rule, and collects those that it does not.
+struct ConflictDecision {
+  let rule: StoreMerge.ConflictRule
+  private(set) var settled: [StoreMerge.Conflict] = []
+  private(set) var open: [StoreMerge.Conflict] = []
+
+  init(_ rule: StoreMerge.ConflictRule) { self.rule = rule }
+
+  /// Whether the second side's value is taken.
+  mutating func takesSecond(
+    _ conflict: StoreMerge.Conflict, _ first: (NodeTable, NodeHandle)?, _ second: (NodeTable, NodeHandle)?
+  ) -> Bool {
+    var takes: Bool?
+    switch rule {
+    case .refuse: takes = nil
+    case .first: takes = false
+    case .last: takes = true
+    case .newest(let property):
+      if let first, let second { takes = Self.isNewer(property, second, first) }
+    }
+    guard let takes else {
+      open.append(conflict)
+      return false
+    }
+    settled.append(conflict)
+    return takes
+  }
+
+  private static func isNewer(
+    _ property: String, _ one: (nodes: NodeTable, node: NodeHandle), _ other: (nodes: NodeTable, node: NodeHandle)
+  ) -> Bool? {
+    switch (one.nodes.value(forKey: property, of: one.node), other.nodes.value(forKey: property, of: other.node)) {
+    case (.date(let a)?, .date(let b)?): a == b ? nil : a > b
+    case (.integer(let a)?, .integer(let b)?): a == b ? nil : a > b
+    case (.double(let a)?, .double(let b)?): a == b ? nil : a > b
+    case (.decimal(let a)?, .decimal(let b)?): a == b ? nil : b.isLess(than: a)
+    default: nil
+    }
+  }
+}
+
+extension NodeTable {
+  /// Whether objects of another table can be in this one.
+  func checkModel(of other: NodeTable) throws(PersistentStoreError) {
+    if model === other.model { return }
+    let differences = model.differences(from: other.model.description)
+    guard differences.isEmpty else {
+      throw PersistentStoreError(
+        .modelMismatch,
+        "the stores have different models: \(differences.prefix(5).map { "\($0)" }.joined(separator: "; ")); migrate one of them first"
+      )
+    }
+  }
+
+  /// The table with both ends of every relationship: a to-many follows from its to-one inverse.
+  func withBothEnds() throws(PersistentStoreError) -> NodeTable {
+    let builder = NodeTableBuilder(model: model)
+    for entity in model.entities {
+      for node in handles(of: entity.index) {
+        try builder.beginNode(entity: entity.index, reference: reference(of: node))
+        for slot in entity.slots {
+          let value = value(slot: slot.index, of: node)
+          if !value.isNull { try builder.set(value, slot: slot.index) }
+        }
+      }
+    }
+    var rules = RelationshipRules()
+    rules.inverses = .fromToOne
+    builder.rules = rules
+    builder.inverseHandling = .enforce
+    return try builder.finish()
+  }
+
+  /// Takes objects out of all relationships that name them, and then out of the table.
+  mutating func removeWithLinks(_ nodes: [NodeHandle]) throws(PersistentStoreError) {
+    guard !nodes.isEmpty else { return }
+    let gone = Set(nodes.map { objectReference(of: $0) })
+    for entity in model.entities {
+      for slot in entity.slots where slot.isRelationship {
+        for other in handles(of: entity.index) {
+          switch value(slot: slot.index, of: other) {
+          case .toOne(let reference) where gone.contains(reference): try set(.null, slot: slot.index, of: other)
+          case .toMany(let list) where list.contains(where: { gone.contains($0) }):
+            try set(.toMany(list.filter { !gone.contains($0) }), slot: slot.index, of: other)
+          default: break
+          }
+        }
+      }
+    }
+    for node in nodes { remove(node) }
+  }
+}
+
+extension Slot {
+  /// Whether a to-many follows from the to-one at its other end.
+  func followsFromInverse(in model: ManagedObjectModel) -> Bool {
+    guard isToMany, inverseSlot >= 0 else { return false }
+    return !model.entity(at: destination).slots[inverseSlot].isToMany
+  }
+}

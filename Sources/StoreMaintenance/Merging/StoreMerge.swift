@@ -1,0 +1,76 @@
+public import AtomicStoreSPI
+
+/// Merges the objects of several stores of one model into one graph.
+///
+/// References are kept where they do not collide, and given anew where they do. Two objects that are the same, by
+/// ``matching``, become one, property by property; where both have other values, ``conflictRule`` decides.
+///
+/// With a base, the version that two stores come from, ``merge(base:_:_:)`` merges their changes: what only one side
+/// changed is taken, as git does with lines.
+public struct StoreMerge: Sendable {
+  /// Which objects of two stores are the same.
+  public enum Matching: Sendable, Hashable {
+    /// None: all objects of all stores are in the result.
+    case nothing
+    /// Those of the same hierarchy and reference: for parts and versions of one store.
+    case references
+    /// Those with the same values of these properties, by entity. Objects of other entities are not matched.
+    case properties([String: [String]])
+    /// Those with the same values of a uniqueness constraint.
+    case uniquenessConstraints
+  }
+  /// Whose value an object has where two stores differ.
+  public enum ConflictRule: Sendable, Hashable {
+    /// Nobody's: it is an error.
+    case refuse
+    /// That of the store that comes first.
+    case first
+    /// That of the store that comes last.
+    case last
+    /// That of the object whose value of this property is greater: a date, a number. An object without the property, or
+    /// with the same value, makes it an error.
+    case newest(String)
+  }
+
+  /// Which objects are the same. With a base they are always those of the same reference.
+  public var matching = Matching.references
+  /// What happens where two stores have other values.
+  public var conflictRule = ConflictRule.refuse
+
+  /// Creates a merge that matches by reference and refuses conflicts.
+  public init() {}
+
+  /// A property that two stores have other values of.
+  public struct Conflict: Sendable, Hashable, CustomStringConvertible {
+    /// The object, by its reference in the result.
+    public var object: ObjectReference
+    /// The property; nil where one side deleted the object and the other changed it.
+    public var property: String?
+    /// The value of the store that comes first, as text; for an object that it deleted `deleted`.
+    public var first: String
+    /// The value of the other.
+    public var second: String
+
+    public var description: String { "\(object)\(property.map { "." + $0 } ?? ""): \(first) or \(second)" }
+  }
+
+  /// Conflicts that no rule settled. Nothing was merged.
+  public struct ConflictError: Error, Sendable, CustomStringConvertible {
+    /// All of them, in the order of the objects.
+    public var conflicts: [Conflict]
+    public var description: String {
+      "the stores contradict each other:\n" + conflicts.map { "  \($0)" }.joined(separator: "\n")
+    }
+  }
+
+  /// What was merged.
+  public struct Result: Sendable {
+    /// All objects, in canonical order.
+    public var nodes: NodeTable
+    /// Objects of the second store and those after it that are in the result under another reference: how many, by
+    /// entity.
+    public var renumbered: [String: Int]
+    /// Conflicts that the rule settled.
+    public var settled: [Conflict]
+  }
+}

@@ -1,0 +1,165 @@
+import AtomicStoreSPI
+
+/// The changes that two graphs made to a common base, put together.
+struct ThreeWayMerge {
+  private let base: NodeTable
+  private let first: NodeTable
+  private let second: NodeTable
+  private var nodes: NodeTable
+  private var decision: ConflictDecision
+  private var renumbered: [String: Int] = [:]
+  /// What new objects of the second graph are called in the result, where the first gave their reference to another.
+  private var names: [ObjectReference: ObjectReference] = [:]
+  private var lastNumber: Int64
+
+  init(_ base: NodeTable, _ first: NodeTable, _ second: NodeTable, _ rule: StoreMerge.ConflictRule) throws {
+    try base.checkModel(of: first)
+    try base.checkModel(of: second)
+    self.base = base
+    self.first = first
+    self.second = second
+    nodes = first
+    decision = ConflictDecision(rule)
+    lastNumber = [base, first, second].map(\.greatestIntegerReference).reduce(0, max)
+  }
+
+  mutating func result() throws -> StoreMerge.Result {
+    try addNewObjects()
+    try deleteObjects()
+    try mergeValues()
+    guard decision.open.isEmpty else { throw StoreMerge.ConflictError(conflicts: decision.open) }
+    return StoreMerge.Result(
+      nodes: try nodes.withBothEnds().canonical(), renumbered: renumbered, settled: decision.settled)
+  }
+
+  /// Objects that only the second graph has, and the base does not.
+  private mutating func addNewObjects() throws {
+    var added: [(old: NodeHandle, new: NodeHandle)] = []
+    for entity in second.model.entities {
+      guard let own = nodes.model.entity(named: entity.name) else { continue }
+      for node in second.handles(of: entity.index) {
+        let object = second.objectReference(of: node)
+        if base.handle(for: object) != nil { continue }
+        var reference = object.reference
+        if let taken = nodes.handle(for: reference, entity: own.index) {
+          if isSame(taken, node, own) { continue }
+          lastNumber += 1
+          reference = .integer(lastNumber)
+          renumbered[entity.name, default: 0] += 1
+        }
+        let new = try nodes.addCacheNode(entity: own.index, reference: reference)
+        names[object] = nodes.objectReference(of: new)
+        added.append((node, new))
+      }
+    }
+    for (old, new) in added {
+      for slot in nodes.model.entity(at: new.entity).slots {
+        let value = renamed(second.value(slot: slot.index, of: old))
+        if !value.isNull { try setKnown(value, slot, new) }
+      }
+    }
+  }
+
+  /// Whether both sides added the same object.
+  private func isSame(_ node: NodeHandle, _ other: NodeHandle, _ entity: Entity) -> Bool {
+    guard nodes.model.entity(at: node.entity).name == second.model.entity(at: other.entity).name else { return false }
+    return entity.slots.allSatisfy { slot in
+      slot.isToMany
+        || nodes.value(slot: slot.index, of: node).isIdentical(to: second.value(slot: slot.index, of: other))
+    }
+  }
+
+  private func renamed(_ value: StoredValue) -> StoredValue {
+    switch value {
+    case .toOne(let reference): .toOne(names[reference] ?? reference)
+    case .toMany(let list): .toMany(list.map { names[$0] ?? $0 })
+    default: value
+    }
+  }
+
+  /// Sets a value without objects that the first graph deleted.
+  private mutating func setKnown(_ value: StoredValue, _ slot: Slot, _ node: NodeHandle) throws {
+    switch value {
+    case .toOne(let reference) where nodes.handle(for: reference) == nil: return
+    case .toMany(let list):
+      try nodes.set(.toMany(list.filter { nodes.handle(for: $0) != nil }), slot: slot.index, of: node)
+    default: try nodes.set(value, slot: slot.index, of: node)
+    }
+  }
+
+  /// Objects that one side deleted: gone, unless the other changed them.
+  private mutating func deleteObjects() throws {
+    var gone: [NodeHandle] = []
+    for entity in base.model.entities {
+      for node in base.handles(of: entity.index) {
+        let object = base.objectReference(of: node)
+        let mine = first.handle(for: object)
+        let theirs = second.handle(for: object)
+        if let mine, theirs == nil {
+          guard isChanged(mine, first, node) else {
+            if let here = nodes.handle(for: object) { gone.append(here) }
+            continue
+          }
+          let conflict = StoreMerge.Conflict(object: object, property: nil, first: "changed", second: "deleted")
+          if decision.takesSecond(conflict, nil, nil), let here = nodes.handle(for: object) { gone.append(here) }
+        } else if mine == nil, let theirs, isChanged(theirs, second, node) {
+          let conflict = StoreMerge.Conflict(object: object, property: nil, first: "deleted", second: "changed")
+          guard decision.takesSecond(conflict, nil, nil) else { continue }
+          let new = try nodes.addCacheNode(entity: entity.index, reference: object.reference)
+          for slot in entity.slots {
+            let value = renamed(second.value(slot: slot.index, of: theirs))
+            if !value.isNull { try setKnown(value, slot, new) }
+          }
+        }
+      }
+    }
+    try nodes.removeWithLinks(gone)
+  }
+
+  /// Whether an object has other values than in the base, but for to-manys that follow from their other end.
+  private func isChanged(_ node: NodeHandle, _ graph: NodeTable, _ original: NodeHandle) -> Bool {
+    base.model.entity(at: original.entity).slots.contains { slot in
+      !slot.followsFromInverse(in: base.model)
+        && !graph.value(slot: slot.index, of: node).isIdentical(to: base.value(slot: slot.index, of: original))
+    }
+  }
+
+  private mutating func mergeValues() throws {
+    for entity in base.model.entities {
+      for node in base.handles(of: entity.index) {
+        let object = base.objectReference(of: node)
+        guard let theirs = second.handle(for: object), let mine = first.handle(for: object),
+          let here = nodes.handle(for: object)
+        else { continue }
+        // The members of an ordered to-many follow from their other end, their sequence does not.
+        for slot in entity.slots where slot.isOrdered || !slot.followsFromInverse(in: base.model) {
+          try merge(slot, object, here, mine, theirs, base.value(slot: slot.index, of: node))
+        }
+      }
+    }
+  }
+
+  private mutating func merge(
+    _ slot: Slot, _ object: ObjectReference, _ here: NodeHandle, _ mine: NodeHandle, _ theirs: NodeHandle,
+    _ before: StoredValue
+  ) throws {
+    let one = first.value(slot: slot.index, of: mine)
+    let other = renamed(second.value(slot: slot.index, of: theirs))
+    if other.isIdentical(to: before) || other.isIdentical(to: one) { return }
+    if one.isIdentical(to: before) {
+      if other.isNull { return try nodes.set(.null, slot: slot.index, of: here) }
+      return try setKnown(other, slot, here)
+    }
+    if case .toMany(let old) = before, case .toMany(let ours) = one, case .toMany(let new) = other {
+      // What either side added is in, what either side removed is out; ours come first.
+      let kept = ours.filter { new.contains($0) || !old.contains($0) }
+      let merged = kept + new.filter { !old.contains($0) && !kept.contains($0) }
+      return try setKnown(.toMany(merged), slot, here)
+    }
+    let conflict = StoreMerge.Conflict(
+      object: object, property: slot.name, first: one.displayText, second: other.displayText)
+    guard decision.takesSecond(conflict, (first, mine), (second, theirs)) else { return }
+    if other.isNull { return try nodes.set(.null, slot: slot.index, of: here) }
+    try setKnown(other, slot, here)
+  }
+}

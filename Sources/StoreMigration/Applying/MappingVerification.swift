@@ -1,0 +1,88 @@
+import AtomicStoreSPI
+import StoreCoordination
+
+/// Compares what a mapping made with what it was made of, value by value, by the mapping alone: it shares nothing with
+/// the copying that it judges.
+struct MappingVerification {
+  private let mapping: ModelMapping
+  private let old: NodeTable
+  private let new: NodeTable
+  private var differences: [GraphDifference] = []
+
+  /// Where objects differ from what the mapping says that they are; at most 100.
+  static func differences(_ mapping: ModelMapping, _ old: NodeTable, _ new: NodeTable) -> [GraphDifference] {
+    var verification = MappingVerification(mapping: mapping, old: old, new: new)
+    verification.compare()
+    return verification.differences
+  }
+
+  private init(mapping: ModelMapping, old: NodeTable, new: NodeTable) {
+    self.mapping = mapping
+    self.old = old
+    self.new = new
+  }
+
+  private mutating func compare() {
+    for entity in mapping.entities {
+      guard let destination = mapping.destination.entity(named: entity.name) else { continue }
+      guard let source = entity.sourceName.flatMap({ mapping.source.entity(named: $0) }) else {
+        for node in new.handles(of: destination.index) {
+          differences.append(GraphDifference(kind: .inserted, object: new.objectReference(of: node)))
+        }
+        continue
+      }
+      let pairs = zip(destination.slots, entity.properties).compactMap { slot, property -> (Slot, Int, StoredValue?)? in
+        guard case .kept(let name) = property.origin, let old = source.slot(named: name) else { return nil }
+        return (slot, old, property.replacementForNull)
+      }
+      for node in old.handles(of: source.index) where differences.count < 100 {
+        compare(node, destination, pairs)
+      }
+      let (before, after) = (old.count(of: source.index), new.count(of: destination.index))
+      if before < after {
+        differences.append(
+          GraphDifference(kind: .changed, key: destination.name, old: "\(before) objects", new: "\(after) objects"))
+      }
+    }
+  }
+
+  private mutating func compare(_ node: NodeHandle, _ destination: Entity, _ pairs: [(Slot, Int, StoredValue?)]) {
+    let object = ObjectReference(entityName: destination.name, reference: old.reference(of: node))
+    guard let twin = new.handle(for: object), twin.entity == destination.index else {
+      differences.append(GraphDifference(kind: .deleted, object: object))
+      return
+    }
+    for (slot, oldSlot, replacement) in pairs {
+      var before = expected(old.value(slot: oldSlot, of: node), slot)
+      let after = new.value(slot: slot.index, of: twin)
+      if before.isNull, let replacement { before = replacement }
+      if isSame(before, after, slot) { continue }
+      differences.append(
+        GraphDifference(
+          kind: .changed, object: object, key: slot.name, old: before.displayText, new: after.displayText))
+    }
+  }
+
+  /// A value of the source with the names of the destination, without objects whose entities are removed.
+  private func expected(_ value: StoredValue, _ slot: Slot) -> StoredValue {
+    func renamed(_ reference: ObjectReference) -> ObjectReference? {
+      guard let entity = mapping.entities.first(where: { $0.sourceName == reference.entityName }) else { return nil }
+      return ObjectReference(entityName: entity.name, reference: reference.reference)
+    }
+    switch value {
+    case .toOne(let reference):
+      guard let new = renamed(reference) else { return slot.isToMany ? .toMany([]) : .null }
+      return slot.isToMany ? .toMany([new]) : .toOne(new)
+    case .toMany(let list): return .toMany(list.compactMap { renamed($0) })
+    case .null where slot.isToMany: return .toMany([])
+    default: return value
+    }
+  }
+
+  private func isSame(_ before: StoredValue, _ after: StoredValue, _ slot: Slot) -> Bool {
+    guard case .toMany(let one) = before, case .toMany(let other) = after, !slot.isOrdered else {
+      return before.isIdentical(to: after)
+    }
+    return one.count == other.count && Set(one) == Set(other)
+  }
+}

@@ -1,0 +1,351 @@
+public import AtomicStoreSPI
+public import FoundationEssentials
+public import StoreCoordination
+import StorePredicates
+
+extension ModelMapping {
+  /// What objects would lose: of entities and properties that the destination does not have. What a mapping file drops
+  /// is not listed.
+  ///
+  /// - Parameter nodes: Objects of the ``source``.
+  public func losses(of nodes: NodeTable, file: MappingFile? = nil) -> [Loss] {
+    var losses: [Loss] = []
+    for name in removedEntities where !(file?.drop.contains(name) ?? false) {
+      guard let entity = source.entity(named: name) else { continue }
+      let count = nodes.count(of: entity.index)
+      if count > 0 {
+        losses.append(
+          Loss(
+            kind: .entityDropped, subject: name, count: count,
+            example: nodes.handles(of: entity.index).first.map {
+              nodes.objectReference(of: $0).description
+            }))
+      }
+    }
+    for mapping in entities {
+      guard let sourceName = mapping.sourceName, let entity = source.entity(named: sourceName) else { continue }
+      for name in mapping.removedProperties where !(file?.entities[mapping.name]?.drop.contains(name) ?? false) {
+        guard let slot = entity.slot(named: name) else { continue }
+        let reader = nodes.reader(of: entity.index)
+        var count = 0
+        var first: Int?
+        for row in 0..<reader.count where !reader.isDeleted(row: row) && !reader.isNull(slot: slot, row: row) {
+          count += 1
+          if first == nil { first = row }
+        }
+        // What the other end of a relationship keeps is not lost.
+        let isKeptAtOtherEnd =
+          entity.slots[slot].isRelationship && entity.slots[slot].inverseSlot >= 0
+          && keepsInverse(of: entity.slots[slot])
+        guard count > 0, !isKeptAtOtherEnd else { continue }
+        losses.append(
+          Loss(
+            kind: entity.slots[slot].isRelationship ? .relationshipDropped : .attributeDropped,
+            subject: "\(sourceName).\(name)", count: count,
+            example: first.map { nodes.objectReference(of: NodeHandle(entity: entity.index, row: $0)).description }))
+      }
+    }
+    return losses
+  }
+
+  private func keepsInverse(of slot: Slot) -> Bool {
+    let other = source.entity(at: slot.destination)
+    let name = other.slots[slot.inverseSlot].name
+    return entities.contains { mapping in
+      mapping.sourceName == other.name && mapping.properties.contains { $0.origin == .kept(name) }
+    }
+  }
+
+  /// Makes objects of the destination of those of the source.
+  ///
+  /// References are kept. Columns that are kept or renamed are copied whole.
+  ///
+  /// - Parameters:
+  ///   - nodes: Objects of the ``source``.
+  ///   - store: The UUID of their store, by which expressions know objects.
+  /// - Throws: ``MigrationError`` where there are ``obstacles``, or a value cannot be converted;
+  ///   `PersistentStoreError`.
+  public func apply(to nodes: NodeTable, store: UUID = UUID()) throws -> NodeTable {
+    guard obstacles.isEmpty else { throw MigrationError(obstacles: counted(obstacles, nodes), losses: []) }
+    var application = MappingApplication(self, try nodes.canonical(), store)
+    return try application.run()
+  }
+
+  /// Obstacles with the number of objects that each concerns.
+  func counted(_ obstacles: [MappingObstacle], _ nodes: NodeTable) -> [MappingObstacle] {
+    obstacles.map { obstacle in
+      var obstacle = obstacle
+      let sourceName = entities.first { $0.name == obstacle.entityName }?.sourceName
+      obstacle.objectCount = sourceName.flatMap { source.entity(named: $0) }.map { nodes.count(of: $0.index) }
+      return obstacle
+    }
+  }
+}
+
+/// Fills the destination's columns.
+struct MappingApplication {
+  private let mapping: ModelMapping
+  private let nodes: NodeTable
+  private let store: UUID
+  private let builder: NodeTableBuilder
+  /// The name of the destination's entity by the source's index; nil for one that is removed.
+  private var names: [Int: String] = [:]
+  private var obstacles: [MappingObstacle] = []
+
+  init(_ mapping: ModelMapping, _ nodes: NodeTable, _ store: UUID) {
+    self.mapping = mapping
+    self.nodes = nodes
+    self.store = store
+    builder = NodeTableBuilder(model: mapping.destination)
+    for entity in mapping.entities {
+      if let source = entity.sourceName.flatMap({ mapping.source.entity(named: $0) }) {
+        names[source.index] = entity.name
+      }
+    }
+  }
+
+  mutating func run() throws -> NodeTable {
+    for entity in mapping.entities {
+      guard let source = entity.sourceName.flatMap({ mapping.source.entity(named: $0) }),
+        let destination = mapping.destination.entity(named: entity.name), nodes.count(of: source.index) > 0
+      else { continue }
+      try addRows(source, destination)
+      for (slot, property) in zip(destination.slots, entity.properties) {
+        try fill(slot, property, source, destination)
+      }
+    }
+    guard obstacles.isEmpty else { throw MigrationError(obstacles: obstacles, losses: []) }
+    builder.inverseHandling = .enforce
+    return try builder.finish()
+  }
+
+  private func addRows(_ source: Entity, _ destination: Entity) throws(PersistentStoreError) {
+    let reader = nodes.reader(of: source.index)
+    var references: [Int64] = []
+    references.reserveCapacity(reader.count)
+    for row in 0..<reader.count { references.append(reader.integerReference(row: row) ?? 0) }
+    try builder.appendRows(entity: destination.index, references: references.span)
+    guard reader.hasStringReferences else { return }
+    for row in 0..<reader.count {
+      if case .string(let text) = reader.reference(row: row) {
+        builder.setReference(text, entity: destination.index, row: row)
+      }
+    }
+  }
+
+  private mutating func fill(
+    _ slot: Slot, _ property: ModelMapping.Property, _ source: Entity, _ destination: Entity
+  ) throws {
+    switch property.origin {
+    case .inverse: builder.markAbsent(slot: slot.index, entity: destination.index)
+    case .constant(let value):
+      if slot.isRelationship { return }
+      guard !value.isNull else { return }
+      for row in 0..<nodes.count(of: source.index) {
+        try builder.set(value, entity: destination.index, row: row, slot: slot.index)
+      }
+    case .kept(let name):
+      guard let old = source.slot(named: name) else { return }
+      if slot.isRelationship {
+        try copyRelationship(source.slots[old], slot, source, destination)
+      } else {
+        try copyColumn(source.slots[old], slot, source, destination)
+        try replaceNulls(slot, property, old, source, destination)
+      }
+    case .converted(let name):
+      guard let old = source.slot(named: name) else { return }
+      try convert(source.slots[old], slot, property, source, destination)
+    case .expression(let text): try evaluate(text, slot, property, source, destination)
+    }
+  }
+
+  private func replaceNulls(
+    _ slot: Slot, _ property: ModelMapping.Property, _ old: Int, _ source: Entity, _ destination: Entity
+  ) throws(PersistentStoreError) {
+    guard let value = property.replacementForNull else { return }
+    let reader = nodes.reader(of: source.index)
+    for row in 0..<reader.count where reader.isNull(slot: old, row: row) {
+      try builder.set(value, entity: destination.index, row: row, slot: slot.index)
+    }
+  }
+
+  // MARK: Columns
+
+  private func copyColumn(_ old: Slot, _ slot: Slot, _ source: Entity, _ destination: Entity)
+    throws(PersistentStoreError)
+  {
+    let reader = nodes.reader(of: source.index)
+    guard let type = slot.attributeType else { return }
+    switch type {
+    case .boolean, .integer16, .integer32, .integer64, .float, .double, .date, .uuid:
+      try builder.fillFixed(
+        entity: destination.index, slot: slot.index, cells: reader.fixedCells(slot: old.index),
+        presence: reader.presenceBits(slot: old.index))
+    case .string, .uri, .decimal, .binaryData, .transformable:
+      var lengths: [UInt32] = []
+      lengths.reserveCapacity(reader.count)
+      for row in 0..<reader.count {
+        lengths.append(
+          reader.isNull(slot: old.index, row: row)
+            ? UInt32.max : UInt32(truncatingIfNeeded: reader.bytes(slot: old.index, row: row).count))
+      }
+      if let packed = reader.packedBytes(slot: old.index) {
+        return try builder.fillBytes(entity: destination.index, slot: slot.index, lengths: lengths.span, heap: packed)
+      }
+      var heap: [UInt8] = []
+      for row in 0..<reader.count {
+        reader.bytes(slot: old.index, row: row).withUnsafeBufferPointer { heap.append(contentsOf: $0) }
+      }
+      try builder.fillBytes(entity: destination.index, slot: slot.index, lengths: lengths.span, heap: heap.span)
+    case .undefined, .composite:
+      for row in 0..<reader.count where !reader.isNull(slot: old.index, row: row) {
+        try builder.set(
+          reader.value(slot: old.index, row: row), entity: destination.index, row: row, slot: slot.index)
+      }
+    }
+  }
+
+  /// Copies what a relationship names, but for objects of entities that are removed.
+  private func copyRelationship(
+    _ old: Slot, _ slot: Slot, _ source: Entity, _ destination: Entity
+  ) throws(PersistentStoreError) {
+    let reader = nodes.reader(of: source.index)
+    let hasTexts = mapping.source.entity(at: old.destination).hierarchy.contains {
+      nodes.reader(of: $0.index).hasStringReferences
+    }
+    let readers = mapping.source.entities.map { nodes.reader(of: $0.index) }
+    if hasTexts {
+      for row in 0..<reader.count {
+        let value = renamed(reader.value(slot: old.index, row: row), slot)
+        if !value.isNull { try builder.set(value, entity: destination.index, row: row, slot: slot.index) }
+      }
+      return
+    }
+    func reference(_ node: NodeHandle) -> Int64? {
+      names[node.entity] == nil ? nil : readers[node.entity].integerReference(row: node.row)
+    }
+    if !old.isToMany, !slot.isToMany {
+      var references = [Int64](repeating: 0, count: reader.count)
+      var presence = [UInt8](repeating: 0, count: (reader.count + 7) / 8)
+      for row in 0..<reader.count {
+        guard let other = reader.toOne(slot: old.index, row: row), let found = reference(other) else { continue }
+        references[row] = found
+        presence[row >> 3] |= 1 << UInt8(row & 7)
+      }
+      return try builder.fillToOne(
+        entity: destination.index, slot: slot.index, references: references.span, presence: presence.span)
+    }
+    var counts: [UInt32] = []
+    var references: [Int64] = []
+    for row in 0..<reader.count {
+      let before = references.count
+      if old.isToMany {
+        let list = reader.toMany(slot: old.index, row: row)
+        for index in list.indices { if let found = reference(list[index]) { references.append(found) } }
+      } else if let other = reader.toOne(slot: old.index, row: row), let found = reference(other) {
+        references.append(found)
+      }
+      counts.append(UInt32(references.count - before))
+    }
+    try builder.fillToMany(
+      entity: destination.index, slot: slot.index, counts: counts.span, references: references.span)
+  }
+
+  /// A relationship's value with the destination's names, without objects that are removed.
+  private func renamed(_ value: StoredValue, _ slot: Slot) -> StoredValue {
+    func renamed(_ reference: ObjectReference) -> ObjectReference? {
+      guard let entity = mapping.source.entity(named: reference.entityName), let name = names[entity.index] else {
+        return nil
+      }
+      return ObjectReference(entityName: name, reference: reference.reference)
+    }
+    switch value {
+    case .toOne(let reference):
+      guard let new = renamed(reference) else { return .null }
+      return slot.isToMany ? .toMany([new]) : .toOne(new)
+    case .toMany(let list): return .toMany(list.compactMap { renamed($0) })
+    default: return slot.isToMany ? .toMany([]) : .null
+    }
+  }
+
+  // MARK: Values one by one
+
+  private mutating func convert(
+    _ old: Slot, _ slot: Slot, _ property: ModelMapping.Property, _ source: Entity, _ destination: Entity
+  ) throws(PersistentStoreError) {
+    guard let from = old.attributeType, let to = slot.attributeType,
+      let conversion = ValueConversion(from: from, to: to)
+    else { return }
+    let reader = nodes.reader(of: source.index)
+    var failed = 0
+    var first: (row: Int, value: StoredValue)?
+    for row in 0..<reader.count {
+      let value = reader.value(slot: old.index, row: row)
+      guard let converted = conversion.convert(value) else {
+        failed += 1
+        if first == nil { first = (row, value) }
+        continue
+      }
+      let stored = converted.isNull ? property.replacementForNull ?? .null : converted
+      if !stored.isNull { try builder.set(stored, entity: destination.index, row: row, slot: slot.index) }
+    }
+    guard let first else { return }
+    obstacles.append(
+      MappingObstacle(
+        entityName: destination.name, propertyName: slot.name,
+        reason: "\(from.modelName) → \(to.modelName): \(first.value.displayText) of "
+          + "\(source.name)/\(reader.reference(row: first.row)) has no equal", objectCount: failed))
+  }
+
+  private mutating func evaluate(
+    _ text: String, _ slot: Slot, _ property: ModelMapping.Property, _ source: Entity, _ destination: Entity
+  ) throws {
+    let place = StoreLocation(entity: destination.name, property: slot.name)
+    let expression: FetchExpression
+    do {
+      expression = try FetchExpression(format: text)
+    } catch {
+      throw PersistentStoreError(.invalidOption, "the expression '\(text)' of the mapping file: \(error)", at: place)
+    }
+    guard let type = slot.attributeType else {
+      throw PersistentStoreError(.invalidOption, "an expression fills attributes, not relationships", at: place)
+    }
+    let now = Date()
+    var failed = 0
+    var first: (NodeHandle, String)?
+    for row in 0..<nodes.count(of: source.index) {
+      let node = NodeHandle(entity: source.index, row: row)
+      let evaluator = PredicateEvaluator(NodeSubject(nodes, node, store: store), now: now)
+      do {
+        var value = try Self.stored(try evaluator.assignedValue(of: expression), type)
+        if value.isNull, let replacement = property.replacementForNull { value = replacement }
+        if !value.isNull { try builder.set(value, entity: destination.index, row: row, slot: slot.index) }
+      } catch {
+        failed += 1
+        let message = (error as? PredicateEvaluationError)?.message ?? (error as? PersistentStoreError)?.message
+        if first == nil { first = (node, message ?? "\(error)") }
+      }
+    }
+    guard let first else { return }
+    obstacles.append(
+      MappingObstacle(
+        entityName: destination.name, propertyName: slot.name,
+        reason: "'\(text)' for \(nodes.objectReference(of: first.0)): \(first.1)", objectCount: failed))
+  }
+
+  /// What an expression came to, as a value of the attribute.
+  private static func stored(_ value: PredicateValue, _ type: AttributeType) throws(PersistentStoreError) -> StoredValue
+  {
+    guard case .value(let value) = value else {
+      throw PersistentStoreError(.invalidValue, "the expression is an object or a list")
+    }
+    if type.accepts(value) { return value }
+    // A number of another type, where it is equal.
+    for from in [AttributeType.integer64, .double, .decimal] {
+      if let converted = ValueConversion(from: from, to: type)?.convert(value), type.accepts(converted) {
+        return converted
+      }
+    }
+    throw PersistentStoreError(.invalidValue, "\(value.displayText) is no \(type.modelName)")
+  }
+}

@@ -1,0 +1,174 @@
+public import AtomicStoreSPI
+import FoundationEssentials
+import StorePredicates
+
+/// What a file says of entities and properties that inference does not find out, or finds out differently.
+///
+/// ```json
+/// {
+///   "entities": {
+///     "Person": {
+///       "from": "Human",
+///       "properties": {
+///         "fullName": "first + ' ' + last",
+///         "town": { "from": "city" },
+///         "country": { "default": "FR" }
+///       },
+///       "drop": ["nickname"]
+///     }
+///   },
+///   "drop": ["Log"]
+/// }
+/// ```
+///
+/// A text is an expression of the predicate language over the old object. `drop` says that values, or the objects of an
+/// entity, may be lost.
+public struct MappingFile: Sendable, Equatable {
+  /// What the file says of one property of the destination.
+  public struct Property: Sendable, Equatable {
+    /// The property of the source.
+    public var from: String?
+    /// An expression over the source's object.
+    public var expression: String?
+    /// The value where the source has none, as text.
+    public var defaultText: String?
+    /// Creates what a file says of a property.
+    public init(from: String? = nil, expression: String? = nil, defaultText: String? = nil) {
+      self.from = from
+      self.expression = expression
+      self.defaultText = defaultText
+    }
+
+    /// The default as a value of the slot; nil without one, or where the text is none.
+    func value(_ slot: Slot) -> StoredValue? {
+      guard let defaultText, let type = slot.attributeType else { return nil }
+      if type == .string { return .string(defaultText) }
+      return ValueConversion(from: .string, to: type)?.convert(.string(defaultText))
+    }
+  }
+  /// What the file says of one entity of the destination.
+  public struct EntityRules: Sendable, Equatable {
+    /// The entity of the source.
+    public var from: String?
+    /// By name in the destination.
+    public var properties: [String: Property]
+    /// Properties of the source whose values may be lost.
+    public var drop: [String]
+    /// Creates what a file says of an entity.
+    public init(from: String? = nil, properties: [String: Property] = [:], drop: [String] = []) {
+      self.from = from
+      self.properties = properties
+      self.drop = drop
+    }
+    /// Names in expressions, which are properties of the source that are not lost.
+    var usedNames: [String] {
+      properties.values.flatMap { property in
+        (property.expression ?? "").split { !($0.isLetter || $0.isNumber || $0 == "_") }.map(String.init)
+      }
+    }
+  }
+
+  /// By name in the destination.
+  public var entities: [String: EntityRules]
+  /// Entities of the source whose objects may be lost.
+  public var drop: [String]
+
+  /// Creates a mapping in memory.
+  public init(entities: [String: EntityRules] = [:], drop: [String] = []) {
+    self.entities = entities
+    self.drop = drop
+  }
+
+  /// Reads a file.
+  ///
+  /// - Parameter name: The file's name for errors.
+  /// - Throws: `.malformed` for what is no JSON, or has other keys.
+  public init(json bytes: [UInt8], name: String) throws(PersistentStoreError) {
+    let file: File
+    do {
+      file = try JSONDecoder().decode(File.self, from: Data(bytes))
+    } catch {
+      throw PersistentStoreError(
+        .malformed, "this is no mapping: \(Self.text(of: error))", at: StoreLocation(file: name), underlying: nil)
+    }
+    self.init(
+      entities: (file.entities ?? [:]).mapValues { entity in
+        EntityRules(
+          from: entity.from, properties: (entity.properties ?? [:]).mapValues(\.property), drop: entity.drop ?? [])
+      }, drop: file.drop ?? [])
+  }
+
+  private static func text(of error: any Error) -> String {
+    guard let error = error as? DecodingError else { return "\(error)" }
+    switch error {
+    case .dataCorrupted(let context), .keyNotFound(_, let context), .typeMismatch(_, let context),
+      .valueNotFound(_, let context):
+      let path = context.codingPath.map(\.stringValue).joined(separator: ".")
+      return (path.isEmpty ? "" : path + ": ") + context.debugDescription
+    @unknown default: return "\(error)"
+    }
+  }
+
+  // MARK: The file's form
+
+  private struct File: Decodable {
+    var entities: [String: Rules]?
+    var drop: [String]?
+    enum CodingKeys: String, CodingKey, CaseIterable { case entities, drop }
+    init(from decoder: any Decoder) throws {
+      try AnyKey.refuseOthers(decoder, CodingKeys.allCases.map(\.rawValue))
+      let container = try decoder.container(keyedBy: CodingKeys.self)
+      entities = try container.decodeIfPresent([String: Rules].self, forKey: .entities)
+      drop = try container.decodeIfPresent([String].self, forKey: .drop)
+    }
+  }
+
+  private struct Rules: Decodable {
+    var from: String?
+    var properties: [String: Rule]?
+    var drop: [String]?
+    enum CodingKeys: String, CodingKey, CaseIterable { case from, properties, drop }
+    init(from decoder: any Decoder) throws {
+      try AnyKey.refuseOthers(decoder, CodingKeys.allCases.map(\.rawValue))
+      let container = try decoder.container(keyedBy: CodingKeys.self)
+      from = try container.decodeIfPresent(String.self, forKey: .from)
+      properties = try container.decodeIfPresent([String: Rule].self, forKey: .properties)
+      drop = try container.decodeIfPresent([String].self, forKey: .drop)
+    }
+  }
+
+  private struct Rule: Decodable {
+    var property: Property
+    enum CodingKeys: String, CodingKey, CaseIterable { case from, expression, `default` }
+    init(from decoder: any Decoder) throws {
+      if let text = try? decoder.singleValueContainer().decode(String.self) {
+        property = Property(expression: text)
+        return
+      }
+      try AnyKey.refuseOthers(decoder, CodingKeys.allCases.map(\.rawValue))
+      let container = try decoder.container(keyedBy: CodingKeys.self)
+      property = Property(
+        from: try container.decodeIfPresent(String.self, forKey: .from),
+        expression: try container.decodeIfPresent(String.self, forKey: .expression),
+        defaultText: try container.decodeIfPresent(String.self, forKey: .default))
+    }
+  }
+
+  /// Any key: a misspelt one must not go unnoticed.
+  private struct AnyKey: CodingKey {
+    var stringValue: String
+    var intValue: Int? { nil }
+    init(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { nil }
+
+    static func refuseOthers(_ decoder: any Decoder, _ known: [String]) throws {
+      let container = try decoder.container(keyedBy: AnyKey.self)
+      for key in container.allKeys where !known.contains(key.stringValue) {
+        throw DecodingError.dataCorrupted(
+          .init(
+            codingPath: decoder.codingPath,
+            debugDescription: "'\(key.stringValue)' is none of \(known.joined(separator: ", "))"))
+      }
+    }
+  }
+}

@@ -1,0 +1,222 @@
+import AtomicStoreSPI
+import StorePredicates
+
+/// Infers a mapping by Core Data's rules for lightweight migration.
+///
+/// Entities and properties are matched by canonical name: the renaming identifier, or else the name. So a property that
+/// was renamed twice is found from any version.
+struct MappingInference {
+  private let source: ManagedObjectModel
+  private let destination: ManagedObjectModel
+  private let options: ModelMapping.Options
+  private(set) var mappings: [ModelMapping.EntityMapping] = []
+  private(set) var removedEntities: [String] = []
+  private(set) var obstacles: [MappingObstacle] = []
+  /// By the destination's index.
+  private var sources: [Int: Entity] = [:]
+
+  init(_ source: ManagedObjectModel, _ destination: ManagedObjectModel, _ options: ModelMapping.Options) {
+    self.source = source
+    self.destination = destination
+    self.options = options
+  }
+
+  mutating func run() {
+    matchEntities()
+    checkHierarchies()
+    for entity in destination.entities { mappings.append(mapping(of: entity)) }
+    let used = Set(sources.values.map(\.index))
+    removedEntities = source.entities.filter { !used.contains($0.index) }.map(\.name)
+  }
+
+  private mutating func note(_ entity: Entity, _ property: String?, _ reason: String) {
+    obstacles.append(MappingObstacle(entityName: entity.name, propertyName: property, reason: reason))
+  }
+
+  // MARK: Entities
+
+  private mutating func matchEntities() {
+    var used: Set<Int> = []
+    func canonical(_ entity: Entity) -> ScalarString {
+      ScalarString(entity.declaration.renamingIdentifier ?? entity.name)
+    }
+    // Those that say what they were called first: another one may have taken the old name since.
+    let ordered =
+      destination.entities.filter { $0.declaration.renamingIdentifier != nil }
+      + destination.entities.filter { $0.declaration.renamingIdentifier == nil }
+    for entity in ordered {
+      if let named = options.file?.entities[entity.name]?.from {
+        guard let found = source.entity(named: named) else {
+          note(entity, nil, "the mapping file says that it was '\(named)', which does not exist")
+          continue
+        }
+        sources[entity.index] = found
+        used.insert(found.index)
+        continue
+      }
+      let free = source.entities.filter { !used.contains($0.index) }
+      var byCanonical = free.filter { canonical($0) == canonical(entity) }
+      // Of several the one that has kept its name.
+      if let same = byCanonical.first(where: { ScalarString($0.name) == ScalarString(entity.name) }) {
+        byCanonical = [same]
+      }
+      if byCanonical.count > 1 {
+        note(entity, nil, "it may have been \(byCanonical.map(\.name).joined(separator: " or "))")
+        continue
+      }
+      guard
+        let found = byCanonical.first ?? free.first(where: { ScalarString($0.name) == canonical(entity) })
+          ?? free.first(where: { ScalarString($0.name) == ScalarString(entity.name) })
+      else { continue }
+      sources[entity.index] = found
+      used.insert(found.index)
+    }
+  }
+
+  /// References are unique within a hierarchy: two hierarchies cannot become one.
+  private mutating func checkHierarchies() {
+    for root in destination.entities where root.superentity == nil {
+      let roots = Set(root.hierarchy.compactMap { sources[$0.index]?.root.index }).sorted()
+      guard roots.count > 1 else { continue }
+      let names = roots.map { source.entity(at: $0).name }
+      note(root, nil, "the hierarchies of \(names.joined(separator: " and ")) cannot be merged")
+    }
+  }
+
+  // MARK: Properties
+
+  private mutating func mapping(of entity: Entity) -> ModelMapping.EntityMapping {
+    guard let old = sources[entity.index] else {
+      let properties = entity.slots.map { ModelMapping.Property(name: $0.name, origin: .constant(.null)) }
+      return ModelMapping.EntityMapping(name: entity.name, properties: properties, removedProperties: [])
+    }
+    if entity.isAbstract, !old.isAbstract { note(entity, nil, "becomes abstract, which can have no objects") }
+    let matched = matchSlots(entity, old)
+    var properties: [ModelMapping.Property] = []
+    for slot in entity.slots { properties.append(property(slot, matched[slot.index], entity, old)) }
+    var used = Set(matched.values.map(\.index))
+    for name in options.file?.entities[entity.name]?.usedNames ?? [] {
+      if let slot = old.slot(named: name) { used.insert(slot) }
+    }
+    return ModelMapping.EntityMapping(
+      name: entity.name, sourceName: old.name, properties: properties,
+      removedProperties: old.slots.filter { !used.contains($0.index) }.map(\.name))
+  }
+
+  private func renamingIdentifier(_ slot: Slot) -> String? {
+    slot.attribute?.renamingIdentifier ?? slot.relationship?.renamingIdentifier
+  }
+
+  /// The slots of the source by those of the destination.
+  private mutating func matchSlots(_ entity: Entity, _ old: Entity) -> [Int: Slot] {
+    var result: [Int: Slot] = [:]
+    var used: Set<Int> = []
+    let file = options.file?.entities[entity.name]
+    func canonical(_ slot: Slot) -> ScalarString { ScalarString(renamingIdentifier(slot) ?? slot.name) }
+    let ordered =
+      entity.slots.filter { renamingIdentifier($0) != nil } + entity.slots.filter { renamingIdentifier($0) == nil }
+    for slot in ordered {
+      if let rule = file?.properties[slot.name] {
+        guard let named = rule.from else { continue }
+        guard let found = old.slot(named: named) else {
+          note(entity, slot.name, "the mapping file says that it was '\(named)', which does not exist")
+          continue
+        }
+        result[slot.index] = old.slots[found]
+        used.insert(found)
+        continue
+      }
+      let free = old.slots.filter { !used.contains($0.index) }
+      var byCanonical = free.filter { canonical($0) == canonical(slot) }
+      if let same = byCanonical.first(where: { ScalarString($0.name) == ScalarString(slot.name) }) {
+        byCanonical = [same]
+      }
+      if byCanonical.count > 1 {
+        note(entity, slot.name, "it may have been \(byCanonical.map(\.name).joined(separator: " or "))")
+        continue
+      }
+      guard
+        let found = byCanonical.first ?? free.first(where: { ScalarString($0.name) == canonical(slot) })
+          ?? free.first(where: { ScalarString($0.name) == ScalarString(slot.name) })
+      else { continue }
+      result[slot.index] = found
+      used.insert(found.index)
+    }
+    return result
+  }
+
+  private mutating func property(
+    _ slot: Slot, _ old: Slot?, _ entity: Entity, _ oldEntity: Entity
+  ) -> ModelMapping.Property {
+    let rule = options.file?.entities[entity.name]?.properties[slot.name]
+    if let expression = rule?.expression {
+      return ModelMapping.Property(
+        name: slot.name, origin: .expression(expression), replacementForNull: rule?.value(slot))
+    }
+    let gap = ModelMapping.Property(name: slot.name, origin: .constant(.null))
+    guard let old else {
+      let value = rule?.value(slot) ?? slot.attribute?.defaultValue
+      if let value { return ModelMapping.Property(name: slot.name, origin: .constant(value)) }
+      if slot.isRelationship, slot.inverseSlot >= 0, hasOldInverse(slot) {
+        return ModelMapping.Property(name: slot.name, origin: .inverse)
+      }
+      if !slot.isOptional, !options.leavesGaps, slot.attribute?.derivationExpression == nil {
+        note(entity, slot.name, slot.isRelationship ? "new, required relationship" : "new, required, no default")
+      }
+      return gap
+    }
+    guard slot.isRelationship == old.isRelationship else {
+      if !options.leavesGaps {
+        note(entity, slot.name, slot.isRelationship ? "attribute → relationship" : "relationship → attribute")
+      }
+      return gap
+    }
+    return slot.isRelationship
+      ? relationship(slot, old, entity, gap) : attribute(slot, old, entity, rule?.value(slot), gap)
+  }
+
+  /// Whether the other end of a new relationship is an old one: then its values follow from that.
+  private func hasOldInverse(_ slot: Slot) -> Bool {
+    let other = destination.entity(at: slot.destination)
+    guard let old = sources[other.index] else { return false }
+    let inverse = other.slots[slot.inverseSlot]
+    let named = options.file?.entities[other.name]?.properties[inverse.name]?.from
+    let name = named ?? renamingIdentifier(inverse) ?? inverse.name
+    return old.slot(named: name) != nil || old.slot(named: inverse.name) != nil
+  }
+
+  private mutating func relationship(
+    _ slot: Slot, _ old: Slot, _ entity: Entity, _ gap: ModelMapping.Property
+  ) -> ModelMapping.Property {
+    let to = destination.entity(at: slot.destination)
+    let from = source.entity(at: old.destination)
+    var isKept = true
+    if old.isToMany, !slot.isToMany {
+      isKept = false
+      if !options.leavesGaps { note(entity, slot.name, "to-many → to-one") }
+    }
+    if sources[to.index] != from {
+      isKept = false
+      if !options.leavesGaps { note(entity, slot.name, "destination \(from.name) → \(to.name)") }
+    }
+    return isKept ? ModelMapping.Property(name: slot.name, origin: .kept(old.name)) : gap
+  }
+
+  private mutating func attribute(
+    _ slot: Slot, _ old: Slot, _ entity: Entity, _ given: StoredValue?, _ gap: ModelMapping.Property
+  ) -> ModelMapping.Property {
+    let replacement = given ?? (slot.isOptional ? nil : slot.attribute?.defaultValue)
+    let isDerived = slot.attribute?.derivationExpression != nil
+    if !slot.isOptional, old.isOptional, replacement == nil, !isDerived, !options.leavesGaps {
+      note(entity, slot.name, "optional → required, no default")
+    }
+    guard let type = slot.attributeType, let oldType = old.attributeType, type != oldType else {
+      return ModelMapping.Property(name: slot.name, origin: .kept(old.name), replacementForNull: replacement)
+    }
+    if options.convertsTypes, ValueConversion(from: oldType, to: type) != nil {
+      return ModelMapping.Property(name: slot.name, origin: .converted(old.name), replacementForNull: replacement)
+    }
+    if !options.leavesGaps { note(entity, slot.name, "\(oldType.modelName) → \(type.modelName)") }
+    return gap
+  }
+}

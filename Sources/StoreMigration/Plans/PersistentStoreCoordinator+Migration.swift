@@ -1,0 +1,93 @@
+public import AtomicStoreSPI
+public import StoreCoordination
+
+extension PersistentStoreCoordinator {
+  /// Opens a store, and migrates it first if it was written with another model.
+  ///
+  /// The migrated store is written beside the old one, read back, compared, and takes its place with one rename: on any
+  /// error the old one is as it was. UUID, references and metadata are kept, so that object IDs go on naming the same
+  /// objects.
+  ///
+  /// - Parameters:
+  ///   - type: A registered name; nil finds the type from the content.
+  ///   - path: The path of a file or directory.
+  ///   - options: The format's options, by name.
+  ///   - plan: The steps. The last model must be the coordinator's, where that has one.
+  /// - Throws: ``MigrationError`` where a step cannot be done; `PersistentStoreError`; what a handler throws.
+  @discardableResult
+  public func addPersistentStore(
+    type: String? = nil, at path: String, options: StoreOptions = [:], migration plan: MigrationPlan
+  ) throws -> PersistentStore {
+    guard let model = managedObjectModel ?? plan.model else {
+      throw PersistentStoreError(.modelNeeded, "a plan without steps leads to no model", at: StoreLocation(file: path))
+    }
+    if let last = plan.model, !last.isSame(as: model) {
+      throw PersistentStoreError(
+        .invalidModel, "the plan does not lead to the coordinator's model", at: StoreLocation(file: path))
+    }
+    if try StorePlace.inspect(path).holdsContent {
+      try Self.migrateStore(type: type, at: path, options: options, by: plan, registry: registry)
+    }
+    return try addPersistentStore(
+      type: type, at: path, options: options, model: managedObjectModel == nil ? model : nil)
+  }
+
+  /// Migrates the store at a path in place.
+  ///
+  /// - Returns: The steps that were taken; none, and nothing was written, where it has the last model already.
+  /// - Throws: as ``addPersistentStore(type:at:options:migration:)``.
+  @discardableResult
+  public static func migrateStore(
+    type: String? = nil, at path: String, options: StoreOptions = [:], by plan: MigrationPlan, registry: StoreRegistry
+  ) throws -> [StoreMigrator.Step] {
+    let (coordinator, store) = try openForMigration(
+      type: type, at: path, options: options, by: plan, registry: registry)
+    defer { withExtendedLifetime(coordinator) {} }
+    let result = try StoreMigrator(plan).migrate(try store.nodesWithDeferredValues(), store: store.identifier)
+    guard !result.steps.isEmpty else { return [] }
+    var metadata = store.metadata
+    metadata.model = result.nodes.model.description
+    var converter = StoreConverter(registry: registry)
+    converter.targetType = store.type
+    converter.replacesTarget = true
+    converter.allowsLoss = false
+    _ = try converter.write(
+      StoreSnapshot(nodes: result.nodes, metadata: metadata), to: store.path, describedAs: store.type, replacing: store)
+    return result.steps
+  }
+
+  /// Opens a store for reading with the model that it was written with: the one that it carries, or of those of a plan
+  /// the one that has its version hashes.
+  ///
+  /// - Returns: The store, and the coordinator that must be kept for as long as the store is.
+  /// - Throws: `.modelMismatch` where no model has the store's hashes.
+  public static func openForMigration(
+    type: String? = nil, at path: String, options: StoreOptions = [:], by plan: MigrationPlan, registry: StoreRegistry
+  ) throws(PersistentStoreError) -> (PersistentStoreCoordinator, PersistentStore) {
+    let metadata = try metadataForPersistentStore(type: type, at: path, options: options, registry: registry)
+    let known = plan.stages.map(\.model) + plan.sources
+    var model: ManagedObjectModel?
+    if let hashes = VersionHashes(metadata: metadata.entries) {
+      model = known.last { $0.versionHashDifferences(from: hashes).isEmpty }
+      // Equal hashes do not make equal models: what the store carries is what it was written with.
+      if let carried = metadata.model, !carried.isInferred { model = nil }
+      if model == nil, metadata.model == nil {
+        throw PersistentStoreError(
+          .modelMismatch, "none of the models has the version hashes of the store", at: StoreLocation(file: path))
+      }
+    }
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: registry)
+    return (coordinator, try coordinator.addPersistentStore(type: type, at: path, options: options, isReadOnly: true))
+  }
+}
+
+extension PersistentStore {
+  /// All nodes, with the values that the format left to be asked for.
+  func nodesWithDeferredValues() throws(PersistentStoreError) -> NodeTable {
+    var nodes = self.nodes
+    for (node, slot) in nodes.deferredSlots where nodes.contains(node) {
+      try nodes.set(try value(slot: slot, of: node), slot: slot, of: node)
+    }
+    return nodes
+  }
+}

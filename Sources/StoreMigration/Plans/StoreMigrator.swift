@@ -1,0 +1,94 @@
+public import AtomicStoreSPI
+public import FoundationEssentials
+public import StoreCoordination
+
+/// Carries out a ``MigrationPlan``.
+public struct StoreMigrator: Sendable {
+  /// The steps.
+  public var plan: MigrationPlan
+
+  /// Creates a migrator.
+  public init(_ plan: MigrationPlan) { self.plan = plan }
+
+  /// What was done.
+  public struct Result: Sendable {
+    /// The objects after the last step, in canonical order.
+    public var nodes: NodeTable
+    /// The steps that were taken; none where the store was at the last model.
+    public var steps: [Step]
+  }
+
+  /// One step that was taken.
+  public struct Step: Sendable {
+    /// The name of the version that it led to; nil where it has none.
+    public var name: String?
+    /// How objects were mapped.
+    public var mapping: ModelMapping
+    /// What was lost, as it was allowed.
+    public var losses: [Loss]
+  }
+
+  /// Migrates objects in memory. The result of each step is compared with what it was made of.
+  ///
+  /// - Parameters:
+  ///   - nodes: The objects, of any model.
+  ///   - store: The UUID of their store.
+  /// - Throws: ``MigrationError`` for what cannot be inferred and for losses that are not allowed;
+  ///   `PersistentStoreError`; what a handler throws.
+  public func migrate(_ nodes: NodeTable, store: UUID) throws -> Result {
+    let stages = plan.stages(from: nodes.model)
+    do {
+      return try run(stages, nodes, store)
+    } catch let error as MigrationError {
+      guard plan.mayBeCut, !error.obstacles.isEmpty, stages.count > 1, let last = stages.last else { throw error }
+      do { return try run([last], nodes, store) } catch is MigrationError { throw error }
+    }
+  }
+
+  private func run(_ stages: [MigrationPlan.Stage], _ nodes: NodeTable, _ store: UUID) throws -> Result {
+    var result = Result(nodes: try nodes.canonical(), steps: [])
+    for stage in stages { try run(stage, &result, store) }
+    return result
+  }
+
+  private func run(_ stage: MigrationPlan.Stage, _ result: inout Result, _ store: UUID) throws {
+    let old = result.nodes
+    let mapping = ModelMapping(from: old.model, to: stage.model, options: stage.options)
+    guard mapping.obstacles.isEmpty else {
+      throw MigrationError(obstacles: mapping.counted(mapping.obstacles, old), losses: [], step: stage.name)
+    }
+    let losses = stage.handler == nil ? mapping.losses(of: old, file: stage.options.file) : []
+    guard losses.isEmpty || plan.allowsLoss else {
+      throw MigrationError(obstacles: [], losses: losses, step: stage.name)
+    }
+    var new = try mapping.apply(to: old, store: store)
+    let differences = MappingVerification.differences(mapping, old, new)
+    guard differences.isEmpty else {
+      throw StoreConverter.VerificationError(targetType: "(migration)", differences: differences)
+    }
+    if let handler = stage.handler {
+      try handler(old, &new)
+      try Self.refuseGaps(mapping, new, stage.name)
+      new = try new.canonical()
+    }
+    result.nodes = new
+    result.steps.append(Step(name: stage.name, mapping: mapping, losses: losses))
+  }
+
+  /// Required attributes and to-ones that a handler left without a value.
+  private static func refuseGaps(_ mapping: ModelMapping, _ nodes: NodeTable, _ step: String?) throws {
+    var obstacles: [MappingObstacle] = []
+    for entity in nodes.model.entities where nodes.count(of: entity.index) > 0 {
+      let reader = nodes.reader(of: entity.index)
+      for slot in entity.slots where !slot.isOptional && slot.attribute?.derivationExpression == nil {
+        let count = (0..<reader.count).count { !reader.isDeleted(row: $0) && reader.isNull(slot: slot.index, row: $0) }
+        guard count > 0 else { continue }
+        obstacles.append(
+          MappingObstacle(
+            entityName: entity.name, propertyName: slot.name, reason: "required, and the handler set no value",
+            objectCount: count))
+      }
+    }
+    guard obstacles.isEmpty else { throw MigrationError(obstacles: obstacles, losses: [], step: step) }
+  }
+}

@@ -1,0 +1,120 @@
+package import AtomicStoreSPI
+import FoundationEssentials
+
+/// What a model demands of one property's values.
+package struct ValidationRule: Sendable {
+  package var isMandatory = false
+  var minimum: StoredValue?
+  var maximum: StoredValue?
+  var minimumLength: Int?
+  var maximumLength: Int?
+  var pattern: String?
+  /// For to-many relationships.
+  package var minimumCount = 0
+  package var maximumCount = 0
+
+  /// Whether a text could be an object's URI, which must not be a temporary one.
+  var mayNameObjects = false
+
+  /// Whether it bounds values, beside asking for one.
+  package var limitsValues: Bool {
+    minimum != nil || maximum != nil || minimumLength != nil || maximumLength != nil || pattern != nil
+  }
+
+  /// A rule that a value breaks.
+  package struct Violation: Sendable {
+    /// In what way a rule is broken.
+    package enum Kind: Sendable, Hashable {
+      case missingValue, numberTooSmall, numberTooLarge, dateTooSoon, dateTooLate, textTooShort, textTooLong
+      case patternMismatch, temporaryURI
+    }
+    package var kind: Kind
+    /// The rule as text.
+    package var rule: String
+  }
+
+  /// - Parameter isStored: Whether its values are stored, so that a text could name an object.
+  /// - Returns: nil where nothing is demanded.
+  package init?(_ attribute: AttributeDescription, isStored: Bool) {
+    switch attribute.type {
+    case .uri, .string: mayNameObjects = isStored
+    default: break
+    }
+    // A derived attribute is computed, not given.
+    isMandatory = !attribute.isOptional && attribute.derivationExpression == nil
+    minimum = attribute.minimum
+    maximum = attribute.maximum
+    minimumLength = attribute.minimumLength
+    maximumLength = attribute.maximumLength
+    pattern = attribute.regularExpression
+    guard
+      isMandatory || minimum != nil || maximum != nil || minimumLength != nil || maximumLength != nil || pattern != nil
+        || mayNameObjects
+    else { return nil }
+  }
+
+  /// - Returns: nil where nothing is demanded.
+  package init?(_ relationship: RelationshipDescription) {
+    isMandatory = !relationship.isOptional
+    if relationship.isToMany {
+      minimumCount = relationship.minimumCount
+      maximumCount = relationship.maximumCount
+    }
+    guard isMandatory || minimumCount > 0 || maximumCount > 0 else { return nil }
+  }
+
+  /// The rules that an attribute's value breaks.
+  package func violations(_ value: StoredValue) -> [Violation] {
+    if value.isNull { return isMandatory ? [Violation(kind: .missingValue, rule: "a value is needed")] : [] }
+    var broken: [Violation] = []
+    let isDate = if case .date = value { true } else { false }
+    if let minimum, Self.isLess(value, minimum) {
+      broken.append(Violation(kind: isDate ? .dateTooSoon : .numberTooSmall, rule: "at least \(minimum.displayText)"))
+    }
+    if let maximum, Self.isLess(maximum, value) {
+      broken.append(Violation(kind: isDate ? .dateTooLate : .numberTooLarge, rule: "at most \(maximum.displayText)"))
+    }
+    switch value {
+    case .string(let text), .uri(let text):
+      if text.utf8.starts(with: "x-coredata:///".utf8), ManagedObjectID(uriRepresentation: text)?.isTemporaryID == true
+      {
+        broken.append(
+          Violation(
+            kind: .temporaryURI, rule: "a permanent ID: a temporary one means nothing once it is stored"))
+      }
+    default: break
+    }
+    guard case .string(let text) = value else { return broken }
+    if minimumLength != nil || maximumLength != nil {
+      let length = text.unicodeScalars.count
+      if let minimumLength, length < minimumLength {
+        broken.append(Violation(kind: .textTooShort, rule: "at least \(minimumLength) characters"))
+      }
+      if let maximumLength, length > maximumLength {
+        broken.append(Violation(kind: .textTooLong, rule: "at most \(maximumLength) characters"))
+      }
+    }
+    if let pattern {
+      switch PatternCache.matches(text, pattern) {
+      case true?: break
+      case false?: broken.append(Violation(kind: .patternMismatch, rule: "the pattern \(pattern)"))
+      case nil:
+        broken.append(
+          Violation(kind: .patternMismatch, rule: "the pattern \(pattern), which is no regular expression"))
+      }
+    }
+    return broken
+  }
+
+  /// Not-a-number breaks every bound that there is.
+  private static func isLess(_ one: StoredValue, _ other: StoredValue) -> Bool {
+    switch (one, other) {
+    case (.integer(let a), .integer(let b)): a < b
+    case (.double(let a), .double(let b)): !(a >= b)
+    case (.float(let a), .float(let b)): !(a >= b)
+    case (.decimal(let a), .decimal(let b)): a.isLess(than: b) || a.isNaN
+    case (.date(let a), .date(let b)): !(a.timeIntervalSinceReferenceDate >= b.timeIntervalSinceReferenceDate)
+    default: false
+    }
+  }
+}

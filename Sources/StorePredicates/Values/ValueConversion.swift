@@ -1,0 +1,155 @@
+package import AtomicStoreSPI
+import FoundationEssentials
+import StoreCodecs
+
+/// Converts the values of one type to another, exactly or not at all.
+package struct ValueConversion {
+  private let type: AttributeType
+
+  /// Nil for types of which no value converts to the other.
+  package init?(from source: AttributeType, to destination: AttributeType) {
+    type = destination
+    let isNumber = Self.isNumber(source)
+    switch destination {
+    case .string:
+      // Bytes have no text of their own.
+      if source == .binaryData || source == .transformable { return nil }
+    case .uri, .uuid, .date: if source != .string { return nil }
+    case .integer16, .integer32, .integer64, .double, .float, .decimal:
+      guard isNumber || source == .string else { return nil }
+    case .boolean: if source != .string { return nil }
+    case .undefined: break
+    case .binaryData, .transformable, .composite: return nil
+    }
+  }
+
+  private static func isNumber(_ type: AttributeType) -> Bool {
+    switch type {
+    case .integer16, .integer32, .integer64, .double, .float, .decimal: true
+    default: false
+    }
+  }
+
+  /// The value in the other type; nil where there is none that is equal.
+  package func convert(_ value: StoredValue) -> StoredValue? {
+    if value.isNull { return .null }
+    switch type {
+    case .undefined: return value
+    case .string: return Self.text(value).map { .string($0) }
+    case .uri:
+      guard case .string(let text) = value, Self.isURI(text) else { return nil }
+      return .uri(text)
+    case .uuid:
+      guard case .string(let text) = value else { return nil }
+      return ExactText.uuid(Array(text.utf8).span).map { .uuid($0) }
+    case .date:
+      guard case .string(let text) = value else { return nil }
+      return ExactText.date(Array(text.utf8).span).map { .date(Date(timeIntervalSinceReferenceDate: $0)) }
+    case .boolean:
+      guard case .string(let text) = value else { return nil }
+      return text == "true" || text == "YES" ? .boolean(true) : text == "false" || text == "NO" ? .boolean(false) : nil
+    default: return number(value)
+    }
+  }
+
+  /// A scheme, a colon, and something after it that has no blank.
+  private static func isURI(_ text: String) -> Bool {
+    guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), let first = text.utf8.first,
+      first | 0x20 >= UInt8(ascii: "a"), first | 0x20 <= UInt8(ascii: "z")
+    else { return false }
+    let scheme = text.utf8[..<colon]
+    return scheme.allSatisfy { byte in
+      byte | 0x20 >= UInt8(ascii: "a") && byte | 0x20 <= UInt8(ascii: "z")
+        || byte >= UInt8(ascii: "0") && byte <= UInt8(ascii: "9") || byte == UInt8(ascii: "+")
+        || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
+    } && text.utf8.count > text.utf8.distance(from: text.utf8.startIndex, to: colon) + 1
+      && !text.utf8.contains { $0 <= UInt8(ascii: " ") }
+  }
+
+  private static func text(_ value: StoredValue) -> String? {
+    let writer = ByteWriter()
+    switch value {
+    case .boolean(let flag): return flag ? "true" : "false"
+    case .integer(let number): return String(number)
+    case .decimal(let number): return number.description
+    case .string(let text), .uri(let text): return text
+    case .uuid(let uuid): return uuid.uuidString
+    case .double(let number): writer.append(double: number)
+    case .float(let number): writer.append(float: number)
+    case .date(let date): writer.append(dateSeconds: date.timeIntervalSinceReferenceDate)
+    case .null, .data, .toOne, .toMany: return nil
+    }
+    return String(decoding: writer.takeBytes(), as: UTF8.self)
+  }
+
+  private func number(_ value: StoredValue) -> StoredValue? {
+    var value = value
+    if case .string(let text) = value {
+      guard let decimal = DecimalNumber(text), !decimal.isNaN else { return nil }
+      value = .decimal(decimal)
+    }
+    switch type {
+    case .decimal:
+      switch value {
+      case .integer(let number): return .decimal(DecimalNumber(number))
+      case .decimal: return value
+      case .double, .float: return Self.text(value).flatMap { DecimalNumber($0) }.map { .decimal($0) }
+      default: return nil
+      }
+    case .double:
+      switch value {
+      case .integer(let number): return Double(exactly: number).map { .double($0) }
+      case .float(let number): return .double(Double(number))
+      case .decimal(let number): return Self.double(number).map { .double($0) }
+      case .double: return value
+      default: return nil
+      }
+    case .float:
+      switch value {
+      case .integer(let number): return Float(exactly: number).map { .float($0) }
+      case .double(let number): return number.isNaN ? nil : Float(exactly: number).map { .float($0) }
+      case .decimal(let number): return Self.double(number).flatMap { Float(exactly: $0) }.map { .float($0) }
+      default: return nil
+      }
+    default: return integer(value).flatMap { type.accepts(.integer($0)) ? .integer($0) : nil }
+    }
+  }
+
+  private func integer(_ value: StoredValue) -> Int64? {
+    switch value {
+    case .integer(let number): number
+    case .double(let number): Int64(exactly: number)
+    case .float(let number): Int64(exactly: number)
+    case .decimal(let number): Self.integer(number)
+    default: nil
+    }
+  }
+
+  private static func integer(_ number: DecimalNumber) -> Int64? {
+    guard !number.isNaN else { return nil }
+    var mantissa = number.mantissa
+    var exponent = Int(number.exponent)
+    while exponent < 0, mantissa % 10 == 0, mantissa != 0 {
+      mantissa /= 10
+      exponent += 1
+    }
+    while exponent > 0, mantissa <= UInt128(Int64.max) {
+      mantissa *= 10
+      exponent -= 1
+    }
+    guard exponent == 0 || mantissa == 0 else { return nil }
+    if number.isNegative {
+      return mantissa <= UInt128(Int64.min.magnitude) ? Int64(truncatingIfNeeded: 0 &- mantissa) : nil
+    }
+    return Int64(exactly: mantissa)
+  }
+
+  /// The double whose shortest text is the number.
+  private static func double(_ number: DecimalNumber) -> Double? {
+    guard let value = ExactText.double(Array(number.description.utf8).span) else { return nil }
+    let writer = ByteWriter()
+    writer.append(double: value)
+    guard let back = DecimalNumber(String(decoding: writer.takeBytes(), as: UTF8.self)) else { return nil }
+    return back == number ? value : nil
+  }
+}

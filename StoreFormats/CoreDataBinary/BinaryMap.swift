@@ -1,0 +1,75 @@
+import AtomicStoreSPI
+import StoreCodecs
+
+/// The objects of a binary store as the archive has them: a node for each primary key.
+struct BinaryMap {
+  struct Node {
+    let key: Int64
+    let entityName: String
+    let values: [KeyedArchive.Value]
+    /// Relationships by name, with the keys that they name, and whether their list can grow, as that of a to-many can.
+    let related: [(name: String, keys: [Int64], isMutable: Bool)]
+    let object: KeyedArchive.Value
+  }
+
+  /// In the order of their keys.
+  let nodes: [Node]
+
+  /// - Throws: `.malformed` with the object in the archive; `.duplicateReference` for a key that is there twice.
+  init(_ archive: KeyedArchive) throws(PersistentStoreError) {
+    guard let top = archive.top.first(where: { $0.key == "mapData" })?.value else {
+      throw PersistentStoreError(
+        .malformed, "the archive of the objects has no 'mapData'", at: StoreLocation(offset: BinaryHeader.size))
+    }
+    var nodes: [Node] = []
+    do throws(PersistentStoreError) {
+      for (key, object) in try top.entries() { nodes.append(try Self.node(key, object)) }
+    } catch {
+      throw error.located(StoreLocation(offset: BinaryHeader.size))
+    }
+    nodes.sort { $0.key < $1.key }
+    for (one, other) in zip(nodes, nodes.dropFirst()) where one.key == other.key {
+      throw PersistentStoreError(
+        .duplicateReference, "two objects have the key \(one.key)",
+        at: StoreLocation(entity: other.entityName, reference: String(other.key)))
+    }
+    self.nodes = nodes
+  }
+
+  private static func node(_ text: String, _ object: KeyedArchive.Value) throws(PersistentStoreError) -> Node {
+    let object = try object.expect(class: "NSDictionaryMapNode", "NSStoreMapNode")
+    guard let key = Int64(text) else { throw object.malformed("'\(text)' is not a primary key") }
+    guard let own = try object.integer("NSPrimaryKey64"), Int64(own) == key else {
+      throw object.malformed("the object under the key \(key) says that it has another one")
+    }
+    let name = try object.requiredString("NSEntityName")
+    guard let values = try object.list("NSAttributeValues") else {
+      throw object.malformed("the key 'NSAttributeValues' is missing")
+    }
+    var related: [(name: String, keys: [Int64], isMutable: Bool)] = []
+    for (relationship, list) in try object.dictionary("NSRelatedNodes") ?? [] {
+      var keys: [Int64] = []
+      for element in try list.elements() {
+        guard let number = element.integerValue else { throw element.malformed("a primary key is expected") }
+        keys.append(Int64(number))
+      }
+      related.append((relationship, keys, list.className.map { $0.hasPrefix("NSMutable") } ?? false))
+    }
+    return Node(key: key, entityName: name, values: values, related: related, object: object)
+  }
+
+  /// The slots in the order of an object's values: from the root entity down, each entity's own attributes by name. One
+  /// nil for each relationship follows.
+  static func attributeSlots(of entity: Entity) -> [Slot] {
+    var chain: [Entity] = []
+    var next: Entity? = entity
+    while let current = next {
+      chain.insert(current, at: 0)
+      next = current.superentity
+    }
+    return chain.flatMap { entity in
+      entity.slots[(entity.superentity?.slots.count ?? 0)...].filter { !$0.isRelationship }
+        .sorted { ScalarString($0.name) < ScalarString($1.name) }
+    }
+  }
+}

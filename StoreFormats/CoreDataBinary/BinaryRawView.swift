@@ -1,0 +1,74 @@
+import AtomicStoreSPI
+import StoreCodecs
+
+/// A model worked out from the objects alone: entities by name, attributes by position, relationships by name.
+struct BinaryRawView {
+  private let map: BinaryMap
+
+  init(_ map: BinaryMap) { self.map = map }
+
+  private struct Found {
+    /// Of each position the types that its values have; the last positions that never have a value are left out.
+    var types: [AttributeType?] = []
+    var relationships: [ScalarString: (destinations: Set<ScalarString>, isToMany: Bool)] = [:]
+  }
+
+  func model() -> ModelDescription {
+    var entityByKey: [Int64: ScalarString] = [:]
+    for node in map.nodes { entityByKey[node.key] = ScalarString(node.entityName) }
+    var found: [ScalarString: Found] = [:]
+    for node in map.nodes {
+      var entity = found[ScalarString(node.entityName)] ?? Found()
+      for (position, value) in node.values.enumerated() where !value.isNull {
+        while entity.types.count <= position { entity.types.append(nil) }
+        let type = Self.type(value)
+        entity.types[position] = entity.types[position].map { $0 == type ? type : .undefined } ?? type
+      }
+      for (name, keys, isMutable) in node.related {
+        var known = entity.relationships[ScalarString(name)] ?? ([], false)
+        known.isToMany = known.isToMany || isMutable || keys.count > 1
+        known.destinations.formUnion(keys.compactMap { entityByKey[$0] })
+        entity.relationships[ScalarString(name)] = known
+      }
+      found[ScalarString(node.entityName)] = entity
+    }
+    return describe(found)
+  }
+
+  /// A relationship that leads to objects of several entities needs one above them: then all are below one.
+  private func describe(_ found: [ScalarString: Found]) -> ModelDescription {
+    let isMixed = found.values.contains { $0.relationships.values.contains { $0.destinations.count > 1 } }
+    var root = "Object"
+    while found[ScalarString(root)] != nil { root += "_" }
+    let entities = found.sorted { $0.key < $1.key }.map { name, entity in
+      var properties: [PropertyDescription] = entity.types.enumerated().map {
+        .attribute(AttributeDescription(name: "value\($0.offset + 1)", type: $0.element ?? .undefined))
+      }
+      for (relationship, known) in entity.relationships.sorted(by: { $0.key < $1.key }) {
+        let destination =
+          known.destinations.count == 1 ? known.destinations.first?.string ?? name.string : isMixed ? root : name.string
+        properties.append(
+          .relationship(
+            RelationshipDescription(
+              name: relationship.string, destinationEntityName: destination, maximumCount: known.isToMany ? 0 : 1,
+              isOrdered: known.isToMany)))
+      }
+      return EntityDescription(name: name.string, properties: properties)
+    }
+    return ModelDescription(
+      entities: isMixed ? [EntityDescription(name: root, isAbstract: true, subentities: entities)] : entities,
+      isInferred: true)
+  }
+
+  private static func type(_ value: KeyedArchive.Value) -> AttributeType {
+    if value.stringValue != nil { return .string }
+    if value.booleanValue != nil { return .boolean }
+    if value.decimalValue != nil { return .decimal }
+    if value.dataValue != nil { return .binaryData }
+    if value.dateValue != nil { return .date }
+    if value.uuidValue != nil { return .uuid }
+    if value.urlText != nil { return .undefined }
+    if value.classNames.isEmpty, value.realValue != nil { return value.isReal ? .double : .integer64 }
+    return .transformable
+  }
+}

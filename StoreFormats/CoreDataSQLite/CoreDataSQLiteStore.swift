@@ -1,0 +1,211 @@
+public import AtomicStoreSPI
+import FoundationEssentials
+
+/// Core Data's SQLite store (`NSSQLiteStoreType`), which SwiftData uses too: loaded whole into memory.
+///
+/// The file is read, never opened by SQLite: a write-ahead log beside it is applied in memory, and neither is touched.
+/// An object's reference is its `Z_PK`, unique among the objects of one root entity. A store is written anew only: what
+/// an existing one has beside its objects, such as history and triggers, would not stay right.
+public struct CoreDataSQLiteStore: AtomicStore {
+  public static let storeType = StoreKeys.storeType
+  public static let traits = StoreTraits(
+    summary: "Core Data's SQLite store (NSSQLiteStoreType); written anew only, and not verified with Core Data",
+    fileExtensions: ["sqlite"], writes: .newOnly, references: .integersOnly, keepsSpecialFloats: false,
+    keepsDecimals: false,
+    unsupportedTypes: ["Undefined"],
+    readOptions: [
+      StoreOption(
+        name: "rows",
+        help:
+          "What to do with rows that belong to no object: of an entity that the model does not have, in another entity's table, or joining two objects that do not exist.",
+        values: StrayRows.allCases.map(\.rawValue))
+    ],
+    writeOptions: [
+      StoreOption(
+        name: "external",
+        help:
+          "Where values of more than 128 KiB go whose attributes allow external storage: into files beside the store, as Core Data does, or into the store.",
+        values: ["files", "inline"])
+    ])
+
+  let strayRows: StrayRows
+  let limits: StoreLimits
+  private let path: String
+  /// Whether no value is put into a file of its own.
+  private let isInline: Bool
+  /// What `metadata` read, for the `load` that follows: one reading, so that both are of one state of the file.
+  private var pending: (source: ObjectIdentifier, image: SQLiteImage)?
+
+  public init(_ configuration: StoreConfiguration) throws(PersistentStoreError) {
+    strayRows = configuration.options["rows"].flatMap { StrayRows(rawValue: $0) } ?? .refuse
+    limits = configuration.limits
+    path = configuration.path
+    isInline = configuration.options["external"] == "inline"
+  }
+
+  // MARK: Recognition
+
+  public static func recognize(_ probe: StoreProbe) -> Recognition {
+    if probe.isFolder { return RelatedFile.folder(probe) }
+    guard SQLiteImage.signature.withUTF8Buffer({ probe.prefix.starts(with: $0) }) else {
+      return RelatedFile.file(probe)
+    }
+    if probe.prefix.contains(metadataTableMark) || isFoundFurtherOn(probe) { return .yes }
+    if let whole = SQLiteImage.sizeByHeader(probe.prefix), whole > probe.size {
+      return .known(
+        "an SQLite database that is cut short: \(probe.size) of \(whole) bytes, and no Core Data tables among them")
+    }
+    return .known(
+      "an SQLite database, but not a Core Data store: it does not have the tables Z_METADATA and Z_PRIMARYKEY")
+  }
+
+  /// The row of the schema that describes Z_METADATA begins so: type, name and table name, one after another.
+  private static let metadataTableMark = Array("tableZ_METADATAZ_METADATA".utf8)
+
+  /// Where the schema takes more than a page, or the tables are in the write-ahead log only, the first bytes do not
+  /// show them.
+  private static func isFoundFurtherOn(_ probe: StoreProbe) -> Bool {
+    guard let place = try? StorePlace.inspect(probe.name), place.kind == .file, place.size == probe.size,
+      let source = try? StoreSource(opening: place), let name = source.fileName
+    else { return false }
+    if contains(source, metadataTableMark) { return true }
+    guard let log = try? source.companion(named: name + "-wal"), !log.isFolder else { return false }
+    return contains(log, metadataTableMark)
+  }
+
+  private static func contains(_ source: StoreSource, _ mark: [UInt8]) -> Bool {
+    var isFound = false
+    var tail: [UInt8] = []
+    try? source.readChunks { (bytes) throws(PersistentStoreError) in
+      // A mark may begin in one piece and end in the next.
+      isFound = (tail + bytes.prefix(mark.count)).contains(mark) || bytes.contains(mark)
+      tail = Array(bytes.suffix(mark.count))
+      return !isFound
+    }
+    return isFound
+  }
+
+  // MARK: Reading
+
+  public mutating func metadata(in source: StoreSource) throws(PersistentStoreError) -> StoreMetadata {
+    let image = try SQLiteImage.read(source, limits)
+    pending = (ObjectIdentifier(source), image)
+    let database = try SQLiteDatabase(image, file: source.name, limits: limits)
+    return try StoreTables(database).metadata()
+  }
+
+  public mutating func inferModel(from source: StoreSource) throws(PersistentStoreError) -> ModelDescription {
+    let database = try SQLiteDatabase(try image(of: source, keeping: true), file: source.name, limits: limits)
+    return try RawView(database).model()
+  }
+
+  public mutating func load(_ source: StoreSource, into nodes: NodeTableBuilder) throws(PersistentStoreError) {
+    let image = try image(of: source, keeping: false)
+    if let log = image.log {
+      nodes.addInput(bytes: image.count)
+      Self.report(log, to: source)
+    }
+    if nodes.model.description.isInferred {
+      source.report(
+        LoadNote(
+          subject: "model",
+          text: "guessed from the tables: properties have the names of columns, and their types; to-ones are integers"))
+    }
+    let database = try SQLiteDatabase(image, file: source.name, limits: limits)
+    try StoreLoader(database, source: source, nodes: nodes, strayRows: strayRows).load()
+  }
+
+  private static func report(_ log: (name: String, applied: Int, frames: Int), to source: StoreSource) {
+    let left = log.frames - log.applied
+    source.report(
+      LoadNote(
+        subject: log.name, count: log.applied,
+        text: "changed pages (frames) of the write-ahead log taken in"
+          + (left > 0 ? "; \(left) more belong to no finished transaction, or to an earlier log" : "")))
+  }
+
+  private mutating func image(of source: StoreSource, keeping: Bool) throws(PersistentStoreError) -> SQLiteImage {
+    let known = pending.flatMap { $0.source == ObjectIdentifier(source) ? $0.image : nil }
+    let image = if let known { known } else { try SQLiteImage.read(source, limits) }
+    pending = keeping ? (ObjectIdentifier(source), image) : nil
+    return image
+  }
+
+  // MARK: Writing
+
+  public mutating func save(_ snapshot: StoreSnapshot, to files: StagedFiles) throws(PersistentStoreError) {
+    // SQLite would take what an earlier store left there for the new one's.
+    let path = try StorePlace.inspect(path).resolvedPath
+    for suffix in ["-wal", "-journal"] {
+      let place = try StorePlace.inspect(path + suffix)
+      guard place.kind == .nothing || place.kind == .zeroLength else {
+        throw PersistentStoreError(
+          .alreadyExists,
+          "this belongs to an earlier store, and SQLite would apply it to the new one; move it away first",
+          at: StoreLocation(file: place.path))
+      }
+    }
+    let external = ExternalDataWriter(files, uuid: snapshot.metadata.uuid, isAllowed: !isInline)
+    try StoreWriter(snapshot, path: path, external: external).write(to: try files.file())
+  }
+}
+
+extension Sequence<UInt8> {
+  /// Whether the bytes contain these in a row.
+  func contains(_ mark: [UInt8]) -> Bool {
+    guard let first = mark.first else { return true }
+    return withContiguousStorageIfAvailable { bytes in
+      var start = 0
+      while start + mark.count <= bytes.count {
+        guard let next = bytes[start...].firstIndex(of: first), next + mark.count <= bytes.count else { return false }
+        if bytes[next..<next + mark.count].elementsEqual(mark) { return true }
+        start = next + 1
+      }
+      return false
+    } ?? Array(self).contains(mark)
+  }
+}
+
+/// Files that are part of a store and not the store: what they are, and what to open instead.
+enum RelatedFile {
+  static func file(_ probe: StoreProbe) -> Recognition {
+    func opening(_ suffix: String) -> String {
+      let name = probe.name.split(separator: "/").last.map(String.init) ?? probe.name
+      return name.hasSuffix(suffix) ? "'\(name.dropLast(suffix.count))' beside it" : "the store that it belongs to"
+    }
+    let head = probe.prefix.withUnsafeBytes { $0.count >= 32 ? ($0.bigEndian32(0), $0.bigEndian32(4)) : nil }
+    if let head, head.0 & ~1 == WriteAheadLog.magic, head.1 == WriteAheadLog.version {
+      return .known(
+        "the write-ahead log of an SQLite database, which is read with it: open \(opening("-wal")); without that file it is of no use"
+      )
+    }
+    // The index of a log begins with the version in the machine's own byte order, and has it again 48 bytes further on.
+    let isIndex =
+      probe.size % 32_768 == 0 && probe.prefix.count >= 96
+      && probe.prefix.withUnsafeBytes {
+        UInt32(littleEndian: $0.loadUnaligned(as: UInt32.self)) == WriteAheadLog.version
+          && UInt32(littleEndian: $0.loadUnaligned(fromByteOffset: 48, as: UInt32.self)) == WriteAheadLog.version
+      }
+    if isIndex {
+      return .known("the index of a write-ahead log, which holds no data: open \(opening("-shm"))")
+    }
+    if probe.prefix.starts(with: RollbackJournal.magic) {
+      return .known("the rollback journal of an SQLite database: open \(opening("-journal"))")
+    }
+    // Encrypted databases have no mark at all: the name and the size of pages are what is left.
+    let isCipher =
+      ["sqlite", "sqlite3", "storedata", "db"].contains(probe.fileExtension) && probe.size >= 512
+      && probe.size % 512 == 0 && probe.prefix.contains { $0 >= 0x80 }
+      && String(validating: probe.prefix, as: UTF8.self) == nil
+    return isCipher
+      ? .known(
+        "named as an SQLite database, and does not begin as one: it is encrypted (decrypt it with the application that wrote it), or its first page is damaged"
+      ) : .no
+  }
+
+  static func folder(_ probe: StoreProbe) -> Recognition {
+    guard probe.memberNames.contains("_EXTERNAL_DATA") else { return .no }
+    return .known(
+      "the external data of a Core Data SQLite store, which are read with it: open the .sqlite file beside the folder")
+  }
+}

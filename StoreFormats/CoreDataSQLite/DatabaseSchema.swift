@@ -1,0 +1,76 @@
+import AtomicStoreSPI
+
+/// The tables of a database file, by name as SQLite tells names apart: ASCII letters without case.
+struct DatabaseSchema {
+  struct Table {
+    let name: String
+    let columns: [Column]
+    private let byName: [String: Int]
+
+    init(name: String, columns: [Column]) {
+      self.name = name
+      self.columns = columns
+      var byName: [String: Int] = [:]
+      for (index, column) in columns.enumerated() { byName[DatabaseSchema.key(column.name)] = index }
+      self.byName = byName
+    }
+
+    func column(named name: String) -> Int? { byName[DatabaseSchema.key(name)] }
+  }
+  struct Column {
+    let name: String
+    /// The declared type in capitals, such as `VARCHAR`; empty where none is declared.
+    let type: String
+  }
+
+  /// The tables' names, in the order in which they were created.
+  let tableNames: [String]
+  let triggerNames: [String]
+  private let names: [String: String]
+  private let database: SQLiteDatabase
+
+  init(_ database: SQLiteDatabase) throws(PersistentStoreError) {
+    self.database = database
+    var tables: [String] = []
+    var triggers: [String] = []
+    var names: [String: String] = [:]
+    let place = StoreLocation(offset: 0)
+    let rows = try database.prepare("SELECT type, name, rootpage, sql FROM sqlite_master", place)
+    while try rows.step() {
+      guard let type = rows.string(0), let name = rows.string(1) else { continue }
+      if type == "trigger" { triggers.append(name) }
+      // A virtual table has no page of its own, and reading it would run a module.
+      guard type == "table", rows.kind(2) == .integer, rows.integer(2) > 0, !name.hasPrefix("sqlite_") else { continue }
+      tables.append(name)
+      names[Self.key(name)] = name
+    }
+    tableNames = tables
+    triggerNames = triggers
+    self.names = names
+  }
+
+  func hasTable(_ name: String) -> Bool { names[Self.key(name)] != nil }
+
+  /// A table with its columns; nil where there is none of the name.
+  ///
+  /// - Throws: `.malformed` for a table with computed columns, which Core Data does not make.
+  func table(_ name: String) throws(PersistentStoreError) -> Table? {
+    guard let name = names[Self.key(name)] else { return nil }
+    let place = StoreLocation(file: database.file, entity: name)
+    let rows = try database.prepare("PRAGMA table_xinfo(\(SQLiteDatabase.quoted(name)))", place)
+    var columns: [Column] = []
+    while try rows.step() {
+      guard let column = rows.string(1) else { continue }
+      guard rows.integer(6) == 0 else {
+        throw PersistentStoreError(
+          .malformed, "the column '\(column)' is computed; Core Data's tables have no such columns", at: place)
+      }
+      columns.append(Column(name: column, type: (rows.string(2) ?? "").uppercased()))
+    }
+    return Table(name: name, columns: columns)
+  }
+
+  static func key(_ name: String) -> String {
+    String(decoding: name.utf8.map { $0 >= UInt8(ascii: "a") && $0 <= UInt8(ascii: "z") ? $0 - 32 : $0 }, as: UTF8.self)
+  }
+}

@@ -1,0 +1,101 @@
+import AtomicStoreSPI
+
+/// Values that Core Data keeps in files of their own beside the store: binary attributes that allow external storage.
+///
+/// A cell begins with 1, and the data follow, or with 2, and a file's name follows: a UUID of 36 characters and a NUL.
+final class ExternalData {
+  /// The first byte of a cell that the value follows.
+  static let inlineMark: UInt8 = 1
+  /// The first byte of a cell that the name of a file follows.
+  static let fileMark: UInt8 = 2
+
+  private let source: StoreSource
+  private let folder: String?
+  private let limits: StoreLimits
+  private var missing: [ScalarString: (count: Int, example: String)] = [:]
+
+  init(_ source: StoreSource, _ limits: StoreLimits) {
+    self.source = source
+    self.limits = limits
+    folder = source.fileName.map { Self.directory(of: $0) }
+  }
+
+  /// The directory beside a store's file.
+  static func directory(of fileName: String) -> String { ".\(stem(fileName))_SUPPORT/_EXTERNAL_DATA" }
+
+  /// A file's name without its extension.
+  private static func stem(_ name: String) -> String {
+    guard let dot = name.utf8.lastIndex(of: UInt8(ascii: ".")), dot != name.startIndex else { return name }
+    return String(name[..<dot])
+  }
+
+  /// Sets the value of a cell.
+  ///
+  /// - Throws: `.malformed` for a cell that is neither form.
+  func set(_ cell: UnsafeRawBufferPointer, slot: Int, of nodes: NodeTableBuilder) throws(PersistentStoreError) {
+    switch cell.first {
+    case Self.inlineMark:
+      try nodes.set(
+        bytes: Span(_unsafeElements: UnsafeRawBufferPointer(rebasing: cell[1...]).assumingMemoryBound(to: UInt8.self)),
+        slot: slot)
+    case Self.fileMark:
+      let name = try Self.fileName(cell, at: nodes.location(slot))
+      guard
+        let file = try folder.map({ (folder) throws(PersistentStoreError) in
+          try source.companion(named: folder + "/" + name)
+        }) ?? nil, !file.isFolder
+      else { return note(name, nodes.location(slot)) }
+      let size = try file.totalSize()
+      guard size <= limits.valueBytes else {
+        throw PersistentStoreError(
+          .limitExceeded,
+          "the file \(name) has \(size) bytes: more than the limit 'maximumValueBytes' of \(limits.valueBytes)",
+          at: nodes.location(slot))
+      }
+      let bytes = try file.bytes()
+      nodes.addInput(bytes: size)
+      try bytes.withUnsafeBytes { raw throws(PersistentStoreError) in
+        try nodes.set(bytes: Span(_unsafeElements: raw.assumingMemoryBound(to: UInt8.self)), slot: slot)
+      }
+    default:
+      throw PersistentStoreError(
+        .malformed,
+        "the value says neither that it is stored here (1) nor in a file (2): it begins with \(cell.first.map { String($0) } ?? "nothing")",
+        at: nodes.location(slot))
+    }
+  }
+
+  private static func fileName(_ cell: UnsafeRawBufferPointer, at place: StoreLocation) throws(PersistentStoreError)
+    -> String
+  {
+    let text = cell.dropFirst().prefix { $0 != 0 }
+    let isName =
+      text.count == 36
+      && text.allSatisfy {
+        $0 == UInt8(ascii: "-") || $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9")
+          || $0 | 0x20 >= UInt8(ascii: "a") && $0 | 0x20 <= UInt8(ascii: "f")
+      }
+    guard isName else {
+      throw PersistentStoreError(.malformed, "the name of the value's file is not a UUID", at: place)
+    }
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  private func note(_ name: String, _ place: StoreLocation) {
+    let subject = "\(place.entity ?? "").\(place.property ?? "")"
+    let old = missing[ScalarString(subject)]
+    missing[ScalarString(subject)] = (
+      (old?.count ?? 0) + 1,
+      old?.example ?? "\(place.entity ?? "")/\(place.reference ?? ""), file \(folder.map { $0 + "/" } ?? "")\(name)"
+    )
+  }
+
+  func reportMissing(to source: StoreSource) throws(PersistentStoreError) {
+    for (subject, entry) in missing.sorted(by: { $0.key < $1.key }) {
+      source.report(
+        LoadNote(
+          subject: subject.string, count: entry.count, text: "data in files that are missing", example: entry.example,
+          isLoss: true))
+    }
+  }
+}

@@ -1,0 +1,157 @@
+import AtomicStoreSPI
+
+/// Reads the table of a many-to-many relationship.
+struct JoinTableReader {
+  let tableName: String
+  private let join: DatabaseLayout.JoinTable
+  private let database: SQLiteDatabase
+  /// The columns with the keys of the first side's objects and of the second's, and of the order of each among the
+  /// other's.
+  private let columns: (first: String, second: String, firstOrder: String?, secondOrder: String?)
+
+  /// Nil where the store has no table for the relationship: it is looked up by the names of both sides.
+  init?(
+    _ join: DatabaseLayout.JoinTable, schema: DatabaseSchema, layout: DatabaseLayout, database: SQLiteDatabase
+  ) throws(PersistentStoreError) {
+    self.join = join
+    self.database = database
+    let model = layout.model
+    // An inverse may be declared by a super-entity of the destination that the relationship names.
+    func numbers(_ side: DatabaseLayout.JoinTable.Side, _ other: DatabaseLayout.JoinTable.Side) -> [Int64] {
+      let destination = model.entity(at: other.entity).slots[other.slot].destination
+      let number = destination >= 0 ? layout.numbers[destination] ?? side.number : side.number
+      return number == side.number ? [side.number] : [side.number, number]
+    }
+    let firstNumbers = numbers(join.first, join.second)
+    let secondNumbers = numbers(join.second, join.first)
+    let firstText = DatabaseLayout.columnText(join.first.name)
+    let secondText = DatabaseLayout.columnText(join.second.name)
+    let candidates = firstNumbers.map { "Z_\($0)" + firstText } + secondNumbers.map { "Z_\($0)" + secondText }
+    for candidate in candidates {
+      var found = try schema.table(candidate)
+      if found == nil { found = try Self.numbered(candidate, schema) }
+      guard let table = found else { continue }
+      // Objects of one side stand in the column with their own number and the name that the other side has for them.
+      let first = Self.column(firstNumbers.map { "Z_\($0)" + secondText }, table)
+      let second =
+        join.isReflexive
+        ? table.column(named: "REFLEXIVE") ?? first.flatMap { table.firstKeyColumn(but: $0) }
+        : Self.column(secondNumbers.map { "Z_\($0)" + firstText }, table)
+      guard let first, let second, first != second else { continue }
+      func order(_ column: Int) -> String? {
+        table.column(named: "Z_FOK_" + table.columns[column].name.dropFirst(2)).map { table.columns[$0].name }
+      }
+      tableName = table.name
+      columns = (table.columns[first].name, table.columns[second].name, order(first), order(second))
+      return
+    }
+    return nil
+  }
+
+  /// The table of that name with a number at its end.
+  private static func numbered(_ name: String, _ schema: DatabaseSchema) throws(PersistentStoreError) -> DatabaseSchema
+    .Table?
+  {
+    for digit in 1...9 {
+      if let table = try schema.table(name + String(digit)) { return table }
+    }
+    return nil
+  }
+
+  /// The column of one of these names, or of one with a number at its end, which tells apart names that a store uses
+  /// twice.
+  private static func column(_ names: [String], _ table: DatabaseSchema.Table) -> Int? {
+    for name in names {
+      if let column = table.column(named: name) { return column }
+    }
+    for name in names {
+      let key = DatabaseSchema.key(name)
+      let found = table.columns.firstIndex { column in
+        let other = DatabaseSchema.key(column.name)
+        return other.hasPrefix(key)
+          && other.utf8.dropFirst(key.utf8.count).allSatisfy { $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }
+      }
+      if let found { return found }
+    }
+    return nil
+  }
+
+  /// The pairs, as the members of both sides.
+  ///
+  /// - Throws: `.malformed` for a damaged row; `.danglingReference` for one that joins two objects that do not exist,
+  ///   unless such rows are left out and reported. A row with one end is one end's dangling reference.
+  func read(
+    _ lookups: [Int: KeyLookup], _ model: ManagedObjectModel, strayRows: StrayRows,
+    source: StoreSource
+  ) throws(PersistentStoreError) -> [MemberList] {
+    let place = StoreLocation(file: database.file, entity: tableName)
+    let names = ["rowid", columns.first, columns.second, columns.firstOrder ?? "", columns.secondOrder ?? ""]
+    let list = names.map { $0.isEmpty ? "0" : $0 == "rowid" ? $0 : SQLiteDatabase.quoted($0) }.joined(separator: ", ")
+    let rows = try database.prepare("SELECT \(list) FROM \(SQLiteDatabase.quoted(tableName)) NOT INDEXED", place)
+    var first = MemberList(entity: join.first.entity, slot: join.first.slot, isOrdered: join.first.isOrdered)
+    var second = MemberList(entity: join.second.entity, slot: join.second.slot, isOrdered: join.second.isOrdered)
+    let firstLookup = lookups[model.entity(at: join.first.entity).root.index]
+    let secondLookup = lookups[model.entity(at: join.second.entity).root.index]
+    var previous = Int64.min
+    var strays: (count: Int, first: Int64) = (0, 0)
+    while try rows.step(after: nil) {
+      let row = rows.integer(0)
+      guard row > previous || previous == .min else {
+        throw PersistentStoreError(
+          .malformed, "row \(row) comes after row \(previous): the table is damaged", at: place)
+      }
+      previous = row
+      guard rows.kind(1) == .integer, rows.kind(2) == .integer else {
+        throw PersistentStoreError(
+          .malformed, "row \(row) holds \(rows.kind(1).name) and \(rows.kind(2).name), not two keys", at: place)
+      }
+      let (one, other) = (rows.integer(1), rows.integer(2))
+      guard firstLookup?[one] != nil || secondLookup?[other] != nil else {
+        guard strayRows == .skip else {
+          throw PersistentStoreError(
+            .danglingReference,
+            "row \(row) joins \(model.entity(at: join.first.entity).name)/\(one) and \(model.entity(at: join.second.entity).name)/\(other), which do not exist; the option rows=skip leaves such rows out",
+            at: place)
+        }
+        strays = (strays.count + 1, strays.count == 0 ? row : strays.first)
+        continue
+      }
+      if join.isReflexive {
+        first.append(owner: one, member: other, orderKey: rows.integer(3))
+        second.append(owner: other, member: one, orderKey: .max)
+      } else {
+        first.append(owner: one, member: other, orderKey: rows.integer(4))
+        second.append(owner: other, member: one, orderKey: rows.integer(3))
+      }
+    }
+    if strays.count > 0 {
+      source.report(
+        LoadNote(
+          subject: tableName, count: strays.count, text: "left out: a row that joins two objects that do not exist",
+          example: "row \(strays.first)"))
+    }
+    return join.isReflexive ? [Self.merged(first, second)] : [first, second]
+  }
+
+  /// Both directions of a relationship that is its own inverse, each pair once.
+  private static func merged(_ one: MemberList, _ other: MemberList) -> MemberList {
+    struct Pair: Hashable { let owner: Int64, member: Int64 }
+    var result = MemberList(entity: one.entity, slot: one.slot, isOrdered: one.isOrdered)
+    var seen: Set<Pair> = []
+    for list in [one, other] {
+      for index in list.owners.indices
+      where seen.insert(Pair(owner: list.owners[index], member: list.members[index])).inserted {
+        result.append(
+          owner: list.owners[index], member: list.members[index], orderKey: list.isOrdered ? list.orderKeys[index] : 0)
+      }
+    }
+    return result
+  }
+}
+
+extension DatabaseSchema.Table {
+  /// The first column that holds keys of objects and is not this one.
+  fileprivate func firstKeyColumn(but column: Int) -> Int? {
+    columns.indices.first { $0 != column && !columns[$0].name.hasPrefix("Z_FOK_") }
+  }
+}

@@ -1,0 +1,159 @@
+import AtomicStoreSPI
+import CSQLite
+
+/// A connection to a database in memory that is read and never trusted: no functions in its schema, no views, no
+/// triggers, no extensions, limits on everything, and a budget of steps.
+final class SQLiteDatabase {
+  let image: SQLiteImage
+  let file: String
+  let limits: StoreLimits
+  private var handle: OpaquePointer?
+  /// Steps that are left, in thousands; the callback counts it down.
+  private let budget: UnsafeMutablePointer<Int>
+  private static let stepsPerCall: Int32 = 1000
+
+  init(_ image: SQLiteImage, file: String, limits: StoreLimits) throws(PersistentStoreError) {
+    self.image = image
+    self.file = file
+    self.limits = limits
+    budget = .allocate(capacity: 1)
+    // A column of a row costs a byte at least and a few steps; what needs more than this is made to take time.
+    budget.initialize(to: 1000 + image.count / 2)
+    var opened: OpaquePointer?
+    let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE
+    guard sqlite3_open_v2(":memory:", &opened, flags, nil) == SQLITE_OK else {
+      sqlite3_close_v2(opened)
+      throw PersistentStoreError(.limitExceeded, "SQLite cannot be started", at: StoreLocation(file: file))
+    }
+    handle = opened
+    sqlite3_extended_result_codes(handle, 1)
+    let code = sqlite3_deserialize(
+      handle, "main", image.base, Int64(image.count), Int64(image.count), UInt32(SQLITE_DESERIALIZE_READONLY))
+    guard code == SQLITE_OK else { throw error(code, StoreLocation(offset: 0)) }
+    restrict(limits)
+    try run("PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA query_only=ON; PRAGMA temp_store=MEMORY")
+  }
+
+  deinit {
+    sqlite3_close_v2(handle)
+    budget.deallocate()
+  }
+
+  private func restrict(_ limits: StoreLimits) {
+    for (option, isOn) in [
+      (SQLITE_DBCONFIG_DEFENSIVE, true), (SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
+      (SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
+      (SQLITE_DBCONFIG_ENABLE_VIEW, false), (SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, false),
+    ] { _ = csqlite_switch(handle, option, isOn ? 1 : 0) }
+    let longest = Int32(clamping: min(limits.valueBytes, 1_000_000_000))
+    for (limit, value) in [
+      (SQLITE_LIMIT_LENGTH, max(longest, 1 << 20)), (SQLITE_LIMIT_SQL_LENGTH, 1 << 20), (SQLITE_LIMIT_COLUMN, 32_767),
+      (SQLITE_LIMIT_EXPR_DEPTH, 50), (SQLITE_LIMIT_COMPOUND_SELECT, 2), (SQLITE_LIMIT_FUNCTION_ARG, 8),
+      (SQLITE_LIMIT_ATTACHED, 0),
+      (SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100), (SQLITE_LIMIT_TRIGGER_DEPTH, 0), (SQLITE_LIMIT_WORKER_THREADS, 0),
+    ] { sqlite3_limit(handle, limit, value) }
+    sqlite3_progress_handler(
+      handle, Self.stepsPerCall,
+      { context in
+        guard let left = context?.assumingMemoryBound(to: Int.self) else { return 1 }
+        left.pointee -= 1
+        return left.pointee < 0 ? 1 : 0
+      }, budget)
+  }
+
+  private func run(_ sql: String) throws(PersistentStoreError) {
+    let code = sqlite3_exec(handle, sql, nil, nil, nil)
+    guard code == SQLITE_OK else { throw error(code, StoreLocation(offset: 0)) }
+  }
+
+  /// Prepares one statement. `place` names the table for errors.
+  func prepare(_ sql: String, _ place: StoreLocation) throws(PersistentStoreError) -> SQLiteStatement {
+    var statement: OpaquePointer?
+    let code = sqlite3_prepare_v3(handle, sql, -1, 0, &statement, nil)
+    guard code == SQLITE_OK, let statement else { throw error(code, place) }
+    return SQLiteStatement(statement, database: self, place: place)
+  }
+
+  /// SQLite's error as ours.
+  func error(_ code: Int32, _ place: StoreLocation, after: String = "") -> PersistentStoreError {
+    let said = sqlite3_errmsg(handle).map { String(cString: $0) } ?? "error \(code)"
+    let location = place.filled(from: StoreLocation(file: file))
+    switch code & 0xFF {
+    case SQLITE_INTERRUPT:
+      return PersistentStoreError(
+        .limitExceeded, "the database takes more steps to read than its size allows\(after)", at: location)
+    case SQLITE_NOMEM, SQLITE_TOOBIG, SQLITE_FULL:
+      return PersistentStoreError(.limitExceeded, "SQLite: \(said)\(after)", at: location)
+    default: return PersistentStoreError(.malformed, "SQLite: \(said)\(after)", at: location)
+    }
+  }
+
+  /// A name in SQL.
+  static func quoted(_ name: String) -> String {
+    var text = "\""
+    for scalar in name.unicodeScalars {
+      if scalar == "\"" { text += "\"" }
+      text.unicodeScalars.append(scalar)
+    }
+    return text + "\""
+  }
+}
+
+/// One running query. It keeps its database.
+final class SQLiteStatement {
+  enum Kind: Int32 {
+    case integer = 1
+    case real, text, blob, null
+    /// "an integer", for messages.
+    var name: String {
+      switch self {
+      case .integer: "an integer"
+      case .real: "a real number"
+      case .text: "a text"
+      case .blob: "a blob"
+      case .null: "null"
+      }
+    }
+  }
+  private let statement: OpaquePointer
+  private let database: SQLiteDatabase
+  private let place: StoreLocation
+
+  fileprivate init(_ statement: OpaquePointer, database: SQLiteDatabase, place: StoreLocation) {
+    self.statement = statement
+    self.database = database
+    self.place = place
+  }
+  deinit { sqlite3_finalize(statement) }
+
+  /// Whether there is another row.
+  ///
+  /// - Parameter after: The key of the row before, which an error names.
+  @inline(__always) func step(after key: Int64? = nil) throws(PersistentStoreError) -> Bool {
+    let code = sqlite3_step(statement)
+    if code == SQLITE_ROW { return true }
+    if code == SQLITE_DONE { return false }
+    throw database.error(code, place, after: key.map { "; the last readable row is Z_PK \($0)" } ?? "")
+  }
+
+  @inline(__always) func kind(_ column: Int32) -> Kind {
+    Kind(rawValue: sqlite3_column_type(statement, column)) ?? .null
+  }
+  @inline(__always) func isNull(_ column: Int32) -> Bool { sqlite3_column_type(statement, column) == SQLITE_NULL }
+  @inline(__always) func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(statement, column) }
+  @inline(__always) func real(_ column: Int32) -> Double { sqlite3_column_double(statement, column) }
+
+  /// The bytes of a blob, or of a text in the database's own encoding. Valid until the next step.
+  @inline(__always) func bytes(_ column: Int32) -> UnsafeRawBufferPointer {
+    let start = sqlite3_column_blob(statement, column)
+    return UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : Int(sqlite3_column_bytes(statement, column)))
+  }
+  /// The UTF-8 of a text in any encoding. Valid until the next step.
+  @inline(__always) func utf8(_ column: Int32) -> UnsafeRawBufferPointer {
+    let start = sqlite3_column_text(statement, column)
+    return UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : Int(sqlite3_column_bytes(statement, column)))
+  }
+  func string(_ column: Int32) -> String? {
+    kind(column) == .text ? String(decoding: utf8(column), as: UTF8.self) : nil
+  }
+}

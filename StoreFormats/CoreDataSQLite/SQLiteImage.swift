@@ -1,0 +1,165 @@
+import AtomicStoreSPI
+import Glibc
+
+/// A database file in memory, with its write-ahead log applied: what SQLite would show, without touching a file.
+///
+/// `@unchecked Sendable`: the memory is written in `init` only. SQLite is given it read-only.
+final class SQLiteImage: @unchecked Sendable {
+  static let signature: StaticString = "SQLite format 3\0"
+  private static let headerSize = 100
+
+  let base: UnsafeMutablePointer<UInt8>
+  let count: Int
+  /// The write-ahead log's name and how many frames of how many were applied; nil where none is beside the file.
+  let log: (name: String, applied: Int, frames: Int)?
+
+  /// Reads a source, and the write-ahead log beside it where there is one.
+  ///
+  /// - Throws: `.changedOnDisk` where another process goes on writing; `.malformed` for what is not a database, and for
+  ///   one whose last transaction must be rolled back first.
+  static func read(_ source: StoreSource, _ limits: StoreLimits) throws(PersistentStoreError) -> SQLiteImage {
+    // File and log are read one after the other, and belong together only if neither changed.
+    for _ in 0..<10 {
+      let before = try source.currentState()
+      let log = try logSource(source)
+      if let log { try checkSize(source, log, limits) }
+      let logBefore = try log?.currentState()
+      let bytes: StoreBytes
+      let logBytes: StoreBytes?
+      do throws(PersistentStoreError) {
+        bytes = try source.bytes()
+        logBytes = try log?.bytes()
+      } catch {
+        if error.code == .changedOnDisk { continue }
+        throw error
+      }
+      guard try source.currentState() == before, try logSource(source)?.currentState() == logBefore else { continue }
+      try refuseJournal(source)
+      return try SQLiteImage(bytes, log: logBytes, logName: log?.fileName ?? "", file: source.name)
+    }
+    throw PersistentStoreError(
+      .changedOnDisk, "another process goes on writing to the database; close it, or copy the file with its -wal",
+      at: StoreLocation(file: source.name))
+  }
+
+  /// The limit on a store's bytes is one on the log's as well.
+  private static func checkSize(
+    _ source: StoreSource, _ log: StoreSource, _ limits: StoreLimits
+  ) throws(PersistentStoreError) {
+    let size = try source.totalSize() + log.totalSize()
+    guard size > limits.bytes else { return }
+    throw PersistentStoreError(
+      .limitExceeded,
+      "the store and its write-ahead log have \(size) bytes: more than the limit 'maximumBytes' of \(limits.bytes)",
+      at: StoreLocation(file: source.name))
+  }
+
+  private static func logSource(_ source: StoreSource) throws(PersistentStoreError) -> StoreSource? {
+    guard let name = source.fileName, let log = try source.companion(named: name + "-wal"), !log.isFolder else {
+      return nil
+    }
+    return try log.totalSize() > 0 ? log : nil
+  }
+
+  /// A rollback journal with a header means that the file is in the middle of a transaction.
+  private static func refuseJournal(_ source: StoreSource) throws(PersistentStoreError) {
+    guard let name = source.fileName, let journal = try source.companion(named: name + "-journal"), !journal.isFolder
+    else { return }
+    let head = try journal.bytes(limit: 28)
+    let isHot = head.withUnsafeBytes { $0.count == 28 && $0.starts(with: RollbackJournal.magic) }
+    guard isHot else { return }
+    throw PersistentStoreError(
+      .malformed,
+      "the last transaction was not finished: the rollback journal \(name)-journal is beside it. Copy both files and let sqlite3 open the copy once",
+      at: StoreLocation(file: source.name, offset: 0))
+  }
+
+  init(_ bytes: StoreBytes, log logBytes: StoreBytes?, logName: String, file: String) throws(PersistentStoreError) {
+    let place = StoreLocation(file: file, offset: 0)
+    let built = try bytes.withUnsafeBytes { main throws(PersistentStoreError) in
+      guard let logBytes else { return try Self.build(main, nil, place) }
+      return try logBytes.withUnsafeBytes { raw throws(PersistentStoreError) in
+        try Self.build(main, WriteAheadLog(raw), place, raw)
+      }
+    }
+    base = built.memory
+    count = built.count
+    log = logBytes == nil ? nil : (logName, built.applied, built.frames)
+  }
+
+  deinit { free(base) }
+
+  private static func build(
+    _ main: UnsafeRawBufferPointer, _ log: WriteAheadLog?, _ place: StoreLocation,
+    _ logBytes: UnsafeRawBufferPointer? = nil
+  ) throws(PersistentStoreError) -> (memory: UnsafeMutablePointer<UInt8>, count: Int, applied: Int, frames: Int) {
+    var count = main.count
+    let applied = log?.committedFrames ?? 0
+    if let log, let pageSize = log.pageSize, applied > 0 {
+      // The log's own first page would say what the log says.
+      if main.count >= headerSize { try check(main, logPageSize: pageSize, place) }
+      // No transaction can name more pages than the file and the log have.
+      let most = max((main.count + pageSize - 1) / pageSize, log.pageOffsets.keys.max() ?? 0)
+      guard log.databasePages <= most else {
+        throw PersistentStoreError(
+          .malformed, "the write-ahead log names \(log.databasePages) pages; there are \(most)", at: place)
+      }
+      count = log.databasePages * pageSize
+    }
+    guard let memory = calloc(max(count, headerSize), 1)?.assumingMemoryBound(to: UInt8.self) else {
+      throw PersistentStoreError(.limitExceeded, "the database's \(count) bytes do not fit the memory", at: place)
+    }
+    do throws(PersistentStoreError) {
+      let image = UnsafeMutableRawBufferPointer(start: memory, count: count)
+      image.copyMemory(from: UnsafeRawBufferPointer(rebasing: main.prefix(count)))
+      if let log, let pageSize = log.pageSize, let logBytes {
+        for (page, offset) in log.pageOffsets where page <= log.databasePages {
+          UnsafeMutableRawBufferPointer(rebasing: image[(page - 1) * pageSize..<page * pageSize])
+            .copyMemory(from: UnsafeRawBufferPointer(rebasing: logBytes[offset..<offset + pageSize]))
+        }
+      }
+      try check(UnsafeRawBufferPointer(image), logPageSize: nil, place)
+      // A database in memory cannot have a log: the header says so.
+      memory[18] = 1
+      memory[19] = 1
+      return (memory, count, applied, log?.frameCount ?? 0)
+    } catch {
+      free(memory)
+      throw error
+    }
+  }
+
+  /// How many bytes the file should have; nil where its header does not say.
+  static func sizeByHeader(_ prefix: [UInt8]) -> Int? {
+    guard prefix.count >= headerSize else { return nil }
+    return prefix.withUnsafeBytes { bytes in
+      let stored = Int(bytes.bigEndian16(16))
+      // The number of pages counts only where it was written by the last change.
+      guard bytes.bigEndian32(24) == bytes.bigEndian32(92) else { return nil }
+      return (stored == 1 ? 65_536 : stored) * Int(bytes.bigEndian32(28))
+    }
+  }
+
+  private static func check(
+    _ image: UnsafeRawBufferPointer, logPageSize: Int?, _ place: StoreLocation
+  ) throws(PersistentStoreError) {
+    let isDatabase = image.count >= headerSize && signature.withUTF8Buffer { image.starts(with: $0) }
+    guard isDatabase else { throw PersistentStoreError(.malformed, "this is not an SQLite database", at: place) }
+    let stored = Int(image.bigEndian16(16))
+    let pageSize = stored == 1 ? 65_536 : stored
+    guard pageSize >= 512, pageSize & (pageSize - 1) == 0 else {
+      throw PersistentStoreError(.malformed, "\(stored) is not a page size", at: place)
+    }
+    if let logPageSize, logPageSize != pageSize {
+      throw PersistentStoreError(
+        .malformed,
+        "the write-ahead log has pages of \(logPageSize) bytes, the database of \(pageSize): it belongs to another file",
+        at: place)
+    }
+  }
+}
+
+enum RollbackJournal {
+  /// The first bytes of a journal that must be rolled back.
+  static let magic: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
+}

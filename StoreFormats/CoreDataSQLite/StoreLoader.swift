@@ -1,0 +1,167 @@
+import AtomicStoreSPI
+
+/// Reads all tables of a store into the node table: each entity table once, in the order of its keys, then the join
+/// tables.
+struct StoreLoader {
+  let database: SQLiteDatabase
+  let source: StoreSource
+  let nodes: NodeTableBuilder
+  let strayRows: StrayRows
+  private let schema: DatabaseSchema
+  private let layout: DatabaseLayout
+  private let entityRows: [StoreTables.EntityRow]
+  private let numbers: EntityNumbers
+
+  init(
+    _ database: SQLiteDatabase, source: StoreSource, nodes: NodeTableBuilder, strayRows: StrayRows
+  ) throws(PersistentStoreError) {
+    self.database = database
+    self.source = source
+    self.nodes = nodes
+    self.strayRows = strayRows
+    schema = try DatabaseSchema(database)
+    let tables = StoreTables(database)
+    entityRows = try tables.entityRows()
+    numbers = EntityNumbers(entityRows, model: nodes.model, hashes: try tables.versionHashes())
+    layout = DatabaseLayout(model: nodes.model, numbers: numbers.numbers)
+  }
+
+  func load() throws(PersistentStoreError) {
+    for (entity, row) in numbers.renamed {
+      source.report(LoadNote(subject: entity, text: "the tables have it under its earlier name, \(row.name)"))
+    }
+    try refuseUnknownEntities()
+    var lists: [MemberList] = []
+    var lookups: [Int: KeyLookup] = [:]
+    var read: Set<String> = Set(["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"])
+    let external = ExternalData(source, database.limits)
+    for table in layout.tables {
+      var found = try schema.table(table.name)
+      if found == nil, let old = numbers.rows[table.root] {
+        found = try schema.table(DatabaseLayout.tableName(old.name))
+      }
+      guard let found else {
+        try checkAbsent(table)
+        continue
+      }
+      read.insert(DatabaseSchema.key(found.name))
+      var reader = try TableReader(
+        table, found, layout: layout, database: database, nodes: nodes, strayRows: strayRows, external: external,
+        source: source)
+      lookups[table.root] = try reader.read(into: &lists)
+    }
+    try external.reportMissing(to: source)
+    for join in layout.joinTables {
+      let reader = try JoinTableReader(join, schema: schema, layout: layout, database: database)
+      guard let reader else {
+        try checkAbsent(join, lookups)
+        continue
+      }
+      read.insert(DatabaseSchema.key(reader.tableName))
+      lists += try reader.read(lookups, nodes.model, strayRows: strayRows, source: source)
+    }
+    for list in lists { try list.fill(nodes, lookups) }
+    try reportOthers(read)
+  }
+
+  // MARK: What is not there
+
+  /// An entity that the store does not know has no table, and no objects; one that never had any may have none.
+  private func checkAbsent(_ table: DatabaseLayout.Table) throws(PersistentStoreError) {
+    guard let entity = table.entities.first(where: { layout.numbers[$0] != nil }),
+      numbers.rows[table.root].map({ $0.greatestKey > 0 }) ?? true
+    else { return }
+    let name = nodes.model.entity(at: entity).name
+    throw PersistentStoreError(
+      .modelMismatch, "the store knows the entity \(name) and has no table \(table.name)",
+      at: StoreLocation(file: source.name, entity: name))
+  }
+
+  private func checkAbsent(
+    _ join: DatabaseLayout.JoinTable, _ lookups: [Int: KeyLookup]
+  ) throws(PersistentStoreError) {
+    // Without objects on one side there is nothing to join.
+    for side in [join.first, join.second] {
+      guard layout.numbers[side.entity] != nil,
+        lookups[nodes.model.entity(at: side.entity).root.index].map({ !$0.isEmpty }) ?? false
+      else { return }
+    }
+    let name = nodes.model.entity(at: join.first.entity).name
+    throw PersistentStoreError(
+      .modelMismatch,
+      "the store has no table for this many-to-many relationship, such as Z_\(join.first.number)\(DatabaseLayout.columnText(join.first.name))",
+      at: StoreLocation(file: source.name, entity: name, property: join.first.name))
+  }
+
+  /// Entities of the store that the model lacks may not have objects.
+  private func refuseUnknownEntities() throws(PersistentStoreError) {
+    let known = entityRows.filter { $0.number < StoreTables.firstHistoryNumber }
+    var unknown: [Int64: StoreTables.EntityRow] = [:]
+    for row in numbers.unknown { unknown[row.number] = row }
+    guard !unknown.isEmpty else { return }
+    for root in known where root.parent == 0 {
+      guard let table = try schema.table(DatabaseLayout.tableName(root.name)), table.column(named: "Z_ENT") != nil
+      else {
+        continue
+      }
+      let rows = try database.prepare(
+        "SELECT Z_ENT, count(*), min(Z_PK) FROM \(SQLiteDatabase.quoted(table.name)) GROUP BY Z_ENT",
+        StoreLocation(file: source.name, entity: root.name))
+      while try rows.step() {
+        guard let entity = unknown[rows.integer(0)] else { continue }
+        guard strayRows == .skip else {
+          throw PersistentStoreError(
+            .modelMismatch,
+            "the store holds \(rows.integer(1)) objects of \(entity.name), which the model does not have; the option rows=skip leaves them out",
+            at: StoreLocation(file: source.name, entity: entity.name, reference: String(rows.integer(2))))
+        }
+        // In a table that is read for others, rows are counted when they are met.
+        guard unknown[root.number] != nil else { continue }
+        source.report(
+          LoadNote(
+            subject: entity.name, count: Int(rows.integer(1)),
+            text: "left out: objects of an entity that the model does not have"))
+      }
+    }
+  }
+
+  // MARK: What is there beside the graph
+
+  private func reportOthers(_ read: Set<String>) throws(PersistentStoreError) {
+    var others: [String] = []
+    for name in schema.tableNames where !read.contains(DatabaseSchema.key(name)) {
+      let key = DatabaseSchema.key(name)
+      if StoreTables.historyTables.contains(key) {
+        if key == "ATRANSACTION" {
+          let count = try rowCount(name)
+          source.report(
+            LoadNote(
+              subject: name, count: count,
+              text: "transactions of the persistent history, which is not part of the graph"))
+        }
+        continue
+      }
+      // Join tables of relationships that the model does not have, for one.
+      if key.hasPrefix("Z"), try rowCount(name) > 0 {
+        source.report(
+          LoadNote(
+            subject: name, count: try rowCount(name), text: "rows of a table that belongs to nothing in the model",
+            isLoss: key.hasPrefix("Z_")))
+      } else {
+        others.append(name)
+      }
+    }
+    if !others.isEmpty {
+      source.report(LoadNote(subject: others.joined(separator: ", "), text: "tables that are not part of the graph"))
+    }
+    if !schema.triggerNames.isEmpty {
+      source.report(LoadNote(subject: "triggers", count: schema.triggerNames.count, text: "not part of the graph"))
+    }
+  }
+
+  private func rowCount(_ table: String) throws(PersistentStoreError) -> Int {
+    let rows = try database.prepare(
+      "SELECT count(*) FROM \(SQLiteDatabase.quoted(table))", StoreLocation(file: source.name, entity: table))
+    return try rows.step() ? Int(rows.integer(0)) : 0
+  }
+}

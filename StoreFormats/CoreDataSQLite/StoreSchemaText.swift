@@ -1,0 +1,216 @@
+import AtomicStoreSPI
+
+/// The statements that create a store's tables and indexes, as Core Data writes them.
+struct StoreSchemaText {
+  /// A column with its declared type.
+  struct Column {
+    let name: String
+    let type: String
+    let source: DatabaseLayout.Column
+  }
+
+  let layout: DatabaseLayout
+  /// For each table of the layout its columns in the order in which they are created.
+  let columns: [[Column]]
+  /// For each join table its columns: keys of the first side, of the second, order keys of the second among the first's
+  /// and the reverse.
+  let joins: [JoinColumns]
+
+  struct JoinColumns {
+    let table: String
+    let first: String
+    let second: String
+    let secondOrder: String?
+    let firstOrder: String?
+  }
+
+  init(_ layout: DatabaseLayout) {
+    self.layout = layout
+    columns = layout.tables.map { Self.sorted($0, layout.model) }
+    joins = Self.joinColumns(layout)
+  }
+
+  // MARK: Columns
+
+  /// Core Data's groups of columns, in their order.
+  private enum Group: Int { case integer, orderKey, number, decimal, text, uri, uuid, transformable, data }
+
+  private static func group(_ role: DatabaseLayout.Column.Role) -> (Group, String) {
+    switch role {
+    case .toOne, .toOneEntity, .owner: (.integer, "INTEGER")
+    case .orderKey, .ownerOrderKey: (.orderKey, "INTEGER")
+    case .attribute(let type):
+      switch type {
+      case .integer16, .integer32, .integer64, .boolean: (.integer, "INTEGER")
+      case .float, .double: (.number, "FLOAT")
+      case .date: (.number, "TIMESTAMP")
+      case .decimal: (.decimal, "DECIMAL")
+      case .string: (.text, "VARCHAR")
+      case .uri: (.uri, "VARCHAR")
+      case .uuid: (.uuid, "BLOB")
+      case .transformable: (.transformable, "BLOB")
+      case .binaryData, .undefined, .composite: (.data, "BLOB")
+      }
+    }
+  }
+
+  /// The layout has an entity's attributes by name and then its to-ones, entity after entity from the root. Dates and
+  /// other numbers are one group, and come by name.
+  private static func sorted(_ table: DatabaseLayout.Table, _ model: ManagedObjectModel) -> [Column] {
+    table.columns.enumerated()
+      .map { (position: $0.offset, group: group($0.element.role), column: $0.element) }
+      .sorted { ($0.group.0.rawValue, $0.position) < ($1.group.0.rawValue, $1.position) }
+      .map { Column(name: $0.column.name, type: $0.group.1, source: $0.column) }
+  }
+
+  private static func joinColumns(_ layout: DatabaseLayout) -> [JoinColumns] {
+    // Names of columns are told apart over all join tables of a store.
+    var taken: Set<String> = []
+    func free(_ name: String) -> String {
+      var candidate = name
+      var suffix = 0
+      while !taken.insert(DatabaseSchema.key(candidate)).inserted {
+        suffix += 1
+        candidate = name + String(suffix)
+      }
+      return candidate
+    }
+    return layout.joinTables.map { join in
+      let firstText = DatabaseLayout.columnText(join.first.name)
+      let secondText = DatabaseLayout.columnText(join.second.name)
+      let first = free("Z_\(join.first.number)" + secondText)
+      let second = join.isReflexive ? "REFLEXIVE" : free("Z_\(join.second.number)" + firstText)
+      return JoinColumns(
+        table: "Z_\(join.first.number)" + firstText, first: first, second: second,
+        secondOrder: join.first.isOrdered
+          ? "Z_FOK_" + (join.isReflexive ? String(first.dropFirst(2)) : String(second.dropFirst(2))) : nil,
+        firstOrder: join.second.isOrdered && !join.isReflexive ? "Z_FOK_" + first.dropFirst(2) : nil)
+    }
+  }
+
+  // MARK: Statements
+
+  /// Of an entity table.
+  func createTable(_ index: Int) -> String {
+    let list =
+      ["Z_PK INTEGER PRIMARY KEY", "Z_ENT INTEGER", "Z_OPT INTEGER"]
+      + columns[index].map { "\(Self.name($0.name)) \($0.type)" }
+    return "CREATE TABLE \(Self.name(layout.tables[index].name)) ( \(list.joined(separator: ", ")) )"
+  }
+
+  /// Of a many-to-many relationship.
+  func createJoinTable(_ index: Int) -> String {
+    let join = joins[index]
+    let names = [join.first, join.second, join.secondOrder, join.firstOrder].compactMap { $0 }.map(Self.name)
+    return
+      "CREATE TABLE \(Self.name(join.table)) ( \(names.map { $0 + " INTEGER" }.joined(separator: ", ")), PRIMARY KEY (\(names[0]), \(names[1])) )"
+  }
+
+  static let createPrimaryKey =
+    "CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER)"
+  static let createMetadata =
+    "CREATE TABLE Z_METADATA (Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB)"
+
+  /// The tables in the order in which Core Data creates them: by entity number, a join table after the table of the
+  /// entity that names it.
+  var createTables: [String] {
+    var result: [String] = []
+    let model = layout.model
+    for (index, table) in layout.tables.enumerated().sorted(by: {
+      (layout.numbers[$0.element.root] ?? 0) < (layout.numbers[$1.element.root] ?? 0)
+    }) {
+      result.append(createTable(index))
+      for (number, join) in layout.joinTables.enumerated()
+      where model.entity(at: join.first.entity).root.index == table.root {
+        result.append(createJoinTable(number))
+      }
+    }
+    // No Z_MODELCACHE: two in five known stores have none, and none has an empty one.
+    return result + [Self.createPrimaryKey, Self.createMetadata]
+  }
+
+  /// Indexes of relationships, of entity numbers, of fetch indexes and of uniqueness constraints.
+  var createIndexes: [String] {
+    var plain: [String] = []
+    var declared: [String] = []
+    var unique: [String] = []
+    let model = layout.model
+    for (index, table) in layout.tables.enumerated().sorted(by: {
+      (layout.numbers[$0.element.root] ?? 0) < (layout.numbers[$1.element.root] ?? 0)
+    }) {
+      for column in columns[index] {
+        switch column.source.role {
+        case .toOne, .owner:
+          plain.append(
+            "CREATE INDEX \(Self.name("\(table.name)_\(column.name)_INDEX")) ON \(Self.name(table.name)) (\(Self.name(column.name)))"
+          )
+        default: break
+        }
+      }
+      if table.entities.count > 1 {
+        plain.append("CREATE INDEX \(Self.name("\(table.name)_Z_ENT_INDEX")) ON \(Self.name(table.name)) (Z_ENT)")
+      }
+      for (number, join) in layout.joinTables.enumerated()
+      where model.entity(at: join.first.entity).root.index == table.root {
+        let names = joins[number]
+        plain.append(
+          "CREATE INDEX \(Self.name("\(names.table)_\(names.second)_INDEX")) ON \(Self.name(names.table)) (\(Self.name(names.second)), \(Self.name(names.first)))"
+        )
+      }
+      for entity in table.entities.map({ model.entity(at: $0) }) {
+        declared += fetchIndexes(of: entity, table, columns[index])
+        unique += constraints(of: entity, table, columns[index])
+      }
+    }
+    return plain + declared + unique
+  }
+
+  private func fetchIndexes(of entity: Entity, _ table: DatabaseLayout.Table, _ columns: [Column]) -> [String] {
+    entity.declaration.fetchIndexes.compactMap { index in
+      // Of expressions, and in trees of rectangles, nothing is known.
+      guard index.partialIndexPredicate == nil, !index.elements.isEmpty,
+        index.elements.allSatisfy({ $0.collationType == "Binary" })
+      else { return nil }
+      let parts = index.elements.map { element -> String? in
+        element.propertyName.flatMap { column(of: $0, entity, columns) }.map {
+          "\(Self.name($0)) COLLATE BINARY \(element.isAscending ? "ASC" : "DESC")"
+        }
+      }
+      guard !parts.contains(nil) else { return nil }
+      return
+        "CREATE INDEX \(Self.name("Z_\(entity.name)_\(index.name)")) ON \(Self.name(table.name)) (\(parts.compactMap { $0 }.joined(separator: ", ")))"
+    }
+  }
+
+  private func constraints(of entity: Entity, _ table: DatabaseLayout.Table, _ columns: [Column]) -> [String] {
+    entity.declaration.uniquenessConstraints.compactMap { constraint in
+      let parts = constraint.map { column(of: $0, entity, columns) }
+      guard !parts.isEmpty, !parts.contains(nil) else { return nil }
+      let list = parts.compactMap { $0 }.map { "\(Self.name($0)) COLLATE BINARY ASC" }.joined(separator: ", ")
+      return
+        "CREATE UNIQUE INDEX \(Self.name("Z_\(entity.name)_UNIQUE_\(constraint.joined(separator: "_"))")) ON \(Self.name(table.name)) (\(list))"
+    }
+  }
+
+  /// The column of a property of an entity, or of one above it.
+  private func column(of property: String, _ entity: Entity, _ columns: [Column]) -> String? {
+    guard let slot = entity.slot(named: property) else { return nil }
+    let declarer = layout.declarer(of: slot, in: entity)
+    return columns.first {
+      guard $0.source.entity == declarer.index, $0.source.slot == slot else { return false }
+      switch $0.source.role {
+      case .attribute, .toOne: return true
+      default: return false
+      }
+    }?.name
+  }
+
+  /// A name as Core Data writes it: bare, which is right for letters, digits and underscores; quoted else.
+  static func name(_ name: String) -> String {
+    let isPlain = name.utf8.allSatisfy {
+      $0 == UInt8(ascii: "_") || $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9")
+        || $0 | 0x20 >= UInt8(ascii: "a") && $0 | 0x20 <= UInt8(ascii: "z")
+    }
+    return isPlain ? name : SQLiteDatabase.quoted(name)
+  }
+}

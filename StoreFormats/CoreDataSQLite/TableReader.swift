@@ -1,0 +1,385 @@
+import AtomicStoreSPI
+
+/// Reads the table of a root entity and its sub-entities: one pass, in the order of the keys.
+struct TableReader {
+  /// What a cell is made into.
+  private enum Kind: UInt8 {
+    case integer, boolean, float, double, date, decimal, text, bytes, external, uuid, undefined, toOne
+  }
+
+  /// One property of one entity and the column that it comes from.
+  private struct Field {
+    let kind: Kind
+    let column: Int32
+    let slot: Int
+    /// The member list that the reference is an entry of, where the inverse is a to-many.
+    var list: Int?
+    /// The column with the order key in that list.
+    var orderColumn: Int32?
+  }
+
+  /// A to-many without inverse whose members are in this table.
+  private struct OwnerField {
+    let column: Int32
+    let orderColumn: Int32?
+    let list: Int
+  }
+
+  private struct EntityPlan {
+    let entity: Int
+    var fields: [Field] = []
+    var owners: [OwnerField] = []
+  }
+
+  private let table: DatabaseLayout.Table
+  private let found: DatabaseSchema.Table
+  private let layout: DatabaseLayout
+  private let database: SQLiteDatabase
+  private let nodes: NodeTableBuilder
+  private let strayRows: StrayRows
+  private let external: ExternalData
+  private let source: StoreSource
+  private let isUTF8: Bool
+
+  private var selected: [String] = ["Z_PK", "Z_ENT"]
+  private var selectedIndex: [Int: Int32] = [:]
+  private var plans: [Int64: EntityPlan] = [:]
+  private var usedColumns: Set<Int> = []
+  /// Rows that were left out: how many for each reason, and the first one's key.
+  private var strays: [(reason: String, count: Int, first: Int64)] = []
+  private var strayReasons: [Int64?: Int] = [:]
+
+  init(
+    _ table: DatabaseLayout.Table, _ found: DatabaseSchema.Table, layout: DatabaseLayout, database: SQLiteDatabase,
+    nodes: NodeTableBuilder,
+    strayRows: StrayRows, external: ExternalData, source: StoreSource
+  ) throws(PersistentStoreError) {
+    self.table = table
+    self.found = found
+    self.layout = layout
+    self.database = database
+    self.nodes = nodes
+    self.strayRows = strayRows
+    self.external = external
+    self.source = source
+    let encoding = try database.prepare("PRAGMA encoding", StoreLocation(offset: 0))
+    isUTF8 = try encoding.step() && encoding.string(0) == "UTF-8"
+    for name in ["Z_PK", "Z_ENT", "Z_OPT"] {
+      if let column = found.column(named: name) {
+        usedColumns.insert(column)
+      } else if name != "Z_OPT" {
+        throw PersistentStoreError(
+          .malformed, "the table has no column \(name)", at: StoreLocation(file: database.file, entity: found.name))
+      }
+    }
+  }
+
+  // MARK: Planning
+
+  /// Where a column of the layout is; nil where the table does not have it.
+  private mutating func place(_ column: DatabaseLayout.Column) -> Int32? {
+    for name in [column.name] + column.alternatives {
+      guard let index = found.column(named: name) else { continue }
+      usedColumns.insert(index)
+      if let known = selectedIndex[index] { return known }
+      selected.append(found.columns[index].name)
+      selectedIndex[index] = Int32(selected.count - 1)
+      return Int32(selected.count - 1)
+    }
+    return nil
+  }
+
+  private mutating func plan(_ lists: inout [MemberList]) throws(PersistentStoreError) {
+    let model = nodes.model
+    var declared: [Int: [Field]] = [:]
+    var owners: [(destination: Int, field: OwnerField)] = []
+    for column in table.columns {
+      let entity = model.entity(at: column.entity)
+      switch column.role {
+      case .attribute(let type):
+        guard layout.numbers[column.entity] != nil else { continue }
+        let slot = entity.slots[column.slot]
+        guard let index = place(column) else { throw missing(column, slot.name) }
+        let isExternal = slot.attribute?.allowsExternalBinaryDataStorage == true
+        declared[column.entity, default: []].append(
+          Field(kind: Self.kind(type, isExternal), column: index, slot: column.slot))
+      case .toOne:
+        guard layout.numbers[column.entity] != nil else { continue }
+        let slot = entity.slots[column.slot]
+        guard let index = place(column) else { throw missing(column, slot.name) }
+        var field = Field(kind: .toOne, column: index, slot: column.slot)
+        if let (owner, inverse) = layout.inverse(of: slot, in: entity), inverse.isToMany {
+          lists.append(
+            MemberList(
+              entity: layout.declarer(of: inverse.index, in: owner).index, slot: inverse.index,
+              isOrdered: inverse.isOrdered))
+          field.list = lists.count - 1
+        }
+        declared[column.entity, default: []].append(field)
+      case .toOneEntity: _ = place(column)
+      case .orderKey:
+        guard let index = place(column) else {
+          noteMissingOrder(column.name, "\(entity.name).\(entity.slots[column.slot].name)")
+          continue
+        }
+        // It comes right after its to-one.
+        if let last = declared[column.entity]?.indices.last { declared[column.entity]?[last].orderColumn = index }
+      case .owner(let owner, let slot):
+        guard layout.numbers[owner] != nil else { continue }
+        let description = model.entity(at: owner).slots[slot]
+        guard let index = place(column) else { throw missing(column, description.name, of: owner) }
+        lists.append(MemberList(entity: owner, slot: slot, isOrdered: description.isOrdered))
+        owners.append((column.entity, OwnerField(column: index, orderColumn: nil, list: lists.count - 1)))
+      case .ownerOrderKey(let owner, let slot):
+        guard let last = owners.popLast() else { continue }
+        let index = place(column)
+        if index == nil {
+          noteMissingOrder(column.name, "\(model.entity(at: owner).name).\(model.entity(at: owner).slots[slot].name)")
+        }
+        owners.append(
+          (last.destination, OwnerField(column: last.field.column, orderColumn: index, list: last.field.list)))
+      }
+    }
+    for index in table.entities {
+      guard let number = layout.numbers[index] else { continue }
+      let entity = model.entity(at: index)
+      var plan = EntityPlan(entity: index)
+      var ancestor: Entity? = entity
+      while let current = ancestor {
+        plan.fields = (declared[current.index] ?? []) + plan.fields
+        ancestor = current.superentity
+      }
+      plan.owners = owners.filter { entity.isKindOf(entity: model.entity(at: $0.destination)) }.map(\.field)
+      plans[number] = plan
+    }
+  }
+
+  private static func kind(_ type: AttributeType, _ isExternal: Bool) -> Kind {
+    switch type {
+    case .integer16, .integer32, .integer64: .integer
+    case .boolean: .boolean
+    case .float: .float
+    case .double: .double
+    case .date: .date
+    case .decimal: .decimal
+    case .string, .uri: .text
+    case .binaryData, .transformable: isExternal ? .external : .bytes
+    case .uuid: .uuid
+    case .undefined, .composite: .undefined
+    }
+  }
+
+  private func missing(_ column: DatabaseLayout.Column, _ property: String, of owner: Int? = nil)
+    -> PersistentStoreError
+  {
+    PersistentStoreError(
+      .modelMismatch, "the table \(found.name) has no column \(column.name)",
+      at: StoreLocation(
+        file: database.file, entity: nodes.model.entity(at: owner ?? column.entity).name, property: property))
+  }
+
+  private func noteMissingOrder(_ column: String, _ subject: String) {
+    source.report(
+      LoadNote(
+        subject: subject, text: "the table \(found.name) has no column \(column), so that the order is not known",
+        isLoss: true))
+  }
+
+  // MARK: Reading
+
+  /// Adds the objects of the table, and to the lists what the table says about to-many relationships.
+  mutating func read(into lists: inout [MemberList]) throws(PersistentStoreError) -> KeyLookup {
+    try plan(&lists)
+    let place = StoreLocation(file: database.file, entity: nodes.model.entity(at: table.root).name)
+    let columns = selected.map { SQLiteDatabase.quoted($0) }.joined(separator: ", ")
+    let rows = try database.prepare("SELECT \(columns) FROM \(SQLiteDatabase.quoted(found.name)) NOT INDEXED", place)
+    var lookup = KeyLookup()
+    var number: Int64?
+    var plan: EntityPlan?
+    var previous: Int64?
+    while try rows.step(after: previous) {
+      let key = rows.integer(0)
+      guard rows.kind(0) == .integer, previous.map({ key > $0 }) ?? true else {
+        throw PersistentStoreError(
+          .malformed, "the table \(found.name) is damaged: the row with Z_PK \(key) comes after \(previous ?? 0)",
+          at: place.filled(from: StoreLocation(reference: String(key))))
+      }
+      previous = key
+      if number != rows.integer(1) || plan == nil {
+        number = rows.integer(1)
+        plan = number.flatMap { plans[$0] }
+        if let known = plan, nodes.model.entity(at: known.entity).isAbstract { plan = nil }
+      }
+      guard let plan else {
+        try stray(key, rows, place)
+        continue
+      }
+      try nodes.beginNode(entity: plan.entity, reference: key)
+      lookup.append(key, NodeHandle(entity: plan.entity, row: nodes.count(of: plan.entity) - 1))
+      for field in plan.fields where !rows.isNull(field.column) { try read(field, rows, key, &lists) }
+      for owner in plan.owners where !rows.isNull(owner.column) {
+        lists[owner.list].append(
+          owner: rows.integer(owner.column), member: key,
+          orderKey: owner.orderColumn.map { Self.orderKey(rows, $0) } ?? 0)
+      }
+    }
+    lookup.seal()
+    reportStrays()
+    try reportUnknownColumns()
+    return lookup
+  }
+
+  /// An object without an order key comes last.
+  private static func orderKey(_ rows: SQLiteStatement, _ column: Int32) -> Int64 {
+    rows.isNull(column) ? .max : rows.integer(column)
+  }
+
+  @inline(__always)
+  private func read(_ field: Field, _ rows: SQLiteStatement, _ key: Int64, _ lists: inout [MemberList])
+    throws(PersistentStoreError)
+  {
+    let column = field.column
+    switch field.kind {
+    case .toOne:
+      guard rows.kind(column) == .integer else { throw misfit(field, rows) }
+      let destination = rows.integer(column)
+      try nodes.set(toOne: destination, slot: field.slot)
+      if let list = field.list {
+        lists[list].append(
+          owner: destination, member: key, orderKey: field.orderColumn.map { Self.orderKey(rows, $0) } ?? 0)
+      }
+    case .integer:
+      guard rows.kind(column) == .integer else { throw misfit(field, rows) }
+      try nodes.set(integer: rows.integer(column), slot: field.slot)
+    case .boolean:
+      guard rows.kind(column) == .integer, rows.integer(column) & ~1 == 0 else { throw misfit(field, rows) }
+      try nodes.set(boolean: rows.integer(column) == 1, slot: field.slot)
+    case .float:
+      guard rows.kind(column) == .real || rows.kind(column) == .integer else { throw misfit(field, rows) }
+      try nodes.set(float: Float(rows.real(column)), slot: field.slot)
+    case .double:
+      guard rows.kind(column) == .real || rows.kind(column) == .integer else { throw misfit(field, rows) }
+      try nodes.set(double: rows.real(column), slot: field.slot)
+    case .date:
+      guard rows.kind(column) == .real || rows.kind(column) == .integer else { throw misfit(field, rows) }
+      try nodes.set(dateSeconds: rows.real(column), slot: field.slot)
+    case .text:
+      guard rows.kind(column) == .text else { throw misfit(field, rows) }
+      let bytes = isUTF8 ? rows.bytes(column) : rows.utf8(column)
+      try nodes.set(utf8: Span(_unsafeElements: bytes.assumingMemoryBound(to: UInt8.self)), slot: field.slot)
+    case .bytes:
+      guard rows.kind(column) == .blob else { throw misfit(field, rows) }
+      try nodes.set(
+        bytes: Span(_unsafeElements: rows.bytes(column).assumingMemoryBound(to: UInt8.self)), slot: field.slot)
+    case .external:
+      guard rows.kind(column) == .blob else { throw misfit(field, rows) }
+      try external.set(rows.bytes(column), slot: field.slot, of: nodes)
+    case .decimal, .uuid, .undefined: try readRare(field, rows)
+    }
+  }
+
+  private func readRare(_ field: Field, _ rows: SQLiteStatement) throws(PersistentStoreError) {
+    let column = field.column
+    let kind = rows.kind(column)
+    switch field.kind {
+    case .decimal:
+      // Whole numbers come as integers, others as doubles, of which the shortest text is taken; not-a-number is a text.
+      let text: String
+      switch kind {
+      case .integer: text = String(rows.integer(column))
+      case .real: text = rows.real(column).description
+      case .text: text = rows.string(column) ?? ""
+      default: throw misfit(field, rows)
+      }
+      let digits = Array(text.utf8)
+      try nodes.set(decimal: digits.span, slot: field.slot)
+    case .uuid:
+      let bytes = rows.bytes(column)
+      guard kind == .blob, bytes.count == 16 else { throw misfit(field, rows) }
+      try nodes.set(uuid: bytes.loadUnaligned(as: UUIDBytes.self).uuid, slot: field.slot)
+    default: try nodes.set(Self.untyped(rows, column, kind), slot: field.slot)
+    }
+  }
+
+  /// A value of an attribute without a type: what SQLite says that it is.
+  private static func untyped(_ rows: SQLiteStatement, _ column: Int32, _ kind: SQLiteStatement.Kind) -> StoredValue {
+    switch kind {
+    case .integer: .integer(rows.integer(column))
+    case .real: .double(rows.real(column))
+    case .text: .string(rows.string(column) ?? "")
+    case .blob: .data(DataBytes.data(rows.bytes(column)))
+    case .null: .null
+    }
+  }
+
+  private func misfit(_ field: Field, _ rows: SQLiteStatement) -> PersistentStoreError {
+    let kind = rows.kind(field.column)
+    let shown =
+      switch kind {
+      case .integer: " \(rows.integer(field.column))"
+      case .real: " \(rows.real(field.column))"
+      case .blob: " of \(rows.bytes(field.column).count) bytes"
+      default: ""
+      }
+    return PersistentStoreError(
+      .invalidValue,
+      "the column \(selected[Int(field.column)]) of \(found.name) holds \(kind.name)\(shown), which is not of the type \(nodes.typeName(slot: field.slot))",
+      at: nodes.location(field.slot).filled(from: StoreLocation(file: database.file)))
+  }
+
+  // MARK: What is no object's
+
+  /// A row of an entity that the model does not have, of one that is kept in another table, or of an abstract one.
+  private mutating func stray(_ key: Int64, _ rows: SQLiteStatement, _ place: StoreLocation)
+    throws(PersistentStoreError)
+  {
+    let number = rows.isNull(1) ? nil : rows.integer(1)
+    if let known = strayReasons[number] {
+      strays[known].count += 1
+      return
+    }
+    let owner = nodes.model.entities.first { layout.numbers[$0.index] == number && number != nil }
+    let reason =
+      number == nil
+      ? "has no entity number"
+      : owner.map {
+        $0.isAbstract ? "is of \($0.name), which is abstract" : "is of \($0.name), whose objects are in another table"
+      } ?? "is of the entity number \(number ?? 0), which the model does not have"
+    guard strayRows == .skip else {
+      throw PersistentStoreError(
+        .modelMismatch,
+        "the row with Z_PK \(key) of \(found.name) \(reason); the option rows=skip leaves such rows out",
+        at: place.filled(from: StoreLocation(reference: String(key))))
+    }
+    strayReasons[number] = strays.count
+    strays.append((reason, 1, key))
+  }
+
+  private func reportStrays() {
+    for stray in strays {
+      source.report(
+        LoadNote(
+          subject: found.name, count: stray.count, text: "left out: a row that \(stray.reason)",
+          example: "Z_PK \(stray.first)"))
+    }
+  }
+
+  /// Values in columns that no property of the model has.
+  private func reportUnknownColumns() throws(PersistentStoreError) {
+    let unknown = found.columns.indices.filter { !usedColumns.contains($0) }
+    guard !unknown.isEmpty else { return }
+    let names = unknown.map { found.columns[$0].name }
+    let counts = names.map { "count(\(SQLiteDatabase.quoted($0)))" }.joined(separator: ", ")
+    let rows = try database.prepare(
+      "SELECT \(counts) FROM \(SQLiteDatabase.quoted(found.name)) NOT INDEXED",
+      StoreLocation(file: database.file, entity: found.name))
+    guard try rows.step() else { return }
+    for (index, name) in names.enumerated() where rows.integer(Int32(index)) > 0 {
+      source.report(
+        LoadNote(
+          subject: "\(found.name).\(name)", count: Int(rows.integer(Int32(index))),
+          text: "values of a column that the model has no property for",
+          isLoss: true))
+    }
+  }
+}

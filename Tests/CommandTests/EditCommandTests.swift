@@ -1,0 +1,218 @@
+import Foundation
+import Testing
+
+@Suite("atomicstore set, insert, delete, merge, migrate") struct EditCommandTests {
+  /// A directory with the library as lib.xml, of the first version of its model, and lib3.xml of the last.
+  private static func library(_ folder: borrowing Folder) throws {
+    for name in try FileManager.default.contentsOfDirectory(atPath: Command.samples + "/Library") {
+      try FileManager.default.copyItem(atPath: Command.samples + "/Library/" + name, toPath: folder(name))
+    }
+    let made = try Command.run(
+      "import", "authors.csv", "books.csv", "-o", "lib.xml", "--model", "Library.xcdatamodeld/Library.xcdatamodel",
+      in: folder.path)
+    #expect(made.code == 0, "\(made.errors)")
+    let migrated = try Command.run(
+      "migrate", "lib.xml", "--model", "Library.xcdatamodeld", "-o", "lib3.xml", in: folder.path)
+    #expect(migrated.code == 0, "\(migrated.errors)")
+  }
+
+  @Test("the acceptance of the issue: import, check, migrate, compare, set without writing, sums of decimals")
+  func acceptance() throws {
+    let folder = try Folder()
+    try Self.library(folder)
+    let diff = try Command.run("diff", "lib.xml", "lib3.xml", "--ignore-model", in: folder.path)
+    #expect(diff.code == 0 && diff.output.contains("= Author.name is Author.fullName in lib3.xml\n"), "\(diff.output)")
+    let before = try Data(contentsOf: URL(filePath: folder("lib3.xml")))
+    let dry = try Command.run(
+      "set", "lib3.xml", "--entity", "Book", "--where", "price > 20", "price=price * 0.9", "--dry-run", in: folder.path)
+    #expect(dry.code == 0, "\(dry.errors)")
+    let lines = dry.output.split(separator: "\n")
+    #expect(lines.count == 4 && lines[0] == "~ Book/3.price: 24.90 → 22.41", "\(dry.output)")
+    #expect(try Data(contentsOf: URL(filePath: folder("lib3.xml"))) == before)
+    let prices = try Command.run("fetch", "lib3.xml", "--entity", "Book", "--json", in: folder.path)
+    #expect(
+      prices.output.contains("\"price\": 9.99,") && prices.output.contains("\"price\": 38.00,"), "\(prices.output)")
+    let strings = try Command.run(
+      "fetch", "lib3.xml", "--entity", "Book", "--json", "--decimals", "string", in: folder.path)
+    #expect(strings.output.contains("\"price\": \"9.99\","))
+  }
+
+  @Test("set changes the store with one save, -o leaves it and makes another; validation applies")
+  func setting() throws {
+    let folder = try Folder()
+    try Self.library(folder)
+    func prices(_ name: String) throws -> String {
+      try Command.run(
+        "fetch", name, "--entity", "Book", "--where", "price > 30", "--columns", "price", "--format", "csv",
+        in: folder.path
+      ).output
+    }
+    #expect(try prices("lib.xml") == "price\n38.00\n")
+    let other = try Command.run(
+      "set", "lib.xml", "--entity", "Book", "price:=31", "-o", "other.plist", in: folder.path)
+    #expect(other.code == 0, "\(other.errors)")
+    #expect(try prices("other.plist").split(separator: "\n").count == 11)
+    #expect(try prices("lib.xml") == "price\n38.00\n")
+    #expect(
+      try Command.run("set", "lib.xml", "--entity", "Book", "--where", "price > 30", "price=price - 1", in: folder.path)
+        .code == 0)
+    #expect(try prices("lib.xml") == "price\n37.00\n")
+    let before = try Data(contentsOf: URL(filePath: folder("lib.xml")))
+    let invalid = try Command.run("set", "lib.xml", "--entity", "Book", "price=-1", in: folder.path)
+    #expect(invalid.code == 65 && invalid.errors.contains("at least 0"), "\(invalid.errors)")
+    #expect(try Data(contentsOf: URL(filePath: folder("lib.xml"))) == before)
+    for (arguments, code) in [(["nosuch=1"], 64), (["price"], 64), (["price=price *"], 64), (["price:=x"], 65)] {
+      let result = try Command.run(arguments: ["set", "lib.xml", "--entity", "Book"] + arguments, in: folder.path)
+      #expect(Int(result.code) == code, "\(arguments) \(result.code) \(result.errors)")
+    }
+  }
+
+  @Test("insert and delete, with delete rules")
+  func insertingAndDeleting() throws {
+    let folder = try Folder()
+    try Self.library(folder)
+    let inserted = try Command.run(
+      "insert", "lib.xml", "--entity", "Book", "title:=Vérité", "author:=Author/2", "price=10 + 5", in: folder.path)
+    #expect(inserted.code == 0, "\(inserted.errors)")
+    let count = try Command.run(
+      "fetch", "lib.xml", "--entity", "Author", "--where", "name BEGINSWITH 'É'", "--columns", "books.@count",
+      "--format",
+      "csv", in: folder.path)
+    #expect(count.output.hasSuffix("\n3\n"), "\(count.output)")
+    let denied = try Command.run("delete", "lib.xml", "--entity", "Author", "--all", in: folder.path)
+    #expect(denied.code == 65 && denied.errors.contains("cannot be deleted"), "\(denied.errors)")
+    #expect(try Command.run("delete", "lib.xml", "--entity", "Book", in: folder.path).code == 64)
+    #expect(
+      try Command.run("delete", "lib.xml", "--entity", "Book", "--where", "author.name == 'Homer'", in: folder.path)
+        .code
+        == 0)
+    #expect(try Command.run("fetch", "lib.xml", "--entity", "Book", "--count", in: folder.path).output == "10\n")
+  }
+
+  @Test("git merges two branches of a store with the driver of the help text, and reports what both changed")
+  func gitDriver() throws {
+    let folder = try Folder()
+    try Self.library(folder)
+    let path = try #require(Command.path)
+    func git(_ line: String) throws -> Command.Result {
+      try Command.shell(
+        "PATH=\"\(folder.path)/bin:$PATH\"; export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1; " + line,
+        in: folder.path)
+    }
+    try FileManager.default.createDirectory(atPath: folder("bin"), withIntermediateDirectories: true)
+    try FileManager.default.createSymbolicLink(atPath: folder("bin/atomicstore"), withDestinationPath: path)
+    guard try git("git --version").code == 0 else { return }
+    let prepared = try git(
+      """
+      git init -q -b main . && git config user.email a@b && git config user.name a \
+      && git config merge.atomicstore.driver 'atomicstore merge --base %O %A %B -o %A --force' \
+      && echo 'lib.xml merge=atomicstore' > .gitattributes && git add lib.xml .gitattributes && git commit -qm base \
+      && git checkout -qb other && atomicstore set lib.xml --entity Author --where "name == 'Homer'" "name:=Homeros" \
+      && atomicstore insert lib.xml --entity Author name:=Colette && git commit -qam theirs \
+      && git checkout -q main && atomicstore set lib.xml --entity Book --where "title == 'Emma'" price:=1 \
+      && atomicstore insert lib.xml --entity Author name:=Sand && git commit -qam ours && git merge -q other
+      """)
+    #expect(prepared.code == 0, "\(prepared.output)\(prepared.errors)")
+    let names = try Command.run(
+      "fetch", "lib.xml", "--entity", "Author", "--columns", "name", "--format", "csv", in: folder.path
+    ).output
+    #expect(names.contains("Homeros\n") && names.contains("Colette\n") && names.contains("Sand\n"), "\(names)")
+    #expect(try Command.run("check", "lib.xml", in: folder.path).code == 0)
+    let conflict = try git(
+      """
+      git checkout -q other && atomicstore set lib.xml --entity Book --where "title == 'Emma'" price:=2 \
+      && git commit -qam theirs && git checkout -q main \
+      && atomicstore set lib.xml --entity Book --where "title == 'Emma'" price:=3 && git commit -qam ours \
+      && git merge -q other
+      """)
+    #expect(
+      conflict.code != 0 && conflict.errors.contains("Book/2.price: 3 or 2"), "\(conflict.errors)\(conflict.output)")
+  }
+
+  @Test("diff by entity, without a property, and as a summary")
+  func comparing() throws {
+    let folder = try Folder()
+    try Self.library(folder)
+    let edited = try Command.run(
+      "set", "lib.xml", "--entity", "Book", "--where", "price > 20", "price=price + 1", "inPrint=FALSE", "-o",
+      "new.xml",
+      in: folder.path)
+    #expect(edited.code == 0, "\(edited.errors)")
+    func diff(_ options: String...) throws -> Command.Result {
+      try Command.run(arguments: ["diff", "lib.xml", "new.xml"] + options, in: folder.path)
+    }
+    #expect(try diff("--summary").output == "Book: 0 inserted, 0 deleted, 4 changed\n")
+    #expect(try diff("--entity", "Author").code == 0)
+    #expect(try diff("--ignore", "price", "--ignore", "Book.inPrint").code == 0)
+    #expect(try diff("--ignore", "price").output.contains("~ Book/3.inPrint: true → false\n"))
+    let json = try #require(try diff("--summary", "--json").json() as? [String: Any])
+    #expect((json["entities"] as? [String: [String: Int]])?["Book"]?["changed"] == 4)
+  }
+
+  @Test("anonymise makes a copy with other values, the same by the same salt")
+  func anonymising() throws {
+    let folder = try Folder()
+    try Self.library(folder)
+    for name in ["a.xml", "b.xml"] {
+      let made = try Command.run(
+        "anonymise", "lib.xml", "Author.name=hash", "Book.title=mask", "--salt", "s", "-o", name, in: folder.path)
+      #expect(made.code == 0, "\(made.errors)")
+    }
+    #expect(try Command.run("diff", "a.xml", "b.xml", in: folder.path).code == 0)
+    #expect(try !String(contentsOfFile: folder("a.xml"), encoding: .utf8).contains("Zola"))
+    for arguments in [["Author.name=hash", "-o", "c.xml"], ["Author.name=mask"], ["name=mask", "-o", "c.xml"]] {
+      #expect(try Command.run(arguments: ["anonymise", "lib.xml"] + arguments, in: folder.path).code == 64)
+    }
+  }
+
+  @Test("merge on the command line: nothing matched, a rule, usage")
+  func merging() throws {
+    let folder = try Folder()
+    try Self.library(folder)
+    #expect(
+      try Command.run(
+        "import", "authors.csv", "-o", "more.xml", "--model", "Library.xcdatamodeld/Library.xcdatamodel",
+        in: folder.path
+      ).code == 0)
+    let merged = try Command.run("merge", "lib.xml", "more.xml", "-o", "all.csvstore", "--json", in: folder.path)
+    let report = try #require(try merged.json() as? [String: Any], "\(merged.errors)")
+    #expect((report["entities"] as? [String: Int]) == ["Author": 12, "Book": 10])
+    let matched = try Command.run(
+      "merge", "lib.xml", "more.xml", "-o", "all.xml", "--match", "Author=name", "--json", in: folder.path)
+    #expect(((try matched.json() as? [String: Any])?["entities"] as? [String: Int]) == ["Author": 6, "Book": 10])
+    #expect(try Command.run("merge", "lib.xml", "-o", "x.xml", in: folder.path).code == 64)
+    #expect(try Command.run("merge", "lib.xml", "lib3.xml", "-o", "x.xml", in: folder.path).code == 65)
+    #expect(
+      try Command.run("merge", "lib.xml", "more.xml", "-o", "x.xml", "--on-conflict", "mine", in: folder.path).code
+        == 64)
+  }
+
+  @Test("migrate: in place, a mapping file, refusals with all reasons, usage")
+  func migrating() throws {
+    let folder = try Folder()
+    try Self.library(folder)
+    let uuid = try Command.run("metadata", "get", "lib.xml", "NSStoreUUID", in: folder.path).output
+    #expect(
+      try Command.run("migrate", "lib.xml", "--model", "Library.xcdatamodeld", "--in-place", in: folder.path).code == 0)
+    #expect(try Command.run("metadata", "get", "lib.xml", "NSStoreUUID", in: folder.path).output == uuid)
+    #expect(try Command.run("diff", "lib.xml", "lib3.xml", in: folder.path).code == 0)
+    let back = try Command.run(
+      "migrate", "lib3.xml", "--model", "Library.xcdatamodeld", "--model-version", "Library", "-o", "x.xml", "--json",
+      in: folder.path)
+    #expect(back.code == 65)
+    #expect(((try back.error()["losses"] as? [[String: Any]])?.first?["subject"] as? String) == "Book.language")
+    try #"{"entities": {"Book": {"drop": ["language"]}}}"#.write(
+      toFile: folder("m.json"), atomically: false, encoding: .utf8)
+    let mapped = try Command.run(
+      "migrate", "lib3.xml", "--model", "Library.xcdatamodeld/Library.xcdatamodel", "--mapping", "m.json", "-o",
+      "x.xml",
+      in: folder.path)
+    #expect(mapped.code == 0, "\(mapped.errors)")
+    #expect(try Command.run("migrate", "lib3.xml", "--model", "Library.xcdatamodeld", in: folder.path).code == 64)
+    let models = try Command.run(
+      "model", "diff", "Library.xcdatamodeld/Library.xcdatamodel", "Library.xcdatamodeld/Library 3.xcdatamodel",
+      "--json",
+      in: folder.path)
+    #expect(((try models.json() as? [String: Any])?["isInferable"] as? Bool) == true)
+  }
+}

@@ -1,0 +1,148 @@
+import Foundation
+import Testing
+
+@Suite("atomicstore import and check") struct ImportCommandTests {
+  /// A directory with a copy of the sample library.
+  private static func library(_ folder: borrowing Folder) throws {
+    for name in try FileManager.default.contentsOfDirectory(atPath: Command.samples + "/Library") {
+      try FileManager.default.copyItem(atPath: Command.samples + "/Library/" + name, toPath: folder(name))
+    }
+  }
+
+  @Test("two tables become a store that is sound, as the documentation shows")
+  func library() throws {
+    let folder = try Folder()
+    try Self.library(folder)
+    let made = try Command.shell(
+      "\"$0\" import authors.csv books.csv -o lib.xml --model Library.xcdatamodeld/Library.xcdatamodel && \"$0\" check lib.xml",
+      in: folder.path)
+    #expect(made.code == 0 && made.output.isEmpty && made.errors.isEmpty, "\(made.errors)\(made.output)")
+    let fetched = try Command.run(
+      "fetch", "lib.xml", "--entity", "Author", "--columns", "name,books.@count", "--format", "csv", "--sort", "name",
+      in: folder.path)
+    #expect(fetched.output.contains("Jane Austen,2\n"), "\(fetched.output)")
+    let again = try Command.run("import", "authors.csv", "-o", "lib.xml", in: folder.path)
+    #expect(again.code == 73)
+  }
+
+  @Test("all problems go to the report, nothing is written, and the exit code is 65")
+  func report() throws {
+    let folder = try Folder()
+    try Self.library(folder)
+    let arguments = [
+      "import", "authors.csv", "books.csv", "loans-dirty.csv", "-o", "x.xml", "--model", "Library.xcdatamodeld",
+      "--report", "errors.csv",
+    ]
+    // Twice: a report may take the place of a report.
+    for _ in 0..<2 {
+      let result = try Command.run(arguments: arguments, in: folder.path)
+      #expect(result.code == 65 && result.errors.contains("11 problems, listed in errors.csv"), "\(result.errors)")
+    }
+    #expect(!folder.names.contains("x.xml"))
+    let lines = try String(contentsOfFile: folder("errors.csv"), encoding: .utf8).split(separator: "\n")
+    #expect(lines.count == 12 && lines[0] == "file,line,column,kind,entity,key,property,value,message")
+    #expect(lines[4] == "loans-dirty.csv,6,29,value,Loan,4,returned,perhaps,'perhaps' is not a Boolean")
+    // But not the place of something else.
+    let refused = try Command.run(arguments: arguments.dropLast() + ["books.csv"], in: folder.path)
+    #expect(refused.code == 73)
+    let json = try Command.run(arguments: arguments + ["--json"], in: folder.path)
+    #expect((try json.error()["problems"] as? [Any])?.count == 11)
+  }
+
+  @Test("bad records are left out and kept")
+  func reject() throws {
+    let folder = try Folder()
+    try Self.library(folder)
+    let result = try Command.run(
+      "import", "Library", "-o", "x.xml", "--model", "Library.xcdatamodeld", "--reject", "bad", in: folder.path)
+    #expect(result.code == 66)
+    let made = try Command.run(
+      "import", "authors.csv", "books.csv", "loans-dirty.csv", "-o", "x.xml", "--model", "Library.xcdatamodeld",
+      "--reject", "bad", "--json", in: folder.path)
+    #expect(made.code == 0, "\(made.errors)")
+    let report = try #require(try made.json() as? [String: Any])
+    #expect((report["entities"] as? [String: Int]) == ["Author": 6, "Book": 10, "Loan": 1])
+    let bad = try String(contentsOfFile: folder("bad/loans-dirty.csv"), encoding: .utf8).split(separator: "\n")
+    #expect(bad.count == 9 && bad[0] == "id,book_id,borrower,due,returned,fee,shelf")
+    #expect(bad.contains("5,7,\"Kurt \"Gödel\" Friedrich\",2026-12-01,no,,C1"))
+  }
+
+  @Test("without a model one is worked out, and saved")
+  func inference() throws {
+    let folder = try Folder()
+    try Self.library(folder)
+    let made = try Command.run(
+      "import", "Author=authors.csv", "books.csv", "-o", "x.csvstore", "--write-model", "X.xcdatamodeld",
+      in: folder.path)
+    #expect(made.code == 0, "\(made.errors)")
+    let fetched = try Command.run(
+      "fetch", "x.csvstore", "--entity", "Book", "--where", "author.name == 'Émile Zola' AND price > 30", "--count",
+      "--model", "X.xcdatamodeld", in: folder.path)
+    #expect(fetched.output == "1\n", "\(fetched.errors)")
+  }
+
+  @Test("--into changes a store in place and keeps its UUID; --upsert updates; -o leaves it as it was")
+  func into() throws {
+    let folder = try Folder()
+    try Self.library(folder)
+    #expect(
+      try Command.run(
+        "import", "authors.csv", "-o", "lib.plist", "--model", "Library.xcdatamodeld/Library.xcdatamodel",
+        in: folder.path
+      ).code == 0)
+    let uuid = try Command.run("metadata", "get", "lib.plist", "NSStoreUUID", in: folder.path).output
+    #expect(try Command.run("import", "books.csv", "--into", "lib.plist", in: folder.path).code == 0)
+    #expect(try Command.run("metadata", "get", "lib.plist", "NSStoreUUID", in: folder.path).output == uuid)
+    #expect(try Command.run("check", "lib.plist", in: folder.path).code == 0)
+    let before = try Data(contentsOf: URL(filePath: folder("lib.plist")))
+    let taken = try Command.run("import", "books.csv", "--into", "lib.plist", in: folder.path)
+    #expect(taken.code == 65 && taken.errors.contains("the store has Book/1 already"), "\(taken.errors)")
+    let input = Data("id,price\n1,7.77\n".utf8)
+    let other = try Command.run(
+      "import", "Book=-", "--into", "lib.plist", "--upsert", "key", "-o", "new.xml", input: input, in: folder.path)
+    #expect(other.code == 0, "\(other.errors)")
+    #expect(try Data(contentsOf: URL(filePath: folder("lib.plist"))) == before)
+    let diff = try Command.run("diff", "lib.plist", "new.xml", in: folder.path)
+    #expect(
+      diff.code == 1 && diff.output.contains("~ Book/1.price: ") && diff.output.split(separator: "\n").count == 1,
+      "\(diff.output)")
+  }
+
+  @Test(
+    "what cannot be asked exits with 64",
+    arguments: [
+      ["people.csv"], ["-"], ["authors.csv", "--key", "Author"], ["authors.csv", "--relationship", "Author=x"],
+      ["authors.csv", "--delimiter", "ab"], ["authors.csv", "--date-format", "MM/dd"],
+      ["authors.csv", "--upsert", "key"],
+      ["authors.csv", "--decimal", "comma", "--thousands", "comma"], ["authors.csv", "--encoding", "ebcdic"],
+      ["authors.csv", "--boolean", "ja"], ["authors.csv", "--types", "born=Day"],
+    ])
+  func usage(_ arguments: [String]) throws {
+    let folder = try Folder()
+    try Self.library(folder)
+    try FileManager.default.copyItem(atPath: folder("authors.csv"), toPath: folder("people.csv"))
+    let result = try Command.run(
+      arguments: ["import"] + arguments + ["--model", "Library.xcdatamodeld"], input: Data("x\n".utf8), in: folder.path)
+    #expect(result.code == 64 && !result.errors.isEmpty, "\(result.code) \(result.errors)")
+  }
+
+  @Test("check lists everything as text and as JSON, and mends a copy")
+  func check() throws {
+    let folder = try Folder()
+    var text = try String(contentsOfFile: Command.company, encoding: .utf8)
+    let marker = "<relationship name=\"department\" type=\"0/1\" destination=\"DEPARTMENT\" idrefs=\"z"
+    let place = try #require(text.range(of: marker))
+    text.insert(contentsOf: "99", at: place.upperBound)
+    try text.write(toFile: folder("c.xml"), atomically: false, encoding: .utf8)
+    let found = try Command.run("check", folder("c.xml"))
+    #expect(found.code == 1 && found.output.contains("which does not exist"), "\(found.output)\(found.errors)")
+    let json = try #require(try Command.run("check", folder("c.xml"), "--json").json() as? [String: Any])
+    #expect(json["sound"] as? Bool == false && (json["counts"] as? [String: Int])?["dangling"] == 1, "\(json)")
+    let mended = try Command.run(
+      "check", folder("c.xml"), "--fix", "dangling=nullify", "--fix", "inverses=from-to-many", "-o", folder("m.xml"))
+    #expect(mended.code == 0, "\(mended.output)\(mended.errors)")
+    #expect(try Command.run("check", folder("m.xml")).code == 0)
+    #expect(try Command.run("check", folder("c.xml"), "--fix", "dangling=nullify").code == 64)
+    #expect(try Command.run("check", folder("missing.xml")).code == 66)
+  }
+}

@@ -1,0 +1,110 @@
+import CStoreFiles
+import Foundation
+import Testing
+
+@testable import StoreFiles
+
+/// Files beside a store of one file: there with it, or not at all.
+@Suite("Files that are published beside a store") struct CompanionTests {
+  private static func stage(
+    _ path: String, _ text: String, _ policy: StagedStore.Policy = .createNew, _ faults: FaultPlan? = nil
+  ) throws -> StagedStore {
+    let staged = try StagedStore(target: path, layout: .file, policy: policy, faults: faults)
+    try staged.files.file().write(Array("store".utf8))
+    for name in ["a", "b"] {
+      try Array("\(text) \(name)".utf8).withUnsafeBytes {
+        try staged.files.writeCompanion(name, in: ".s_SUPPORT/DATA", $0)
+      }
+    }
+    try staged.finish()
+    return staged
+  }
+
+  @Test("they are read before they are published, and are there with the store")
+  func published() throws {
+    let folder = try Folder()
+    let staged = try Self.stage(folder("s.store"), "new")
+    #expect(!FileManager.default.fileExists(atPath: folder(".s_SUPPORT")))
+    let source = try staged.sourceForVerification(name: "s.store")
+    #expect(source.fileName == "s.store")
+    let file = try #require(try source.companion(named: ".s_SUPPORT/DATA/a"))
+    #expect(try file.bytes().withUnsafeBytes { String(decoding: $0, as: UTF8.self) } == "new a")
+    #expect(try source.companion(named: "s.store-wal") == nil)
+    try staged.commit()
+    #expect(try String(contentsOfFile: folder(".s_SUPPORT/DATA/b"), encoding: .utf8) == "new b")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == [".s_SUPPORT", "s.store"])
+  }
+
+  @Test("what is discarded, refused or undone leaves nothing", arguments: ["discard", "refuse", "undo"])
+  func removed(_ end: String) throws {
+    let folder = try Folder()
+    let path = folder("s.store")
+    switch end {
+    case "discard": try Self.stage(path, "new").discard()
+    case "refuse":
+      let staged = try Self.stage(path, "new")
+      try Data("other".utf8).write(to: URL(filePath: path))
+      #expect(commitError(staged)?.code == .alreadyExists)
+      try FileManager.default.removeItem(atPath: path)
+    default:
+      let published = try Self.stage(path, "new").publish()
+      #expect(FileManager.default.fileExists(atPath: folder(".s_SUPPORT/DATA/a")))
+      try published.rollBack()
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+  }
+
+  @Test("whichever call of a save fails, store and files are there or nothing is")
+  func everyFailure() throws {
+    var failures = 0
+    while true {
+      let folder = try Folder()
+      var isDone = false
+      do {
+        try Self.stage(folder("s.store"), "new", .createNew, FaultPlan(failing: failures, error: EIO)).commit()
+        isDone = true
+      } catch {
+        #expect(error is PersistentStoreError)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty, "call \(failures): \(error)")
+      }
+      guard isDone == false else { break }
+      failures += 1
+      try #require(failures < 100)
+    }
+    // Three files are created and written, and two directories made; all are synced; two names are given.
+    #expect(failures >= 15)
+  }
+
+  @Test("a directory that is there belongs to another store, and stays as it is")
+  func taken() throws {
+    let folder = try Folder()
+    try FileManager.default.createDirectory(atPath: folder(".s_SUPPORT"), withIntermediateDirectories: true)
+    let error = #expect(throws: PersistentStoreError.self) {
+      let staged = try Self.stage(folder("s.store"), "new")
+      staged.discard()
+    }
+    #expect(error?.code == .alreadyExists)
+    // Made while the store was written: found when it is published.
+    try FileManager.default.removeItem(atPath: folder(".s_SUPPORT"))
+    let late = try Self.stage(folder("s.store"), "new")
+    try FileManager.default.createDirectory(atPath: folder(".s_SUPPORT"), withIntermediateDirectories: true)
+    #expect(commitError(late)?.code == .alreadyExists)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [".s_SUPPORT"])
+  }
+
+  @Test(
+    "names that lead elsewhere are refused",
+    arguments: [
+      ("a", "SUPPORT"), ("a", ".S/.."), ("a", "../S"), ("..", ".S"), ("a/b", ".S"), ("", ".S"), ("a", ".S//T"),
+      ("a", ""),
+    ])
+  func names(_ name: String, _ directory: String) throws {
+    let folder = try Folder()
+    let staged = try StagedStore(target: folder("s.store"), layout: .file, policy: .createNew)
+    let error = #expect(throws: PersistentStoreError.self) {
+      try [1].withUnsafeBytes { try staged.files.writeCompanion(name, in: directory, $0) }
+    }
+    #expect(error?.code == .invalidValue)
+    staged.discard()
+  }
+}

@@ -1,0 +1,174 @@
+import AtomicStoreKit
+import AtomicStoreSPI
+import BuiltInStoreFormats
+import Foundation
+import Testing
+
+@Suite("Damaged and hostile SQLite stores", .enabled(if: SQLiteSamples.program != nil, SQLiteSamples.needed))
+struct CoreDataSQLiteDamageTests {
+  let samples: SQLiteSamples
+  init() throws { samples = try SQLiteSamples() }
+
+  @Test(
+    "a value of another kind is refused with its object and property",
+    arguments: zip(
+      [
+        "ZAGE = 'old'", "ZAGE = 70000", "ZACTIVE = 2", "ZACTIVE = 'yes'", "ZNAME = X'00'", "ZIDENT = X'0011'",
+        "ZIDENT = 'text'",
+        "ZJOINED = 'today'", "ZSALARY = 'many'", "ZBLOB = 'text'", "ZPHOTO = X'05'", "ZPHOTO = X''", "ZTEAM = 'first'",
+        "ZSCORE = X'00'",
+        "ZNAME = CAST(X'C328' AS TEXT)",
+      ],
+      [
+        "age", "age", "active", "active", "name", "ident", "ident", "joined", "salary", "blob", "photo", "photo",
+        "team", "score", "name",
+      ]))
+  func wrongKind(_ change: String, _ property: String) throws {
+    try samples.edit("Plain.sqlite", "UPDATE ZPERSON SET \(change) WHERE Z_PK = 2")
+    let error = try samples.failure("Plain.sqlite")
+    #expect(error.code == .invalidValue || error.code == .malformed, "\(error)")
+    #expect(
+      error.location.entity == "Employee" && error.location.reference == "2" && error.location.property == property,
+      "\(error)")
+    #expect(error.location.file == samples.path("Plain.sqlite"))
+  }
+
+  @Test(
+    "a row that belongs to no object is refused with its key, or left out and reported",
+    arguments: zip(
+      ["99", "4", "NULL", "0"],
+      ["the entity number 99", "of Tag, whose objects are in another table", "no entity number", "the entity number 0"])
+  )
+  func strayRow(_ number: String, _ words: String) throws {
+    try samples.edit("Plain.sqlite", "INSERT INTO ZPERSON (Z_PK, Z_ENT, ZNAME) VALUES (20, \(number), 'stray')")
+    let error = try samples.failure("Plain.sqlite")
+    #expect(
+      error.code == .modelMismatch && error.message.contains(words) && error.message.contains("rows=skip"), "\(error)")
+    #expect(error.location.reference == "20")
+    let opened = try samples.open("Plain.sqlite", options: ["rows": "skip"])
+    #expect(opened.nodes.count == 7)
+    #expect(opened.notes.map(\.subject) == ["ZPERSON"] && opened.notes.map(\.example) == ["Z_PK 20"], "\(opened.notes)")
+  }
+
+  @Test("objects of an entity that the model does not have are refused by name")
+  func unknownEntity() throws {
+    try samples.edit("Plain.sqlite", "UPDATE Z_PRIMARYKEY SET Z_NAME = 'Visitor' WHERE Z_ENT = 3")
+    let error = try samples.failure("Plain.sqlite")
+    #expect(error.code == .modelMismatch && error.location.entity == "Visitor", "\(error)")
+    // What leads to the object that is left out now leads nowhere.
+    try samples.edit("Plain.sqlite", "UPDATE ZPERSON SET ZMANAGER = NULL, ZTEAM = NULL WHERE Z_PK = 4")
+    #expect(try samples.open("Plain.sqlite", options: ["rows": "skip"]).nodes.count == 6)
+  }
+
+  @Test(
+    "a reference to an object that is not there is refused with both ends",
+    arguments: zip(
+      [
+        "UPDATE ZPERSON SET ZTEAM = 77 WHERE Z_PK = 2", "INSERT INTO Z_1TAGS VALUES (1, 55, 1)",
+        "INSERT INTO Z_1TAGS VALUES (66, 1, 1)", "INSERT INTO Z_1TAGS VALUES (66, 55, 1)",
+      ],
+      ["Team/77", "Tag/55", "Person/66", "Person/66 and Tag/55"]))
+  func dangling(_ sql: String, _ words: String) throws {
+    try samples.edit("Plain.sqlite", sql)
+    let error = try samples.failure("Plain.sqlite")
+    #expect(error.code == .danglingReference && error.message.contains(words), "\(error)")
+    #expect(error.location.entity != nil)
+  }
+
+  @Test(
+    "a store whose tables do not fit the model is refused by table and column",
+    arguments: zip(
+      [
+        "ALTER TABLE ZPERSON DROP COLUMN ZSCORE", "DROP TABLE ZTEAM", "DROP TABLE Z_1TAGS", "DROP TABLE Z_PRIMARYKEY",
+        "DELETE FROM Z_METADATA",
+        "UPDATE Z_METADATA SET Z_UUID = 'x'", "UPDATE Z_METADATA SET Z_PLIST = X'00'",
+        "INSERT INTO Z_METADATA VALUES (2, 'x', NULL)",
+        "INSERT INTO Z_PRIMARYKEY VALUES (9, 'Team', 0, 0)",
+      ],
+      ["ZSCORE", "ZTEAM", "Z_1TAGS", "Z_PRIMARYKEY", "Z_METADATA", "Z_UUID", "Z_PLIST", "more than one row", "twice"]))
+  func schema(_ sql: String, _ words: String) throws {
+    try samples.edit("Plain.sqlite", sql)
+    let error = try samples.failure("Plain.sqlite")
+    #expect(error.description.contains(words), "\(error)")
+    #expect(error.code == .modelMismatch || error.code == .malformed, "\(error)")
+  }
+
+  @Test(
+    "nothing in a schema is run: computed columns, views, virtual tables",
+    arguments: [
+      "ALTER TABLE ZTEAM ADD COLUMN ZX BLOB AS (zeroblob(1000000))",
+      "ALTER TABLE ZTEAM RENAME TO T; CREATE VIEW ZTEAM AS SELECT Z_PK, Z_ENT, Z_OPT, randomblob(1000000) AS ZNAME FROM T",
+      "DROP TABLE ZTEAM; CREATE VIRTUAL TABLE ZTEAM USING fts5(Z_PK, Z_ENT, Z_OPT, ZNAME)",
+    ])
+  func schemaIsNotRun(_ sql: String) throws {
+    try samples.edit("Plain.sqlite", sql)
+    let error = try samples.failure("Plain.sqlite")
+    #expect(error.code == .malformed || error.code == .modelMismatch, "\(error)")
+    #expect(error.description.contains("ZTEAM"), "\(error)")
+  }
+
+  @Test("pages that are named twice, which would give rows without end, are refused")
+  func sharedPages() throws {
+    try samples.edit(
+      "Plain.sqlite",
+      "WITH RECURSIVE n(i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) INSERT INTO ZTAG SELECT i, 4, 1, hex(randomblob(40)) FROM n"
+    )
+    let path = samples.path("Plain.sqlite")
+    var bytes = [UInt8](try #require(FileManager.default.contents(atPath: path)))
+    // The root of a table that takes several pages: each cell's first four bytes name a page; all get the first one's.
+    var changed = 0
+    for page in 1..<bytes.count / 1024 where bytes[page * 1024] == 5 {
+      let start = page * 1024
+      let count = Int(bytes[start + 3]) << 8 | Int(bytes[start + 4])
+      let cells = (0..<count).map { start + (Int(bytes[start + 12 + 2 * $0]) << 8 | Int(bytes[start + 13 + 2 * $0])) }
+      for cell in cells.dropFirst() {
+        bytes.replaceSubrange(cell..<cell + 4, with: Array(bytes[cells[0]..<cells[0] + 4]))
+        changed += 1
+      }
+    }
+    try #require(changed > 10)
+    try Data(bytes).write(to: URL(filePath: path))
+    let error = try samples.failure("Plain.sqlite")
+    #expect(error.code == .malformed && error.location.entity == "Tag", "\(error)")
+  }
+
+  @Test("a file cut short is refused, wherever it is cut", arguments: [99, 100, 1023, 1024, 3000, 7000, 11_000])
+  func cut(_ length: Int) throws {
+    let path = samples.path("Plain.sqlite")
+    try (try #require(FileManager.default.contents(atPath: path))).prefix(length).write(to: URL(filePath: path))
+    let error = try samples.failure("Plain.sqlite")
+    #expect([.malformed, .notSupported, .unrecognizedFormat].contains(error.code), "\(error)")
+  }
+
+  @Test("any changed byte gives a store or a typed error with a place", arguments: 0..<8)
+  func changedBytes(_ part: Int) throws {
+    let original = [UInt8](try #require(FileManager.default.contents(atPath: samples.path("Plain.sqlite"))))
+    let format = try StoreRegistry.builtIn.storeType(named: "CoreDataSQLite")
+    for offset in stride(from: part, to: original.count, by: 8 * 3) {
+      var bytes = original
+      bytes[offset] = offset % 2 == 0 ? ~bytes[offset] : bytes[offset] &+ 1
+      let source = StoreSource(bytes: bytes, name: "store.sqlite")
+      do throws(PersistentStoreError) {
+        var store = try format.init(StoreConfiguration(path: "store.sqlite"))
+        _ = try store.metadata(in: source)
+        let builder = NodeTableBuilder(model: samples.model, file: "store.sqlite")
+        try store.load(source, into: builder)
+        _ = try builder.finish()
+      } catch {
+        let place = error.location
+        #expect(place.offset != nil || place.entity != nil || place.property != nil, "byte \(offset): \(error)")
+        #expect(
+          [.malformed, .limitExceeded, .invalidValue, .danglingReference, .duplicateReference, .modelMismatch].contains(
+            error.code), "byte \(offset): \(error)")
+      }
+    }
+  }
+
+  @Test(
+    "limits hold: objects, bytes of a value, bytes of the file",
+    arguments: ["maximumObjects": "3", "maximumValueBytes": "2", "maximumBytes": "2000"].sorted { $0.key < $1.key })
+  func limits(_ name: String, _ value: String) throws {
+    let error = try samples.failure("Plain.sqlite", options: [name: value])
+    #expect(error.code == .limitExceeded && error.message.contains(name), "\(error)")
+  }
+}

@@ -1,0 +1,78 @@
+import AtomicStoreSPI
+import Foundation
+import StoreImporting
+import StoreMaintenance
+import Testing
+
+@Suite("Adding tables to a store") struct ExistingObjectTests {
+  private static func library() throws -> StoreImporter {
+    var importer = try LibrarySample.importer()
+    importer.existing = try importer.read([LibrarySample.file("authors.csv"), LibrarySample.file("books.csv")]).nodes
+    return importer
+  }
+
+  @Test("new records follow on, and name objects of the store; both ends are set")
+  func append() throws {
+    let result = try Self.library().read([
+      LibrarySample.source("title,author_id\nVérité,2\n", "books.csv")
+    ])
+    #expect(result.nodes.count("Book") == 11 && result.nodes.count("Author") == 6)
+    #expect(try result.nodes.value("Book", 11, "author") == toOne("Author", 2))
+    #expect(try result.nodes.value("Author", 2, "books") == toMany("Book", 3, 4, 11))
+    #expect(try result.nodes.value("Book", 4, "title") == .string("Nana, édition illustrée"))
+    #expect(StoreCheck(registry: StoreRegistry()).check(result.nodes).findings.isEmpty)
+  }
+
+  @Test("a record whose key an object has is a problem, and so is one that names nobody")
+  func taken() throws {
+    let found = try problems(
+      Self.library(), [LibrarySample.source("id,title,author_id\n4,Nana,2\n12,Vérité,77\n", "books.csv")])
+    #expect(
+      found.map(\.description) == [
+        "books.csv:2 (Book/4.id): the store has Book/4 already",
+        "books.csv:3:13 (Book/12.author): there is no Author with the key '77'",
+      ])
+  }
+
+  @Test("an update by key changes what the table has columns for, and moves the other end")
+  func updateByKey() throws {
+    var importer = try Self.library()
+    importer.existingObjects = .update
+    let result = try importer.read([LibrarySample.source("id,author_id,price\n4,1,\n", "books.csv")])
+    #expect(result.nodes.count("Book") == 10)
+    #expect(try result.nodes.value("Book", 4, "title") == .string("Nana, édition illustrée"))
+    #expect(try result.nodes.value("Book", 4, "inPrint") == .boolean(false))
+    #expect(try result.nodes.value("Book", 4, "price") == .null)
+    #expect(try result.nodes.value("Author", 1, "books") == toMany("Book", 1, 2, 4))
+    #expect(try result.nodes.value("Author", 2, "books") == toMany("Book", 3))
+    #expect(StoreCheck(registry: StoreRegistry()).check(result.nodes).findings.isEmpty)
+  }
+
+  @Test("an update by a property finds objects by value; keys of the tables are theirs alone")
+  func updateByProperty() throws {
+    var importer = try Self.library()
+    importer.existingObjects = .updateByProperty(["Author": "name"])
+    let result = try importer.read([
+      // Here 1 is Zola, who is 2 in the store, and 2 is new.
+      LibrarySample.source("id,name,born\n1,Émile Zola,1840-04-03\n2,Colette,1873-01-28\n", "authors.csv"),
+      LibrarySample.source("title,author_id\nChéri,2\nVérité,1\n", "books.csv"),
+    ])
+    #expect(result.nodes.count("Author") == 7 && result.nodes.count("Book") == 12)
+    // References follow on from the greatest of the store.
+    #expect(try result.nodes.value("Author", 2, "books") == toMany("Book", 3, 4, 13))
+    #expect(try result.nodes.value("Author", 11, "name") == .string("Colette"))
+    #expect(try result.nodes.value("Author", 11, "books") == toMany("Book", 12))
+    #expect(
+      try result.nodes.value("Author", 2, "born").isIdentical(
+        to: .date(#require(try? Date("1840-04-03T00:00:00Z", strategy: .iso8601)))))
+  }
+
+  @Test("two records of one object are a problem")
+  func twice() throws {
+    var importer = try Self.library()
+    importer.existingObjects = .updateByProperty(["Author": "name"])
+    let found = try problems(
+      importer, [LibrarySample.source("name\nÉmile Zola\nÉmile Zola\n", "authors.csv")])
+    #expect(found.count == 1 && found[0].line == 3 && found[0].message.contains("as well"), "\(found)")
+  }
+}

@@ -1,0 +1,154 @@
+import AtomicStoreSPI
+import Foundation
+import StoreCodecs
+import StoreImporting
+import Testing
+
+@Suite("Importing texts of other programs and countries") struct ImportTextTests {
+  private static func read(_ bytes: [UInt8], _ conventions: TextConventions) throws -> NodeTable {
+    var importer = StoreImporter()
+    importer.model = try ManagedObjectModel(
+      ModelDescription(entities: [
+        EntityDescription(
+          name: "T",
+          properties: [
+            .attribute(AttributeDescription(name: "text", type: .string)),
+            .attribute(AttributeDescription(name: "decimal", type: .decimal)),
+            .attribute(AttributeDescription(name: "integer", type: .integer32)),
+            .attribute(AttributeDescription(name: "double", type: .double)),
+            .attribute(AttributeDescription(name: "date", type: .date)),
+            .attribute(AttributeDescription(name: "flag", type: .boolean)),
+          ])
+      ]))
+    importer.conventions = conventions
+    return try importer.read([ImportSource(bytes: bytes, name: "t.csv")]).nodes
+  }
+
+  @Test("encodings", arguments: TextConventions.Encoding.allCases, [true, false])
+  func encodings(_ encoding: TextConventions.Encoding, _ isMarked: Bool) throws {
+    let text = "text\nÉmile Zola\n"
+    var bytes: [UInt8] = []
+    var conventions = TextConventions()
+    switch encoding {
+    case .utf8: bytes = (isMarked ? [0xEF, 0xBB, 0xBF] : []) + Array(text.utf8)
+    case .utf16:
+      // With a mark nothing is said: the mark tells. Big-endian with it, little-endian without.
+      for unit in (isMarked ? "\u{FEFF}" + text : text).utf16 {
+        bytes += isMarked ? [UInt8(unit >> 8), UInt8(unit & 0xFF)] : [UInt8(unit & 0xFF), UInt8(unit >> 8)]
+      }
+      if !isMarked { conventions.encoding = .utf16 }
+    case .latin1, .windows1252:
+      bytes = text.unicodeScalars.map { UInt8($0.value) }
+      conventions.encoding = encoding
+    }
+    #expect(try Self.read(bytes, conventions).value("T", 1, "text") == .string("Émile Zola"))
+  }
+
+  @Test("Windows-1252 has the euro sign and typographic quotes")
+  func windows() throws {
+    var conventions = TextConventions()
+    conventions.encoding = .windows1252
+    let nodes = try Self.read(Array("text\n".utf8) + [0x80, 0x84, 0x97, 0x0A], conventions)
+    #expect(try nodes.value("T", 1, "text") == .string("€„—"))
+  }
+
+  @Test("bytes that are not UTF-8 are refused with what would help")
+  func notUTF8() throws {
+    let error = try #require(throws: ImportError.self) {
+      _ = try Self.read(Array("text\n".utf8) + [0xC9, 0x0A], .init())
+    }
+    #expect(error.problems.count == 1 && error.problems[0].message.contains("not UTF-8"))
+  }
+
+  @Test(
+    "decimal commas and groups of digits",
+    arguments: [
+      (
+        TextConventions.DecimalSeparator.comma, TextConventions.ThousandsSeparator?.some(.point), "1.234.567,50",
+        "1234567.50"
+      ),
+      (.comma, .space, "1 234,5", "1234.5"), (.comma, .space, "1\u{A0}234,5", "1234.5"),
+      (.point, .comma, "1,234.5", "1234.5"), (.point, .apostrophe, "1'234'567.25", "1234567.25"),
+      (.comma, nil, "-12,5", "-12.5"), (.comma, nil, " 3 ", "3"), (.comma, .point, "12", "12"),
+    ])
+  func numbers(
+    _ decimal: TextConventions.DecimalSeparator, _ thousands: TextConventions.ThousandsSeparator?, _ text: String,
+    _ expected: String
+  ) throws {
+    var conventions = TextConventions()
+    conventions.decimalSeparator = decimal
+    conventions.thousandsSeparator = thousands
+    conventions.delimiter = UInt8(ascii: ";")
+    let nodes = try Self.read(Array("decimal;double\n\(text);\(text)\n".utf8), conventions)
+    #expect(try nodes.value("T", 1, "decimal").isIdentical(to: .decimal(#require(DecimalNumber(expected)))))
+    #expect(try nodes.value("T", 1, "double") == .double(#require(Double(expected))))
+  }
+
+  @Test(
+    "groups of digits that are not of three are no numbers: a point may have been meant",
+    arguments: ["1.5", "1.23.456", "12345.678", "1.2345", ".123", "1,234.5", "1.", "1.234.", "1,2,3"])
+  func badGroups(_ text: String) throws {
+    var conventions = TextConventions()
+    conventions.decimalSeparator = .comma
+    conventions.thousandsSeparator = .point
+    conventions.delimiter = UInt8(ascii: ";")
+    #expect(throws: ImportError.self) { _ = try Self.read(Array("decimal\n\(text)\n".utf8), conventions) }
+  }
+
+  @Test(
+    "dates in several forms, one after the other, and ISO 8601 always",
+    arguments: [
+      ("24.12.2026", 819_763_200.0), ("1.2.2026 8:05", 791_625_900), ("2026-12-24", 819_763_200),
+      ("2026-12-24T00:00:00+01:00", 819_759_600), ("1798070400", 819_763_200),
+    ])
+  func dates(_ text: String, _ seconds: Double) throws {
+    var conventions = TextConventions()
+    conventions.dateNotations = ["dd.MM.yyyy", "d.M.yyyy H:mm", "unix"].compactMap { .init($0) }
+    #expect(conventions.dateNotations.count == 3)
+    let nodes = try Self.read(Array("date\n\(text)\n".utf8), conventions)
+    #expect(try nodes.value("T", 1, "date") == .date(Date(timeIntervalSinceReferenceDate: seconds)))
+  }
+
+  @Test(
+    "a date pattern without a year, or with other letters, is none",
+    arguments: ["dd.MM", "yy-MM-dd", "yyyy-MM-dd EEE", ""])
+  func badPatterns(_ pattern: String) { #expect(TextConventions.DateNotation(pattern) == nil) }
+
+  @Test("words for true, false and nothing")
+  func words() throws {
+    var conventions = TextConventions()
+    conventions.trueWords = ["ja"]
+    conventions.falseWords = ["nein"]
+    conventions.nullWords = ["NULL"]
+    let nodes = try Self.read(Array("flag,text\nJa,NULL\nnein,\"NULL\"\nYES,\nNULL,\"\"\n0,x\n".utf8), conventions)
+    let flags = try (1...5).map { try nodes.value("T", $0, "flag") }
+    #expect(flags == [.boolean(true), .boolean(false), .boolean(true), .null, .boolean(false)])
+    let texts = try (1...5).map { try nodes.value("T", $0, "text") }
+    #expect(texts == [.null, .string("NULL"), .null, .string(""), .string("x")])
+  }
+
+  @Test("comment lines, blank lines, any delimiter, a file without header, empty fields beyond the last column")
+  func layout() throws {
+    var conventions = TextConventions()
+    conventions.comment = UInt8(ascii: "#")
+    conventions.delimiter = UInt8(ascii: "^")
+    conventions.columnNames = ["text", "integer"]
+    let nodes = try Self.read(Array("# a^b\na^1\n\n#c^2\r\nb^2^^\n".utf8), conventions)
+    #expect(try nodes.value("T", 2, "text") == .string("b") && nodes.count("T") == 2)
+  }
+
+  @Test(
+    "lax quotes: a quote within a field is a character",
+    arguments: [
+      ("3.5\" disk", "3.5\" disk"), ("\"a\" and \"b\"", "\"a\" and \"b\""), ("\"a, b\"", "a, b"),
+      ("\"a \"\"b\"\"\"", "a \"b\""),
+      ("\"open", "\"open"), ("\"\"", ""),
+    ])
+  func laxQuotes(_ cell: String, _ expected: String) throws {
+    var conventions = TextConventions()
+    conventions.allowsStrayQuotes = true
+    let nodes = try Self.read(Array("text,integer\n\(cell),5\nb,6\n".utf8), conventions)
+    #expect(try nodes.value("T", 1, "text") == .string(expected))
+    #expect(try nodes.value("T", 2, "integer") == .integer(6))
+  }
+}

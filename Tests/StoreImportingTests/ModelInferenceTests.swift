@@ -1,0 +1,88 @@
+import AtomicStoreSPI
+import Foundation
+import StoreImporting
+import Testing
+
+@Suite("Working a model out from tables") struct ModelInferenceTests {
+  private static func type(of cells: [String], _ importer: StoreImporter = StoreImporter()) throws -> AttributeType {
+    let text = "value,x\n" + cells.map { "\($0),\n" }.joined()
+    let model = try importer.read([LibrarySample.source(text, "things.csv")]).nodes.model
+    let entity = try #require(model.entity(named: "Thing"))
+    let slot = try #require(entity.slot(named: "value"))
+    return try #require(entity.slots[slot].attributeType)
+  }
+
+  @Test(
+    "types are those that all records have",
+    arguments: [
+      (["1", "-20", ""], AttributeType.integer64), (["9223372036854775807"], .integer64),
+      (["9223372036854775808"], .decimal), (["1.5", "2"], .decimal), (["1e5", "2"], .double), (["01200"], .string),
+      (["1", "x"], .string), (["true", "false"], .boolean), (["yes", "no", ""], .boolean), (["0", "1"], .integer64),
+      (["2026-12-24"], .date), (["2026-12-24T10:00:00Z", ""], .date), (["24.12.2026", "1.2.2026"], .date),
+      (["12/31/2026", "1/2/2026"], .date), (["1/2/2026"], .string),
+      (["5B1D9F0C-58F3-4C5A-9E0B-0C0FFEE0C0DE"], .uuid), ([""], .string), (["2026-12-24", "soon"], .string),
+      (["\"1\"", "\"\""], .integer64), (["0.5", "-0.25"], .decimal), (["00.5"], .string), (["-"], .string),
+    ])
+  func types(_ cells: [String], _ expected: AttributeType) throws { #expect(try Self.type(of: cells) == expected) }
+
+  @Test("dates in a recognised form are read by it")
+  func dates() throws {
+    let result = try StoreImporter().read([
+      LibrarySample.source("day,us\n24.12.2026,12/31/2026\n1.2.2026,1/2/2026\n", "things.csv")
+    ])
+    #expect(try result.nodes.value("Thing", 1, "day") == .date(Date(timeIntervalSinceReferenceDate: 819_763_200)))
+    #expect(try result.nodes.value("Thing", 2, "us") == .date(Date(timeIntervalSinceReferenceDate: 789_004_800)))
+  }
+
+  @Test("day and month that cannot be told apart stay text, with a note")
+  func ambiguous() throws {
+    let result = try StoreImporter().read([LibrarySample.source("day,n\n1/2/2026,1\n", "things.csv")])
+    #expect(try result.nodes.value("Thing", 1, "day") == .string("1/2/2026"))
+    #expect(result.notes.contains { $0.subject == "Thing.day" })
+  }
+
+  @Test("types that are named are not found out")
+  func named() throws {
+    var importer = StoreImporter()
+    importer.types = ["Thing.value": .string]
+    #expect(try Self.type(of: ["1", "2"], importer) == .string)
+    importer.types = ["value": .integer16]
+    #expect(try Self.type(of: ["1", "2"], importer) == .integer16)
+  }
+
+  @Test("entities are named after files, properties after columns, keys become relationships with inverses")
+  func graph() throws {
+    let result = try StoreImporter().read([
+      LibrarySample.file("authors.csv"), LibrarySample.file("books.csv"), LibrarySample.file("loans.csv"),
+    ])
+    let nodes = result.nodes
+    #expect(nodes.model.entities.map(\.name) == ["Author", "Book", "Loan"])
+    let book = try #require(nodes.model.entity(named: "Book"))
+    #expect(book.slots.map(\.name) == ["title", "price", "inPrint", "published", "author", "loans"])
+    #expect(book.attributesByName["price"]?.type == .decimal && book.attributesByName["title"]?.isOptional == false)
+    #expect(try nodes.value("Author", 2, "books") == toMany("Book", 3, 4))
+    #expect(try nodes.value("Loan", 4, "book") == toOne("Book", 8))
+    #expect(nodes.model.description.isInferred == false)
+  }
+
+  @Test("a relationship within a table needs its entity, and two to one table have inverses of their own")
+  func selfReference() throws {
+    var importer = StoreImporter()
+    importer.relationshipColumns = [
+      .init(entityName: "Category", relationshipName: "parent", column: "parent_id", destinationEntityName: "Category")
+    ]
+    let text = "id,name,parent_id\n1,all,\n2,some,1\n"
+    let result = try importer.read([LibrarySample.source(text, "categories.csv")])
+    #expect(try result.nodes.value("Category", 1, "categoriesByParent") == toMany("Category", 2))
+    importer.relationshipColumns[0].destinationEntityName = nil
+    #expect(throws: PersistentStoreError.self) { _ = try importer.read([LibrarySample.source(text, "categories.csv")]) }
+  }
+
+  @Test(
+    "names of entities",
+    arguments: [("book_loans", "BookLoan"), ("people", "Person"), ("2026", "Table2026"), ("news", "New")])
+  func names(_ stem: String, _ expected: String) throws {
+    let result = try StoreImporter().read([LibrarySample.source("a\n1\n", stem + ".csv")])
+    #expect(result.tables[0].entityName == expected)
+  }
+}

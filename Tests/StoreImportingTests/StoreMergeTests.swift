@@ -1,0 +1,112 @@
+import AtomicStoreSPI
+import Foundation
+import StoreImporting
+import StoreMaintenance
+import Testing
+
+@Suite("Merging stores") struct StoreMergeTests {
+  private static func library(_ authors: String, _ books: String = "") throws -> NodeTable {
+    try LibrarySample.importer().read([
+      LibrarySample.source("id,name\n" + authors, "authors.csv"),
+      LibrarySample.source("id,title,author_id\n" + books, "books.csv"),
+    ]).nodes
+  }
+
+  private static func isSound(_ nodes: NodeTable) -> Bool { StoreCheck(registry: StoreRegistry()).check(nodes).isSound }
+
+  @Test("without matching all objects are there; references that collide are given anew, with what leads to them")
+  func union() throws {
+    var merge = StoreMerge()
+    merge.matching = .nothing
+    let result = try merge.merge([
+      Self.library("1,Zola\n", "1,Nana,1\n"), Self.library("1,Eliot\n2,Austen\n", "1,Emma,2\n5,Middlemarch,1\n"),
+    ])
+    let nodes = result.nodes
+    #expect(nodes.count("Author") == 3 && nodes.count("Book") == 3 && result.renumbered == ["Author": 1, "Book": 1])
+    #expect(try nodes.value("Author", 1, "name") == .string("Zola"))
+    #expect(try nodes.value("Author", 2, "name") == .string("Austen"))
+    #expect(try nodes.value("Book", 5, "author") == toOne("Author", 6))
+    #expect(try nodes.value("Author", 6, "name") == .string("Eliot"))
+    #expect(Self.isSound(nodes))
+  }
+
+  @Test("the same objects become one; conflicts are listed property by property, and settled by a rule")
+  func conflicts() throws {
+    let one = try Self.library("1,Zola\n2,Eliot\n", "1,Nana,1\n")
+    let other = try Self.library("1,Émile Zola\n2,Eliot\n", "1,Nana,2\n2,Emma,2\n")
+    var merge = StoreMerge()
+    let error = try #require(throws: StoreMerge.ConflictError.self) { _ = try merge.merge([one, other]) }
+    #expect(
+      error.conflicts.map(\.description) == [
+        "Author/1.name: 'Zola' or 'Émile Zola'", "Book/1.author: Author/1 or Author/2",
+      ], "\(error.conflicts)")
+    merge.conflictRule = .first
+    let first = try merge.merge([one, other])
+    #expect(try first.nodes.value("Author", 1, "name") == .string("Zola") && first.settled.count == 2)
+    #expect(try first.nodes.value("Author", 1, "books") == toMany("Book", 1))
+    merge.conflictRule = .last
+    let last = try merge.merge([one, other])
+    #expect(try last.nodes.value("Author", 2, "books") == toMany("Book", 1, 2))
+    #expect(try last.nodes.value("Author", 1, "books") == toMany("Book"))
+    #expect(Self.isSound(last.nodes) && Self.isSound(first.nodes))
+  }
+
+  @Test("objects are matched by a property, whatever their references")
+  func byProperty() throws {
+    var merge = StoreMerge()
+    merge.matching = .properties(["Author": ["name"]])
+    let result = try merge.merge([
+      Self.library("1,Zola\n", "1,Nana,1\n"), Self.library("1,Eliot\n7,Zola\n", "1,Germinal,7\n"),
+    ])
+    #expect(result.nodes.count("Author") == 2 && result.nodes.count("Book") == 2)
+    #expect(try result.nodes.value("Author", 1, "books") == toMany("Book", 1, 9))
+  }
+
+  @Test("changes of two sides to a base are put together; what both changed is a conflict")
+  func threeWay() throws {
+    let base = try Self.library("1,Zola\n2,Eliot\n3,Homer\n", "1,Nana,1\n2,Emma,2\n")
+    let ours = try Self.library("1,Émile Zola\n2,Eliot\n3,Homer\n4,Colette\n", "1,Nana,1\n2,Emma,2\n3,Chéri,4\n")
+    let theirs = try Self.library("1,Zola\n2,George Eliot\n4,Sand\n", "1,Nana,2\n3,Indiana,4\n")
+    let result = try StoreMerge().merge(base: base, ours, theirs)
+    let nodes = result.nodes
+    #expect(try nodes.value("Author", 1, "name") == .string("Émile Zola"))
+    #expect(try nodes.value("Author", 2, "name") == .string("George Eliot"))
+    // Both added an author 4 and a book 3: those of the other side get new references.
+    #expect(try nodes.value("Author", 4, "name") == .string("Colette"))
+    #expect(try nodes.value("Author", 5, "name") == .string("Sand"))
+    #expect(try nodes.value("Book", 6, "author") == toOne("Author", 5))
+    #expect(try nodes.value("Book", 1, "author") == toOne("Author", 2))
+    // Deleted there, unchanged here.
+    #expect(nodes.count("Author") == 4 && nodes.count("Book") == 3)
+    #expect(result.renumbered == ["Author": 1, "Book": 1] && Self.isSound(nodes))
+    let both = try Self.library("1,Zola the Great\n2,Eliot\n3,Homer\n", "1,Nana,1\n2,Emma,2\n")
+    let error = try #require(throws: StoreMerge.ConflictError.self) {
+      _ = try StoreMerge().merge(base: base, ours, both)
+    }
+    #expect(error.conflicts.map(\.description) == ["Author/1.name: 'Émile Zola' or 'Zola the Great'"])
+  }
+
+  @Test("an object that one side deleted and the other changed is a conflict")
+  func deletedAndChanged() throws {
+    let base = try Self.library("1,Zola\n2,Eliot\n")
+    let ours = try Self.library("1,Zola\n")
+    let theirs = try Self.library("1,Zola\n2,George Eliot\n")
+    var merge = StoreMerge()
+    let error = try #require(throws: StoreMerge.ConflictError.self) { _ = try merge.merge(base: base, ours, theirs) }
+    #expect(error.conflicts.map(\.description) == ["Author/2: deleted or changed"])
+    merge.conflictRule = .last
+    #expect(try merge.merge(base: base, ours, theirs).nodes.value("Author", 2, "name") == .string("George Eliot"))
+    merge.conflictRule = .first
+    #expect(try merge.merge(base: base, ours, theirs).nodes.count("Author") == 1)
+  }
+
+  @Test("stores of different models are not merged")
+  func models() throws {
+    let one = try Self.library("1,Zola\n")
+    var importer = StoreImporter()
+    importer.model = try LibrarySample.model("Library 3")
+    let other = try importer.read([LibrarySample.source("id,name\n1,Zola\n", "authors.csv")]).nodes
+    let error = try #require(throws: PersistentStoreError.self) { _ = try StoreMerge().merge([one, other]) }
+    #expect(error.code == .modelMismatch)
+  }
+}

@@ -1,0 +1,360 @@
+import AtomicStoreSPI
+import BuiltInStoreFormats
+import Foundation
+import StoreCoordination
+import StorePredicates
+import TestSupport
+import Testing
+
+@testable import StoreMigration
+
+@Suite("Migrating stores to another version of their model") struct MigrationTests {
+  private typealias Property = PropertyDescription
+
+  private static func attribute(
+    _ name: String, _ type: AttributeType = .string, optional: Bool = true, value: StoredValue? = nil,
+    was old: String? = nil
+  ) -> PropertyDescription {
+    .attribute(
+      AttributeDescription(name: name, type: type, isOptional: optional, defaultValue: value, renamingIdentifier: old))
+  }
+
+  private static func relationship(
+    _ name: String, to destination: String, inverse: String?, many: Bool = false, ordered: Bool = false,
+    optional: Bool = true
+  ) -> PropertyDescription {
+    .relationship(
+      RelationshipDescription(
+        name: name, destinationEntityName: destination, inverseName: inverse, isOptional: optional,
+        maximumCount: many ? 0 : 1, isOrdered: ordered))
+  }
+
+  private static func model(_ entities: EntityDescription...) throws -> ManagedObjectModel {
+    try ManagedObjectModel(ModelDescription(entities: entities))
+  }
+
+  /// People 1 and 2, and pets 1 and 2 of the first.
+  private static func people() throws -> NodeTable {
+    let model = try model(
+      EntityDescription(
+        name: "Person",
+        properties: [
+          attribute("name"), attribute("age", .integer16), attribute("nick"),
+          relationship("pets", to: "Pet", inverse: "owner", many: true),
+        ]),
+      EntityDescription(
+        name: "Pet", properties: [attribute("name"), relationship("owner", to: "Person", inverse: "pets")]))
+    var nodes = NodeTable(model: model)
+    func add(_ entity: String, _ number: Int64, _ values: [String: StoredValue]) throws {
+      let index = try #require(model.entity(named: entity)).index
+      let node = try nodes.addCacheNode(entity: index, reference: .integer(number))
+      for (key, value) in values { try nodes.setValue(value, forKey: key, of: node) }
+    }
+    try add("Person", 1, ["name": .string("Ada"), "age": .integer(36), "nick": .string("A")])
+    try add("Person", 2, ["name": .string("Bob")])
+    let owner = StoredValue.toOne(ObjectReference(entityName: "Person", reference: .integer(1)))
+    try add("Pet", 1, ["name": .string("Rex"), "owner": owner])
+    try add("Pet", 2, ["name": .string("Tom"), "owner": owner])
+    let ada = try #require(nodes.handle(for: ObjectReference(entityName: "Person", reference: .integer(1))))
+    try nodes.setValue(
+      .toMany([1, 2].map { ObjectReference(entityName: "Pet", reference: .integer($0)) }), forKey: "pets", of: ada)
+    return nodes
+  }
+
+  private static func value(_ nodes: NodeTable, _ entity: String, _ number: Int64, _ key: String) throws -> StoredValue
+  {
+    let node = try #require(nodes.handle(for: ObjectReference(entityName: entity, reference: .integer(number))))
+    return try #require(nodes.value(forKey: key, of: node))
+  }
+
+  private static func migrated(
+    _ nodes: NodeTable, _ entities: EntityDescription..., allowsLoss: Bool = false, file: MappingFile? = nil,
+    converts: Bool = false
+  ) throws -> NodeTable {
+    var stage = MigrationPlan.Stage.inferred(to: try ManagedObjectModel(ModelDescription(entities: entities)))
+    stage.options.file = file
+    stage.options.convertsTypes = converts
+    var plan = MigrationPlan([stage])
+    plan.allowsLoss = allowsLoss
+    return try StoreMigrator(plan).migrate(nodes, store: UUID()).nodes
+  }
+
+  @Test("renamed, added, required with a default, a new parent, to-one to to-many, unordered to ordered")
+  func inferred() throws {
+    let nodes = try Self.migrated(
+      Self.people(),
+      EntityDescription(
+        name: "Human",
+        properties: [
+          Self.attribute("fullName", was: "name"),
+          Self.attribute("age", .integer16, optional: false, value: .integer(7)),
+          Self.attribute("nick"), Self.attribute("mail"), Self.attribute("rank", .integer32, value: .integer(3)),
+          Self.relationship("pets", to: "Pet", inverse: "owners", many: true, ordered: true),
+        ], renamingIdentifier: "Person"),
+      EntityDescription(
+        name: "Animal", isAbstract: true, properties: [Self.attribute("name")],
+        subentities: [
+          EntityDescription(
+            name: "Pet",
+            properties: [
+              .relationship(
+                RelationshipDescription(
+                  name: "owners", destinationEntityName: "Human", inverseName: "pets", maximumCount: 0,
+                  renamingIdentifier: "owner"))
+            ])
+        ]))
+    #expect(try Self.value(nodes, "Human", 1, "fullName") == .string("Ada"))
+    #expect(try Self.value(nodes, "Human", 1, "age") == .integer(36))
+    #expect(try Self.value(nodes, "Human", 2, "age") == .integer(7))
+    #expect(try Self.value(nodes, "Human", 2, "rank") == .integer(3))
+    #expect(try Self.value(nodes, "Human", 2, "mail") == .null)
+    #expect(
+      try Self.value(nodes, "Human", 1, "pets")
+        == .toMany([1, 2].map { ObjectReference(entityName: "Pet", reference: .integer($0)) }))
+    #expect(
+      try Self.value(nodes, "Pet", 2, "owners")
+        == .toMany([ObjectReference(entityName: "Human", reference: .integer(1))]))
+  }
+
+  @Test("a name that another property has taken since does not get the values of the renamed one")
+  func takenName() throws {
+    let nodes = try Self.migrated(
+      Self.people(),
+      EntityDescription(
+        name: "Person",
+        properties: [
+          Self.attribute("name"), Self.attribute("fullName", was: "name"), Self.attribute("age", .integer16),
+          Self.attribute("nick"), Self.relationship("pets", to: "Pet", inverse: "owner", many: true),
+        ]),
+      EntityDescription(
+        name: "Pet",
+        properties: [Self.attribute("name"), Self.relationship("owner", to: "Person", inverse: "pets")]))
+    #expect(try Self.value(nodes, "Person", 1, "fullName") == .string("Ada"))
+    #expect(try Self.value(nodes, "Person", 1, "name") == .null)
+  }
+
+  @Test("what cannot be inferred is refused, all of it at once, with the number of objects")
+  func refused() throws {
+    let error = try #require(throws: MigrationError.self) {
+      _ = try Self.migrated(
+        Self.people(),
+        EntityDescription(
+          name: "Person",
+          properties: [
+            Self.attribute("name", .uri), Self.attribute("age", .integer16, optional: false),
+            Self.attribute("mail", optional: false), Self.relationship("nick", to: "Pet", inverse: nil),
+            Self.relationship("pets", to: "Pet", inverse: nil),
+          ]),
+        EntityDescription(
+          name: "Pet",
+          properties: [Self.attribute("name"), Self.relationship("owner", to: "Pet", inverse: nil, optional: false)]))
+    }
+    #expect(
+      Set(error.obstacles.map(\.description)) == [
+        "Person.name: String → URI (2 objects)", "Person.age: optional → required, no default (2 objects)",
+        "Person.mail: new, required, no default (2 objects)", "Person.nick: attribute → relationship (2 objects)",
+        "Person.pets: to-many → to-one (2 objects)", "Pet.owner: destination Person → Pet (2 objects)",
+      ])
+  }
+
+  @Test("two hierarchies cannot become one: their references may be the same")
+  func merged() throws {
+    let error = try #require(throws: MigrationError.self) {
+      _ = try Self.migrated(
+        Self.people(),
+        EntityDescription(
+          name: "Being", properties: [Self.attribute("name")],
+          subentities: [
+            EntityDescription(
+              name: "Person",
+              properties: [
+                Self.attribute("age", .integer16), Self.attribute("nick"),
+                Self.relationship("pets", to: "Pet", inverse: "owner", many: true),
+              ]),
+            EntityDescription(name: "Pet", properties: [Self.relationship("owner", to: "Person", inverse: "pets")]),
+          ]))
+    }
+    #expect(error.obstacles.map(\.reason) == ["the hierarchies of Person and Pet cannot be merged"])
+  }
+
+  @Test("values and objects that would be lost are listed, and lost only where that is allowed")
+  func losses() throws {
+    let person = EntityDescription(
+      name: "Person", properties: [Self.attribute("name"), Self.attribute("age", .integer16)])
+    let error = try #require(throws: MigrationError.self) { _ = try Self.migrated(Self.people(), person) }
+    #expect(
+      error.losses.map(\.description) == [
+        "entity-dropped: Pet, 2 times, first Pet/1", "attribute-dropped: Person.nick, 1 times, first Person/1",
+        "relationship-dropped: Person.pets, 1 times, first Person/1",
+      ])
+    let nodes = try Self.migrated(Self.people(), person, allowsLoss: true)
+    #expect(nodes.count == 2)
+    let file = MappingFile(entities: ["Person": .init(drop: ["nick", "pets"])], drop: ["Pet"])
+    #expect(try Self.migrated(Self.people(), person, file: file).count == 2)
+  }
+
+  @Test("a mapping file names sources, computes values, and gives defaults")
+  func mappingFile() throws {
+    let text = """
+      {"entities": {
+        "Human": {"from": "Person", "properties": {
+          "title": "name + ' (' + nick + ')'", "years": {"from": "age", "default": "0"}, "country": {"default": "FR"}}},
+        "Animal": {"from": "Pet", "properties": {"keeper": {"from": "owner"}, "keeperName": "owner.name"}}}}
+      """
+    let file = try MappingFile(json: Array(text.utf8), name: "m.json")
+    let nodes = try Self.migrated(
+      Self.people(),
+      EntityDescription(
+        name: "Human",
+        properties: [
+          Self.attribute("title"), Self.attribute("years", .integer16, optional: false),
+          Self.attribute("country", optional: false),
+          Self.relationship("animals", to: "Animal", inverse: "keeper", many: true),
+        ]),
+      EntityDescription(
+        name: "Animal",
+        properties: [
+          Self.attribute("name"), Self.attribute("keeperName"),
+          Self.relationship("keeper", to: "Human", inverse: "animals"),
+        ]), file: file)
+    #expect(try Self.value(nodes, "Human", 1, "title") == .string("Ada (A)"))
+    #expect(try Self.value(nodes, "Human", 2, "years") == .integer(0))
+    #expect(try Self.value(nodes, "Human", 2, "country") == .string("FR"))
+    #expect(try Self.value(nodes, "Animal", 2, "keeperName") == .string("Ada"))
+    #expect(
+      try Self.value(nodes, "Human", 1, "animals")
+        == .toMany([1, 2].map { ObjectReference(entityName: "Animal", reference: .integer($0)) }))
+  }
+
+  @Test(
+    "a mapping file that says something unknown is refused",
+    arguments: ["", "[]", "{\"entitys\": {}}", "{\"entities\": {\"A\": {\"form\": \"B\"}}}", "{\"drop\": 5}"])
+  func badFile(_ text: String) throws {
+    let error = try #require(throws: PersistentStoreError.self) {
+      _ = try MappingFile(json: Array(text.utf8), name: "m.json")
+    }
+    #expect(error.location.file == "m.json")
+  }
+
+  @Test("types are converted on request, if every value has an equal in the other")
+  func conversion() throws {
+    func model(_ type: AttributeType) -> [EntityDescription] {
+      [
+        EntityDescription(
+          name: "Person",
+          properties: [
+            Self.attribute("name"), Self.attribute("age", type), Self.attribute("nick"),
+            Self.relationship("pets", to: "Pet", inverse: "owner", many: true),
+          ]),
+        EntityDescription(
+          name: "Pet",
+          properties: [Self.attribute("name"), Self.relationship("owner", to: "Person", inverse: "pets")]),
+      ]
+    }
+    let wide = model(.decimal)
+    #expect(throws: MigrationError.self) { _ = try Self.migrated(Self.people(), wide[0], wide[1]) }
+    let nodes = try Self.migrated(Self.people(), wide[0], wide[1], converts: true)
+    #expect(try Self.value(nodes, "Person", 1, "age") == .decimal(DecimalNumber(36)))
+    #expect(try Self.value(nodes, "Person", 2, "age") == .null)
+    let text = model(.string)
+    #expect(
+      try Self.value(Self.migrated(Self.people(), text[0], text[1], converts: true), "Person", 1, "age")
+        == .string("36"))
+  }
+
+  @Test(
+    "conversions are exact or refused",
+    arguments: [
+      (AttributeType.integer64, AttributeType.integer16, StoredValue.integer(40_000), StoredValue?.none),
+      (.integer64, .double, .integer(1 << 53 + 1), nil), (.integer64, .double, .integer(5), .double(5)),
+      (.double, .integer32, .double(1.5), nil), (.double, .integer32, .double(-3), .integer(-3)),
+      (.double, .float, .double(0.1), nil), (.float, .double, .float(0.5), .double(0.5)),
+      (.string, .uri, .string("no uri"), nil), (.string, .uri, .string("http://x/y"), .uri("http://x/y")),
+      (.string, .uuid, .string("5B1D9F0C"), nil), (.string, .date, .string("tomorrow"), nil),
+      (.string, .integer16, .string("12"), .integer(12)), (.string, .integer16, .string("12.5"), nil),
+      (.string, .decimal, .string("1.50"), .decimal(DecimalNumber(mantissa: 150, exponent: -2))),
+      (.decimal, .integer64, .decimal(DecimalNumber(mantissa: 150, exponent: -1)), .integer(15)),
+      (.decimal, .integer64, .decimal(DecimalNumber(mantissa: 155, exponent: -1)), nil),
+      (.decimal, .integer64, .decimal(DecimalNumber(mantissa: 1, exponent: 30)), nil),
+      (.boolean, .string, .boolean(true), .string("true")), (.string, .boolean, .string("maybe"), nil),
+    ])
+  func conversions(_ from: AttributeType, _ to: AttributeType, _ value: StoredValue, _ expected: StoredValue?) throws {
+    let conversion = try #require(ValueConversion(from: from, to: to))
+    #expect(conversion.convert(value) == expected)
+  }
+
+  @Test("a handler sees both graphs; what it leaves empty is refused")
+  func handler() throws {
+    let destination = try Self.model(
+      EntityDescription(
+        name: "Person",
+        properties: [
+          Self.attribute("label", optional: false), Self.relationship("pets", to: "Pet", inverse: "owner", many: true),
+        ]),
+      EntityDescription(
+        name: "Pet", properties: [Self.attribute("name"), Self.relationship("owner", to: "Person", inverse: "pets")]))
+    let plan = MigrationPlan([
+      .custom(to: destination) { old, new in
+        for person in old.handles(ofEntity: "Person") {
+          guard case .string(let name)? = old.value(forKey: "name", of: person),
+            let twin = new.handle(for: old.objectReference(of: person))
+          else { continue }
+          try new.setValue(.string(name.uppercased()), forKey: "label", of: twin)
+        }
+      }
+    ])
+    let nodes = try StoreMigrator(plan).migrate(Self.people(), store: UUID()).nodes
+    #expect(try Self.value(nodes, "Person", 2, "label") == .string("BOB"))
+    let lazy = MigrationPlan([.custom(to: destination) { _, _ in }])
+    let error = try #require(throws: MigrationError.self) {
+      _ = try StoreMigrator(lazy).migrate(Self.people(), store: UUID())
+    }
+    #expect(error.obstacles.map(\.description) == ["Person.label: required, and the handler set no value (2 objects)"])
+  }
+
+  @Test(
+    "a store is migrated where it is when it is added, keeps its UUID, and on an error is as it was",
+    arguments: ["xml", "plist", "csvstore"])
+  func inPlace(_ fileExtension: String) throws {
+    let directory = try TemporaryDirectory("migration")
+    let path = directory.path + "/people." + fileExtension
+    let nodes = try Self.people()
+    let report = try StoreConverter(registry: .builtIn).write(
+      StoreSnapshot(nodes: nodes, metadata: StoreMetadata(storeType: "", model: nodes.model.description)), to: path)
+    let person = EntityDescription(
+      name: "Person",
+      properties: [
+        Self.attribute("fullName", was: "name"), Self.attribute("age", .integer16), Self.attribute("nick"),
+        Self.relationship("pets", to: "Pet", inverse: "owner", many: true),
+      ])
+    let pet = EntityDescription(
+      name: "Pet", properties: [Self.attribute("name"), Self.relationship("owner", to: "Person", inverse: "pets")])
+    let destination = try Self.model(person, pet)
+    func open(_ plan: MigrationPlan, _ model: ManagedObjectModel) throws -> NodeTable {
+      let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: .builtIn)
+      let store = try coordinator.addPersistentStore(at: path, migration: plan)
+      #expect(store.identifier == report.identifier)
+      return store.nodes
+    }
+    let broken = try Self.model(
+      EntityDescription(
+        name: "Person",
+        properties: [
+          Self.attribute("x", optional: false), Self.relationship("pets", to: "Pet", inverse: "owner", many: true),
+        ]), pet)
+    #expect(throws: MigrationError.self) { _ = try open(MigrationPlan([.inferred(to: broken)]), broken) }
+    #expect(
+      try PersistentStoreCoordinator(registry: .builtIn).addPersistentStore(at: path, isReadOnly: true).nodes.count == 4
+    )
+    for _ in 0..<2 {
+      let opened = try open(MigrationPlan([.inferred(to: destination)]), destination)
+      #expect(try Self.value(opened, "Person", 1, "fullName") == .string("Ada"))
+    }
+  }
+
+  @Test("names of versions are in the order of their numbers")
+  func order() {
+    let names = ["Library 10", "Library", "Library 2", "Library_v3"]
+    #expect(names.sorted { MigrationPlan.precedes($0, $1) } == ["Library", "Library 2", "Library 10", "Library_v3"])
+  }
+}
