@@ -58,8 +58,8 @@ extension Conform.Run {
       if isTerminal { FileHandle.standardError.write(Data("\r\(done) of \(total)   ".utf8)) }
     }
     // Faults round good stores first, then those in the code of other designs.
-    let known = fault.filter { name in !mistakes.contains { $0.name == name } }
-    let own = fault.filter { !known.contains($0) }
+    let known = fault.filter { name in Conformance.faults.contains { $0.name == name } }
+    let own = fault.filter { name in mistakes.contains { $0.name == name } }
     var outcome = ConformanceSelfTest(findings: [], deadChecks: [], unknownFaults: [])
     if fault.isEmpty || !known.isEmpty {
       outcome = ConformanceSelfTest.run(

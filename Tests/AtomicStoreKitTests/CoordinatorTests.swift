@@ -464,6 +464,9 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     #expect(metadata.entries["note"] == "kept")
     #expect(metadata.uuid == store.identifier)
     #expect(code { try store.setMetadata(["NSStoreUUID": "x"]) } == .invalidValue)
+    // Property lists cannot hold it: a store that was saved with it could not be opened again.
+    let noDate = PropertyListValue.date(Date(timeIntervalSinceReferenceDate: .nan))
+    #expect(code { try store.setMetadata(["list": .array([.dictionary(["date": noDate])])]) } == .invalidValue)
   }
 
   @Test("the mode of the file is kept")

@@ -35,6 +35,14 @@ import Testing
     #expect(outcome.isSuccess, "\(outcome.findings)")
   }
 
+  @Test("no two checks, and no two faults, have the same name")
+  func unique() {
+    let checks = Checks.all.map(\.id)
+    #expect(Set(checks).count == checks.count)
+    let faults = Faults.all.map(\.name)
+    #expect(Set(faults).count == faults.count)
+  }
+
   @Test("every mistake describes itself, and names checks that are there", arguments: Mistake.allCases)
   func described(_ mistake: Mistake) {
     #expect(mistake.text.count > 10 && mistake.text != "is not described")

@@ -101,12 +101,16 @@ public final class PersistentStore: Sendable {
 
   /// Sets the user's metadata entries. They are written with the next save.
   ///
-  /// - Throws: `.invalidValue` for a key that the kit manages, `.readOnly`, `.storeNotAdded` if the store was removed:
-  ///   the entries would never be written.
+  /// - Throws: `.invalidValue` for a key that the kit manages and for a date that is not a number, which property lists
+  ///   cannot hold, `.readOnly`, `.storeNotAdded` if the store was removed: the entries would never be written.
   public func setMetadata(_ entries: PropertyListDictionary) throws(PersistentStoreError) {
     for key in StoreMetadata.reservedKeys where entries[key] != nil {
       throw PersistentStoreError(
         .invalidValue, "the metadata key '\(key)' is managed by the kit", at: StoreLocation(file: path))
+    }
+    for entry in entries where entry.value.hasInvalidDate {
+      throw PersistentStoreError(
+        .invalidValue, "a date in the metadata entry '\(entry.key)' is not a number", at: StoreLocation(file: path))
     }
     guard !isReadOnly else { throw .readOnly(path) }
     guard isOpen else {
@@ -140,5 +144,21 @@ public final class PersistentStore: Sendable {
       let entity = model.entity(named: id.entityName)
     else { return nil }
     return version.handle(for: reference, root: entity.root.index)
+  }
+}
+
+extension PropertyListValue {
+  /// Whether it is a date that is not a number, or holds one: readers of property lists refuse such a date.
+  fileprivate var hasInvalidDate: Bool {
+    var rest = [self]
+    while let value = rest.popLast() {
+      switch value {
+      case .date(let date): if date.timeIntervalSinceReferenceDate.isNaN { return true }
+      case .array(let list): rest += list
+      case .dictionary(let dictionary): rest += dictionary.map(\.value)
+      default: break
+      }
+    }
+    return false
   }
 }
