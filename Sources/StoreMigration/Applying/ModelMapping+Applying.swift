@@ -7,7 +7,9 @@ extension ModelMapping {
   /// What objects would lose: of entities and properties that the destination does not have. What a mapping file drops
   /// is not listed.
   ///
-  /// - Parameter nodes: Objects of the ``source``.
+  /// - Parameters:
+  ///   - nodes: Objects of the ``source``.
+  ///   - file: The mapping file: what it drops is not listed.
   public func losses(of nodes: NodeTable, file: MappingFile? = nil) -> [Loss] {
     var losses: [Loss] = []
     for name in removedEntities where !(file?.drop.contains(name) ?? false) {

@@ -81,7 +81,9 @@ public struct MappingFile: Sendable, Equatable {
 
   /// Reads a file.
   ///
-  /// - Parameter name: The file's name for errors.
+  /// - Parameters:
+  ///   - bytes: The JSON text.
+  ///   - name: The file's name for errors.
   /// - Throws: `.malformed` for what is no JSON, or has other keys.
   public init(json bytes: [UInt8], name: String) throws(PersistentStoreError) {
     let file: File

@@ -24,7 +24,7 @@ public struct MigrationPlan: Sendable {
     public var model: ManagedObjectModel
     /// What it may do beyond inference.
     public var options: ModelMapping.Options
-    /// Completes the objects that inference made; see ``custom(to:_:)``.
+    /// Completes the objects that inference made; see ``MigrationPlan/Stage``.
     public var handler: (@Sendable (_ old: NodeTable, _ new: inout NodeTable) throws -> Void)?
     /// The name of the model's version, for messages.
     public var name: String?
