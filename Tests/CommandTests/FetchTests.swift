@@ -94,7 +94,7 @@ import Testing
       (["--entity", "Employee", "--where", "hired > 5"], "'2001-01-31'"),
       (["--entity", "Employee", "--where", "badge == '5'"], "without quotes"),
       (["--entity", "Employee", "--count", "--where", "name == 5"], "--where"),
-      (["--entity", "Employee", "--where", "ANY projects.title > 5"], "'projects.title' is a text"),
+      (["--entity", "Employee", "--where", "ANY projects.title > 5"], "'projects.title' is a string"),
       (["--entity", "Employee", "--group", "name", "--having", "max:(name) > 5"], "--having"),
       (["--entity", "Employee", "--group", "name", "--having", "name > 5"], "--having"),
       (["--entity", "Employee", "--step-limit", "0"], "--step-limit"),

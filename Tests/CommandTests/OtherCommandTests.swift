@@ -140,7 +140,10 @@ import Testing
   @Test("formats lists all formats")
   func formats() throws {
     let list = try #require(try Command.run("formats", "--json").json() as? [[String: Any]])
-    #expect(list.compactMap { $0["type"] as? String } == ["BinaryPropertyList", "CSV", "XML"])
+    #expect(
+      list.compactMap { $0["type"] as? String } == [
+        "BinaryPropertyList", "CSV", "CoreDataBinary", "CoreDataSQLite", "XML",
+      ])
     #expect(try Command.run("formats").output.contains("--read-option key=…"))
   }
 
