@@ -181,12 +181,8 @@ extension AdversarialValues {
     func isOdd(_ value: PropertyListValue) -> Bool {
       if case .date(let date) = value { date.timeIntervalSinceReferenceDate.isNaN } else { false }
     }
-    // Whether infinite dates are kept there is for a format to say.
-    func isInfinite(_ value: PropertyListValue) -> Bool {
-      if case .date(let date) = value { date.timeIntervalSinceReferenceDate.isInfinite } else { false }
-    }
     let all = list { kept($0) }
-    return (all.filter { !isOdd($0) && !isInfinite($0) } + more, all.filter { isOdd($0) } + list { keptOrRefused($0) })
+    return (all.filter { !isOdd($0) } + more, all.filter { isOdd($0) } + list { keptOrRefused($0) })
   }
 
   /// Names that keys of metadata, properties and entities may have.
