@@ -33,11 +33,12 @@ struct Anonymise: ParsableCommand {
       }
       let (coordinator, opened) = try source.open(store)
       defer { withExtendedLifetime(coordinator) {} }
-      let (nodes, counts) = try anonymizer.anonymize(opened.nodes)
+      let (nodes, counts) = try anonymizer.anonymize(try opened.nodesWithDeferredValues())
       var metadata = opened.metadata
       metadata.model = nodes.model.description
       let written = try result.write(
-        StoreSnapshot(nodes: nodes, metadata: metadata), describedAs: opened.type, orType: opened.type)
+        StoreSnapshot(nodes: nodes, metadata: metadata), describedAs: opened.type, madeOf: [opened],
+        orType: opened.type)
       try result.tell(
         written, of: store, verb: ("anonymised", "would anonymise"), json: common.json,
         fields: [("replaced", .object(counts.map { ($0.property, .integer($0.count)) }))])

@@ -207,21 +207,8 @@ struct Convert: ParsableCommand {
   }
 
   private static func json(_ report: StoreConverter.Report, _ source: String, _ target: String) -> JSONValue {
-    .object([
-      ("source", .string(source)), ("sourceType", .string(report.sourceType)), ("target", .string(target)),
-      ("targetType", .string(report.targetType)), ("uuid", .string(report.identifier.uuidString)),
-      ("objects", .integer(report.counts.reduce(0) { $0 + $1.count })),
-      ("entities", .object(report.counts.map { ($0.entity, .integer($0.count)) })),
-      ("bytes", .integer(report.bytesWritten)), ("dryRun", .boolean(report.isDryRun)),
-      ("losses", .array(report.losses.map(\.json))),
-      (
-        "selections",
-        .array(
-          report.selections.map {
-            .object([("subject", .string($0.subject)), ("count", .integer($0.count)), ("text", .string($0.text))])
-          })
-      ),
-      ("notes", .array(report.notes.map(\.json))),
-    ])
+    .object(
+      [("source", .string(source)), ("sourceType", .string(report.sourceType)), ("target", .string(target))]
+        + report.jsonFields)
   }
 }

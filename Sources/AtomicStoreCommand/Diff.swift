@@ -46,8 +46,8 @@ struct Diff: ParsableCommand {
       let (firstCoordinator, left) = try reading.open(first)
       let (secondCoordinator, right) = try reading.open(second)
       defer { withExtendedLifetime((firstCoordinator, secondCoordinator)) {} }
-      var one = StoreSnapshot(nodes: left.nodes, metadata: left.metadata)
-      let other = StoreSnapshot(nodes: right.nodes, metadata: right.metadata)
+      var one = StoreSnapshot(nodes: try left.nodesWithDeferredValues(), metadata: left.metadata)
+      let other = StoreSnapshot(nodes: try right.nodesWithDeferredValues(), metadata: right.metadata)
       var models: ModelsBeside?
       if ignoreModel {
         let found = ModelsBeside(left.model, right.model, names: (first, second))

@@ -22,7 +22,7 @@ struct Dump: ParsableCommand {
     try guarded(common) {
       let (coordinator, opened) = try source.open(store)
       defer { withExtendedLifetime(coordinator) {} }
-      let nodes = try opened.nodes.canonical()
+      let nodes = try opened.nodesWithDeferredValues().canonical()
       for name in entity { _ = try nodes.model.entity(asked: name) }
       if common.json {
         try dumpJSON(nodes, opened.metadata)

@@ -55,7 +55,7 @@ struct Import: ParsableCommand {
       defer { Input.discard() }
       let store = try openExisting()
       if let store {
-        importer.existing = store.1.nodes
+        importer.existing = try store.1.nodesWithDeferredValues()
         importer.existingObjects = try existingObjects()
       } else {
         importer.model = try model.map { try ModelChoice($0).model() }
@@ -69,9 +69,10 @@ struct Import: ParsableCommand {
         throw problems.failure(error)
       }
       if store == nil, let path = columns.writeModel { try write(imported.nodes.model, to: path) }
-      let written = try write(imported, store?.1)
+      // First what cannot be told again: once the store is written, the records that were left out must not be lost.
       try problems.report(imported.problems, force: result.force)
       try problems.write(imported.tables, force: result.force)
+      let written = try write(imported, sources, store?.1)
       try tell(imported, written)
       withExtendedLifetime(store) {}
     }
@@ -141,14 +142,18 @@ struct Import: ParsableCommand {
 
   // MARK: Results
 
-  private func write(_ imported: StoreImporter.Result, _ store: PersistentStore?) throws -> StoreConverter.Report {
+  private func write(
+    _ imported: StoreImporter.Result, _ sources: [ImportSource], _ store: PersistentStore?
+  ) throws -> StoreConverter.Report {
     var metadata = store?.metadata ?? StoreMetadata(storeType: result.to ?? "")
     metadata.model = imported.nodes.model.description
     metadata.lastReference = max(metadata.lastReference, imported.nodes.greatestIntegerReference)
     let snapshot = StoreSnapshot(nodes: imported.nodes, metadata: metadata)
     var result = result
     if store != nil, into == nil { result.output = nil }
-    return try result.write(snapshot, describedAs: "tables", notes: imported.notes, replacing: store)
+    return try result.write(
+      snapshot, describedAs: "tables", notes: imported.notes, madeOf: store.map { [$0] } ?? [],
+      files: sources.compactMap(\.path), replacing: store)
   }
 
   private func write(_ model: ManagedObjectModel, to path: String) throws {

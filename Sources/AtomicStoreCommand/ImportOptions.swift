@@ -181,7 +181,7 @@ struct ImportProblemOptions: ParsableArguments {
 
   /// Writes the report, if one is asked for.
   ///
-  /// - Parameter force: Whether a file that is no report may be replaced.
+  /// - Parameter force: Whether a file other than a report may be replaced.
   func report(_ problems: [ImportProblem], force: Bool) throws {
     guard let reportPath else {
       for problem in problems where reject != nil { Talk.say("\(problem)") }
@@ -212,6 +212,11 @@ struct ImportProblemOptions: ParsableArguments {
     guard tables.count > 1 else {
       if let table = tables.first { try Self.write(table.rejected, to: reject, force: force) }
       return
+    }
+    let names = tables.filter { $0.rejectedCount > 0 }.map { ScalarString(($0.file as NSString).lastPathComponent) }
+    guard Set(names).count == names.count else {
+      throw CommandFailure(
+        "--reject: two tables have the same file name; import them one after the other", exitCode: 64)
     }
     try? FileManager.default.createDirectory(atPath: reject, withIntermediateDirectories: false)
     for table in tables where table.rejectedCount > 0 {

@@ -8,10 +8,13 @@ import Synchronization
 enum Input {
   private static let staged = Mutex<String?>(nil)
 
+  /// Whether a path is that of the staged copy of standard input.
+  static func isStaged(_ path: String) -> Bool { staged.withLock { $0 == path } }
+
   /// Returns the path of the input. Standard input is staged in the temporary directory, since a store is read more
   /// than once.
   ///
-  /// - Throws: `.notFound` if there is no file, `.malformed` if it is empty.
+  /// - Throws: `.notFound` if the file does not exist, `.malformed` if it is empty.
   static func path(for argument: String, mayBeEmpty: Bool = false) throws -> String {
     guard argument == "-" else {
       try check(argument, mayBeEmpty: mayBeEmpty)

@@ -53,9 +53,11 @@ struct Merge: ParsableCommand {
       var merge = StoreMerge()
       merge.conflictRule = try conflictRule()
       merge.matching = try matching(isOne: isOne)
+      let ancestor = try base.map { try open($0) }
+      let graphs = try opened.map { try $0.nodesWithDeferredValues() }
       let merged =
-        try base.map { try merge.merge(base: try open($0).nodes, opened[0].nodes, opened[1].nodes) }
-        ?? merge.merge(opened.map(\.nodes))
+        try ancestor.map { try merge.merge(base: try $0.nodesWithDeferredValues(), graphs[0], graphs[1]) }
+        ?? merge.merge(graphs)
       var metadata = opened[0].metadata
       metadata.model = merged.nodes.model.description
       metadata.lastReference = max(
@@ -63,7 +65,8 @@ struct Merge: ParsableCommand {
       // Stores of different UUIDs together are another store.
       if !isOne { metadata.uuid = UUID() }
       let written = try result.write(
-        StoreSnapshot(nodes: merged.nodes, metadata: metadata), describedAs: opened[0].type, orType: opened[0].type)
+        StoreSnapshot(nodes: merged.nodes, metadata: metadata), describedAs: opened[0].type, madeOf: opened,
+        orType: opened[0].type)
       try tell(merged, written)
     }
   }

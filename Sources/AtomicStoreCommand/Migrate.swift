@@ -63,12 +63,13 @@ struct Migrate: ParsableCommand {
       defer { Input.discard() }
       let (coordinator, opened) = try open(input, plan)
       defer { withExtendedLifetime(coordinator) {} }
-      let migrated = try StoreMigrator(plan).migrate(opened.nodes, store: opened.identifier)
+      let migrated = try StoreMigrator(plan).migrate(
+        try opened.nodesWithDeferredValues(), store: opened.identifier)
       var metadata = opened.metadata
       metadata.model = migrated.nodes.model.description
       let written = try result.write(
         StoreSnapshot(nodes: migrated.nodes, metadata: metadata), describedAs: opened.type,
-        replacing: inPlace ? opened : nil)
+        madeOf: [opened], replacing: inPlace ? opened : nil)
       try tell(migrated, written)
     }
   }

@@ -11,7 +11,7 @@ struct ModelChoice {
 
   /// Returns the model for a store; without a store, the specified one, the current version, or the only one.
   ///
-  /// - Throws: A failure if there are several models and none matches, or there is no way to choose.
+  /// - Throws: A failure if several models are found and none matches the store, or no store is given to choose by.
   func model(for store: String? = nil, type: String? = nil, options: StoreOptions = [:]) throws -> ManagedObjectModel {
     if let found = try foundModel(for: store, type: type, options: options) { return found }
     let file = try ModelFile.read(at: try Input.path(for: path))

@@ -32,13 +32,19 @@ struct ResultOptions: ParsableArguments {
   /// Writes a graph: to a path, to standard output, or in the place of the store that it was made of.
   ///
   /// - Parameters:
+  ///   - sources: The open stores that the graph was made of.
+  ///   - files: Other files that values come from.
   ///   - store: The open store that is replaced where no output is named.
   ///   - fallback: The type of a result whose extension names none.
   func write(
     _ snapshot: StoreSnapshot, describedAs name: String, notes: [SelectionNote] = [],
+    madeOf sources: [PersistentStore] = [], files: [String] = [],
     replacing store: PersistentStore? = nil, orType fallback: String? = nil
   ) throws -> StoreConverter.Report {
     var converter = try converter()
+    // The staged copy of standard input is private, and says nothing about the permissions of what was piped.
+    let origins = sources.map(\.path) + files
+    converter.limitsPermissions = !origins.allSatisfy { Input.isStaged($0) }
     let bar = ProgressBar()
     converter.progress = { bar.show($0) }
     defer { bar.clear() }
@@ -51,16 +57,18 @@ struct ResultOptions: ParsableArguments {
       }
       converter.targetType = store.type
       converter.replacesTarget = true
-      return try converter.write(snapshot, to: target, describedAs: name, notes: notes, replacing: store)
+      return try converter.write(
+        snapshot, to: target, describedAs: name, notes: notes, madeOf: sources, files: files, replacing: store)
     }
     guard target == "-" else {
       let named = Tool.registry.storeTypes(forFileExtension: try StorePlace.inspect(target).fileExtension)
       if converter.targetType == nil, named.isEmpty { converter.targetType = fallback }
-      return try converter.write(snapshot, to: target, describedAs: name, notes: notes)
+      return try converter.write(snapshot, to: target, describedAs: name, notes: notes, madeOf: sources, files: files)
     }
     guard to != nil else { throw CommandFailure("standard output has no extension: --to names the type", exitCode: 64) }
     return try converter.write(
-      snapshot, shownAs: "standard output", describedAs: name, notes: notes, unnamedIn: Input.temporaryFolder
+      snapshot, shownAs: "standard output", describedAs: name, notes: notes, madeOf: sources,
+      unnamedIn: Input.temporaryFolder
     ) { result in
       try Talk.stream { writer in
         var failure: (any Error)?
@@ -83,22 +91,7 @@ struct ResultOptions: ParsableArguments {
   ) throws {
     let target = output ?? source
     if json {
-      let all: [(String, JSONValue)] =
-        [
-          ("target", .string(target)), ("targetType", .string(report.targetType)),
-          ("uuid", .string(report.identifier.uuidString)),
-          ("objects", .integer(report.counts.reduce(0) { $0 + $1.count })),
-          ("entities", .object(report.counts.map { ($0.entity, .integer($0.count)) })),
-          ("bytes", .integer(report.bytesWritten)), ("dryRun", .boolean(report.isDryRun)),
-          ("losses", .array(report.losses.map(\.json))),
-          (
-            "notes",
-            .array(
-              report.selections.map {
-                .object([("subject", .string($0.subject)), ("count", .integer($0.count)), ("text", .string($0.text))])
-              })
-          ),
-        ] + fields
+      let all = [("target", JSONValue.string(target))] + report.jsonFields + fields
       let text = JSONValue.object(all).text
       if target == "-" { Talk.say(text) } else { try Talk.put(text + "\n") }
       return
@@ -110,5 +103,25 @@ struct ResultOptions: ParsableArguments {
     Talk.say(
       "\(report.isDryRun ? verb.conditional : verb.past) \(source) to \(target) (\(report.targetType)): \(Talk.count(total, "object"))"
         + (list.isEmpty ? "" : " (\(list))") + ", read back equal")
+  }
+}
+
+extension StoreConverter.Report {
+  /// What was written, as `--json` prints it.
+  var jsonFields: [(String, JSONValue)] {
+    [
+      ("targetType", .string(targetType)), ("uuid", .string(identifier.uuidString)),
+      ("objects", .integer(counts.reduce(0) { $0 + $1.count })),
+      ("entities", .object(counts.map { ($0.entity, .integer($0.count)) })), ("bytes", .integer(bytesWritten)),
+      ("dryRun", .boolean(isDryRun)), ("losses", .array(losses.map(\.json))),
+      (
+        "selections",
+        .array(
+          selections.map {
+            .object([("subject", .string($0.subject)), ("count", .integer($0.count)), ("text", .string($0.text))])
+          })
+      ),
+      ("notes", .array(notes.map(\.json))),
+    ]
   }
 }

@@ -76,7 +76,8 @@ struct StoreEdit {
     let other = PersistentStoreCoordinator(registry: Tool.registry)
     let new = try other.addPersistentStore(at: copy, isReadOnly: true)
     let differences = GraphComparison.differences(
-      StoreSnapshot(nodes: old.nodes, metadata: old.metadata), StoreSnapshot(nodes: new.nodes, metadata: new.metadata),
+      StoreSnapshot(nodes: try old.nodesWithDeferredValues(), metadata: old.metadata),
+      StoreSnapshot(nodes: new.nodes, metadata: new.metadata),
       options: .init(comparesIdentity: false, comparesMetadata: false))
     if common.json {
       return try Talk.put(

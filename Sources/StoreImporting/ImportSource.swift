@@ -6,6 +6,8 @@ public import AtomicStoreSPI
 public struct ImportSource: Sendable {
   /// The name of the file, for messages.
   public var name: String
+  /// The path that it was read from; nil for a table in memory.
+  public let path: String?
   /// The entity of its records; nil for the one that the file is named after.
   public var entityName: String?
   /// The bytes, in whatever encoding.
@@ -16,6 +18,7 @@ public struct ImportSource: Sendable {
   /// - Throws: `.notFound`, and what else reading a file may fail with.
   public init(path: String, entityName: String? = nil) throws(PersistentStoreError) {
     name = path
+    self.path = path
     self.entityName = entityName
     bytes = try StoreSource(opening: try StorePlace.inspect(path)).bytes()
   }
@@ -23,6 +26,7 @@ public struct ImportSource: Sendable {
   /// A table in memory.
   public init(bytes: [UInt8], name: String, entityName: String? = nil) {
     self.name = name
+    path = nil
     self.entityName = entityName
     self.bytes = StoreBytes(bytes)
   }

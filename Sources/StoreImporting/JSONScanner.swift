@@ -142,12 +142,12 @@ struct JSONScanner {
     position += 1
     let start = position
     var union: UInt8 = 0
-    while let byte = peek, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\"), byte >= 0x20 {
+    while let byte = peek, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\"), byte >= UInt8(ascii: " ") {
       union |= byte
       position += 1
     }
     if peek == UInt8(ascii: "\"") {
-      if union >= 0x80 { try checkText(start, position) }
+      if !UTF8.isASCII(union) { try checkText(start, position) }
       (field.start, field.end) = (start, position)
       position += 1
       return field
@@ -157,7 +157,7 @@ struct JSONScanner {
     decoded.append(contentsOf: UnsafeBufferPointer(rebasing: bytes[start..<position]))
     try readEscaped(&decoded, opening)
     field.end = decoded.count
-    if union >= 0x80 { try checkText(start, position) }
+    if !UTF8.isASCII(union) { try checkText(start, position) }
     return field
   }
 
@@ -170,7 +170,7 @@ struct JSONScanner {
   private mutating func readEscaped(_ decoded: inout [UInt8], _ opening: Int) throws(PersistentStoreError) {
     let start = decoded.count
     while let byte = peek, byte != UInt8(ascii: "\"") {
-      guard byte >= 0x20 else { throw failure("a control character is in a string") }
+      guard byte >= UInt8(ascii: " ") else { throw failure("a string contains a control character") }
       position += 1
       guard byte == UInt8(ascii: "\\") else {
         decoded.append(byte)
@@ -182,11 +182,11 @@ struct JSONScanner {
       case UInt8(ascii: "n"): decoded.append(UInt8(ascii: "\n"))
       case UInt8(ascii: "r"): decoded.append(UInt8(ascii: "\r"))
       case UInt8(ascii: "t"): decoded.append(UInt8(ascii: "\t"))
-      case UInt8(ascii: "b"): decoded.append(0x08)
-      case UInt8(ascii: "f"): decoded.append(0x0C)
+      case UInt8(ascii: "b"): decoded.append(UInt8(ascii: "\u{8}"))
+      case UInt8(ascii: "f"): decoded.append(UInt8(ascii: "\u{C}"))
       case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): decoded.append(escape)
       case UInt8(ascii: "u"): try readUnicode(&decoded)
-      default: throw failure("'\\\(Character(Unicode.Scalar(escape)))' is no escape of JSON")
+      default: throw failure("'\\\(Character(Unicode.Scalar(escape)))' is not a JSON escape")
       }
     }
     guard take(UInt8(ascii: "\"")) else { throw failure("the string is never closed") }
@@ -195,15 +195,16 @@ struct JSONScanner {
 
   private mutating func readUnicode(_ decoded: inout [UInt8]) throws(PersistentStoreError) {
     let first = try readHexadecimal()
-    var value = UInt32(first)
-    if first & 0xFC00 == 0xD800 {
+    var units = [first]
+    if UTF16.isLeadSurrogate(first) {
       guard take(UInt8(ascii: "\\")), take(UInt8(ascii: "u")) else { throw failure("half of a surrogate pair") }
       let second = try readHexadecimal()
-      guard second & 0xFC00 == 0xDC00 else { throw failure("half of a surrogate pair") }
-      value = 0x10000 + (UInt32(first & 0x3FF) << 10 | UInt32(second & 0x3FF))
+      guard UTF16.isTrailSurrogate(second) else { throw failure("half of a surrogate pair") }
+      units.append(second)
+    } else if UTF16.isTrailSurrogate(first) {
+      throw failure("half of a surrogate pair")
     }
-    guard let scalar = Unicode.Scalar(value) else { throw failure("half of a surrogate pair") }
-    decoded.append(contentsOf: Array(String(Character(scalar)).utf8))
+    decoded.append(contentsOf: String(decoding: units, as: UTF16.self).utf8)
   }
 
   private mutating func readHexadecimal() throws(PersistentStoreError) -> UInt16 {

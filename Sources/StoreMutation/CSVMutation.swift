@@ -50,7 +50,7 @@ enum CSVMutation {
 
   private static func header(_ records: inout [[UInt8]], _ random: inout MutationRandom) {
     // Of the file, or of a member.
-    let heads = records.indices.filter { $0 == 0 || records[$0 - 1].first == 0x1E }
+    let heads = records.indices.filter { $0 == 0 || records[$0 - 1].first == PackedCSV.memberMark }
     guard let head = random.pick(heads) else { return }
     var fields = records[head].split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false).map { Array($0) }
     let place = random.below(fields.count)

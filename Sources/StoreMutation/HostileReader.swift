@@ -42,12 +42,18 @@ struct PackedCSV {
   var file: [UInt8] = []
   var isFolder: Bool { !members.isEmpty }
 
+  /// Begins a line with options: the unit separator.
+  static let optionsMark = UInt8(ascii: "\u{1F}")
+  /// Begins a line with the name of a directory's file, whose bytes follow: the record separator.
+  static let memberMark = UInt8(ascii: "\u{1E}")
+  private static func isMark(_ byte: UInt8) -> Bool { byte == optionsMark || byte == memberMark }
+
   init(_ input: [UInt8]) {
     var rest = input[...]
-    while let mark = rest.first, mark == 0x1F || mark == 0x1E, let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+    while let mark = rest.first, Self.isMark(mark), let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
       let line = String(decoding: rest[rest.startIndex + 1..<end], as: UTF8.self)
       rest = rest[(end + 1)...]
-      if mark == 0x1F {
+      if mark == Self.optionsMark {
         for option in line.split(separator: "\t") {
           let parts = option.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
           if parts.count == 2 { options[String(parts[0])] = String(parts[1]) }
@@ -55,7 +61,7 @@ struct PackedCSV {
       } else {
         var next = rest.startIndex
         while next < rest.endIndex {
-          if rest[next] == 0x1E || rest[next] == 0x1F, next == rest.startIndex || rest[next - 1] == UInt8(ascii: "\n") {
+          if Self.isMark(rest[next]), next == rest.startIndex || rest[next - 1] == UInt8(ascii: "\n") {
             break
           }
           next += 1
@@ -69,7 +75,8 @@ struct PackedCSV {
 
   static func packed(_ members: [(name: String, bytes: [UInt8])]) -> [UInt8] {
     members.flatMap {
-      Array("\u{1E}\($0.name)\n".utf8) + $0.bytes + ($0.bytes.last == UInt8(ascii: "\n") ? [] : [UInt8(ascii: "\n")])
+      [Self.memberMark] + Array("\($0.name)\n".utf8) + $0.bytes
+        + ($0.bytes.last == UInt8(ascii: "\n") ? [] : [UInt8(ascii: "\n")])
     }
   }
 }

@@ -151,6 +151,26 @@ func code(_ body: () throws -> Void) -> PersistentStoreError.Code? {
     #expect(folder.names.isEmpty)
   }
 
+  @Test("a graph without the values that its format supplies later is not written elsewhere")
+  func deferredValuesElsewhere() throws {
+    let folder = try Folder()
+    let coordinator = try coordinator()
+    let store = try coordinator.addPersistentStore(type: "Lines", at: folder("a.lines"))
+    try coordinator.save(store, changes: StoreChanges(inserted: [person("Ada")]))
+    try coordinator.remove(store)
+    let lazy = try coordinator.addPersistentStore(at: folder("a.lines"), options: ["defer": "yes"])
+    var converter = StoreConverter(registry: try registry())
+    converter.targetType = "Lines"
+    let error = #expect(throws: PersistentStoreError.self) {
+      _ = try converter.write(StoreSnapshot(nodes: lazy.nodes, metadata: lazy.metadata), to: folder("b.lines"))
+    }
+    #expect(error?.code == .internalInconsistency && error?.location.property == "name")
+    #expect(folder.names == ["a.lines"])
+    let whole = try lazy.nodesWithDeferredValues()
+    #expect(whole.deferredSlots.isEmpty)
+    #expect(whole.value(slot: 0, of: NodeHandle(entity: 0, row: 0)) == .string("Ada"))
+  }
+
   @Test("a format supplies a value on first read, and is called once")
   func deferredValues() throws {
     let folder = try Folder()

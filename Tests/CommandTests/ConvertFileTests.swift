@@ -79,6 +79,19 @@ import Testing
     #expect(Self.mode(folder("wide-" + name)) == (isFolder ? 0o755 : 0o644))
   }
 
+  @Test("a file made of a directory grants no more than the most private file in it")
+  func privateMember() throws {
+    let folder = try Folder()
+    #expect(
+      try Command.shell(
+        "umask 022; \"$0\" convert '\(Command.company)' c.csvstore --default-permissions", in: folder.path
+      )
+      .code == 0)
+    chmod(folder("c.csvstore/Employee.csv"), 0o600)
+    #expect(try Command.shell("umask 022; \"$0\" convert c.csvstore c.xml", in: folder.path).code == 0)
+    #expect(Self.mode(folder("c.xml")) == 0o600)
+  }
+
   @Test("a dry run of a private store leaves nothing that others could read, neither while it runs nor afterwards")
   func dryRun() throws {
     let folder = try Folder()

@@ -37,6 +37,29 @@ import Testing
     #expect(strings.output.contains("\"price\": \"9.99\","))
   }
 
+  @Test(
+    "what is made of a private store is private",
+    arguments: [
+      "migrate lib.xml --model Library.xcdatamodeld -o new.xml", "merge lib.xml lib.xml -o new.xml",
+      "anonymise lib.xml Author.name=mask -o new.xml", "set lib.xml --entity Book price:=1 -o new.xml",
+    ])
+  func permissions(_ arguments: String) throws {
+    let folder = try Folder()
+    try Self.library(folder)
+    chmod(folder("lib.xml"), 0o600)
+    let result = try Command.shell("umask 022; \"$0\" \(arguments)", in: folder.path)
+    #expect(result.code == 0, "\(result.errors)")
+    var status = stat()
+    #expect(stat(folder("new.xml"), &status) == 0 && status.st_mode & 0o777 == 0o600)
+    // The source is never the result.
+    let before = try Data(contentsOf: URL(filePath: folder("lib.xml")))
+    if !arguments.hasPrefix("set") {
+      let over = arguments.replacing("-o new.xml", with: "-o lib.xml --force")
+      #expect(try Command.shell("\"$0\" \(over)", in: folder.path).code == 73)
+    }
+    #expect(try Data(contentsOf: URL(filePath: folder("lib.xml"))) == before)
+  }
+
   @Test("set changes the store with one save, -o leaves it and makes another; validation applies")
   func setting() throws {
     let folder = try Folder()

@@ -67,7 +67,35 @@ import Testing
     #expect(bad.contains("5,7,\"Kurt \"Gödel\" Friedrich\",2026-12-01,no,,C1"))
   }
 
-  @Test("without a model one is worked out, and saved")
+  @Test("records that cannot be kept stop an import before the store is written")
+  func rejectInTheWay() throws {
+    let folder = try Folder()
+    try Self.library(folder)
+    try Data("mine".utf8).write(to: URL(filePath: folder("bad.csv")))
+    let result = try Command.run(
+      "import", "loans-dirty.csv", "books.csv", "authors.csv", "-o", "x.xml", "--model", "Library.xcdatamodeld",
+      "--reject", "r", "--report", "bad.csv", in: folder.path)
+    #expect(result.code == 73, "\(result.errors)")
+    #expect(!FileManager.default.fileExists(atPath: folder("x.xml")))
+    #expect(try String(contentsOfFile: folder("bad.csv"), encoding: .utf8) == "mine")
+  }
+
+  @Test("a store made of a private table is private, and a table is not replaced by the store made of it")
+  func privateTable() throws {
+    let folder = try Folder()
+    try Self.library(folder)
+    chmod(folder("authors.csv"), 0o600)
+    let arguments = "import authors.csv books.csv --model Library.xcdatamodeld/Library.xcdatamodel -o"
+    #expect(try Command.shell("umask 022; \"$0\" \(arguments) lib.xml", in: folder.path).code == 0)
+    var status = stat()
+    #expect(stat(folder("lib.xml"), &status) == 0 && status.st_mode & 0o777 == 0o600)
+    let before = try Data(contentsOf: URL(filePath: folder("books.csv")))
+    let result = try Command.shell("\"$0\" \(arguments) books.csv --to CSV --force --allow-loss", in: folder.path)
+    #expect(result.code != 0)
+    #expect(try Data(contentsOf: URL(filePath: folder("books.csv"))) == before)
+  }
+
+  @Test("without a model one is inferred, and saved")
   func inference() throws {
     let folder = try Folder()
     try Self.library(folder)

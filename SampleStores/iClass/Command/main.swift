@@ -51,14 +51,14 @@ do {
   for student in try school.students() { say("  \(student.name) takes \(list(student.courses.map(\.title)))") }
   for course in try school.courses() {
     say(
-      "  \(course.title): taught by \(course.teacher?.name ?? "nobody"), taken by \(list(course.students.map(\.name)))")
+      "  \(course.title): teacher: \(course.teacher?.name ?? "none"), students: \(list(course.students.map(\.name)))")
   }
   let turing = try school.teachers()[0]
   let logic = try school.courses().first { $0.title == "Logic" }
   school.context.delete(turing)
   school.endEvent()
   say(
-    "Turing is deleted. Logic watched for that and cleaned up: taught by \(logic?.teacher?.name ?? "nobody"), URI \(logic?.teacherURI ?? "none")."
+    "Turing is deleted. Logic observed the deletion: teacher \(logic?.teacher?.name ?? "none"), URI \(logic?.teacherURI ?? "none")."
   )
   guard school.saveErrors.isEmpty else { throw school.saveErrors[0] }
 }

@@ -50,7 +50,7 @@ struct GraphText: Codable, Sendable {
     if text.isEmpty { return "nil" }
     var result = ""
     for scalar in text.unicodeScalars.prefix(80) {
-      if scalar.value >= 0x20, scalar.value < 0x7F {
+      if scalar >= " ", scalar < "\u{7F}" {
         result.unicodeScalars.append(scalar)
       } else {
         result += "\\u{\(String(scalar.value, radix: 16))}"

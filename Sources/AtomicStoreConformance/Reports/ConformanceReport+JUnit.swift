@@ -10,7 +10,7 @@ extension ConformanceReport {
       case "\"": result += "&quot;"
       case "\n", "\t": result.unicodeScalars.append(scalar)
       default:
-        if scalar.value < 0x20 || scalar.value & 0xFFFE == 0xFFFE || scalar.value == 0x7F {
+        if scalar < " " || scalar == "\u{7F}" || scalar.properties.isNoncharacterCodePoint {
           result += "\\u{\(String(scalar.value, radix: 16))}"
         } else {
           result.unicodeScalars.append(scalar)

@@ -208,13 +208,13 @@ extension BinaryPropertyListReader {
 
   /// Returns a date's value.
   ///
-  /// - Throws: `.malformed` also for one that is infinite or not a number: describing such a date would terminate the
-  ///   process.
+  /// - Throws: `.malformed` also for one that is not a number: Foundation terminates the process that describes it. An
+  ///   infinite date is a value like others.
   public func date(of object: Object) throws(PersistentStoreError) -> Date {
     let offset = try expect(.date, object)
     let start = try payload(offset + 1, count: 8, unit: 1, of: offset).lowerBound
     let interval = Double(bitPattern: Self.unsigned(bytes, at: start, size: 8))
-    guard interval.isFinite else { throw malformed("the date is \(interval)", offset) }
+    guard !interval.isNaN else { throw malformed("the date is \(interval)", offset) }
     return Date(timeIntervalSinceReferenceDate: interval)
   }
 

@@ -81,7 +81,12 @@ public struct BinaryPropertyListWriter: ~Copyable {
   }
 
   /// Writes a date: seconds since 2001, to the bit.
+  ///
+  /// - Throws: `.invalidValue` for a date that is not a number, which readers refuse.
   public mutating func date(_ value: Date) throws(PersistentStoreError) -> Reference {
+    guard !value.timeIntervalSinceReferenceDate.isNaN else {
+      throw PersistentStoreError(.invalidValue, "a property list cannot contain a date that is not a number")
+    }
     let reference = try begin()
     buffer.append(0x33)
     appendNumber(value.timeIntervalSinceReferenceDate.bitPattern, size: 8)

@@ -115,7 +115,7 @@ public struct StoreConverter: Sendable {
   ///   target is unchanged.
   public func convert(from source: String, to target: String) throws -> Report {
     // Check before reading: reading a large source takes long.
-    try refuseTaken(target, source: source)
+    try refuseTaken(target, sources: [source])
     progress?(.loading)
     let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: registry)
     let store = try coordinator.addPersistentStore(
@@ -126,7 +126,7 @@ public struct StoreConverter: Sendable {
 
   /// Converts an open store to one at `target`.
   public func convert(_ store: PersistentStore, to target: String) throws -> Report {
-    let place = try refuseTaken(target, source: store.path)
+    let place = try refuseTaken(target, sources: [store.path])
     let unrelated = try refuseUnknown(place)
     let staged = try stage(store, Destination(shown: target, place: place, unrelated: unrelated))
     let report = staged.report
@@ -160,26 +160,30 @@ public struct StoreConverter: Sendable {
   /// Writes a graph that is in memory as a store of its own, and proves it before it says so: as
   /// ``convert(from:to:)``, without a source.
   ///
-  /// ``model``, ``sourceType``, ``readOptions``, ``subset`` and ``limitsPermissions`` have no effect. The metadata's
-  /// store type is replaced by the one that is written.
+  /// ``model``, ``sourceType``, ``readOptions`` and ``subset`` have no effect. The metadata's store type is replaced by
+  /// the one that is written.
   ///
   /// - Parameters:
   ///   - snapshot: The objects, in any order, and the metadata.
   ///   - target: The path of the new store. With ``replacesTarget`` the store there is replaced.
   ///   - name: What the report has for the source's type.
   ///   - notes: What was left out before, for the report.
+  ///   - sources: The open stores that the graph was made of. The result grants no more than each of them does, does
+  ///     not take the place of one, and what their formats could not load is a loss.
+  ///   - files: Other files that values come from. The result grants no more than each of them does, and does not take
+  ///     the place of one.
   ///   - store: The open store that the graph was made of, where it is to take that one's place: then `target` is its
   ///     path, and what another process put there meanwhile is not replaced.
   /// - Throws: `PersistentStoreError`, ``LossError``, ``VerificationError``. On any error the target is as it was.
   public func write(
     _ snapshot: StoreSnapshot, to target: String, describedAs name: String = "memory",
-    notes: [StoreSelection.Note] = [],
-    replacing store: PersistentStore? = nil
+    notes: [StoreSelection.Note] = [], madeOf sources: [PersistentStore] = [],
+    files: [String] = [], replacing store: PersistentStore? = nil
   ) throws -> Report {
-    let place = try refuseTaken(target, source: nil)
+    let place = try refuseTaken(target, sources: sources.filter { $0 !== store }.map(\.path) + files)
     let unrelated = try refuseUnknown(place)
-    var graph = SourceGraph(
-      nodes: snapshot.nodes, metadata: snapshot.metadata, path: nil, type: name, configurationName: nil, notes: notes)
+    var graph = try SourceGraph(snapshot, type: name, notes, madeOf: sources)
+    graph.paths += files
     if let store {
       graph.configurationName = store.configurationName
       graph.replaced = store.state.withLock { $0.fileIdentity }
@@ -197,10 +201,9 @@ public struct StoreConverter: Sendable {
   /// ``convert(from:shownAs:unnamedIn:_:)``.
   package func write(
     _ snapshot: StoreSnapshot, shownAs target: String, describedAs name: String, notes: [StoreSelection.Note],
-    unnamedIn folder: String, _ body: (StoreSource) throws -> Void
+    madeOf sources: [PersistentStore] = [], unnamedIn folder: String, _ body: (StoreSource) throws -> Void
   ) throws -> Report {
-    let graph = SourceGraph(
-      nodes: snapshot.nodes, metadata: snapshot.metadata, path: nil, type: name, configurationName: nil, notes: notes)
+    let graph = try SourceGraph(snapshot, type: name, notes, madeOf: sources)
     let staged = try stage(graph, Destination(shown: target, unnamedFolder: folder))
     if !isDryRun { try body(try staged.store.sourceForVerification(name: target)) }
     return staged.report
@@ -210,8 +213,8 @@ public struct StoreConverter: Sendable {
   private struct SourceGraph {
     var nodes: NodeTable
     var metadata: StoreMetadata
-    /// The store's path; nil for a graph that was never one.
-    var path: String?
+    /// The paths of the stores that it was made of.
+    var paths: [String]
     var type: String
     var configurationName: String?
     var notes: [StoreSelection.Note]
@@ -219,18 +222,42 @@ public struct StoreConverter: Sendable {
     var loadNotes: [LoadNote] = []
     /// What the target must still be, for a graph that takes the place of the store it was made of.
     var replaced: FileIdentity?
+
+    init(_ store: PersistentStore, _ nodes: NodeTable, leftOut: [StoreSelection.Note]) {
+      self.nodes = nodes
+      metadata = store.metadata
+      paths = [store.path]
+      type = store.type
+      configurationName = store.configurationName
+      notes = store.readNotes + leftOut
+      loadNotes = store.loadNotes
+    }
+
+    /// A graph in memory.
+    ///
+    /// - Throws: `.internalInconsistency` for one with values that were never read: they would be lost.
+    init(
+      _ snapshot: StoreSnapshot, type: String, _ notes: [StoreSelection.Note], madeOf sources: [PersistentStore]
+    ) throws(PersistentStoreError) {
+      nodes = snapshot.nodes
+      metadata = snapshot.metadata
+      paths = sources.map(\.path)
+      self.type = type
+      self.notes = notes
+      loadNotes = sources.flatMap(\.loadNotes)
+      if let (node, slot) = nodes.deferredSlots.first(where: { nodes.contains($0.0) }) {
+        let entity = nodes.model.entity(at: node.entity)
+        throw PersistentStoreError(
+          .internalInconsistency, "the value was never read from the store that it is in",
+          at: StoreLocation(entity: entity.name, property: entity.slots[slot].name))
+      }
+    }
   }
 
   /// A store's objects, or the part that is asked for, with deferred values supplied.
   private func graph(of store: PersistentStore) throws -> SourceGraph {
-    var (nodes, left) = try subset?.nodes(of: store) ?? (store.nodes, [])
-    for (node, slot) in nodes.deferredSlots where nodes.contains(node) {
-      try nodes.set(try store.value(slot: slot, of: node), slot: slot, of: node)
-    }
-    return SourceGraph(
-      nodes: nodes, metadata: store.metadata, path: store.path, type: store.type,
-      configurationName: store.configurationName, notes: store.readNotes + left,
-      loadNotes: store.loadNotes)
+    let (nodes, left) = try subset?.nodes(of: store) ?? (store.nodes, [])
+    return SourceGraph(store, try store.supplyingDeferredValues(of: nodes), leftOut: left)
   }
 
   /// Where a result goes.
@@ -258,7 +285,7 @@ public struct StoreConverter: Sendable {
 
   /// Converts and publishes. The caller must then conclude or roll back.
   func publish(_ store: PersistentStore, to target: String) throws -> PublishedResult {
-    let place = try refuseTaken(target, source: store.path)
+    let place = try refuseTaken(target, sources: [store.path])
     let unrelated = try refuseUnknown(place)
     let staged = try stage(store, Destination(shown: target, place: place, unrelated: unrelated))
     progress?(.publishing)
@@ -282,18 +309,14 @@ public struct StoreConverter: Sendable {
       return try StagedStore(
         target: Self.temporaryPath(for: destination.shown), layout: layout, policy: .createNew, ceiling: .ownerOnly)
     }
-    let ceiling: PermissionCeiling?
-    if limitsPermissions, let path = source.path {
-      ceiling = try PermissionCeiling(of: try StorePlace.inspect(path))
-    } else {
-      ceiling = nil
-    }
+    var places: [StorePlace] = []
+    if limitsPermissions { for path in source.paths { places.append(try StorePlace.inspect(path)) } }
     return try StagedStore(
       target: destination.shown, layout: layout,
       policy: source.replaced.map { .replaceOnlyIf($0) }
         ?? (replacesTarget ? .replaceAny : .replaceOnlyIf(destination.place?.identity)),
       keeping: destination.unrelated,
-      ceiling: ceiling)
+      ceiling: try PermissionCeiling(of: places))
   }
 
   /// Writes the result, reads it back and compares it.
@@ -397,9 +420,9 @@ public struct StoreConverter: Sendable {
 
   /// Returns what is at the target, if it may be replaced.
   @discardableResult
-  private func refuseTaken(_ target: String, source: String?) throws(PersistentStoreError) -> StorePlace {
+  private func refuseTaken(_ target: String, sources: [String]) throws(PersistentStoreError) -> StorePlace {
     let place = try StorePlace.inspect(target)
-    if let source { try Self.refuseOverlap(try StorePlace.inspect(source), place, target) }
+    for source in sources { try Self.refuseOverlap(try StorePlace.inspect(source), place, target) }
     try registry.refuseWithinStore(place)
     if place.kind != .nothing, place.kind != .zeroLength, place.kind != .emptyFolder, !replacesTarget {
       throw PersistentStoreError(

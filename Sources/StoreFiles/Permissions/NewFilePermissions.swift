@@ -29,46 +29,59 @@ struct NewFilePermissions {
 ///
 /// The owner of the copy can always read and write it.
 package struct PermissionCeiling: Sendable {
-  /// Read and write bits, as for a file.
-  private let mode: mode_t
-  private let group: gid_t
+  private struct Limit: Sendable {
+    /// Read and write bits, as for a file.
+    let mode: mode_t
+    let group: gid_t
+
+    func applied(to wanted: mode_t, isFolder: Bool, group: gid_t) -> mode_t {
+      // Another group than the source's: for the source, its members are others.
+      var most = group == self.group ? mode : (mode >> 3 & mode & 7) << 3 | mode & 7
+      // Reading the files of a directory requires searching it.
+      if isFolder { most = most & 0o066 | (most & 0o044) >> 2 }
+      return wanted & (0o700 | most)
+    }
+  }
+  private var limits: [Limit]
 
   /// No permissions for anyone except the owner.
-  package static let ownerOnly = PermissionCeiling(mode: 0, group: 0)
+  package static let ownerOnly = PermissionCeiling(limits: [Limit(mode: 0, group: 0)])
 
-  private init(mode: mode_t, group: gid_t) {
-    self.mode = mode
-    self.group = group
+  private init(limits: [Limit]) { self.limits = limits }
+
+  /// The permissions that each of the stores grants; nil if there is no store.
+  package init?(of places: [StorePlace]) throws(PersistentStoreError) {
+    limits = []
+    for place in places {
+      if let ceiling = try PermissionCeiling(of: place) { limits += ceiling.limits }
+    }
+    if limits.isEmpty { return nil }
   }
 
-  /// The permissions of the store at a path; for a directory, those of its files, restricted to users who may search
-  /// the directory. Nil if there is no store.
+  /// The permissions of the store at a path; for a directory, those that all of its files grant, restricted to users
+  /// who may search the directory. Nil if there is no store.
   package init?(of place: StorePlace) throws(PersistentStoreError) {
     guard let status = try SystemCall.status(place.resolvedPath, followLinks: true) else { return nil }
     let own = try AccessList(of: place.resolvedPath, status)
-    group = status.st_gid
     guard status.st_mode & S_IFMT == S_IFDIR else {
-      mode = own.groupPermissions << 3 | own.other
+      limits = [Limit(mode: own.groupPermissions << 3 | own.other, group: status.st_gid)]
       return
     }
-    var granted: mode_t = 0
+    // A copy may be one file: it grants no more than the most private file of the directory.
+    var granted: mode_t = 0o066
     for member in try FolderListing(place.resolvedPath).members {
       let list = try AccessList(of: member.path, member.status)
       // Members of another group do not get access through the directory's group.
-      granted |=
+      granted &=
         (member.status.st_gid == status.st_gid ? list.groupPermissions : list.groupPermissions & list.other) << 3
         | list.other
     }
     if own.groupPermissions & 1 == 0 { granted &= 0o007 }
     if own.other & 1 == 0 { granted &= 0o070 }
-    mode = granted
+    limits = [Limit(mode: granted, group: status.st_gid)]
   }
 
   func limiting(_ wanted: mode_t, isFolder: Bool, group: gid_t) -> mode_t {
-    // Another group than the source's: for the source, its members are others.
-    var most = group == self.group ? mode : (mode >> 3 & mode & 7) << 3 | mode & 7
-    // Reading the files of a directory requires searching it.
-    if isFolder { most = most & 0o066 | (most & 0o044) >> 2 }
-    return wanted & (0o700 | most)
+    limits.reduce(wanted) { $1.applied(to: $0, isFolder: isFolder, group: group) }
   }
 }

@@ -50,8 +50,9 @@ public struct StoreCheck: Sendable {
       let (store, dangling) = try open(path, coordinator)
       defer { withExtendedLifetime(coordinator) {} }
       list.add(dangling)
-      check(store.nodes, &list)
-      return report(list, store.nodes.count)
+      let nodes = try store.nodesWithDeferredValues()
+      check(nodes, &list)
+      return report(list, nodes.count)
     } catch {
       list.add(CheckFinding(kind: .unreadable, message: error.description))
       return report(list, nil)

@@ -52,7 +52,8 @@ extension PersistentStoreCoordinator {
     converter.replacesTarget = true
     converter.allowsLoss = false
     _ = try converter.write(
-      StoreSnapshot(nodes: result.nodes, metadata: metadata), to: store.path, describedAs: store.type, replacing: store)
+      StoreSnapshot(nodes: result.nodes, metadata: metadata), to: store.path, describedAs: store.type,
+      madeOf: [store], replacing: store)
     return result.steps
   }
 
@@ -78,16 +79,5 @@ extension PersistentStoreCoordinator {
     }
     let coordinator = PersistentStoreCoordinator(managedObjectModel: model, registry: registry)
     return (coordinator, try coordinator.addPersistentStore(type: type, at: path, options: options, isReadOnly: true))
-  }
-}
-
-extension PersistentStore {
-  /// All nodes, with the values that the format left to be asked for.
-  func nodesWithDeferredValues() throws(PersistentStoreError) -> NodeTable {
-    var nodes = self.nodes
-    for (node, slot) in nodes.deferredSlots where nodes.contains(node) {
-      try nodes.set(try value(slot: slot, of: node), slot: slot, of: node)
-    }
-    return nodes
   }
 }

@@ -135,7 +135,7 @@ struct LineReader {
           throw failure("the text is no UTF-8", at: start)
         }
         return string
-      case 0..<UInt8(ascii: " "): throw failure("a control character stands in a text", at: offset - 1)
+      case 0..<UInt8(ascii: " "): throw failure("a string contains a control character", at: offset - 1)
       case UInt8(ascii: "\\"): try escape(into: &text)
       default: text.append(byte)
       }

@@ -98,8 +98,10 @@ extension Faults {
       return true
     },
     objects("int8Unsigned", "takes integers of one byte for signed ones") { bytes in
-      bytes.count == 2 && bytes[0] == 0x10 && bytes[1] >= 0x80
-        ? [0x13] + Array(repeating: 0xFF, count: 7) + [bytes[1]] : nil
+      let oneByteInteger: UInt8 = 0x10
+      let eightByteInteger: UInt8 = 0x13
+      return bytes.count == 2 && bytes[0] == oneByteInteger && Int8(bitPattern: bytes[1]) < 0
+        ? [eightByteInteger] + Array(repeating: 0xFF, count: 7) + [bytes[1]] : nil
     },
     objects("surrogateReplaced", "replaces half a surrogate pair by U+FFFD") { bytes in
       guard bytes[0] & 0xF0 == 0x60, bytes[0] & 0x0F < 15 else { return nil }

@@ -116,7 +116,7 @@ struct RecordReader {
 
   // MARK: The description
 
-  /// A property list that is no deeper than the limit; the description itself is the level above metadata and model.
+  /// Decodes a property list within the depth limit; the description itself is the level above metadata and model.
   private func propertyList(_ range: Range<Int>) throws(PersistentStoreError) -> PropertyListValue {
     let result: Result<PropertyListValue, PersistentStoreError> = bytes.withUnsafeBytes { all in
       do throws(PersistentStoreError) {
