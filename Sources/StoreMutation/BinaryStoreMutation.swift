@@ -7,7 +7,10 @@ enum BinaryStoreMutation {
       return ByteMutation.apply(to: &bytes, other, &random)
     }
     var parts = (Array(bytes[map]), Array(bytes[metadata]))
-    if random.once(in: 4) {
+    if random.once(in: 2) {
+      // Most other changes of an archive leave no archive.
+      PropertyListMutation.changeValue(in: &parts.0, &random)
+    } else if random.once(in: 4) {
       PropertyListMutation.apply(to: &parts.1, other, &random)
     } else {
       PropertyListMutation.apply(to: &parts.0, other, &random)

@@ -45,6 +45,25 @@ enum PropertyListMutation {
     return random.once(in: 20) ? random.next() : random.pick(edges) ?? 0
   }
 
+  /// Changes a byte of a number, date, text or datum, and leaves the structure alone: what is read is another value, or
+  /// an invalid one, not another list.
+  static func changeValue(in bytes: inout [UInt8], _ random: inout MutationRandom) {
+    guard let layout = Layout(bytes) else { return }
+    let values = layout.objects.filter { (1...6).contains(bytes[$0] >> 4) }
+    guard let object = random.pick(values) else { return }
+    let low = Int(bytes[object] & 0x0F)
+    let count =
+      switch bytes[object] >> 4 {
+      case 1, 2: low < 5 ? 1 << low : 0
+      case 3: 8
+      // A longer one has its count before it, which the other changes deal with.
+      case 6: low < 15 ? low * 2 : 0
+      default: low < 15 ? low : 0
+      }
+    guard count > 0, object + count < layout.table else { return }
+    bytes[object + 1 + random.below(count)] = UInt8(truncatingIfNeeded: random.next())
+  }
+
   static func apply(to bytes: inout [UInt8], _ other: [UInt8], _ random: inout MutationRandom) {
     guard let layout = Layout(bytes), let object = random.pick(layout.objects) else {
       bytes = random.once(in: 2) ? other : made(&random)

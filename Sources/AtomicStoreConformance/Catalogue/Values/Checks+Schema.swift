@@ -381,7 +381,7 @@ extension CheckContext {
       guard var bytes = all[place.file] else { continue }
       let start = place.offset + 7
       for offset in start..<min(start + 60, bytes.count - 1) {
-        let isBinary = offset == start + 1 && bytes[offset - 1] == 0x10 && bytes[offset] == 1
+        let isBinary = offset == start + 1 && bytes[offset - 1] == 0x10 && (1..<99).contains(bytes[offset])
         // An element's text, or a number as other texts have it: `version: 1`, `"version":1`. Not the 1.0 of a
         // declaration.
         let next = bytes[offset + 1]
@@ -390,11 +390,11 @@ extension CheckContext {
           !isDigit && next != UInt8(ascii: ".") && !(UInt8(ascii: "a")...UInt8(ascii: "z")).contains(next | 0x20)
         let before = bytes[offset - 1]
         let isText =
-          bytes[offset] == UInt8(ascii: "1")
+          (UInt8(ascii: "1")..<UInt8(ascii: "9")).contains(bytes[offset])
           && (before == UInt8(ascii: ">") && (next == UInt8(ascii: "<") || isDigit)
             || ":= \t".utf8.contains(before) && isAlone)
         guard isBinary || isText else { continue }
-        bytes[offset] = isText ? UInt8(ascii: "9") : 9
+        bytes[offset] = isText ? UInt8(ascii: "9") : 99
         found.append((place.file, offset, bytes))
         break
       }
