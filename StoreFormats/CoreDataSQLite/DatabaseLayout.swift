@@ -110,6 +110,9 @@ struct DatabaseLayout {
     let hierarchy = root.hierarchy.sorted { (number($0.index), $0.index) < (number($1.index), $1.index) }
     var table = Table(root: root.index, name: Self.tableName(root.name), entities: hierarchy.map(\.index), columns: [])
     var taken: Set<String> = []
+    // Which of two ways Core Data has of naming the parts of composites no file shows: by all their names, or by the
+    // last.
+    var takenByLast: Set<String> = []
     for entity in hierarchy {
       let own = Self.ownSlots(entity)
       for slot in own.filter({ !$0.isRelationship }).sorted(by: { ScalarString($0.name) < ScalarString($1.name) }) {
@@ -117,14 +120,15 @@ struct DatabaseLayout {
         var column = Column(
           role: .attribute(type), entity: entity.index, slot: slot.index,
           name: Self.free("Z" + Self.columnText(slot.name), &taken))
-        if let dot = slot.name.lastIndex(of: ".") {
-          column.alternatives = ["Z" + Self.columnText(String(slot.name[slot.name.index(after: dot)...]))]
-        }
+        let last = slot.name.lastIndex(of: ".").map { String(slot.name[slot.name.index(after: $0)...]) } ?? slot.name
+        let nameByLast = Self.free("Z" + Self.columnText(last), &takenByLast)
+        if nameByLast != column.name { column.alternatives = [nameByLast] }
         column.alternatives += Self.earlierName(slot.attribute?.renamingIdentifier, slot)
         table.columns.append(column)
       }
       for slot in own.filter({ $0.kind == .toOne }).sorted(by: { ScalarString($0.name) < ScalarString($1.name) }) {
         let name = Self.free("Z" + Self.columnText(slot.name), &taken)
+        _ = Self.free("Z" + Self.columnText(slot.name), &takenByLast)
         table.columns.append(
           Column(
             role: .toOne, entity: entity.index, slot: slot.index, name: name,

@@ -164,14 +164,14 @@ extension Checks {
         found = true
       }
       for (member, bytes) in content where !found {
-        func big(_ number: Int64, _ width: Int) -> [UInt8] {
-          (0..<width).reversed().map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
+        func big(_ number: UInt32) -> [UInt8] {
+          (0..<4).reversed().map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
         }
-        var forms: [([UInt8], [UInt8])] = [(Array("2222222".utf8), Array("1111111".utf8))]
-        for width in [8, 4] {
-          forms.append((big(2_222_222, width), big(1_111_111, width)))
-          forms.append((big(2_222_222, width).reversed(), big(1_111_111, width).reversed()))
-        }
+        // A number of eight bytes holds one of four: whichever width a place has, all places are changed.
+        let forms: [([UInt8], [UInt8])] = [
+          (Array("2222222".utf8), Array("1111111".utf8)), (big(2_222_222), big(1_111_111)),
+          (big(2_222_222).reversed(), big(1_111_111).reversed()),
+        ]
         for (old, new) in forms {
           guard let changed = Files.replacing(old, by: new, in: bytes) else { continue }
           content[member] = changed
