@@ -157,26 +157,23 @@ extension Checks {
           }
         }.write(graph, to: path)
       }
-      var content = Files.content(path) ?? [:]
-      var found = false
-      if let crafted = check.subject.duplicate?(content) {
-        content = crafted
-        found = true
-      }
-      for (member, bytes) in content where !found {
+      let written = Files.content(path) ?? [:]
+      let crafted = check.subject.duplicate?(written)
+      var content = crafted ?? written
+      var found = crafted != nil
+      for (member, bytes) in written where crafted == nil {
         func big(_ number: UInt32) -> [UInt8] {
           (0..<4).reversed().map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
         }
-        // A number of eight bytes holds one of four: whichever width a place has, all places are changed.
+        // A number of eight bytes holds one of four. A file may hold the reference in several forms.
         let forms: [([UInt8], [UInt8])] = [
           (Array("2222222".utf8), Array("1111111".utf8)), (big(2_222_222), big(1_111_111)),
           (big(2_222_222).reversed(), big(1_111_111).reversed()),
         ]
         for (old, new) in forms {
-          guard let changed = Files.replacing(old, by: new, in: bytes) else { continue }
+          guard let changed = Files.replacing(old, by: new, in: content[member] ?? bytes) else { continue }
           content[member] = changed
           found = true
-          break
         }
       }
       guard found else { throw Skipped(reason: "the file does not hold references as they are") }
